@@ -1,0 +1,233 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { optional } from "./schema.ts";
+
+const open = { additionalProperties: true } as const;
+
+export const ToolCall = Type.Object(
+  {
+    id: Type.String({ minLength: 1 }),
+    type: Type.Literal("function"),
+    function: Type.Object({ name: Type.String({ minLength: 1 }), arguments: Type.String() }, open),
+  },
+  open,
+);
+export type ToolCall = Static<typeof ToolCall>;
+
+/** A part of a message's content: text, a picture by URL or data URL, or sound as base64. */
+export const ContentPart = Type.Union([
+  Type.Object({ type: Type.Literal("text"), text: Type.String() }, open),
+  Type.Object(
+    {
+      type: Type.Literal("image_url"),
+      image_url: Type.Object({ url: Type.String({ minLength: 1 }), detail: Type.Optional(Type.String()) }, open),
+    },
+    open,
+  ),
+  Type.Object(
+    {
+      type: Type.Literal("input_audio"),
+      input_audio: Type.Object({ data: Type.String({ minLength: 1 }), format: Type.String() }, open),
+    },
+    open,
+  ),
+  Type.Object({ type: Type.Literal("refusal"), refusal: Type.String() }, open),
+  Type.Object({ type: Type.Literal("file"), file: Type.Object({}, open) }, open),
+]);
+export type ContentPart = Static<typeof ContentPart>;
+
+/** One message of the conversation (spec 2.1), with the roles the field has since added. */
+export const Message = Type.Object(
+  {
+    role: Type.Union([
+      Type.Literal("system"),
+      Type.Literal("developer"),
+      Type.Literal("user"),
+      Type.Literal("assistant"),
+      Type.Literal("tool"),
+      Type.Literal("function"),
+    ]),
+    content: optional(Type.Union([Type.String(), Type.Array(ContentPart, { minItems: 1 })])),
+    name: optional(Type.String()),
+    tool_calls: optional(Type.Array(ToolCall)),
+    tool_call_id: optional(Type.String()),
+    function_call: optional(Type.Object({ name: Type.String(), arguments: Type.String() }, open)),
+    reasoning_content: optional(Type.String()),
+  },
+  open,
+);
+export type Message = Static<typeof Message>;
+
+export const FunctionDefinition = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 128 }),
+    description: optional(Type.String()),
+    parameters: optional(Type.Object({}, open)),
+    strict: optional(Type.Boolean()),
+  },
+  open,
+);
+export type FunctionDefinition = Static<typeof FunctionDefinition>;
+
+export const Tool = Type.Object({ type: Type.Literal("function"), function: FunctionDefinition }, open);
+export type Tool = Static<typeof Tool>;
+
+export const ToolChoice = Type.Union([
+  Type.Literal("auto"),
+  Type.Literal("none"),
+  Type.Literal("required"),
+  Type.Object(
+    { type: Type.Literal("function"), function: Type.Object({ name: Type.String({ minLength: 1 }) }, open) },
+    open,
+  ),
+  Type.Object({ type: Type.Literal("allowed_tools"), allowed_tools: Type.Object({}, open) }, open),
+]);
+export type ToolChoice = Static<typeof ToolChoice>;
+
+export const ResponseFormat = Type.Union([
+  Type.Object({ type: Type.Literal("text") }, open),
+  Type.Object({ type: Type.Literal("json_object") }, open),
+  Type.Object(
+    {
+      type: Type.Literal("json_schema"),
+      json_schema: Type.Object(
+        {
+          name: Type.String({ minLength: 1 }),
+          schema: Type.Optional(Type.Object({}, open)),
+          strict: optional(Type.Boolean()),
+        },
+        open,
+      ),
+    },
+    open,
+  ),
+]);
+export type ResponseFormat = Static<typeof ResponseFormat>;
+
+/** Body of POST /chat/completions (spec 4.1). Fields not named here pass through to providers of the same dialect. */
+export const ChatRequest = Type.Object(
+  {
+    model: Type.String({ minLength: 1, maxLength: 200 }),
+    messages: Type.Array(Message, { minItems: 1, maxItems: 10_000 }),
+    max_tokens: optional(Type.Integer({ minimum: 1 })),
+    max_completion_tokens: optional(Type.Integer({ minimum: 1 })),
+    temperature: optional(Type.Number({ minimum: 0, maximum: 2, description: "Default 0.7" })),
+    stream: optional(Type.Boolean()),
+    stream_options: optional(Type.Object({ include_usage: optional(Type.Boolean()) }, open)),
+    top_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
+    frequency_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
+    presence_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
+    stop: optional(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 4 })])),
+    n: optional(Type.Integer({ minimum: 1, maximum: 128 })),
+    tools: optional(Type.Array(Tool, { maxItems: 128 })),
+    tool_choice: optional(ToolChoice),
+    parallel_tool_calls: optional(Type.Boolean()),
+    response_format: optional(ResponseFormat),
+    seed: optional(Type.Integer()),
+    logprobs: optional(Type.Boolean()),
+    top_logprobs: optional(Type.Integer({ minimum: 0, maximum: 20 })),
+    reasoning_effort: optional(
+      Type.Union(["none", "minimal", "low", "medium", "high", "xhigh", "max"].map((effort) => Type.Literal(effort))),
+    ),
+    functions: optional(Type.Array(FunctionDefinition, { maxItems: 128 })),
+    function_call: optional(
+      Type.Union([
+        Type.Literal("auto"),
+        Type.Literal("none"),
+        Type.Object({ name: Type.String({ minLength: 1 }) }, open),
+      ]),
+    ),
+    user: optional(Type.String()),
+  },
+  open,
+);
+export type ChatRequest = Static<typeof ChatRequest>;
+
+export const finishReasons = ["stop", "length", "tool_calls", "content_filter", "function_call"] as const;
+export type FinishReason = (typeof finishReasons)[number];
+
+/**
+ * Tokens of one chat answer, OpenAI's shape: cached and cache-written tokens are parts of `prompt_tokens`, reasoning
+ * is a part of `completion_tokens`. `cache_write_tokens` is our one addition (Anthropic bills it apart).
+ */
+export const ChatUsage = Type.Object(
+  {
+    prompt_tokens: Type.Integer(),
+    completion_tokens: Type.Optional(Type.Integer()),
+    total_tokens: Type.Optional(Type.Integer()),
+    prompt_tokens_details: optional(
+      Type.Object({ cached_tokens: optional(Type.Integer()), cache_write_tokens: optional(Type.Integer()) }, open),
+    ),
+    completion_tokens_details: optional(Type.Object({ reasoning_tokens: optional(Type.Integer()) }, open)),
+  },
+  open,
+);
+export type ChatUsage = Static<typeof ChatUsage>;
+
+const FinishReasonSchema = Type.Union([...finishReasons.map((reason) => Type.Literal(reason)), Type.Null()]);
+
+/** The uniform chat answer (spec 2.2). */
+export const ChatCompletion = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal("chat.completion"),
+    created: Type.Integer(),
+    model: Type.String(),
+    choices: Type.Array(
+      Type.Object(
+        {
+          index: Type.Integer(),
+          message: Type.Object(
+            {
+              role: Type.Literal("assistant"),
+              content: Type.Union([Type.String(), Type.Null()]),
+              refusal: optional(Type.String()),
+              tool_calls: Type.Optional(Type.Array(ToolCall)),
+              reasoning_content: optional(Type.String()),
+            },
+            open,
+          ),
+          finish_reason: FinishReasonSchema,
+        },
+        open,
+      ),
+    ),
+    usage: Type.Optional(ChatUsage),
+  },
+  open,
+);
+export type ChatCompletion = Static<typeof ChatCompletion>;
+
+/** A piece of a tool call: the first piece of an index has `id` and `function.name`, the others only `arguments`. */
+export interface ToolCallDelta {
+  index?: number;
+  id?: string;
+  type?: "function";
+  function?: { name?: string; arguments?: string };
+}
+
+/** One piece of a choice in a stream. */
+export interface ChunkChoice {
+  index: number;
+  delta: {
+    role?: "assistant";
+    content?: string | null;
+    refusal?: string | null;
+    reasoning_content?: string;
+    tool_calls?: ToolCallDelta[];
+    function_call?: { name?: string; arguments?: string };
+    [extension: string]: unknown;
+  };
+  logprobs?: unknown;
+  finish_reason?: FinishReason | null;
+}
+
+/** One piece of a streamed chat answer (spec 2.3). `usage` may come on any chunk, also with `choices: []`; the last stands. */
+export interface ChatChunk {
+  id?: string;
+  object?: "chat.completion.chunk";
+  created?: number;
+  model?: string;
+  choices: ChunkChoice[];
+  usage?: ChatUsage | null;
+  [extension: string]: unknown;
+}

@@ -1,0 +1,36 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { optional } from "./schema.ts";
+
+/** Body of POST /embeddings. */
+export const EmbedRequest = Type.Object({
+  model: Type.String({ minLength: 1, maxLength: 200 }),
+  input: Type.Union([
+    Type.String({ minLength: 1 }),
+    Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 2048 }),
+  ]),
+  dimensions: optional(Type.Integer({ minimum: 1, maximum: 65_536 })),
+  encoding_format: optional(Type.Union([Type.Literal("float"), Type.Literal("base64")])),
+  user: optional(Type.String()),
+});
+export type EmbedRequest = Static<typeof EmbedRequest>;
+
+/** The uniform embedding answer. A handler may leave vectors as float arrays or as base64 of little-endian float32. */
+export const EmbeddingList = Type.Object({
+  object: Type.Literal("list"),
+  data: Type.Array(
+    Type.Object({
+      object: Type.Literal("embedding"),
+      index: Type.Integer({ minimum: 0 }),
+      embedding: Type.Union([Type.Array(Type.Number()), Type.String()]),
+    }),
+  ),
+  model: Type.String(),
+  usage: Type.Object({ prompt_tokens: Type.Integer(), total_tokens: Type.Integer() }),
+});
+export type EmbeddingList = Static<typeof EmbeddingList>;
+
+/** What an `embed` handler returns: the vectors in input order, and the provider's own token count where it has one. */
+export interface Embeddings {
+  vectors: (number[] | string)[];
+  usage?: { prompt_tokens: number } | undefined;
+}

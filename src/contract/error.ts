@@ -1,0 +1,74 @@
+/**
+ * Every way a request to the gateway can end badly: one row a code. HTTP status and OpenAI `type` follow from the
+ * code, so that no other file chooses a status. The README's table is held against this one by a test.
+ */
+export const errorTable = {
+  invalid_request: { status: 400, type: "invalid_request_error" },
+  model_not_found: { status: 400, type: "invalid_request_error" },
+  context_length_exceeded: { status: 400, type: "invalid_request_error" },
+  invalid_api_key: { status: 401, type: "invalid_request_error" },
+  invalid_session: { status: 401, type: "invalid_request_error" },
+  quota_exceeded: { status: 403, type: "insufficient_quota" },
+  insufficient_balance: { status: 403, type: "insufficient_quota" },
+  budget_exceeded: { status: 403, type: "insufficient_quota" },
+  model_not_allowed: { status: 403, type: "permission_error" },
+  forbidden: { status: 403, type: "permission_error" },
+  not_found: { status: 404, type: "invalid_request_error" },
+  method_not_allowed: { status: 405, type: "invalid_request_error" },
+  conflict: { status: 409, type: "invalid_request_error" },
+  payload_too_large: { status: 413, type: "invalid_request_error" },
+  rate_limit_exceeded: { status: 429, type: "rate_limit_error" },
+  upstream_error: { status: 500, type: "upstream_error" },
+  upstream_timeout: { status: 500, type: "upstream_error" },
+  internal_error: { status: 500, type: "server_error" },
+  unavailable: { status: 503, type: "server_error" },
+} as const satisfies Record<string, { status: number; type: string }>;
+
+export type ErrorCode = keyof typeof errorTable;
+
+/** What may stand beside the sentence of a {@link GatewayError}. */
+export interface ErrorDetails {
+  /** The request field at fault, as a path: `messages[0].role`. */
+  param?: string | undefined;
+  /** After how many milliseconds a retry can succeed; becomes `retry-after` in whole seconds. */
+  retryAfterMs?: number | undefined;
+  /** A provider's or an SDK's own code, shown in place of ours (the status stays ours). */
+  shownCode?: string | undefined;
+  cause?: unknown;
+}
+
+/** The JSON body of every failed answer, OpenAI's shape: all four members always there. */
+export interface ErrorBody {
+  error: { message: string; type: string; param: string | null; code: string | null };
+}
+
+/**
+ * The one error a caller of the gateway sees. Thrown wherever the fault is noticed; only `http/errors.ts` makes a
+ * response of it. The message says what was wrong, what was expected and what to do.
+ */
+export class GatewayError extends Error {
+  readonly code: ErrorCode;
+  readonly param: string | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly shownCode: string;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = "GatewayError";
+    this.code = code;
+    this.param = details.param;
+    this.retryAfterMs = details.retryAfterMs;
+    this.shownCode = details.shownCode ?? code;
+  }
+
+  /** The HTTP status of this error's code. */
+  get status(): number {
+    return errorTable[this.code].status;
+  }
+
+  /** The body in OpenAI's shape, the same for a JSON answer and for an error event in a stream. */
+  toBody(): ErrorBody {
+    const type = errorTable[this.code].type;
+    return { error: { message: this.message, type, param: this.param ?? null, code: this.shownCode } };
+  }
+}

@@ -1,0 +1,42 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { optional } from "./schema.ts";
+
+/** Body of POST /images/generations. `size` is open-ended: WIDTHxHEIGHT in pixels, or `auto`. */
+export const ImageRequest = Type.Object({
+  model: Type.String({ minLength: 1, maxLength: 200 }),
+  prompt: Type.String({ minLength: 1, maxLength: 32_000 }),
+  n: optional(Type.Integer({ minimum: 1, maximum: 10 })),
+  size: optional(Type.String({ pattern: "^(auto|[1-9]\\d{1,4}x[1-9]\\d{1,4})$" })),
+  quality: optional(Type.Union([Type.Literal("standard"), Type.Literal("hd")])),
+  response_format: optional(Type.Union([Type.Literal("url"), Type.Literal("b64_json")])),
+  user: optional(Type.String()),
+});
+export type ImageRequest = Static<typeof ImageRequest>;
+
+/** One generated picture as a handler returns it. */
+export interface GeneratedImage {
+  /** The bytes, or their base64 text when the provider sent that (it is passed on without decoding). */
+  data: Uint8Array<ArrayBuffer> | string;
+  /** `image/png`, `image/jpeg` or `image/webp`. */
+  mediaType: string;
+  /** The prompt as the model read it, where it says so. */
+  revisedPrompt?: string | undefined;
+}
+
+/** What an `image` handler returns. */
+export interface GeneratedImages {
+  images: GeneratedImage[];
+}
+
+/** The uniform answer. */
+export const ImagesResponse = Type.Object({
+  created: Type.Integer(),
+  data: Type.Array(
+    Type.Object({
+      url: Type.Optional(Type.String()),
+      b64_json: Type.Optional(Type.String()),
+      revised_prompt: Type.Optional(Type.String()),
+    }),
+  ),
+});
+export type ImagesResponse = Static<typeof ImagesResponse>;

@@ -1,0 +1,67 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { capabilities } from "./capability.ts";
+import { Price } from "./price.ts";
+
+const day = Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" });
+const names = (description: string) => Type.Array(Type.String({ minLength: 1 }), { minItems: 1, description });
+
+/** A row of a catalogue: one model as the gateway sells it and as its provider knows it. */
+export const Model = Type.Object(
+  {
+    id: Type.String({ minLength: 1, maxLength: 200, description: "What clients write in `model`" }),
+    aliases: Type.Optional(names("Other names clients know; an alias is answered with this row's id")),
+    upstreamId: Type.String({ minLength: 1, maxLength: 200, description: "What the provider calls it" }),
+    capability: Type.Union(capabilities.map((name) => Type.Literal(name))),
+    premium: Type.Boolean({ description: "true: paid from the wallet; false: drawn from the daily free quota" }),
+    contextTokens: Type.Optional(Type.Integer({ minimum: 1, description: "Prompt and answer together" })),
+    inputTokensMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one embedding input" })),
+    inputCharactersMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one speech input" })),
+    audioMsMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one transcription" })),
+    outputTokensMax: Type.Optional(Type.Integer({ minimum: 1 })),
+    dimensions: Type.Optional(
+      Type.Object(
+        {
+          default: Type.Integer({ minimum: 1 }),
+          min: Type.Integer({ minimum: 1 }),
+          max: Type.Integer({ minimum: 1, description: "Equal to min when the size is fixed" }),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    voices: Type.Optional(names("Voice ids the model takes")),
+    voiceDefault: Type.Optional(Type.String({ minLength: 1 })),
+    languages: Type.Optional(names("Language codes the model takes")),
+    sampleRates: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, description: "Hz" })),
+    omit: Type.Optional(names("Request fields the model rejects: left out before the provider is asked")),
+    rename: Type.Optional(
+      Type.Record(Type.String(), Type.String(), { description: "Request fields it knows by another name" }),
+    ),
+    options: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { description: "What the plugin's own dialect wants to know of it" }),
+    ),
+    ownedBy: Type.String({ minLength: 1 }),
+    created: Type.Integer({ minimum: 0, description: "Seconds since 1970, as in the model object" }),
+    price: Type.Optional(Price),
+    quotaWeights: Type.Optional(
+      Type.Object(
+        {
+          character: Type.Optional(Type.Number({ minimum: 0 })),
+          image: Type.Optional(Type.Number({ minimum: 0 })),
+          audioMs: Type.Optional(Type.Number({ minimum: 0 })),
+          call: Type.Optional(Type.Number({ minimum: 0 })),
+        },
+        { additionalProperties: false, description: "Tokens of the daily free quota that one unit draws" },
+      ),
+    ),
+    priority: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 1000, description: "Lower is tried first; default 100" }),
+    ),
+    weight: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000, description: "Share among equals; default 1" })),
+    retiredOn: Type.Optional(day),
+    successor: Type.Optional(Type.String({ minLength: 1 })),
+    source: Type.Optional(Type.String({ minLength: 1, description: "Where the facts were read" })),
+    checkedOn: Type.Optional(day),
+  },
+  { additionalProperties: false },
+);
+export type Model = Static<typeof Model>;

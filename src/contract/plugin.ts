@@ -1,0 +1,108 @@
+import type { Capability } from "./capability.ts";
+import type { ChatChunk, ChatCompletion, ChatRequest } from "./chat.ts";
+import type { Embeddings, EmbedRequest } from "./embed.ts";
+import type { GeneratedImages, ImageRequest } from "./image.ts";
+import type { Model } from "./model.ts";
+import type { SpeakRequest, Speech } from "./speak.ts";
+import type { TranscribeRequest, Transcript } from "./transcribe.ts";
+import type { UpstreamFault } from "./upstream-fault.ts";
+
+/** The version of the contract between the gateway and its plugins. A plugin for another version is refused at load. */
+export const contractVersion = 1;
+
+/** One event of a provider's SSE stream: `event:` name (`"message"` when unnamed) and its `data:` lines joined by `\n`. */
+export interface ServerEvent {
+  event: string;
+  data: string;
+}
+
+/** A binary answer: its media type and its bytes as they arrive. */
+export interface UpstreamBytes {
+  mediaType: string;
+  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>;
+}
+
+/** What one request to the provider may add to the plugin's own headers. */
+export interface UpstreamInit {
+  headers?: Record<string, string>;
+}
+
+/**
+ * The one door to the network. It is bound to the plugin's base URL, one of its keys, the call's deadline and the
+ * caller's presence, and reaches no other host. A path is appended to the base URL.
+ *
+ * Every method throws {@link UpstreamFault} when the provider answers outside 2xx, not in time, or not at all.
+ */
+export interface Upstream {
+  /** POSTs JSON and reads a JSON answer. The answer is what the provider sent: check what you use. */
+  json<T = unknown>(path: string, body: unknown, init?: UpstreamInit): Promise<T>;
+  /** POSTs a multipart form and reads a JSON answer. */
+  form<T = unknown>(path: string, form: FormData, init?: UpstreamInit): Promise<T>;
+  /** POSTs JSON and hands the binary answer on as it arrives. */
+  bytes(path: string, body: unknown, init?: UpstreamInit): Promise<UpstreamBytes>;
+  /** POSTs JSON and reads the SSE answer; resolves with the first byte's headers, so that a refusal keeps its status. */
+  events(path: string, body: unknown, init?: UpstreamInit): Promise<AsyncIterable<ServerEvent>>;
+  /**
+   * Fetches a public file that the caller named (an image URL) for providers that want the bytes.
+   * https only, no private address, at most 20 MB and 10 s.
+   *
+   * @throws {GatewayError} `invalid_request` with the reason.
+   */
+  download(url: string): Promise<{ bytes: Uint8Array<ArrayBuffer>; mediaType: string }>;
+}
+
+/** One request on its way through a handler. */
+export interface Call<Request> {
+  /** The call's id in the books, the answer's `x-request-id`. */
+  readonly id: string;
+  /** The checked request in the uniform format. */
+  readonly request: Request;
+  readonly model: Model;
+  /** Aborted when the caller leaves or the deadline passes. `upstream` heeds it by itself. */
+  readonly signal: AbortSignal;
+  readonly upstream: Upstream;
+  /** Notes for the log what a translation had to drop or change. Bounded: a line of at most 500 characters is kept. */
+  note(sentence: string): void;
+}
+
+/**
+ * A plugin's way of serving each capability. A handler translates, asks `call.upstream` and translates back; ids,
+ * timestamps, the public model name, tool-call indexes, usage counting, retries and deadlines are the kernel's.
+ */
+export interface Handlers {
+  /** Returns a completion, or an iterable of chunks when `call.request.stream` is true. */
+  chat?(call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
+  embed?(call: Call<EmbedRequest>): Promise<Embeddings>;
+  image?(call: Call<ImageRequest>): Promise<GeneratedImages>;
+  transcribe?(call: Call<TranscribeRequest>): Promise<Transcript>;
+  speak?(call: Call<SpeakRequest>): Promise<Speech>;
+}
+
+/** A provider's refusal as it came over the wire. */
+export interface RefusedAnswer {
+  status: number;
+  headers: Headers;
+  /** The body as text, at most 64 kB of it. */
+  body: string;
+}
+
+/** All that the gateway knows of a provider. Made by `definePlugin`, which fills in what a plugin leaves out. */
+export interface ProviderPlugin {
+  /** kebab-case; also the folder, the catalogue file, and the prefix of `<NAME>_API_KEY` and `<NAME>_BASE_URL`. */
+  readonly name: string;
+  readonly contractVersion: typeof contractVersion;
+  /** Where the provider is, without a trailing slash. `<NAME>_BASE_URL` replaces it. */
+  readonly baseUrl: string;
+  /** Hosts beside that of `baseUrl` which the plugin may ask. */
+  readonly hosts: readonly string[];
+  /** `none`: needs no key and is served without one. */
+  readonly credential: "key" | "none";
+  /** The headers that carry a key. */
+  authorize(key: string): Record<string, string>;
+  readonly models: readonly Model[];
+  readonly handlers: Handlers;
+  /** How many choices one request can ask for where the provider has a bound; beyond it the kernel sends several. */
+  readonly nMax: Partial<Record<Extract<Capability, "chat" | "image">, number>>;
+  /** Reads a refusal into a fault. */
+  readFault(answer: RefusedAnswer): UpstreamFault;
+}

@@ -1,0 +1,57 @@
+import { type Static, Type } from "@sinclair/typebox";
+
+/** The largest audio file taken, in bytes (spec 8). */
+export const audioFileBytesMax = 25 * 1024 * 1024;
+
+/** The audio formats of the spec's part 4.4, by file ending. */
+export const audioFormats = ["mp3", "mp4", "mpeg", "mpga", "m4a", "wav", "webm"] as const;
+
+/** Fields of POST /audio/transcriptions beside the file, as text from the multipart form made typed. */
+export const TranscribeFields = Type.Object({
+  model: Type.String({ minLength: 1, maxLength: 200, default: "famW-large-v3-turbo" }),
+  language: Type.Optional(Type.String({ pattern: "^[a-z]{2,3}(-[A-Za-z]{2,4})?$", description: "ISO 639-1 code" })),
+  response_format: Type.Optional(
+    Type.Union([Type.Literal("json"), Type.Literal("text"), Type.Literal("verbose_json")]),
+  ),
+  temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+  prompt: Type.Optional(Type.String({ maxLength: 10_000 })),
+  timestamp_granularities: Type.Optional(
+    Type.Array(Type.Union([Type.Literal("word"), Type.Literal("segment")]), { maxItems: 2 }),
+  ),
+});
+export type TranscribeFields = Static<typeof TranscribeFields>;
+
+/** What a `transcribe` handler is given: the checked fields and the file, with its length where it could be read. */
+export interface TranscribeRequest extends TranscribeFields {
+  file: File;
+  /** Length of the audio in milliseconds, read from the file itself; absent when its container does not say. */
+  audioMs?: number | undefined;
+}
+
+export const TranscriptSegment = Type.Object({
+  id: Type.Integer(),
+  seek: Type.Integer(),
+  start: Type.Number({ description: "Seconds" }),
+  end: Type.Number({ description: "Seconds" }),
+  text: Type.String(),
+  tokens: Type.Array(Type.Integer()),
+  temperature: Type.Number(),
+  avg_logprob: Type.Number(),
+  compression_ratio: Type.Number(),
+  no_speech_prob: Type.Number(),
+});
+export type TranscriptSegment = Static<typeof TranscriptSegment>;
+
+export const TranscriptWord = Type.Object({ word: Type.String(), start: Type.Number(), end: Type.Number() });
+export type TranscriptWord = Static<typeof TranscriptWord>;
+
+/** What a `transcribe` handler returns. Only the text is always known. */
+export interface Transcript {
+  text: string;
+  /** Language name or code as the provider says it. */
+  language?: string | undefined;
+  /** Length of the audio in seconds as the provider measured it. */
+  duration?: number | undefined;
+  segments?: TranscriptSegment[] | undefined;
+  words?: TranscriptWord[] | undefined;
+}

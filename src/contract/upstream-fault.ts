@@ -1,0 +1,57 @@
+/**
+ * How a provider failed, told apart by what the gateway does next (wire facts: each provider's error table):
+ *
+ * | kind | meaning | tried elsewhere? | the caller sees |
+ * |---|---|---|---|
+ * | `bad_request` | the request itself is wrong | no | 400 with the provider's message |
+ * | `too_long` | more tokens than the model takes | no | 400 `context_length_exceeded` |
+ * | `gone` | the provider does not have the model (any more) | next route | 400 `model_not_found` |
+ * | `key` | our credential was refused | next key | 500, never the provider's words |
+ * | `quota` | our account there is used up | next key | 500, never the provider's words |
+ * | `limited` | rate limited, retry later | next key | 429 with `retry-after` |
+ * | `overloaded` | it is overloaded or down | yes | 500 |
+ * | `broken` | no answer, or one that is none | yes | 500 |
+ * | `timeout` | no byte in the time allowed | yes | 500 `upstream_timeout` |
+ */
+export type FaultKind =
+  | "bad_request"
+  | "too_long"
+  | "gone"
+  | "key"
+  | "quota"
+  | "limited"
+  | "overloaded"
+  | "broken"
+  | "timeout";
+
+/** What is known of a provider's failure. */
+export interface FaultDetails {
+  /** The provider's HTTP status; absent when no answer came. */
+  status?: number | undefined;
+  /** The request field the provider named. */
+  param?: string | undefined;
+  /** The provider's own code (`context_length_exceeded`, `invalid_image_url` …). */
+  code?: string | undefined;
+  /** When the provider said a retry can succeed, in milliseconds from now. */
+  retryAfterMs?: number | undefined;
+  cause?: unknown;
+}
+
+/** A provider's failure, before the gateway has decided what it means for the caller. */
+export class UpstreamFault extends Error {
+  readonly kind: FaultKind;
+  readonly status: number | undefined;
+  readonly param: string | undefined;
+  readonly code: string | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(kind: FaultKind, message: string, details: FaultDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = "UpstreamFault";
+    this.kind = kind;
+    this.status = details.status;
+    this.param = details.param;
+    this.code = details.code;
+    this.retryAfterMs = details.retryAfterMs;
+  }
+}
