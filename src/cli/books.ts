@@ -1,0 +1,39 @@
+import { join } from "node:path";
+import { type Account, type Accounts, createAccounts } from "../accounts/index.ts";
+import { type Config, makeHome } from "../config.ts";
+import { openStore, type Store } from "../store/index.ts";
+import { Mistake } from "./command.ts";
+import { nearest } from "./nearest.ts";
+
+/** The file that a server and its commands share, which is how a command takes effect in a running server. */
+export function storeFileOf(config: Pick<Config, "home">): string {
+  return join(config.home, "modelgate.db");
+}
+
+/** The books while a command works on them; closed afterwards however it ends. */
+export async function withBooks<T>(
+  config: Config,
+  work: (books: { store: Store; accounts: Accounts }) => Promise<T>,
+): Promise<T> {
+  makeHome(config);
+  const store = await openStore({ file: storeFileOf(config) });
+  try {
+    return await work({ store, accounts: createAccounts({ store, defaults: config }) });
+  } finally {
+    await store.close();
+  }
+}
+
+/**
+ * The account that `--account A` means, by id or e-mail.
+ *
+ * @throws {Mistake} Naming the nearest e-mail.
+ */
+export async function accountOf(accounts: Accounts, idOrEmail: string): Promise<Account> {
+  const account = await accounts.find(idOrEmail);
+  if (account !== undefined) return account;
+  const known = (await accounts.list()).map(({ email }) => email);
+  const near = nearest(idOrEmail, known);
+  const hint = near === undefined ? "see modelgate account list" : `did you mean ${near}?`;
+  throw new Mistake(`No account has the id or e-mail ${JSON.stringify(idOrEmail)}, ${hint}`);
+}

@@ -1,0 +1,16 @@
+import { describeConfig } from "../../config.ts";
+import { columns } from "../columns.ts";
+import { defineCommand } from "../command.ts";
+
+export const config = defineCommand({
+  name: "config",
+  about: "Show what is configured and where it comes from; secrets are only counted",
+  flags: {},
+  args: [],
+  example: "config",
+  async run(ground, { config }) {
+    const asked = ground.plugins.filter(({ credential }) => credential === "key").map(({ name }) => name);
+    const rows = describeConfig(config, asked);
+    return { json: rows, text: columns(rows.map(({ name, value, source }) => [name, value, source])) };
+  },
+});

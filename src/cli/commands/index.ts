@@ -1,0 +1,35 @@
+import type { Command } from "../command.ts";
+import { accountCreate } from "./account-create.ts";
+import { accountList } from "./account-list.ts";
+import { accountShow } from "./account-show.ts";
+import { catalogueCheck } from "./catalogue-check.ts";
+import { config } from "./config.ts";
+import { keyCreate } from "./key-create.ts";
+import { keyList } from "./key-list.ts";
+import { keyRevoke } from "./key-revoke.ts";
+import { ledgerVerify } from "./ledger-verify.ts";
+import { models } from "./models.ts";
+import { quotaSet } from "./quota-set.ts";
+import { serve } from "./serve.ts";
+import { version } from "./version.ts";
+import { walletCredit } from "./wallet-credit.ts";
+import { walletShow } from "./wallet-show.ts";
+
+/** Every command, in the order of the help page. */
+export const commands: readonly Command[] = [
+  serve,
+  accountCreate,
+  accountList,
+  accountShow,
+  keyCreate,
+  keyList,
+  keyRevoke,
+  walletCredit,
+  walletShow,
+  quotaSet,
+  models,
+  catalogueCheck,
+  ledgerVerify,
+  config,
+  version,
+];

@@ -1,0 +1,34 @@
+import { accountOf, withBooks } from "../books.ts";
+import { defineCommand } from "../command.ts";
+import { readAllowedModels } from "../read-allowed-models.ts";
+import { readExpiry } from "../read-values.ts";
+
+export const keyCreate = defineCommand({
+  name: "key create",
+  about: "Make an API key; it is shown once",
+  flags: {
+    account: { value: "A", about: "Id or e-mail of the account", required: true },
+    name: { value: "N", about: "What it is for", required: true },
+    expires: { value: "30d", about: "Ends after a span (30d, 12h, 1y) or with a day (2027-01-31)" },
+    models: { value: "a,b", about: "Models it may use; all when left out" },
+  },
+  args: [],
+  example: "key create --account ada@example.org --name laptop --expires 30d",
+  async run(ground, { flags, config, now }) {
+    const expiresAt = flags.expires === undefined ? undefined : readExpiry(flags.expires, now);
+    const allowedModels = flags.models === undefined ? undefined : readAllowedModels(flags.models, ground);
+    const { id, key } = await withBooks(config, async ({ accounts }) => {
+      const { id: accountId } = await accountOf(accounts, flags.account);
+      return accounts.createKey({
+        accountId,
+        name: flags.name,
+        ...(expiresAt === undefined ? {} : { expiresAt }),
+        ...(allowedModels === undefined ? {} : { allowedModels }),
+      });
+    });
+    return {
+      json: { id, key },
+      text: `${key}\nKeep it: only its hash is stored. Revoke it with modelgate key revoke ${id}`,
+    };
+  },
+});

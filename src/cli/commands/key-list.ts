@@ -1,0 +1,48 @@
+import type { ApiKey } from "../../accounts/index.ts";
+import { accountOf, withBooks } from "../books.ts";
+import { columns } from "../columns.ts";
+import { defineCommand } from "../command.ts";
+
+export const keyList = defineCommand({
+  name: "key list",
+  about: "List the API keys, without their secrets",
+  flags: { account: { value: "A", about: "Only those of this account, by id or e-mail" } },
+  args: [],
+  example: "key list --account ada@example.org",
+  async run(_ground, { flags, config, now }) {
+    const { keys, emails } = await withBooks(config, async ({ accounts }) => {
+      const account = flags.account === undefined ? undefined : await accountOf(accounts, flags.account);
+      const emails = new Map((await accounts.list()).map(({ id, email }) => [id, email]));
+      return { keys: await accounts.listKeys(account?.id), emails };
+    });
+    const rows = keys.map((key) => {
+      const models = key.allowedModels === undefined ? "all models" : key.allowedModels.join(",");
+      return [key.id, emails.get(key.accountId) ?? key.accountId, key.name, stateOf(key, now), models];
+    });
+    const text = rows.length === 0 ? "No keys yet; make one with modelgate key create" : columns(rows);
+    return { json: keys.map((key) => keyJson(key, now)), text };
+  },
+});
+
+function keyJson(key: ApiKey, now: number) {
+  return {
+    id: key.id,
+    account: key.accountId,
+    name: key.name,
+    state: stateOf(key, now).split(" ")[0],
+    expires_at: isoOf(key.expiresAt),
+    allowed_models: key.allowedModels ?? null,
+    created_at: isoOf(key.createdAt),
+    revoked_at: isoOf(key.revokedAt),
+  };
+}
+
+function stateOf({ revokedAt, expiresAt }: ApiKey, now: number): string {
+  if (revokedAt !== undefined) return "revoked";
+  if (expiresAt === undefined) return "active";
+  return expiresAt <= now ? "expired" : `active until ${isoOf(expiresAt)?.slice(0, 16).replace("T", " ")}`;
+}
+
+function isoOf(at: number | undefined): string | null {
+  return at === undefined ? null : new Date(at).toISOString();
+}

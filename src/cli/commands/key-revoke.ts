@@ -1,0 +1,17 @@
+import { withBooks } from "../books.ts";
+import { defineCommand, Mistake } from "../command.ts";
+
+export const keyRevoke = defineCommand({
+  name: "key revoke",
+  about: "Make an API key useless, for good",
+  flags: {},
+  args: ["ID"],
+  example: "key revoke ID",
+  async run(_ground, { args, config }) {
+    // A pasted key is taken too: whoever revokes a leaked one has the key at hand, not its id.
+    const id = /^sk-mg-([^-]+)-/.exec(args.ID)?.[1] ?? args.ID;
+    const revoked = await withBooks(config, async ({ accounts }) => accounts.revokeKey(id));
+    if (!revoked) throw new Mistake(`No key has the id ${JSON.stringify(id)}, see modelgate key list`);
+    return { json: { id, revoked: true }, text: `Revoked ${id}` };
+  },
+});

@@ -1,0 +1,57 @@
+import { type Config, prefixOf } from "../../config.ts";
+import { formatUsd, type Model, meterNames, parseUsd, type Rate } from "../../contract/index.ts";
+import { columns } from "../columns.ts";
+import { defineCommand } from "../command.ts";
+import { hasCredential, isSandboxed, type Row, rowsOf } from "../rows.ts";
+
+export const models = defineCommand({
+  name: "models",
+  about: "List the models of the catalogue, their prices, and whether they can be served now",
+  flags: {},
+  args: [],
+  example: "models",
+  async run(ground, { config }) {
+    const sandboxed = isSandboxed(config, ground.plugins);
+    const described = rowsOf(ground.plugins).map((row) => describe(row, config, sandboxed));
+    const rows = described.map(({ json, price }) => [
+      json.id,
+      json.capability,
+      json.premium ? "premium" : "free quota",
+      price,
+      json.served,
+    ]);
+    return { json: described.map(({ json }) => json), text: columns(rows) };
+  },
+});
+
+function describe({ model, plugin }: Row, config: Config, sandboxed: boolean) {
+  const answered = hasCredential(config, plugin) ? plugin.name : `no: set ${prefixOf(plugin.name)}_API_KEY`;
+  const json = {
+    id: model.id,
+    aliases: model.aliases ?? [],
+    capability: model.capability,
+    premium: model.premium,
+    plugin: plugin.name,
+    context_tokens: model.contextTokens ?? null,
+    price: model.price ?? null,
+    served: sandboxed ? "sandbox" : answered,
+  };
+  return { json, price: priceText(model) };
+}
+
+function priceText({ price }: Model): string {
+  if (price === undefined) return "no price";
+  const rates = meterNames.flatMap((name) => {
+    const rate = price[name];
+    return rate === undefined || name.startsWith("cache") ? [] : [`${name} ${rateText(rate)}`];
+  });
+  const markup = price.markupPercent === undefined ? "" : ` + ${price.markupPercent} %`;
+  return `${rates.join(", ")}${markup}`;
+}
+
+function rateText({ usd, per }: Rate): string {
+  const nanodollars = parseUsd(usd);
+  const shown = nanodollars === undefined ? usd : formatUsd(nanodollars);
+  const unit = per === 1 ? "" : per === 1_000_000 ? "/M" : per === 3_600_000 ? "/h" : `/${per}`;
+  return `$${shown}${unit}`;
+}

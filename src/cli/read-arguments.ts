@@ -1,0 +1,157 @@
+import { parseArgs } from "node:util";
+import { type Command, Mistake } from "./command.ts";
+import { nearest } from "./nearest.ts";
+
+/** The words of one command line, told apart. */
+export interface Arguments {
+  readonly command: Command | undefined;
+  readonly flags: Readonly<Record<string, string | undefined>>;
+  readonly args: Readonly<Record<string, string>>;
+  readonly json: boolean;
+  readonly help: boolean;
+  /** The words of a group such as `account`, when help is asked for it alone. */
+  readonly group: string | undefined;
+}
+
+const everywhere = { help: { type: "boolean", short: "h" }, json: { type: "boolean" } } as const;
+
+/**
+ * Finds the command and its flags.
+ *
+ * @throws {Mistake} Naming the nearest command or flag.
+ */
+export function readArguments(argv: readonly string[], commands: readonly Command[]): Arguments {
+  const { words, rest } = splitWords(argv);
+  const command = findCommand(words, commands);
+  if (command === undefined) return readWithoutCommand(words, rest, commands);
+  const positionals = words.slice(command.name.split(" ").length);
+  const parsed = readFlags([...positionals, ...rest], command);
+  const { help, json, ...flags } = parsed.values as Record<string, string | boolean | undefined>;
+  const known = { command, json: json === true, help: help === true, group: undefined };
+  if (help === true) return { ...known, flags: {}, args: {} };
+  return { ...known, flags: requireFlags(flags, command), args: requireArgs(parsed.positionals, command) };
+}
+
+/** The words before the first flag: the command and its arguments. */
+function splitWords(argv: readonly string[]): { words: readonly string[]; rest: readonly string[] } {
+  const first = argv.findIndex((word) => word.startsWith("-"));
+  return first === -1 ? { words: argv, rest: [] } : { words: argv.slice(0, first), rest: argv.slice(first) };
+}
+
+function findCommand(words: readonly string[], commands: readonly Command[]): Command | undefined {
+  return commands.find(({ name }) => name.split(" ").every((part, index) => words[index] === part));
+}
+
+function readWithoutCommand(
+  words: readonly string[],
+  rest: readonly string[],
+  commands: readonly Command[],
+): Arguments {
+  const help = rest.includes("--help") || rest.includes("-h") || words[0] === "help";
+  const asked = words[0] === "help" ? words.slice(1) : words;
+  const json = rest.includes("--json");
+  const command = words[0] === "help" ? findCommand(asked, commands) : undefined;
+  if (command !== undefined) return { command, flags: {}, args: {}, json, help: true, group: undefined };
+  const group = asked[0];
+  const isGroup = commands.some(({ name }) => name.startsWith(`${group} `));
+  if (group === undefined || (isGroup && asked.length === 1 && help)) {
+    const stray = rest.find((word) => !["--help", "-h", "--json"].includes(word));
+    if (stray !== undefined) throw new Mistake(`Unknown flag ${stray}, expected a command first; see modelgate --help`);
+    return { command: undefined, flags: {}, args: {}, json, help, group };
+  }
+  throw new Mistake(unknownCommand(asked, commands, isGroup));
+}
+
+function unknownCommand(words: readonly string[], commands: readonly Command[], isGroup: boolean): string {
+  const names = commands.map(({ name }) => name);
+  const [group, verb] = words;
+  const within = names.filter((name) => name.startsWith(`${group} `));
+  if (isGroup && verb === undefined) return `Incomplete command ${group}, expected one of: ${within.join(", ")}`;
+  const written = words.slice(0, 2).join(" ");
+  const near = nearest(written, isGroup ? within : names) ?? nearest(words[0] as string, names);
+  const groups = [...new Set(names.map((name) => name.split(" ")[0] as string))];
+  const nearGroup = near === undefined ? nearest(words[0] as string, groups) : undefined;
+  if (near !== undefined) return `Unknown command ${written}, did you mean ${near}?`;
+  if (nearGroup !== undefined) return `Unknown command ${written}, did you mean ${nearGroup}?`;
+  if (isGroup) return `Unknown command ${written}, expected one of: ${within.join(", ")}`;
+  return `Unknown command ${written}, see modelgate --help`;
+}
+
+function readFlags(argv: readonly string[], command: Command) {
+  const known = Object.fromEntries(Object.keys(command.flags).map((name) => [name, { type: "string" as const }]));
+  try {
+    const options = { ...known, ...everywhere };
+    const parsed = parseArgs({ args: [...argv], options, strict: true, allowPositionals: true, tokens: true });
+    refuseTwice(parsed.tokens, command);
+    return parsed;
+  } catch (error) {
+    if (error instanceof Mistake) throw error;
+    throw new Mistake(flagMistake(error, argv, command), { cause: error });
+  }
+}
+
+function refuseTwice(tokens: readonly { kind: string; name?: string }[], command: Command): void {
+  const seen = new Set<string>();
+  for (const { kind, name } of tokens) {
+    if (kind !== "option" || name === undefined) continue;
+    if (seen.has(name)) throw new Mistake(`Flag --${name} of ${command.name} is given twice, expected once`);
+    seen.add(name);
+  }
+}
+
+function flagMistake(error: unknown, argv: readonly string[], command: Command): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const names = [...Object.keys(command.flags), "json", "help"];
+  const written = argv.find((word) => word.startsWith("-") && !names.includes(nameOf(word)));
+  if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION" && written !== undefined) {
+    const near = nearest(nameOf(written), names);
+    const hint = near === undefined ? `see modelgate ${command.name} --help` : `did you mean --${near}?`;
+    return `Unknown flag ${written.split("=")[0]} of ${command.name}, ${hint}`;
+  }
+  const bare = argv.find((word, index) => lacksValue(word, argv[index + 1], command));
+  if (bare !== undefined) {
+    const placeholder = command.flags[nameOf(bare)]?.value;
+    return `Flag ${bare} of ${command.name} has no value, expected ${bare} ${placeholder}`;
+  }
+  const sentence = error instanceof Error ? error.message.split(/[.\n]/)[0] : String(error);
+  return `Cannot read the flags of ${command.name}: ${sentence}`;
+}
+
+function lacksValue(word: string, next: string | undefined, command: Command): boolean {
+  if (!word.startsWith("--") || word.includes("=") || command.flags[nameOf(word)] === undefined) return false;
+  return next === undefined || next.startsWith("-");
+}
+
+function nameOf(word: string): string {
+  return word.replace(/^-+/, "").split("=")[0] as string;
+}
+
+function requireFlags(
+  flags: Readonly<Record<string, string | boolean | undefined>>,
+  command: Command,
+): Record<string, string> {
+  const checked: Record<string, string> = {};
+  for (const [name, flag] of Object.entries(command.flags)) {
+    const value = flags[name];
+    if (typeof value === "string" && value.trim() !== "") checked[name] = value.trim();
+    else if (value !== undefined)
+      throw new Mistake(`Flag --${name} of ${command.name} is empty, expected ${flag.value}`);
+    else if (flag.required) throw new Mistake(`Missing --${name} ${flag.value}, expected modelgate ${command.example}`);
+  }
+  return checked;
+}
+
+function requireArgs(positionals: readonly string[], command: Command): Record<string, string> {
+  const extra = positionals[command.args.length];
+  if (extra !== undefined) {
+    const usage = [`modelgate ${command.name}`, ...command.args].join(" ");
+    throw new Mistake(`Unexpected ${JSON.stringify(extra)} after ${command.name}, expected ${usage}`);
+  }
+  return Object.fromEntries(
+    command.args.map((name, index) => {
+      const value = positionals[index];
+      if (value === undefined) throw new Mistake(`Missing ${name}, expected modelgate ${command.example}`);
+      return [name, value];
+    }),
+  );
+}

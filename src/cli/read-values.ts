@@ -1,0 +1,51 @@
+import { parseUsd } from "../contract/index.ts";
+import { Mistake } from "./command.ts";
+
+const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_536_000_000 } as const;
+
+/**
+ * When something written as `30d`, `12h` or `2027-01-31` ends, in milliseconds since 1970. A day ends with its last
+ * moment, UTC.
+ *
+ * @throws {Mistake} When it is neither, or already past.
+ */
+export function readExpiry(text: string, now: number): number {
+  const span = /^(\d{1,6})([mhdwy])$/.exec(text);
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text);
+  const at = span === null ? lastMomentOf(isDay ? text : "") : now + Number(span[1]) * unitMs[span[2] as "d"];
+  if (Number.isNaN(at)) {
+    throw new Mistake(
+      `Cannot read --expires ${text}, expected a span such as 30d, 12h or 1y, or a day such as 2027-01-31`,
+    );
+  }
+  if (at <= now) throw new Mistake(`Cannot use --expires ${text}: it is already past, expected a time to come`);
+  return at;
+}
+
+/**
+ * Decimal US dollars above zero as nanodollars.
+ *
+ * @throws {Mistake} When the text is none.
+ */
+export function readUsd(text: string): number {
+  const nanodollars = parseUsd(text);
+  if (nanodollars !== undefined && nanodollars > 0) return nanodollars;
+  throw new Mistake(`Cannot read --usd ${text}, expected US dollars above 0 such as 5.00, at most nine decimals`);
+}
+
+/**
+ * A number of tokens from 0.
+ *
+ * @throws {Mistake} When the text is none.
+ */
+export function readTokens(text: string): number {
+  const tokens = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (Number.isSafeInteger(tokens)) return tokens;
+  throw new Mistake(`Cannot read --tokens ${text}, expected a whole number from 0`);
+}
+
+function lastMomentOf(day: string): number {
+  const start = Date.parse(`${day}T00:00:00.000Z`);
+  if (Number.isNaN(start) || new Date(start).toISOString().slice(0, 10) !== day) return Number.NaN;
+  return start + unitMs.d - 1;
+}

@@ -1,0 +1,254 @@
+import { mkdirSync } from "node:fs";
+import { homedir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+
+const count = (minimum: number) => Type.Integer({ minimum, maximum: Number.MAX_SAFE_INTEGER });
+const oneOf = <const T extends string[]>(...words: T) =>
+  Type.Union(words.map((word) => Type.Literal(word as T[number])));
+
+/** One setting: its variable, what is taken when it is not set, and how its text becomes a checked value. */
+interface Setting<S extends TSchema = TSchema> {
+  readonly variable: string;
+  readonly schema: S;
+  readonly expected: string;
+  readonly fallback: string | undefined;
+  readonly secret?: true;
+  read?(text: string): unknown;
+}
+
+const define = <S extends TSchema>(setting: Setting<S>): Setting<S> => setting;
+
+const settings = {
+  /** Folder of the database, plugins and catalogue overrides; absolute. */
+  home: define({
+    variable: "MODELGATE_HOME",
+    schema: Type.String({ minLength: 1 }),
+    expected: "a folder",
+    fallback: "~/.modelgate",
+  }),
+  /** Address to listen on. */
+  host: define({
+    variable: "HOST",
+    schema: Type.String({ pattern: "^[A-Za-z0-9._:-]{1,253}$" }),
+    expected: "a host name or an address such as 127.0.0.1",
+    fallback: "127.0.0.1",
+    read: (text) => text.replace(/^\[(.*)\]$/, "$1"),
+  }),
+  /** Port to listen on; 0 takes any free one. */
+  port: define({
+    variable: "PORT",
+    schema: Type.Integer({ minimum: 0, maximum: 65_535 }),
+    expected: "a whole number from 0 to 65535",
+    fallback: "3000",
+    read: toWhole,
+  }),
+  /** Path before every endpoint, without a trailing slash; empty at the root. */
+  basePath: define({
+    variable: "BASE_PATH",
+    schema: Type.String({ pattern: "^(/[A-Za-z0-9._~-]+)*$" }),
+    expected: "a path such as /api/v1",
+    fallback: "/api/v1",
+    read: (text) => text.replace(/\/$/, ""),
+  }),
+  /** Tokens of the free quota of an account in a UTC day. */
+  freeTokensPerDay: define({
+    variable: "FREE_TOKENS_PER_DAY",
+    schema: count(0),
+    expected: "a whole number from 0",
+    fallback: "250000",
+    read: toWhole,
+  }),
+  requestsPerMinute: define({
+    variable: "REQUESTS_PER_MINUTE",
+    schema: count(1),
+    expected: "a whole number from 1",
+    fallback: "600",
+    read: toWhole,
+  }),
+  tokensPerMinute: define({
+    variable: "TOKENS_PER_MINUTE",
+    schema: count(1),
+    expected: "a whole number from 1",
+    fallback: "1000000",
+    read: toWhole,
+  }),
+  /** A given first API key, for scripts; absent: one is made. */
+  bootstrapKey: define({
+    variable: "MODELGATE_BOOTSTRAP_KEY",
+    schema: Type.Union([Type.String({ pattern: "^sk-mg-[A-Za-z0-9]{4,64}-[A-Za-z0-9_-]{16,200}$" }), Type.Undefined()]),
+    expected: "sk-mg-<id>-<secret>, the id 4 to 64 letters or digits and the secret 16 to 200 letters, digits, - or _",
+    fallback: undefined,
+    secret: true,
+  }),
+  logLevel: define({
+    variable: "LOG_LEVEL",
+    schema: oneOf("debug", "info", "warn", "error", "silent"),
+    expected: "debug, info, warn, error or silent",
+    fallback: "info",
+    read: (text) => text.toLowerCase(),
+  }),
+  /** Simulated answers: `auto` turns them on without any credential on a loopback address. */
+  sandbox: define({
+    variable: "SANDBOX",
+    schema: oneOf("on", "off", "auto"),
+    expected: "on, off or auto",
+    fallback: "auto",
+    read: (text) => text.toLowerCase(),
+  }),
+} satisfies Record<string, Setting>;
+
+type SettingName = keyof typeof settings;
+
+/** What the operator gave for one plugin. */
+export interface Credentials {
+  /** `<PLUGIN>_API_KEY`, split at commas; empty when not set. */
+  readonly keys: readonly string[];
+  /** `<PLUGIN>_BASE_URL`, without a trailing slash; absent when not set. */
+  readonly baseUrl?: string;
+}
+
+/** All that the environment says, checked. */
+export type Config = { readonly [Name in SettingName]: Static<(typeof settings)[Name]["schema"]> } & {
+  /** Variables that were set; the others stand on their default. */
+  readonly given: ReadonlySet<string>;
+  /**
+   * Reads the credentials of a plugin, whose name need not be known before.
+   *
+   * @throws {ConfigError} When a key cannot stand in a header or the base URL is none.
+   */
+  credentials(pluginName: string): Credentials;
+};
+
+/** One row of what `modelgate config` shows; `value` never holds a secret. */
+export interface ConfigRow {
+  name: string;
+  value: string;
+  source: "environment" | "default";
+}
+
+/** A variable that cannot be used. The sentence names it, says what it was (a secret never) and what was expected. */
+export class ConfigError extends Error {
+  readonly variable: string;
+
+  constructor(variable: string, was: string, expected: string) {
+    super(`Cannot use ${variable}: it is ${was}, expected ${expected}`);
+    this.name = "ConfigError";
+    this.variable = variable;
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Checks the environment. An empty variable counts as not set.
+ *
+ * @throws {ConfigError} At the first variable that cannot be used.
+ */
+export function readConfig(env: Environment): Config {
+  const values = Object.fromEntries(
+    (Object.keys(settings) as SettingName[]).map((name) => [name, readSetting(settings[name], env)]),
+  ) as { [Name in SettingName]: Static<(typeof settings)[Name]["schema"]> };
+  const given = new Set(Object.keys(env).filter((variable) => textOf(env, variable) !== undefined));
+  return {
+    ...values,
+    home: absolute(values.home, env),
+    given,
+    credentials: (pluginName) => readCredentials(pluginName, env),
+  };
+}
+
+/** What is in force and where it comes from, for people; secrets are counted, never shown. */
+export function describeConfig(config: Config, pluginNames: readonly string[] = []): ConfigRow[] {
+  const sourceOf = (variable: string) => (config.given.has(variable) ? "environment" : "default");
+  const rows: ConfigRow[] = (Object.keys(settings) as SettingName[]).map((name) => {
+    const { variable, secret }: Setting = settings[name];
+    const value = config[name];
+    const shown = secret ? (value === undefined ? "not set" : "set") : value === "" ? "/" : String(value);
+    return { name: variable, value: shown, source: sourceOf(variable) };
+  });
+  for (const pluginName of pluginNames) {
+    const { keys, baseUrl } = config.credentials(pluginName);
+    const [keyVariable, urlVariable] = [`${prefixOf(pluginName)}_API_KEY`, `${prefixOf(pluginName)}_BASE_URL`];
+    const shown = keys.length === 0 ? "not set" : `set (${keys.length} ${keys.length === 1 ? "key" : "keys"})`;
+    rows.push({ name: keyVariable, value: shown, source: sourceOf(keyVariable) });
+    rows.push({ name: urlVariable, value: baseUrl ?? "not set", source: sourceOf(urlVariable) });
+  }
+  return rows;
+}
+
+/**
+ * Makes the home folder where it is missing, open to its owner alone.
+ *
+ * @throws {ConfigError} When it cannot be made or is no folder.
+ */
+export function makeHome(config: Pick<Config, "home">): string {
+  try {
+    mkdirSync(config.home, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    const reason = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
+    throw new ConfigError(
+      settings.home.variable,
+      `${config.home} (${reason})`,
+      "a folder that can be made and written",
+    );
+  }
+  return config.home;
+}
+
+/** Whether only this machine can reach a server that listens on the host. */
+export function isLoopback(host: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|::1|::ffff:127(\.\d{1,3}){3})$/i.test(host);
+}
+
+/** The prefix of a plugin's variables: `my-host` → `MY_HOST`. */
+export function prefixOf(pluginName: string): string {
+  return pluginName.toUpperCase().replaceAll("-", "_");
+}
+
+function readSetting({ variable, schema, expected, fallback, secret, read }: Setting, env: Environment): unknown {
+  const given = textOf(env, variable);
+  const text = given ?? fallback;
+  if (text === undefined) return undefined;
+  const value = read === undefined ? text : read(text);
+  if (Value.Check(schema, value)) return value;
+  throw new ConfigError(variable, secret ? "set, but not in that form" : JSON.stringify(given), expected);
+}
+
+function readCredentials(pluginName: string, env: Environment): Credentials {
+  const keyVariable = `${prefixOf(pluginName)}_API_KEY`;
+  const urlVariable = `${prefixOf(pluginName)}_BASE_URL`;
+  const listed = (textOf(env, keyVariable) ?? "").split(",").map((key) => key.trim());
+  const keys = [...new Set(listed.filter((key) => key !== ""))];
+  const bad = keys.findIndex((key) => !/^[\x21-\x7e]+$/.test(key));
+  if (bad !== -1) {
+    const was = `set, but key ${bad + 1} has a space or a character that no header takes`;
+    throw new ConfigError(keyVariable, was, "one key, or several separated by commas");
+  }
+  const text = textOf(env, urlVariable);
+  return text === undefined ? { keys } : { keys, baseUrl: readBaseUrl(urlVariable, text) };
+}
+
+function readBaseUrl(variable: string, text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const usable = url !== undefined && /^https?:$/.test(url.protocol) && url.search === "" && url.hash === "";
+  if (usable && url.username === "" && url.password === "") return url.href.replace(/\/+$/, "");
+  const shown = JSON.stringify(text.replace(/\/\/[^/]*@/, "//…@").replace(/\?.*$/, "?…"));
+  throw new ConfigError(variable, shown, "an http or https URL without user name, query or fragment");
+}
+
+function textOf(env: Environment, variable: string): string | undefined {
+  const text = env[variable]?.trim();
+  return text === "" ? undefined : text;
+}
+
+function toWhole(text: string): number | string {
+  return /^\d{1,16}$/.test(text) ? Number(text) : text;
+}
+
+function absolute(folder: string, env: Environment): string {
+  const user = textOf(env, "HOME") ?? homedir();
+  const expanded = folder === "~" || folder.startsWith("~/") ? join(user, folder.slice(1)) : folder;
+  return isAbsolute(expanded) ? expanded : resolve(expanded);
+}
