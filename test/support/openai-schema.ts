@@ -1,0 +1,99 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+
+const file = join(import.meta.dir, "../../../shared/openapi/openai-openapi.json");
+
+/** Why answers cannot be held against OpenAI's description here; absent when they can. */
+export const schemaMissing = existsSync(file)
+  ? undefined
+  : "No API description: expected ../shared/openapi/openai-openapi.json beside the project";
+
+/** The schemas that the gateway's answers must fit. */
+export type SchemaName =
+  | "CreateChatCompletionResponse"
+  | "CreateChatCompletionStreamResponse"
+  | "CreateEmbeddingResponse"
+  | "CreateTranscriptionResponseJson"
+  | "CreateTranscriptionResponseVerboseJson"
+  | "ImagesResponse"
+  | "ErrorResponse"
+  | "ListModelsResponse"
+  | "Model";
+
+type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+type Schema = { [key: string]: Json };
+
+const prefix = "#/components/schemas/";
+const dropped = /^(x-.*|discriminator|nullable|example|examples|deprecated|optional|description|title)$/;
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+const compiled = new Map<SchemaName, ValidateFunction>();
+let document: Record<string, Schema> | undefined;
+
+/**
+ * What is wrong with a body by OpenAI's own description, one line a fault; an empty list when nothing is.
+ * Where the description is known to lag behind the wire it is followed to the letter all the same, but for base64
+ * embeddings, which it types as arrays only.
+ */
+export function faultsOf(name: SchemaName, body: unknown): string[] {
+  const validate = validatorOf(name);
+  if (validate(body)) return [];
+  return (validate.errors ?? []).map((fault) => `${name}${fault.instancePath} ${fault.message ?? "is wrong"}`);
+}
+
+function validatorOf(name: SchemaName): ValidateFunction {
+  const known = compiled.get(name);
+  if (known !== undefined) return known;
+  const definitions: Schema = {};
+  collect(name, definitions);
+  const made = ajv.compile({ $ref: `#/$defs/${name}`, $defs: definitions });
+  compiled.set(name, made);
+  return made;
+}
+
+/** Puts a schema and all that it refers to below `$defs`, so that only what is used is compiled. */
+function collect(name: string, definitions: Schema): void {
+  if (definitions[name] !== undefined) return;
+  const source = schemas()[name];
+  if (source === undefined) throw new Error(`No schema ${name} in the API description`);
+  definitions[name] = {};
+  const schema = rewrite(source, (reference) => collect(reference, definitions)) as Schema;
+  definitions[name] = name === "Embedding" ? allowBase64(schema) : schema;
+}
+
+function schemas(): Record<string, Schema> {
+  document ??= JSON.parse(readFileSync(file, "utf8")).components.schemas as Record<string, Schema>;
+  return document;
+}
+
+/** OpenAPI 3.0 habits in a 3.1 document, made JSON Schema 2020-12: `nullable`, annotations and `$ref` siblings. */
+function rewrite(node: Json, onReference: (name: string) => void): Json {
+  if (Array.isArray(node)) return node.map((item) => rewrite(item, onReference));
+  if (typeof node !== "object" || node === null) return node;
+  const schema: Schema = {};
+  for (const [key, value] of Object.entries(node)) {
+    if (key === "properties") schema[key] = rewriteProperties(value as Schema, onReference);
+    else if (!dropped.test(key)) schema[key] = rewrite(value, onReference);
+  }
+  if (typeof schema.$ref === "string") {
+    const name = schema.$ref.slice(prefix.length);
+    onReference(name);
+    const reference = { $ref: `#/$defs/${name}` };
+    return node.nullable === true ? { anyOf: [reference, { type: "null" }] } : reference;
+  }
+  return node.nullable === true ? { anyOf: [schema, { type: "null" }] } : schema;
+}
+
+/** Property names are no keywords: a property called `title` stays. */
+function rewriteProperties(properties: Schema, onReference: (name: string) => void): Schema {
+  return Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, rewrite(value, onReference)]));
+}
+
+function allowBase64(schema: Schema): Schema {
+  const properties = schema.properties as Schema;
+  return {
+    ...schema,
+    properties: { ...properties, embedding: { anyOf: [properties.embedding as Json, { type: "string" }] } },
+  };
+}
