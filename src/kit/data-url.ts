@@ -1,0 +1,47 @@
+import { Buffer } from "node:buffer";
+import { GatewayError } from "../contract/index.ts";
+import { toBase64 } from "./base64.ts";
+
+/** The parts of a `data:` URL. */
+export interface DataUrl {
+  /** Lower case, without parameters: `image/png`. */
+  mediaType: string;
+  base64: string;
+}
+
+/**
+ * Reads a `data:` URL, as clients send pictures in a message.
+ *
+ * @param param The request field it stands in, for the error.
+ * @returns `undefined` when the text is no `data:` URL (an https address, most likely).
+ * @throws {GatewayError} `invalid_request` when it is one, but malformed or empty.
+ */
+export function readDataUrl(url: string, param?: string): DataUrl | undefined {
+  if (!/^data:/i.test(url)) return undefined;
+  const comma = url.indexOf(",");
+  const head = comma === -1 ? "" : url.slice(5, comma);
+  const [type = "", ...parameters] = head.split(";").map((part) => part.trim().toLowerCase());
+  if (comma === -1 || !/^[\w.+-]+\/[\w.+-]+$/.test(type)) {
+    throw malformed("expected data:<media type>;base64,<data>", param);
+  }
+  const body = url.slice(comma + 1);
+  if (body === "") throw malformed("it holds no data", param);
+  if (!parameters.includes("base64")) return { mediaType: type, base64: percentToBase64(body, param) };
+  const padding = body.endsWith("==") ? 2 : body.endsWith("=") ? 1 : 0;
+  if ((body.length - padding) % 4 === 1 || !/^[A-Za-z0-9+/]+={0,2}$/.test(body)) {
+    throw malformed("its data is not base64", param);
+  }
+  return { mediaType: type, base64: body };
+}
+
+function percentToBase64(body: string, param: string | undefined): string {
+  try {
+    return toBase64(Buffer.from(decodeURIComponent(body), "utf8"));
+  } catch (cause) {
+    throw malformed("its data is neither base64 nor percent-encoded text", param, cause);
+  }
+}
+
+function malformed(reason: string, param: string | undefined, cause?: unknown): GatewayError {
+  return new GatewayError("invalid_request", `Cannot read the data URL: ${reason}`, { param, cause });
+}

@@ -1,0 +1,159 @@
+import {
+  type Capability,
+  capabilities,
+  contractVersion,
+  type Handlers,
+  type Model,
+  type ProviderPlugin,
+} from "../contract/index.ts";
+import { classifyFault } from "./fault.ts";
+import { PluginError } from "./plugin-error.ts";
+import { readModelsOnce } from "./read-models.ts";
+import { isRecord } from "./record.ts";
+
+/** What an author writes: a {@link ProviderPlugin} of which most can be left out. */
+export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models" | "handlers"> &
+  Partial<Omit<ProviderPlugin, "contractVersion">> & {
+    /** The contract the plugin was written for; the current one when left out. */
+    contractVersion?: number;
+  };
+
+const knownFields = [
+  "name",
+  "contractVersion",
+  "baseUrl",
+  "hosts",
+  "credential",
+  "authorize",
+  "models",
+  "handlers",
+  "nMax",
+  "readFault",
+];
+
+/** The headers that carry a key as most providers want it. */
+export function bearer(key: string): Record<string, string> {
+  return { authorization: `Bearer ${key}` };
+}
+
+/**
+ * Checks a plugin and fills in what it leaves out: `authorize` is {@link bearer}, `hosts` are none beside the base URL's,
+ * `credential` is `"key"`, `nMax` has no bound, and refusals are read by {@link classifyFault}.
+ *
+ * @throws {PluginError} When something is missing, misspelt or does not fit together; the sentence says where and the cure.
+ *
+ * @example
+ * export default definePlugin({
+ *   name: "acme",
+ *   baseUrl: "https://api.acme.example/v1",
+ *   models: readModels(rows),
+ *   handlers: openai({ chat: {} }),
+ * });
+ */
+export function definePlugin(definition: PluginDefinition): ProviderPlugin {
+  if (!isRecord(definition))
+    throw new PluginError("Cannot load the plugin: expected an object with name, baseUrl, models, handlers");
+  const name = checkName(definition.name);
+  for (const field of Object.keys(definition)) {
+    if (!knownFields.includes(field)) fail(name, `unknown field ${field}; known are ${knownFields.join(", ")}`);
+  }
+  const { contractVersion: version = contractVersion, credential = "key", nMax = {} } = definition;
+  if (version !== contractVersion) {
+    fail(
+      name,
+      `it is written for contract ${version}, this gateway speaks ${contractVersion}; get the plugin's version for it`,
+    );
+  }
+  if (credential !== "key" && credential !== "none") fail(name, 'credential must be "key" or "none"');
+  const handlers = checkHandlers(name, definition.handlers);
+  const plugin: ProviderPlugin = {
+    name,
+    contractVersion,
+    baseUrl: checkUrl(name, definition.baseUrl),
+    hosts: checkHosts(name, definition.hosts ?? []),
+    credential,
+    authorize: checkFunction(name, "authorize", definition.authorize ?? bearer),
+    models: checkModels(name, definition.models, handlers),
+    handlers,
+    nMax: checkBounds(name, nMax),
+    readFault: checkFunction(name, "readFault", definition.readFault ?? classifyFault),
+  };
+  return Object.freeze(plugin);
+}
+
+function checkName(name: unknown): string {
+  if (typeof name === "string" && /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) return name;
+  throw new PluginError(
+    `Cannot load the plugin ${JSON.stringify(name)}: its name must be kebab-case, such as my-provider`,
+  );
+}
+
+function checkUrl(plugin: string, text: unknown): string {
+  const url = typeof text === "string" && URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:")) {
+    fail(plugin, `baseUrl is ${JSON.stringify(text)}; expected an address such as https://api.example.com/v1`);
+  }
+  if (url.search !== "" || url.hash !== "" || url.username !== "" || url.password !== "") {
+    fail(plugin, "baseUrl holds a query, a fragment or a credential; leave only scheme, host and path");
+  }
+  return (text as string).trim().replace(/\/+$/, "");
+}
+
+function checkHosts(plugin: string, hosts: unknown): readonly string[] {
+  if (!Array.isArray(hosts)) fail(plugin, "hosts must be an array of host names");
+  for (const host of hosts) {
+    if (typeof host !== "string" || !/^[a-z0-9.-]+(:\d+)?$/.test(host)) {
+      fail(
+        plugin,
+        `hosts has ${JSON.stringify(host)}; expected a host name such as files.example.com, without scheme or path`,
+      );
+    }
+  }
+  return hosts;
+}
+
+function checkHandlers(plugin: string, handlers: unknown): Handlers {
+  if (!isRecord(handlers)) fail(plugin, "handlers must be an object, such as openai({ chat: {} })");
+  for (const [name, handler] of Object.entries(handlers)) {
+    if (!capabilities.includes(name as Capability)) {
+      fail(plugin, `handlers.${name} is no capability; known are ${capabilities.join(", ")}`);
+    }
+    if (handler !== undefined) checkFunction(plugin, `handlers.${name}`, handler);
+  }
+  return handlers as Handlers;
+}
+
+function checkModels(plugin: string, models: unknown, handlers: Handlers): readonly Model[] {
+  let rows: readonly Model[];
+  try {
+    rows = readModelsOnce(models as readonly Model[]);
+  } catch (error) {
+    if (error instanceof PluginError) fail(plugin, error.message);
+    throw error;
+  }
+  for (const { id, capability } of rows) {
+    if (handlers[capability] === undefined) {
+      fail(plugin, `model ${id} can ${capability}, but there is no handlers.${capability}; add it or remove the row`);
+    }
+  }
+  return rows;
+}
+
+function checkBounds(plugin: string, nMax: unknown): ProviderPlugin["nMax"] {
+  if (!isRecord(nMax)) fail(plugin, "nMax must be an object, such as { chat: 1 }");
+  for (const [name, bound] of Object.entries(nMax)) {
+    if ((name !== "chat" && name !== "image") || !Number.isInteger(bound) || (bound as number) < 1) {
+      fail(plugin, `nMax.${name} is ${JSON.stringify(bound)}; expected chat or image with a whole number above 0`);
+    }
+  }
+  return nMax;
+}
+
+function checkFunction<T>(plugin: string, field: string, value: T): T {
+  if (typeof value !== "function") fail(plugin, `${field} must be a function`);
+  return value;
+}
+
+function fail(plugin: string, sentence: string): never {
+  throw new PluginError(`Cannot load the plugin ${plugin}: ${sentence}`);
+}

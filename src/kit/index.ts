@@ -1,0 +1,53 @@
+export {
+  type Call,
+  type Capability,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  type ChatUsage,
+  type ChunkChoice,
+  type ContentPart,
+  contractVersion,
+  type Embeddings,
+  type EmbedRequest,
+  type FaultDetails,
+  type FaultKind,
+  type FinishReason,
+  type FunctionDefinition,
+  GatewayError,
+  type GeneratedImage,
+  type GeneratedImages,
+  type Handlers,
+  type ImageRequest,
+  type Message,
+  type Model,
+  type ProviderPlugin,
+  type RefusedAnswer,
+  type ResponseFormat,
+  type ServerEvent,
+  type SpeakRequest,
+  type Speech,
+  type Tool,
+  type ToolCall,
+  type ToolCallDelta,
+  type ToolChoice,
+  type TranscribeRequest,
+  type Transcript,
+  type TranscriptSegment,
+  type TranscriptWord,
+  type Upstream,
+  type UpstreamBytes,
+  UpstreamFault,
+  type UpstreamInit,
+} from "../contract/index.ts";
+export { base64ToFloats, floatsToBase64, fromBase64, toBase64 } from "./base64.ts";
+export { type DataUrl, readDataUrl } from "./data-url.ts";
+export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
+export { classifyFault, faultOfBody } from "./fault.ts";
+export { PluginError } from "./plugin-error.ts";
+export { readModels } from "./read-models.ts";
+export { isRecord } from "./record.ts";
+export { type HeaderReader, readDurationMs, retryAfterMs } from "./retry-after.ts";
+export { eventCharactersMaxDefault, readEvents, SseParser } from "./sse.ts";
+export { type SplitText, splitThink, ThinkSplitter } from "./think.ts";
+export { joinWav, readWav, type Wav, wavMs, writeWav } from "./wav.ts";

@@ -1,0 +1,105 @@
+import { Value, type ValueError, ValueErrorType } from "@sinclair/typebox/value";
+import { type Capability, compilePrice, isPriced, type MeterName, Model } from "../contract/index.ts";
+import { PluginError } from "./plugin-error.ts";
+import { isRecord } from "./record.ts";
+
+/** The meters that a call of each capability always uses: a model that is sold needs a price for them. */
+const metersInUse: Record<Capability, readonly MeterName[]> = {
+  chat: ["inputToken", "outputToken"],
+  embed: ["inputToken"],
+  image: ["image"],
+  transcribe: ["audioMs"],
+  speak: ["character"],
+};
+
+const checked = new WeakSet<readonly Model[]>();
+
+/**
+ * Reads a catalogue: `{ "models": [ … ] }` or the bare array of rows.
+ *
+ * @throws {PluginError} When a row is malformed, a premium model lacks a price it is sold by, or two rows share a name.
+ * The sentence names the row, the field and what was expected.
+ *
+ * @example
+ * import rows from "../../catalogue/groq.json" with { type: "json" };
+ * const models = readModels(rows);
+ */
+export function readModels(file: unknown): Model[] {
+  const rows = isRecord(file) ? file.models : file;
+  if (!Array.isArray(rows)) {
+    throw new PluginError('Cannot read the catalogue: expected { "models": [ … ] } or an array of rows');
+  }
+  const owners = new Map<string, string>();
+  for (const [index, row] of rows.entries()) {
+    const at = `models[${index}]`;
+    checkShape(row, at);
+    checkPrice(row, at);
+    checkNames(row, at, owners);
+  }
+  checked.add(rows);
+  return rows;
+}
+
+/** {@link readModels} for rows that may have been through it. */
+export function readModelsOnce(rows: readonly Model[]): readonly Model[] {
+  return checked.has(rows) ? rows : readModels(rows);
+}
+
+function checkShape(row: unknown, at: string): asserts row is Model {
+  if (Value.Check(Model, row)) return;
+  const [error] = [...Value.Errors(Model, row)].sort((a, b) => b.path.length - a.path.length);
+  const name = isRecord(row) && typeof row.id === "string" ? ` (${row.id})` : "";
+  throw new PluginError(
+    `Cannot read ${at}${error === undefined ? "" : error.path.replace(/\/(\d+)/g, "[$1]").replaceAll("/", ".")}${name}: ${error === undefined ? "it is no model row" : reason(error)}`,
+  );
+}
+
+function reason(error: ValueError): string {
+  const description = error.schema.description === undefined ? "" : `: ${lowerFirst(error.schema.description)}`;
+  if (error.type === ValueErrorType.ObjectAdditionalProperties) {
+    return `unknown field; known are ${Object.keys(error.schema.properties).join(", ")}`;
+  }
+  if (error.type === ValueErrorType.ObjectRequiredProperty) return `it is missing${description}`;
+  if (Array.isArray(error.schema.anyOf)) {
+    const values = error.schema.anyOf.map((choice: { const?: unknown }) => String(choice.const));
+    return `got ${shown(error.value)}, expected one of ${values.join(", ")}`;
+  }
+  return `got ${shown(error.value)}, ${lowerFirst(error.message)}${description}`;
+}
+
+function checkPrice(row: Model, at: string): void {
+  const where = `${at} (${row.id}).price`;
+  try {
+    const tariff = compilePrice(row.price ?? {});
+    const meters = metersInUse[row.capability];
+    if (!row.premium || isPriced(tariff, meters)) return;
+  } catch (cause) {
+    throw new PluginError(`Cannot use ${where}: ${lowerFirst((cause as Error).message)}; write fewer digits`, {
+      cause,
+    });
+  }
+  const missing = metersInUse[row.capability].filter((meter) => row.price?.[meter] === undefined);
+  throw new PluginError(
+    `Cannot sell ${at} (${row.id}): it is premium and has no price for ${missing.join(", ")}; ` +
+      `add ${where.slice(where.indexOf(")") + 2)}.${missing[0]} as { "usd": "1.25", "per": 1000000 } or set premium to false`,
+  );
+}
+
+function checkNames(row: Model, at: string, owners: Map<string, string>): void {
+  for (const name of [row.id, ...(row.aliases ?? [])]) {
+    const owner = owners.get(name);
+    if (owner !== undefined) {
+      throw new PluginError(`Cannot read ${at} (${row.id}): the name ${name} belongs to ${owner} already; remove one`);
+    }
+    owners.set(name, `${at} (${row.id})`);
+  }
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length <= 60 ? text : `${text.slice(0, 60)}…`;
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}
