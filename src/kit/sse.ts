@@ -83,7 +83,7 @@ export class SseParser {
 
   #take(): ServerEvent[] {
     const events = this.#events;
-    if (events.length > 0) this.#events = [];
+    this.#events = [];
     return events;
   }
 
