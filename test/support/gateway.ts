@@ -1,0 +1,183 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const projectRoot = join(import.meta.dir, "../..");
+
+/** How long a start and an orderly end may take before the test fails with what the gateway said. */
+const startMsMax = 20_000;
+const stopMsMax = 15_000;
+
+/** The key every started gateway knows, made by `MODELGATE_BOOTSTRAP_KEY`. */
+export const bootstrapKey = "sk-mg-e2etest1-0123456789abcdef0123456789abcdef";
+
+export interface GatewayOptions {
+  /** Variables beside `PATH` and those set here; nothing else of this process's environment gets through. */
+  env?: Record<string, string>;
+  /** An existing home folder, which is then left in place at the end; absent: a fresh one, removed at the end. */
+  home?: string;
+}
+
+/** What a command said. */
+export interface CliResult {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** A gateway in a process of its own, as a user runs it. */
+export interface Gateway {
+  /** Such as `http://127.0.0.1:40000`. */
+  origin: string;
+  /** What an SDK is given: the origin with `/api/v1`. */
+  baseUrl: string;
+  key: string;
+  home: string;
+  /** Id of the process, for tests that end it in other ways than `stop`. */
+  pid: number;
+  /** All that was printed so far. */
+  stdout(): string;
+  stderr(): string;
+  /** Asks a path below the base URL with the gateway's key; a header given as "" is left out. */
+  ask(path: string, init?: RequestInit): Promise<Response>;
+  /** POSTs JSON with the key. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
+  /** Runs a command on the same home, and says how it ended. */
+  run(...args: string[]): Promise<CliResult>;
+  /** Runs a command with `--json` and reads its one value. @throws When it fails, with what it said. */
+  cli<T = unknown>(...args: string[]): Promise<T>;
+  /** Ends the process in an orderly way and removes a home made here. Returns its exit code. */
+  stop(): Promise<number>;
+}
+
+/** The command line of the gateway: from source, or the binary that `MODELGATE_BINARY` names. */
+export function commandLine(): string[] {
+  const binary = process.env.MODELGATE_BINARY;
+  return binary ? [binary] : [process.execPath, join(projectRoot, "src/main.ts")];
+}
+
+/** Starts a gateway on a free loopback port and waits until it is ready. Limits are set wide unless `env` says otherwise. */
+export async function startGateway({ env = {}, home: given }: GatewayOptions = {}): Promise<Gateway> {
+  const home = given ?? mkdtempSync(join(tmpdir(), "modelgate-test-"));
+  const port = await freePort();
+  const environment = {
+    PATH: process.env.PATH ?? "",
+    HOME: home,
+    MODELGATE_HOME: home,
+    HOST: "127.0.0.1",
+    PORT: String(port),
+    MODELGATE_BOOTSTRAP_KEY: bootstrapKey,
+    REQUESTS_PER_MINUTE: "1000000",
+    TOKENS_PER_MINUTE: "1000000000",
+    FREE_TOKENS_PER_DAY: "1000000000",
+    ...env,
+  };
+  const child = Bun.spawn([...commandLine(), "serve"], { cwd: home, env: environment, stdout: "pipe", stderr: "pipe" });
+  const [stdout, stderr] = [keep(child.stdout), keep(child.stderr)];
+  const origin = `http://127.0.0.1:${port}`;
+  const said = () => `stdout:\n${stdout()}\nstderr:\n${stderr()}`;
+  const baseUrl = `${origin}${environment.BASE_PATH ?? "/api/v1"}`;
+  const run = (...args: string[]) => runCommand(args, environment);
+  const ask: Gateway["ask"] = (path, init = {}) => fetch(`${baseUrl}${path}`, { ...init, headers: headersOf(init) });
+
+  const stop = async () => {
+    child.kill("SIGTERM");
+    const timer = setTimeout(() => child.kill("SIGKILL"), stopMsMax);
+    const code = await child.exited;
+    clearTimeout(timer);
+    if (given === undefined) rmSync(home, { recursive: true, force: true });
+    return code;
+  };
+  try {
+    await untilReady(origin, () => child.exitCode);
+  } catch (error) {
+    await stop();
+    throw new Error(`${(error as Error).message}\n${said()}`);
+  }
+  return {
+    origin,
+    baseUrl,
+    key: environment.MODELGATE_BOOTSTRAP_KEY,
+    home,
+    pid: child.pid,
+    stdout,
+    stderr,
+    ask,
+    post: (path, body, headers = {}) =>
+      ask(path, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+      }),
+    run,
+    async cli<T>(...args: string[]) {
+      const { code, stdout: text, stderr: complaint } = await run(...args, "--json");
+      if (code !== 0) throw new Error(`modelgate ${args.join(" ")} ended with ${code}: ${complaint}${text}`);
+      return JSON.parse(text) as T;
+    },
+    stop,
+  };
+}
+
+/** Credits the wallet of the first account, the one of the bootstrap key. */
+export async function fillWallet(gateway: Gateway, usd = "1000.00"): Promise<string> {
+  const [account] = await gateway.cli<{ id: string }[]>("account", "list");
+  if (account === undefined) throw new Error("The gateway has no account after its start");
+  await gateway.cli("wallet", "credit", "--account", account.id, "--usd", usd, "--note", "test");
+  return account.id;
+}
+
+async function runCommand(args: string[], env: Record<string, string>): Promise<CliResult> {
+  const child = Bun.spawn([...commandLine(), ...args], {
+    cwd: env.HOME as string,
+    env,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { code, stdout, stderr };
+}
+
+function headersOf(init: RequestInit): Headers {
+  const headers = new Headers(init.headers);
+  if (!headers.has("authorization")) headers.set("authorization", `Bearer ${bootstrapKey}`);
+  if (headers.get("authorization") === "") headers.delete("authorization");
+  return headers;
+}
+
+/** Reads a pipe to its end in the background, so that the child never waits for us. */
+function keep(pipe: ReadableStream<Uint8Array>): () => string {
+  let text = "";
+  const decoder = new TextDecoder();
+  void (async () => {
+    for await (const piece of pipe) text += decoder.decode(piece, { stream: true });
+  })();
+  return () => text;
+}
+
+async function untilReady(origin: string, exitCode: () => number | null): Promise<void> {
+  const deadline = Date.now() + startMsMax;
+  while (Date.now() < deadline) {
+    if (exitCode() !== null) throw new Error(`The gateway ended with ${exitCode()} at its start`);
+    const ready = await fetch(`${origin}/readyz`).then(
+      (response) => response.ok,
+      () => false,
+    );
+    if (ready) return;
+    await Bun.sleep(20);
+  }
+  throw new Error(`The gateway was not ready after ${startMsMax} ms`);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  return port;
+}
