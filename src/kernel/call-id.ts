@@ -1,0 +1,39 @@
+const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
+const poolSize = 4096;
+const pool = new Uint8Array(poolSize);
+let used = poolSize;
+let stampedAt = -1;
+let stamp = "";
+
+/** `count` random characters of 5 bits each, from a pool that is refilled 4 kB at a time. */
+export function randomText(count: number): string {
+  if (used + count > poolSize) {
+    crypto.getRandomValues(pool);
+    used = 0;
+  }
+  let text = "";
+  for (let i = 0; i < count; i++) text += alphabet[(pool[used++] as number) & 31];
+  return text;
+}
+
+/**
+ * The id of a call: `req_`, 10 characters of time, 16 random ones (80 bits). Ids of later milliseconds sort later, so
+ * that rows are appended to the end of the books' index.
+ */
+export function makeCallId(nowMs: number): string {
+  if (nowMs !== stampedAt) {
+    stampedAt = nowMs;
+    stamp = timeText(nowMs);
+  }
+  return `req_${stamp}${randomText(16)}`;
+}
+
+function timeText(nowMs: number): string {
+  let rest = nowMs;
+  let text = "";
+  for (let i = 0; i < 10; i++) {
+    text = (alphabet[rest % 32] as string) + text;
+    rest = Math.floor(rest / 32);
+  }
+  return text;
+}

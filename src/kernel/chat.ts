@@ -1,0 +1,170 @@
+import {
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  type ChatUsage,
+  GatewayError,
+  type Meters,
+  type Model,
+  metersOfUsage,
+  UpstreamFault,
+} from "../contract/index.ts";
+import { attempt } from "./attempt.ts";
+import { checkChoices, type Opened, openChat } from "./chat-open.ts";
+import type { Offer } from "./registry.ts";
+import { ChunkTidier } from "./tidy-chunks.ts";
+import { type AnswerHead, headOf, tidyCompletion, tidyUsage } from "./tidy-completion.ts";
+import { countablePrompt, countTokens, promptTokensAtMost } from "./tokens.ts";
+import type { Job, Output, Trade } from "./trade.ts";
+
+/** The spec's default where a model takes the field; its other defaults are every provider's own. */
+const temperatureDefault = 0.7;
+
+/** Chat, whole and streamed. A streamed answer goes to the outlet, and the reply is `undefined`. */
+export const chatTrade: Trade<ChatRequest, ChatCompletion | undefined, ChatChunk> = {
+  check(request, offer) {
+    const { model } = offer;
+    for (const route of offer.routes) checkChoices(route.plugin, request.n);
+    const wanted = outputTokensOf(request);
+    if (wanted !== undefined && model.contextTokens !== undefined && wanted > model.contextTokens) {
+      const param = request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
+      const sentence = `${param} is ${wanted}, but the whole context of ${model.id} is ${model.contextTokens} tokens`;
+      throw new GatewayError("invalid_request", sentence, { param });
+    }
+  },
+
+  worstCase(request, offer) {
+    const choices = request.n ? request.n : 1;
+    return { inputToken: promptTokensAtMost(request), outputToken: choices * outputTokensAtMost(request, offer) };
+  },
+
+  promptTokens: promptTokensAtMost,
+
+  async estimate(request, output) {
+    const { text, otherTokens } = countablePrompt(request);
+    return { inputToken: (await countTokens(text)) + otherTokens, outputToken: await countTokens(output.text) };
+  },
+
+  async serve(job, output) {
+    const { kernel, offer, request, progress } = job;
+    const opened = await attempt(kernel, offer, progress, {
+      requestFor: (model) => withDefaults(request, model),
+      run: openChat,
+    });
+    progress.firstByteMs = kernel.now() - progress.openedAt;
+    const head = headOf(progress.id, offer.model.id, kernel.now());
+    if (job.outlet === undefined) return finishCompletion(job, opened, head, output);
+    await pump(job, opened, head, output);
+    return undefined;
+  },
+};
+
+async function finishCompletion(
+  job: Job<ChatRequest, ChatChunk>,
+  opened: Opened,
+  head: AnswerHead,
+  output: Output,
+): Promise<ChatCompletion> {
+  if (opened.completion === undefined) throw new TypeError("A stream was returned where a completion was asked for");
+  const completion = tidyCompletion(opened.completion, head);
+  const { tally } = job;
+  tally.produced = true;
+  tally.complete = true;
+  const meters = metersOfUsage(completion.usage);
+  if (meters !== undefined) tally.report(meters);
+  if (meters !== undefined && !hasNothing(meters)) {
+    completion.usage = tidyUsage(completion.usage as ChatUsage);
+    return completion;
+  }
+  for (const { message } of completion.choices) {
+    output.text += `${message.content === null ? "" : message.content}${message.reasoning_content ? message.reasoning_content : ""}`;
+    for (const call of message.tool_calls ?? []) output.text += call.function.name + call.function.arguments;
+  }
+  if (meters !== undefined && output.text === "") {
+    tally.produced = false;
+    completion.usage = tidyUsage(completion.usage as ChatUsage);
+    return completion;
+  }
+  completion.usage = usageOf((await tally.count()).meters);
+  job.kernel.log.warn("usage_estimated", { call: job.progress.id, model: head.model, route: job.progress.route });
+  return completion;
+}
+
+/** Sends the pieces as they come. Any end but an orderly one throws, and the outlet's owner makes an error event of it. */
+async function pump(job: Job<ChatRequest, ChatChunk>, opened: Opened, head: AnswerHead, output: Output): Promise<void> {
+  const { tally, outlet, request, progress } = job;
+  if (outlet === undefined) throw new TypeError("There is no outlet to stream to");
+  const includeUsage = request.stream_options?.include_usage === true;
+  const tidier = new ChunkTidier(head, { tally, output, includeUsage });
+  outlet.open();
+  const send = (raw: ChatChunk) => {
+    const chunk = tidier.push(raw);
+    return chunk === undefined ? undefined : outlet.write(chunk);
+  };
+  if (opened.completion !== undefined) {
+    for (const chunk of chunksOf(opened.completion)) await send(chunk);
+  } else {
+    for (const chunk of opened.first) await send(chunk);
+    const rest = { [Symbol.asyncIterator]: () => opened.chunks };
+    for await (const chunk of rest) {
+      const behind = send(chunk);
+      if (behind !== undefined) await behind;
+      if (progress.cutReason !== undefined) throw new UpstreamFault("broken", "The call was cut off");
+    }
+  }
+  if (!tidier.finished) throw new UpstreamFault("broken", "The provider's stream ended before the answer was complete");
+  tally.complete = true;
+  if (!includeUsage) return;
+  const { meters, source } = await tally.count();
+  const reported = source === "estimated" || tidier.usage === undefined ? usageOf(meters) : tidyUsage(tidier.usage);
+  await outlet.write(tidier.usageChunk(reported));
+}
+
+/** A whole answer as the chunks of a stream, for providers that do not stream it. */
+function chunksOf(completion: ChatCompletion): ChatChunk[] {
+  const choices = completion.choices.map(({ message, index, finish_reason }) => {
+    const { role: _, ...delta } = message;
+    return { index, delta: delta as ChatChunk["choices"][number]["delta"], finish_reason };
+  });
+  return [
+    { choices: choices.map(({ index, delta }) => ({ index, delta })) },
+    {
+      choices: choices.map(({ index, finish_reason }) => ({
+        index,
+        delta: {},
+        finish_reason: finish_reason ?? "stop",
+      })),
+    },
+    ...(completion.usage ? [{ choices: [], usage: completion.usage }] : []),
+  ];
+}
+
+function withDefaults(request: ChatRequest, model: Model): ChatRequest {
+  if (request.temperature !== undefined && request.temperature !== null) return request;
+  if (model.omit?.includes("temperature")) return request;
+  return { ...request, temperature: temperatureDefault };
+}
+
+function outputTokensOf(request: ChatRequest): number | undefined {
+  if (request.max_completion_tokens) return request.max_completion_tokens;
+  return request.max_tokens ? request.max_tokens : undefined;
+}
+
+function outputTokensAtMost(request: ChatRequest, { model }: Offer): number {
+  const wanted = outputTokensOf(request);
+  const most = model.outputTokensMax === undefined ? model.contextTokens : model.outputTokensMax;
+  if (wanted === undefined) return most === undefined ? 128_000 : most;
+  return most === undefined ? wanted : Math.min(wanted, most);
+}
+
+function usageOf(meters: Meters): ChatUsage {
+  const { inputToken: input, outputToken: output } = meters;
+  return tidyUsage({
+    prompt_tokens: input === undefined ? 0 : input,
+    completion_tokens: output === undefined ? 0 : output,
+  });
+}
+
+function hasNothing(meters: Meters): boolean {
+  return !meters.outputToken && !meters.inputToken && !meters.cacheReadToken;
+}

@@ -1,0 +1,9 @@
+export { readAudioMs } from "./audio-length.ts";
+export { makeCallId } from "./call-id.ts";
+export { Deadlines } from "./deadlines.ts";
+export type { Kernel, Log } from "./kernel.ts";
+export type { Outlet } from "./outlet.ts";
+export { Progress } from "./progress.ts";
+export { buildRegistry, type Credential, type Offer, type Registry } from "./registry.ts";
+export { type Order, serve } from "./serve.ts";
+export { openNetwork, type UpstreamBounds } from "./upstream.ts";

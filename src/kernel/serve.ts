@@ -1,0 +1,117 @@
+import {
+  type Caller,
+  type Capability,
+  type Claim,
+  costNanodollars,
+  type GatewayError,
+  type Meters,
+  type Settlement,
+} from "../contract/index.ts";
+import { blame } from "./blame.ts";
+import { chatTrade } from "./chat.ts";
+import { embedTrade } from "./embed.ts";
+import { imageTrade } from "./image.ts";
+import type { Kernel } from "./kernel.ts";
+import type { Outlet } from "./outlet.ts";
+import type { Progress } from "./progress.ts";
+import { quotaTokensOf } from "./quota.ts";
+import type { Offer } from "./registry.ts";
+import { speakTrade } from "./speak.ts";
+import { Tally } from "./tally.ts";
+import type { Trade } from "./trade.ts";
+import { transcribeTrade } from "./transcribe.ts";
+
+/** Every capability's way of doing business. */
+export const trades = {
+  chat: chatTrade,
+  embed: embedTrade,
+  image: imageTrade,
+  transcribe: transcribeTrade,
+  speak: speakTrade,
+};
+
+export type RequestOf<C extends Capability> = Parameters<(typeof trades)[C]["check"]>[0];
+export type ReplyOf<C extends Capability> = Awaited<ReturnType<(typeof trades)[C]["serve"]>>;
+export type PieceOf<C extends Capability> =
+  (typeof trades)[C] extends Trade<never, unknown, infer Piece> ? Piece : never;
+
+/** A checked request and who asks it. */
+export interface Order<C extends Capability> {
+  readonly capability: C;
+  readonly caller: Caller;
+  readonly request: RequestOf<C>;
+  readonly progress: Progress;
+  readonly outlet?: Outlet<PieceOf<C>> | undefined;
+}
+
+/**
+ * The way of a call, from a checked request to a settled one. Whatever happens after the hold (the provider fails or
+ * hangs, a plugin throws, the client leaves), the call ends in the same settle, and only then does this return.
+ *
+ * @throws {GatewayError} Whatever the caller is to be told.
+ */
+export async function serve<C extends Capability>(kernel: Kernel, order: Order<C>): Promise<ReplyOf<C>> {
+  const { caller, request, progress } = order;
+  const trade = trades[order.capability] as unknown as Trade<RequestOf<C>, ReplyOf<C>, PieceOf<C>>;
+  const offer = kernel.registry.find(request.model, order.capability, caller);
+  progress.model = offer.model.id;
+  const checked = trade.check(request, offer);
+  if (checked !== undefined) await checked;
+  progress.hold = await kernel.ledger.admit(
+    claimOf(order, offer, trade.worstCase(request, offer), trade.promptTokens(request)),
+  );
+  const output = { text: "" };
+  const tally = new Tally(() => trade.estimate(request, output));
+  try {
+    return await trade.serve({ kernel, offer, request, progress, tally, outlet: order.outlet }, output);
+  } catch (error) {
+    throw ended(blame(error, progress), progress);
+  } finally {
+    await settle(kernel, offer, progress, tally);
+  }
+}
+
+function claimOf<C extends Capability>(order: Order<C>, offer: Offer, worst: Meters, limitTokens: number): Claim {
+  const { model, tariff } = offer;
+  const cost = tariff === undefined || !model.premium ? undefined : costNanodollars(tariff, worst);
+  return {
+    callId: order.progress.id,
+    caller: order.caller,
+    model: model.id,
+    capability: order.capability,
+    premium: model.premium,
+    // A worst case beyond all arithmetic holds everything there is.
+    holdNanodollars: model.premium ? (cost === undefined ? Number.MAX_SAFE_INTEGER : cost) : 0,
+    holdTokens: model.premium ? 0 : quotaTokensOf(worst, model),
+    limitTokens,
+    priceVersion: tariff?.version,
+    openedAt: order.progress.openedAt,
+  };
+}
+
+function ended(error: GatewayError, progress: Progress): GatewayError {
+  progress.status = progress.cutReason === "left" ? 499 : error.status;
+  progress.errorCode = progress.cutReason === "left" ? "client_left" : error.code;
+  return error;
+}
+
+async function settle(kernel: Kernel, offer: Offer, progress: Progress, tally: Tally): Promise<void> {
+  const { meters, source } = await tally.count();
+  progress.meters = meters;
+  progress.usageSource = source;
+  progress.costNanodollars = offer.tariff === undefined ? undefined : costNanodollars(offer.tariff, meters);
+  const settlement: Settlement = {
+    callId: progress.id,
+    outcome: source === "none" ? "released" : "settled",
+    route: progress.route,
+    meters,
+    usageSource: source,
+    costNanodollars: progress.costNanodollars,
+    quotaTokens: offer.model.premium ? 0 : quotaTokensOf(meters, offer.model),
+    status: progress.status,
+    errorCode: progress.errorCode,
+    firstByteMs: progress.firstByteMs,
+    durationMs: kernel.now() - progress.openedAt,
+  };
+  await kernel.ledger.settle(settlement);
+}

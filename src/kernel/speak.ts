@@ -1,0 +1,98 @@
+import {
+  GatewayError,
+  type Meters,
+  type Model,
+  type SpeakRequest,
+  type Speech,
+  UpstreamFault,
+} from "../contract/index.ts";
+import { attempt } from "./attempt.ts";
+import { tokensAtMost } from "./tokens.ts";
+import type { Trade } from "./trade.ts";
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** Speech. Bytes go to the outlet as they come, so the reply is `undefined`. */
+export const speakTrade: Trade<SpeakRequest, undefined, Bytes> = {
+  check(request, { model }) {
+    const length = charactersOf(request.input);
+    if (model.inputCharactersMax !== undefined && length > model.inputCharactersMax) {
+      throw wrong(
+        "input",
+        `input has ${length} characters, but ${model.id} takes at most ${model.inputCharactersMax}; send it in parts`,
+      );
+    }
+    checkOneOf("voice", request.voice, model.voices, model);
+    checkOneOf("target_language_code", request.target_language_code, model.languages, model);
+    checkOneOf("speech_sample_rate", request.speech_sample_rate, model.sampleRates, model);
+  },
+
+  worstCase: (request) => meters(request),
+  promptTokens: (request) => tokensAtMost(request.input),
+  estimate: async (request) => meters(request),
+
+  async serve({ kernel, offer, request, progress, tally, outlet }) {
+    if (outlet === undefined) throw new TypeError("There is no outlet to send the audio to");
+    const { first, rest } = await attempt(kernel, offer, progress, {
+      requestFor: (model) => withVoice(request, model),
+      async run(plugin, call) {
+        const speech = await plugin.handlers.speak?.(call);
+        if (speech === undefined) throw new TypeError(`Plugin '${plugin.name}' has no speak handler`);
+        return openWav(speech);
+      },
+    });
+    progress.firstByteMs = kernel.now() - progress.openedAt;
+    tally.produced = true;
+    tally.report(meters(request));
+    outlet.open();
+    await outlet.write(first);
+    if (rest !== undefined) for await (const bytes of { [Symbol.asyncIterator]: () => rest }) await outlet.write(bytes);
+    tally.complete = true;
+    return undefined;
+  },
+};
+
+/** Waits for the first bytes and sees that they begin a WAV file, while another route can still be tried. */
+async function openWav({ wav }: Speech): Promise<{ first: Bytes; rest?: AsyncIterator<Bytes> }> {
+  if (wav instanceof Uint8Array) return { first: checkedRiff(wav) };
+  const rest = wav[Symbol.asyncIterator]();
+  const { done, value } = await rest.next();
+  if (done) throw new UpstreamFault("broken", "The provider sent no audio");
+  return { first: checkedRiff(value), rest };
+}
+
+function checkedRiff(bytes: Bytes): Bytes {
+  const isRiff = bytes[0] === 0x52 && bytes[1] === 0x49 && bytes[2] === 0x46 && bytes[3] === 0x46;
+  if (!isRiff) throw new UpstreamFault("broken", "The provider's audio is not a WAV file");
+  return bytes;
+}
+
+function withVoice(request: SpeakRequest, model: Model): SpeakRequest {
+  if (request.voice || model.voiceDefault === undefined) return request;
+  return { ...request, voice: model.voiceDefault };
+}
+
+/** Characters as people count them for a bill: Unicode code points. */
+function charactersOf(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+function meters(request: SpeakRequest): Meters {
+  return { character: charactersOf(request.input) };
+}
+
+function checkOneOf<T>(
+  param: string,
+  value: T | null | undefined,
+  allowed: readonly T[] | undefined,
+  model: Model,
+): void {
+  if (value === undefined || value === null || allowed === undefined || allowed.includes(value)) return;
+  throw wrong(param, `${param} is '${value}', but ${model.id} takes: ${allowed.join(", ")}`);
+}
+
+function wrong(param: string, sentence: string): GatewayError {
+  return new GatewayError("invalid_request", sentence, { param });
+}

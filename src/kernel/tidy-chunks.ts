@@ -1,0 +1,143 @@
+import {
+  type ChatChunk,
+  type ChatUsage,
+  type ChunkChoice,
+  type Meters,
+  metersOfUsage,
+  type ToolCallDelta,
+  UpstreamFault,
+} from "../contract/index.ts";
+import type { Tally } from "./tally.ts";
+import { type AnswerHead, finishOf, makeToolCallId } from "./tidy-completion.ts";
+import type { Output } from "./trade.ts";
+
+/** How far one choice of a stream has come. */
+interface ChoiceState {
+  begun: boolean;
+  finished: boolean;
+  /** Our tool-call index by the provider's index, as last used. */
+  indexByProvider: Map<number, number>;
+  indexById: Map<string, number>;
+  toolCalls: number;
+}
+
+/**
+ * Makes a provider's chunks the one shape clients get, and counts them on the way. Tool-call indexes are allocated
+ * here: a new id is a new index, whatever index the provider wrote.
+ */
+export class ChunkTidier {
+  readonly #head: AnswerHead;
+  readonly #tally: Tally;
+  readonly #output: Output;
+  readonly #includeUsage: boolean;
+  readonly #choices: ChoiceState[] = [];
+  /** The last usable report. */
+  usage: ChatUsage | undefined;
+
+  constructor(head: AnswerHead, parts: { tally: Tally; output: Output; includeUsage: boolean }) {
+    this.#head = head;
+    this.#tally = parts.tally;
+    this.#output = parts.output;
+    this.#includeUsage = parts.includeUsage;
+  }
+
+  /** The piece to send, or `undefined` when it held only a usage report. */
+  push(raw: ChatChunk): ChatChunk | undefined {
+    if (raw.usage) this.#report(raw.usage);
+    const { choices } = raw;
+    if (!Array.isArray(choices)) throw new UpstreamFault("broken", "A piece of the provider's stream has no choices");
+    if (choices.length === 0) return undefined;
+    for (const choice of choices) this.#tidyChoice(choice);
+    const { id, created, model } = this.#head;
+    const chunk: ChatChunk = { id, object: "chat.completion.chunk", created, model, choices };
+    if (typeof raw.system_fingerprint === "string") chunk.system_fingerprint = raw.system_fingerprint;
+    if (typeof raw.service_tier === "string") chunk.service_tier = raw.service_tier;
+    if (this.#includeUsage) chunk.usage = null;
+    return chunk;
+  }
+
+  /** Whether every choice that began has finished; a stream that ends otherwise was cut. */
+  get finished(): boolean {
+    return this.#choices.length > 0 && this.#choices.every((state) => state === undefined || state.finished);
+  }
+
+  /** The last piece when usage was asked for. */
+  usageChunk(usage: ChatUsage): ChatChunk {
+    const { id, created, model } = this.#head;
+    return { id, object: "chat.completion.chunk", created, model, choices: [], usage };
+  }
+
+  #report(usage: ChatUsage): void {
+    const meters: Meters | undefined = metersOfUsage(usage);
+    if (meters === undefined) return;
+    this.#tally.report(meters);
+    this.usage = usage;
+  }
+
+  #tidyChoice(choice: ChunkChoice): void {
+    const index = Number.isSafeInteger(choice.index) && choice.index >= 0 && choice.index < 128 ? choice.index : 0;
+    choice.index = index;
+    const state = this.#stateOf(index);
+    choice.delta ??= {};
+    const { delta } = choice;
+    if (!state.begun) {
+      state.begun = true;
+      delta.role = "assistant";
+      if (delta.content === undefined) delta.content = delta.tool_calls ? null : "";
+      delta.refusal ??= null;
+    } else if (delta.role !== undefined) delete delta.role;
+    if (typeof delta.content === "string") this.#heard(delta.content);
+    if (typeof delta.reasoning_content === "string") this.#heard(delta.reasoning_content);
+    if (typeof delta.refusal === "string") this.#heard(delta.refusal);
+    if (delta.function_call) this.#heard(delta.function_call.arguments);
+    if (delta.tool_calls) this.#tidyToolCalls(delta, state);
+    choice.logprobs ??= null;
+    if (choice.finish_reason) {
+      state.finished = true;
+      choice.finish_reason = finishOf(choice.finish_reason, state.toolCalls > 0);
+      this.#tally.produced = true;
+    } else choice.finish_reason = null;
+  }
+
+  #heard(text: string | undefined): void {
+    if (text === undefined || text === "") return;
+    this.#tally.produced = true;
+    this.#output.text += text;
+  }
+
+  #stateOf(index: number): ChoiceState {
+    const known = this.#choices[index];
+    if (known !== undefined) return known;
+    const state = { begun: false, finished: false, indexByProvider: new Map(), indexById: new Map(), toolCalls: 0 };
+    this.#choices[index] = state;
+    return state;
+  }
+
+  #tidyToolCalls(delta: ChunkChoice["delta"], state: ChoiceState): void {
+    if (!Array.isArray(delta.tool_calls) || delta.tool_calls.length === 0) {
+      delete delta.tool_calls;
+      return;
+    }
+    delta.tool_calls = delta.tool_calls.map((piece, position) => {
+      this.#heard(piece.function?.name);
+      this.#heard(piece.function?.arguments);
+      return tidyToolCall(piece, position, state);
+    });
+  }
+}
+
+function tidyToolCall(piece: ToolCallDelta, position: number, state: ChoiceState): ToolCallDelta {
+  const theirs = piece.index === undefined ? position : piece.index;
+  const known = piece.id ? state.indexById.get(piece.id) : state.indexByProvider.get(theirs);
+  const text = piece.function?.arguments === undefined ? "" : piece.function.arguments;
+  if (known !== undefined) {
+    state.indexByProvider.set(theirs, known);
+    return { index: known, function: { arguments: text } };
+  }
+  const index = state.toolCalls++;
+  const id = piece.id ? piece.id : makeToolCallId();
+  state.indexByProvider.set(theirs, index);
+  state.indexById.set(id, index);
+  const name = piece.function?.name === undefined ? "" : piece.function.name;
+  return { ...piece, index, id, type: "function", function: { name, arguments: text } };
+}

@@ -1,0 +1,36 @@
+import type { Meters } from "../contract/index.ts";
+import type { Kernel } from "./kernel.ts";
+import type { Outlet } from "./outlet.ts";
+import type { Progress } from "./progress.ts";
+import type { Offer } from "./registry.ts";
+import type { Tally } from "./tally.ts";
+
+/** One admitted call at work. */
+export interface Job<Request, Piece> {
+  readonly kernel: Kernel;
+  readonly offer: Offer;
+  readonly request: Request;
+  readonly progress: Progress;
+  readonly tally: Tally;
+  /** Where a streamed answer goes; absent when the answer is wanted whole. */
+  readonly outlet: Outlet<Piece> | undefined;
+}
+
+/** What of a text has come out so far, for an estimate when no usage is reported. */
+export interface Output {
+  text: string;
+}
+
+/** How one capability is checked, bounded, served and counted. */
+export interface Trade<Request, Reply, Piece> {
+  /** @throws {GatewayError} `invalid_request` for what this model does not take. Nothing is held yet. */
+  check(request: Request, offer: Offer): void | Promise<void>;
+  /** The most that the request can use, for the hold. */
+  worstCase(request: Request, offer: Offer): Meters;
+  /** Tokens of what goes in, counted against the minute at once. */
+  promptTokens(request: Request): number;
+  /** Counts what went in and, by `output`, came out. */
+  estimate(request: Request, output: Output): Promise<Meters>;
+  /** Asks the provider and answers: the whole answer, or pieces into the outlet. */
+  serve(job: Job<Request, Piece>, output: Output): Promise<Reply>;
+}

@@ -1,0 +1,202 @@
+import type { Upstream, UpstreamBytes, UpstreamInit } from "../contract/index.ts";
+import { type RefusedAnswer, type ServerEvent, UpstreamFault } from "../contract/index.ts";
+import { SseParser } from "../kit/sse.ts";
+import type { Deadlines, Watch } from "./deadlines.ts";
+import { downloadPublic } from "./download.ts";
+import type { Progress } from "./progress.ts";
+import type { Route } from "./registry.ts";
+
+/** How long a provider may keep a call waiting, and how much it may send. */
+export interface UpstreamBounds {
+  /** Until the head of the answer. */
+  firstByteMsMax: number;
+  /** Between two pieces of a streamed answer. */
+  idleMsMax: number;
+  /** Of a whole answer that is not streamed, in bytes. */
+  answerBytesMax: number;
+  /** Of a whole streamed answer, in bytes. */
+  streamBytesMax: number;
+}
+
+/** What all requests of the gateway share. `fetch` is a parameter for tests only. */
+export interface Network {
+  fetch: typeof globalThis.fetch;
+  deadlines: Deadlines;
+  now: () => number;
+  bounds: UpstreamBounds;
+}
+
+export const defaultBounds: UpstreamBounds = {
+  firstByteMsMax: 300_000,
+  idleMsMax: 120_000,
+  answerBytesMax: 128 * 1024 * 1024,
+  streamBytesMax: 256 * 1024 * 1024,
+};
+
+/** The network with the platform's own `fetch`: the only place that names it. */
+export function openNetwork(deadlines: Deadlines, now: () => number, bounds: Partial<UpstreamBounds>): Network {
+  return { fetch: globalThis.fetch, deadlines, now, bounds: { ...defaultBounds, ...bounds } };
+}
+
+/** The door of one attempt: one route, one of its keys, one call. */
+export class BoundUpstream implements Upstream {
+  readonly #network: Network;
+  readonly #route: Route;
+  readonly #headers: Record<string, string>;
+  readonly #progress: Progress;
+
+  constructor(network: Network, route: Route, key: string | undefined, progress: Progress) {
+    this.#network = network;
+    this.#route = route;
+    this.#headers = key === undefined ? {} : route.plugin.authorize(key);
+    this.#progress = progress;
+  }
+
+  async json<T>(path: string, body: unknown, init?: UpstreamInit): Promise<T> {
+    return (await this.#readJson(await this.#post(path, JSON.stringify(body), init))) as T;
+  }
+
+  async form<T>(path: string, form: FormData, init?: UpstreamInit): Promise<T> {
+    return (await this.#readJson(await this.#post(path, form, init))) as T;
+  }
+
+  async bytes(path: string, body: unknown, init?: UpstreamInit): Promise<UpstreamBytes> {
+    const response = await this.#post(path, JSON.stringify(body), init);
+    const mediaType = mediaTypeOf(response);
+    return { mediaType, chunks: this.#read(response) };
+  }
+
+  async events(path: string, body: unknown, init?: UpstreamInit): Promise<AsyncIterable<ServerEvent>> {
+    const response = await this.#post(path, JSON.stringify(body), init);
+    const mediaType = mediaTypeOf(response);
+    if (mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
+      await response.body?.cancel();
+      throw new UpstreamFault("broken", `The provider answered ${mediaType} where an event stream was expected`);
+    }
+    return this.#readEvents(response);
+  }
+
+  download(url: string): Promise<{ bytes: Uint8Array<ArrayBuffer>; mediaType: string }> {
+    return downloadPublic(this.#network.fetch, url, this.#progress.signal);
+  }
+
+  async #post(path: string, body: string | FormData, init: UpstreamInit | undefined): Promise<Response> {
+    if (path.charCodeAt(0) !== 47) throw new TypeError(`Cannot ask '${path}': a path begins with '/'`);
+    const headers: Record<string, string> = { ...this.#headers, ...init?.headers };
+    if (typeof body === "string") headers["content-type"] = "application/json";
+    const { fetch, deadlines, now, bounds } = this.#network;
+    const watch = deadlines.watch(now() + bounds.firstByteMsMax, () => this.#progress.cut("timeout"));
+    let response: Response;
+    try {
+      const signal = this.#progress.signal;
+      response = await fetch(this.#route.baseUrl + path, { method: "POST", headers, body, signal, redirect: "manual" });
+    } catch (error) {
+      throw this.#networkFault(error);
+    } finally {
+      deadlines.drop(watch);
+    }
+    if (response.status < 200 || response.status > 299) throw await this.#refusal(response);
+    return response;
+  }
+
+  async #refusal(response: Response): Promise<UpstreamFault> {
+    const { status, headers } = response;
+    if (status >= 300 && status < 400) {
+      await response.body?.cancel();
+      return new UpstreamFault("broken", `The provider answered with a redirect (${status}), which is not followed`, {
+        status,
+      });
+    }
+    const body = await this.#readText(response, 65_536, true);
+    const answer: RefusedAnswer = { status, headers, body };
+    return this.#route.plugin.readFault(answer);
+  }
+
+  async #readJson(response: Response): Promise<unknown> {
+    const text = await this.#readText(response, this.#network.bounds.answerBytesMax, false);
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw new UpstreamFault("broken", "The provider's answer is not JSON", { status: response.status, cause: error });
+    }
+  }
+
+  /** A whole body as text, within its size and the idle deadline. A short answer that says its length is read at once. */
+  async #readText(response: Response, bytesMax: number, cutLonger: boolean): Promise<string> {
+    const length = response.headers.get("content-length");
+    const plain = length !== null && response.headers.get("content-encoding") === null;
+    if (plain && Number(length) <= bytesMax) {
+      const watch = this.#watchIdle();
+      try {
+        return await response.text();
+      } catch (error) {
+        throw this.#networkFault(error);
+      } finally {
+        this.#network.deadlines.drop(watch);
+      }
+    }
+    const decoder = new TextDecoder();
+    let text = "";
+    for await (const bytes of this.#read(response)) {
+      text += decoder.decode(bytes, { stream: true });
+      if (text.length <= bytesMax) continue;
+      if (cutLonger) return text.slice(0, bytesMax);
+      throw new UpstreamFault("broken", `The provider's answer is longer than ${bytesMax} bytes`);
+    }
+    return text + decoder.decode();
+  }
+
+  async *#readEvents(response: Response): AsyncGenerator<ServerEvent> {
+    const decoder = new TextDecoder();
+    const parser = new SseParser();
+    for await (const bytes of this.#read(response)) {
+      for (const event of parser.push(decoder.decode(bytes, { stream: true }))) yield event;
+    }
+    for (const event of parser.end()) yield event;
+  }
+
+  /** The body's pieces as they come; leaving the loop early cancels the request. */
+  async *#read(response: Response): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    if (response.body === null) return;
+    const { now, bounds, deadlines } = this.#network;
+    const reader = response.body.getReader();
+    const watch = this.#watchIdle();
+    let total = 0;
+    try {
+      while (true) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        total += value.byteLength;
+        if (total > bounds.streamBytesMax) {
+          throw new UpstreamFault("broken", `The provider's answer is longer than ${bounds.streamBytesMax} bytes`);
+        }
+        watch.atMs = Number.POSITIVE_INFINITY; // a slow client is not the provider's silence
+        yield value;
+        watch.atMs = now() + bounds.idleMsMax;
+      }
+    } catch (error) {
+      throw this.#networkFault(error);
+    } finally {
+      deadlines.drop(watch);
+      reader.cancel().catch(() => undefined);
+    }
+  }
+
+  #watchIdle(): Watch {
+    const { now, bounds, deadlines } = this.#network;
+    return deadlines.watch(now() + bounds.idleMsMax, () => this.#progress.cut("timeout"));
+  }
+
+  #networkFault(error: unknown): UpstreamFault {
+    if (error instanceof UpstreamFault) return error;
+    if (this.#progress.cutReason === "timeout") {
+      return new UpstreamFault("timeout", "The provider did not answer in the time allowed", { cause: error });
+    }
+    return new UpstreamFault("broken", "The connection to the provider failed", { cause: error });
+  }
+}
+
+function mediaTypeOf(response: Response): string {
+  const text = response.headers.get("content-type");
+  return text === null ? "" : (text.split(";")[0] as string).trim().toLowerCase();
+}
