@@ -1,0 +1,43 @@
+import type { Capability, Meters, UsageSource } from "../contract/index.ts";
+
+/** A hold to be written: the call's row, still open. */
+export interface OpenWrite {
+  readonly kind: "open";
+  readonly callId: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly model: string;
+  readonly capability: Capability;
+  readonly premium: boolean;
+  readonly openedAt: number;
+  /** Days since 1970; `null` for a premium call. */
+  readonly quotaDay: number | null;
+  readonly holdNanodollars: number;
+  readonly holdTokens: number;
+  readonly priceVersion: string | null;
+}
+
+/**
+ * The end of a call: its row completed, its charge entered, wallet, quota and roll-ups moved. A call that has already
+ * ended is left as it is, so writing one twice is harmless.
+ */
+export interface EndWrite {
+  readonly kind: "end";
+  readonly open: OpenWrite;
+  readonly state: "settled" | "released";
+  readonly settledAt: number;
+  readonly meters: Meters;
+  readonly usageSource: UsageSource;
+  /** `null` when the price is not known. */
+  readonly costNanodollars: number | null;
+  readonly chargedNanodollars: number;
+  readonly quotaTokens: number;
+  readonly route: string | null;
+  readonly status: number;
+  readonly errorCode: string | null;
+  readonly firstByteMs: number | null;
+  readonly durationMs: number;
+}
+
+/** One fact for the books. */
+export type BookWrite = OpenWrite | EndWrite;

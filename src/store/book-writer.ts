@@ -1,0 +1,73 @@
+import type { DatabaseSync } from "node:sqlite";
+import { type BookStatements, bit } from "./book-statements.ts";
+import { BookTally } from "./book-tally.ts";
+import type { BookWrite, EndWrite, OpenWrite } from "./book-write.ts";
+
+/** Writes a batch in one transaction: all of it stands afterwards, or none. */
+export function writeBatch(database: DatabaseSync, statements: BookStatements, batch: readonly BookWrite[]): void {
+  statements.begin.run();
+  try {
+    const tally = new BookTally();
+    for (const write of batch) {
+      if (write.kind === "open") writeOpen(statements, write);
+      else if (writeEnd(statements, write)) tally.add(write);
+    }
+    tally.write(statements);
+    statements.commit.run();
+  } catch (error) {
+    // A full disk can end the transaction by itself.
+    if (database.isTransaction) database.exec("rollback");
+    throw error;
+  }
+}
+
+function writeOpen(statements: BookStatements, open: OpenWrite): void {
+  statements.openCall.run(
+    open.callId,
+    open.accountId,
+    open.keyId,
+    open.model,
+    open.capability,
+    bit(open.premium),
+    "open",
+    open.openedAt,
+    open.quotaDay,
+    open.holdNanodollars,
+    open.holdTokens,
+    open.priceVersion,
+  );
+}
+
+/** Returns whether the call was still to be ended. */
+function writeEnd(statements: BookStatements, end: EndWrite): boolean {
+  const { meters, open } = end;
+  const { changes } = statements.endCall.run(
+    end.state,
+    end.settledAt,
+    meters.inputToken ?? null,
+    meters.cacheReadToken ?? null,
+    meters.cacheWriteToken ?? null,
+    meters.outputToken ?? null,
+    meters.image ?? null,
+    meters.audioMs ?? null,
+    meters.character ?? null,
+    meters.call ?? null,
+    end.usageSource,
+    end.costNanodollars,
+    end.chargedNanodollars,
+    end.quotaTokens,
+    end.route,
+    end.status,
+    end.errorCode,
+    end.firstByteMs,
+    end.durationMs,
+    open.callId,
+    "open",
+    "abandoned",
+  );
+  if (changes === 0) return false;
+  if (end.chargedNanodollars !== 0) {
+    statements.enterCharge.run(open.callId, open.accountId, -end.chargedNanodollars, end.settledAt, "charge", null);
+  }
+  return true;
+}

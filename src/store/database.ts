@@ -1,0 +1,24 @@
+import type { AccountsTable } from "./tables/accounts.ts";
+import type { BlobsTable } from "./tables/blobs.ts";
+import type { CallsTable } from "./tables/calls.ts";
+import type { EntriesTable } from "./tables/entries.ts";
+import type { KeysTable } from "./tables/keys.ts";
+import type { QuotaDaysTable } from "./tables/quota-days.ts";
+import type { SchemaVersionsTable } from "./tables/schema-versions.ts";
+import type { SettingsTable } from "./tables/settings.ts";
+import type { UsageHoursTable } from "./tables/usage-hours.ts";
+import type { WalletsTable } from "./tables/wallets.ts";
+
+/** Every table, for Kysely. */
+export interface Database {
+  accounts: AccountsTable;
+  keys: KeysTable;
+  calls: CallsTable;
+  entries: EntriesTable;
+  wallets: WalletsTable;
+  quota_days: QuotaDaysTable;
+  usage_hours: UsageHoursTable;
+  blobs: BlobsTable;
+  settings: SettingsTable;
+  schema_versions: SchemaVersionsTable;
+}

@@ -1,0 +1,46 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Kysely } from "kysely";
+import type { Database } from "./database.ts";
+
+/** A key with what its account says about it, as one look-up. */
+export interface KeyRecord {
+  id: string;
+  account_id: string;
+  secret_hash: string;
+  allowed_models: string | null;
+  expires_at: number | null;
+  revoked_at: number | null;
+  key_requests_per_minute: number | null;
+  key_tokens_per_minute: number | null;
+  account_requests_per_minute: number | null;
+  account_tokens_per_minute: number | null;
+  free_tokens_per_day: number | null;
+}
+
+/** Compiles the look-up once and returns the reader. */
+export function prepareKeyReader(
+  db: Kysely<Database>,
+  database: DatabaseSync,
+): (keyId: string) => KeyRecord | undefined {
+  const statement = database.prepare(
+    db
+      .selectFrom("keys")
+      .innerJoin("accounts", "accounts.id", "keys.account_id")
+      .select([
+        "keys.id",
+        "keys.account_id",
+        "keys.secret_hash",
+        "keys.allowed_models",
+        "keys.expires_at",
+        "keys.revoked_at",
+        "keys.requests_per_minute as key_requests_per_minute",
+        "keys.tokens_per_minute as key_tokens_per_minute",
+        "accounts.requests_per_minute as account_requests_per_minute",
+        "accounts.tokens_per_minute as account_tokens_per_minute",
+        "accounts.free_tokens_per_day",
+      ])
+      .where("keys.id", "=", "")
+      .compile().sql,
+  );
+  return (keyId) => statement.get(keyId) as KeyRecord | undefined;
+}

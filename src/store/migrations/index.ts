@@ -1,0 +1,5 @@
+import { books } from "./0001-books.ts";
+import type { Migration } from "./migration.ts";
+
+/** Every step of the schema, by rising version. */
+export const migrations: readonly Migration[] = [books];

@@ -1,0 +1,8 @@
+import type { Kysely } from "kysely";
+
+/** One step of the schema. A step that was released never changes; a mistake is mended by the next one. */
+export interface Migration {
+  version: number;
+  /** Runs inside the transaction that also records the version. The types of its time are not those of today. */
+  up(db: Kysely<unknown>): Promise<void>;
+}

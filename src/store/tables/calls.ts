@@ -1,0 +1,40 @@
+import type { Capability, UsageSource } from "../../contract/index.ts";
+import type { MeterColumns } from "./meter-columns.ts";
+
+/**
+ * `open`: a hold is written and the call may be at a provider. `settled`: charged by its usage. `released`: nothing
+ * came out, nothing charged. `abandoned`: its process died, so its usage is unknown.
+ */
+export type CallState = "open" | "settled" | "released" | "abandoned";
+
+/** One row a call, written when it is let in and completed when it ends. */
+export interface CallsTable extends MeterColumns<number | null> {
+  /** Time-ordered text, the answer's `x-request-id`. */
+  id: string;
+  account_id: string;
+  key_id: string;
+  model: string;
+  capability: Capability;
+  /** 1: paid from the wallet; 0: drawn from the daily free quota. */
+  premium: number;
+  state: CallState;
+  opened_at: number;
+  settled_at: number | null;
+  /** UTC day (days since 1970) whose quota the call draws on; null for a premium call. */
+  quota_day: number | null;
+  hold_nanodollars: number;
+  hold_tokens: number;
+  usage_source: UsageSource | null;
+  /** List price of what was used; null when unknown. */
+  cost_nanodollars: number | null;
+  /** What the wallet paid. */
+  charged_nanodollars: number | null;
+  /** What the free quota paid. */
+  quota_tokens: number | null;
+  price_version: string | null;
+  route: string | null;
+  status: number | null;
+  error_code: string | null;
+  first_byte_ms: number | null;
+  duration_ms: number | null;
+}

@@ -1,0 +1,16 @@
+/** API keys. The secret itself is nowhere; limits that are null follow the account. */
+export interface KeysTable {
+  /** The public part of the key. */
+  id: string;
+  account_id: string;
+  name: string;
+  /** SHA-256 of the secret part, hex. */
+  secret_hash: string;
+  /** JSON array of model ids; null means all. */
+  allowed_models: string | null;
+  requests_per_minute: number | null;
+  tokens_per_minute: number | null;
+  created_at: number;
+  expires_at: number | null;
+  revoked_at: number | null;
+}

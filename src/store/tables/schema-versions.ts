@@ -1,0 +1,5 @@
+/** The migrations that have run. */
+export interface SchemaVersionsTable {
+  version: number;
+  applied_at: number;
+}

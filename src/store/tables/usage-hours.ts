@@ -1,0 +1,17 @@
+import type { MeterColumns } from "./meter-columns.ts";
+
+/** Sums over ended calls by account, hour of their start and model: what usage statistics read. */
+export interface UsageHoursTable extends MeterColumns<number> {
+  account_id: string;
+  /** UTC hour, hours since 1970. */
+  hour: number;
+  model: string;
+  /** Calls that were settled. */
+  requests: number;
+  /** Calls that were released: nothing came out. */
+  failures: number;
+  /** List prices, of the calls whose price is known. */
+  cost_nanodollars: number;
+  charged_nanodollars: number;
+  quota_tokens: number;
+}
