@@ -61,7 +61,7 @@ export function commandLine(): string[] {
 export async function startGateway({ env = {}, home: given }: GatewayOptions = {}): Promise<Gateway> {
   const home = given ?? mkdtempSync(join(tmpdir(), "modelgate-test-"));
   const port = await freePort();
-  const environment = {
+  const environment: Record<string, string> = {
     PATH: process.env.PATH ?? "",
     HOME: home,
     MODELGATE_HOME: home,
@@ -98,7 +98,7 @@ export async function startGateway({ env = {}, home: given }: GatewayOptions = {
   return {
     origin,
     baseUrl,
-    key: environment.MODELGATE_BOOTSTRAP_KEY,
+    key: environment.MODELGATE_BOOTSTRAP_KEY ?? bootstrapKey,
     home,
     pid: child.pid,
     stdout,

@@ -1,0 +1,70 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+/** A call as the books have it; amounts that are unknown are `null`. */
+export interface CallRow {
+  id: string;
+  model: string;
+  capability: string;
+  premium: number;
+  state: "open" | "settled" | "released" | "abandoned";
+  input_tokens: number | null;
+  cache_read_tokens: number | null;
+  cache_write_tokens: number | null;
+  output_tokens: number | null;
+  images: number | null;
+  audio_ms: number | null;
+  characters: number | null;
+  hold_nanodollars: number;
+  hold_tokens: number;
+  usage_source: "reported" | "estimated" | "none" | null;
+  cost_nanodollars: number | null;
+  charged_nanodollars: number | null;
+  quota_tokens: number | null;
+  route: string | null;
+  status: number | null;
+  error_code: string | null;
+}
+
+/** A second, reading look into the database of a running gateway. */
+export interface Books {
+  /** The row of the call that an answer's `x-request-id` names. @throws When there is none. */
+  callOf(response: Response): CallRow;
+  call(id: string): CallRow | undefined;
+  /** How many calls there are, and how many of them are still open. */
+  counts(): { calls: number; open: number };
+  /** The newest call. */
+  latest(): CallRow | undefined;
+  /** Waits until no call is open any more. @throws When some still are after `msMax`. */
+  untilSettled(msMax?: number): Promise<void>;
+  close(): void;
+}
+
+export function openBooks(home: string): Books {
+  const database = new DatabaseSync(join(home, "modelgate.db"), { readOnly: true });
+  const byId = database.prepare("select * from calls where id = ?");
+  const newest = database.prepare("select * from calls order by opened_at desc, id desc limit 1");
+  const counted = database.prepare("select count(*) as calls, coalesce(sum(state = 'open'), 0) as open from calls");
+  const call = (id: string) => (byId.get(id) ?? undefined) as CallRow | undefined;
+  const counts = () => counted.get() as { calls: number; open: number };
+  return {
+    call,
+    counts,
+    latest: () => (newest.get() ?? undefined) as CallRow | undefined,
+    callOf(response) {
+      const id = response.headers.get("x-request-id");
+      if (id === null) throw new Error(`No x-request-id on the answer of ${response.url}`);
+      const row = call(id);
+      if (row === undefined) throw new Error(`No call ${id} in the books (status ${response.status})`);
+      return row;
+    },
+    async untilSettled(msMax = 10_000) {
+      const deadline = Date.now() + msMax;
+      while (counts().open > 0) {
+        if (Date.now() > deadline) throw new Error(`${counts().open} calls are still open after ${msMax} ms`);
+        await Bun.sleep(10);
+      }
+    },
+    close: () => database.close(),
+  };
+}

@@ -1,0 +1,89 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import type { CallRow } from "./books.ts";
+
+const folder = join(import.meta.dir, "../../catalogue");
+
+interface Rate {
+  usd: string;
+  per: number;
+}
+
+type RateName = "inputToken" | "cacheReadToken" | "cacheWriteToken" | "outputToken" | "image" | "audioMs" | "character";
+type Rates = Partial<Record<RateName, Rate>>;
+
+/** A catalogue row as it stands in the file. */
+export interface CatalogueRow {
+  id: string;
+  aliases?: string[];
+  upstreamId: string;
+  capability: "chat" | "embed" | "image" | "transcribe" | "speak";
+  premium: boolean;
+  omit?: string[];
+  voices?: string[];
+  dimensions?: { default: number; min: number; max: number };
+  inputTokensMax?: number;
+  outputTokensMax?: number;
+  price?: Rates & { markupPercent?: number; tiers?: (Rates & { aboveInputTokens: number })[] };
+}
+
+/** Every row of a plugin's catalogue file; without a name, of all files. */
+export function catalogueRows(plugin?: string): CatalogueRow[] {
+  const files = readdirSync(folder).filter((file) => file.endsWith(".json"));
+  const wanted = plugin === undefined ? files : files.filter((file) => basename(file, ".json") === plugin);
+  return wanted.flatMap((file) => {
+    const read = JSON.parse(readFileSync(join(folder, file), "utf8")) as CatalogueRow[] | { models: CatalogueRow[] };
+    return Array.isArray(read) ? read : read.models;
+  });
+}
+
+/** The row of a model id. @throws When the catalogue has none. */
+export function catalogueRow(id: string): CatalogueRow {
+  const row = catalogueRows().find((candidate) => candidate.id === id);
+  if (row === undefined) throw new Error(`No model ${id} in the catalogue`);
+  return row;
+}
+
+/**
+ * What a call must cost in nanodollars: the sum over what was used times its price with the markup, rounded up once.
+ * Worked out here from the decimal text of the file in exact fractions, not with the code under test.
+ */
+export function costOf(row: CatalogueRow, call: CallRow): bigint {
+  const amounts: [RateName, number | null][] = [
+    ["inputToken", call.input_tokens],
+    ["cacheReadToken", call.cache_read_tokens],
+    ["cacheWriteToken", call.cache_write_tokens],
+    ["outputToken", call.output_tokens],
+    ["image", call.images],
+    ["audioMs", call.audio_ms],
+    ["character", call.characters],
+  ];
+  const input = BigInt(sum(call.input_tokens, call.cache_read_tokens, call.cache_write_tokens));
+  const rates = ratesFor(row, input);
+  let [top, bottom] = [0n, 1n];
+  for (const [name, amount] of amounts) {
+    if (amount === null || amount === 0) continue;
+    const rate = rates[name];
+    if (rate === undefined) throw new Error(`${row.id} used ${name}, which has no price`);
+    top = top * BigInt(rate.per) + BigInt(amount) * nanodollarsOf(rate.usd) * bottom;
+    bottom *= BigInt(rate.per);
+  }
+  top *= BigInt(100 + (row.price?.markupPercent ?? 0));
+  bottom *= 100n;
+  return (top + bottom - 1n) / bottom;
+}
+
+function ratesFor(row: CatalogueRow, inputTokens: bigint): Rates {
+  const tiers = [...(row.price?.tiers ?? [])].sort((a, b) => b.aboveInputTokens - a.aboveInputTokens);
+  const tier = tiers.find(({ aboveInputTokens }) => inputTokens > BigInt(aboveInputTokens));
+  return { ...row.price, ...tier };
+}
+
+function nanodollarsOf(usd: string): bigint {
+  const [whole = "0", fraction = ""] = usd.split(".");
+  return BigInt(whole) * 10n ** 9n + BigInt(fraction.padEnd(9, "0"));
+}
+
+function sum(...amounts: (number | null)[]): number {
+  return amounts.reduce<number>((total, amount) => total + (amount ?? 0), 0);
+}
