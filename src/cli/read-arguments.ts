@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { type Command, Mistake } from "./command.ts";
+import { flagMistake } from "./flag-mistake.ts";
 import { nearest } from "./nearest.ts";
 
 /** The words of one command line, told apart. */
@@ -64,17 +65,14 @@ function readWithoutCommand(
 
 function unknownCommand(words: readonly string[], commands: readonly Command[], isGroup: boolean): string {
   const names = commands.map(({ name }) => name);
-  const [group, verb] = words;
-  const within = names.filter((name) => name.startsWith(`${group} `));
-  if (isGroup && verb === undefined) return `Incomplete command ${group}, expected one of: ${within.join(", ")}`;
+  const [first = "", verb] = words;
+  const within = names.filter((name) => name.startsWith(`${first} `));
+  if (isGroup && verb === undefined) return `Incomplete command ${first}, expected one of: ${within.join(", ")}`;
   const written = words.slice(0, 2).join(" ");
-  const near = nearest(written, isGroup ? within : names) ?? nearest(words[0] as string, names);
-  const groups = [...new Set(names.map((name) => name.split(" ")[0] as string))];
-  const nearGroup = near === undefined ? nearest(words[0] as string, groups) : undefined;
+  const groups = names.map((name) => name.split(" ")[0] as string);
+  const near = isGroup ? nearest(written, within) : (nearest(written, names) ?? nearest(first, groups));
   if (near !== undefined) return `Unknown command ${written}, did you mean ${near}?`;
-  if (nearGroup !== undefined) return `Unknown command ${written}, did you mean ${nearGroup}?`;
-  if (isGroup) return `Unknown command ${written}, expected one of: ${within.join(", ")}`;
-  return `Unknown command ${written}, see modelgate --help`;
+  return `Unknown command ${written}, ${isGroup ? `expected one of: ${within.join(", ")}` : "see modelgate --help"}`;
 }
 
 function readFlags(argv: readonly string[], command: Command) {
@@ -97,33 +95,6 @@ function refuseTwice(tokens: readonly { kind: string; name?: string }[], command
     if (seen.has(name)) throw new Mistake(`Flag --${name} of ${command.name} is given twice, expected once`);
     seen.add(name);
   }
-}
-
-function flagMistake(error: unknown, argv: readonly string[], command: Command): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  const names = [...Object.keys(command.flags), "json", "help"];
-  const written = argv.find((word) => word.startsWith("-") && !names.includes(nameOf(word)));
-  if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION" && written !== undefined) {
-    const near = nearest(nameOf(written), names);
-    const hint = near === undefined ? `see modelgate ${command.name} --help` : `did you mean --${near}?`;
-    return `Unknown flag ${written.split("=")[0]} of ${command.name}, ${hint}`;
-  }
-  const bare = argv.find((word, index) => lacksValue(word, argv[index + 1], command));
-  if (bare !== undefined) {
-    const placeholder = command.flags[nameOf(bare)]?.value;
-    return `Flag ${bare} of ${command.name} has no value, expected ${bare} ${placeholder}`;
-  }
-  const sentence = error instanceof Error ? error.message.split(/[.\n]/)[0] : String(error);
-  return `Cannot read the flags of ${command.name}: ${sentence}`;
-}
-
-function lacksValue(word: string, next: string | undefined, command: Command): boolean {
-  if (!word.startsWith("--") || word.includes("=") || command.flags[nameOf(word)] === undefined) return false;
-  return next === undefined || next.startsWith("-");
-}
-
-function nameOf(word: string): string {
-  return word.replace(/^-+/, "").split("=")[0] as string;
 }
 
 function requireFlags(

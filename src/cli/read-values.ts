@@ -3,6 +3,9 @@ import { Mistake } from "./command.ts";
 
 const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_536_000_000 } as const;
 
+/** The last instant a `Date` can hold. */
+const instantMax = 8_640_000_000_000_000;
+
 /**
  * When something written as `30d`, `12h` or `2027-01-31` ends, in milliseconds since 1970. A day ends with its last
  * moment, UTC.
@@ -13,7 +16,7 @@ export function readExpiry(text: string, now: number): number {
   const span = /^(\d{1,6})([mhdwy])$/.exec(text);
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text);
   const at = span === null ? lastMomentOf(isDay ? text : "") : now + Number(span[1]) * unitMs[span[2] as "d"];
-  if (Number.isNaN(at)) {
+  if (!(at <= instantMax)) {
     throw new Mistake(
       `Cannot read --expires ${text}, expected a span such as 30d, 12h or 1y, or a day such as 2027-01-31`,
     );
