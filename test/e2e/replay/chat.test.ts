@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { faultsOf } from "../../support/openai-schema.ts";
+import { type Recording, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
+import { replyOf } from "../../support/reply.ts";
+import { type Said, saidBy, saidByChunks, type WireChunk, type WireCompletion } from "../../support/said.ts";
+import { parseEvents } from "../../support/sse.ts";
+import { type Bench, startBench } from "./bench.ts";
+import { expectSettled, expectTokens } from "./expect-books.ts";
+import { type Plan, planOf } from "./plan.ts";
+
+const plans = recordingsOf("openai", "groq", "together")
+  .map(planOf)
+  .filter((plan) => plan?.endpoint === "/chat/completions" && !plan.recording.path.includes("/errors/")) as Plan[];
+const named = (streams: boolean): [string, Plan][] =>
+  plans.filter((plan) => (plan.body?.stream === true) === streams).map((plan) => [plan.recording.path, plan]);
+
+/** Fields that must reach a provider of the same dialect as they are, unless the catalogue says the model rejects them. */
+const forwarded = ["tools", "tool_choice", "response_format", "stop", "seed", "parallel_tool_calls", "functions"];
+
+function saidIn(recording: Recording): Said {
+  const text = new TextDecoder().decode(replyOf(recording).body);
+  if (replyOf(recording).headers["content-type"]?.startsWith("text/event-stream")) {
+    return saidByChunks(parseEvents<WireChunk>(text).events);
+  }
+  return saidBy(JSON.parse(text) as WireCompletion);
+}
+
+/** What a client must be told of it: OpenAI's five reasons, and each choice's tool calls called so. */
+function asPromised(said: Said): Said {
+  const choices = said.choices.map((choice) => ({
+    ...choice,
+    finish: choice.finish === "eos" ? "stop" : choice.finish,
+  }));
+  return { ...said, choices };
+}
+
+function expectAsked({ recording, row, faithful }: Plan, json: unknown): void {
+  const asked = json as Record<string, unknown>;
+  expect(asked.model).toBe(row.upstreamId);
+  if (!faithful) return;
+  const recorded = recording.request?.body as Record<string, unknown>;
+  for (const field of forwarded) {
+    if (recorded[field] === undefined || recorded[field] === null || row.omit?.includes(field)) continue;
+    expect([field, asked[field]]).toEqual([field, recorded[field]]);
+  }
+  const contents = (messages: unknown) => (messages as { content: unknown }[]).map(({ content }) => content ?? null);
+  expect(contents(asked.messages)).toEqual(contents(recorded.messages));
+}
+
+describe.skipIf(recordingsMissing !== undefined)("recorded chat", () => {
+  let bench: Bench;
+  beforeAll(async () => {
+    bench = await startBench();
+  });
+  afterAll(() => bench.stop());
+
+  test.each(named(false))("%s comes through whole", async (_, plan) => {
+    const { gateway, upstream, books } = bench;
+    upstream.answer(plan.provider, replyOf(plan.recording));
+    const response = await gateway.post(plan.endpoint, plan.body);
+    const answer = (await response.json()) as WireCompletion & { id: string; model: string };
+    expect({ status: response.status, faults: faultsOf("CreateChatCompletionResponse", answer) }).toEqual({
+      status: 200,
+      faults: [],
+    });
+    expect(answer.model).toBe(plan.row.id);
+    expect(answer.id).toStartWith("chatcmpl-");
+    expect(saidBy(answer)).toEqual(asPromised(saidIn(plan.recording)));
+    expectAsked(plan, upstream.seen.at(-1)?.json);
+    const call = books.callOf(response);
+    expectSettled(call, plan.row, plan.provider);
+    expectTokens(call, saidIn(plan.recording).usage);
+  });
+
+  test.each(named(true))("%s comes through as a stream, with and without usage", async (_, plan) => {
+    for (const includeUsage of [true, false]) await expectStream(bench, plan, includeUsage);
+  });
+});
+
+async function expectStream({ gateway, upstream, books }: Bench, plan: Plan, includeUsage: boolean): Promise<void> {
+  upstream.answer(plan.provider, replyOf(plan.recording));
+  const { stream_options: _, ...body } = plan.body as Record<string, unknown>;
+  const options = includeUsage ? { stream_options: { include_usage: true } } : {};
+  const response = await gateway.post(plan.endpoint, { ...body, ...options });
+  expect(response.headers.get("content-type")).toStartWith("text/event-stream");
+  const { events, done } = parseEvents<WireChunk & { id: string; model: string }>(await response.text());
+  expect({ status: response.status, done }).toEqual({ status: 200, done: true });
+  expect(events.flatMap((event) => faultsOf("CreateChatCompletionStreamResponse", event))).toEqual([]);
+  expect(new Set(events.map(({ id }) => id)).size).toBe(1);
+  expect([...new Set(events.map(({ model }) => model))]).toEqual([plan.row.id]);
+
+  const wanted = asPromised(saidIn(plan.recording));
+  const said = saidByChunks(events);
+  expect(said.choices).toEqual(wanted.choices);
+  expectUsageChunk(events, includeUsage);
+  if (includeUsage && wanted.usage !== undefined) expect(said.usage).toEqual(wanted.usage);
+  expectAsked(plan, upstream.seen.at(-1)?.json);
+  const call = books.callOf(response);
+  expectSettled(call, plan.row, plan.provider);
+  expectTokens(call, wanted.usage);
+}
+
+/** OpenAI's rule: asked for, it is the last event, alone with no choices, and `null` before; else it is nowhere. */
+function expectUsageChunk(events: WireChunk[], asked: boolean): void {
+  const reports = events.filter((event) => event.usage !== null && event.usage !== undefined);
+  expect(reports.length).toBe(asked ? 1 : 0);
+  if (!asked) return;
+  expect(events.at(-1)).toBe(reports[0] as WireChunk);
+  expect(events.at(-1)?.choices).toEqual([]);
+  expect(events.slice(0, -1).every((event) => event.usage === null)).toBe(true);
+}
+
+if (recordingsMissing !== undefined) console.log(`Skipped: ${recordingsMissing}`);

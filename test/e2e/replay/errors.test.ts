@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { faultsOf } from "../../support/openai-schema.ts";
+import { type Recording, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
+import { replyOf } from "../../support/reply.ts";
+import { saidByChunks, type WireChunk } from "../../support/said.ts";
+import { parseEvents } from "../../support/sse.ts";
+import { type Bench, startBench } from "./bench.ts";
+import { expectCost } from "./expect-books.ts";
+import { type Plan, planOf } from "./plan.ts";
+
+interface WireError {
+  error: { message: string; type: string; param: string | null; code: string | null };
+}
+
+const plans = recordingsOf("openai", "groq", "together")
+  .map(planOf)
+  .filter((plan) => plan?.recording.path.includes("/errors/")) as Plan[];
+const named = (streams: boolean) =>
+  plans
+    .filter((plan) => (plan.recording.status === 200) === streams)
+    .map((plan): [string, Plan] => [plan.recording.path, plan]);
+
+/** What the client gets for what the provider said (design, part 8): the provider's words, or only ours. */
+function promisedFor({ status, body }: Recording): { status: number; theirWords: boolean; code?: string } {
+  const { error } = JSON.parse(new TextDecoder().decode(body)) as WireError;
+  if (error.code === "context_length_exceeded")
+    return { status: 400, theirWords: true, code: "context_length_exceeded" };
+  if (status === 400) return { status: 400, theirWords: true };
+  if (status === 404) return { status: 400, theirWords: true, code: "model_not_found" };
+  if (status === 401) return { status: 500, theirWords: false, code: "upstream_error" };
+  if (status === 413 || status === 429) return { status: 429, theirWords: false, code: "rate_limit_exceeded" };
+  return { status: 500, theirWords: true, code: "upstream_error" };
+}
+
+describe.skipIf(recordingsMissing !== undefined)("recorded errors", () => {
+  let bench: Bench;
+  beforeAll(async () => {
+    bench = await startBench();
+  });
+  afterAll(() => bench.stop());
+
+  test.each(named(false))("%s reaches the client as promised, and nothing is charged", async (_, plan) => {
+    const { gateway, upstream, books } = bench;
+    const promised = promisedFor(plan.recording);
+    const recorded = JSON.parse(new TextDecoder().decode(plan.recording.body)) as WireError;
+    const streamed = plan.endpoint === "/chat/completions" ? [false, true] : [false];
+    for (const stream of streamed) {
+      upstream.answer(plan.provider, replyOf(plan.recording));
+      const response = await gateway.post(plan.endpoint, { ...plan.body, ...(stream ? { stream } : {}) });
+      const { error } = (await response.json()) as WireError;
+      expect({ status: response.status, faults: faultsOf("ErrorResponse", { error }) }).toEqual({
+        status: promised.status,
+        faults: [],
+      });
+      expect(error.message.includes(recorded.error.message)).toBe(promised.theirWords);
+      if (promised.code !== undefined) expect(error.code).toBe(promised.code);
+      if (promised.status === 429) expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
+      if (promised.status === 400 && recorded.error.param) expect(error.param).toBe(recorded.error.param);
+      expect(books.callOf(response)).toMatchObject({
+        state: "released",
+        status: promised.status,
+        usage_source: "none",
+      });
+      expect(books.callOf(response).charged_nanodollars ?? 0).toBe(0);
+    }
+  });
+
+  test.each(named(true))("%s ends the stream with its error, and what was said is charged", async (_, plan) => {
+    const { gateway, upstream, books } = bench;
+    upstream.answer(plan.provider, replyOf(plan.recording));
+    const recorded = parseEvents<WireChunk & WireError>(new TextDecoder().decode(plan.recording.body)).events;
+    const response = await gateway.post(plan.endpoint, plan.body);
+    const { events, done } = parseEvents<WireChunk & WireError>(await response.text());
+    expect({ status: response.status, done }).toEqual({ status: 200, done: false });
+    const last = events.at(-1) as WireError;
+    expect(faultsOf("ErrorResponse", last)).toEqual([]);
+    expect(last.error.message).toContain(recorded.at(-1)?.error.message as string);
+    expect(saidByChunks(events).choices[0]?.text).toBe(saidByChunks(recorded).choices[0]?.text as string);
+    const call = books.callOf(response);
+    expect(call).toMatchObject({ state: "settled", usage_source: "estimated" });
+    expect(call.output_tokens).toBeGreaterThan(0);
+    expectCost(call, plan.row);
+  });
+
+  test("the books are right after all of them", async () => {
+    const verdict = await bench.gateway.run("ledger", "verify", "--json");
+    expect(verdict.code).toBe(0);
+    expect(bench.books.counts().open).toBe(0);
+  });
+});
+
+if (recordingsMissing !== undefined) console.log(`Skipped: ${recordingsMissing}`);

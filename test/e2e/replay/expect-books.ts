@@ -1,0 +1,39 @@
+import { expect } from "bun:test";
+import type { CallRow } from "../../support/books.ts";
+import { type CatalogueRow, costOf } from "../../support/catalogue.ts";
+import type { SaidUsage } from "../../support/said.ts";
+
+/** What the books must say of a call that was answered: state, route and the exact cost of what was used. */
+export function expectSettled(call: CallRow, row: CatalogueRow, route: string): void {
+  expect(call).toMatchObject({ model: row.id, capability: row.capability, state: "settled", status: 200, route });
+  expectCost(call, row);
+}
+
+/** What a call costs follows from its meters and the catalogue, and only a premium one is paid from the wallet. */
+export function expectCost(call: CallRow, row: CatalogueRow): void {
+  const cost = costOf(row, call);
+  expect(call.cost_nanodollars).toEqual(cost === null ? null : Number(cost));
+  expect(call.premium).toBe(row.premium ? 1 : 0);
+  if (row.premium) expect(call.charged_nanodollars).toBe(Number(cost));
+  else expect(call.charged_nanodollars ?? 0).toBe(0);
+}
+
+/** The call's meters are the recorded usage, disjoint; what the provider did not report is estimated and not zero. */
+export function expectTokens(call: CallRow, usage: SaidUsage | undefined): void {
+  if (usage === undefined) {
+    expect(call.usage_source).toBe("estimated");
+    expect(call.input_tokens).toBeGreaterThan(0);
+    return;
+  }
+  const cached = usage.cached ?? 0;
+  expect({ ...tokensOf(call), source: call.usage_source }).toEqual({
+    input: usage.prompt - cached,
+    cached,
+    output: usage.completion,
+    source: "reported",
+  });
+}
+
+function tokensOf(call: CallRow): { input: number | null; cached: number; output: number | null } {
+  return { input: call.input_tokens, cached: call.cache_read_tokens ?? 0, output: call.output_tokens };
+}

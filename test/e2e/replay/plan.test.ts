@@ -1,0 +1,29 @@
+import { describe, expect, test } from "bun:test";
+import { recordingsMissing, recordingsOf } from "../../support/recordings.ts";
+import { notExpressible, planOf } from "./plan.ts";
+
+const recordings = recordingsOf("openai", "groq", "together");
+
+describe.skipIf(recordingsMissing !== undefined)("the plan of the recordings", () => {
+  test("has each recording of the three providers, or says why not", () => {
+    expect(recordings.length).toBe(95);
+    const unplanned = recordings.filter((recording) => planOf(recording) === undefined).map(({ path }) => path);
+    expect(unplanned.sort()).toEqual(Object.keys(notExpressible).sort());
+  });
+
+  test("asks for a model of the endpoint's capability", () => {
+    const capabilityOf = {
+      "/chat/completions": "chat",
+      "/embeddings": "embed",
+      "/audio/transcriptions": "transcribe",
+      "/audio/speech": "speak",
+    };
+    for (const recording of recordings) {
+      const plan = planOf(recording);
+      if (plan !== undefined)
+        expect([recording.path, plan.row.capability]).toEqual([recording.path, capabilityOf[plan.endpoint]]);
+    }
+  });
+});
+
+for (const [path, reason] of Object.entries(notExpressible)) console.log(`Not replayed: ${path}: ${reason}`);
