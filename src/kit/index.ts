@@ -43,7 +43,18 @@ export {
 export { base64ToFloats, floatsToBase64, fromBase64, toBase64 } from "./base64.ts";
 export { type DataUrl, readDataUrl } from "./data-url.ts";
 export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
+export { type OpenaiOptions, openai } from "./dialect/openai/index.ts";
+export type {
+  ChatQuirks,
+  EmbedQuirks,
+  ImageQuirks,
+  RequestQuirks,
+  SpeakQuirks,
+  TranscribeQuirks,
+} from "./dialect/openai/quirks.ts";
 export { classifyFault, faultOfBody } from "./fault.ts";
+export { withFunctionsAsTools } from "./functions-as-tools.ts";
+export { type ReducedSchema, reduceSchema, type SchemaSubset, strictSubset } from "./json-schema.ts";
 export { PluginError } from "./plugin-error.ts";
 export { readModels } from "./read-models.ts";
 export { isRecord } from "./record.ts";

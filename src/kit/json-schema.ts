@@ -1,0 +1,235 @@
+import { GatewayError } from "../contract/index.ts";
+import { type FlatSchema, type Pieces, pointerPart, SchemaFlattener } from "./flatten-schema.ts";
+import { isRecord } from "./record.ts";
+
+/** Which JSON schemas a provider takes, as data. */
+export interface SchemaSubset {
+  /** Keywords kept beside `type`, `enum`, `properties`, `required`, `items` and `anyOf`, which every subset has. */
+  readonly keywords: ReadonlySet<string>;
+  /** Values of `format` that are kept. */
+  readonly formats: ReadonlySet<string>;
+  /** How "or null" is said: `nullable: true` beside the type, or an `anyOf` with `{ "type": "null" }`. */
+  readonly nullForm: "nullable" | "anyOf";
+  /** `strings`: an `enum` of anything else becomes a sentence of the description. */
+  readonly enumOf: "strings" | "anything";
+  /** Whether every object says `additionalProperties: false`. */
+  readonly closedObjects: boolean;
+  /** Whether an array must say `items`; where it does not, strings are assumed. */
+  readonly itemsRequired: boolean;
+}
+
+/** A schema within a subset, and the JSON pointers (`/properties/a/not`), as it is written out, of what was left out of it. */
+export interface ReducedSchema {
+  schema: Record<string, unknown>;
+  dropped: string[];
+}
+
+/**
+ * The subset of strict structured outputs: objects closed, no bounds on numbers, lengths or counts.
+ *
+ * @see https://platform.claude.com/docs/en/build-with-claude/structured-outputs
+ */
+export const strictSubset: SchemaSubset = {
+  keywords: new Set(["title", "description", "default"]),
+  formats: new Set(["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"]),
+  nullForm: "anyOf",
+  enumOf: "anything",
+  closedObjects: true,
+  itemsRequired: false,
+};
+
+/** The types that a keyword speaks of: where a place has several types, it goes to these. */
+const typesOfKeyword: Readonly<Record<string, readonly string[]>> = {
+  minProperties: ["object"],
+  maxProperties: ["object"],
+  propertyOrdering: ["object"],
+  minItems: ["array"],
+  maxItems: ["array"],
+  uniqueItems: ["array"],
+  minLength: ["string"],
+  maxLength: ["string"],
+  pattern: ["string"],
+  format: ["string", "number", "integer"],
+  minimum: ["number", "integer"],
+  maximum: ["number", "integer"],
+  exclusiveMinimum: ["number", "integer"],
+  exclusiveMaximum: ["number", "integer"],
+  multipleOf: ["number", "integer"],
+};
+
+/**
+ * Rewrites a JSON schema in the words a provider takes: references are put in place (a cycle ends in a bare type),
+ * `allOf` is merged, `oneOf` becomes `anyOf`, `const` a one-value `enum`, and "or null" takes the subset's form.
+ * What the subset has no word for is left out and reported.
+ *
+ * @param param The request field the schema stands in, for the error.
+ * @throws {GatewayError} `invalid_request` when it is no object, nested beyond 128 steps or unfolding to more than
+ *   10 000 schemas.
+ */
+export function reduceSchema(schema: unknown, subset: SchemaSubset, param?: string): ReducedSchema {
+  if (!isRecord(schema)) {
+    throw new GatewayError("invalid_request", "Cannot read the JSON schema: expected an object", { param });
+  }
+  const flattener = new SchemaFlattener(schema, param);
+  const reduced = reducePlace({ flattener, subset }, [{ schema, refs: [] }], "");
+  return { schema: reduced, dropped: [...flattener.dropped] };
+}
+
+interface Reduction {
+  flattener: SchemaFlattener;
+  subset: SchemaSubset;
+}
+
+type Schema = Record<string, unknown>;
+
+function reducePlace(reduction: Reduction, pieces: Pieces, pointer: string): Schema {
+  const flat = reduction.flattener.flatten(pieces, pointer);
+  const types = typesOf(flat);
+  const choices = flat.choices && choicesOf(reduction, flat.choices, `${pointer}/anyOf`);
+  const nullable = isNullable(flat, types, choices?.nullable === true);
+  const plain = types?.filter((type) => type !== "null" || types.length === 1);
+  const result = annotationsOf(reduction, flat, pointer);
+  const alternatives = choices?.schemas ?? [];
+  if (plain === undefined || plain.length === 1) {
+    const assertions = assertionsOf(reduction, flat, plain?.[0], pointer);
+    const sentences = [result.description, assertions.description].filter((text) => typeof text === "string");
+    Object.assign(result, assertions);
+    if (sentences.length > 1) result.description = sentences.join("\n");
+  } else if (alternatives.length === 0) {
+    alternatives.push(...plain.map((type) => assertionsOf(reduction, flat, type, pointer)));
+  }
+  addChoices(result, alternatives);
+  return nullable ? withNull(result, reduction.subset) : result;
+}
+
+function isNullable(flat: FlatSchema, types: string[] | undefined, byChoice: boolean): boolean {
+  if (types?.length === 1 && types[0] === "null") return false;
+  if (flat.rest.get("nullable") === true) return true;
+  if (flat.values?.includes(null) === false) return false;
+  return types === undefined ? byChoice : types.includes("null");
+}
+
+/** The types that are said, or those that the other keywords speak of. */
+function typesOf(flat: FlatSchema): string[] | undefined {
+  if (flat.types !== undefined) return flat.types;
+  if (flat.properties !== undefined) return ["object"];
+  if (flat.items !== undefined || flat.places !== undefined) return ["array"];
+  const kinds = new Set(flat.values?.map(typeOfValue));
+  const [kind] = kinds;
+  return kinds.size === 1 && kind !== undefined ? [kind] : kinds.size > 1 ? [...kinds] : undefined;
+}
+
+function typeOfValue(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  return Number.isInteger(value) ? "integer" : typeof value;
+}
+
+/** The alternatives at one place; "or null" stands apart from them. */
+function choicesOf(reduction: Reduction, choices: readonly Pieces[], pointer: string) {
+  const all = choices.map((pieces, index) => reducePlace(reduction, pieces, `${pointer}/${index}`));
+  const others = all.filter((schema) => schema.type !== "null");
+  if (others.length === 0) return { schemas: all.slice(0, 1), nullable: false };
+  const nullable = others.length < all.length;
+  if (others.every((schema) => Object.keys(schema).length > 0)) return { schemas: others, nullable };
+  // A choice that may be anything bounds nothing; most often it was a choice between `required` lists.
+  reduction.flattener.dropped.add(pointer);
+  return { schemas: [], nullable };
+}
+
+function addChoices(result: Schema, schemas: Schema[]): void {
+  const [only] = schemas;
+  if (schemas.length === 1 && only !== undefined) mergeInto(result, only);
+  else if (schemas.length > 1) result.anyOf = schemas;
+}
+
+function annotationsOf(reduction: Reduction, flat: FlatSchema, pointer: string): Schema {
+  const result: Schema = {};
+  for (const [keyword, value] of flat.rest) {
+    if (keyword === "nullable" || keyword in typesOfKeyword) continue;
+    if (reduction.subset.keywords.has(keyword)) result[keyword] = value;
+    else if (!(keyword === "additionalProperties" && value === false && reduction.subset.closedObjects)) {
+      reduction.flattener.dropped.add(`${pointer}/${keyword}`);
+    }
+  }
+  return result;
+}
+
+function assertionsOf(reduction: Reduction, flat: FlatSchema, type: string | undefined, pointer: string): Schema {
+  const result: Schema = type === undefined ? {} : { type };
+  for (const [keyword, value] of flat.rest) {
+    const types = typesOfKeyword[keyword];
+    if (types === undefined || (type !== undefined && !types.includes(type))) continue;
+    const kept =
+      keyword === "format" ? reduction.subset.formats.has(String(value)) : reduction.subset.keywords.has(keyword);
+    if (kept) result[keyword] = value;
+    else reduction.flattener.dropped.add(`${pointer}/${keyword}`);
+  }
+  if (type === "object") addProperties(reduction, flat, result, pointer);
+  if (type === "array") addItems(reduction, flat, result, pointer);
+  if (flat.values !== undefined) addValues(reduction, flat.values, result, pointer);
+  return result;
+}
+
+function addProperties(reduction: Reduction, flat: FlatSchema, result: Schema, pointer: string): void {
+  if (flat.properties !== undefined) {
+    const below = `${pointer}/properties`;
+    // `fromEntries` makes own members of every name, `__proto__` included.
+    result.properties = Object.fromEntries(
+      [...flat.properties].map(([name, pieces]) => [
+        name,
+        reducePlace(reduction, pieces, `${below}/${pointerPart(name)}`),
+      ]),
+    );
+  }
+  const required = [...flat.required].filter((name) => flat.properties?.has(name));
+  if (required.length > 0) result.required = required;
+  if (required.length < flat.required.size) reduction.flattener.dropped.add(`${pointer}/required`);
+  if (reduction.subset.closedObjects) result.additionalProperties = false;
+}
+
+function addItems(reduction: Reduction, flat: FlatSchema, result: Schema, pointer: string): void {
+  if (flat.items !== undefined) {
+    result.items = reducePlace(reduction, flat.items, `${pointer}/items`);
+  } else if (flat.places !== undefined) {
+    const places = choicesOf(reduction, flat.places, `${pointer}/prefixItems`);
+    const items: Schema = {};
+    addChoices(items, places.schemas);
+    result.items = places.nullable ? withNull(items, reduction.subset) : items;
+  }
+  if (flat.places !== undefined) reduction.flattener.dropped.add(`${pointer}/prefixItems`);
+  const empty = !isRecord(result.items) || Object.keys(result.items).length === 0;
+  if (reduction.subset.itemsRequired && empty) result.items = { type: "string" };
+}
+
+function addValues(reduction: Reduction, values: unknown[], result: Schema, pointer: string): void {
+  const fitting = values.filter((value) => {
+    if (value === null) return result.type === "null";
+    return result.type === undefined || typeOfValue(value) === result.type || result.type === "number";
+  });
+  if (fitting.length === 0) return;
+  if (reduction.subset.enumOf === "anything" || fitting.every((value) => typeof value === "string")) {
+    result.enum = fitting;
+  } else if (result.type !== "null") {
+    result.description = `One of: ${fitting.map((value) => JSON.stringify(value)).join(", ")}`;
+    reduction.flattener.dropped.add(`${pointer}/enum`);
+  }
+}
+
+/** Puts the only schema left of a choice into its place; a description of the place itself stands. */
+function mergeInto(result: Schema, only: Schema): void {
+  for (const [keyword, value] of Object.entries(only)) {
+    const known = result[keyword];
+    if (known === undefined || keyword === "type") result[keyword] = value;
+    else if (keyword === "properties") result[keyword] = { ...known, ...(value as object) };
+    else if (keyword === "required") result[keyword] = [...new Set([...(known as string[]), ...(value as string[])])];
+  }
+}
+
+function withNull(schema: Schema, subset: SchemaSubset): Schema {
+  if (subset.nullForm === "nullable") return { ...schema, nullable: true };
+  if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: [...schema.anyOf, { type: "null" }] };
+  const { title, description, default: preset, ...inner } = schema;
+  const outer = Object.entries({ title, description, default: preset }).filter(([, value]) => value !== undefined);
+  return { ...Object.fromEntries(outer), anyOf: [inner, { type: "null" }] };
+}
