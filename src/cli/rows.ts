@@ -1,4 +1,4 @@
-import { type Config, isLoopback } from "../config.ts";
+import { type Config, isLoopback, prefixOf } from "../config.ts";
 import type { Model, ProviderPlugin } from "../contract/index.ts";
 
 /** A catalogue row and the plugin that declares it. */
@@ -7,21 +7,19 @@ export interface Row {
   readonly plugin: ProviderPlugin;
 }
 
-/** The rows of every provider; the sandbox repeats other plugins' rows and is left out. */
+/** The rows of every plugin, in the plugins' order. */
 export function rowsOf(plugins: readonly ProviderPlugin[]): Row[] {
-  const providers = plugins.filter(({ name }) => name !== "sandbox");
-  return providers.flatMap((plugin) => plugin.models.map((model) => ({ model, plugin })));
+  return plugins.flatMap((plugin) => plugin.models.map((model) => ({ model, plugin })));
 }
 
-/** Whether a server of this configuration answers with the sandbox: asked for, or nothing else to answer with. */
-export function isSandboxed(config: Config, plugins: readonly ProviderPlugin[]): boolean {
-  if (config.sandbox !== "auto") return config.sandbox === "on";
-  return (
-    isLoopback(config.host) && !plugins.some((plugin) => plugin.name !== "sandbox" && hasCredential(config, plugin))
-  );
+/** Who answers for a plugin's models in a server of this configuration: itself, the sandbox, or none and why. */
+export function servedBy(plugin: ProviderPlugin, config: Config, plugins: readonly ProviderPlugin[]): string {
+  if (hasCredential(config, plugin)) return plugin.name;
+  const alone = isLoopback(config.host) && !plugins.some((other) => hasCredential(config, other));
+  if (config.sandbox === "on" || (config.sandbox === "auto" && alone)) return "sandbox";
+  return `no: set ${prefixOf(plugin.name)}_API_KEY`;
 }
 
-/** Whether a plugin can ask its provider. */
-export function hasCredential(config: Config, plugin: ProviderPlugin): boolean {
+function hasCredential(config: Config, plugin: ProviderPlugin): boolean {
   return plugin.credential === "none" || config.credentials(plugin.name).keys.length > 0;
 }

@@ -1,8 +1,7 @@
-import { type Config, prefixOf } from "../../config.ts";
 import { formatUsd, type Model, meterNames, parseUsd, type Rate } from "../../contract/index.ts";
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
-import { hasCredential, isSandboxed, type Row, rowsOf } from "../rows.ts";
+import { type Row, rowsOf, servedBy } from "../rows.ts";
 
 export const models = defineCommand({
   name: "models",
@@ -11,8 +10,7 @@ export const models = defineCommand({
   args: [],
   example: "models",
   async run(ground, { config }) {
-    const sandboxed = isSandboxed(config, ground.plugins);
-    const described = rowsOf(ground.plugins).map((row) => describe(row, config, sandboxed));
+    const described = rowsOf(ground.plugins).map((row) => describe(row, servedBy(row.plugin, config, ground.plugins)));
     const rows = described.map(({ json, price }) => [
       json.id,
       json.capability,
@@ -24,8 +22,7 @@ export const models = defineCommand({
   },
 });
 
-function describe({ model, plugin }: Row, config: Config, sandboxed: boolean) {
-  const answered = hasCredential(config, plugin) ? plugin.name : `no: set ${prefixOf(plugin.name)}_API_KEY`;
+function describe({ model, plugin }: Row, served: string) {
   const json = {
     id: model.id,
     aliases: model.aliases ?? [],
@@ -34,7 +31,7 @@ function describe({ model, plugin }: Row, config: Config, sandboxed: boolean) {
     plugin: plugin.name,
     context_tokens: model.contextTokens ?? null,
     price: model.price ?? null,
-    served: sandboxed ? "sandbox" : answered,
+    served,
   };
   return { json, price: priceText(model) };
 }

@@ -1,0 +1,55 @@
+import { join } from "node:path";
+import { type App, createApp, type Ground } from "../app.ts";
+import { type Config, makeHome } from "../config.ts";
+import { createLog } from "../log.ts";
+import { openStore } from "../store/index.ts";
+import { firstKey } from "./first-key.ts";
+import { welcome } from "./welcome.ts";
+
+/** The largest body the server reads at all; each endpoint has a smaller bound with a clear error. */
+const requestBytesMax = 64 * 1024 * 1024;
+/** Sockets on which nothing moves for this long are closed; the most that Bun takes. Calls at work are exempt. */
+const idleSecondsMax = 255;
+
+type Parts = Pick<Ground, "plugins" | "sandboxOf" | "version">;
+
+/** Starts the gateway, says how to use it, and resolves when a signal has ended it. */
+export async function serveApp(config: Config, parts: Parts): Promise<void> {
+  makeHome(config);
+  const log = createLog(config.logLevel, (text) => process.stderr.write(text));
+  const store = await openStore({ file: join(config.home, "modelgate.db") });
+  try {
+    const app = await createApp({ ...parts, config, store, log });
+    const key = await firstKey(app.accounts, config.bootstrapKey);
+    const port = listen(app, config);
+    process.stdout.write(welcome({ config, port, key, app }));
+    await signalled();
+    await app.http.stop();
+    await app.close();
+  } finally {
+    log.flush();
+    await store.close();
+  }
+}
+
+function listen(app: App, config: Config): number {
+  try {
+    app.http.listen({
+      hostname: config.host,
+      port: config.port,
+      idleTimeout: idleSecondsMax,
+      maxRequestBodySize: requestBytesMax,
+    });
+  } catch (error) {
+    const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+    if (!isTaken) throw error;
+    throw new Error(`Cannot listen on ${config.host}:${config.port}: the port is taken; set PORT to another`);
+  }
+  return app.http.server?.port ?? config.port;
+}
+
+function signalled(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
+  });
+}

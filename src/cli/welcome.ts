@@ -1,0 +1,47 @@
+import type { App } from "../app.ts";
+import type { Config } from "../config.ts";
+import type { FirstKey } from "./first-key.ts";
+
+/** What the start needs to know to say how to go on. */
+export interface Start {
+  config: Config;
+  port: number;
+  key: FirstKey | undefined;
+  app: App;
+}
+
+/** The first screen: where the gateway is, with which key, a line that works when pasted, and the modes that are on. */
+export function welcome({ config, port, key, app }: Start): string {
+  const host = config.host.includes(":") ? `[${config.host}]` : config.host;
+  const shownHost = host === "0.0.0.0" || host === "[::]" ? "127.0.0.1" : host;
+  const origin = `http://${shownHost}:${port}`;
+  const baseUrl = `${origin}${config.basePath}`;
+  const { registry } = app.kernel;
+  const model = [...registry.offers].find(({ model }) => model.capability === "chat" && !model.premium)?.model.id;
+  const shownKey = key === undefined || key.given ? "$MODELGATE_KEY" : key.key;
+  const lines = [
+    "modelgate is serving",
+    "",
+    `  Base URL   ${baseUrl}   (also ${origin}/v1)`,
+    `  API key    ${keyLine(key)}`,
+    `  Models     ${registry.size}`,
+    `  API page   ${origin}/docs`,
+    `  Store      embedded (SQLite in ${config.home})`,
+    ...(app.sandbox ? ["  Sandbox    ON: every answer is simulated, no provider is asked and nothing is spent"] : []),
+    "",
+  ];
+  if (model !== undefined) {
+    const body = JSON.stringify({ model, messages: [{ role: "user", content: "Say hello" }] });
+    lines.push("Try it:", "");
+    lines.push(
+      `  curl ${baseUrl}/chat/completions -H 'Authorization: Bearer ${shownKey}' -H 'Content-Type: application/json' -d '${body}'`,
+      "",
+    );
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function keyLine(key: FirstKey | undefined): string {
+  if (key === undefined) return "as made before; a new one: modelgate key create --account A --name N";
+  return key.given ? "the one in MODELGATE_BOOTSTRAP_KEY" : `${key.key}   (shown this once)`;
+}
