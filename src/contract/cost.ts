@@ -118,6 +118,7 @@ function compileTable(price: Omit<Price, "tiers">, aboveInputTokens: number): Ra
     if (!Number.isSafeInteger(numerator)) throw new RangeError(`Cannot hold the price of ${name} exactly`);
     numerators[name] = numerator;
   }
+  if (denominator > BigInt(Number.MAX_SAFE_INTEGER)) throw new RangeError("Cannot hold the rates over one denominator");
   return { aboveInputTokens, numerators, denominator: Number(denominator) };
 }
 
