@@ -1,0 +1,96 @@
+import { setImmediate } from "node:timers";
+import { type BookWrite, type EndWrite, isConstraintError, type Store } from "../store/index.ts";
+
+/** The writes of a batch that failed, and why; absent when all of it is written. */
+export type Failures = ReadonlyMap<BookWrite, unknown> | undefined;
+
+interface Batch {
+  readonly writes: BookWrite[];
+  readonly done: PromiseWithResolvers<Failures>;
+}
+
+/**
+ * Group commit: what is queued in one turn of the event loop is written as one transaction. Ends of calls whose write
+ * fails are kept until they are written; there are never more of them than calls were open when the store failed.
+ */
+export class CommitQueue {
+  readonly #store: Store;
+  readonly #onEndWritten: (end: EndWrite) => void;
+  readonly #unwritten = new Set<EndWrite>();
+  #next: Batch | undefined;
+  #writing: Batch | undefined;
+
+  /** `onEndWritten` is called in the same turn in which the write is known to stand. */
+  constructor(store: Store, onEndWritten: (end: EndWrite) => void) {
+    this.#store = store;
+    this.#onEndWritten = onEndWritten;
+  }
+
+  /** Whether a transaction is under way, so that it is not known whether it stands. */
+  get writing(): boolean {
+    return this.#writing !== undefined;
+  }
+
+  /** Ends of calls that could not be written so far. */
+  get unwritten(): ReadonlySet<EndWrite> {
+    return this.#unwritten;
+  }
+
+  /** Resolves when the batch of this write has been tried; never rejects. */
+  add(write: BookWrite): Promise<Failures> {
+    let batch = this.#next;
+    if (batch === undefined) {
+      batch = { writes: [], done: Promise.withResolvers() };
+      this.#next = batch;
+      if (this.#writing === undefined) this.#schedule();
+    }
+    batch.writes.push(write);
+    return batch.done.promise;
+  }
+
+  /** Tries again what could not be written, and waits for all that is queued by now. */
+  async flush(): Promise<void> {
+    for (const end of this.#unwritten) this.add(end);
+    await Promise.all([this.#writing?.done.promise, this.#next?.done.promise]);
+  }
+
+  #schedule(): void {
+    setImmediate(() => {
+      void this.#commit();
+    });
+  }
+
+  async #commit(): Promise<void> {
+    const batch = this.#next as Batch;
+    this.#next = undefined;
+    this.#writing = batch;
+    const failures = await this.#write(batch.writes);
+    this.#writing = undefined;
+    for (const write of batch.writes) {
+      if (write.kind === "open") continue;
+      if (failures?.has(write)) {
+        this.#unwritten.add(write);
+      } else {
+        this.#unwritten.delete(write);
+        this.#onEndWritten(write);
+      }
+    }
+    if (this.#next !== undefined) this.#schedule();
+    batch.done.resolve(failures);
+  }
+
+  /** A write that the schema refuses must not take the others of its batch with it. */
+  async #write(writes: readonly BookWrite[]): Promise<Failures> {
+    try {
+      await this.#store.writeBooks(writes);
+      return undefined;
+    } catch (error) {
+      if (writes.length === 1 || !isConstraintError(error)) return new Map(writes.map((write) => [write, error]));
+    }
+    const failures = new Map<BookWrite, unknown>();
+    for (const write of writes) {
+      for (const [failed, error] of (await this.#write([write])) ?? []) failures.set(failed, error);
+    }
+    return failures;
+  }
+}

@@ -1,0 +1,57 @@
+import { type RawBuilder, sql } from "kysely";
+import type { Store } from "../store/index.ts";
+
+/** A query of a text column `subject` and the named columns of whole numbers. */
+export interface SumsQuery {
+  columns: readonly string[];
+  from: RawBuilder<unknown>;
+}
+
+/** How a difference is said: `Wallet of acc_1: balance_nanodollars is 88, entries sum to 87`. */
+interface Wording {
+  what: string;
+  found: string;
+}
+
+/** Bounds what a ruined database can print. */
+const differencesMax = 1000;
+
+/**
+ * Compares two queries by subject; one that only one of them has counts as 0 in the other. One statement, without an
+ * outer join, so that every engine runs it in one pass over each.
+ */
+export async function compareSums(
+  store: Store,
+  wording: Wording,
+  written: SumsQuery,
+  found: SumsQuery,
+): Promise<string[]> {
+  const { columns } = written;
+  const sums = columns.flatMap((column) => [`w_${column}`, `f_${column}`]);
+  const zero = sql`0`;
+  // A union matches columns by their place, so both sides list written before found.
+  const side = (query: SumsQuery, isWritten: boolean) =>
+    sql`select subject, ${sql.join(
+      columns.flatMap((column) => [
+        sql`${isWritten ? sql.ref(column) : zero} as ${sql.ref(`w_${column}`)}`,
+        sql`${isWritten ? zero : sql.ref(column)} as ${sql.ref(`f_${column}`)}`,
+      ]),
+    )} from (${query.from}) as side`;
+  const { rows } = await sql<Record<string, number | string>>`
+    select subject, ${sql.join(sums.map((sum) => sql`sum(${sql.ref(sum)}) as ${sql.ref(sum)}`))}
+    from (${side(written, true)} union all ${side(found, false)}) as sides
+    group by subject
+    having ${sql.join(
+      columns.map((column) => sql`sum(${sql.ref(`w_${column}`)}) <> sum(${sql.ref(`f_${column}`)})`),
+      sql` or `,
+    )}
+    order by subject limit ${sql.lit(differencesMax)}`.execute(store.db);
+  return rows.flatMap((row) =>
+    columns
+      .filter((column) => row[`w_${column}`] !== row[`f_${column}`])
+      .map(
+        (column) =>
+          `${wording.what} ${row.subject}: ${column} is ${row[`w_${column}`]}, ${wording.found} ${row[`f_${column}`]}`,
+      ),
+  );
+}

@@ -1,0 +1,197 @@
+import {
+  type Caller,
+  type Claim,
+  type Hold,
+  isAmount,
+  type Ledger,
+  type LimitState,
+  type QuotaState,
+  type Settlement,
+  type WalletState,
+} from "../contract/index.ts";
+import type { EndWrite, OpenWrite, Store } from "../store/index.ts";
+import type { AccountBook } from "./account-book.ts";
+import { AccountBooks } from "./account-books.ts";
+import { endOf, tokensOf } from "./call-end.ts";
+import { CommitQueue } from "./commit-queue.ts";
+import { type Recovery, recover } from "./recover.ts";
+import { booksUnavailable } from "./refusals.ts";
+
+/** What {@link createLocalLedger} wants. */
+export interface LocalLedgerOptions {
+  store: Store;
+  /** Milliseconds since 1970; default the system's clock. */
+  now?: () => number;
+  /** Accounts kept in memory, beside those that are busy; default 20 000. */
+  accountsMax?: number;
+}
+
+/** The ledger of one process over its store. */
+export interface LocalLedger extends Ledger {
+  /** Ends the calls that a dead process left open. To be called before the first call is admitted. */
+  recover(): Promise<Recovery>;
+  /**
+   * Picks up credits made by another process, and tries again what could not be written. For a timer of the owner.
+   *
+   * @returns How many ends of calls are still not written.
+   */
+  sync(): Promise<number>;
+  /**
+   * Admits no more calls and writes all that is queued.
+   *
+   * @throws {Error} When ends of calls cannot be written; the next start finds these calls open and recovers them.
+   */
+  close(): Promise<void>;
+}
+
+interface OpenCall {
+  readonly book: AccountBook;
+  readonly claim: Claim;
+  readonly open: OpenWrite;
+  end: EndWrite | undefined;
+}
+
+/** Makes the ledger that keeps limits, holds and quotas in process and writes every call to the store. */
+export function createLocalLedger(options: LocalLedgerOptions): LocalLedger {
+  return new ProcessLedger(options);
+}
+
+class ProcessLedger implements LocalLedger {
+  readonly #store: Store;
+  readonly #now: () => number;
+  readonly #books: AccountBooks;
+  readonly #queue: CommitQueue;
+  readonly #calls = new Map<string, OpenCall>();
+  #closed = false;
+
+  constructor({ store, now = Date.now, accountsMax = 20_000 }: LocalLedgerOptions) {
+    this.#store = store;
+    this.#now = now;
+    this.#books = new AccountBooks(store, accountsMax);
+    this.#queue = new CommitQueue(store, (end) => this.#endWritten(end));
+  }
+
+  async admit(claim: Claim): Promise<Hold> {
+    const now = this.#now();
+    const call = this.#open(claim, now);
+    const { book, open } = call;
+    const limits = book.limitState(claim.caller.limits, now);
+    const failures = await this.#queue.add(open);
+    if (failures?.has(open)) {
+      this.#calls.delete(claim.callId);
+      book.undo(claim, open, this.#now());
+      throw booksUnavailable("The call could not be written down, so it was not made; try again", failures.get(open));
+    }
+    return { callId: claim.callId, heldNanodollars: open.holdNanodollars, heldTokens: open.holdTokens, limits };
+  }
+
+  async settle(settlement: Settlement): Promise<void> {
+    const call = this.#calls.get(settlement.callId);
+    if (call === undefined) return this.#expectEnded(settlement.callId);
+    call.end ??= this.#end(call, settlement);
+    const failures = await this.#queue.add(call.end);
+    if (failures?.has(call.end)) {
+      throw booksUnavailable(
+        "The charge of the call could not be written yet; it is kept and tried again",
+        failures.get(call.end),
+      );
+    }
+  }
+
+  async walletOf(accountId: string): Promise<WalletState> {
+    return this.#bookOf(accountId, this.#now()).wallet();
+  }
+
+  async quotaOf(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState> {
+    return this.#bookOf(caller.accountId, this.#now()).quota(caller.freeTokensPerDay);
+  }
+
+  async limitsOf(caller: Caller): Promise<LimitState> {
+    const now = this.#now();
+    return this.#bookOf(caller.accountId, now).limitState(caller.limits, now);
+  }
+
+  recover(): Promise<Recovery> {
+    if (this.#calls.size > 0) throw new Error("Cannot recover: calls of this process are already running");
+    return recover(this.#store, this.#now());
+  }
+
+  async sync(): Promise<number> {
+    this.#store.outsideChange();
+    if (this.#queue.unwritten.size > 0) await this.#queue.flush();
+    return this.#queue.unwritten.size;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#queue.flush();
+    const ids = [...this.#queue.unwritten].map((end) => end.open.callId);
+    if (ids.length > 0) throw new Error(`Cannot write the charges of ${ids.length} calls: ${ids.join(", ")}`);
+  }
+
+  #open(claim: Claim, now: number): OpenCall {
+    if (this.#closed) throw booksUnavailable("The gateway is shutting down; try again");
+    checkClaim(claim);
+    if (this.#calls.has(claim.callId)) throw new Error(`Cannot admit call ${claim.callId}: it is already running`);
+    const book = this.#bookOf(claim.caller.accountId, now);
+    const taken = book.take(claim, now);
+    const call: OpenCall = { book, claim, open: openWriteOf(claim, taken), end: undefined };
+    this.#calls.set(claim.callId, call);
+    return call;
+  }
+
+  #end(call: OpenCall, settlement: Settlement): EndWrite {
+    const { book, claim, open } = call;
+    const now = this.#now();
+    const end = endOf(open, settlement, now);
+    book.charge(open, end.chargedNanodollars, end.quotaTokens);
+    const tokens = settlement.outcome === "settled" ? tokensOf(settlement.meters) : undefined;
+    if (tokens !== undefined) book.countTokens(tokens - claim.limitTokens, claim.caller.limits, now);
+    return end;
+  }
+
+  #endWritten(end: EndWrite): void {
+    const { callId, quotaDay } = end.open;
+    const call = this.#calls.get(callId);
+    if (call?.end !== end) return;
+    this.#calls.delete(callId);
+    call.book.written(quotaDay, end.chargedNanodollars, end.quotaTokens);
+  }
+
+  #bookOf(accountId: string, now: number): AccountBook {
+    try {
+      return this.#books.get(accountId, now, !this.#queue.writing);
+    } catch (error) {
+      throw booksUnavailable("The account could not be read; try again", error);
+    }
+  }
+
+  async #expectEnded(callId: string): Promise<void> {
+    const row = await this.#store.db.selectFrom("calls").select("state").where("id", "=", callId).executeTakeFirst();
+    if (row === undefined) throw new Error(`Cannot settle call ${callId}: it was never admitted`);
+  }
+}
+
+function openWriteOf(claim: Claim, taken: Pick<OpenWrite, "quotaDay" | "holdNanodollars" | "holdTokens">): OpenWrite {
+  return {
+    kind: "open",
+    callId: claim.callId,
+    accountId: claim.caller.accountId,
+    keyId: claim.caller.keyId,
+    model: claim.model,
+    capability: claim.capability,
+    premium: claim.premium,
+    openedAt: claim.openedAt,
+    quotaDay: taken.quotaDay,
+    holdNanodollars: taken.holdNanodollars,
+    holdTokens: taken.holdTokens,
+    priceVersion: claim.priceVersion ?? null,
+  };
+}
+
+function checkClaim({ callId, holdNanodollars, holdTokens, limitTokens }: Claim): void {
+  if (isAmount(holdNanodollars) && isAmount(holdTokens) && isAmount(limitTokens)) return;
+  throw new RangeError(
+    `Cannot admit call ${callId}: a hold of ${holdNanodollars} nanodollars, ${holdTokens} tokens and ${limitTokens} tokens of the minute's limit is not in whole numbers from 0 to 2^53 - 1`,
+  );
+}

@@ -1,0 +1,95 @@
+import { sql } from "kysely";
+import { meterColumns, type Store } from "../store/index.ts";
+import { compareSums, type SumsQuery } from "./compare-sums.ts";
+
+/** What a proof of the books found. */
+export interface Verification {
+  /** Nothing differs. */
+  ok: boolean;
+  /** One sentence each, at most a thousand of each kind. */
+  differences: string[];
+  /** How much was read. `open` calls are running now, or their process died. */
+  counts: { wallets: number; entries: number; calls: number; open: number; abandoned: number };
+}
+
+/**
+ * Recomputes every balance from the entries, every charge from its call, and every quota day and hourly sum from the
+ * calls, and compares with what is written. Each comparison is one statement and so sees one state of the books, also
+ * while a gateway is running.
+ */
+export async function verifyLedger(store: Store): Promise<Verification> {
+  const differences = [
+    ...(await compareSums(store, { what: "Wallet of", found: "entries sum to" }, wallets, walletEntries)),
+    ...(await compareSums(store, { what: "Call", found: "its entry says" }, charges, chargeEntries)),
+    ...(await compareSums(store, { what: "Call", found: "its cost is" }, settled, costs)),
+    ...(await compareSums(store, { what: "Quota of", found: "calls sum to" }, quotaDays, quotaCalls)),
+    ...(await compareSums(store, { what: "Usage of", found: "calls sum to" }, usageHours, usageCalls)),
+  ];
+  return { ok: differences.length === 0, differences, counts: await count(store) };
+}
+
+const wallets: SumsQuery = {
+  columns: ["balance_nanodollars"],
+  from: sql`select account_id as subject, balance_nanodollars from wallets`,
+};
+const walletEntries: SumsQuery = {
+  columns: ["balance_nanodollars"],
+  from: sql`select account_id as subject, sum(amount_nanodollars) as balance_nanodollars from entries group by account_id`,
+};
+const charges: SumsQuery = {
+  columns: ["charged_nanodollars"],
+  from: sql`select id as subject, charged_nanodollars from calls where charged_nanodollars <> 0`,
+};
+const chargeEntries: SumsQuery = {
+  columns: ["charged_nanodollars"],
+  from: sql`select id as subject, -amount_nanodollars as charged_nanodollars from entries where kind = 'charge'`,
+};
+const settled: SumsQuery = {
+  columns: ["charged_nanodollars"],
+  from: sql`select id as subject, charged_nanodollars from calls where settled_at is not null`,
+};
+
+/** The rule of a charge, said a second time: only a settled premium call pays, its price or, if unknown, its hold. */
+const costs: SumsQuery = {
+  columns: ["charged_nanodollars"],
+  from: sql`select id as subject, coalesce(cost_nanodollars, hold_nanodollars) as charged_nanodollars
+    from calls where state = 'settled' and premium = 1`,
+};
+const quotaDays: SumsQuery = {
+  columns: ["used_tokens"],
+  from: sql`select account_id || ' on day ' || day as subject, used_tokens from quota_days`,
+};
+const quotaCalls: SumsQuery = {
+  columns: ["used_tokens"],
+  from: sql`select account_id || ' on day ' || quota_day as subject, sum(quota_tokens) as used_tokens
+    from calls where quota_day is not null and quota_tokens <> 0 group by account_id, quota_day`,
+};
+
+/** Summed under the same name in the roll-up as it has in `calls`. */
+const summed = [...Object.values(meterColumns), "cost_nanodollars", "charged_nanodollars", "quota_tokens"];
+const usageColumns = ["requests", "failures", ...summed];
+const usageHours: SumsQuery = {
+  columns: usageColumns,
+  from: sql`select account_id || ' in hour ' || hour || ' of ' || model as subject,
+    ${sql.join(usageColumns.map((column) => sql.ref(column)))} from usage_hours`,
+};
+const usageCalls: SumsQuery = {
+  columns: usageColumns,
+  from: sql`select account_id || ' in hour ' || opened_at / 3600000 || ' of ' || model as subject,
+    sum(case when state = 'settled' then 1 else 0 end) as requests,
+    sum(case when state = 'released' then 1 else 0 end) as failures,
+    ${sql.join(summed.map((column) => sql`coalesce(sum(${sql.ref(column)}), 0) as ${sql.ref(column)}`))}
+    from calls where state in ('settled', 'released') group by account_id, opened_at / 3600000, model`,
+};
+
+async function count({ db }: Store): Promise<Verification["counts"]> {
+  const { rows } = await sql<Verification["counts"]>`select
+    (select count(*) from wallets) as wallets,
+    (select count(*) from entries) as entries,
+    (select count(*) from calls) as calls,
+    (select count(*) from calls where state = 'open') as open,
+    (select count(*) from calls where state = 'abandoned') as abandoned`.execute(db);
+  const [counts] = rows;
+  if (counts === undefined) throw new Error("Cannot count the books: the engine answered nothing");
+  return { ...counts };
+}
