@@ -2,16 +2,19 @@ import { type Static, Type } from "@sinclair/typebox";
 import { optional } from "./schema.ts";
 
 /** Body of POST /embeddings. */
-export const EmbedRequest = Type.Object({
-  model: Type.String({ minLength: 1, maxLength: 200 }),
-  input: Type.Union([
-    Type.String({ minLength: 1 }),
-    Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 2048 }),
-  ]),
-  dimensions: optional(Type.Integer({ minimum: 1, maximum: 65_536 })),
-  encoding_format: optional(Type.Union([Type.Literal("float"), Type.Literal("base64")])),
-  user: optional(Type.String()),
-});
+export const EmbedRequest = Type.Object(
+  {
+    model: Type.String({ minLength: 1, maxLength: 200 }),
+    input: Type.Union([
+      Type.String({ minLength: 1 }),
+      Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 2048 }),
+    ]),
+    dimensions: optional(Type.Integer({ minimum: 1, maximum: 65_536 })),
+    encoding_format: optional(Type.Union([Type.Literal("float"), Type.Literal("base64")])),
+    user: optional(Type.String()),
+  },
+  { additionalProperties: true },
+);
 export type EmbedRequest = Static<typeof EmbedRequest>;
 
 /** The uniform embedding answer. A handler may leave vectors as float arrays or as base64 of little-endian float32. */

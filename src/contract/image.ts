@@ -2,15 +2,18 @@ import { type Static, Type } from "@sinclair/typebox";
 import { optional } from "./schema.ts";
 
 /** Body of POST /images/generations. `size` is open-ended: WIDTHxHEIGHT in pixels, or `auto`. */
-export const ImageRequest = Type.Object({
-  model: Type.String({ minLength: 1, maxLength: 200 }),
-  prompt: Type.String({ minLength: 1, maxLength: 32_000 }),
-  n: optional(Type.Integer({ minimum: 1, maximum: 10 })),
-  size: optional(Type.String({ pattern: "^(auto|[1-9]\\d{1,4}x[1-9]\\d{1,4})$" })),
-  quality: optional(Type.Union([Type.Literal("standard"), Type.Literal("hd")])),
-  response_format: optional(Type.Union([Type.Literal("url"), Type.Literal("b64_json")])),
-  user: optional(Type.String()),
-});
+export const ImageRequest = Type.Object(
+  {
+    model: Type.String({ minLength: 1, maxLength: 200 }),
+    prompt: Type.String({ minLength: 1, maxLength: 32_000 }),
+    n: optional(Type.Integer({ minimum: 1, maximum: 10 })),
+    size: optional(Type.String({ pattern: "^(auto|[1-9]\\d{1,4}x[1-9]\\d{1,4})$" })),
+    quality: optional(Type.Union([Type.Literal("standard"), Type.Literal("hd")])),
+    response_format: optional(Type.Union([Type.Literal("url"), Type.Literal("b64_json")])),
+    user: optional(Type.String()),
+  },
+  { additionalProperties: true },
+);
 export type ImageRequest = Static<typeof ImageRequest>;
 
 /** One generated picture as a handler returns it. */

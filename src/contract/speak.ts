@@ -2,16 +2,19 @@ import { type Static, Type } from "@sinclair/typebox";
 import { optional } from "./schema.ts";
 
 /** Body of POST /audio/speech. The answer is always WAV, so `response_format` takes only `wav`. */
-export const SpeakRequest = Type.Object({
-  model: Type.String({ minLength: 1, maxLength: 200 }),
-  input: Type.String({ minLength: 1, maxLength: 100_000 }),
-  voice: optional(Type.String({ minLength: 1, maxLength: 200 })),
-  response_format: optional(Type.Literal("wav")),
-  speed: optional(Type.Number({ minimum: 0.25, maximum: 4 })),
-  target_language_code: optional(Type.String({ pattern: "^[a-z]{2,3}-[A-Z]{2}$", description: "Such as hi-IN" })),
-  speech_sample_rate: optional(Type.Integer({ minimum: 8000, maximum: 48_000, description: "Hz" })),
-  pace: optional(Type.Number({ minimum: 0.3, maximum: 3 })),
-});
+export const SpeakRequest = Type.Object(
+  {
+    model: Type.String({ minLength: 1, maxLength: 200 }),
+    input: Type.String({ minLength: 1, maxLength: 100_000 }),
+    voice: optional(Type.String({ minLength: 1, maxLength: 200 })),
+    response_format: optional(Type.Literal("wav")),
+    speed: optional(Type.Number({ minimum: 0.25, maximum: 4 })),
+    target_language_code: optional(Type.String({ pattern: "^[a-z]{2,3}-[A-Z]{2}$", description: "Such as hi-IN" })),
+    speech_sample_rate: optional(Type.Integer({ minimum: 8000, maximum: 48_000, description: "Hz" })),
+    pace: optional(Type.Number({ minimum: 0.3, maximum: 3 })),
+  },
+  { additionalProperties: true },
+);
 export type SpeakRequest = Static<typeof SpeakRequest>;
 
 /** What a `speak` handler returns: one valid WAV file, whole or as a stream of its bytes. */

@@ -1,0 +1,71 @@
+import { swagger } from "@elysiajs/swagger";
+import type { Elysia } from "elysia";
+import styleFile from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
+import scriptFile from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
+import type { HttpGround } from "./ground.ts";
+
+const page = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>modelgate API</title>
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+<div id="page"></div>
+<script src="/docs/swagger-ui.js"></script>
+<script src="/docs/start.js"></script>
+`;
+const startScript = `SwaggerUIBundle({ url: "/openapi.json", dom_id: "#page", validatorUrl: null });`;
+const policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'";
+
+/** The API's description at /openapi.json, made from the schemas that validate, and its page at /docs. All of it is served from here. */
+export function docs(ground: HttpGround) {
+  let described: unknown;
+  const hidden = { detail: { hide: true } };
+  const file = (path: string, mediaType: string) => async () =>
+    new Response(Bun.file(path), { headers: { "content-type": mediaType, "cache-control": "public, max-age=86400" } });
+  return (app: Elysia) =>
+    app
+      .use(
+        swagger({
+          path: "/docs",
+          specPath: "/docs/routes.json",
+          exclude: /^\/docs|^\/openapi/,
+          documentation: {
+            info: {
+              title: "modelgate",
+              version: ground.version,
+              description: "One API in front of many model providers",
+            },
+            components: { securitySchemes: { key: { type: "http", scheme: "bearer" } } },
+            security: [{ key: [] }],
+          },
+        }),
+      )
+      .get(
+        "/openapi.json",
+        async () => {
+          // The generator writes 3.0.3, but TypeBox's schemas are JSON Schema as in 3.1.
+          described ??= {
+            ...(await (await app.handle(new Request("http://docs/docs/routes.json"))).json()),
+            openapi: "3.1.0",
+          };
+          return described;
+        },
+        hidden,
+      )
+      .get("/docs/swagger-ui.css", file(styleFile, "text/css"), hidden)
+      .get("/docs/swagger-ui.js", file(scriptFile, "text/javascript"), hidden)
+      .get(
+        "/docs/start.js",
+        async () => new Response(startScript, { headers: { "content-type": "text/javascript" } }),
+        hidden,
+      )
+      .get(
+        "/docs",
+        async () =>
+          new Response(page, {
+            headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": policy },
+          }),
+        hidden,
+      );
+}

@@ -1,0 +1,30 @@
+import type { Caller, Ledger } from "../contract/index.ts";
+import type { Kernel, Log } from "../kernel/index.ts";
+
+/** Generated pictures kept for their hour. */
+export interface Files {
+  put(file: { mediaType: string; bytes: Uint8Array; expiresAt: number }): Promise<string>;
+  get(id: string): Promise<{ mediaType: string; bytes: Uint8Array; expiresAt: number } | undefined>;
+}
+
+/** Says whose key a token is. @throws {GatewayError} `invalid_api_key` */
+export type Authenticate = (token: string) => Caller | Promise<Caller>;
+
+/** What the HTTP side stands on. */
+export interface HttpGround {
+  readonly kernel: Kernel;
+  readonly ledger: Ledger;
+  readonly authenticate: Authenticate;
+  readonly files: Files;
+  /** Signs the addresses of files. */
+  readonly signingSecret: string;
+  readonly log: Log;
+  readonly now: () => number;
+  /** Where the API is mounted, beside `/v1`. */
+  readonly basePath: string;
+  /** Whether answers are simulated. */
+  readonly sandbox: boolean;
+  readonly version: string;
+  /** Sentences about what is not in order; empty means ready. */
+  readonly troubles: () => Promise<string[]>;
+}

@@ -1,0 +1,84 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { GatewayError, type Model } from "../contract/index.ts";
+import { authenticated } from "./authenticate.ts";
+import { answers } from "./describe.ts";
+import type { HttpGround } from "./ground.ts";
+
+const ModelObject = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal("model"),
+    created: Type.Integer(),
+    owned_by: Type.String(),
+    capability: Type.String(),
+    premium: Type.Boolean(),
+    context_tokens: Type.Optional(Type.Integer()),
+    price: Type.Optional(Type.Unknown()),
+  },
+  { additionalProperties: true },
+);
+const ModelList = Type.Object({ object: Type.Literal("list"), data: Type.Array(ModelObject) });
+
+/** GET /models, its alias /v1/models, and one model by its id (which may hold slashes). */
+export function modelsController(ground: HttpGround) {
+  const list = (format: string | undefined) => {
+    const data = [...ground.kernel.registry.offers].map((offer) => toObject(offer.model));
+    return format === "array" ? data : { object: "list" as const, data };
+  };
+  const detail = {
+    summary: "List the models that can be served now",
+    description: "`?format=array` answers the bare array.",
+    tags: ["Models"],
+    responses: answers(ModelList),
+  };
+  return new Elysia()
+    .use(authenticated(ground.authenticate))
+    .get("/models", async ({ query }) => list(query.format), { detail })
+    .get("/v1/models", async ({ query }) => list(query.format), { detail })
+    .get("/models/*", async ({ params }) => one(ground, params["*"]), {
+      detail: { summary: "One model", tags: ["Models"], responses: answers(ModelObject) },
+    });
+}
+
+function one(ground: HttpGround, encoded: string): Static<typeof ModelObject> {
+  const name = decode(encoded);
+  const offer = ground.kernel.registry.byName(name);
+  if (offer === undefined) {
+    throw new GatewayError("not_found", `The model '${name}' does not exist here; GET /models lists what does`, {
+      param: "model",
+      shownCode: "model_not_found",
+    });
+  }
+  return toObject(offer.model);
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function toObject(model: Model): Static<typeof ModelObject> {
+  return {
+    id: model.id,
+    object: "model",
+    created: model.created,
+    owned_by: model.ownedBy,
+    capability: model.capability,
+    premium: model.premium,
+    ...(model.contextTokens !== undefined && { context_tokens: model.contextTokens }),
+    ...(model.outputTokensMax !== undefined && { output_tokens_max: model.outputTokensMax }),
+    ...(model.inputTokensMax !== undefined && { input_tokens_max: model.inputTokensMax }),
+    ...(model.inputCharactersMax !== undefined && { input_characters_max: model.inputCharactersMax }),
+    ...(model.dimensions !== undefined && { dimensions: model.dimensions }),
+    ...(model.voices !== undefined && { voices: model.voices, voice_default: model.voiceDefault }),
+    ...(model.languages !== undefined && { languages: model.languages }),
+    ...(model.aliases !== undefined && { aliases: model.aliases }),
+    ...(model.price !== undefined && { price: model.price }),
+    ...(model.retiredOn !== undefined && { retired_on: model.retiredOn }),
+    ...(model.successor !== undefined && { successor: model.successor }),
+  };
+}

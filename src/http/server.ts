@@ -1,0 +1,60 @@
+import { Elysia } from "elysia";
+import { makeCallId } from "../kernel/index.ts";
+import { chatController } from "./chat.ts";
+import { docs } from "./docs.bun.ts";
+import { embeddingsController } from "./embeddings.ts";
+import { answerError } from "./errors.ts";
+import { filesController } from "./files.ts";
+import type { HttpGround } from "./ground.ts";
+import { healthController } from "./health.ts";
+import { imagesController } from "./images.ts";
+import { keyController } from "./key.ts";
+import { modelsController } from "./models.ts";
+import { speechController } from "./speech.ts";
+import { transcriptionsController } from "./transcriptions.ts";
+
+/** The whole HTTP side: every endpoint below the base path and below `/v1`, health, and the API's description. */
+export function createHttp(ground: HttpGround) {
+  const mounts = [...new Set([ground.basePath, "/v1"])];
+  const routes: Route[] = [];
+  const app = new Elysia({ normalize: false })
+    .onRequest(({ set }) => {
+      set.headers["x-request-id"] = makeCallId(ground.now());
+    })
+    .onError(answerError(ground, (path) => methodsOf(routes, path)))
+    .use(healthController(ground))
+    .use(docs(ground));
+  for (const mount of mounts) app.group(mount, (group) => group.use(api(ground)));
+  routes.push(...app.routes);
+  return app;
+}
+
+function api(ground: HttpGround) {
+  return new Elysia()
+    .use(chatController(ground))
+    .use(embeddingsController(ground))
+    .use(imagesController(ground))
+    .use(transcriptionsController(ground))
+    .use(speechController(ground))
+    .use(modelsController(ground))
+    .use(keyController(ground))
+    .use(filesController(ground));
+}
+
+interface Route {
+  path: string;
+  method: string;
+}
+
+/** The methods that a path takes; none when there is no such endpoint. */
+function methodsOf(routes: readonly Route[], path: string): string[] {
+  const methods = routes.filter((route) => pathMatches(route.path, path)).map((route) => route.method);
+  return [...new Set(methods)];
+}
+
+function pathMatches(pattern: string, path: string): boolean {
+  const [wanted, given] = [pattern.split("/"), path.split("/")];
+  if (pattern.endsWith("/*"))
+    return wanted.slice(0, -1).every((part, i) => part === given[i]) && given.length >= wanted.length;
+  return wanted.length === given.length && wanted.every((part, i) => part.startsWith(":") || part === given[i]);
+}

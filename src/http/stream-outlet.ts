@@ -1,0 +1,74 @@
+import type { Outlet, Progress } from "../kernel/index.ts";
+
+const bufferedBytesMax = 64 * 1024;
+
+/**
+ * An outlet whose pieces become the bytes of a response body. When the client reads slower than the provider sends,
+ * `write` waits, and so does the provider; when the client leaves, the call is cut and settles.
+ */
+export class StreamOutlet<Piece> implements Outlet<Piece> {
+  readonly body: ReadableStream<Uint8Array>;
+  /** Resolves when the head may be sent. */
+  readonly opened: Promise<void>;
+  readonly #encode: (piece: Piece) => Uint8Array;
+  #open: () => void = () => undefined;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #resume: (() => void) | undefined;
+
+  constructor(progress: Progress, encode: (piece: Piece) => Uint8Array) {
+    this.#encode = encode;
+    this.opened = new Promise((resolve) => {
+      this.#open = resolve;
+    });
+    this.body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => this.#wake(),
+        cancel: () => {
+          this.#controller = undefined;
+          progress.cut("left");
+          this.#wake();
+        },
+      },
+      { highWaterMark: bufferedBytesMax, size: (bytes) => (bytes as Uint8Array).byteLength },
+    );
+  }
+
+  open(): void {
+    this.#open();
+  }
+
+  write(piece: Piece): Promise<void> | undefined {
+    return this.send(this.#encode(piece));
+  }
+
+  /** Sends bytes as they are. */
+  send(bytes: Uint8Array): Promise<void> | undefined {
+    const controller = this.#controller;
+    if (controller === undefined) return undefined;
+    controller.enqueue(bytes);
+    if ((controller.desiredSize as number) > 0) return undefined;
+    return new Promise((resolve) => {
+      this.#resume = resolve;
+    });
+  }
+
+  end(): void {
+    this.#controller?.close();
+    this.#controller = undefined;
+  }
+
+  /** Breaks the body off, for answers that cannot carry an error inside. */
+  abort(error: unknown): void {
+    this.#controller?.error(error);
+    this.#controller = undefined;
+  }
+
+  #wake(): void {
+    const resume = this.#resume;
+    this.#resume = undefined;
+    resume?.();
+  }
+}

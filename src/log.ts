@@ -1,0 +1,55 @@
+import type { Log } from "./kernel/index.ts";
+
+export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+const lineCharactersMax = 4_000;
+const flushMs = 100;
+
+/** A log, and the means to have its last lines written. */
+export interface OpenLog extends Log {
+  flush(): void;
+}
+
+/**
+ * One JSON line an event. Lines are gathered and written every 100 ms, because a write for each call would cost as
+ * much as its bookkeeping.
+ */
+export function createLog(level: LogLevel, write: (text: string) => void, now: () => number = Date.now): OpenLog {
+  const least = logLevels.indexOf(level);
+  let waiting = "";
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const flush = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (waiting === "") return;
+    const text = waiting;
+    waiting = "";
+    write(text);
+  };
+  const at = (name: LogLevel) => {
+    if (logLevels.indexOf(name) < least) return () => undefined;
+    return (event: string, fields: Record<string, unknown> = {}) => {
+      waiting += `${toLine(now(), name, event, fields)}\n`;
+      timer ??= setTimeout(flush, flushMs);
+    };
+  };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), flush };
+}
+
+function toLine(atMs: number, level: string, event: string, fields: Record<string, unknown>): string {
+  const line = JSON.stringify({ time: new Date(atMs).toISOString(), level, event, ...fields }, (_, value) =>
+    value instanceof Error ? describe(value) : value,
+  );
+  return line.length > lineCharactersMax ? `${line.slice(0, lineCharactersMax)}…` : line;
+}
+
+function describe(error: Error): Record<string, unknown> {
+  const { name, message, stack, cause } = error;
+  return {
+    name,
+    message,
+    stack,
+    ...(cause !== undefined && { cause: cause instanceof Error ? cause.message : cause }),
+  };
+}

@@ -1,0 +1,16 @@
+#!/usr/bin/env bun
+import { builtIns, sandbox } from "../plugins/index.ts";
+import { buildVersion } from "./cli/build-version.ts";
+import { runCli } from "./cli/index.ts";
+import { serveApp } from "./cli/serve-app.bun.ts";
+
+const parts = { plugins: builtIns, sandboxOf: sandbox, version: buildVersion.version };
+
+process.exitCode = await runCli(process.argv.slice(2), {
+  env: process.env,
+  stdout: (text) => process.stdout.write(text),
+  stderr: (text) => process.stderr.write(text),
+  plugins: builtIns,
+  serve: (config) => serveApp(config, parts),
+  version: buildVersion,
+});
