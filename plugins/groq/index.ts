@@ -1,0 +1,11 @@
+import { definePlugin, openai, readModels } from "modelgate/plugin";
+import rows from "../../catalogue/groq.json" with { type: "json" };
+import { chat } from "./quirks.ts";
+
+export default definePlugin({
+  name: "groq",
+  baseUrl: "https://api.groq.com/openai/v1",
+  models: readModels(rows),
+  handlers: openai({ chat, transcribe: {}, speak: {} }),
+  nMax: { chat: 1 },
+});

@@ -1,0 +1,7 @@
+import type { ProviderPlugin } from "modelgate/plugin";
+import groq from "./groq/index.ts";
+import openai from "./openai/index.ts";
+import together from "./together/index.ts";
+
+/** The plugins compiled in. A new one is imported above and named here. */
+export const builtIns: readonly ProviderPlugin[] = [groq, openai, together];

@@ -1,0 +1,10 @@
+import { definePlugin, openai, readModels } from "modelgate/plugin";
+import rows from "../../catalogue/openai.json" with { type: "json" };
+import { chat, image } from "./quirks.ts";
+
+export default definePlugin({
+  name: "openai",
+  baseUrl: "https://api.openai.com/v1",
+  models: readModels(rows),
+  handlers: openai({ chat, image, embed: {}, transcribe: {}, speak: {} }),
+});

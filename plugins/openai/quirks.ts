@@ -1,0 +1,14 @@
+import type { ChatQuirks, ImageQuirks } from "modelgate/plugin";
+
+/** OpenAI speaks its own dialect; a model that reasons rejects the fields that steer sampling. */
+export const chat: ChatQuirks = {
+  functions: "pass",
+  reasoningOmit: ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"],
+  drop: ["moderation"],
+};
+
+/** Its picture models answer with base64 alone and call the qualities by other names. */
+export const image: ImageQuirks = {
+  omit: ["response_format"],
+  values: { quality: { standard: "medium", hd: "high" } },
+};

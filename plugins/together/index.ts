@@ -1,0 +1,12 @@
+import { definePlugin, openai, readModels } from "modelgate/plugin";
+import rows from "../../catalogue/together.json" with { type: "json" };
+
+export default definePlugin({
+  name: "together",
+  baseUrl: "https://api.together.xyz/v1",
+  models: readModels(rows),
+  handlers: openai({
+    chat: { systemRole: "system", drop: ["prompt"] },
+    embed: { omit: ["dimensions", "encoding_format", "user"] },
+  }),
+});

@@ -1,0 +1,63 @@
+import {
+  type Call,
+  type GeneratedImage,
+  type GeneratedImages,
+  type ImageRequest,
+  UpstreamFault,
+} from "../../../contract/index.ts";
+import { readDataUrl } from "../../data-url.ts";
+import { faultOfBody } from "../../fault.ts";
+import { isRecord } from "../../record.ts";
+import { type ImageQuirks, quirksOf } from "./quirks.ts";
+import { toBody } from "./request.ts";
+
+/** The image handler of a provider that speaks OpenAI's dialect. It asks for base64; an address is fetched. */
+export function imageHandler(options: ImageQuirks) {
+  return async (call: Call<ImageRequest>): Promise<GeneratedImages> => {
+    const quirks = quirksOf(options, call.model);
+    const { response_format: _, ...request } = call.request;
+    const body = toBody({ request, model: call.model, note: (sentence) => call.note(sentence) }, quirks);
+    if (!quirks.omit?.includes("response_format")) body.response_format = "b64_json";
+    return toImages(await call.upstream.json("/images/generations", body), call.upstream);
+  };
+}
+
+/**
+ * The pictures of an answer.
+ *
+ * @throws {UpstreamFault} When the answer holds an error or a picture in neither form.
+ */
+export async function toImages(
+  answer: unknown,
+  upstream: Pick<Call<ImageRequest>["upstream"], "download">,
+): Promise<GeneratedImages> {
+  if (!isRecord(answer) || !Array.isArray(answer.data) || answer.data.length === 0) throw faultOfBody(answer);
+  const format = typeof answer.output_format === "string" ? answer.output_format : undefined;
+  const images = answer.data.map((item: unknown) => toImage(item, format, upstream));
+  return { images: await Promise.all(images) };
+}
+
+async function toImage(
+  item: unknown,
+  format: string | undefined,
+  upstream: Pick<Call<ImageRequest>["upstream"], "download">,
+): Promise<GeneratedImage> {
+  if (!isRecord(item)) throw new UpstreamFault("broken", "The provider's answer holds no picture");
+  const revisedPrompt = typeof item.revised_prompt === "string" ? item.revised_prompt : undefined;
+  if (typeof item.b64_json === "string") {
+    return { data: item.b64_json, mediaType: mediaTypeOf(item.b64_json, format), revisedPrompt };
+  }
+  if (typeof item.url !== "string") throw new UpstreamFault("broken", "The provider's answer holds no picture");
+  const inline = readDataUrl(item.url);
+  if (inline !== undefined) return { data: inline.base64, mediaType: inline.mediaType, revisedPrompt };
+  const { bytes, mediaType } = await upstream.download(item.url);
+  return { data: bytes, mediaType, revisedPrompt };
+}
+
+/** By the first bytes, which do not lie; then by what the provider said. */
+function mediaTypeOf(base64: string, format: string | undefined): string {
+  if (base64.startsWith("iVBOR")) return "image/png";
+  if (base64.startsWith("/9j/")) return "image/jpeg";
+  if (base64.startsWith("UklGR")) return "image/webp";
+  return `image/${format ?? "png"}`;
+}

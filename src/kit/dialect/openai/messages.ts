@@ -1,0 +1,27 @@
+import type { Message } from "../../../contract/index.ts";
+import type { ChatQuirks } from "./quirks.ts";
+
+const reasoningFields = ["reasoning_content", "reasoning", "reasoning_details"];
+
+/** The messages as the provider takes them. A message that needs no change is passed on as it is, not copied. */
+export function toMessages(messages: readonly Message[], quirks: ChatQuirks): Message[] {
+  const { messageOmit = reasoningFields, systemRole } = quirks;
+  return messages.map((message) => toMessage(message, messageOmit, systemRole));
+}
+
+function toMessage(message: Message, omit: readonly string[], systemRole: ChatQuirks["systemRole"]): Message {
+  const role = toRole(message.role, systemRole);
+  const keys = Object.keys(message);
+  const kept = keys.filter(
+    (key) => !omit.includes(key) && (message[key as keyof Message] !== null || key === "content"),
+  );
+  if (role === message.role && kept.length === keys.length) return message;
+  const copy: Record<string, unknown> = {};
+  for (const key of kept) copy[key] = message[key as keyof Message];
+  copy.role = role;
+  return copy as Message;
+}
+
+function toRole(role: Message["role"], systemRole: ChatQuirks["systemRole"]): Message["role"] {
+  return systemRole !== undefined && (role === "system" || role === "developer") ? systemRole : role;
+}

@@ -1,0 +1,48 @@
+import type { Call, ChatRequest } from "../../../contract/index.ts";
+import type { ChatQuirks } from "./quirks.ts";
+
+const effortsRising = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/** Brings `reasoning_effort` to what the model takes, and takes out what it rejects beside it. */
+export function fitReasoning(
+  body: Record<string, unknown>,
+  call: Pick<Call<ChatRequest>, "request" | "note">,
+  quirks: ChatQuirks,
+): void {
+  const asked = body.reasoning_effort;
+  if (typeof asked !== "string") return;
+  const hasTools = Array.isArray(body.tools) && body.tools.length > 0;
+  const efforts = (hasTools ? quirks.toolEfforts : undefined) ?? quirks.reasoningEfforts;
+  const effort = efforts === undefined ? asked : nearestEffort(asked, efforts);
+  if (effort !== asked) {
+    call.note(`Sent reasoning_effort ${effort ?? "not at all"} for ${asked}: the model takes ${efforts?.join(", ")}`);
+  }
+  if (effort === undefined) delete body.reasoning_effort;
+  else body.reasoning_effort = effort;
+  if (effort === undefined || effort === "none") return;
+  for (const field of quirks.reasoningOmit ?? []) {
+    if (body[field] === undefined) continue;
+    delete body[field];
+    call.note(`Left out ${field}: the model does not take it while it reasons`);
+  }
+}
+
+/**
+ * The effort nearest to the one asked for, the lower of two. Thinking is never turned off for a caller who asked for
+ * some, so `none` is near to nothing but itself.
+ *
+ * @returns `undefined` when the model has no effort to choose.
+ */
+export function nearestEffort(asked: string, efforts: readonly string[]): string | undefined {
+  if (efforts.includes(asked)) return asked;
+  const place = effortsRising.indexOf(asked);
+  let nearest: string | undefined;
+  let distanceMin = Number.POSITIVE_INFINITY;
+  for (const effort of effortsRising) {
+    const distance = Math.abs(effortsRising.indexOf(effort) - place);
+    if (effort === "none" || !efforts.includes(effort) || distance >= distanceMin) continue;
+    nearest = effort;
+    distanceMin = distance;
+  }
+  return nearest;
+}

@@ -1,0 +1,36 @@
+import type { Model } from "../../../contract/index.ts";
+import type { RequestQuirks } from "./quirks.ts";
+
+/** What of a call a request is made from. */
+interface Asked {
+  readonly request: object;
+  readonly model: Model;
+  note(sentence: string): void;
+}
+
+/** The body to send: the request with the provider's model name, without what it rejects. `null` counts as absent. */
+export function toBody(call: Asked, quirks: RequestQuirks): Record<string, unknown> {
+  const { omit = [], rename = {}, values = {} } = quirks;
+  const body: Record<string, unknown> = { ...quirks.extra };
+  const renamed: [string, unknown][] = [];
+  for (const [field, value] of Object.entries(call.request)) {
+    if (value === null || value === undefined) continue;
+    if (omit.includes(field)) {
+      call.note(`Left out ${field}: the provider does not take it`);
+      continue;
+    }
+    const sent = toValue(field, value, values);
+    if (sent === null) call.note(`Left out ${field} ${JSON.stringify(value)}: the provider has no such value`);
+    else if (rename[field] === undefined) body[field] = sent;
+    else renamed.push([rename[field], sent]);
+  }
+  for (const [field, value] of renamed) if (call.request[field as never] == null) body[field] = value;
+  body.model = call.model.upstreamId;
+  return body;
+}
+
+function toValue(field: string, value: unknown, values: NonNullable<RequestQuirks["values"]>): unknown {
+  const names = values[field];
+  if (names === undefined || typeof value !== "string" || !Object.hasOwn(names, value)) return value;
+  return names[value];
+}

@@ -1,0 +1,72 @@
+import {
+  type Call,
+  type TranscribeRequest,
+  type Transcript,
+  type TranscriptSegment,
+  UpstreamFault,
+} from "../../../contract/index.ts";
+import { faultOfBody } from "../../fault.ts";
+import { isRecord } from "../../record.ts";
+import { quirksOf, type TranscribeQuirks } from "./quirks.ts";
+
+/** The transcription handler of a provider that speaks OpenAI's dialect. */
+export function transcribeHandler(options: TranscribeQuirks) {
+  return async (call: Call<TranscribeRequest>): Promise<Transcript> => {
+    const form = toForm(call, quirksOf(options, call.model));
+    return toTranscript(await call.upstream.form("/audio/transcriptions", form));
+  };
+}
+
+/**
+ * The form to send. `verbose_json` is asked for when segments or words are wanted, and when only the provider can tell
+ * how long the audio is, because it is paid by length.
+ */
+export function toForm(call: Pick<Call<TranscribeRequest>, "request" | "model">, quirks: TranscribeQuirks): FormData {
+  const { file, language, prompt, temperature, response_format: format, audioMs } = call.request;
+  const granularities = call.request.timestamp_granularities ?? [];
+  const { omit = [], rename = {}, extra = {}, verbose = true } = quirks;
+  const form = new FormData();
+  const put = (field: string, value: string | undefined) => {
+    if (value !== undefined && !omit.includes(field)) form.append(rename[field] ?? field, value);
+  };
+  form.append("file", file, file.name);
+  form.append("model", call.model.upstreamId);
+  const isVerbose = verbose && (format === "verbose_json" || granularities.length > 0 || audioMs === undefined);
+  put("response_format", isVerbose ? "verbose_json" : "json");
+  put("language", language?.split("-")[0]?.toLowerCase());
+  put("prompt", prompt);
+  put("temperature", temperature?.toString());
+  if (isVerbose) for (const granularity of granularities) put("timestamp_granularities[]", granularity);
+  for (const [field, value] of Object.entries(extra)) form.append(field, String(value));
+  return form;
+}
+
+/**
+ * The transcript of an answer.
+ *
+ * @throws {UpstreamFault} When the answer holds an error or no text.
+ */
+export function toTranscript(answer: unknown): Transcript {
+  if (!isRecord(answer) || typeof answer.text !== "string") throw faultOfBody(answer);
+  const usage = isRecord(answer.usage) ? answer.usage.seconds : undefined;
+  const { language, segments, words } = answer;
+  const transcript: Transcript = { text: answer.text };
+  const duration = [answer.duration, usage].map(toSeconds).find((seconds) => seconds !== undefined);
+  if (duration !== undefined) transcript.duration = duration;
+  if (typeof language === "string") transcript.language = language;
+  if (Array.isArray(segments)) transcript.segments = segments.map(toSegment);
+  if (Array.isArray(words)) transcript.words = words;
+  return transcript;
+}
+
+/** Seconds as a number; OpenAI has sent them as text too. */
+function toSeconds(value: unknown): number | undefined {
+  const seconds = typeof value === "string" && value !== "" ? Number(value) : value;
+  return typeof seconds === "number" && Number.isFinite(seconds) ? seconds : undefined;
+}
+
+function toSegment(segment: unknown, index: number): TranscriptSegment {
+  if (!isRecord(segment)) throw new UpstreamFault("broken", `Segment ${index} of the provider's transcript is none`);
+  const blank = { id: index, seek: 0, start: 0, end: 0, text: "", tokens: [], temperature: 0 };
+  return { ...blank, avg_logprob: 0, compression_ratio: 0, no_speech_prob: 0, ...segment };
+}
