@@ -79,13 +79,26 @@ function readFlags(argv: readonly string[], command: Command) {
   const known = Object.fromEntries(Object.keys(command.flags).map((name) => [name, { type: "string" as const }]));
   try {
     const options = { ...known, ...everywhere };
-    const parsed = parseArgs({ args: [...argv], options, strict: true, allowPositionals: true, tokens: true });
+    const args = joinNegatives(argv, command);
+    const parsed = parseArgs({ args, options, strict: true, allowPositionals: true, tokens: true });
     refuseTwice(parsed.tokens, command);
     return parsed;
   } catch (error) {
     if (error instanceof Mistake) throw error;
     throw new Mistake(flagMistake(error, argv, command), { cause: error });
   }
+}
+
+/** `--usd -5` as `--usd=-5`, which is how `parseArgs` wants a value with a dash. */
+function joinNegatives(argv: readonly string[], command: Command): string[] {
+  const joined: string[] = [];
+  for (const word of argv) {
+    const before = joined.at(-1);
+    const isFlag = before?.startsWith("--") && command.flags[before.slice(2)] !== undefined;
+    if (isFlag && /^-[\d.]/.test(word)) joined[joined.length - 1] = `${before}=${word}`;
+    else joined.push(word);
+  }
+  return joined;
 }
 
 function refuseTwice(tokens: readonly { kind: string; name?: string }[], command: Command): void {

@@ -20,6 +20,7 @@ describe("readArguments", () => {
   test.each([
     [["account", "create", "--email", "a@b.c"], { email: "a@b.c" }, {}],
     [["account", "create", "--name", "Ada L", "--email=a@b.c"], { email: "a@b.c", name: "Ada L" }, {}],
+    [["account", "create", "--email", "a@b.c", "--name", "-5"], { email: "a@b.c", name: "-5" }, {}],
     [["account", "show", "a@b.c"], {}, { A: "a@b.c" }],
     [["account", "show", "--json", "a@b.c"], {}, { A: "a@b.c" }],
     [["models"], {}, {}],

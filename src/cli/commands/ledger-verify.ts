@@ -9,9 +9,10 @@ export const ledgerVerify = defineCommand({
   args: [],
   example: "ledger verify",
   async run(_ground, { config }) {
-    const report = await withBooks(config, async ({ store }) => verifyLedger(store));
-    const lines = report.differences.map((difference) => String(difference));
-    const text = report.ok ? "The books are true" : `The books differ:\n${lines.join("\n")}`;
+    const report = await withBooks(config, ({ store }) => verifyLedger(store));
+    const { wallets, entries, calls, open, abandoned } = report.counts;
+    const read = `${wallets} wallets, ${entries} entries, ${calls} calls, of them ${open} open and ${abandoned} abandoned`;
+    const text = report.ok ? `The books are true: ${read}` : `The books differ: ${report.differences.join("\n")}`;
     return { json: report, text, exitCode: report.ok ? 0 : 1 };
   },
 });
