@@ -1,0 +1,41 @@
+import { type ChatCompletion, UpstreamFault } from "modelgate/plugin";
+import { FenceStripper } from "./fences.ts";
+import { toFinishReason, toRefusal, toUsage } from "./outcome.ts";
+import { toDetail } from "./reasoning.ts";
+import type { MessageAnswer, Reading } from "./wire.ts";
+
+/** @throws {UpstreamFault} `broken` when the answer is no message. */
+export function fromMessage(answer: MessageAnswer, reading: Reading, nowMs: number): ChatCompletion {
+  const blocks = answer?.content;
+  if (!Array.isArray(blocks)) throw new UpstreamFault("broken", "The provider's answer is no message");
+  const json = blocks.find(({ name }) => name !== undefined && name === reading.jsonTool);
+  const calls = blocks
+    .filter((block) => block.type === "tool_use" && block !== json)
+    .map(({ id = "", name = "", input = {} }) => {
+      return { id, type: "function" as const, function: { name, arguments: JSON.stringify(input) } };
+    });
+  const thoughts = blocks.filter(({ type }) => type === "thinking" || type === "redacted_thinking");
+  const reasoning = thoughts.map(({ thinking = "" }) => thinking).join("");
+  const fences = new FenceStripper();
+  const text = blocks.map(({ type, text = "" }) => (type === "text" ? text : "")).join("");
+  const bare = reading.fenced ? fences.push(text) + fences.flush() : text;
+  const content = json === undefined ? bare : JSON.stringify(json.input ?? {});
+  const message: ChatCompletion["choices"][number]["message"] = {
+    role: "assistant",
+    content: content === "" ? null : content,
+    refusal: toRefusal(answer),
+    ...(reasoning !== "" && { reasoning_content: reasoning }),
+    ...(thoughts.length > 0 && { reasoning_details: thoughts.map(toDetail) }),
+    ...(calls.length > 0 && (reading.legacy ? { function_call: calls[0]?.function } : { tool_calls: calls })),
+  };
+  const finish = toFinishReason(answer, calls.length, reading);
+  const usage = toUsage(answer.usage ?? {});
+  return {
+    id: answer.id ?? "",
+    object: "chat.completion",
+    created: Math.floor(nowMs / 1000),
+    model: "",
+    choices: [{ index: 0, message, finish_reason: finish }],
+    ...(usage && { usage }),
+  };
+}

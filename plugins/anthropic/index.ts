@@ -1,0 +1,26 @@
+import { type Call, type ChatRequest, definePlugin, readModels } from "modelgate/plugin";
+import rows from "../../catalogue/anthropic.json" with { type: "json" };
+import { readFault } from "./fault.ts";
+import { fromEvents } from "./from-events.ts";
+import { fromMessage } from "./from-message.ts";
+import { toMessages } from "./to-messages.ts";
+import type { MessageAnswer } from "./wire.ts";
+
+/** Later versions do without `temperature`: https://platform.claude.com/docs/en/api/versioning */
+const headers = { "anthropic-version": "2023-06-01" };
+
+export default definePlugin({
+  name: "anthropic",
+  baseUrl: "https://api.anthropic.com/v1",
+  authorize: (key) => ({ "x-api-key": key }),
+  models: readModels(rows),
+  handlers: { chat },
+  nMax: { chat: 1 },
+  readFault,
+});
+
+async function chat({ request, model, upstream, note }: Call<ChatRequest>) {
+  const { body, reading } = toMessages(request, model, note);
+  if (body.stream) return fromEvents(await upstream.events("/messages", body, { headers }), reading);
+  return fromMessage(await upstream.json<MessageAnswer>("/messages", body, { headers }), reading, Date.now());
+}

@@ -1,0 +1,72 @@
+import { type ChatRequest, isRecord, type Message, type Model } from "modelgate/plugin";
+import type { Block, Note } from "./wire.ts";
+
+const format = "anthropic-claude-v1";
+const efforts = ["minimal", "low", "medium", "high", "xhigh", "max"];
+const budgetTokensMin = 1024;
+const budgetTokensMax = 32_000;
+const budgetTokensOf: Record<string, number> = { minimal: 1024, low: 2048, medium: 8192, high: 24_576 };
+
+/** A thought as the answer carries it out, so that the client can bring it back with its signature unchanged. */
+export function toDetail({ type, thinking = "", signature = "", data = "" }: Block, index: number) {
+  if (type === "redacted_thinking") return { type: "reasoning.encrypted", data, format, index };
+  return { type: "reasoning.text", text: thinking, signature, format, index };
+}
+
+/** The thoughts that a client brought back on an assistant message; those of other providers are left out. */
+export function readDetails(message: Message & { reasoning_details?: unknown }): Block[] {
+  if (!Array.isArray(message.reasoning_details)) return [];
+  return message.reasoning_details.flatMap((detail): Block[] => {
+    const { text, signature, data, format: from }: Record<string, unknown> = detail ?? {};
+    if (from !== format) return [];
+    if (typeof data === "string" && data !== "") return [{ type: "redacted_thinking", data }];
+    if (typeof signature !== "string" || signature === "") return [];
+    return [{ type: "thinking", thinking: typeof text === "string" ? text : "", signature }];
+  });
+}
+
+/** Why the model cannot think in this conversation: an open tool turn must come back with its thoughts in front. */
+export function obstacleOf(messages: readonly Message[]): string | undefined {
+  if (messages.at(-1)?.role === "assistant") return "the last message is the beginning of the answer";
+  const last = messages.findLastIndex(({ role }) => role === "assistant");
+  const question = messages.findLastIndex(({ role }, index) => role === "user" && index < last);
+  const bare = messages.slice(question + 1).some((message) => {
+    const calls = (message.tool_calls ?? []).length > 0 || isRecord(message.function_call);
+    return calls && readDetails(message).length === 0;
+  });
+  return bare ? "a tool turn came back without its reasoning_details" : undefined;
+}
+
+interface Effort {
+  thinking?: { type: "adaptive" } | { type: "enabled"; budget_tokens: number };
+  effort?: string | undefined;
+}
+
+/** What the asked effort comes to on a model. `obstacle` says why it cannot think in this call. */
+export function toEffort(
+  { reasoning_effort: asked }: ChatRequest,
+  { options }: Model,
+  { maxTokens, obstacle, note }: { maxTokens: number; obstacle: string | undefined; note: Note },
+): Effort {
+  if (!asked || asked === "none") return {};
+  if (options?.thinking !== "adaptive" && options?.thinking !== "budget") {
+    note("Left out reasoning_effort, because this model does not think");
+    return {};
+  }
+  const adaptive = options.thinking === "adaptive";
+  const effort = adaptive ? nearestEffort(asked, options.efforts, note) : undefined;
+  const narrow = !adaptive && maxTokens <= budgetTokensMin ? "max_tokens leaves no room for it" : undefined;
+  const reason = obstacle ?? narrow;
+  if (reason !== undefined) note(`Turned thinking off, because ${reason}`);
+  if (adaptive || reason !== undefined)
+    return reason === undefined ? { thinking: { type: "adaptive" }, effort } : { effort };
+  const budget = Math.min(budgetTokensOf[asked] ?? budgetTokensMax, Math.floor(maxTokens * 0.8));
+  return { thinking: { type: "enabled", budget_tokens: Math.max(budget, budgetTokensMin) } };
+}
+
+function nearestEffort(asked: string, names: unknown, note: Note): string | undefined {
+  const known = Array.isArray(names) ? efforts.filter((name) => names.includes(name)) : [];
+  const effort = known.findLast((name) => efforts.indexOf(name) <= efforts.indexOf(asked)) ?? known[0];
+  if (effort !== asked) note(`Took reasoning_effort ${effort}, because this model does not have ${asked}`);
+  return effort;
+}

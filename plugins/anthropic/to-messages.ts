@@ -1,0 +1,98 @@
+import type { ChatRequest, Model } from "modelgate/plugin";
+import { obstacleOf, toEffort } from "./reasoning.ts";
+import { toTurns } from "./to-turns.ts";
+import { strictSchema, type ToolPlan, toTools } from "./tools.ts";
+import type { Block, Note, Reading } from "./wire.ts";
+
+const jsonInstruction = "Answer with one valid JSON object and nothing else: no words around it, no code fence.";
+/** For a row that does not say how much its model writes: what every model of this provider can. */
+const outputTokensMaxDefault = 4096;
+/** The gateway's own default, and the provider's. */
+const temperatureDefaults = [0.7, 1];
+
+const translated = `model messages max_tokens max_completion_tokens temperature top_p stop stream stream_options n tools
+  tool_choice parallel_tool_calls functions function_call response_format reasoning_effort user`.split(/\s+/);
+
+/** Translates a request, and says how its answer is to be read. What is undefined in the body is not there. */
+export function toMessages(asked: ChatRequest, model: Model, note: Note) {
+  const request = leaveOut(asked, model, note);
+  const limit = model.outputTokensMax ?? outputTokensMaxDefault;
+  const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);
+  const format = toFormat(request, model, toTools(request, model, note), note);
+  const { tools, choice, legacy } = format.plan;
+  const forced = choice?.type === "any" || choice?.type === "tool";
+  const obstacle = forced ? "a tool call is forced" : obstacleOf(request.messages);
+  const { thinking, effort } = toEffort(request, model, { maxTokens, obstacle, note });
+  const { system, turns } = toTurns(request.messages, thinking !== undefined);
+  if (format.fenced) system.push({ type: "text", text: jsonInstruction });
+  const stops = [request.stop ?? []].flat().filter((stop) => stop.trim() !== "");
+  const body = {
+    model: model.upstreamId,
+    max_tokens: maxTokens,
+    messages: turns,
+    stream: request.stream === true,
+    system: system.length > 0 ? toSystem(system) : undefined,
+    tools: tools.length > 0 ? tools : undefined,
+    tool_choice: choice,
+    thinking,
+    output_config: effort || format.schema ? { effort, format: format.schema } : undefined,
+    ...toSampling(request, thinking !== undefined, note),
+    stop_sequences: stops.length > 0 ? stops : undefined,
+    metadata: request.user ? { user_id: request.user } : undefined,
+  };
+  const reading: Reading = { jsonTool: format.jsonTool, fenced: format.fenced, legacy };
+  return { body, reading };
+}
+
+function leaveOut(asked: ChatRequest, model: Model, note: Note): ChatRequest {
+  const kept = Object.entries(asked).filter(([field]) => translated.includes(field) && !model.omit?.includes(field));
+  const request = Object.fromEntries(kept) as ChatRequest;
+  const lost = Object.entries(asked).filter(([field, value]) => value && !(field in request));
+  if (lost.length > 0) note(`Left out ${lost.map(([field]) => field).join(", ")}, which this model does not take`);
+  return request;
+}
+
+interface Format {
+  plan: ToolPlan;
+  fenced: boolean;
+  schema?: { type: "json_schema"; schema: object };
+  jsonTool?: string;
+}
+
+function toFormat({ response_format: format }: ChatRequest, model: Model, plan: ToolPlan, note: Note): Format {
+  const schema = format?.type === "json_schema" ? format.json_schema.schema : undefined;
+  if (schema === undefined) return { plan, fenced: !!format && format.type !== "text" };
+  if (model.options?.jsonSchema === true) {
+    const strict = strictSchema(schema, "response_format.json_schema.schema", note);
+    return { plan, fenced: false, schema: { type: "json_schema", schema: strict } };
+  }
+  if (plan.choice?.type === "tool") return { plan, fenced: false };
+  let name = "json_answer";
+  while (plan.tools.some((tool) => tool.name === name)) name += "_";
+  const tool = { name, description: "Gives the answer to the user", input_schema: { type: "object", ...schema } };
+  const open = plan.tools.length > 0 && plan.choice?.type !== "none";
+  const choice = {
+    ...(open ? { type: "any" as const } : { type: "tool" as const, name }),
+    disable_parallel_tool_use: true as const,
+  };
+  return { plan: { ...plan, tools: [...plan.tools, tool], choice }, fenced: false, jsonTool: name };
+}
+
+function toSystem(blocks: Block[]): string | Block[] {
+  return blocks.some((block) => block.cache_control) ? blocks : blocks.map((block) => block.text).join("\n");
+}
+
+/** The provider takes temperature up to 1, or top_p, not both, and neither with thinking. */
+function toSampling({ temperature, top_p: topP }: ChatRequest, thinks: boolean, note: Note) {
+  const asksTopP = typeof topP === "number" && topP !== 1;
+  const asksTemperature = typeof temperature === "number" && !temperatureDefaults.includes(temperature);
+  if (thinks) {
+    if (asksTopP || asksTemperature) note("Left out temperature and top_p, which do not go with thinking");
+    return {};
+  }
+  if (asksTopP && !asksTemperature) return { top_p: topP };
+  if (asksTopP) note("Left out top_p, which does not go with temperature");
+  if (typeof temperature !== "number") return {};
+  if (temperature > 1) note("Lowered temperature to 1, the most this provider takes");
+  return { temperature: Math.min(temperature, 1) };
+}
