@@ -1,0 +1,128 @@
+import { describe, expect, test } from "bun:test";
+import { expectError, type PromisedError } from "../../support/expect-error.ts";
+import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
+import { wavFile } from "../../support/wav.ts";
+
+const shared = useSandboxGateway();
+const messages = [{ role: "user", content: "Hello" }];
+const chat = { model: "famA-4o-mini", messages };
+const json = (path: string, body: unknown, headers?: Record<string, string>) => () =>
+  shared.gateway.post(path, body, headers);
+const method = (name: string, path: string) => () => shared.gateway.ask(path, { method: name });
+const form = (model: string) => () => {
+  const body = new FormData();
+  body.append("file", wavFile(1000));
+  body.append("model", model);
+  return shared.gateway.ask("/audio/transcriptions", { method: "POST", body });
+};
+
+const wrong: [string, () => Promise<Response>, PromisedError][] = [
+  ["broken JSON", json("/chat/completions", '{"model": "famA-4o-mini", '), { status: 400, says: "JSON" }],
+  ["an empty body", json("/chat/completions", ""), { status: 400 }],
+  ["an array as the body", json("/chat/completions", []), { status: 400 }],
+  ["null as the body", json("/chat/completions", "null"), { status: 400 }],
+  ["a text as the body", json("/chat/completions", '"hello"'), { status: 400 }],
+  ["a number as the body", json("/embeddings", "5"), { status: 400 }],
+  [
+    "a body of another type",
+    json("/chat/completions", "model=famA-4o", { "content-type": "application/x-www-form-urlencoded" }),
+    { status: 400 },
+  ],
+  ["JSON where a form is wanted", json("/audio/transcriptions", {}), { status: 400, says: "multipart" }],
+  [
+    "a form that is none",
+    json("/audio/transcriptions", "hello", { "content-type": "multipart/form-data; boundary=x" }),
+    { status: 400 },
+  ],
+  [
+    "a form without a boundary",
+    json("/audio/transcriptions", "hello", { "content-type": "multipart/form-data" }),
+    { status: 400 },
+  ],
+  [
+    "a form where JSON is wanted",
+    json("/chat/completions", '--x\r\ncontent-disposition: form-data; name="model"\r\n\r\nfamA-4o\r\n--x--\r\n', {
+      "content-type": "multipart/form-data; boundary=x",
+    }),
+    { status: 400 },
+  ],
+  [
+    "an unknown model",
+    json("/chat/completions", { ...chat, model: "nobody" }),
+    { status: 400, param: "model", code: "model_not_found", says: "nobody" },
+  ],
+  [
+    "an unknown embedding model",
+    json("/embeddings", { model: "nobody", input: "a" }),
+    { status: 400, param: "model", code: "model_not_found" },
+  ],
+  ["an unknown transcription model", form("nobody"), { status: 400, param: "model", code: "model_not_found" }],
+  [
+    "an embedding model for chat",
+    json("/chat/completions", { ...chat, model: "text-embedding-3-small" }),
+    { status: 400, param: "model" },
+  ],
+  [
+    "a chat model for embeddings",
+    json("/embeddings", { model: "famA-4o", input: "a" }),
+    { status: 400, param: "model" },
+  ],
+  [
+    "a chat model for images",
+    json("/images/generations", { model: "famA-4o", prompt: "a" }),
+    { status: 400, param: "model" },
+  ],
+  ["a chat model for transcriptions", form("famA-4o"), { status: 400, param: "model" }],
+  ["a chat model for speech", json("/audio/speech", { model: "famA-4o", input: "a" }), { status: 400, param: "model" }],
+  ["an unknown path", method("GET", "/nowhere"), { status: 404, code: "not_found" }],
+  ["a path beyond an endpoint", json("/chat/completions/more", chat), { status: 404 }],
+  [
+    "GET where POST is wanted",
+    method("GET", "/chat/completions"),
+    { status: 405, code: "method_not_allowed", says: "POST" },
+  ],
+  ["DELETE where POST is wanted", method("DELETE", "/embeddings"), { status: 405, says: "POST" }],
+  ["PUT where GET is wanted", method("PUT", "/models"), { status: 405, says: "GET" }],
+  [
+    "deep nesting",
+    json("/chat/completions", `{"model":"famA-4o-mini","messages":${"[".repeat(20_000)}${"]".repeat(20_000)}}`),
+    { status: 400 },
+  ],
+  [
+    "a role with a newline and quotes",
+    json("/chat/completions", { ...chat, messages: [{ role: 'u"\n', content: "a" }] }),
+    { status: 400, param: "messages[0].role" },
+  ],
+];
+
+describe("a wrong request", () => {
+  test.each(wrong)("%s is refused in one sentence, and costs nothing", async (_, ask, promised) => {
+    const before = shared.books.counts();
+    await expectError(await ask(), promised);
+    expect(shared.books.counts()).toEqual(before);
+  });
+
+  test("a body over the limit is 413 as soon as its length is known", async () => {
+    const response = await json("/chat/completions", { ...chat, pad: "x".repeat(33 * 1024 * 1024) })();
+    await expectError(response, { status: 413, code: "payload_too_large" });
+  });
+
+  test("a missing endpoint outside the base path is 404 in the same shape", async () => {
+    await expectError(await fetch(`${shared.gateway.origin}/nowhere`), { status: 404 });
+  });
+
+  test("an Allow header goes with 405", async () => {
+    expect((await method("GET", "/chat/completions")()).headers.get("allow")).toContain("POST");
+  });
+
+  test("HEAD and OPTIONS do not fail inside", async () => {
+    for (const name of ["HEAD", "OPTIONS"]) {
+      expect((await method(name, "/models")()).status).toBeLessThan(500);
+    }
+  });
+
+  test("the books are right after all of them", async () => {
+    expect((await shared.gateway.run("ledger", "verify")).code).toBe(0);
+    expect(shared.books.counts().calls).toBe(0);
+  });
+});
