@@ -1,7 +1,8 @@
 import type { ProviderPlugin } from "modelgate/plugin";
+import anthropic from "./anthropic/index.ts";
 import groq from "./groq/index.ts";
 import openai from "./openai/index.ts";
 import together from "./together/index.ts";
 
 /** The plugins compiled in. A new one is imported above and named here. */
-export const builtIns: readonly ProviderPlugin[] = [groq, openai, together];
+export const builtIns: readonly ProviderPlugin[] = [anthropic, groq, openai, together];
