@@ -6,3 +6,5 @@ import together from "./together/index.ts";
 
 /** The plugins compiled in. A new one is imported above and named here. */
 export const builtIns: readonly ProviderPlugin[] = [anthropic, groq, openai, together];
+
+export { sandbox } from "./sandbox/index.ts";

@@ -1,0 +1,134 @@
+import { isRecord } from "modelgate/plugin";
+
+const depthMax = 6;
+const formats: Record<string, string> = {
+  date: "2026-01-01",
+  time: "12:00:00Z",
+  "date-time": "2026-01-01T12:00:00Z",
+  duration: "PT1S",
+  email: "sandbox@example.com",
+  hostname: "example.com",
+  ipv4: "192.0.2.1",
+  ipv6: "2001:db8::1",
+  uri: "https://example.com/",
+  uuid: "00000000-0000-4000-8000-000000000000",
+};
+
+type Schema = Record<string, unknown>;
+
+/** A value that fits a JSON schema as far as simple schemas go: types, enums, references, bounds; no patterns. */
+export function exampleOf(schema: unknown, text: string): unknown {
+  return example(isRecord(schema) ? schema : {}, { root: isRecord(schema) ? schema : {}, text, depth: 0 });
+}
+
+interface Place {
+  root: Schema;
+  text: string;
+  depth: number;
+}
+
+function example(schema: Schema, place: Place): unknown {
+  const { $ref, const: constant, enum: values } = schema;
+  if (typeof $ref === "string") return example(refer(place.root, $ref), below(place));
+  if (constant !== undefined) return constant;
+  if (Array.isArray(values) && values.length > 0) return values[0];
+  const choices = [schema.anyOf, schema.oneOf].find(Array.isArray);
+  if (choices !== undefined) return example(choose(choices, place), below(place));
+  if (Array.isArray(schema.allOf)) return example(merge(schema), place);
+  switch (typeOf(schema)) {
+    case "object":
+      return exampleObject(schema, place);
+    case "array":
+      return exampleArray(schema, place);
+    case "integer":
+      return exampleNumber(schema, 1);
+    case "number":
+      return exampleNumber(schema, 0.5);
+    case "boolean":
+      return true;
+    case "null":
+      return null;
+    default:
+      return exampleString(schema, place.text);
+  }
+}
+
+function exampleObject(schema: Schema, place: Place): Schema {
+  const properties = isRecord(schema.properties) ? schema.properties : {};
+  const required = Array.isArray(schema.required) ? schema.required : [];
+  const names = place.depth < depthMax ? Object.keys(properties) : required;
+  const object: Schema = {};
+  for (const name of names) {
+    const property = properties[name];
+    object[name] = example(isRecord(property) ? property : {}, below(place));
+  }
+  return object;
+}
+
+function exampleArray(schema: Schema, place: Place): unknown[] {
+  const minimum = typeof schema.minItems === "number" ? schema.minItems : 0;
+  const length = Math.min(100, Math.max(minimum, place.depth < depthMax && schema.maxItems !== 0 ? 1 : 0));
+  const items = isRecord(schema.items) ? schema.items : {};
+  return Array.from({ length }, () => example(items, below(place)));
+}
+
+function exampleNumber(schema: Schema, step: number): number {
+  const { minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf } = schema;
+  if (typeof multipleOf === "number" && multipleOf > 0) {
+    const least =
+      typeof minimum === "number" ? minimum : typeof exclusiveMinimum === "number" ? exclusiveMinimum + multipleOf : 0;
+    return Math.ceil(least / multipleOf) * multipleOf;
+  }
+  if (typeof minimum === "number") return minimum;
+  if (typeof exclusiveMinimum === "number") return exclusiveMinimum + step;
+  if (typeof maximum === "number") return Math.min(step, maximum);
+  if (typeof exclusiveMaximum === "number") return Math.min(step, exclusiveMaximum - step);
+  return step;
+}
+
+function exampleString(schema: Schema, text: string): string {
+  const format = typeof schema.format === "string" ? formats[schema.format] : undefined;
+  if (format !== undefined) return format;
+  const { minLength = 0, maxLength = 200 } = schema as { minLength?: number; maxLength?: number };
+  return text.slice(0, maxLength).padEnd(Math.min(minLength, 10_000), ".");
+}
+
+function typeOf(schema: Schema): unknown {
+  const { type } = schema;
+  if (Array.isArray(type)) return type.find((name) => name !== "null") ?? "null";
+  if (type !== undefined) return type;
+  if (isRecord(schema.properties)) return "object";
+  return isRecord(schema.items) ? "array" : "string";
+}
+
+/** The first choice; deep down, `null` where it is one, so that a recursive schema comes to its end. */
+function choose(choices: unknown[], place: Place): Schema {
+  const schemas = choices.filter(isRecord);
+  const isNull = (schema: Schema) => schema.type === "null";
+  const wanted = place.depth < depthMax ? schemas.find((schema) => !isNull(schema)) : schemas.find(isNull);
+  return wanted ?? schemas[0] ?? {};
+}
+
+function merge({ allOf, ...schema }: Schema): Schema {
+  const all: Schema = { ...schema };
+  for (const part of (allOf as unknown[]).filter(isRecord)) {
+    const properties = { ...(all.properties as Schema), ...(part.properties as Schema) };
+    const required = [...((all.required as string[]) ?? []), ...((part.required as string[]) ?? [])];
+    Object.assign(all, part, { properties, required });
+  }
+  return all;
+}
+
+function refer(root: Schema, reference: string): Schema {
+  let place: unknown = root;
+  for (const step of reference.replace(/^#\/?/, "").split("/")) {
+    if (step === "") continue;
+    const name = step.replaceAll("~1", "/").replaceAll("~0", "~");
+    place = isRecord(place) ? place[name] : undefined;
+  }
+  return isRecord(place) ? place : {};
+}
+
+function below(place: Place): Place {
+  return { ...place, depth: place.depth + 1 };
+}

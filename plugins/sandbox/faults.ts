@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { classifyFault, faultOfBody, UpstreamFault } from "modelgate/plugin";
+
+const delayMsMax = 600_000;
+const directive = /\[\[fault:([^\]]*)\]\]/g;
+
+/** What a prompt asks to go wrong. */
+export interface Faults {
+  status?: number;
+  retryAfter?: string;
+  delayMs?: number;
+  paceMs?: number;
+  breakAfter?: number;
+  errorAfter?: number;
+  hang: boolean;
+  garbage: boolean;
+  usageMissing: boolean;
+}
+
+/** The text without its directives, and what they ask for. Words that are no fault are left unheeded. */
+export function readFaults(text: string): { text: string; faults: Faults } {
+  const faults: Faults = { hang: false, garbage: false, usageMissing: false };
+  const plain = text.replace(directive, (_, settings: string) => {
+    for (const setting of settings.trim().split(/\s+/)) {
+      const [name = "", value = ""] = setting.split("=");
+      read(faults, name, value);
+    }
+    return "";
+  });
+  return { text: plain.trim(), faults };
+}
+
+/** Does what was asked before any answer: waits, then refuses. */
+export async function suffer(faults: Faults, signal: AbortSignal): Promise<void> {
+  if (faults.hang) await sleep(delayMsMax, undefined, { signal });
+  if (faults.delayMs !== undefined) await sleep(Math.min(faults.delayMs, delayMsMax), undefined, { signal });
+  if (faults.garbage)
+    throw new UpstreamFault("broken", "[sandbox] The provider's answer is none: <html>garbage</html>");
+  const { status, retryAfter } = faults;
+  if (status === undefined) return;
+  const headers = new Headers(retryAfter === undefined ? {} : { "retry-after": retryAfter });
+  const error = { message: `[sandbox] This ${status} was asked for`, type: "simulated", param: null, code: null };
+  throw classifyFault({ status, headers, body: JSON.stringify({ error }) });
+}
+
+/** Lets a stream go wrong as asked. */
+export async function* withFaults<Chunk>(
+  chunks: Iterable<Chunk>,
+  faults: Faults,
+  signal: AbortSignal,
+): AsyncGenerator<Chunk> {
+  let sent = 0;
+  for (const chunk of chunks) {
+    if (sent === faults.breakAfter) throw cutOff();
+    if (sent === faults.errorAfter) {
+      throw faultOfBody({ error: { message: "[sandbox] This error was asked for", type: "server_error" } });
+    }
+    if (sent > 0 && faults.paceMs !== undefined)
+      await sleep(Math.min(faults.paceMs, delayMsMax), undefined, { signal });
+    yield chunk;
+    sent++;
+  }
+}
+
+/** What a whole answer ends in when its stream would have been cut. */
+export function failWhole(faults: Faults): void {
+  if (faults.breakAfter !== undefined || faults.errorAfter !== undefined) throw cutOff();
+}
+
+function cutOff(): UpstreamFault {
+  return new UpstreamFault("broken", "[sandbox] The provider's answer was cut off, as was asked for");
+}
+
+function read(faults: Faults, name: string, value: string): void {
+  const number = /^\d{1,9}$/.test(value) ? Number(value) : undefined;
+  if (name === "hang") faults.hang = true;
+  else if (name === "garbage") faults.garbage = true;
+  else if (name === "usage" && value === "missing") faults.usageMissing = true;
+  else if (number === undefined) return;
+  else if (name === "status" && number >= 400 && number <= 599) faults.status = number;
+  else if (name === "retry-after") faults.retryAfter = value;
+  else if (name === "delay") faults.delayMs = number;
+  else if (name === "pace") faults.paceMs = number;
+  else if (name === "break") faults.breakAfter = number;
+  else if (name === "error") faults.errorAfter = number;
+}

@@ -1,0 +1,46 @@
+import { definePlugin, type Model, type ProviderPlugin, withFunctionsAsTools } from "modelgate/plugin";
+import { chat } from "./chat.ts";
+import { embed } from "./embed.ts";
+import { image } from "./image.ts";
+import { speak } from "./speak.ts";
+import { transcribe } from "./transcribe.ts";
+
+/**
+ * A provider that is none: it answers for any model without a network and without a cost, always the same for the same
+ * request, and plainly simulated. A directive in the prompt, the input or a transcription's `prompt` asks for a fault:
+ *
+ * | directive | what happens |
+ * |---|---|
+ * | `[[fault:status=503]]` | the provider refuses with this status |
+ * | `[[fault:status=429 retry-after=2]]` | and says when to come back, in seconds |
+ * | `[[fault:delay=2000]]` | nothing comes for so many milliseconds, 600 000 at the most |
+ * | `[[fault:hang]]` | nothing ever comes |
+ * | `[[fault:pace=50]]` | so many milliseconds lie between two chunks of a stream |
+ * | `[[fault:break=3]]` | the stream is cut after so many chunks; an answer that is no stream is cut at once |
+ * | `[[fault:error=3]]` | the stream holds an error after so many chunks |
+ * | `[[fault:garbage]]` | the provider answers with what is no answer |
+ * | `[[fault:usage=missing]]` | the provider does not say what was used |
+ *
+ * Several stand in one directive, divided by spaces. A tool is called when `tool_choice` asks for it or the prompt
+ * holds its name.
+ */
+export function sandbox(models: readonly Model[]): ProviderPlugin {
+  return definePlugin({
+    name: "sandbox",
+    baseUrl: "http://sandbox.invalid",
+    credential: "none",
+    models: withoutTwins(models),
+    handlers: { chat: withFunctionsAsTools(chat), embed, image, transcribe, speak },
+  });
+}
+
+/** One row a name: a model that several plugins serve is simulated once. */
+function withoutTwins(models: readonly Model[]): Model[] {
+  const names = new Set<string>();
+  return models.filter(({ id, aliases = [] }) => {
+    const own = [id, ...aliases];
+    if (own.some((name) => names.has(name))) return false;
+    for (const name of own) names.add(name);
+    return true;
+  });
+}

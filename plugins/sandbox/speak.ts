@@ -1,0 +1,32 @@
+import { type Call, type SpeakRequest, type Speech, writeWav } from "modelgate/plugin";
+import { failWhole, readFaults, suffer, withFaults } from "./faults.ts";
+import { hashOf } from "./pieces.ts";
+
+const sampleRateDefault = 24_000;
+const msPerCharacter = 60;
+const playMsMax = 60_000;
+const chunkBytes = 32 * 1024;
+
+/** A tone as long as the text would take to say, of a height that depends on the voice. */
+export async function speak({ request, model, signal }: Call<SpeakRequest>): Promise<Speech> {
+  const { text, faults } = readFaults(request.input);
+  await suffer(faults, signal);
+  if (faults.breakAfter === 0) failWhole(faults);
+  const sampleRate = request.speech_sample_rate ?? model.sampleRates?.[0] ?? sampleRateDefault;
+  const pace = request.pace ?? request.speed ?? 1;
+  const playMs = Math.min(playMsMax, Math.max(msPerCharacter, (text.length * msPerCharacter) / pace));
+  const hertz = 220 + (hashOf(request.voice ?? model.voiceDefault ?? model.id) % 220);
+  const wav = writeWav({ pcm: tone(hertz, playMs, sampleRate), sampleRate, channels: 1, bitsPerSample: 16 });
+  return { wav: withFaults(slices(wav), faults, signal) };
+}
+
+function tone(hertz: number, playMs: number, sampleRate: number): Uint8Array<ArrayBuffer> {
+  const count = Math.round((playMs * sampleRate) / 1000);
+  const view = new DataView(new ArrayBuffer(count * 2));
+  for (let i = 0; i < count; i++) view.setInt16(i * 2, Math.sin((2 * Math.PI * hertz * i) / sampleRate) * 3000, true);
+  return new Uint8Array(view.buffer);
+}
+
+function* slices(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuffer>> {
+  for (let at = 0; at < bytes.length; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
+}
