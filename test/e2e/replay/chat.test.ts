@@ -25,10 +25,11 @@ function saidIn(recording: Recording): Said {
   return saidBy(JSON.parse(text) as WireCompletion);
 }
 
-/** What a client must be told of it: OpenAI's five reasons, and each choice's tool calls called so. */
+/** What a client must be told of it: OpenAI's five reasons, and reasoning in `<think>` tags kept out of the text. */
 function asPromised(said: Said): Said {
   const choices = said.choices.map((choice) => ({
     ...choice,
+    text: choice.text.replace(/^\s*<think>[\s\S]*?(<\/think>\s*|$)/, ""),
     finish: choice.finish === "eos" ? "stop" : choice.finish,
   }));
   return { ...said, choices };

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { CallRow } from "../../support/books.ts";
+import { catalogueRow } from "../../support/catalogue.ts";
+import { completionOf, finishChunk, textChunk } from "../../support/chunks.ts";
+import { binaryReply, eventsReply, jsonReply, type Reply } from "../../support/reply.ts";
+import { wavOf } from "../../support/wav.ts";
+import { type Bench, startBench } from "../replay/bench.ts";
+import { expectCost } from "../replay/expect-books.ts";
+
+const messages = [{ role: "user", content: "Count" }];
+const model = "famA-4.1";
+
+let bench: Bench;
+beforeAll(async () => {
+  bench = await startBench();
+});
+afterAll(() => bench.stop());
+
+/** Asks until the provider has the request, and hands out how to leave. */
+async function askAndLeave(path: string, body: unknown, reply: Reply, readFirst: boolean): Promise<CallRow> {
+  const { gateway, upstream, books } = bench;
+  const provider = path === "/audio/speech" ? "groq" : "openai";
+  upstream.answer(provider, reply);
+  const asked = upstream.seen.length;
+  const controller = new AbortController();
+  const asking = gateway.ask(path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+    signal: controller.signal,
+  });
+  if (readFirst) await (await asking).body?.getReader().read();
+  while (upstream.seen.length === asked) await Bun.sleep(2);
+  controller.abort();
+  await asking.catch(() => undefined);
+  // The provider's side ends too: what nobody waits for is not made.
+  expect(await upstream.seen.at(-1)?.left).toBe(true);
+  await books.untilSettled();
+  return books.latest() as CallRow;
+}
+
+const numbers = Array.from({ length: 200 }, (_, index) => textChunk(`number ${index} `));
+const slowStream: Reply = {
+  ...eventsReply(...numbers, finishChunk(), "[DONE]"),
+  slices: 2000,
+  fault: { kind: "drip", gapMs: 20 },
+};
+const hang: Reply = { ...jsonReply(completionOf("never")), fault: { kind: "hang" } };
+
+describe("a client that leaves", () => {
+  test("in the middle of a stream pays for what was said until then, and no more", async () => {
+    const call = await askAndLeave("/chat/completions", { model, messages, stream: true }, slowStream, true);
+    expect(call).toMatchObject({ state: "settled", usage_source: "estimated", status: 499 });
+    expect(call.output_tokens).toBeGreaterThan(0);
+    expect(call.output_tokens).toBeLessThan(400);
+    expectCost(call, catalogueRow(model));
+  });
+
+  test.each([false, true])("before the first byte pays nothing (stream: %p)", async (stream) => {
+    const call = await askAndLeave("/chat/completions", { model, messages, stream }, hang, false);
+    expect(call).toMatchObject({ state: "released", usage_source: "none", status: 499 });
+    expect(call.charged_nanodollars ?? 0).toBe(0);
+  });
+
+  test("in the middle of speech pays for the speech", async () => {
+    const reply: Reply = {
+      ...binaryReply(wavOf(20_000), "audio/wav"),
+      slices: 1000,
+      fault: { kind: "drip", gapMs: 20 },
+    };
+    const call = await askAndLeave("/audio/speech", { model: "famT/v1-english", input: "Hello" }, reply, true);
+    expect(call).toMatchObject({ state: "settled", characters: 5 });
+  });
+
+  test("and holds nothing afterwards, by the books too", async () => {
+    const key = (await (await bench.gateway.ask("/key")).json()) as { wallet: { held_usd: string } };
+    expect(key.wallet.held_usd).toBe("0");
+    expect((await bench.gateway.run("ledger", "verify")).code).toBe(0);
+  });
+
+  test("does not disturb the next one", async () => {
+    bench.upstream.answer("openai", jsonReply(completionOf("Fine")));
+    expect((await bench.gateway.post("/chat/completions", { model, messages })).status).toBe(200);
+  });
+});

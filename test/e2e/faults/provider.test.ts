@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { CallRow } from "../../support/books.ts";
+import { catalogueRow } from "../../support/catalogue.ts";
+import { completionOf, finishChunk, textChunk, usageChunk } from "../../support/chunks.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { eventsReply, jsonReply, type Reply, textReply } from "../../support/reply.ts";
+import { saidByChunks, type WireChunk, type WireCompletion } from "../../support/said.ts";
+import { parseEvents } from "../../support/sse.ts";
+import { type Bench, startBench } from "../replay/bench.ts";
+import { expectCost } from "../replay/expect-books.ts";
+
+/** A premium model and a free one: both must end alike, each in its own purse. */
+const models = ["famA-4.1", "famA-4o-mini"];
+const messages = [{ role: "user", content: "Tell me about kites" }];
+const words = "Kites fly well in a steady wind of four to six metres a second";
+
+let bench: Bench;
+beforeAll(async () => {
+  bench = await startBench();
+});
+afterAll(() => bench.stop());
+
+const ask = (fields: Record<string, unknown>) => bench.gateway.post("/chat/completions", { messages, ...fields });
+const walletOf = async () => (await (await bench.gateway.ask("/key")).json()) as { wallet: Record<string, string> };
+
+/** What was not answered costs nothing and holds nothing. */
+async function expectReleased(call: CallRow): Promise<void> {
+  expect(call).toMatchObject({ state: "released", usage_source: "none" });
+  expect([call.charged_nanodollars ?? 0, call.quota_tokens ?? 0, call.output_tokens ?? 0]).toEqual([0, 0, 0]);
+  expect((await walletOf()).wallet.held_usd).toBe("0");
+}
+
+const refusals: [string, Reply, { status: number; code?: string }][] = [
+  [
+    "401",
+    jsonReply({ error: { message: "Incorrect API key provided: sk-abc", code: "invalid_api_key" } }, 401),
+    { status: 500, code: "upstream_error" },
+  ],
+  ["403", jsonReply({ error: { message: "Country not supported" } }, 403), { status: 500, code: "upstream_error" }],
+  [
+    "429",
+    jsonReply({ error: { message: "Slow down", code: "rate_limit_exceeded" } }, 429, { "retry-after": "7" }),
+    { status: 429, code: "rate_limit_exceeded" },
+  ],
+  [
+    "500",
+    jsonReply({ error: { message: "Oops", type: "server_error" } }, 500),
+    { status: 500, code: "upstream_error" },
+  ],
+  [
+    "503 with HTML",
+    textReply("<html><body>Bad gateway</body></html>", "text/html", 503),
+    { status: 500, code: "upstream_error" },
+  ],
+  [
+    "302",
+    { ...textReply("", "text/plain", 302), headers: { location: "http://127.0.0.1:9/" } },
+    { status: 500, code: "upstream_error" },
+  ],
+  ["a reset connection", { ...textReply(""), fault: { kind: "reset" } }, { status: 500, code: "upstream_error" }],
+  ["a cut in the head's wake", { ...textReply("{}"), fault: { kind: "cutAfter", bytes: 0 } }, { status: 500 }],
+  [
+    "a cut inside the JSON",
+    { ...jsonReply(completionOf(words)), fault: { kind: "cutAfter", bytes: 40 } },
+    { status: 500 },
+  ],
+  ["an empty 200", textReply(""), { status: 500, code: "upstream_error" }],
+  ["garbage", textReply("\u0000\u0001 not json at all"), { status: 500, code: "upstream_error" }],
+  ["JSON of another shape", jsonReply({ hello: "world" }), { status: 500, code: "upstream_error" }],
+  ["choices that are none", jsonReply({ choices: "many" }), { status: 500, code: "upstream_error" }],
+  [
+    "a choice without a message",
+    jsonReply({ choices: [{ index: 0, finish_reason: "stop" }] }),
+    { status: 500, code: "upstream_error" },
+  ],
+  ["null", textReply("null"), { status: 500, code: "upstream_error" }],
+  ["an error in a 200", jsonReply({ error: { message: "Overloaded", type: "server_error" } }), { status: 500 }],
+];
+
+describe.each(models)("a provider of %s", (model) => {
+  test.each(refusals)("that answers with %s: a clear error, the hold released", async (_, reply, promised) => {
+    for (const stream of [false, true]) {
+      bench.upstream.answer("openai", reply);
+      const response = await ask({ model, stream });
+      const error = await expectError(response.clone() as Response, promised);
+      expect(error.message).not.toContain("sk-abc");
+      await expectReleased(bench.books.callOf(response));
+    }
+  });
+
+  const broken: [string, Reply][] = [
+    ["ends without a finish", eventsReply(textChunk(words))],
+    [
+      "is cut between events",
+      {
+        ...eventsReply(textChunk(words), textChunk(" more")),
+        fault: { kind: "cutAfter", bytes: JSON.stringify(textChunk(words)).length + 8 },
+      },
+    ],
+    [
+      "is cut inside an event",
+      {
+        ...eventsReply(textChunk(words), textChunk(" more")),
+        fault: { kind: "cutAfter", bytes: JSON.stringify(textChunk(words)).length + 40 },
+      },
+    ],
+    ["turns into garbage", eventsReply(textChunk(words), "{not json")],
+    ["holds an error", eventsReply(textChunk(words), { error: { message: "Overloaded", type: "server_error" } })],
+  ];
+
+  test.each(broken)("whose stream %s: an error event, no [DONE], and what was said is charged", async (_, reply) => {
+    bench.upstream.answer("openai", reply);
+    const response = await ask({ model, stream: true });
+    expect(response.status).toBe(200);
+    const { events, done } = parseEvents<WireChunk>(await response.text());
+    expect(done).toBe(false);
+    expect(events.at(-1)?.error?.message).toBeTruthy();
+    expect(saidByChunks(events).choices[0]?.text).toBe(words);
+    const call = bench.books.callOf(response);
+    expect(call).toMatchObject({ state: "settled", usage_source: "estimated" });
+    expect(call.output_tokens).toBeGreaterThanOrEqual(words.split(" ").length);
+    expectCost(call, catalogueRow(model));
+  });
+
+  const usages: [string, unknown][] = [
+    ["no usage", undefined],
+    ["null", null],
+    ["zero usage with words out", { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }],
+    ["negative usage", { prompt_tokens: -5, completion_tokens: -1, total_tokens: -6 }],
+    ["usage in fractions", { prompt_tokens: 1.5, completion_tokens: 2.5, total_tokens: 4 }],
+    ["usage as text", { prompt_tokens: "5", completion_tokens: "7", total_tokens: "12" }],
+    [
+      "more cached than prompt",
+      { prompt_tokens: 5, completion_tokens: 7, total_tokens: 12, prompt_tokens_details: { cached_tokens: 50 } },
+    ],
+  ];
+
+  test.each(usages)("that reports %s: counted here, whole and streamed", async (_, usage) => {
+    bench.upstream.answer("openai", jsonReply(completionOf(words, usage)));
+    const whole = await ask({ model });
+    const answer = (await whole.json()) as WireCompletion;
+    const call = bench.books.callOf(whole);
+    expect(call).toMatchObject({ state: "settled", usage_source: "estimated" });
+    expect(answer.usage).toMatchObject({
+      prompt_tokens: call.input_tokens as number,
+      completion_tokens: call.output_tokens as number,
+    });
+    expect(call.output_tokens).toBeGreaterThanOrEqual(words.split(" ").length);
+    expectCost(call, catalogueRow(model));
+
+    bench.upstream.answer("openai", eventsReply(textChunk(words), finishChunk(), usageChunk(usage), "[DONE]"));
+    const streamed = await ask({ model, stream: true });
+    expect(parseEvents(await streamed.text()).done).toBe(true);
+    const streamedCall = bench.books.callOf(streamed);
+    expect(streamedCall).toMatchObject({ state: "settled", usage_source: "estimated" });
+    expect(tokensOf(streamedCall)).toEqual(tokensOf(call));
+  });
+
+  test("that repeats its usage: the last report stands", async () => {
+    const usage = { prompt_tokens: 5, completion_tokens: 7, total_tokens: 12 };
+    const early = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
+    const events = [{ ...textChunk(words), usage: early }, { ...finishChunk(), usage }, usageChunk(usage), "[DONE]"];
+    bench.upstream.answer("openai", eventsReply(...events));
+    const response = await ask({ model, stream: true });
+    await response.text();
+    expect(tokensOf(bench.books.callOf(response))).toEqual([5, 7]);
+  });
+});
+
+const tokensOf = (call: CallRow) => [call.input_tokens, call.output_tokens];
+
+test("the books are right after all of them", async () => {
+  const { code, stdout } = await bench.gateway.run("ledger", "verify");
+  expect({ code, stdout: code === 0 ? "" : stdout }).toEqual({ code: 0, stdout: "" });
+  expect(bench.books.counts().open).toBe(0);
+});
