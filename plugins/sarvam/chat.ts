@@ -1,0 +1,30 @@
+import {
+  type Call,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  openai,
+  type Upstream,
+} from "modelgate/plugin";
+
+/** sarvam-m writes its thoughts into the content; later models have `reasoning_content`, which passes as it is. */
+const dialect = openai({ chat: { think: true, systemRole: "system" } });
+
+/** Chat in OpenAI's dialect. Only it stands below `/v1`: https://docs.sarvam.ai/api-reference-docs/chat */
+export async function chat(call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
+  if (dialect.chat === undefined) throw new TypeError("The dialect has no chat");
+  return dialect.chat({ ...call, upstream: belowVersion(call) });
+}
+
+function belowVersion({ upstream, request }: Call<ChatRequest>): Upstream {
+  // Leaving the field out means medium to the models that think; only an explicit null turns thinking off.
+  const turnsOff = request.reasoning_effort === "none";
+  const toSend = (body: unknown) => (turnsOff ? { ...(body as object), reasoning_effort: null } : body);
+  return {
+    json: (path, body, init) => upstream.json(`/v1${path}`, toSend(body), init),
+    events: (path, body, init) => upstream.events(`/v1${path}`, toSend(body), init),
+    form: (path, form, init) => upstream.form(path, form, init),
+    bytes: (path, body, init) => upstream.bytes(path, body, init),
+    download: (url) => upstream.download(url),
+  };
+}

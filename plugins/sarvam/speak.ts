@@ -1,0 +1,78 @@
+import {
+  type Call,
+  fromBase64,
+  GatewayError,
+  isRecord,
+  joinWav,
+  type Model,
+  type SpeakRequest,
+  type Speech,
+  UpstreamFault,
+} from "modelgate/plugin";
+import { guessLanguageCode, toLanguageCode } from "./language.ts";
+
+/** Text to speech: https://docs.sarvam.ai/api-reference-docs/text-to-speech/convert */
+export async function speak(call: Call<SpeakRequest>): Promise<Speech> {
+  return { wav: toWav(await call.upstream.json("/text-to-speech", toSpeechBody(call))) };
+}
+
+/**
+ * What is sent for a request. Without a language it is that of the text's script. Voice, length and sample rate are
+ * the kernel's to check, by the row.
+ *
+ * @throws {GatewayError} `invalid_request` when the model has no such language or pace.
+ */
+export function toSpeechBody({ request, model, note }: Pick<Call<SpeakRequest>, "request" | "model" | "note">) {
+  const { input, target_language_code: language, speech_sample_rate: sampleRate, voice: speaker } = request;
+  const pace = paceOf(request, model, note);
+  return {
+    text: input,
+    target_language_code: toLanguageCode(
+      "target_language_code",
+      language ?? guessLanguageCode(input, String(model.options?.languageDefault ?? "en-IN")),
+      model.languages,
+    ),
+    model: model.upstreamId,
+    ...(speaker !== null && speaker !== undefined && { speaker }),
+    ...(pace !== undefined && { pace }),
+    ...(sampleRate !== undefined && sampleRate !== null && { speech_sample_rate: sampleRate }),
+    output_audio_codec: "wav",
+  };
+}
+
+/**
+ * The sound of an answer as one file; each of its parts is a whole WAV file of its own.
+ *
+ * @throws {UpstreamFault} `broken` when there is none, or one cannot be read.
+ */
+export function toWav(answer: unknown): Uint8Array<ArrayBuffer> {
+  const audios: unknown = isRecord(answer) ? answer.audios : undefined;
+  if (!Array.isArray(audios) || audios.length === 0) {
+    throw new UpstreamFault("broken", "The provider's answer holds no audio");
+  }
+  return joinWav(audios.map(toBytes));
+}
+
+function toBytes(audio: unknown): Uint8Array<ArrayBuffer> {
+  try {
+    return fromBase64(String(audio));
+  } catch (cause) {
+    throw new UpstreamFault("broken", "The provider's audio is no base64", { cause });
+  }
+}
+
+/** `pace` is Sarvam's own, so that its bounds are said; `speed` is OpenAI's with wider bounds, so that it is moved into them. */
+function paceOf({ pace, speed }: SpeakRequest, model: Model, note: (sentence: string) => void): number | undefined {
+  const { paceMin, paceMax } = { ...model.options };
+  const min = typeof paceMin === "number" ? paceMin : Number.NEGATIVE_INFINITY;
+  const max = typeof paceMax === "number" ? paceMax : Number.POSITIVE_INFINITY;
+  if (pace !== undefined && pace !== null) {
+    if (pace >= min && pace <= max) return pace;
+    const sentence = `pace is ${pace}, but ${model.id} takes ${min} to ${max}`;
+    throw new GatewayError("invalid_request", sentence, { param: "pace" });
+  }
+  if (speed === undefined || speed === null) return undefined;
+  const moved = Math.min(Math.max(speed, min), max);
+  if (moved !== speed) note(`Took speed ${moved} for ${speed}: the model takes ${min} to ${max}`);
+  return moved;
+}

@@ -1,0 +1,70 @@
+import {
+  type Call,
+  isRecord,
+  type TranscribeRequest,
+  type Transcript,
+  type TranscriptWord,
+  UpstreamFault,
+} from "modelgate/plugin";
+import { toLanguageCode } from "./language.ts";
+
+/** Speech to text; the kernel has held its length to the row already: https://docs.sarvam.ai/api-reference-docs/speech-to-text/transcribe */
+export async function transcribe(call: Call<TranscribeRequest>): Promise<Transcript> {
+  const { request, model, upstream } = call;
+  const { file } = request;
+  const form = new FormData();
+  form.append("file", file, file.name);
+  form.append("model", model.upstreamId);
+  if (request.language !== undefined) {
+    form.append("language_code", toLanguageCode("language", request.language, model.languages));
+  }
+  if (wantsTimes(request)) form.append("with_timestamps", "true");
+  for (const field of ["prompt", "temperature"] as const) {
+    if (request[field] !== undefined) call.note(`Left out ${field}: the provider does not take it`);
+  }
+  return toTranscript(await upstream.form("/speech-to-text", form), request);
+}
+
+/**
+ * An answer as a transcript. The provider times sentences and phrases rather than words, so that they are segments;
+ * words are given only where each entry is one. The last end stands for the length where the file did not say it.
+ *
+ * @throws {UpstreamFault} `broken` when there is no text in it.
+ */
+export function toTranscript(
+  answer: unknown,
+  { audioMs, timestamp_granularities: granularities = [] }: Omit<TranscribeRequest, "file" | "model">,
+): Transcript {
+  if (!isRecord(answer) || typeof answer.transcript !== "string") {
+    throw new UpstreamFault("broken", "The provider's answer holds no transcript");
+  }
+  const transcript: Transcript = { text: answer.transcript };
+  if (typeof answer.language_code === "string") transcript.language = answer.language_code;
+  const pieces = toPieces(answer.timestamps);
+  if (pieces.length === 0) return transcript;
+  transcript.segments = pieces.map(({ word: text, start, end }, id) => ({
+    ...{ id, seek: 0, start, end, text, tokens: [], temperature: 0 },
+    ...{ avg_logprob: 0, compression_ratio: 0, no_speech_prob: 0 },
+  }));
+  if (granularities.includes("word") && pieces.every(({ word }) => !/\s/.test(word))) transcript.words = pieces;
+  if (audioMs === undefined) transcript.duration = Math.max(...pieces.map(({ end }) => end));
+  return transcript;
+}
+
+function wantsTimes({ response_format: format, timestamp_granularities: granularities, audioMs }: TranscribeRequest) {
+  return (
+    format === "verbose_json" || (granularities !== undefined && granularities.length > 0) || audioMs === undefined
+  );
+}
+
+/** The three parallel arrays as one; entries without a time are left out. */
+function toPieces(timestamps: unknown): TranscriptWord[] {
+  if (!isRecord(timestamps)) return [];
+  const { words, start_time_seconds: starts, end_time_seconds: ends } = timestamps;
+  if (!Array.isArray(words) || !Array.isArray(starts) || !Array.isArray(ends)) return [];
+  return words.flatMap((text: unknown, index): TranscriptWord[] => {
+    const [start, end]: unknown[] = [starts[index], ends[index]];
+    if (typeof text !== "string" || typeof start !== "number" || typeof end !== "number") return [];
+    return [{ word: text.trim(), start, end }];
+  });
+}
