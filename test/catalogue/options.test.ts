@@ -6,10 +6,13 @@ import { files } from "./models.ts";
 const strict = { additionalProperties: false } as const;
 const Efforts = Type.Array(Type.String({ pattern: "^(none|minimal|low|medium|high|xhigh|max)$" }), { minItems: 1 });
 
+/** OpenAI's values by the provider's own, as the OpenAI dialect reads them. */
+const values = Type.Optional(Type.Object({ reasoning_effort: Type.Record(Type.String(), Type.String()) }, strict));
+
 /** What each plugin's dialect reads in `options`; a misspelt name there would be passed over in silence. */
 const optionsOf = {
   openai: Type.Object({ systemRole: Type.Literal("developer"), reasoningEfforts: Efforts }, strict),
-  groq: Type.Object({ reasoningEfforts: Efforts }, strict),
+  groq: Type.Object({ reasoningEfforts: Efforts, values }, strict),
   anthropic: Type.Union([
     Type.Object({ thinking: Type.Literal("adaptive"), jsonSchema: Type.Boolean(), efforts: Efforts }, strict),
     Type.Object({ thinking: Type.Literal("budget"), jsonSchema: Type.Boolean() }, strict),
@@ -27,7 +30,7 @@ const optionsOf = {
     ),
   ]),
   sarvam: Type.Union([
-    Type.Object({ reasoningEfforts: Efforts }, strict),
+    Type.Object({ reasoningEfforts: Efforts, values }, strict),
     Type.Object({ languageDefault: Type.String(), paceMin: Type.Number(), paceMax: Type.Number() }, strict),
   ]),
   together: Type.Never(),
