@@ -47,11 +47,11 @@ export function readModelsOnce(rows: readonly Model[]): readonly Model[] {
 
 function checkShape(row: unknown, at: string): asserts row is Model {
   if (Value.Check(Model, row)) return;
-  const [error] = [...Value.Errors(Model, row)].sort((a, b) => b.path.length - a.path.length);
   const name = isRecord(row) && typeof row.id === "string" ? ` (${row.id})` : "";
-  throw new PluginError(
-    `Cannot read ${at}${error === undefined ? "" : error.path.replace(/\/(\d+)/g, "[$1]").replaceAll("/", ".")}${name}: ${error === undefined ? "it is no model row" : reason(error)}`,
-  );
+  const [error] = [...Value.Errors(Model, row)].sort((a, b) => b.path.length - a.path.length);
+  if (error === undefined) throw new PluginError(`Cannot read ${at}${name}: it is no model row`);
+  const path = error.path.replace(/\/(\d+)/g, "[$1]").replaceAll("/", ".");
+  throw new PluginError(`Cannot read ${at}${path}${name}: ${reason(error)}`);
 }
 
 function reason(error: ValueError): string {
@@ -68,20 +68,17 @@ function reason(error: ValueError): string {
 }
 
 function checkPrice(row: Model, at: string): void {
-  const where = `${at} (${row.id}).price`;
+  const { id, capability, premium, price = {} } = row;
   try {
-    const tariff = compilePrice(row.price ?? {});
-    const meters = metersInUse[row.capability];
-    if (!row.premium || isPriced(tariff, meters)) return;
+    if (isPriced(compilePrice(price), metersInUse[capability]) || !premium) return;
   } catch (cause) {
-    throw new PluginError(`Cannot use ${where}: ${lowerFirst((cause as Error).message)}; write fewer digits`, {
-      cause,
-    });
+    const sentence = lowerFirst(cause instanceof Error ? cause.message : String(cause));
+    throw new PluginError(`Cannot read ${at}.price (${id}): ${sentence}; write fewer digits`, { cause });
   }
-  const missing = metersInUse[row.capability].filter((meter) => row.price?.[meter] === undefined);
+  const missing = metersInUse[capability].filter((meter) => price[meter] === undefined);
   throw new PluginError(
-    `Cannot sell ${at} (${row.id}): it is premium and has no price for ${missing.join(", ")}; ` +
-      `add ${where.slice(where.indexOf(")") + 2)}.${missing[0]} as { "usd": "1.25", "per": 1000000 } or set premium to false`,
+    `Cannot sell ${at} (${id}): it is premium and has no price for ${missing.join(", ")}; ` +
+      `add price.${missing[0]} as { "usd": "1.25", "per": 1000000 } or set premium to false`,
   );
 }
 
