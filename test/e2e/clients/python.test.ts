@@ -1,0 +1,61 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { catalogueRow, catalogueRows } from "../../support/catalogue.ts";
+import { preparePython } from "../../support/python.ts";
+import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
+import { wavOf } from "../../support/wav.ts";
+
+const python = await preparePython("python-openai", "openai==3.52.0");
+if (python.missing !== undefined) console.log(`Skipped: the openai client for Python: ${python.missing}`);
+
+describe.skipIf(python.missing !== undefined)("the official openai client for Python", () => {
+  const shared = useSandboxGateway();
+  let found: Record<string, unknown> = {};
+
+  beforeAll(async () => {
+    const { baseUrl, key, home } = shared.gateway;
+    const wav = join(home, "speech.wav");
+    await Bun.write(wav, wavOf(2000));
+    const voice = catalogueRow("famT/v1-english").voices?.[0] as string;
+    const script = join(import.meta.dir, "script.py");
+    const command = [python.command as string, script, baseUrl, key, wav, voice];
+    const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe", timeout: 60_000 });
+    const [text, complaint] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    if (text === "") throw new Error(`The script failed: ${complaint.slice(-1500)}`);
+    found = JSON.parse(text) as Record<string, unknown>;
+  }, 70_000);
+
+  test("chats and streams, with usage", () => {
+    expect(found).toMatchObject({ usage: true, stream_usage: true, stream: found.chat });
+    expect(found.chat).toContain("Ada");
+  });
+
+  test("calls a tool and takes its result", () => {
+    expect(found.tool).toEqual(["add_numbers", ["a", "b"]]);
+    expect(found.after_tool).toContain("twelve");
+  });
+
+  test("embeds by base64 and by floats", () => {
+    expect([found.embedding, found.embedding_float]).toEqual([1536, 1536]);
+  });
+
+  test("draws, transcribes and speaks", () => {
+    expect(found).toMatchObject({ image: "PNG", transcription_seconds: 2, speech: "RIFF" });
+    expect(found.transcription).toBe(found.transcription_text);
+  });
+
+  test("lists and retrieves models", () => {
+    expect([found.models, found.model]).toEqual([catalogueRows().length, "famA/oss-20b"]);
+  });
+
+  test("raises errors of the right class", () => {
+    expect(found.errors).toEqual([
+      ["BadRequestError", 400, true],
+      ["AuthenticationError", 401, true],
+      ["NotFoundError", 404, true],
+      ["RateLimitError", 429, true],
+      ["InternalServerError", 500, true],
+      ["APIError"],
+    ]);
+  });
+});

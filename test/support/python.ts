@@ -1,0 +1,50 @@
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+const cache = join(import.meta.dir, "../../node_modules/.cache");
+const installMsMax = 120_000;
+
+/** A Python that has the wanted packages, or why there is none here. */
+export type Python = { command: string; missing?: undefined } | { command?: undefined; missing: string };
+
+/**
+ * Makes a virtual environment below `node_modules/.cache` with pinned packages, once; later runs find it there.
+ * A machine without Python, pip or a way to the package index is not at fault: the reason is returned to be printed.
+ */
+export async function preparePython(name: string, ...packages: string[]): Promise<Python> {
+  const folder = join(cache, `${name}-${packages.join("-").replaceAll("=", "")}`);
+  const command = join(folder, "bin/python");
+  if (existsSync(join(folder, "ready"))) return { command };
+  if (Bun.which("python3") === null) return { missing: "There is no python3 on this machine" };
+  mkdirSync(cache, { recursive: true });
+  const steps = [
+    ["python3", "-m", "venv", folder],
+    [
+      command,
+      "-m",
+      "pip",
+      "install",
+      "--quiet",
+      "--disable-pip-version-check",
+      "--retries",
+      "1",
+      "--timeout",
+      "20",
+      ...packages,
+    ],
+  ];
+  for (const step of steps) {
+    const { code, said } = await run(step);
+    if (code === 0) continue;
+    rmSync(folder, { recursive: true, force: true });
+    return { missing: `Cannot prepare Python: ${step.slice(1, 4).join(" ")} ended with ${code}: ${said.slice(-200)}` };
+  }
+  await Bun.write(join(folder, "ready"), "");
+  return { command };
+}
+
+async function run(command: string[]): Promise<{ code: number; said: string }> {
+  const child = Bun.spawn(command, { stdout: "ignore", stderr: "pipe", timeout: installMsMax });
+  const [said, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
+  return { code, said: said.trim() };
+}
