@@ -1,0 +1,99 @@
+import { randomBytes } from "node:crypto";
+import type { Selectable } from "kysely";
+import { GatewayError, isAmount } from "../contract/index.ts";
+import { type Database, isConstraintError, type Store } from "../store/index.ts";
+
+/** An account holder. */
+export interface Account {
+  id: string;
+  email: string;
+  name: string | undefined;
+  /** The account's own daily free quota; absent when it has the configured one. */
+  freeTokensPerDay: number | undefined;
+  /** Milliseconds since 1970. */
+  createdAt: number;
+}
+
+const emailLengthMax = 254;
+const nameLengthMax = 200;
+
+/** @throws {GatewayError} `invalid_request` for what is no e-mail address, `conflict` when an account has it. */
+export async function createAccount(
+  store: Store,
+  fields: { email: string; name?: string | undefined },
+  now: number,
+): Promise<Account> {
+  const email = fields.email.trim().toLowerCase();
+  if (email.length > emailLengthMax || !/^[^\s@]+@[^\s@]+$/.test(email)) {
+    throw new GatewayError("invalid_request", `E-mail ${fields.email} is not an address: expected name@host`, {
+      param: "email",
+    });
+  }
+  if (fields.name !== undefined && fields.name.length > nameLengthMax) {
+    throw new GatewayError(
+      "invalid_request",
+      `Name has ${fields.name.length} characters, at most ${nameLengthMax} fit`,
+      {
+        param: "name",
+      },
+    );
+  }
+  const row = {
+    id: `acc_${randomBytes(9).toString("hex")}`,
+    email,
+    name: fields.name ?? null,
+    free_tokens_per_day: null,
+    requests_per_minute: null,
+    tokens_per_minute: null,
+    created_at: now,
+  };
+  try {
+    await store.db.insertInto("accounts").values(row).execute();
+  } catch (error) {
+    if (!isConstraintError(error)) throw error;
+    throw new GatewayError("conflict", `Account ${email} exists already`, { param: "email", cause: error });
+  }
+  return accountOf(row);
+}
+
+export async function listAccounts({ db }: Store): Promise<Account[]> {
+  const rows = await db.selectFrom("accounts").selectAll().orderBy("created_at").orderBy("id").execute();
+  return rows.map(accountOf);
+}
+
+export async function findAccount({ db }: Store, idOrEmail: string): Promise<Account | undefined> {
+  const column = idOrEmail.includes("@") ? "email" : "id";
+  const value = column === "email" ? idOrEmail.trim().toLowerCase() : idOrEmail;
+  const row = await db.selectFrom("accounts").selectAll().where(column, "=", value).executeTakeFirst();
+  return row === undefined ? undefined : accountOf(row);
+}
+
+/** @throws {GatewayError} `invalid_request` for what is no whole number, `not_found` for an unknown account. */
+export async function setQuota(store: Store, accountId: string, tokens: number | undefined): Promise<void> {
+  if (tokens !== undefined && !isAmount(tokens)) {
+    throw new GatewayError("invalid_request", `Quota ${tokens} is not a whole number of tokens from 0 to 2^53 - 1`, {
+      param: "tokens",
+    });
+  }
+  const { numUpdatedRows } = await store.db
+    .updateTable("accounts")
+    .set({ free_tokens_per_day: tokens ?? null })
+    .where("id", "=", accountId)
+    .executeTakeFirstOrThrow();
+  if (numUpdatedRows === 0n) throw unknownAccount(accountId);
+  store.touch();
+}
+
+export function unknownAccount(accountId: string): GatewayError {
+  return new GatewayError("not_found", `Account ${accountId} does not exist`);
+}
+
+function accountOf(row: Selectable<Database["accounts"]>): Account {
+  return {
+    id: row.id,
+    email: row.email,
+    name: row.name ?? undefined,
+    freeTokensPerDay: row.free_tokens_per_day ?? undefined,
+    createdAt: row.created_at,
+  };
+}

@@ -1,0 +1,120 @@
+import { type Caller, GatewayError, type Limits } from "../contract/index.ts";
+import type { KeyRecord, Store } from "../store/index.ts";
+import { type ApiKey, apiKeyForm, hashSecret, parseApiKey, sameHash } from "./api-key.ts";
+import { LruCache } from "./lru-cache.ts";
+
+/** What accounts and keys have when they say nothing of their own. */
+export interface AccountDefaults extends Limits {
+  freeTokensPerDay: number;
+}
+
+interface KnownKey {
+  readonly secretHash: Uint8Array;
+  readonly expiresAt: number | undefined;
+  readonly revoked: boolean;
+  readonly caller: Caller;
+}
+
+const keysMax = 20_000;
+/** Ids asked for that do not exist. Kept apart, so that guessing does not push real keys out. */
+const unknownMax = 5_000;
+/** Compared with when an id does not exist, so that this takes as long as a wrong secret. */
+const noHash = new Uint8Array(32);
+
+/** Checks API keys against a copy of them in memory, which is dropped whenever the store says that something changed. */
+export class Authenticator {
+  readonly #store: Store;
+  readonly #defaults: AccountDefaults;
+  readonly #now: () => number;
+  readonly #known = new LruCache<KnownKey>(keysMax);
+  readonly #unknown = new LruCache<true>(unknownMax);
+  #revision: number;
+
+  constructor(store: Store, defaults: AccountDefaults, now: () => number) {
+    this.#store = store;
+    this.#defaults = defaults;
+    this.#now = now;
+    this.#revision = store.revision;
+  }
+
+  authenticate(token: string): Caller {
+    if (token === "") throw refusal("Missing API key: send the header Authorization: Bearer <API key>");
+    const key = parseApiKey(token);
+    if (key === undefined) throw refusal(`Malformed API key: expected ${apiKeyForm}`);
+    const known = this.#find(key);
+    const matches = sameHash(hashSecret(key.secret), known === undefined ? noHash : known.secretHash);
+    if (known === undefined || !matches) {
+      throw refusal("Incorrect API key: no such key exists; check that it was copied whole, or create another");
+    }
+    if (known.revoked) throw refusal(`API key ${key.id} was revoked; use another`);
+    if (known.expiresAt !== undefined && known.expiresAt <= this.#now()) {
+      throw refusal(`API key ${key.id} expired at ${new Date(known.expiresAt).toISOString()}; use another`);
+    }
+    return known.caller;
+  }
+
+  #find({ id }: ApiKey): KnownKey | undefined {
+    const { revision } = this.#store;
+    if (revision !== this.#revision) {
+      this.#known.clear();
+      this.#unknown.clear();
+      this.#revision = revision;
+    }
+    const known = this.#known.get(id);
+    if (known !== undefined || this.#unknown.get(id)) return known;
+    const record = this.#read(id);
+    if (record === undefined) {
+      this.#unknown.set(id, true);
+      return undefined;
+    }
+    const found = knownKeyOf(record, this.#defaults);
+    this.#known.set(id, found);
+    return found;
+  }
+
+  /** A store that cannot answer says nothing about the key: the caller gets 503 and not 401, and nothing is cached. */
+  #read(id: string): KeyRecord | undefined {
+    try {
+      return this.#store.readKey(id);
+    } catch (cause) {
+      throw new GatewayError("unavailable", "The API key could not be checked; try again", {
+        retryAfterMs: 1000,
+        cause,
+      });
+    }
+  }
+}
+
+function knownKeyOf(record: KeyRecord, defaults: AccountDefaults): KnownKey {
+  const caller: Caller = {
+    accountId: record.account_id,
+    keyId: record.id,
+    limits: {
+      requestsPerMinute: narrower(
+        record.key_requests_per_minute,
+        record.account_requests_per_minute ?? defaults.requestsPerMinute,
+      ),
+      tokensPerMinute: narrower(
+        record.key_tokens_per_minute,
+        record.account_tokens_per_minute ?? defaults.tokensPerMinute,
+      ),
+    },
+    freeTokensPerDay: record.free_tokens_per_day ?? defaults.freeTokensPerDay,
+  };
+  if (record.allowed_models !== null) caller.allowedModels = new Set(JSON.parse(record.allowed_models) as string[]);
+  return {
+    secretHash: Buffer.from(record.secret_hash, "hex"),
+    expiresAt: record.expires_at ?? undefined,
+    revoked: record.revoked_at !== null,
+    caller,
+  };
+}
+
+/** A key can narrow its account's limit and not widen it. */
+function narrower(own: number | null, wider: number): number {
+  return own === null ? wider : Math.min(own, wider);
+}
+
+function refusal(message: string): GatewayError {
+  return new GatewayError("invalid_api_key", message);
+}

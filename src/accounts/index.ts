@@ -1,0 +1,5 @@
+export type { Account } from "./account-admin.ts";
+export { apiKeyForm } from "./api-key.ts";
+export type { AccountDefaults } from "./authenticator.ts";
+export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
+export type { KeyInfo, NewKey } from "./key-admin.ts";

@@ -1,0 +1,96 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Claim, Settlement } from "../../src/contract/index.ts";
+import { createLocalLedger, creditWallet, type LocalLedger } from "../../src/ledger/index.ts";
+import { openStore } from "../../src/store/index.ts";
+
+/** Prints what admit and settle cost together, CPU and wall µs a call, by concurrency. `bun test/bench/ledger.ts [calls]` */
+const callsPerRound = Number(process.argv[2] ?? 50_000);
+const folder = mkdtempSync(join(tmpdir(), "modelgate-bench-"));
+const store = await openStore({ file: join(folder, "bench.db") });
+const ledger = createLocalLedger({ store });
+
+let made = 0;
+for (const accounts of [1, 100]) {
+  const ids = Array.from({ length: accounts }, (_, index) => `acc_${accounts}_${index}`);
+  for (const id of ids) await fund(id);
+  for (const premium of [true, false]) {
+    for (const concurrency of [1, 8, 32, 64]) {
+      await round(concurrency, 2000, ids, premium);
+      const cpu = process.cpuUsage();
+      const start = performance.now();
+      await round(concurrency, callsPerRound, ids, premium);
+      const wall = ((performance.now() - start) * 1000) / callsPerRound;
+      const used = process.cpuUsage(cpu);
+      const perCall = (used.user + used.system) / callsPerRound;
+      console.log(
+        `${accounts} accounts, ${premium ? "premium" : "free"}, ${concurrency} at once: ${perCall.toFixed(2)} µs CPU, ${wall.toFixed(2)} µs wall a call`,
+      );
+    }
+  }
+}
+await ledger.close();
+await store.close();
+rmSync(folder, { recursive: true });
+
+async function fund(accountId: string): Promise<void> {
+  await store.db
+    .insertInto("accounts")
+    .values({
+      id: accountId,
+      email: accountId,
+      name: null,
+      free_tokens_per_day: null,
+      requests_per_minute: null,
+      tokens_per_minute: null,
+      created_at: 0,
+    })
+    .execute();
+  await creditWallet(store, { accountId, nanodollars: 1_000_000_000_000_000, note: "bench" });
+}
+
+async function round(concurrency: number, calls: number, ids: string[], premium: boolean): Promise<void> {
+  let left = calls;
+  const worker = async (books: LocalLedger) => {
+    while (left-- > 0) await one(books, ids, premium);
+  };
+  await Promise.all(Array.from({ length: concurrency }, () => worker(ledger)));
+}
+
+async function one(books: LocalLedger, ids: string[], premium: boolean): Promise<void> {
+  const callId = `req_${Date.now().toString(36)}${(made++).toString(36).padStart(6, "0")}0123456789`;
+  await books.admit(claimOf(callId, ids[made % ids.length] as string, premium));
+  await books.settle(settlementOf(callId));
+}
+
+function claimOf(callId: string, accountId: string, premium: boolean): Claim {
+  const limits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12 };
+  return {
+    callId,
+    caller: { accountId, keyId: "k1234567", limits, freeTokensPerDay: 1e15 },
+    model: "famA-4.1-nano",
+    capability: "chat",
+    premium,
+    holdNanodollars: 500_000,
+    holdTokens: 500,
+    limitTokens: 120,
+    priceVersion: "0123456789abcdef",
+    openedAt: Date.now(),
+  };
+}
+
+function settlementOf(callId: string): Settlement {
+  return {
+    callId,
+    outcome: "settled",
+    route: "openai",
+    meters: { inputToken: 120, outputToken: 80 },
+    usageSource: "reported",
+    costNanodollars: 44_000,
+    quotaTokens: 200,
+    status: 200,
+    firstByteMs: 12,
+    durationMs: 40,
+  };
+}
