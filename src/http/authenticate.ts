@@ -7,26 +7,28 @@ export const jsonBytesMax = 32 * 1024 * 1024;
 /** The largest form: the largest audio file, and room for its other fields. */
 export const formBytesMax = audioFileBytesMax + 1024 * 1024;
 
-/** What parsing leaves on Elysia's context for `derive` to pick up. */
-interface Parsed {
-  caller?: Caller;
-}
+/** Whose key each request on its way carries. Elysia's context would do, but touching it whole makes Elysia fill all of it. */
+const callers = new WeakMap<Request, Caller>();
 
 /**
- * Makes `caller` known to a route. A stranger is refused before the body is read: Elysia parses before it derives, so
- * the key is checked by the parser, and by `derive` only where there is no body.
+ * Refuses a stranger before the body is read: Elysia parses first of all, so the key is checked by the parser, and by
+ * {@link callerOf} only where there is no body.
  */
 export function authenticated(authenticate: Authenticate) {
-  return new Elysia()
-    .onParse({ as: "scoped" }, async (context) => {
-      const { request } = context;
-      (context as Parsed).caller = await authenticate(tokenOf(request));
-      return readBody(request, context.contentType);
-    })
-    .derive({ as: "scoped" }, async (context) => {
-      const known = (context as Parsed).caller;
-      return { caller: known === undefined ? await authenticate(tokenOf(context.request)) : known };
-    });
+  return new Elysia().onParse({ as: "scoped" }, async ({ request, contentType }) => {
+    callers.set(request, await authenticate(tokenOf(request)));
+    return readBody(request, contentType);
+  });
+}
+
+/** Who sent a request. @throws {GatewayError} `invalid_api_key` */
+export async function callerOf(request: Request, authenticate: Authenticate): Promise<Caller> {
+  return callers.get(request) ?? (await authenticate(tokenOf(request)));
+}
+
+/** Who sent a request whose body was parsed already; `undefined` when it did not come that far. */
+export function knownCaller(request: Request): Caller | undefined {
+  return callers.get(request);
 }
 
 /** The key of `Authorization: Bearer …`. */

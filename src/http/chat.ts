@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { type ChatChunk, ChatCompletion, ChatRequest } from "../contract/index.ts";
-import { authenticated } from "./authenticate.ts";
+import { authenticated, callerOf } from "./authenticate.ts";
 import { answers } from "./describe.ts";
 import { toGatewayError } from "./errors.ts";
 import type { HttpGround } from "./ground.ts";
@@ -15,7 +15,8 @@ const doneBytes = encoder.encode("data: [DONE]\n\n");
 export function chatController(ground: HttpGround) {
   return new Elysia().use(authenticated(ground.authenticate)).post(
     "/chat/completions",
-    async ({ body, caller, set }) => {
+    async ({ body, request, set }) => {
+      const caller = await callerOf(request, ground.authenticate);
       const headers = set.headers as ResponseHeaders;
       const progress = begin(ground, headers);
       if (body.stream !== true) {

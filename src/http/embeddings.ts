@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { EmbeddingList, EmbedRequest } from "../contract/index.ts";
-import { authenticated } from "./authenticate.ts";
+import { authenticated, callerOf } from "./authenticate.ts";
 import { answers } from "./describe.ts";
 import type { HttpGround } from "./ground.ts";
 import { putProgress } from "./headers.ts";
@@ -10,7 +10,8 @@ import { begin, type ResponseHeaders, run } from "./run.ts";
 export function embeddingsController(ground: HttpGround) {
   return new Elysia().use(authenticated(ground.authenticate)).post(
     "/embeddings",
-    async ({ body, caller, set }) => {
+    async ({ body, request, set }) => {
+      const caller = await callerOf(request, ground.authenticate);
       const headers = set.headers as ResponseHeaders;
       const progress = begin(ground, headers);
       const list = await run(ground, { capability: "embed", caller, request: body, progress });

@@ -1,10 +1,11 @@
 import { ValidationError } from "elysia";
-import { type Caller, GatewayError } from "../contract/index.ts";
+import { GatewayError } from "../contract/index.ts";
 import type { Log } from "../kernel/index.ts";
+import { knownCaller } from "./authenticate.ts";
 import { explain, type Fault } from "./explain.ts";
 import type { HttpGround } from "./ground.ts";
 import { putLimits } from "./headers.ts";
-import type { ResponseHeaders } from "./run.ts";
+import { identify, type ResponseHeaders } from "./run.ts";
 
 /** Whatever was thrown as the one error callers see. What has no name yet is logged in full and shown as nothing. */
 export function toGatewayError(error: unknown, log: Log): GatewayError {
@@ -27,14 +28,15 @@ interface Failure {
 
 /** The only place that makes a response of an error. */
 export function answerError(ground: HttpGround, methodsOf: (path: string) => string[]) {
-  return async (failure: Failure) => {
-    const error =
-      failure.code === "NOT_FOUND" ? noSuchEndpoint(failure, methodsOf) : toGatewayError(failure.error, ground.log);
+  return async ({ error: thrown, code, request, set }: Failure) => {
+    const failure: Failure = { error: thrown, code, request, set };
+    const error = code === "NOT_FOUND" ? noSuchEndpoint(failure, methodsOf) : toGatewayError(thrown, ground.log);
     const headers = failure.set.headers as ResponseHeaders;
     failure.set.status = error.status;
+    if (headers["x-request-id"] === undefined) identify(ground, headers);
     if (error.retryAfterMs !== undefined) headers["retry-after"] = Math.max(1, Math.ceil(error.retryAfterMs / 1000));
     if (error.status === 401) headers["www-authenticate"] = "Bearer";
-    const { caller } = failure as { caller?: Caller };
+    const caller = knownCaller(failure.request);
     if (caller !== undefined) putLimits(headers, await ground.ledger.limitsOf(caller));
     if (ground.sandbox) headers["x-modelgate-sandbox"] = "true";
     return Response.json(error.toBody(), { status: error.status });

@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
 import type { HttpGround } from "./ground.ts";
+import { identify, type ResponseHeaders } from "./run.ts";
 
 /** How long the address of a generated file is good for. */
 const fileLivesMs = 3_600_000;
@@ -24,6 +25,7 @@ export function filesController(ground: HttpGround) {
   return new Elysia().get(
     "/files/:id",
     async ({ params, query, set }) => {
+      identify(ground, set.headers as ResponseHeaders);
       const { id } = params;
       const { expires = "", signature = "" } = query;
       const isOurs = matches(sign(ground, id, Number(expires)), signature);

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { type GeneratedImage, ImageRequest, ImagesResponse } from "../contract/index.ts";
-import { authenticated } from "./authenticate.ts";
+import { authenticated, callerOf } from "./authenticate.ts";
 import { answers } from "./describe.ts";
 import { fileAddress } from "./files.ts";
 import type { HttpGround } from "./ground.ts";
@@ -11,7 +11,8 @@ import { begin, type ResponseHeaders, run } from "./run.ts";
 export function imagesController(ground: HttpGround) {
   return new Elysia().use(authenticated(ground.authenticate)).post(
     "/images/generations",
-    async ({ body, caller, set, request }) => {
+    async ({ body, request, set }) => {
+      const caller = await callerOf(request, ground.authenticate);
       const headers = set.headers as ResponseHeaders;
       const progress = begin(ground, headers);
       const { images } = await run(ground, { capability: "image", caller, request: body, progress });

@@ -1,11 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { formatUsd } from "../contract/index.ts";
-import { authenticated } from "./authenticate.ts";
+import { callerOf } from "./authenticate.ts";
 import { answers } from "./describe.ts";
 import type { HttpGround } from "./ground.ts";
 import { putLimits } from "./headers.ts";
-import type { ResponseHeaders } from "./run.ts";
+import { identify, type ResponseHeaders } from "./run.ts";
 
 const Amount = Type.Integer();
 const KeyObject = Type.Object({
@@ -23,9 +23,11 @@ const KeyObject = Type.Object({
 
 /** GET /key: what the calling key may do, and how much of it is left. */
 export function keyController(ground: HttpGround) {
-  return new Elysia().use(authenticated(ground.authenticate)).get(
+  return new Elysia().get(
     "/key",
-    async ({ caller, set }) => {
+    async ({ request, set }) => {
+      identify(ground, set.headers as ResponseHeaders);
+      const caller = await callerOf(request, ground.authenticate);
       const [limits, quota, wallet] = await Promise.all([
         ground.ledger.limitsOf(caller),
         ground.ledger.quotaOf(caller),

@@ -1,9 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError, type Model } from "../contract/index.ts";
-import { authenticated } from "./authenticate.ts";
+import { callerOf } from "./authenticate.ts";
 import { answers } from "./describe.ts";
 import type { HttpGround } from "./ground.ts";
+import { identify, type ResponseHeaders } from "./run.ts";
 
 const ModelObject = Type.Object(
   {
@@ -22,7 +23,9 @@ const ModelList = Type.Object({ object: Type.Literal("list"), data: Type.Array(M
 
 /** GET /models, its alias /v1/models, and one model by its id (which may hold slashes). */
 export function modelsController(ground: HttpGround) {
-  const list = (format: string | undefined) => {
+  const list = async (request: Request, headers: ResponseHeaders, format: string | undefined) => {
+    identify(ground, headers);
+    await callerOf(request, ground.authenticate);
     const data = [...ground.kernel.registry.offers].map((offer) => toObject(offer.model));
     return format === "array" ? data : { object: "list" as const, data };
   };
@@ -33,15 +36,26 @@ export function modelsController(ground: HttpGround) {
     responses: answers(ModelList),
   };
   return new Elysia()
-    .use(authenticated(ground.authenticate))
-    .get("/models", async ({ query }) => list(query.format), { detail })
-    .get("/v1/models", async ({ query }) => list(query.format), { detail })
-    .get("/models/*", async ({ params }) => one(ground, params["*"]), {
-      detail: { summary: "One model", tags: ["Models"], responses: answers(ModelObject) },
-    });
+    .get("/models", async ({ query, request, set }) => list(request, set.headers as ResponseHeaders, query.format), {
+      detail,
+    })
+    .get("/v1/models", async ({ query, request, set }) => list(request, set.headers as ResponseHeaders, query.format), {
+      detail,
+    })
+    .get(
+      "/models/*",
+      async ({ params, request, set }) => {
+        identify(ground, set.headers as ResponseHeaders);
+        return one(ground, request, params["*"]);
+      },
+      {
+        detail: { summary: "One model", tags: ["Models"], responses: answers(ModelObject) },
+      },
+    );
 }
 
-function one(ground: HttpGround, encoded: string): Static<typeof ModelObject> {
+async function one(ground: HttpGround, request: Request, encoded: string): Promise<Static<typeof ModelObject>> {
+  await callerOf(request, ground.authenticate);
   const name = decode(encoded);
   const offer = ground.kernel.registry.byName(name);
   if (offer === undefined) {

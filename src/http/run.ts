@@ -1,13 +1,20 @@
 import type { Caller, Capability } from "../contract/index.ts";
-import { type Order, Progress, serve } from "../kernel/index.ts";
+import { makeCallId, type Order, Progress, serve } from "../kernel/index.ts";
 import type { HttpGround } from "./ground.ts";
 
 /** Headers as Elysia's `set` holds them. */
 export type ResponseHeaders = Record<string, string | number>;
 
-/** The progress of a call whose id the answer already carries. */
+/** Gives a request its id, which its answer carries whatever comes of it. */
+export function identify(ground: HttpGround, headers: ResponseHeaders): string {
+  const id = makeCallId(ground.now());
+  headers["x-request-id"] = id;
+  return id;
+}
+
+/** The progress of a new call; its id in the books is the answer's `x-request-id`. */
 export function begin(ground: HttpGround, headers: ResponseHeaders): Progress {
-  return new Progress(headers["x-request-id"] as string, ground.now());
+  return new Progress(identify(ground, headers), ground.now());
 }
 
 /** Serves an order and writes its line in the log, whatever came of it. */

@@ -1,5 +1,4 @@
 import { Elysia } from "elysia";
-import { makeCallId } from "../kernel/index.ts";
 import { chatController } from "./chat.ts";
 import { docs } from "./docs.bun.ts";
 import { embeddingsController } from "./embeddings.ts";
@@ -18,9 +17,6 @@ export function createHttp(ground: HttpGround) {
   const mounts = [...new Set([ground.basePath, "/v1"])];
   const routes: Route[] = [];
   const app = new Elysia({ normalize: false })
-    .onRequest(({ set }) => {
-      set.headers["x-request-id"] = makeCallId(ground.now());
-    })
     .onError(answerError(ground, (path) => methodsOf(routes, path)))
     .use(healthController(ground))
     .use(docs(ground));

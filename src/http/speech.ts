@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { SpeakRequest } from "../contract/index.ts";
-import { authenticated } from "./authenticate.ts";
+import { authenticated, callerOf } from "./authenticate.ts";
 import { answers } from "./describe.ts";
 import type { HttpGround } from "./ground.ts";
 import { putProgress } from "./headers.ts";
@@ -11,7 +11,8 @@ import { StreamOutlet } from "./stream-outlet.ts";
 export function speechController(ground: HttpGround) {
   return new Elysia().use(authenticated(ground.authenticate)).post(
     "/audio/speech",
-    async ({ body, caller, set }) => {
+    async ({ body, request, set }) => {
+      const caller = await callerOf(request, ground.authenticate);
       const headers = set.headers as ResponseHeaders;
       const progress = begin(ground, headers);
       const outlet = new StreamOutlet<Uint8Array>(progress, (bytes) => bytes);

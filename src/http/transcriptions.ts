@@ -9,7 +9,7 @@ import {
   type Transcript,
 } from "../contract/index.ts";
 import { readAudioMs } from "../kernel/index.ts";
-import { authenticated } from "./authenticate.ts";
+import { authenticated, callerOf } from "./authenticate.ts";
 import { answers } from "./describe.ts";
 import { explain } from "./explain.ts";
 import type { HttpGround } from "./ground.ts";
@@ -21,13 +21,14 @@ import { TranscriptionAnswer, TranscriptionForm } from "./transcription-shapes.t
 export function transcriptionsController(ground: HttpGround) {
   return new Elysia().use(authenticated(ground.authenticate)).post(
     "/audio/transcriptions",
-    async ({ body, caller, set }) => {
+    async ({ body, request, set }) => {
+      const caller = await callerOf(request, ground.authenticate);
       const headers = set.headers as ResponseHeaders;
       const progress = begin(ground, headers);
-      const request = await readRequest(body);
-      const transcript = await run(ground, { capability: "transcribe", caller, request, progress });
+      const order = await readRequest(body);
+      const transcript = await run(ground, { capability: "transcribe", caller, request: order, progress });
       putProgress(headers, progress, ground.sandbox);
-      if (request.response_format !== "text") return toJson(transcript, request, progress.meters.audioMs);
+      if (order.response_format !== "text") return toJson(transcript, order, progress.meters.audioMs);
       headers["content-type"] = "text/plain; charset=utf-8";
       return new Response(transcript.text);
     },

@@ -61,7 +61,7 @@ export async function serve<C extends Capability>(kernel: Kernel, order: Order<C
     claimOf(order, offer, trade.worstCase(request, offer), trade.promptTokens(request)),
   );
   const output = { text: "" };
-  const tally = new Tally(() => trade.estimate(request, output));
+  const tally = new Tally(() => trade.estimate(request, output, offer));
   try {
     return await trade.serve({ kernel, offer, request, progress, tally, outlet: order.outlet }, output);
   } catch (error) {

@@ -30,7 +30,7 @@ export interface Trade<Request, Reply, Piece> {
   /** Tokens of what goes in, counted against the minute at once. */
   promptTokens(request: Request): number;
   /** Counts what went in and, by `output`, came out. */
-  estimate(request: Request, output: Output): Promise<Meters>;
+  estimate(request: Request, output: Output, offer: Offer): Promise<Meters>;
   /** Asks the provider and answers: the whole answer, or pieces into the outlet. */
   serve(job: Job<Request, Piece>, output: Output): Promise<Reply>;
 }

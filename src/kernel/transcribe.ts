@@ -25,9 +25,9 @@ export const transcribeTrade: Trade<TranscribeRequest, Transcript, never> = {
     throw new GatewayError("invalid_request", sentence, { param: "language" });
   },
 
-  worstCase: (request) => lengthOf(request),
+  worstCase: (request, { model }) => lengthOf(request, model.audioMsMax),
   promptTokens: (request) => (request.prompt === undefined ? 0 : tokensAtMost(request.prompt)),
-  estimate: async (request) => lengthOf(request),
+  estimate: async (request, _, { model }) => lengthOf(request, model.audioMsMax),
 
   async serve({ kernel, offer, request, progress, tally }) {
     const transcript = await attempt(kernel, offer, progress, {
@@ -50,6 +50,8 @@ export const transcribeTrade: Trade<TranscribeRequest, Transcript, never> = {
 };
 
 /** The length read from the file; where it does not say, what it can be at the most. */
-function lengthOf(request: TranscribeRequest): Meters {
-  return { audioMs: request.audioMs === undefined ? request.file.size * msPerByteAtMost : request.audioMs };
+function lengthOf({ audioMs, file }: TranscribeRequest, audioMsMax: number | undefined): Meters {
+  if (audioMs !== undefined) return { audioMs };
+  const longest = file.size * msPerByteAtMost;
+  return { audioMs: audioMsMax === undefined ? longest : Math.min(longest, audioMsMax) };
 }
