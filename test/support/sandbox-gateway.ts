@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from "bun:test";
 import { type Books, openBooks } from "./books.ts";
-import { fillWallet, type Gateway, startGateway } from "./gateway.ts";
+import { fillWallet, type Gateway, hookMsMax, startGateway } from "./gateway.ts";
 
 /** A gateway in sandbox mode for the tests of one file, with a full wallet and a look into its books. */
 export interface SandboxGateway {
@@ -15,10 +15,10 @@ export function useSandboxGateway(env: Record<string, string> = {}): SandboxGate
     shared.gateway = await startGateway({ env });
     await fillWallet(shared.gateway);
     shared.books = openBooks(shared.gateway.home);
-  });
+  }, hookMsMax);
   afterAll(async () => {
     shared.books?.close();
     await shared.gateway?.stop();
-  });
+  }, hookMsMax);
   return shared;
 }

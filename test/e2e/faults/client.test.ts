@@ -4,7 +4,7 @@ import { catalogueRow } from "../../support/catalogue.ts";
 import { completionOf, finishChunk, textChunk } from "../../support/chunks.ts";
 import { binaryReply, eventsReply, jsonReply, type Reply } from "../../support/reply.ts";
 import { wavOf } from "../../support/wav.ts";
-import { type Bench, startBench } from "../replay/bench.ts";
+import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
 import { expectCost } from "../replay/expect-books.ts";
 
 const messages = [{ role: "user", content: "Count" }];
@@ -13,8 +13,8 @@ const model = "famA-4.1";
 let bench: Bench;
 beforeAll(async () => {
   bench = await startBench();
-});
-afterAll(() => bench.stop());
+}, hookMsMax);
+afterAll(() => bench.stop(), hookMsMax);
 
 /** Asks until the provider has the request, and hands out how to leave. */
 async function askAndLeave(path: string, body: unknown, reply: Reply, readFirst: boolean): Promise<CallRow> {

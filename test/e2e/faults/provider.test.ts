@@ -6,7 +6,7 @@ import { expectError } from "../../support/expect-error.ts";
 import { eventsReply, jsonReply, type Reply, textReply } from "../../support/reply.ts";
 import { saidByChunks, type WireChunk, type WireCompletion } from "../../support/said.ts";
 import { parseEvents } from "../../support/sse.ts";
-import { type Bench, startBench } from "../replay/bench.ts";
+import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
 import { expectCost } from "../replay/expect-books.ts";
 
 /** A premium model and a free one: both must end alike, each in its own purse. */
@@ -17,8 +17,8 @@ const words = "Kites fly well in a steady wind of four to six metres a second";
 let bench: Bench;
 beforeAll(async () => {
   bench = await startBench();
-});
-afterAll(() => bench.stop());
+}, hookMsMax);
+afterAll(() => bench.stop(), hookMsMax);
 
 const ask = (fields: Record<string, unknown>) => bench.gateway.post("/chat/completions", { messages, ...fields });
 const walletOf = async () => (await (await bench.gateway.ask("/key")).json()) as { wallet: Record<string, string> };

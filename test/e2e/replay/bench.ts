@@ -2,6 +2,8 @@ import { type Books, openBooks } from "../../support/books.ts";
 import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
 import { type ReplayUpstream, startReplayUpstream } from "../../support/replay-upstream.ts";
 
+export { hookMsMax } from "../../support/gateway.ts";
+
 /** A gateway whose providers openai, groq and together are a replay upstream, and a look into its books. */
 export interface Bench {
   gateway: Gateway;

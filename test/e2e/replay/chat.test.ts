@@ -4,7 +4,7 @@ import { type Recording, recordingsMissing, recordingsOf } from "../../support/r
 import { replyOf } from "../../support/reply.ts";
 import { type Said, saidBy, saidByChunks, type WireChunk, type WireCompletion } from "../../support/said.ts";
 import { parseEvents } from "../../support/sse.ts";
-import { type Bench, startBench } from "./bench.ts";
+import { type Bench, hookMsMax, startBench } from "./bench.ts";
 import { expectSettled, expectTokens } from "./expect-books.ts";
 import { type Plan, planOf } from "./plan.ts";
 
@@ -52,8 +52,8 @@ describe.skipIf(recordingsMissing !== undefined)("recorded chat", () => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await startBench();
-  });
-  afterAll(() => bench.stop());
+  }, hookMsMax);
+  afterAll(() => bench.stop(), hookMsMax);
 
   test.each(named(false))("%s comes through whole", async (_, plan) => {
     const { gateway, upstream, books } = bench;

@@ -4,7 +4,7 @@ import { type Recording, recordingsMissing, recordingsOf } from "../../support/r
 import { replyOf } from "../../support/reply.ts";
 import { saidByChunks, type WireChunk } from "../../support/said.ts";
 import { parseEvents } from "../../support/sse.ts";
-import { type Bench, startBench } from "./bench.ts";
+import { type Bench, hookMsMax, startBench } from "./bench.ts";
 import { expectCost } from "./expect-books.ts";
 import { type Plan, planOf } from "./plan.ts";
 
@@ -36,8 +36,8 @@ describe.skipIf(recordingsMissing !== undefined)("recorded errors", () => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await startBench();
-  });
-  afterAll(() => bench.stop());
+  }, hookMsMax);
+  afterAll(() => bench.stop(), hookMsMax);
 
   test.each(named(false))("%s reaches the client as promised, and nothing is charged", async (_, plan) => {
     const { gateway, upstream, books } = bench;
