@@ -22,5 +22,5 @@ export function putProgress(headers: Headers, progress: Progress, sandbox: boole
 }
 
 function seconds(ms: number): string {
-  return `${Math.max(0, ms / 1000)}s`;
+  return `${Math.max(0, Math.ceil(ms)) / 1000}s`;
 }

@@ -1,4 +1,4 @@
-import type { Caller, Capability } from "../contract/index.ts";
+import { type Caller, type Capability, GatewayError } from "../contract/index.ts";
 import { makeCallId, type Order, Progress, serve } from "../kernel/index.ts";
 import type { HttpGround } from "./ground.ts";
 
@@ -21,6 +21,13 @@ export function begin(ground: HttpGround, headers: ResponseHeaders): Progress {
 export async function run<C extends Capability>(ground: HttpGround, order: Order<C>) {
   try {
     return await serve(ground.kernel, order);
+  } catch (error) {
+    // Refused before it was a call: the books know nothing of it, the log does.
+    if (error instanceof GatewayError && order.progress.errorCode === undefined) {
+      order.progress.status = error.status;
+      order.progress.errorCode = error.code;
+    }
+    throw error;
   } finally {
     logCall(ground, order.capability, order.caller, order.progress);
   }

@@ -30,7 +30,7 @@ export function tidyCompletion(raw: ChatCompletion, head: AnswerHead): ChatCompl
   const completion = raw as ChatCompletion & { system_fingerprint?: unknown };
   completion.id = head.id;
   completion.object = "chat.completion";
-  completion.created = Number.isSafeInteger(raw.created) ? raw.created : head.created;
+  completion.created = Number.isSafeInteger(raw.created) && raw.created > 0 ? raw.created : head.created;
   completion.model = head.model;
   if (typeof completion.system_fingerprint !== "string") delete completion.system_fingerprint;
   for (let index = 0; index < raw.choices.length; index++) {

@@ -8,7 +8,7 @@ test("kernel, sandbox plugin, ledger and store answer a chat under Deno, as they
     [join(root, "node_modules/.bin/deno"), "run", "--allow-all", "--node-modules-dir=manual", "test/deno/chat.ts"],
     { cwd: root, stdout: "pipe", stderr: "pipe" },
   );
-  const [output, errors] = await Promise.all([deno.stdout.text(), deno.stderr.text()]);
+  const [output, errors] = await Promise.all([new Response(deno.stdout).text(), new Response(deno.stderr).text()]);
   expect(`${await deno.exited} ${errors}`).toStartWith("0");
   const said = JSON.parse(output);
   expect(said.runtime).toStartWith("Deno/");
