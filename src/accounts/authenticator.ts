@@ -1,6 +1,6 @@
 import { type Caller, GatewayError, type Limits } from "../contract/index.ts";
 import type { KeyRecord, Store } from "../store/index.ts";
-import { type ApiKey, apiKeyForm, hashSecret, parseApiKey, sameHash } from "./api-key.ts";
+import { apiKeyForm, hashSecret, type KeyParts, parseApiKey, sameHash } from "./api-key.ts";
 import { LruCache } from "./lru-cache.ts";
 
 /** What accounts and keys have when they say nothing of their own. */
@@ -53,7 +53,7 @@ export class Authenticator {
     return known.caller;
   }
 
-  #find({ id }: ApiKey): KnownKey | undefined {
+  #find({ id }: KeyParts): KnownKey | undefined {
     const { revision } = this.#store;
     if (revision !== this.#revision) {
       this.#known.clear();

@@ -4,7 +4,7 @@ import { type Database, isConstraintError, type Store } from "../store/index.ts"
 import { findAccount, unknownAccount } from "./account-admin.ts";
 import { apiKeyForm, formatApiKey, hashSecret, makeApiKey, parseApiKey } from "./api-key.ts";
 
-/** What can be said of a key once it is made. */
+/** What can be said of an API key once it is made. */
 export interface KeyInfo {
   /** The public part, which stands in logs. */
   id: string;
@@ -77,15 +77,15 @@ export async function listKeys({ db }: Store, accountId?: string): Promise<KeyIn
   return (await query.execute()).map(infoOf);
 }
 
-/** Ends a key at once. Revoking it again changes nothing. @throws {GatewayError} `not_found` for an unknown key. */
-export async function revokeKey(store: Store, id: string, now: number): Promise<void> {
+/** Ends a key at once. Revoking it again changes nothing. Returns whether there is such a key. */
+export async function revokeKey(store: Store, id: string, now: number): Promise<boolean> {
   const { numUpdatedRows } = await store.db
     .updateTable("keys")
     .set((set) => ({ revoked_at: set.fn.coalesce("revoked_at", set.val(now)) }))
     .where("id", "=", id)
     .executeTakeFirstOrThrow();
-  if (numUpdatedRows === 0n) throw new GatewayError("not_found", `API key ${id} does not exist`);
   store.touch();
+  return numUpdatedRows > 0n;
 }
 
 function checkNewKey({ name, expiresAt, allowedModels }: NewKey, now: number): void {

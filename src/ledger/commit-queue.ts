@@ -1,5 +1,8 @@
-import { setImmediate } from "node:timers";
+import { setImmediate, setTimeout } from "node:timers";
 import { type BookWrite, type EndWrite, isConstraintError, type Store } from "../store/index.ts";
+
+/** How long after a failed write it is tried again. */
+const retryMs = 250;
 
 /** The writes of a batch that failed, and why; absent when all of it is written. */
 export type Failures = ReadonlyMap<BookWrite, unknown> | undefined;
@@ -19,6 +22,7 @@ export class CommitQueue {
   readonly #unwritten = new Set<EndWrite>();
   #next: Batch | undefined;
   #writing: Batch | undefined;
+  #retry: NodeJS.Timeout | undefined;
 
   /** `onEndWritten` is called in the same turn in which the write is known to stand. */
   constructor(store: Store, onEndWritten: (end: EndWrite) => void) {
@@ -75,8 +79,19 @@ export class CommitQueue {
         this.#onEndWritten(write);
       }
     }
+    if (this.#unwritten.size > 0) this.#scheduleRetry();
     if (this.#next !== undefined) this.#schedule();
     batch.done.resolve(failures);
+  }
+
+  /** Does not keep the process alive: what is unwritten when it ends is found open at the next start. */
+  #scheduleRetry(): void {
+    if (this.#retry !== undefined) return;
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      void this.flush();
+    }, retryMs);
+    this.#retry.unref();
   }
 
   /** A write that the schema refuses must not take the others of its batch with it. */

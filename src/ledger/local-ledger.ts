@@ -31,7 +31,8 @@ export interface LocalLedger extends Ledger {
   /** Ends the calls that a dead process left open. To be called before the first call is admitted. */
   recover(): Promise<Recovery>;
   /**
-   * Picks up credits made by another process, and tries again what could not be written. For a timer of the owner.
+   * Picks up credits made by another process, and at once tries again what could not be written. For a timer of the
+   * owner.
    *
    * @returns How many ends of calls are still not written.
    */
