@@ -19,8 +19,8 @@ export interface Accounts {
   find(idOrEmail: string): Promise<Account | undefined>;
   createKey(fields: NewKey): Promise<{ id: string; key: string }>;
   listKeys(accountId?: string): Promise<KeyInfo[]>;
-  /** Ends a key for good. Returns whether there is one of this id. */
-  revokeKey(id: string): Promise<boolean>;
+  /** Ends a key for good. @throws {GatewayError} `not_found` */
+  revokeKey(id: string): Promise<void>;
   /** Gives an account its own daily free quota, or with `undefined` the configured one. */
   setQuota(accountId: string, tokens: number | undefined): Promise<void>;
   /** Asks whether another process changed something, and forgets what was read before. For a timer of the owner. */

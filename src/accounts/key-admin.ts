@@ -77,15 +77,20 @@ export async function listKeys({ db }: Store, accountId?: string): Promise<KeyIn
   return (await query.execute()).map(infoOf);
 }
 
-/** Ends a key at once. Revoking it again changes nothing. Returns whether there is such a key. */
-export async function revokeKey(store: Store, id: string, now: number): Promise<boolean> {
+/** Ends a key at once. Revoking it again changes nothing. @throws {GatewayError} `not_found` for an unknown key. */
+export async function revokeKey(store: Store, id: string, now: number): Promise<void> {
   const { numUpdatedRows } = await store.db
     .updateTable("keys")
     .set((set) => ({ revoked_at: set.fn.coalesce("revoked_at", set.val(now)) }))
     .where("id", "=", id)
     .executeTakeFirstOrThrow();
+  if (numUpdatedRows === 0n) {
+    throw new GatewayError(
+      "not_found",
+      `No API key has the id ${JSON.stringify(id)}; it stands between sk-mg- and the secret`,
+    );
+  }
   store.touch();
-  return numUpdatedRows > 0n;
 }
 
 function checkNewKey({ name, expiresAt, allowedModels }: NewKey, now: number): void {
