@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { apiKeyForm, parseApiKey } from "./accounts/api-key.ts";
 
 const count = (minimum: number) => Type.Integer({ minimum, maximum: Number.MAX_SAFE_INTEGER });
 const oneOf = <const T extends string[]>(...words: T) =>
@@ -77,10 +78,11 @@ const settings = {
   /** A given first API key, for scripts; absent: one is made. */
   bootstrapKey: define({
     variable: "MODELGATE_BOOTSTRAP_KEY",
-    schema: Type.Union([Type.String({ pattern: "^sk-mg-[A-Za-z0-9]{4,64}-[A-Za-z0-9_-]{16,200}$" }), Type.Undefined()]),
-    expected: "sk-mg-<id>-<secret>, the id 4 to 64 letters or digits and the secret 16 to 200 letters, digits, - or _",
+    schema: Type.Union([Type.String(), Type.Undefined()]),
+    expected: apiKeyForm,
     fallback: undefined,
     secret: true,
+    read: (text) => (parseApiKey(text) === undefined ? null : text),
   }),
   logLevel: define({
     variable: "LOG_LEVEL",

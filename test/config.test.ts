@@ -7,7 +7,7 @@ import { ConfigError, describeConfig, isLoopback, makeHome, prefixOf, readConfig
 const folder = mkdtempSync(join(tmpdir(), "modelgate-config-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const key = "sk-mg-first1-0123456789abcdef0123456789abcdef";
+const key = "sk-mg-first001-0123456789abcdef0123456789abcdef0123456789abcdef";
 
 describe("readConfig", () => {
   test("stands on the documented defaults when nothing is set", () => {
@@ -78,7 +78,7 @@ describe("readConfig", () => {
   test("refuses a bootstrap key in another form without showing it", () => {
     const error = failureOf(() => readConfig({ MODELGATE_BOOTSTRAP_KEY: "hunter2" }));
     expect(error.message).toContain("MODELGATE_BOOTSTRAP_KEY");
-    expect(error.message).toContain("sk-mg-<id>-<secret>");
+    expect(error.message).toContain("expected sk-mg-<id>-<secret>");
     expect(error.message).not.toContain("hunter2");
   });
 });
@@ -123,7 +123,7 @@ describe("describeConfig", () => {
     expect(rows).toContainEqual({ name: "MODELGATE_BOOTSTRAP_KEY", value: "set", source: "environment" });
     expect(rows).toContainEqual({ name: "GROQ_API_KEY", value: "set (2 keys)", source: "environment" });
     expect(rows).toContainEqual({ name: "OPENAI_API_KEY", value: "not set", source: "default" });
-    expect(JSON.stringify(rows)).not.toMatch(/gsk_|0123456789/);
+    expect(JSON.stringify(rows)).not.toMatch(/gsk_|first001/);
   });
 });
 

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { commands } from "../../src/cli/index.ts";
+import type { ConfigRow } from "../../src/config.ts";
 import { type Bench, makeBench, makePlugin, makeRow } from "./ground.ts";
 
 const benches: Bench[] = [];
@@ -81,7 +82,7 @@ describe("version", () => {
 describe("config", () => {
   test("counts secrets and shows none", async () => {
     const { run, json } = bench({ env: { ACME_API_KEY: "hidden-1,hidden-2", LOG_LEVEL: "warn" } });
-    const rows = await json<{ name: string }[]>("config");
+    const rows = await json<ConfigRow[]>("config");
     expect(rows).toContainEqual({ name: "ACME_API_KEY", value: "set (2 keys)", source: "environment" });
     expect(rows).toContainEqual({ name: "LOG_LEVEL", value: "warn", source: "environment" });
     const { stdout } = await run("config");

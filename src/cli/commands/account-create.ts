@@ -11,9 +11,7 @@ export const accountCreate = defineCommand({
   args: [],
   example: "account create --email ada@example.org --name Ada",
   async run(_ground, { flags: { email, name }, config }) {
-    const account = await withBooks(config, ({ accounts }) =>
-      accounts.create(name === undefined ? { email } : { email, name }),
-    );
+    const account = await withBooks(config, ({ accounts }) => accounts.create({ email, name }));
     return { json: { id: account.id, email: account.email }, text: `${account.id}  ${account.email}` };
   },
 });

@@ -13,8 +13,15 @@ const metersOf: Record<Model["capability"], readonly MeterName[]> = {
   speak: ["character"],
 };
 
-/** What is the matter with a row. */
-type Finding = "retired" | "retiring" | "unpriced";
+/** What can be the matter with a row, the worst first. */
+const findings = ["retired", "retiring", "unpriced"] as const;
+type Finding = (typeof findings)[number];
+
+const finds: Record<Finding, (model: Model, now: number) => boolean> = {
+  retired: (model, now) => retiresAt(model) <= now,
+  retiring: (model, now) => retiresAt(model) > now && retiresAt(model) <= now + soonMs,
+  unpriced: ({ price, capability }) => price === undefined || !isPriced(compilePrice(price), metersOf[capability]),
+};
 
 export const catalogueCheck = defineCommand({
   name: "catalogue check",
@@ -24,7 +31,9 @@ export const catalogueCheck = defineCommand({
   example: "catalogue check",
   async run(ground, { now }) {
     const rows = rowsOf(ground.plugins);
-    const found = rows.flatMap((row) => findingsOf(row.model, now).map((finding) => describe(row, finding)));
+    const found = findings.flatMap((finding) =>
+      rows.filter((row) => finds[finding](row.model, now)).map((row) => describe(row, finding)),
+    );
     const text =
       found.length === 0
         ? `Nothing to report of ${rows.length} rows`
@@ -41,17 +50,9 @@ export const catalogueCheck = defineCommand({
   },
 });
 
-function findingsOf(model: Model, now: number): Finding[] {
-  const findings: Finding[] = [];
-  const retiresAt = model.retiredOn === undefined ? undefined : Date.parse(`${model.retiredOn}T00:00:00Z`);
-  if (retiresAt !== undefined && retiresAt <= now) findings.push("retired");
-  else if (retiresAt !== undefined && retiresAt - now <= soonMs) findings.push("retiring");
-  if (model.price === undefined || !sells(model)) findings.push("unpriced");
-  return findings;
-}
-
-function sells({ price, capability }: Model): boolean {
-  return price !== undefined && isPriced(compilePrice(price), metersOf[capability]);
+/** The start of the row's last day, UTC; never when none is known. */
+function retiresAt({ retiredOn }: Model): number {
+  return retiredOn === undefined ? Number.POSITIVE_INFINITY : Date.parse(`${retiredOn}T00:00:00Z`);
 }
 
 function describe({ model, plugin }: Row, finding: Finding) {

@@ -22,8 +22,8 @@ export const keyCreate = defineCommand({
       return accounts.createKey({
         accountId,
         name: flags.name,
-        ...(expiresAt === undefined ? {} : { expiresAt }),
-        ...(allowedModels === undefined ? {} : { allowedModels }),
+        expiresAt,
+        allowedModels,
       });
     });
     return {

@@ -10,8 +10,8 @@ export const keyRevoke = defineCommand({
   async run(_ground, { args, config }) {
     // A pasted key is taken too: whoever revokes a leaked one has the key at hand, not its id.
     const id = /^sk-mg-([^-]+)-/.exec(args.ID)?.[1] ?? args.ID;
-    const revoked = await withBooks(config, async ({ accounts }) => accounts.revokeKey(id));
-    if (!revoked) throw new Mistake(`No key has the id ${JSON.stringify(id)}, see modelgate key list`);
+    const isKnown = await withBooks(config, ({ accounts }) => accounts.revokeKey(id));
+    if (!isKnown) throw new Mistake(`No key has the id ${JSON.stringify(id)}, see modelgate key list`);
     return { json: { id, revoked: true }, text: `Revoked ${id}` };
   },
 });
