@@ -2,7 +2,7 @@ import type { Caller } from "../contract/index.ts";
 import type { Store } from "../store/index.ts";
 import { type Account, createAccount, findAccount, listAccounts, setQuota } from "./account-admin.ts";
 import { type AccountDefaults, Authenticator } from "./authenticator.ts";
-import { createKey, type KeyInfo, listKeys, type NewKey, revokeKey } from "./key-admin.ts";
+import { type ApiKey, createKey, listKeys, type NewKey, revokeKey } from "./key-admin.ts";
 
 /** Accounts and their API keys. Each write is seen by this process at once, by others at their next {@link Accounts.sync}. */
 export interface Accounts {
@@ -18,7 +18,7 @@ export interface Accounts {
   /** Absent when there is none of this id or e-mail. */
   find(idOrEmail: string): Promise<Account | undefined>;
   createKey(fields: NewKey): Promise<{ id: string; key: string }>;
-  listKeys(accountId?: string): Promise<KeyInfo[]>;
+  listKeys(accountId?: string): Promise<ApiKey[]>;
   /** Ends a key for good. @throws {GatewayError} `not_found` */
   revokeKey(id: string): Promise<void>;
   /** Gives an account its own daily free quota, or with `undefined` the configured one. */

@@ -5,7 +5,7 @@ import { findAccount, unknownAccount } from "./account-admin.ts";
 import { apiKeyForm, formatApiKey, hashSecret, makeApiKey, parseApiKey } from "./api-key.ts";
 
 /** What can be said of an API key once it is made. */
-export interface KeyInfo {
+export interface ApiKey {
   /** The public part, which stands in logs. */
   id: string;
   accountId: string;
@@ -71,7 +71,7 @@ export async function createKey(store: Store, fields: NewKey, now: number): Prom
 }
 
 /** Every key, or those of one account, oldest first. */
-export async function listKeys({ db }: Store, accountId?: string): Promise<KeyInfo[]> {
+export async function listKeys({ db }: Store, accountId?: string): Promise<ApiKey[]> {
   let query = db.selectFrom("keys").selectAll().orderBy("created_at").orderBy("id");
   if (accountId !== undefined) query = query.where("account_id", "=", accountId);
   return (await query.execute()).map(infoOf);
@@ -109,7 +109,7 @@ function invalid(param: string, message: string): GatewayError {
   return new GatewayError("invalid_request", message, { param });
 }
 
-function infoOf(row: Selectable<Database["keys"]>): KeyInfo {
+function infoOf(row: Selectable<Database["keys"]>): ApiKey {
   return {
     id: row.id,
     accountId: row.account_id,
