@@ -52,13 +52,18 @@ export type {
   SpeakQuirks,
   TranscribeQuirks,
 } from "./dialect/openai/quirks.ts";
+export { nearestEffort } from "./dialect/openai/reasoning.ts";
 export { classifyFault, faultOfBody } from "./fault.ts";
+export { fetchImages } from "./fetch-images.ts";
 export { withFunctionsAsTools } from "./functions-as-tools.ts";
-export { type ReducedSchema, reduceSchema, type SchemaSubset, strictSubset } from "./json-schema.ts";
+export { openApiSubset, type ReducedSchema, reduceSchema, type SchemaSubset, strictSubset } from "./json-schema.ts";
+export { parseJson } from "./parse-json.ts";
 export { PluginError } from "./plugin-error.ts";
 export { readModels } from "./read-models.ts";
+export { RecentMap } from "./recent-map.ts";
 export { isRecord } from "./record.ts";
 export { type HeaderReader, readDurationMs, retryAfterMs } from "./retry-after.ts";
 export { eventCharactersMaxDefault, readEvents, SseParser } from "./sse.ts";
 export { type SplitText, splitThink, ThinkSplitter } from "./think.ts";
+export { readArguments, resultWithoutCall, type ToolResult, toolResultsOf } from "./tool-results.ts";
 export { joinWav, readWav, type Wav, wavMs, writeWav } from "./wav.ts";

@@ -38,6 +38,23 @@ export const strictSubset: SchemaSubset = {
   itemsRequired: false,
 };
 
+/**
+ * The subset of OpenAPI 3.0 schemas, as providers take them whose own format is protobuf.
+ *
+ * @see https://ai.google.dev/api/caching#Schema
+ */
+export const openApiSubset: SchemaSubset = {
+  keywords: new Set(
+    `title description default example propertyOrdering minItems maxItems minimum maximum minLength maxLength pattern
+    minProperties maxProperties`.split(/\s+/),
+  ),
+  formats: new Set(["enum", "date-time", "float", "double", "int32", "int64"]),
+  nullForm: "nullable",
+  enumOf: "strings",
+  closedObjects: false,
+  itemsRequired: true,
+};
+
 /** The types that a keyword speaks of: where a place has several types, it goes to these. */
 const typesOfKeyword: Readonly<Record<string, readonly string[]>> = {
   minProperties: ["object"],

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { reduceSchema, type SchemaSubset, strictSubset } from "../../src/kit/json-schema.ts";
-import { openApiSubset } from "./open-api-subset.ts";
+import { openApiSubset, reduceSchema, type SchemaSubset, strictSubset } from "../../src/kit/json-schema.ts";
 
 describe("reduceSchema of any JSON", () => {
   const keyword = fc.constantFrom(

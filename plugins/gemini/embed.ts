@@ -1,0 +1,52 @@
+import { type Embeddings, type EmbedRequest, type Upstream, UpstreamFault } from "modelgate/plugin";
+
+/** How many texts one request takes. https://ai.google.dev/api/embeddings */
+const textsMax = 100;
+const requestsAtOnceMax = 4;
+
+/** One request to the provider, and how many vectors it is to bring. */
+export interface EmbedOrder {
+  path: string;
+  body: Record<string, unknown>;
+  count: number;
+}
+
+/** One text alone, more of them in batches. */
+export function toEmbedOrders({ input, dimensions }: EmbedRequest, upstreamId: string): EmbedOrder[] {
+  const model = `models/${upstreamId}`;
+  const requests = [input].flat().map((text) => {
+    return { model, content: { parts: [{ text }] }, outputDimensionality: dimensions ?? undefined };
+  });
+  if (requests.length === 1) return [{ path: `/${model}:embedContent`, body: requests[0] ?? {}, count: 1 }];
+  const orders: EmbedOrder[] = [];
+  for (let start = 0; start < requests.length; start += textsMax) {
+    const batch = requests.slice(start, start + textsMax);
+    orders.push({ path: `/${model}:batchEmbedContents`, body: { requests: batch }, count: batch.length });
+  }
+  return orders;
+}
+
+/** @throws {UpstreamFault} `broken` when there is not one vector for each text. */
+export function fromEmbedAnswer(answer: unknown, count: number): number[][] {
+  const { embedding, embeddings } = (answer ?? {}) as { embedding?: Vector; embeddings?: Vector[] };
+  const vectors = (embeddings ?? [embedding]).map((vector) => vector?.values ?? []);
+  if (vectors.length === count && vectors.every((vector) => vector.length > 0)) return vectors;
+  throw new UpstreamFault("broken", `The provider did not answer ${count} vectors that are not empty`);
+}
+
+interface Vector {
+  values?: number[];
+}
+
+/** The vectors in input order. The provider does not say what they cost in tokens. */
+export async function embedAll(request: EmbedRequest, upstreamId: string, upstream: Upstream): Promise<Embeddings> {
+  const orders = toEmbedOrders(request, upstreamId);
+  const vectors: number[][] = [];
+  while (orders.length > 0) {
+    const answers = orders.splice(0, requestsAtOnceMax).map(async ({ path, body, count }) => {
+      return fromEmbedAnswer(await upstream.json(path, body), count);
+    });
+    vectors.push(...(await Promise.all(answers)).flat());
+  }
+  return { vectors };
+}

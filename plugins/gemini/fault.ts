@@ -1,0 +1,31 @@
+import { classifyFault, faultOfBody, isRecord, parseJson, type RefusedAnswer, UpstreamFault } from "modelgate/plugin";
+
+/** The provider's own sentences of these kinds name the gateway's project, quotas and region. */
+const sentences = {
+  key: "The provider does not serve the gateway's account",
+  quota: "The gateway's account with the provider is used up",
+  limited: "The provider's rate limit for this model is reached",
+};
+
+/** Reads a refusal: https://ai.google.dev/gemini-api/docs/troubleshooting */
+export function readFault(answer: RefusedAnswer): UpstreamFault {
+  return refine(classifyFault(answer), parseJson(answer.body));
+}
+
+/** Reads an error out of a 200 answer or a stream. */
+export function faultOf(body: unknown): UpstreamFault {
+  return refine(faultOfBody(body), body);
+}
+
+/** An account's trouble comes as a failed precondition, and a day's quota as a rate limit. */
+function refine(fault: UpstreamFault, body: unknown): UpstreamFault {
+  const first = Array.isArray(body) ? body[0] : body;
+  const error = isRecord(first) && isRecord(first.error) ? first.error : {};
+  const isSpent = /"quotaId":"[^"]*PerDay/.test(JSON.stringify(error.details ?? []));
+  if (error.status === "FAILED_PRECONDITION") return ours(/billing/i.test(fault.message) ? "quota" : "key", fault);
+  return fault.kind === "limited" ? ours(isSpent ? "quota" : "limited", fault) : fault;
+}
+
+function ours(kind: keyof typeof sentences, { status, code, retryAfterMs }: UpstreamFault): UpstreamFault {
+  return new UpstreamFault(kind, sentences[kind], { status, code, retryAfterMs });
+}

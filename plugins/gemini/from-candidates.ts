@@ -1,0 +1,42 @@
+import { type ChatCompletion, type ToolCall, UpstreamFault } from "modelgate/plugin";
+import { type Given, isBlocked, toDeltas, toFinish, toLogprobs, toUsage } from "./answer.ts";
+import { faultOf } from "./fault.ts";
+import type { CallReading } from "./tool-calls.ts";
+import type { Candidate, GenerateAnswer } from "./wire.ts";
+
+/** A whole answer. Id, time and model name are the kernel's. */
+export function fromCandidates(answer: GenerateAnswer, reading: CallReading): ChatCompletion {
+  if (answer?.error !== undefined) throw faultOf(answer);
+  const candidates = isBlocked(answer) ? [{ finishReason: "SAFETY" }] : answer?.candidates;
+  if (!Array.isArray(candidates) || candidates.length === 0) {
+    throw new UpstreamFault("broken", "The provider's answer has no candidates");
+  }
+  const choices = candidates.map((candidate, position) => toChoice(candidate, position, reading));
+  const usage = toUsage(
+    answer.usageMetadata,
+    choices.some(({ message }) => message.content || message.tool_calls),
+  );
+  return { id: "", object: "chat.completion", created: 0, model: "", choices, ...(usage && { usage }) };
+}
+
+function toChoice(candidate: Candidate, position: number, reading: CallReading): ChatCompletion["choices"][number] {
+  const given: Given = { text: false, calls: 0 };
+  const deltas = toDeltas(candidate, given, reading);
+  const finish = toFinish(given);
+  const text = deltas.map((delta) => delta.content ?? "").join("");
+  const reasoning = deltas.map((delta) => delta.reasoning_content ?? "").join("");
+  const calls = deltas.flatMap((delta) => delta.tool_calls ?? []).map(({ index: _, ...call }) => call as ToolCall);
+  const silent = text === "" && (calls.length > 0 || finish === "content_filter");
+  const choice = {
+    index: candidate.index ?? position,
+    message: {
+      role: "assistant" as const,
+      content: silent ? null : text,
+      ...(reasoning !== "" && { reasoning_content: reasoning }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    },
+    logprobs: toLogprobs(candidate) ?? null,
+    finish_reason: finish,
+  };
+  return choice;
+}

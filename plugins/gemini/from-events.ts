@@ -1,0 +1,56 @@
+import { type ChatChunk, parseJson, type ServerEvent, UpstreamFault } from "modelgate/plugin";
+import { type Given, isBlocked, toDeltas, toFinish, toLogprobs, toUsage } from "./answer.ts";
+import { faultOf } from "./fault.ts";
+import type { CallReading } from "./tool-calls.ts";
+import type { GenerateAnswer } from "./wire.ts";
+
+/**
+ * A streamed answer. Each event is a whole answer with the next parts. The usage so far goes along with every chunk, so
+ * that a broken stream can be charged by it.
+ *
+ * @throws {UpstreamFault} When the stream holds an error, is no JSON, or ends before the model has finished.
+ */
+export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: CallReading): AsyncGenerator<ChatChunk> {
+  const choices = new Map<number, Given>();
+  let usage: GenerateAnswer["usageMetadata"];
+  for await (const event of events) {
+    const answer = readEvent(event);
+    usage = answer.usageMetadata ?? usage;
+    const usageSoFar = toUsage(usage, true);
+    const candidates = isBlocked(answer) && choices.size === 0 ? [{ finishReason: "SAFETY" }] : answer.candidates;
+    for (const candidate of candidates ?? []) {
+      const index = candidate.index ?? 0;
+      let given = choices.get(index);
+      if (given === undefined) {
+        given = { text: false, calls: 0 };
+        choices.set(index, given);
+        yield { choices: [{ index, delta: { role: "assistant", content: "" } }] };
+      }
+      let logprobs = toLogprobs(candidate);
+      for (const delta of toDeltas(candidate, given, reading)) {
+        const chunk: ChatChunk = { choices: [{ index, delta, logprobs: delta.content ? logprobs : undefined }] };
+        if (delta.content) logprobs = undefined;
+        if (usageSoFar !== undefined) chunk.usage = usageSoFar;
+        yield chunk;
+      }
+    }
+  }
+  const ended = [...choices];
+  if (ended.length === 0 || ended.some(([, given]) => given.reason === undefined)) {
+    throw new UpstreamFault("broken", "The provider's stream ended before the answer was complete");
+  }
+  // Only now: some models name a reason on every event, and the last stands.
+  for (const [index, given] of ended) yield { choices: [{ index, delta: {}, finish_reason: toFinish(given) }] };
+  const total = toUsage(
+    usage,
+    ended.some(([, { text, calls }]) => text || calls > 0),
+  );
+  if (total !== undefined) yield { choices: [], usage: total };
+}
+
+function readEvent({ event, data }: ServerEvent): GenerateAnswer {
+  const answer = parseJson(data) as GenerateAnswer | undefined;
+  if (event === "raw" || answer?.error !== undefined) throw faultOf(answer ?? data);
+  if (typeof answer === "object" && answer !== null) return answer;
+  throw new UpstreamFault("broken", "A piece of the provider's stream is no JSON object");
+}

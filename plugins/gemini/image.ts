@@ -1,0 +1,68 @@
+import { GatewayError, type GeneratedImages, type ImageRequest, UpstreamFault } from "modelgate/plugin";
+import { isBlocked, toFinish } from "./answer.ts";
+import { faultOf } from "./fault.ts";
+import type { GenerateAnswer, GenerateBody, Note } from "./wire.ts";
+
+/** Width by height. https://ai.google.dev/gemini-api/docs/image-generation#aspect_ratios */
+const aspectRatios = {
+  "1:1": 1,
+  "2:3": 2 / 3,
+  "3:2": 3 / 2,
+  "3:4": 3 / 4,
+  "4:3": 4 / 3,
+  "4:5": 4 / 5,
+  "5:4": 5 / 4,
+  "9:16": 9 / 16,
+  "16:9": 16 / 9,
+  "21:9": 21 / 9,
+};
+/** The side of the square, in pixels. */
+const imageSizes = { "1K": 1024, "2K": 2048, "4K": 4096 };
+
+const mediaTypes = ["image/png", "image/jpeg", "image/webp"];
+
+export function toImageBody({ prompt, size, quality }: ImageRequest, note: Note): GenerateBody {
+  const generationConfig = { responseModalities: ["TEXT", "IMAGE"], imageConfig: toImageConfig(size, quality) };
+  if (size) note(`Took ${JSON.stringify(generationConfig.imageConfig)} for size ${size}`);
+  return { contents: [{ role: "user", parts: [{ text: prompt }] }], generationConfig };
+}
+
+/** The shape and size nearest in proportion to WIDTHxHEIGHT; with `auto` the model chooses. */
+export function toImageConfig(size: ImageRequest["size"], quality: ImageRequest["quality"]) {
+  const [width = 1, height = 1] = (size === "auto" ? "" : (size ?? "1024x1024")).split("x").map(Number);
+  const nearestSize = size === "auto" ? "1K" : nearest(imageSizes, Math.sqrt(width * height));
+  return {
+    aspectRatio: size === "auto" ? undefined : nearest(aspectRatios, width / height),
+    // The provider's only lever for detail; 2K takes as many tokens as 1K, so that the price of a picture stands.
+    imageSize: quality === "hd" && nearestSize === "1K" ? "2K" : nearestSize,
+  };
+}
+
+function nearest(choices: Record<string, number>, wanted: number): string {
+  const distance = (name: string) => Math.abs(Math.log((choices[name] as number) / wanted));
+  return Object.keys(choices).reduce((best, name) => (distance(name) < distance(best) ? name : best));
+}
+
+/**
+ * The picture of an answer; drafts among the thoughts are none.
+ *
+ * @throws {GatewayError} `invalid_request` when the prompt or the picture was blocked.
+ * @throws {UpstreamFault} `broken` when the model answered in words only.
+ */
+export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
+  if (answer?.error !== undefined) throw faultOf(answer);
+  const [candidate] = answer?.candidates ?? [];
+  const parts = (candidate?.content?.parts ?? []).filter((part) => part.thought !== true);
+  const picture = parts.find(({ inlineData }) => inlineData && mediaTypes.includes(inlineData.mimeType))?.inlineData;
+  if (picture !== undefined) return { images: [{ data: picture.data, mediaType: picture.mimeType }] };
+  const words = parts
+    .map((part) => part.text ?? "")
+    .join("")
+    .trim();
+  const reason = isBlocked(answer ?? {}) ? "SAFETY" : candidate?.finishReason;
+  if (toFinish({ reason, sentence: candidate?.finishMessage, text: words !== "", calls: 0 }) === "content_filter") {
+    const message = `The provider's safety system refused this picture (${reason}): change the prompt`;
+    throw new GatewayError("invalid_request", message, { param: "prompt", shownCode: "content_policy_violation" });
+  }
+  throw new UpstreamFault("broken", `The model made no picture, it answered in words: ${words.slice(0, 300)}`);
+}

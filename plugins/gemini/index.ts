@@ -1,0 +1,51 @@
+import {
+  type Call,
+  type ChatRequest,
+  definePlugin,
+  fetchImages,
+  type ImageRequest,
+  readModels,
+  withFunctionsAsTools,
+} from "modelgate/plugin";
+import rows from "../../catalogue/gemini.json" with { type: "json" };
+import { embedAll } from "./embed.ts";
+import { readFault } from "./fault.ts";
+import { fromCandidates } from "./from-candidates.ts";
+import { fromEvents } from "./from-events.ts";
+import { fromImageAnswer, toImageBody } from "./image.ts";
+import { toContents } from "./to-contents.ts";
+import { keepSignatures, randomCallId } from "./tool-calls.ts";
+import type { GenerateAnswer } from "./wire.ts";
+
+const signatures = keepSignatures();
+
+export default definePlugin({
+  name: "gemini",
+  baseUrl: "https://generativelanguage.googleapis.com/v1beta",
+  authorize: (key) => ({ "x-goog-api-key": key }),
+  models: readModels(rows),
+  handlers: {
+    chat: withFunctionsAsTools(chat),
+    embed: ({ request, model, upstream }) => embedAll(request, model.upstreamId, upstream),
+    image,
+  },
+  // The bound of `candidateCount`, and a picture a request.
+  nMax: { chat: 8, image: 1 },
+  readFault,
+});
+
+async function chat({ request, model, upstream, note }: Call<ChatRequest>) {
+  const fetched = await fetchImages(request.messages, upstream);
+  const body = toContents(request, { model, signatures, fetched, note });
+  const reading = { firstOnly: request.parallel_tool_calls === false, signatures, newId: randomCallId };
+  const path = `/models/${model.upstreamId}`;
+  if (request.stream === true) {
+    return fromEvents(await upstream.events(`${path}:streamGenerateContent?alt=sse`, body), reading);
+  }
+  return fromCandidates(await upstream.json<GenerateAnswer>(`${path}:generateContent`, body), reading);
+}
+
+async function image({ request, model, upstream, note }: Call<ImageRequest>) {
+  const body = toImageBody(request, note);
+  return fromImageAnswer(await upstream.json<GenerateAnswer>(`/models/${model.upstreamId}:generateContent`, body));
+}

@@ -1,0 +1,51 @@
+import { isRecord, RecentMap, type ToolCall } from "modelgate/plugin";
+import type { Part } from "./wire.ts";
+
+/** Stands for a signature that was lost. https://ai.google.dev/gemini-api/docs/thought-signatures */
+const unsigned = "skip_thought_signature_validator";
+const signatureCharactersMax = 65_536;
+
+/** Thought signatures by tool-call id: the provider wants them back with the calls, and most clients drop them. */
+export type Signatures = RecentMap<string>;
+
+export function keepSignatures(countMax = 10_000): Signatures {
+  return new RecentMap(countMax);
+}
+
+/** How the tool calls of an answer are to be read. */
+export interface CallReading {
+  /** `parallel_tool_calls: false`, for which the provider has no switch: the first call is kept. */
+  firstOnly: boolean;
+  signatures: Signatures;
+  /** An id for a call that has none. */
+  newId: () => string;
+}
+
+export function randomCallId(): string {
+  return `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
+}
+
+/** A call as OpenAI writes it, its signature beside it as Google's own OpenAI-compatible endpoint hands it out. */
+export function toToolCall(part: Part, { signatures, newId }: CallReading): ToolCall {
+  const { name = "", args = {}, id: theirs = "" } = part.functionCall ?? {};
+  const id = theirs === "" ? newId() : theirs;
+  const call: ToolCall = { id, type: "function", function: { name, arguments: JSON.stringify(args) } };
+  const signature = part.thoughtSignature;
+  if (signature === undefined) return call;
+  if (signature.length <= signatureCharactersMax) signatures.set(id, signature);
+  return Object.assign(call, { extra_content: { google: { thought_signature: signature } } });
+}
+
+/** Signs the calls of one turn again. Only the first needs it, and a model that checks refuses a turn without it. */
+export function sign(
+  parts: Part[],
+  calls: ToolCall[],
+  { signatures, checks }: { signatures: Signatures; checks: boolean },
+) {
+  for (const [index, part] of parts.entries()) {
+    const { id, extra_content: extra } = calls[index] as ToolCall & { extra_content?: unknown };
+    const google = isRecord(extra) && isRecord(extra.google) ? extra.google : {};
+    const known = typeof google.thought_signature === "string" ? google.thought_signature : signatures.get(id);
+    part.thoughtSignature = known ?? (checks && index === 0 ? unsigned : undefined);
+  }
+}

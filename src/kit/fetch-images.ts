@@ -1,0 +1,34 @@
+import { GatewayError, type Message, type Upstream } from "../contract/index.ts";
+import { toBase64 } from "./base64.ts";
+import type { DataUrl } from "./data-url.ts";
+
+/** How many pictures one request may have fetched: each has up to 20 MB and is held in memory. */
+const fetchesMax = 16;
+
+/**
+ * Fetches the pictures that messages name by address, each once, for providers that want their bytes.
+ *
+ * @returns The pictures by their addresses; those sent as `data:` URLs are not among them.
+ * @throws {GatewayError} `invalid_request`, with the part's place, when one cannot be fetched or there are more than 16.
+ */
+export async function fetchImages(messages: readonly Message[], upstream: Upstream): Promise<Map<string, DataUrl>> {
+  const params = new Map<string, string>();
+  for (const [turn, { content }] of messages.entries()) {
+    if (!Array.isArray(content)) continue;
+    for (const [index, part] of content.entries()) {
+      if (part.type !== "image_url" || /^data:/i.test(part.image_url.url)) continue;
+      const param = `messages[${turn}].content[${index}].image_url.url`;
+      if (!params.has(part.image_url.url)) params.set(part.image_url.url, param);
+      if (params.size <= fetchesMax) continue;
+      const message = `More than ${fetchesMax} pictures are named by address, send the others as data URLs`;
+      throw new GatewayError("invalid_request", message, { param });
+    }
+  }
+  const fetches = [...params].map(async ([url, param]): Promise<[string, DataUrl]> => {
+    const { bytes, mediaType } = await upstream.download(url).catch((cause) => {
+      throw cause instanceof GatewayError ? new GatewayError(cause.code, cause.message, { param, cause }) : cause;
+    });
+    return [url, { mediaType, base64: toBase64(bytes) }];
+  });
+  return new Map(await Promise.all(fetches));
+}

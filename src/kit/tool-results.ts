@@ -1,0 +1,58 @@
+import { GatewayError, type Message, type ToolCall } from "../contract/index.ts";
+import { parseJson } from "./parse-json.ts";
+import { isRecord } from "./record.ts";
+
+/** A tool message and where it stands in the conversation. */
+export interface ToolResult {
+  message: Message;
+  index: number;
+}
+
+/**
+ * The results of an assistant message's tool calls, one for each call and in the order of the calls, for providers that
+ * pair them by their place.
+ *
+ * @param index Where the assistant message stands. Its results are the tool messages right after it.
+ * @throws {GatewayError} `invalid_request` when a call has no result or two, or a result has no call.
+ */
+export function toolResultsOf(messages: readonly Message[], index: number): ToolResult[] {
+  const calls = messages[index]?.tool_calls ?? [];
+  const results = new Map<string, ToolResult>();
+  for (let next = index + 1; messages[next]?.role === "tool"; next++) {
+    const message = messages[next] as Message;
+    const id = message.tool_call_id ?? "";
+    const param = `messages[${next}].tool_call_id`;
+    if (!calls.some((call) => call.id === id)) throw resultWithoutCall(param);
+    if (results.has(id)) throw refuse(`The tool call ${id} has two results, expected one`, param);
+    results.set(id, { message, index: next });
+  }
+  return calls.map(({ id }, position) => {
+    const result = results.get(id);
+    if (result !== undefined) return result;
+    const param = `messages[${index}].tool_calls[${position}]`;
+    throw refuse(`The tool call ${id} has no result, expected a tool message with its id right after it`, param);
+  });
+}
+
+/** The refusal of a tool message that follows no assistant message with its call. */
+export function resultWithoutCall(param: string): GatewayError {
+  return refuse("This result answers no tool call of the assistant message before it, expected the id of one", param);
+}
+
+/**
+ * The arguments of a tool call as an object, for providers that take no text. No text at all is no arguments.
+ *
+ * @param param The call's place in the request, for the error.
+ * @throws {GatewayError} `invalid_request` when they are no JSON object.
+ */
+export function readArguments(call: ToolCall, param: string): Record<string, unknown> {
+  const { name, arguments: text } = call.function;
+  if (text.trim() === "") return {};
+  const value = parseJson(text);
+  if (isRecord(value)) return value;
+  throw refuse(`The arguments of ${name} are no JSON object`, `${param}.function.arguments`);
+}
+
+function refuse(message: string, param: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param });
+}
