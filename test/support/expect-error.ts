@@ -27,7 +27,7 @@ export async function expectError(response: Response, promised: PromisedError): 
   if (promised.param !== undefined) expect({ param: error.param, text }).toEqual({ param: promised.param, text });
   if (promised.code !== undefined) expect(error.code).toBe(promised.code);
   if (promised.says !== undefined) expect(error.message).toContain(promised.says);
-  expect(error.message).toMatch(/^[A-Za-z'`"].*[^.\s]$/s);
+  expect(error.message).toMatch(/^[A-Za-z'`"/].*[^.\s]$/s);
   expect(response.headers.get("x-request-id")).toBeTruthy();
   return error;
 }

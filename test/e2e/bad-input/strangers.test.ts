@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expectError } from "../../support/expect-error.ts";
+import { ownerEmail } from "../../support/gateway.ts";
 import { answerToUnfinished } from "../../support/raw-request.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
 
@@ -58,12 +59,11 @@ describe("a stranger", () => {
 
 describe("a key", () => {
   const create = async (...options: string[]) => {
-    const [account] = await shared.gateway.cli<{ id: string }[]>("account", "list");
     return shared.gateway.cli<{ id: string; key: string }>(
       "key",
       "create",
       "--account",
-      account?.id as string,
+      ownerEmail,
       "--name",
       "test",
       ...options,
