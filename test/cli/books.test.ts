@@ -1,0 +1,200 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { openStore } from "../../src/store/index.ts";
+import { type Bench, benchNow, makeBench, makePlugin, makeRow } from "./ground.ts";
+
+const email = "ada@example.org";
+const nobody = ["--account", "adda@example.org"];
+
+let bench: Bench;
+beforeEach(() => {
+  bench = makeBench({ plugins: [makePlugin("acme", [makeRow({ id: "acme-1", aliases: ["one"] })])] });
+});
+afterEach(() => bench.remove());
+
+const create = () => bench.json<{ id: string; email: string }>("account", "create", "--email", email, "--name", "Ada");
+
+describe("account", () => {
+  test("create says the id and the e-mail in lower case", async () => {
+    const made = await bench.json("account", "create", "--email", "Ada@Example.org");
+    expect(made).toEqual({ id: expect.stringMatching(/^acc_/), email });
+  });
+
+  test("list and show know it by id and by e-mail", async () => {
+    const { id } = await create();
+    const shown = { id, email, name: "Ada", free_tokens_per_day: null };
+    expect(await bench.json("account", "list")).toEqual([shown]);
+    const whole = { ...shown, balance_usd: "0", held_usd: "0", keys: 0 };
+    expect(await bench.json("account", "show", id)).toEqual(whole);
+    expect(await bench.json("account", "show", email)).toEqual(whole);
+    expect((await bench.run("account", "show", "ADA@example.org")).stdout).toContain(id);
+  });
+
+  test("create refuses an address that is taken or none", async () => {
+    await create();
+    const taken = await bench.run("account", "create", "--email", email);
+    expect(taken).toEqual({ code: 2, stdout: "", stderr: expect.stringContaining("exists already") });
+    expect((await bench.run("account", "create", "--email", "ada")).code).toBe(2);
+    expect(await bench.json("account", "list")).toHaveLength(1);
+  });
+
+  test.each([
+    [["account", "show", "adda@example.org"]],
+    [["key", "create", ...nobody, "--name", "n"]],
+    [["key", "list", ...nobody]],
+    [["wallet", "credit", ...nobody, "--usd", "5", "--note", "n"]],
+    [["wallet", "show", ...nobody]],
+    [["quota", "set", ...nobody, "--tokens", "5"]],
+  ])("%j names the nearest account", async (argv) => {
+    await create();
+    const { code, stderr } = await bench.run(...argv);
+    expect(code).toBe(2);
+    expect(stderr).toBe(`No account has the id or e-mail "adda@example.org", did you mean ${email}?\n`);
+  });
+});
+
+describe("key", () => {
+  const makeKey = (...flags: string[]) =>
+    bench.json<{ id: string; key: string }>("key", "create", "--account", email, "--name", "laptop", ...flags);
+
+  test("create says the key once and keeps only its hash", async () => {
+    await create();
+    const { id, key } = await makeKey();
+    expect(key).toStartWith(`sk-mg-${id}-`);
+    const { stdout } = await bench.run("key", "list", "--json");
+    expect(stdout).toContain(id);
+    expect(stdout).not.toContain(key.slice(`sk-mg-${id}-`.length));
+  });
+
+  test("create takes an expiry and models, aliases by the id they stand for", async () => {
+    const { id: account } = await create();
+    const { id } = await makeKey("--expires", "30d", "--models", "one, acme-1");
+    expect(await bench.json("key", "list", "--account", email)).toEqual([
+      {
+        id,
+        account,
+        name: "laptop",
+        state: "active",
+        expires_at: new Date(benchNow + 30 * 86_400_000).toISOString(),
+        allowed_models: ["acme-1"],
+        created_at: expect.any(String),
+        revoked_at: null,
+      },
+    ]);
+  });
+
+  test("create warns of a model that no built-in plugin has", async () => {
+    await create();
+    const made = await bench.run("key", "create", "--account", email, "--name", "n", "--models", "acme-2");
+    expect(made.code).toBe(0);
+    expect(made.stderr).toBe("Warning: no built-in plugin has the model acme-2, did you mean acme-1?\n");
+  });
+
+  test.each([
+    ["--expires", "soon", "Cannot read --expires soon"],
+    ["--expires", "2026-11-20", "already past"],
+    ["--models", ",", "expected model ids"],
+  ])("create refuses %s %s and makes no key", async (flag, value, sentence) => {
+    await create();
+    const { code, stderr } = await bench.run("key", "create", "--account", email, "--name", "n", flag, value);
+    expect(code).toBe(2);
+    expect(stderr).toContain(sentence);
+    expect(await bench.json("key", "list")).toEqual([]);
+  });
+
+  test("revoke ends it, by its id or the key itself, and says when there is none", async () => {
+    await create();
+    const [one, other] = [await makeKey(), await makeKey()];
+    expect(await bench.json("key", "revoke", one.id)).toEqual({ id: one.id, revoked: true });
+    expect(await bench.json("key", "revoke", other.key)).toEqual({ id: other.id, revoked: true });
+    const states = (await bench.json<{ state: string }[]>("key", "list")).map(({ state }) => state);
+    expect(states).toEqual(["revoked", "revoked"]);
+    expect(await bench.run("key", "revoke", "nokey")).toMatchObject({ code: 2, stdout: "" });
+  });
+});
+
+describe("wallet", () => {
+  const credit = (...flags: string[]) => ["wallet", "credit", "--account", email, "--note", "Invoice 7", ...flags];
+  const balance = async () =>
+    (await bench.json<{ balance_usd: string }>("wallet", "show", "--account", email)).balance_usd;
+
+  test("credit adds exactly, and show says the sum", async () => {
+    await create();
+    expect(await bench.json(...credit("--usd", "5.00"))).toMatchObject({ balance_usd: "5", held_usd: "0" });
+    await bench.json(...credit("--usd", "0.000000001"));
+    expect(await bench.json("wallet", "show", "--account", email)).toEqual({
+      balance_usd: "5.000000001",
+      held_usd: "0",
+    });
+  });
+
+  test("credit takes away with a minus", async () => {
+    await create();
+    await bench.json(...credit("--usd", "5.00"));
+    await bench.json(...credit("--usd", "-1.50"));
+    expect(await balance()).toBe("3.5");
+  });
+
+  test("credit counts a reference once, and refuses it for another amount", async () => {
+    await create();
+    await bench.json(...credit("--usd", "5", "--reference", "pay-1"));
+    expect(await bench.json(...credit("--usd", "5", "--reference", "pay-1"))).toMatchObject({ repeated: true });
+    expect((await bench.run(...credit("--usd", "6", "--reference", "pay-1"))).code).toBe(2);
+    expect(await balance()).toBe("5");
+  });
+
+  test.each(["0", "five", "1e3", "0.0000000001"])("credit refuses --usd %s and moves nothing", async (usd) => {
+    await create();
+    const { code, stderr } = await bench.run(...credit("--usd", usd));
+    expect(code).toBe(2);
+    expect(stderr).toContain(`Cannot read --usd ${usd}`);
+    expect(await balance()).toBe("0");
+  });
+});
+
+describe("quota set", () => {
+  test("is seen in the account", async () => {
+    const { id } = await create();
+    expect(await bench.json("quota", "set", "--account", id, "--tokens", "42")).toEqual({
+      id,
+      free_tokens_per_day: 42,
+    });
+    expect(await bench.json("account", "show", id)).toMatchObject({ free_tokens_per_day: 42 });
+  });
+
+  test("refuses what is no whole number", async () => {
+    await create();
+    expect((await bench.run("quota", "set", "--account", email, "--tokens", "lots")).code).toBe(2);
+    expect(await bench.json("account", "show", email)).toMatchObject({ free_tokens_per_day: null });
+  });
+});
+
+describe("ledger verify", () => {
+  test("finds true books true", async () => {
+    await create();
+    await bench.json("wallet", "credit", "--account", email, "--usd", "5", "--note", "n");
+    const { code, stdout } = await bench.run("ledger", "verify");
+    expect(code).toBe(0);
+    expect(stdout).toStartWith("The books are true: 1 wallets, 1 entries, 0 calls");
+  });
+
+  test("ends with 1 on books that were changed behind its back", async () => {
+    const { id } = await create();
+    await bench.json("wallet", "credit", "--account", email, "--usd", "5", "--note", "n");
+    const store = await openStore({ file: join(bench.home, "modelgate.db") });
+    await store.db.updateTable("wallets").set({ balance_nanodollars: 7 }).where("account_id", "=", id).execute();
+    await store.close();
+    const { code, stdout } = await bench.run("ledger", "verify", "--json");
+    expect(code).toBe(1);
+    const report = JSON.parse(stdout);
+    expect(report).toMatchObject({ ok: false });
+    expect(report.differences[0]).toContain(id);
+    expect((await bench.run("ledger", "verify")).stdout).toStartWith("The books differ:");
+  });
+});
+
+test("the home and the books are open to their owner alone", async () => {
+  await create();
+  expect(statSync(join(bench.home, "modelgate.db")).mode & 0o077).toBe(0);
+});
