@@ -22,6 +22,11 @@ interface ErrorFacts {
  */
 export function classifyFault(answer: RefusedAnswer): UpstreamFault {
   const facts = factsOf(parsed(answer.body));
+  if (answer.status === 404 && answer.body.trimStart().startsWith("<")) {
+    return new UpstreamFault("broken", "The provider answered 404 with a page: its base URL seems wrong", {
+      status: 404,
+    });
+  }
   return toFault(facts, answer.status, retryAfterMs(answer.headers, answer.body));
 }
 
@@ -115,8 +120,17 @@ function isHttpStatus(value: unknown): value is number {
 }
 
 /** Keys, and the names of the account and project that a provider puts into its sentences. */
-const secrets =
-  /\b(?:sk|gsk|pk|rk|tgp|xai)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}|\bBearer\s+\S+|\b(?:org|proj|user|acct)[-_]\w{4,}/g;
+const secrets = new RegExp(
+  [
+    String.raw`\b(?:sk|gsk|pk|rk|tgp|xai)[-_][\w*.-]{6,}`,
+    String.raw`\bAIza[\w-]{10,}`,
+    String.raw`\bBearer\s+\S+`,
+    String.raw`\b(?:org|proj|user|acct)[-_]\w{4,}`,
+    String.raw`\bproject_number:\d+`,
+    String.raw`\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b`,
+  ].join("|"),
+  "g",
+);
 
 function redact(sentence: string): string {
   const clean = sentence.replace(secrets, "[hidden]");

@@ -37,7 +37,7 @@ function readRetryAfter(text: string | null, nowMs: number): number | undefined 
   if (text === null) return undefined;
   const seconds = numberOf(text);
   if (seconds !== undefined) return Math.ceil(seconds * 1000);
-  const date = Date.parse(text);
+  const date = /[a-z]{3}/i.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? readDurationMs(text.trim()) : Math.max(0, date - nowMs);
 }
 
