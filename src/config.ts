@@ -199,6 +199,11 @@ export function makeHome(config: Pick<Config, "home">): string {
   return config.home;
 }
 
+/** The file that a server and its commands share, which is how a command takes effect in a running server. */
+export function storeFileOf(config: Pick<Config, "home">): string {
+  return join(config.home, "modelgate.db");
+}
+
 /** Whether only this machine can reach a server that listens on the host. */
 export function isLoopback(host: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|::1|::ffff:127(\.\d{1,3}){3})$/i.test(host);

@@ -1,14 +1,8 @@
-import { join } from "node:path";
 import { type Account, type Accounts, createAccounts } from "../accounts/index.ts";
-import { type Config, makeHome } from "../config.ts";
+import { type Config, makeHome, storeFileOf } from "../config.ts";
 import { openStore, type Store } from "../store/index.ts";
 import { Mistake } from "./command.ts";
 import { nearest } from "./nearest.ts";
-
-/** The file that a server and its commands share, which is how a command takes effect in a running server. */
-export function storeFileOf(config: Pick<Config, "home">): string {
-  return join(config.home, "modelgate.db");
-}
 
 /** The books while a command works on them; closed afterwards however it ends. */
 export async function withBooks<T>(

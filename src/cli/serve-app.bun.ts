@@ -1,6 +1,5 @@
-import { join } from "node:path";
 import { type App, createApp, type Ground } from "../app.ts";
-import { type Config, makeHome } from "../config.ts";
+import { type Config, makeHome, storeFileOf } from "../config.ts";
 import { createLog } from "../log.ts";
 import { openStore } from "../store/index.ts";
 import { firstKey } from "./first-key.ts";
@@ -17,7 +16,7 @@ type Parts = Pick<Ground, "plugins" | "sandboxOf" | "version">;
 export async function serveApp(config: Config, parts: Parts): Promise<void> {
   makeHome(config);
   const log = createLog(config.logLevel, (text) => process.stderr.write(text));
-  const store = await openStore({ file: join(config.home, "modelgate.db") });
+  const store = await openStore({ file: storeFileOf(config) });
   try {
     const app = await createApp({ ...parts, config, store, log });
     const key = await firstKey(app.accounts, config.bootstrapKey);
