@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { builtIns, sandbox } from "../../plugins/index.ts";
+import { createApp, type Ground } from "../../src/app.ts";
+import { readConfig } from "../../src/config.ts";
+import { creditWallet } from "../../src/ledger/index.ts";
+import { createLog } from "../../src/log.ts";
+import { openStore } from "../../src/store/index.ts";
+import { type Books, openBooks } from "./books.ts";
+
+/** A gateway inside the test's process, for what no environment variable sets: deadlines, plugins of the test's own. */
+export interface InProcessGateway {
+  baseUrl: string;
+  key: string;
+  books: Books;
+  post(path: string, body: unknown): Promise<Response>;
+  stop(): Promise<void>;
+}
+
+type Parts = Partial<Pick<Ground, "bounds" | "plugins">> & { env: Record<string, string> };
+
+/** Starts one on a free loopback port, with money in its wallet. */
+export async function startInProcess({ env, bounds, plugins = builtIns }: Parts): Promise<InProcessGateway> {
+  const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
+  const config = readConfig({ MODELGATE_HOME: home, HOST: "127.0.0.1", ...env });
+  const store = await openStore({ file: join(home, "modelgate.db") });
+  const log = createLog("silent", () => undefined);
+  const app = await createApp({
+    config,
+    store,
+    plugins,
+    sandboxOf: sandbox,
+    log,
+    version: "test",
+    ...(bounds && { bounds }),
+  });
+  const { id: accountId } = await app.accounts.create({ email: "test@example.org" });
+  const { key } = await app.accounts.createKey({ accountId, name: "test" });
+  await creditWallet(store, { accountId, nanodollars: 100_000_000_000, note: "test" });
+  app.http.listen({ hostname: "127.0.0.1", port: 0, idleTimeout: 60 });
+  const baseUrl = `http://127.0.0.1:${app.http.server?.port}/api/v1`;
+  const books = openBooks(home);
+  return {
+    baseUrl,
+    key,
+    books,
+    post: (path, body) =>
+      fetch(baseUrl + path, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify(body),
+      }),
+    async stop() {
+      books.close();
+      await app.http.stop(true);
+      await app.close();
+      await store.close();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
