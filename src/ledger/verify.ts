@@ -75,7 +75,7 @@ const usageHours: SumsQuery = {
 };
 const usageCalls: SumsQuery = {
   columns: usageColumns,
-  from: sql`select account_id || ' in hour ' || opened_at / 3600000 || ' of ' || model as subject,
+  from: sql`select account_id || ' in hour ' || (opened_at / 3600000) || ' of ' || model as subject,
     sum(case when state = 'settled' then 1 else 0 end) as requests,
     sum(case when state = 'released' then 1 else 0 end) as failures,
     ${sql.join(summed.map((column) => sql`coalesce(sum(${sql.ref(column)}), 0) as ${sql.ref(column)}`))}

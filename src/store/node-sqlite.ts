@@ -12,7 +12,7 @@ export class KyselyConnection implements SqliteDatabase {
 
   /** Resolves once no transaction of Kysely's is open, so that the hot path may begin its own on this connection. */
   async free(): Promise<void> {
-    while (this.#database.isTransaction) {
+    while (this.#database.isOpen && this.#database.isTransaction) {
       await new Promise<void>((resolve) => {
         this.#waiting.push(resolve);
       });

@@ -1,0 +1,6 @@
+import { openStore } from "../../src/store/index.ts";
+
+/** A process that opens a store and closes it: run several times at once by a test. */
+const store = await openStore({ file: process.argv[2] as string });
+await store.setting("secret", () => "x");
+await store.close();
