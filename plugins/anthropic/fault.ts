@@ -1,25 +1,20 @@
 import { classifyFault, type RefusedAnswer, UpstreamFault } from "modelgate/plugin";
 
+/** The fields that a sentence of the provider can begin with (`tools.0.name: …`), by the names callers know them by. */
 const sameParams = ["max_tokens", "messages", "model", "temperature", "tool_choice", "tools", "top_p"];
-const otherParams: Record<string, string> = {
-  metadata: "user",
-  output_config: "response_format",
-  stop_sequences: "stop",
-  system: "messages",
-  thinking: "reasoning_effort",
-};
+const otherParams = ["metadata=user", "stop_sequences=stop", "system=messages", "thinking=reasoning_effort"];
+const params = new Map([...sameParams.map((name) => [name, name]), ...otherParams.map((pair) => pair.split("="))] as [
+  string,
+  string,
+][]);
 
-/** Reads a refusal. For a bad request the sentence has to tell what is wrong, `tools.0.name: …`. */
+/** Reads a refusal. The provider has no codes for what is wrong with a request, so that its sentence has to tell. */
 export function readFault(answer: RefusedAnswer): UpstreamFault {
   const fault = classifyFault(answer);
   if (fault.kind !== "bad_request") return fault;
   const { message, status } = fault;
-  const field = /^([a-z_]+)[.:]/.exec(message)?.[1] ?? "";
-  const named = sameParams.includes(field) ? field : otherParams[field];
-  const param = message.includes("effort level") ? "reasoning_effort" : named;
+  const field = message.includes("effort level") ? "thinking" : /^[a-z_]+(?=[.:])/.exec(message)?.[0];
   // "input length and `max_tokens` exceed context limit: 190000 + 64000 > 200000"
-  return new UpstreamFault(message.includes("exceed context limit") ? "too_long" : "bad_request", message, {
-    status,
-    param,
-  });
+  const kind = message.includes("exceed context limit") ? "too_long" : "bad_request";
+  return new UpstreamFault(kind, message, { status, param: params.get(field ?? "") });
 }

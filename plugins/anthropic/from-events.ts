@@ -1,6 +1,26 @@
-import { type ChatChunk, faultOfBody, isRecord, type ServerEvent, UpstreamFault } from "modelgate/plugin";
-import { type StreamEvent, StreamedAnswer } from "./streamed-answer.ts";
-import type { Reading } from "./wire.ts";
+import {
+  type ChatChunk,
+  type ChunkChoice,
+  faultOfBody,
+  isRecord,
+  type ServerEvent,
+  UpstreamFault,
+} from "modelgate/plugin";
+import { FenceStripper } from "./fences.ts";
+import { toFinishReason, toRefusal, toUsage } from "./outcome.ts";
+import { toDetail } from "./reasoning.ts";
+import type { Block, MessageAnswer, Reading } from "./wire.ts";
+
+type Delta = Partial<Block> & MessageAnswer & { partial_json?: string };
+
+/** What the events of a stream may have; each kind has some of it, and unknown kinds are passed over. */
+interface StreamEvent {
+  type?: string;
+  message?: MessageAnswer;
+  content_block?: Block;
+  delta?: Delta;
+  usage?: Record<string, unknown>;
+}
 
 /**
  * Translates a stream, in the order in which OpenAI sends its chunks. Where it breaks, a last chunk says what it has
@@ -38,4 +58,115 @@ function parse(data: string): StreamEvent {
   }
   if (isRecord(event)) return event;
   throw new UpstreamFault("broken", "The provider's stream holds an event that is no object");
+}
+
+/** An answer as it grows. Blocks come one after the other, so that one is open at a time. */
+class StreamedAnswer {
+  /** The chunks of the events taken so far; the owner empties it. */
+  readonly chunks: ChatChunk[] = [];
+  /** Whether the message came to its end. */
+  complete = false;
+  readonly #reading: Reading;
+  readonly #fences: FenceStripper | undefined;
+  readonly #thoughts: Block[] = [];
+  readonly #usage: Record<string, unknown> = {};
+  #block: Block = { type: "none" };
+  #callCount = 0;
+  #begun = false;
+  /** Text beside a forced JSON tool: the answer only when the tool is not called. */
+  #heldText: string | undefined = "";
+
+  constructor(reading: Reading) {
+    this.#reading = reading;
+    this.#fences = reading.fenced ? new FenceStripper() : undefined;
+  }
+
+  /** The last count of each kind of token. */
+  get usage() {
+    return toUsage(this.#usage);
+  }
+
+  take({ type, message, content_block: block, delta, usage }: StreamEvent): void {
+    if (type === "content_block_delta" && delta !== undefined) this.#grow(delta);
+    else if (type === "content_block_start" && block !== undefined) this.#open(block);
+    else if (type === "content_block_stop") this.#close();
+    else if (type === "message_start") this.#count(message?.usage);
+    else if (type === "message_stop") this.complete = true;
+    else if (type === "message_delta") {
+      this.#count(usage);
+      if (delta?.stop_reason) this.#finish(delta);
+      const total = this.usage;
+      if (usage !== undefined && total !== undefined) this.chunks.push({ choices: [], usage: total });
+    }
+  }
+
+  #count(usage: Record<string, unknown> = {}): void {
+    for (const [name, value] of Object.entries(usage)) if (value !== null) this.#usage[name] = value;
+  }
+
+  #open(block: Block): void {
+    this.#block = block;
+    if (block.type === "text") this.#text(block.text ?? "");
+    else if (block.type === "thinking") this.#push({ reasoning_content: block.thinking ?? "" });
+    else if (block.type === "tool_use" && !this.#isJson) {
+      const { id = "", name = "" } = block;
+      const called = { name, arguments: "" };
+      this.#push({ tool_calls: [{ index: this.#callCount++, id, type: "function", function: called }] });
+    }
+  }
+
+  #grow({ text, partial_json: json, thinking, signature }: Delta): void {
+    const block = this.#block;
+    if (text !== undefined) this.#text(text);
+    else if (json !== undefined) this.#arguments(json);
+    else if (signature !== undefined) block.signature = (block.signature ?? "") + signature;
+    else if (thinking !== undefined) {
+      block.thinking = (block.thinking ?? "") + thinking;
+      this.#push({ reasoning_content: thinking });
+    }
+  }
+
+  #close(): void {
+    const { type, input } = this.#block;
+    // A tool without arguments sends no piece of them, and nothing at all would be no JSON.
+    if (input !== undefined) this.#arguments(JSON.stringify(input));
+    if (type === "thinking" || type === "redacted_thinking") this.#thoughts.push(this.#block);
+    this.#block = { type: "none" };
+  }
+
+  #finish(stop: MessageAnswer): void {
+    this.#push({ content: this.#fences?.flush() ?? this.#heldText ?? "" });
+    this.#push({ refusal: toRefusal(stop) ?? "" });
+    if (this.#thoughts.length > 0) this.#push({ reasoning_details: this.#thoughts.map(toDetail) });
+    this.#push({}, toFinishReason(stop, this.#callCount));
+  }
+
+  get #isJson(): boolean {
+    return this.#block.name !== undefined && this.#block.name === this.#reading.jsonTool;
+  }
+
+  #text(text: string): void {
+    if (this.#reading.jsonTool === undefined) this.#push({ content: this.#fences?.push(text) ?? text });
+    else if (this.#heldText !== undefined) this.#heldText += text;
+  }
+
+  #arguments(piece: string): void {
+    if (piece === "" || this.#block.type !== "tool_use") return;
+    this.#block.input = undefined;
+    if (this.#isJson) {
+      this.#heldText = undefined;
+      this.#push({ content: piece });
+    } else this.#push({ tool_calls: [{ index: this.#callCount - 1, function: { arguments: piece } }] });
+  }
+
+  /** Adds a chunk, after the one with the role, unless it says nothing. */
+  #push(delta: ChunkChoice["delta"], finish: ChunkChoice["finish_reason"] = null): void {
+    const { role, content, reasoning_content: thought, refusal, tool_calls } = delta;
+    if (role === undefined && (content === "" || thought === "" || refusal === "")) return;
+    if (!this.#begun) {
+      this.#begun = true;
+      this.#push({ role: "assistant", content: tool_calls === undefined ? "" : null, refusal: null });
+    }
+    this.chunks.push({ choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] });
+  }
 }

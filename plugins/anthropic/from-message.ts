@@ -1,4 +1,4 @@
-import { type ChatCompletion, UpstreamFault } from "modelgate/plugin";
+import { type ChatCompletion, type ToolCall, UpstreamFault } from "modelgate/plugin";
 import { FenceStripper } from "./fences.ts";
 import { toFinishReason, toRefusal, toUsage } from "./outcome.ts";
 import { toDetail } from "./reasoning.ts";
@@ -11,8 +11,8 @@ export function fromMessage(answer: MessageAnswer, reading: Reading, nowMs: numb
   const json = blocks.find(({ name }) => name !== undefined && name === reading.jsonTool);
   const calls = blocks
     .filter((block) => block.type === "tool_use" && block !== json)
-    .map(({ id = "", name = "", input = {} }) => {
-      return { id, type: "function" as const, function: { name, arguments: JSON.stringify(input) } };
+    .map(({ id = "", name = "", input = {} }): ToolCall => {
+      return { id, type: "function", function: { name, arguments: JSON.stringify(input) } };
     });
   const thoughts = blocks.filter(({ type }) => type === "thinking" || type === "redacted_thinking");
   const reasoning = thoughts.map(({ thinking = "" }) => thinking).join("");
@@ -26,16 +26,10 @@ export function fromMessage(answer: MessageAnswer, reading: Reading, nowMs: numb
     refusal: toRefusal(answer),
     ...(reasoning !== "" && { reasoning_content: reasoning }),
     ...(thoughts.length > 0 && { reasoning_details: thoughts.map(toDetail) }),
-    ...(calls.length > 0 && (reading.legacy ? { function_call: calls[0]?.function } : { tool_calls: calls })),
+    ...(calls.length > 0 && { tool_calls: calls }),
   };
-  const finish = toFinishReason(answer, calls.length, reading);
-  const usage = toUsage(answer.usage ?? {});
-  return {
-    id: answer.id ?? "",
-    object: "chat.completion",
-    created: Math.floor(nowMs / 1000),
-    model: "",
-    choices: [{ index: 0, message, finish_reason: finish }],
-    ...(usage && { usage }),
-  };
+  const choices = [{ index: 0, message, finish_reason: toFinishReason(answer, calls.length) }];
+  const usage = toUsage(answer.usage);
+  const created = Math.floor(nowMs / 1000);
+  return { id: "", object: "chat.completion", created, model: "", choices, ...(usage && { usage }) };
 }

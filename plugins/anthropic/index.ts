@@ -1,4 +1,4 @@
-import { type Call, type ChatRequest, definePlugin, readModels } from "modelgate/plugin";
+import { type Call, type ChatRequest, definePlugin, readModels, withFunctionsAsTools } from "modelgate/plugin";
 import rows from "../../catalogue/anthropic.json" with { type: "json" };
 import { readFault } from "./fault.ts";
 import { fromEvents } from "./from-events.ts";
@@ -14,7 +14,7 @@ export default definePlugin({
   baseUrl: "https://api.anthropic.com/v1",
   authorize: (key) => ({ "x-api-key": key }),
   models: readModels(rows),
-  handlers: { chat },
+  handlers: { chat: withFunctionsAsTools(chat) },
   nMax: { chat: 1 },
   readFault,
 });

@@ -1,25 +1,24 @@
-import type { ChatUsage, FinishReason } from "modelgate/plugin";
-import type { MessageUsage, Reading, Stop } from "./wire.ts";
+import { type ChatUsage, type FinishReason, isRecord } from "modelgate/plugin";
+import type { MessageAnswer } from "./wire.ts";
 
-const finishReasons: Record<string, FinishReason> = {
-  max_tokens: "length",
-  model_context_window_exceeded: "length",
-  refusal: "content_filter",
-};
+/** Every other reason is the caller's turn: to answer, or to do the calls. */
+const finishReasons = new Map<unknown, FinishReason>([
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["refusal", "content_filter"],
+]);
 
-/** Why an answer ended. Every reason not named above is the caller's turn: to answer, or to do the calls. */
-export function toFinishReason(stop: Stop, callCount: number, reading: Reading): FinishReason {
-  const calls = reading.legacy ? "function_call" : "tool_calls";
-  return finishReasons[stop.stop_reason ?? ""] ?? (callCount > 0 ? calls : "stop");
+export function toFinishReason({ stop_reason: reason }: MessageAnswer, callCount: number): FinishReason {
+  return finishReasons.get(reason) ?? (callCount > 0 ? "tool_calls" : "stop");
 }
 
 /** What the provider says of a refusal, where it says something. */
-export function toRefusal(stop: Stop): string | null {
-  return stop.stop_reason === "refusal" ? (stop.stop_details?.explanation ?? null) : null;
+export function toRefusal({ stop_reason: reason, stop_details: details }: MessageAnswer): string | null {
+  return reason === "refusal" ? (details?.explanation ?? null) : null;
 }
 
 /** @returns `undefined` when the report lacks the input or the output. */
-export function toUsage(usage: MessageUsage): ChatUsage | undefined {
+export function toUsage(usage: Record<string, unknown> = {}): ChatUsage | undefined {
   const { input_tokens: input, output_tokens: output, output_tokens_details: details } = usage;
   const { cache_read_input_tokens: read, cache_creation_input_tokens: written } = usage;
   if (typeof input !== "number" || typeof output !== "number") return undefined;
@@ -28,7 +27,7 @@ export function toUsage(usage: MessageUsage): ChatUsage | undefined {
     ...(typeof written === "number" && { cache_write_tokens: written }),
   };
   const prompt = Object.values(cached).reduce((sum, count) => sum + count, input);
-  const thought = details?.thinking_tokens;
+  const thought = isRecord(details) ? details.thinking_tokens : undefined;
   return {
     prompt_tokens: prompt,
     completion_tokens: output,

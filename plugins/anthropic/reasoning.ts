@@ -1,11 +1,10 @@
-import { type ChatRequest, isRecord, type Message, type Model } from "modelgate/plugin";
+import type { ChatRequest, Message, Model } from "modelgate/plugin";
 import type { Block, Note } from "./wire.ts";
 
 const format = "anthropic-claude-v1";
 const efforts = ["minimal", "low", "medium", "high", "xhigh", "max"];
 const budgetTokensMin = 1024;
-const budgetTokensMax = 32_000;
-const budgetTokensOf: Record<string, number> = { minimal: 1024, low: 2048, medium: 8192, high: 24_576 };
+const budgetTokensOf = new Map(Object.entries({ low: 2048, medium: 8192, high: 24_576, xhigh: 32_000, max: 32_000 }));
 
 /** A thought as the answer carries it out, so that the client can bring it back with its signature unchanged. */
 export function toDetail({ type, thinking = "", signature = "", data = "" }: Block, index: number) {
@@ -30,16 +29,9 @@ export function obstacleOf(messages: readonly Message[]): string | undefined {
   if (messages.at(-1)?.role === "assistant") return "the last message is the beginning of the answer";
   const last = messages.findLastIndex(({ role }) => role === "assistant");
   const question = messages.findLastIndex(({ role }, index) => role === "user" && index < last);
-  const bare = messages.slice(question + 1).some((message) => {
-    const calls = (message.tool_calls ?? []).length > 0 || isRecord(message.function_call);
-    return calls && readDetails(message).length === 0;
-  });
+  const open = messages.slice(question + 1);
+  const bare = open.some((message) => (message.tool_calls ?? []).length > 0 && readDetails(message).length === 0);
   return bare ? "a tool turn came back without its reasoning_details" : undefined;
-}
-
-interface Effort {
-  thinking?: { type: "adaptive" } | { type: "enabled"; budget_tokens: number };
-  effort?: string | undefined;
 }
 
 /** What the asked effort comes to on a model. `obstacle` says why it cannot think in this call. */
@@ -47,7 +39,7 @@ export function toEffort(
   { reasoning_effort: asked }: ChatRequest,
   { options }: Model,
   { maxTokens, obstacle, note }: { maxTokens: number; obstacle: string | undefined; note: Note },
-): Effort {
+) {
   if (!asked || asked === "none") return {};
   if (options?.thinking !== "adaptive" && options?.thinking !== "budget") {
     note("Left out reasoning_effort, because this model does not think");
@@ -60,7 +52,7 @@ export function toEffort(
   if (reason !== undefined) note(`Turned thinking off, because ${reason}`);
   if (adaptive || reason !== undefined)
     return reason === undefined ? { thinking: { type: "adaptive" }, effort } : { effort };
-  const budget = Math.min(budgetTokensOf[asked] ?? budgetTokensMax, Math.floor(maxTokens * 0.8));
+  const budget = Math.min(budgetTokensOf.get(asked) ?? budgetTokensMin, Math.floor(maxTokens * 0.8));
   return { thinking: { type: "enabled", budget_tokens: Math.max(budget, budgetTokensMin) } };
 }
 

@@ -2,7 +2,7 @@ import type { ChatRequest, Model } from "modelgate/plugin";
 import { obstacleOf, toEffort } from "./reasoning.ts";
 import { toTurns } from "./to-turns.ts";
 import { strictSchema, type ToolPlan, toTools } from "./tools.ts";
-import type { Block, Note, Reading } from "./wire.ts";
+import type { Note, Reading } from "./wire.ts";
 
 const jsonInstruction = "Answer with one valid JSON object and nothing else: no words around it, no code fence.";
 /** For a row that does not say how much its model writes: what every model of this provider can. */
@@ -11,36 +11,35 @@ const outputTokensMaxDefault = 4096;
 const temperatureDefaults = [0.7, 1];
 
 const translated = `model messages max_tokens max_completion_tokens temperature top_p stop stream stream_options n tools
-  tool_choice parallel_tool_calls functions function_call response_format reasoning_effort user`.split(/\s+/);
+  tool_choice parallel_tool_calls response_format reasoning_effort user`.split(/\s+/);
 
 /** Translates a request, and says how its answer is to be read. What is undefined in the body is not there. */
 export function toMessages(asked: ChatRequest, model: Model, note: Note) {
   const request = leaveOut(asked, model, note);
   const limit = model.outputTokensMax ?? outputTokensMaxDefault;
   const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);
-  const format = toFormat(request, model, toTools(request, model, note), note);
-  const { tools, choice, legacy } = format.plan;
+  const { tools, choice, schema, reading } = toFormat(request, model, toTools(request, model, note), note);
   const forced = choice?.type === "any" || choice?.type === "tool";
   const obstacle = forced ? "a tool call is forced" : obstacleOf(request.messages);
   const { thinking, effort } = toEffort(request, model, { maxTokens, obstacle, note });
   const { system, turns } = toTurns(request.messages, thinking !== undefined);
-  if (format.fenced) system.push({ type: "text", text: jsonInstruction });
+  if (reading.fenced) system.push({ type: "text", text: jsonInstruction });
+  const marked = system.some((block) => block.cache_control);
   const stops = [request.stop ?? []].flat().filter((stop) => stop.trim() !== "");
   const body = {
     model: model.upstreamId,
     max_tokens: maxTokens,
     messages: turns,
     stream: request.stream === true,
-    system: system.length > 0 ? toSystem(system) : undefined,
+    system: marked ? system : system.map(({ text }) => text).join("\n") || undefined,
     tools: tools.length > 0 ? tools : undefined,
     tool_choice: choice,
     thinking,
-    output_config: effort || format.schema ? { effort, format: format.schema } : undefined,
+    output_config: effort || schema ? { effort, format: schema && { type: "json_schema", schema } } : undefined,
     ...toSampling(request, thinking !== undefined, note),
     stop_sequences: stops.length > 0 ? stops : undefined,
     metadata: request.user ? { user_id: request.user } : undefined,
   };
-  const reading: Reading = { jsonTool: format.jsonTool, fenced: format.fenced, legacy };
   return { body, reading };
 }
 
@@ -52,34 +51,29 @@ function leaveOut(asked: ChatRequest, model: Model, note: Note): ChatRequest {
   return request;
 }
 
-interface Format {
-  plan: ToolPlan;
-  fenced: boolean;
-  schema?: { type: "json_schema"; schema: object };
-  jsonTool?: string;
+interface Format extends ToolPlan {
+  reading: Reading;
+  schema?: object;
 }
 
 function toFormat({ response_format: format }: ChatRequest, model: Model, plan: ToolPlan, note: Note): Format {
   const schema = format?.type === "json_schema" ? format.json_schema.schema : undefined;
-  if (schema === undefined) return { plan, fenced: !!format && format.type !== "text" };
+  if (schema === undefined) return { ...plan, reading: { fenced: !!format && format.type !== "text" } };
   if (model.options?.jsonSchema === true) {
-    const strict = strictSchema(schema, "response_format.json_schema.schema", note);
-    return { plan, fenced: false, schema: { type: "json_schema", schema: strict } };
+    return {
+      ...plan,
+      reading: {},
+      schema: strictSchema(schema, "response_format.json_schema.schema", note),
+    };
   }
-  if (plan.choice?.type === "tool") return { plan, fenced: false };
+  if (plan.choice?.type === "tool") return { ...plan, reading: {} };
   let name = "json_answer";
   while (plan.tools.some((tool) => tool.name === name)) name += "_";
   const tool = { name, description: "Gives the answer to the user", input_schema: { type: "object", ...schema } };
-  const open = plan.tools.length > 0 && plan.choice?.type !== "none";
-  const choice = {
-    ...(open ? { type: "any" as const } : { type: "tool" as const, name }),
-    disable_parallel_tool_use: true as const,
-  };
-  return { plan: { ...plan, tools: [...plan.tools, tool], choice }, fenced: false, jsonTool: name };
-}
-
-function toSystem(blocks: Block[]): string | Block[] {
-  return blocks.some((block) => block.cache_control) ? blocks : blocks.map((block) => block.text).join("\n");
+  const others = plan.tools.length > 0 && plan.choice?.type !== "none";
+  const choice = others ? ({ type: "any" } as const) : ({ type: "tool", name } as const);
+  const single = { ...choice, disable_parallel_tool_use: true } as const;
+  return { tools: [...plan.tools, tool], choice: single, reading: { jsonTool: name } };
 }
 
 /** The provider takes temperature up to 1, or top_p, not both, and neither with thinking. */

@@ -1,5 +1,4 @@
-import type { Message } from "modelgate/plugin";
-import { CallPairs, legacyId } from "./call-pairs.ts";
+import { isRecord, type Message, type ToolCall } from "modelgate/plugin";
 import { refuse, toBlocks } from "./parts.ts";
 import { readDetails } from "./reasoning.ts";
 import type { Block, Turn } from "./wire.ts";
@@ -21,10 +20,15 @@ export function toTurns(messages: readonly Message[], thinks: boolean): { system
     else if (role === "user") append(turns, role, blocks);
     else if (role === "assistant") {
       if (turns.at(-1)?.role === "user") pairs.settle();
-      append(turns, role, [...(thinks ? readDetails(message) : []), ...blocks, ...toCalls(message, pairs, path)]);
+      const calls = (message.tool_calls ?? []).map((call, place) =>
+        toCall(call, pairs, `${path}.tool_calls[${place}]`),
+      );
+      append(turns, role, [...(thinks ? readDetails(message) : []), ...blocks, ...calls]);
     } else {
       const content = blocks.length > 0 ? blocks : undefined;
-      append(turns, "user", [{ type: "tool_result", tool_use_id: pairs.close(message, path), content }]);
+      append(turns, "user", [
+        { type: "tool_result", tool_use_id: pairs.close(message, `${path}.tool_call_id`), content },
+      ]);
     }
   }
   pairs.settle();
@@ -48,25 +52,47 @@ function append(turns: Turn[], role: Turn["role"], blocks: Block[]): void {
   last.content.splice(place === -1 ? last.content.length : place, 0, ...blocks);
 }
 
-function toCalls(message: Message, pairs: CallPairs, path: string): Block[] {
-  const calls = (message.tool_calls ?? []).map(({ id, function: called }, index) => {
-    const place = `${path}.tool_calls[${index}]`;
-    return toCall(pairs.open(id, place), called, `${place}.function.arguments`);
-  });
-  const legacy = message.function_call;
-  if (!legacy) return calls;
-  const id = pairs.open(legacyId(legacy.name), `${path}.function_call`);
-  return [...calls, toCall(id, legacy, `${path}.function_call.arguments`)];
-}
-
-function toCall(id: string, { name, arguments: text }: { name: string; arguments: string }, path: string): Block {
+function toCall({ id, function: called }: ToolCall, pairs: CallPairs, path: string): Block {
+  const wireId = pairs.open(id, path);
   let input: unknown;
   try {
-    input = text.trim() === "" ? {} : JSON.parse(text);
+    input = called.arguments.trim() === "" ? {} : JSON.parse(called.arguments);
   } catch (cause) {
-    throw refuse(`Cannot read these arguments, expected the JSON text of an object: ${(cause as Error).message}`, path);
+    const message = `Cannot read these arguments, expected the JSON text of an object: ${(cause as Error).message}`;
+    throw refuse(message, `${path}.function.arguments`);
   }
-  if (typeof input === "object" && input !== null && !Array.isArray(input))
-    return { type: "tool_use", id, name, input };
-  throw refuse("Cannot use these arguments, expected the JSON text of an object", path);
+  if (isRecord(input)) return { type: "tool_use", id: wireId, name: called.name, input };
+  throw refuse("Cannot use these arguments, expected the JSON text of an object", `${path}.function.arguments`);
+}
+
+/**
+ * Pairs tool calls with their results. The provider wants ids of a plain alphabet, each once in a conversation, and
+ * every call answered in the turn after it; clients bring ids of other providers, and some use them again.
+ */
+class CallPairs {
+  readonly #taken = new Set<string>();
+  readonly #open = new Map<string, { wireId: string; path: string }>();
+
+  /** Opens a call and returns the id it goes by upstream. */
+  open(id: string, path: string): string {
+    if (this.#open.has(id)) throw refuse(`Tool call id ${id} stands twice in one turn, expected each once`, path);
+    let wireId = id.replace(/[^a-zA-Z0-9_-]/g, "_");
+    while (this.#taken.has(wireId)) wireId += "_";
+    this.#taken.add(wireId);
+    this.#open.set(id, { wireId, path });
+    return wireId;
+  }
+
+  /** Closes the call that a message answers and returns its id upstream. */
+  close({ tool_call_id: id }: Message, path: string): string {
+    const call = this.#open.get(id ?? "");
+    if (call === undefined) throw refuse("This result answers no open call, expected the id of one before it", path);
+    this.#open.delete(id ?? "");
+    return call.wireId;
+  }
+
+  /** @throws {GatewayError} When a call was left without a result. */
+  settle(): void {
+    for (const { path } of this.#open.values()) throw refuse("This call has no result, expected one right after", path);
+  }
 }

@@ -1,50 +1,30 @@
-import {
-  type ChatRequest,
-  type FunctionDefinition,
-  isRecord,
-  type Model,
-  reduceSchema,
-  strictSubset,
-} from "modelgate/plugin";
+import { type ChatRequest, isRecord, type Model, reduceSchema, strictSubset, type Tool } from "modelgate/plugin";
 import { cacheMark, refuse } from "./parts.ts";
 import type { Note } from "./wire.ts";
 
-interface ToolDefinition {
-  name: string;
-  description?: string | undefined;
-  input_schema: object;
-  strict?: true | undefined;
-}
-
-interface ToolDecision {
-  type: "none" | "auto" | "any" | "tool";
-  name?: string;
-  disable_parallel_tool_use?: true;
-}
-
-/** The tools of a request, and which of them the model may or must call. */
+/** The tools of a request as the provider takes them, and which of them the model may or must call. */
 export interface ToolPlan {
-  tools: ToolDefinition[];
-  choice: ToolDecision | undefined;
-  /** Whether the caller asked with `functions`. */
-  legacy: boolean;
+  tools: { name: string; [field: string]: unknown }[];
+  choice?: { type: "none" | "auto" | "any" | "tool"; name?: string; disable_parallel_tool_use?: true } | undefined;
 }
 
 export function toTools(request: ChatRequest, model: Model, note: Note): ToolPlan {
-  const legacy = !request.tools?.length && !!request.functions?.length;
-  const strict = model.options?.jsonSchema === true ? note : undefined;
-  const tools = legacy
-    ? (request.functions ?? []).map((definition, index) => toTool(definition, `functions[${index}]`, strict))
-    : (request.tools ?? []).map((tool, index) => {
-        return { ...toTool(tool.function, `tools[${index}].function`, strict), ...cacheMark(tool) };
-      });
-  const param = legacy ? "function_call" : "tool_choice";
-  const choice = toChoice(request[param], tools, param);
-  if (tools.length === 0) return planOfHistory(request);
-  const allowed = legacy ? tools : allowedOf(request.tool_choice, tools);
-  const single = (legacy || request.parallel_tool_calls === false) && choice?.type !== "none";
-  if (!single) return { tools: allowed, choice, legacy };
-  return { tools: allowed, choice: { type: "auto", ...choice, disable_parallel_tool_use: true }, legacy };
+  const { tool_choice: wanted, messages } = request;
+  const names = (request.tools ?? []).map((tool) => tool.function.name);
+  const choice = toChoice(wanted, names);
+  // Calls in the conversation need their tools defined, also when the request names none any more.
+  const called = messages.flatMap(({ tool_calls }) => (tool_calls ?? []).map((call) => call.function.name));
+  if (names.length === 0 && called.length > 0) {
+    const tools = [...new Set(called)].map((name) => ({ name, input_schema: { type: "object" } }));
+    return { tools, choice: { type: "none" } };
+  }
+  if (names.length === 0) return { tools: [] };
+  const allowed = allowedOf(wanted, names);
+  const tools = (request.tools ?? [])
+    .map((tool, index) => toTool(tool, model.options?.jsonSchema === true, `tools[${index}].function.parameters`, note))
+    .filter(({ name }) => allowed.includes(name));
+  if (request.parallel_tool_calls !== false || choice?.type === "none") return { tools, choice };
+  return { tools, choice: { type: "auto", ...choice, disable_parallel_tool_use: true } };
 }
 
 /** A schema that the provider can hold the model to. */
@@ -54,46 +34,34 @@ export function strictSchema(schema: object, param: string, note: Note): object 
   return reduced;
 }
 
-function toTool(definition: FunctionDefinition, path: string, note: Note | undefined): ToolDefinition {
-  const { name, description } = definition;
-  const schema = { type: "object", properties: {}, ...definition.parameters };
-  const tool = { name, description: description ?? undefined, input_schema: schema };
-  if (definition.strict !== true || note === undefined) return tool;
-  return { ...tool, input_schema: strictSchema(schema, `${path}.parameters`, note), strict: true };
+function toTool(tool: Tool, canBeStrict: boolean, param: string, note: Note) {
+  const { name, description, parameters, strict } = tool.function;
+  const schema = { type: "object", properties: {}, ...parameters };
+  const definition = { name, description: description ?? undefined, input_schema: schema, ...cacheMark(tool) };
+  if (!strict || !canBeStrict) return definition;
+  return { ...definition, input_schema: strictSchema(schema, param, note), strict };
 }
 
-function toChoice(wanted: unknown, tools: ToolDefinition[], param: string): ToolDecision | undefined {
+function toChoice(wanted: ChatRequest["tool_choice"], names: string[]): ToolPlan["choice"] {
   if (wanted === null || wanted === undefined) return undefined;
-  if (wanted === "auto" || wanted === "none") return { type: wanted };
-  if (tools.length === 0) throw refuse(`${param} demands a tool, expected tools to choose from`, param);
-  if (!isRecord(wanted)) return { type: "any" };
-  if (isRecord(wanted.allowed_tools)) return { type: wanted.allowed_tools.mode === "required" ? "any" : "auto" };
-  return { type: "tool", name: nameOf(wanted, tools, param) };
+  if (wanted === "auto" || wanted === "none") return names.length > 0 ? { type: wanted } : undefined;
+  if (names.length === 0) throw refuse("tool_choice demands a tool, expected tools to choose from", "tool_choice");
+  if (wanted === "required") return { type: "any" };
+  if (wanted.type === "function") return { type: "tool", name: known(wanted, names, "tool_choice") };
+  const { mode }: { mode?: unknown } = wanted.allowed_tools;
+  return { type: mode === "required" ? "any" : "auto" };
 }
 
-/** The tools that `allowed_tools` leaves. */
-function allowedOf(wanted: unknown, tools: ToolDefinition[]): ToolDefinition[] {
-  if (!isRecord(wanted) || !isRecord(wanted.allowed_tools)) return tools;
+function allowedOf(wanted: ChatRequest["tool_choice"], names: string[]): string[] {
+  if (!isRecord(wanted) || wanted.type !== "allowed_tools") return names;
   const param = "tool_choice.allowed_tools.tools";
-  const entries = wanted.allowed_tools.tools;
-  if (!Array.isArray(entries) || entries.length === 0) throw refuse("Allows no tool, expected a list of tools", param);
-  const names = entries.map((entry) => nameOf(entry, tools, param));
-  return tools.filter(({ name }) => names.includes(name));
+  const { tools }: { tools?: unknown } = wanted.allowed_tools;
+  if (!Array.isArray(tools) || tools.length === 0) throw refuse("Allows no tool, expected a list of tools", param);
+  return tools.map((tool) => known(tool, names, param));
 }
 
-function nameOf(wanted: unknown, tools: ToolDefinition[], param: string): string {
-  const called = isRecord(wanted) && isRecord(wanted.function) ? wanted.function : wanted;
-  const tool = tools.find(({ name }) => isRecord(called) && called.name === name);
-  if (tool !== undefined) return tool.name;
-  throw refuse(`Names no tool of this request, expected ${tools.map(({ name }) => name).join(", ")}`, param);
-}
-
-/** Calls in the conversation need their tools defined, also when the request names none any more. */
-function planOfHistory({ messages }: ChatRequest): ToolPlan {
-  const calls = messages.flatMap((message) => [
-    ...(message.tool_calls ?? []).map((call) => call.function.name),
-    ...(message.function_call ? [message.function_call.name] : []),
-  ]);
-  const tools = [...new Set(calls)].map((name) => ({ name, input_schema: { type: "object" } }));
-  return { tools, choice: tools.length > 0 ? { type: "none" } : undefined, legacy: false };
+function known(wanted: unknown, names: string[], param: string): string {
+  const name = isRecord(wanted) && isRecord(wanted.function) ? wanted.function.name : undefined;
+  if (typeof name === "string" && names.includes(name)) return name;
+  throw refuse(`Names no tool of this request, expected ${names.join(", ")}`, param);
 }

@@ -7,12 +7,10 @@ export interface Block {
   data?: string;
   id?: string;
   name?: string;
-  input?: object;
-  tool_use_id?: string;
-  content?: Block[] | undefined;
-  source?: Record<string, string>;
-  title?: string | undefined;
+  input?: object | undefined;
   cache_control?: { type: "ephemeral" };
+  /** What only passes through: a `source`, a `title`, a result's `content` and `tool_use_id`. */
+  [field: string]: unknown;
 }
 
 export interface Turn {
@@ -20,23 +18,12 @@ export interface Turn {
   content: Block[];
 }
 
-export interface Stop {
+/** An answer, or what the end of a stream tells of it. */
+export interface MessageAnswer {
+  content?: Block[];
   stop_reason?: string | null;
   stop_details?: { explanation?: string | null } | null;
-}
-
-export interface MessageUsage {
-  input_tokens?: number;
-  output_tokens?: number;
-  cache_read_input_tokens?: number;
-  cache_creation_input_tokens?: number;
-  output_tokens_details?: { thinking_tokens?: number };
-}
-
-export interface MessageAnswer extends Stop {
-  id?: string;
-  content?: Block[];
-  usage?: MessageUsage;
+  usage?: Record<string, unknown>;
 }
 
 /** How an answer is to be read, decided by what was asked. */
@@ -44,9 +31,7 @@ export interface Reading {
   /** The tool that is forced to get JSON: its arguments are the content. */
   jsonTool?: string | undefined;
   /** Whether the content is JSON that may come in a code fence. */
-  fenced: boolean;
-  /** Whether the caller asked with `functions` and wants a `function_call` back. */
-  legacy: boolean;
+  fenced?: boolean | undefined;
 }
 
 /** Takes what a translation had to leave out or change. */
