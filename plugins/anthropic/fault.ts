@@ -2,11 +2,8 @@ import { classifyFault, type RefusedAnswer, UpstreamFault } from "modelgate/plug
 
 /** The fields that a sentence of the provider can begin with (`tools.0.name: …`), by the names callers know them by. */
 const sameParams = ["max_tokens", "messages", "model", "temperature", "tool_choice", "tools", "top_p"];
-const otherParams = ["metadata=user", "stop_sequences=stop", "system=messages", "thinking=reasoning_effort"];
-const params = new Map([...sameParams.map((name) => [name, name]), ...otherParams.map((pair) => pair.split("="))] as [
-  string,
-  string,
-][]);
+const otherParams = { metadata: "user", stop_sequences: "stop", system: "messages", thinking: "reasoning_effort" };
+const params = new Map([...sameParams.map((name): [string, string] => [name, name]), ...Object.entries(otherParams)]);
 
 /** Reads a refusal. The provider has no codes for what is wrong with a request, so that its sentence has to tell. */
 export function readFault(answer: RefusedAnswer): UpstreamFault {

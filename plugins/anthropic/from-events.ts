@@ -95,8 +95,8 @@ class StreamedAnswer {
     else if (type === "message_delta") {
       this.#count(usage);
       if (delta?.stop_reason) this.#finish(delta);
-      const total = this.usage;
-      if (usage !== undefined && total !== undefined) this.chunks.push({ choices: [], usage: total });
+      const total = typeof usage?.output_tokens === "number" ? this.usage : undefined;
+      if (total !== undefined) this.chunks.push({ choices: [], usage: total });
     }
   }
 

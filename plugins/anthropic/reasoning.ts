@@ -1,8 +1,7 @@
-import type { ChatRequest, Message, Model } from "modelgate/plugin";
+import { type ChatRequest, type Message, type Model, nearestEffort } from "modelgate/plugin";
 import type { Block, Note } from "./wire.ts";
 
 const format = "anthropic-claude-v1";
-const efforts = ["minimal", "low", "medium", "high", "xhigh", "max"];
 const budgetTokensMin = 1024;
 const budgetTokensOf = new Map(Object.entries({ low: 2048, medium: 8192, high: 24_576, xhigh: 32_000, max: 32_000 }));
 
@@ -46,19 +45,13 @@ export function toEffort(
     return {};
   }
   const adaptive = options.thinking === "adaptive";
-  const effort = adaptive ? nearestEffort(asked, options.efforts, note) : undefined;
+  const effort = adaptive && Array.isArray(options.efforts) ? nearestEffort(asked, options.efforts) : undefined;
+  if (adaptive && effort !== asked) note(`Took reasoning_effort ${effort}, because this model does not have ${asked}`);
   const narrow = !adaptive && maxTokens <= budgetTokensMin ? "max_tokens leaves no room for it" : undefined;
   const reason = obstacle ?? narrow;
   if (reason !== undefined) note(`Turned thinking off, because ${reason}`);
-  if (adaptive || reason !== undefined)
-    return reason === undefined ? { thinking: { type: "adaptive" }, effort } : { effort };
+  if (reason !== undefined) return { effort };
+  if (adaptive) return { thinking: { type: "adaptive" }, effort };
   const budget = Math.min(budgetTokensOf.get(asked) ?? budgetTokensMin, Math.floor(maxTokens * 0.8));
   return { thinking: { type: "enabled", budget_tokens: Math.max(budget, budgetTokensMin) } };
-}
-
-function nearestEffort(asked: string, names: unknown, note: Note): string | undefined {
-  const known = Array.isArray(names) ? efforts.filter((name) => names.includes(name)) : [];
-  const effort = known.findLast((name) => efforts.indexOf(name) <= efforts.indexOf(asked)) ?? known[0];
-  if (effort !== asked) note(`Took reasoning_effort ${effort}, because this model does not have ${asked}`);
-  return effort;
 }
