@@ -27,7 +27,8 @@ export class MinuteLimit {
   /** Whole units that fit now. */
   remaining(limit: number, now: number): number {
     this.#drain(now);
-    return Math.max(0, Math.floor(((minuteMs - this.#backlogMs + toleranceMs) * limit) / minuteMs));
+    const units = Math.floor(((minuteMs - this.#backlogMs + toleranceMs) * limit) / minuteMs);
+    return Math.min(limit, Math.max(0, units));
   }
 
   /** Milliseconds until nothing of the limit is used. */
