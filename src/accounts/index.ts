@@ -1,5 +1,4 @@
 export type { Account } from "./account-admin.ts";
-export { apiKeyForm } from "./api-key.ts";
 export type { AccountDefaults } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export type { ApiKey, NewKey } from "./key-admin.ts";
