@@ -1,8 +1,8 @@
 import { statSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative, resolve } from "node:path";
 
 const root = join(import.meta.dir, "../..");
-const outfile = join(root, "dist/modelgate");
+const outfile = resolve(process.argv[2] ?? join(root, "dist/modelgate"));
 
 const commit = commitOf(root);
 const built = await Bun.build({
@@ -18,9 +18,8 @@ const built = await Bun.build({
 });
 for (const message of built.logs) process.stderr.write(`${message}\n`);
 if (!built.success) process.exit(1);
-process.stdout.write(
-  `dist/modelgate (${Math.round(statSync(outfile).size / 1e6)} MB, commit ${commit ?? "unknown"})\n`,
-);
+const megabytes = Math.round(statSync(outfile).size / 1e6);
+process.stdout.write(`${relative(process.cwd(), outfile)} (${megabytes} MB, commit ${commit ?? "unknown"})\n`);
 
 function commitOf(folder: string): string | undefined {
   const git = (...words: string[]) => Bun.spawnSync(["git", ...words], { cwd: folder, stderr: "ignore" });

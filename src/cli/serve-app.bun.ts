@@ -19,15 +19,26 @@ export async function serveApp(config: Config, parts: Parts): Promise<void> {
   const store = await openStore({ file: storeFileOf(config) });
   try {
     const app = await createApp({ ...parts, config, store, log });
-    const key = await firstKey(app.accounts, config.bootstrapKey);
-    const port = listen(app, config);
-    process.stdout.write(welcome({ config, port, key, app }));
-    await signalled();
-    await app.http.stop();
-    await app.close();
+    try {
+      await listenUntilSignal(app, config);
+    } finally {
+      await app.close();
+    }
   } finally {
     log.flush();
     await store.close();
+  }
+}
+
+async function listenUntilSignal(app: App, config: Config): Promise<void> {
+  const port = listen(app, config);
+  try {
+    // Only now: a first key that is made and never shown, because the port was taken, would be lost.
+    const key = await firstKey(app.accounts, config.bootstrapKey);
+    process.stdout.write(welcome({ config, port, key, app }));
+    await signalled();
+  } finally {
+    await app.http.stop();
   }
 }
 
@@ -36,6 +47,8 @@ function listen(app: App, config: Config): number {
     app.http.listen({
       hostname: config.host,
       port: config.port,
+      // Elysia shares the port by default: a second gateway would start, and take half of the calls unseen.
+      reusePort: false,
       idleTimeout: idleSecondsMax,
       maxRequestBodySize: requestBytesMax,
     });
