@@ -1,4 +1,5 @@
-import { type ChatUsage, type ChunkChoice, type FinishReason, UpstreamFault } from "modelgate/plugin";
+import { type ChatUsage, type ChunkChoice, type FinishReason, isRecord, UpstreamFault } from "modelgate/plugin";
+import { faultOf } from "./fault.ts";
 import { type CallReading, toToolCall } from "./tool-calls.ts";
 import type { Candidate, GenerateAnswer, Logprob } from "./wire.ts";
 
@@ -25,9 +26,24 @@ export function toFinish({ reason = "OTHER", sentence, text, calls }: Given): Fi
   throw new UpstreamFault("broken", `The model gave no answer (${reason})${why}`, { code: reason });
 }
 
-/** Whether the prompt itself was refused: then there are no candidates, and sometimes no reason but a sentence. */
-export function isBlocked({ candidates = [], promptFeedback: feedback }: GenerateAnswer): boolean {
-  return candidates.length === 0 && (feedback?.blockReason ?? feedback?.blockReasonMessage) !== undefined;
+/**
+ * The candidates of an answer or of an event. A prompt that was refused has none, and sometimes no reason but a
+ * sentence: it is read as a candidate that was filtered.
+ *
+ * @throws {UpstreamFault} When it holds an error, or is no answer at all.
+ */
+export function candidatesOf(answer: GenerateAnswer): Candidate[] {
+  if (!isRecord(answer) || answer.error !== undefined) throw faultOf(answer);
+  const { candidates = [], promptFeedback: feedback }: GenerateAnswer = answer;
+  if (!Array.isArray(candidates) || !candidates.every((candidate) => isRecord(candidate) && isListed(candidate))) {
+    throw new UpstreamFault("broken", "The provider's answer is not of its own form");
+  }
+  const isBlocked = (feedback?.blockReason ?? feedback?.blockReasonMessage) !== undefined;
+  return isBlocked && candidates.length === 0 ? [{ finishReason: "SAFETY" }] : candidates;
+}
+
+function isListed({ content }: Candidate): boolean {
+  return content?.parts === undefined || (Array.isArray(content.parts) && content.parts.every(isRecord));
 }
 
 /** The parts of a candidate as deltas: neighbours of one kind together, a function call whole. Counts them in `given`. */

@@ -1,14 +1,12 @@
 import { type ChatCompletion, type ToolCall, UpstreamFault } from "modelgate/plugin";
-import { type Given, isBlocked, toDeltas, toFinish, toLogprobs, toUsage } from "./answer.ts";
-import { faultOf } from "./fault.ts";
+import { candidatesOf, type Given, toDeltas, toFinish, toLogprobs, toUsage } from "./answer.ts";
 import type { CallReading } from "./tool-calls.ts";
 import type { Candidate, GenerateAnswer } from "./wire.ts";
 
 /** A whole answer. Id, time and model name are the kernel's. */
 export function fromCandidates(answer: GenerateAnswer, reading: CallReading): ChatCompletion {
-  if (answer?.error !== undefined) throw faultOf(answer);
-  const candidates = isBlocked(answer) ? [{ finishReason: "SAFETY" }] : answer?.candidates;
-  if (!Array.isArray(candidates) || candidates.length === 0) {
+  const candidates = candidatesOf(answer);
+  if (candidates.length === 0) {
     throw new UpstreamFault("broken", "The provider's answer has no candidates");
   }
   const choices = candidates.map((candidate, position) => toChoice(candidate, position, reading));

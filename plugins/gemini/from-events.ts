@@ -1,5 +1,5 @@
 import { type ChatChunk, parseJson, type ServerEvent, UpstreamFault } from "modelgate/plugin";
-import { type Given, isBlocked, toDeltas, toFinish, toLogprobs, toUsage } from "./answer.ts";
+import { candidatesOf, type Given, toDeltas, toFinish, toLogprobs, toUsage } from "./answer.ts";
 import { faultOf } from "./fault.ts";
 import type { CallReading } from "./tool-calls.ts";
 import type { GenerateAnswer } from "./wire.ts";
@@ -15,10 +15,10 @@ export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: C
   let usage: GenerateAnswer["usageMetadata"];
   for await (const event of events) {
     const answer = readEvent(event);
+    const candidates = candidatesOf(answer);
     usage = answer.usageMetadata ?? usage;
     const usageSoFar = toUsage(usage, true);
-    const candidates = isBlocked(answer) && choices.size === 0 ? [{ finishReason: "SAFETY" }] : answer.candidates;
-    for (const candidate of candidates ?? []) {
+    for (const candidate of candidates) {
       const index = candidate.index ?? 0;
       let given = choices.get(index);
       if (given === undefined) {
@@ -49,8 +49,8 @@ export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: C
 }
 
 function readEvent({ event, data }: ServerEvent): GenerateAnswer {
-  const answer = parseJson(data) as GenerateAnswer | undefined;
-  if (event === "raw" || answer?.error !== undefined) throw faultOf(answer ?? data);
-  if (typeof answer === "object" && answer !== null) return answer;
-  throw new UpstreamFault("broken", "A piece of the provider's stream is no JSON object");
+  const answer = parseJson(data);
+  if (event === "raw") throw faultOf(answer ?? data);
+  if (answer !== undefined) return answer as GenerateAnswer;
+  throw new UpstreamFault("broken", "A piece of the provider's stream is not JSON");
 }

@@ -1,6 +1,5 @@
 import { GatewayError, type GeneratedImages, type ImageRequest, UpstreamFault } from "modelgate/plugin";
-import { isBlocked, toFinish } from "./answer.ts";
-import { faultOf } from "./fault.ts";
+import { candidatesOf, toFinish } from "./answer.ts";
 import type { GenerateAnswer, GenerateBody, Note } from "./wire.ts";
 
 /** Width by height. https://ai.google.dev/gemini-api/docs/image-generation#aspect_ratios */
@@ -50,8 +49,7 @@ function nearest(choices: Record<string, number>, wanted: number): string {
  * @throws {UpstreamFault} `broken` when the model answered in words only.
  */
 export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
-  if (answer?.error !== undefined) throw faultOf(answer);
-  const [candidate] = answer?.candidates ?? [];
+  const [candidate] = candidatesOf(answer);
   const parts = (candidate?.content?.parts ?? []).filter((part) => part.thought !== true);
   const picture = parts.find(({ inlineData }) => inlineData && mediaTypes.includes(inlineData.mimeType))?.inlineData;
   if (picture !== undefined) return { images: [{ data: picture.data, mediaType: picture.mimeType }] };
@@ -59,8 +57,8 @@ export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
     .map((part) => part.text ?? "")
     .join("")
     .trim();
-  const reason = isBlocked(answer ?? {}) ? "SAFETY" : candidate?.finishReason;
-  if (toFinish({ reason, sentence: candidate?.finishMessage, text: words !== "", calls: 0 }) === "content_filter") {
+  const { finishReason: reason, finishMessage: sentence } = candidate ?? {};
+  if (toFinish({ reason, sentence, text: words !== "", calls: 0 }) === "content_filter") {
     const message = `The provider's safety system refused this picture (${reason}): change the prompt`;
     throw new GatewayError("invalid_request", message, { param: "prompt", shownCode: "content_policy_violation" });
   }

@@ -32,7 +32,8 @@ export function assemble(chunks: ChatChunk[]): ChatCompletion {
       }
       const { message } = choice;
       if (delta.content) message.content = (message.content ?? "") + delta.content;
-      if (delta.reasoning_content) message.reasoning_content = (message.reasoning_content ?? "") + delta.reasoning_content;
+      if (delta.reasoning_content)
+        message.reasoning_content = (message.reasoning_content ?? "") + delta.reasoning_content;
       for (const { index: place, ...call } of delta.tool_calls ?? []) {
         message.tool_calls ??= [];
         message.tool_calls[place as number] = call as ToolCall;
