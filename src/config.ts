@@ -103,6 +103,9 @@ const settings = {
 
 type SettingName = keyof typeof settings;
 
+/** The variables read, without those of the plugins. */
+export const variables: readonly string[] = Object.values(settings).map(({ variable }) => variable);
+
 /** What the operator gave for one plugin. */
 export interface Credentials {
   /** `<PLUGIN>_API_KEY`, split at commas; empty when not set. */

@@ -1,3 +1,4 @@
+import { variables } from "../config.ts";
 import type { Command } from "./command.ts";
 import { nearest } from "./nearest.ts";
 
@@ -7,8 +8,7 @@ export function flagMistake(error: unknown, argv: readonly string[], command: Co
   const names = [...Object.keys(command.flags), "json", "help"];
   const written = argv.find((word) => word.startsWith("-") && word !== "-h" && !names.includes(nameOf(word)));
   if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION" && written !== undefined) {
-    const near = nearest(nameOf(written), names);
-    const hint = near === undefined ? `see modelgate ${command.name} --help` : `did you mean --${near}?`;
+    const hint = hintOf(nameOf(written), names) ?? `see modelgate ${command.name} --help`;
     return `Unknown flag ${written.split("=")[0]} of ${command.name}, ${hint}`;
   }
   const bare = argv.find((word, index) => lacksValue(word, argv[index + 1], command));
@@ -20,6 +20,14 @@ export function flagMistake(error: unknown, argv: readonly string[], command: Co
   if (laden !== undefined) return `Flag ${laden.split("=")[0]} of ${command.name} takes no value`;
   const sentence = error instanceof Error ? error.message.split(/[.\n]/)[0] : String(error);
   return `Cannot read the flags of ${command.name}: ${sentence}`;
+}
+
+/** Other servers take `--port 80`; here that is a variable. */
+function hintOf(name: string, flags: readonly string[]): string | undefined {
+  const variable = name.toUpperCase().replaceAll("-", "_");
+  if (variables.includes(variable)) return `set the environment variable ${variable}`;
+  const near = nearest(name, flags);
+  return near === undefined ? undefined : `did you mean --${near}?`;
 }
 
 function lacksValue(word: string, next: string | undefined, command: Command): boolean {

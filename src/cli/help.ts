@@ -4,7 +4,8 @@ import type { Command } from "./command.ts";
 /** The page of all commands, or of one group. */
 export function helpOfAll(commands: readonly Command[], group?: string): string {
   const shown = group === undefined ? commands : commands.filter(({ name }) => name.startsWith(`${group} `));
-  const rows = shown.map((command) => [usageOf(command), command.about]);
+  // A group is small enough to show its flags at once.
+  const rows = shown.map((command) => [`  ${group === undefined ? command.name : usageOf(command)}`, command.about]);
   return [
     "modelgate: one OpenAI-shaped HTTP API in front of many model providers",
     "",
@@ -12,7 +13,7 @@ export function helpOfAll(commands: readonly Command[], group?: string): string 
     "",
     columns(rows),
     "",
-    "Every command takes --help, and --json for one JSON value on standard output.",
+    "Every command takes --help for its flags, and --json for one JSON value on standard output.",
     "",
   ].join("\n");
 }

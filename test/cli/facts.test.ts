@@ -19,7 +19,7 @@ describe("help", () => {
     const { code, stdout } = await bench().run("--help");
     expect(code).toBe(0);
     for (const { name, about } of commands) {
-      expect(stdout).toContain(`  ${name}`.trimStart());
+      expect(stdout).toContain(`\n  ${name} `);
       expect(stdout).toContain(about);
     }
   });

@@ -75,6 +75,8 @@ describe("readArguments", () => {
     ],
     [["account", "show"], "Missing A, expected modelgate account show a@b.c"],
     [["account", "show", "a", "b"], 'Unexpected "b" after account show, expected modelgate account show A'],
+    [["models", "--port", "80"], "Unknown flag --port of models, set the environment variable PORT"],
+    [["models", "--base-path=/v1"], "Unknown flag --base-path of models, set the environment variable BASE_PATH"],
     [["models", "--json=yes"], "Flag --json of models takes no value"],
   ])("answers %j with one sentence", (argv, sentence) => {
     const read = () => readArguments(argv, commands);

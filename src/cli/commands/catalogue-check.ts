@@ -25,7 +25,7 @@ const finds: Record<Finding, (model: Model, now: number) => boolean> = {
 
 export const catalogueCheck = defineCommand({
   name: "catalogue check",
-  about: "List rows past their retirement or within 60 days of it, and rows without a price",
+  about: "List models retired or within 60 days of it, and those without a price",
   flags: {},
   args: [],
   example: "catalogue check",

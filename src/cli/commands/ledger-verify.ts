@@ -4,7 +4,7 @@ import { defineCommand } from "../command.ts";
 
 export const ledgerVerify = defineCommand({
   name: "ledger verify",
-  about: "Prove the books: every balance is the sum of its entries, every charge stands once; exit 1 when not",
+  about: "Prove that the books are true; exit 1 when they are not",
   flags: {},
   args: [],
   example: "ledger verify",

@@ -5,7 +5,7 @@ import { type Row, rowsOf, servedBy } from "../rows.ts";
 
 export const models = defineCommand({
   name: "models",
-  about: "List the models of the catalogue, their prices, and whether they can be served now",
+  about: "List the models, their prices, and who answers for them now",
   flags: {},
   args: [],
   example: "models",

@@ -4,7 +4,7 @@ import { readTokens } from "../read-values.ts";
 
 export const quotaSet = defineCommand({
   name: "quota set",
-  about: "Set the free tokens a day of one account, in place of FREE_TOKENS_PER_DAY",
+  about: "Set the free tokens a day of one account",
   flags: {
     account: { value: "A", about: "Id or e-mail of the account", required: true },
     tokens: { value: "N", about: "Tokens a UTC day", required: true },

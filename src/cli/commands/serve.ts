@@ -3,7 +3,7 @@ import { defineCommand } from "../command.ts";
 
 export const serve = defineCommand({
   name: "serve",
-  about: "Start the gateway; configured by environment variables (see modelgate config)",
+  about: "Start the gateway, as the environment says (see modelgate config)",
   flags: {},
   args: [],
   example: "serve",

@@ -5,7 +5,7 @@ import { walletJson } from "../wallet-json.ts";
 
 export const walletShow = defineCommand({
   name: "wallet show",
-  about: "Show the balance of a wallet and what running calls hold of it",
+  about: "Show the balance of a wallet, and what running calls hold of it",
   flags: { account: { value: "A", about: "Id or e-mail of the account", required: true } },
   args: [],
   example: "wallet show --account ada@example.org",
