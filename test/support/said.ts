@@ -17,6 +17,8 @@ export interface SaidUsage {
   completion: number;
   total: number;
   cached: number | undefined;
+  /** Tokens written into a cache, where the provider bills them apart. */
+  written: number | undefined;
   reasoning: number | undefined;
 }
 
@@ -24,7 +26,7 @@ interface WireUsage {
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;
-  prompt_tokens_details?: { cached_tokens?: number } | null;
+  prompt_tokens_details?: { cached_tokens?: number; cache_write_tokens?: number } | null;
   completion_tokens_details?: { reasoning_tokens?: number } | null;
 }
 
@@ -110,6 +112,7 @@ function usageOf(usage: WireUsage): SaidUsage {
     completion: usage.completion_tokens,
     total: usage.total_tokens,
     cached: usage.prompt_tokens_details?.cached_tokens || undefined,
+    written: usage.prompt_tokens_details?.cache_write_tokens || undefined,
     reasoning: usage.completion_tokens_details?.reasoning_tokens || undefined,
   };
 }

@@ -5,7 +5,7 @@ import { binaryReply, jsonReply, type Reply, replyOf } from "../../support/reply
 import { wavFile, wavOf } from "../../support/wav.ts";
 import { type Bench, hookMsMax, startBench } from "./bench.ts";
 import { expectCost, expectSettled } from "./expect-books.ts";
-import { type Plan, planOf } from "./plan.ts";
+import { type Plan, planOf, providers } from "./plan.ts";
 
 interface WireTranscript {
   text: string;
@@ -17,15 +17,27 @@ interface WireTranscript {
   usage?: { seconds?: number };
 }
 
-const plans = recordingsOf("openai", "groq", "together").map(planOf) as Plan[];
+const plans = recordingsOf(...providers).map(planOf) as Plan[];
 const transcriptions = plans.filter((plan) => plan?.endpoint === "/audio/transcriptions");
-const speeches = plans.filter((plan) => plan?.endpoint === "/audio/speech");
+const speeches = plans.filter((plan) => plan?.endpoint === "/audio/speech" && plan.provider === "groq");
+const spoken = plans.filter((plan) => plan?.endpoint === "/audio/speech" && plan.provider === "sarvam");
 const named = (list: Plan[]) => list.map((plan): [string, Plan] => [plan.recording.path, plan]);
+
+/** Sarvam's transcript: words and their times in three lists side by side. */
+interface SarvamTranscript {
+  transcript?: string;
+  language_code?: string;
+  timestamps?: { words: string[]; start_time_seconds: number[]; end_time_seconds: number[] };
+}
 
 /** The recorded transcript. One fixture is its test framework's envelope around a plain text: the text is what counts. */
 function transcriptIn({ body }: Recording): WireTranscript {
-  const read = JSON.parse(new TextDecoder().decode(body)) as WireTranscript & { body?: string };
-  return typeof read.body === "string" ? { text: read.body } : read;
+  const read = JSON.parse(new TextDecoder().decode(body)) as WireTranscript & { body?: string } & SarvamTranscript;
+  if (typeof read.body === "string") return { text: read.body };
+  if (read.transcript === undefined) return read;
+  const { words, start_time_seconds: starts, end_time_seconds: ends } = read.timestamps ?? {};
+  const times = words?.map((word, index) => ({ word, start: starts?.[index] as number, end: ends?.[index] as number }));
+  return { text: read.transcript, ...(times && { words: times }) };
 }
 
 const formOf = (plan: Plan, format: string, durationMs: number) => {
@@ -49,14 +61,14 @@ describe.skipIf(recordingsMissing !== undefined)("recorded audio", () => {
     // The file lasts as long as the recorded one, so that its length is known twice and must be the same.
     const durationMs = Math.round((recorded.duration ?? recorded.usage?.seconds ?? 2.5) * 1000);
     for (const format of ["json", "text", "verbose_json"]) {
-      upstream.answer("groq", jsonReply(recorded));
+      upstream.answer(plan.provider, plan.provider === "groq" ? jsonReply(recorded) : replyOf(plan.recording));
       const response = await gateway.ask(plan.endpoint, { method: "POST", body: formOf(plan, format, durationMs) });
       await expectTranscript(response, format, recorded);
       const parts = upstream.seen.at(-1)?.parts ?? [];
       expect(parts.find(({ name }) => name === "model")?.text).toBe(plan.row.upstreamId);
       expect(parts.find(({ name }) => name === "file")?.file?.size).toBe(wavFile(durationMs).size);
       const call = books.callOf(response);
-      expectSettled(call, plan.row, "groq");
+      expectSettled(call, plan.row, plan.provider);
       expect(Math.abs((call.audio_ms as number) - durationMs)).toBeLessThanOrEqual(1);
     }
   });
@@ -68,6 +80,20 @@ describe.skipIf(recordingsMissing !== undefined)("recorded audio", () => {
     expect(response.status).toBe(500);
     expect(((await response.json()) as { error: { type: string } }).error.type).toBe("upstream_error");
     expect(books.callOf(response).state).toBe("released");
+  });
+
+  test.each(named(spoken))("%s is joined into one WAV file", async (_, plan) => {
+    const { gateway, upstream, books } = bench;
+    upstream.answer(plan.provider, replyOf(plan.recording));
+    const response = await gateway.post(plan.endpoint, plan.body);
+    const recorded = JSON.parse(new TextDecoder().decode(plan.recording.body)) as { audios: string[] };
+    const samples = recorded.audios.map((audio) => Buffer.from(audio, "base64").subarray(44));
+    const bytes = Buffer.from(await response.arrayBuffer());
+    expect([bytes.toString("latin1", 0, 4), bytes.readUInt32LE(4)]).toEqual(["RIFF", bytes.length - 8]);
+    expect(bytes.subarray(bytes.indexOf("data") + 8).equals(Buffer.concat(samples))).toBe(true);
+    const call = books.callOf(response);
+    expectSettled(call, plan.row, plan.provider);
+    expect(call.characters).toBe([...String(plan.body?.input)].length);
   });
 
   const wav = wavOf(3000);

@@ -4,7 +4,7 @@ import { type ReplayUpstream, startReplayUpstream } from "../../support/replay-u
 
 export { hookMsMax } from "../../support/gateway.ts";
 
-/** A gateway whose providers openai, groq and together are a replay upstream, and a look into its books. */
+/** A gateway whose providers are all a replay upstream, and a look into its books. */
 export interface Bench {
   gateway: Gateway;
   upstream: ReplayUpstream;
@@ -17,12 +17,7 @@ export async function startBench(env: Record<string, string> = {}): Promise<Benc
   const upstream = await startReplayUpstream(20261121);
   const gateway = await startGateway({
     env: {
-      OPENAI_API_KEY: "sk-upstream-openai",
-      OPENAI_BASE_URL: upstream.baseUrlOf("openai", "/v1"),
-      GROQ_API_KEY: "gsk_upstream_groq",
-      GROQ_BASE_URL: upstream.baseUrlOf("groq", "/openai/v1"),
-      TOGETHER_API_KEY: "tgp_upstream_together",
-      TOGETHER_BASE_URL: upstream.baseUrlOf("together", "/v1"),
+      ...credentialsOf(upstream),
       ...env,
     },
   });
@@ -37,4 +32,23 @@ export async function startBench(env: Record<string, string> = {}): Promise<Benc
       await Promise.all([gateway.stop(), upstream.stop()]);
     },
   };
+}
+
+/** Where the recorded providers have their paths, below their names on the replay upstream. */
+const suffixes: Record<string, string> = {
+  anthropic: "/v1",
+  gemini: "/v1beta",
+  groq: "/openai/v1",
+  openai: "/v1",
+  sarvam: "",
+  together: "/v1",
+};
+
+function credentialsOf(upstream: ReplayUpstream): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const [provider, suffix] of Object.entries(suffixes)) {
+    env[`${provider.toUpperCase()}_API_KEY`] = `upstream-key-of-${provider}`;
+    env[`${provider.toUpperCase()}_BASE_URL`] = upstream.baseUrlOf(provider, suffix);
+  }
+  return env;
 }

@@ -25,15 +25,21 @@ export function expectTokens(call: CallRow, usage: SaidUsage | undefined): void 
     expect(call.input_tokens).toBeGreaterThan(0);
     return;
   }
-  const cached = usage.cached ?? 0;
+  const [cached, written] = [usage.cached ?? 0, usage.written ?? 0];
   expect({ ...tokensOf(call), source: call.usage_source }).toEqual({
-    input: usage.prompt - cached,
+    input: usage.prompt - cached - written,
     cached,
+    written,
     output: usage.completion,
     source: "reported",
   });
 }
 
-function tokensOf(call: CallRow): { input: number | null; cached: number; output: number | null } {
-  return { input: call.input_tokens, cached: call.cache_read_tokens ?? 0, output: call.output_tokens };
+function tokensOf(call: CallRow) {
+  return {
+    input: call.input_tokens,
+    cached: call.cache_read_tokens ?? 0,
+    written: call.cache_write_tokens ?? 0,
+    output: call.output_tokens,
+  };
 }

@@ -2,13 +2,19 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import openai from "../../../plugins/openai/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { faultsOf } from "../../support/openai-schema.ts";
-import { recordingAt, recordingsMissing } from "../../support/recordings.ts";
+import { recordingAt, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { type ReplayUpstream, startReplayUpstream } from "../../support/replay-upstream.ts";
 import { replyOf } from "../../support/reply.ts";
+import { type Bench, hookMsMax, startBench } from "./bench.ts";
+import { type Plan, planOf } from "./plan.ts";
 
 interface WireImages {
   created: number;
   data: { url?: string; b64_json?: string }[];
+}
+
+interface GeminiImages {
+  candidates: { content: { parts: { thought?: boolean; inlineData?: { data: string } }[] } }[];
 }
 
 /** OpenAI has no image model in the catalogue, so the plugin is given one of the test's own. */
@@ -61,6 +67,34 @@ describe.skipIf(recordingsMissing !== undefined)("a recorded image of OpenAI", (
       charged_nanodollars: 46_000_000,
       route: "openai",
     });
+  });
+});
+
+const plans = recordingsOf("gemini")
+  .map(planOf)
+  .filter((plan) => plan?.endpoint === "/images/generations") as Plan[];
+
+describe.skipIf(recordingsMissing !== undefined)("recorded images of Gemini", () => {
+  let bench: Bench;
+  beforeAll(async () => {
+    bench = await startBench();
+  }, hookMsMax);
+  afterAll(() => bench.stop(), hookMsMax);
+
+  test.each(plans.map((plan): [string, Plan] => [plan.recording.path, plan]))("%s comes through", async (_, plan) => {
+    const { gateway, upstream, books } = bench;
+    const recorded = JSON.parse(new TextDecoder().decode(plan.recording.body)) as GeminiImages;
+    const parts = recorded.candidates.flatMap(({ content }) => content.parts);
+    const pictures = parts.flatMap(({ inlineData, thought }) => (inlineData && !thought ? [inlineData.data] : []));
+    upstream.answer("gemini", replyOf(plan.recording));
+    const response = await gateway.post(plan.endpoint, { ...plan.body, response_format: "b64_json" });
+    const answer = (await response.json()) as WireImages;
+    expect({ status: response.status, faults: faultsOf("ImagesResponse", answer) }).toEqual({
+      status: 200,
+      faults: [],
+    });
+    expect(answer.data.map(({ b64_json }) => b64_json)).toEqual(pictures.slice(0, 1));
+    expect(books.callOf(response)).toMatchObject({ images: 1, cost_nanodollars: 46_000_000, route: "gemini" });
   });
 });
 
