@@ -42,6 +42,7 @@ export async function attempt<Request, Answer>(
       const taken = route.keys.size === 0 ? undefined : route.keys.take(kernel.now(), tried);
       if (taken === undefined && (route.keys.size > 0 || tried.size > 0)) break;
       tried.add(taken === undefined ? 0 : taken.index);
+      if (progress.cutReason !== undefined) throw new UpstreamFault("broken", "The call was cut off");
       progress.attempts++;
       try {
         const upstream = new BoundUpstream(kernel.network, route, taken?.key, progress);

@@ -8,6 +8,10 @@ export function blame(error: unknown, progress: Progress): GatewayError {
     const sentence = "The gateway is shutting down and ended this call; send it again";
     return new GatewayError("unavailable", sentence, { retryAfterMs: 1000, cause: error });
   }
+  if (progress.cutReason === "timeout") {
+    const sentence = "The provider did not answer in the time allowed; send the request again";
+    return new GatewayError("upstream_timeout", sentence, { cause: error });
+  }
   if (error instanceof GatewayError) return error;
   if (error instanceof UpstreamFault) return blameFault(error);
   const sentence = "The gateway failed on this call; the operator finds the reason in the log under its x-request-id";

@@ -1,4 +1,4 @@
-import type { Hold, Meters, UsageSource } from "../contract/index.ts";
+import { type Hold, type Meters, UpstreamFault, type UsageSource } from "../contract/index.ts";
 
 /** Why a call was cut off by the gateway itself. */
 export type CutReason = "left" | "timeout" | "draining";
@@ -8,6 +8,7 @@ export class Progress {
   readonly id: string;
   readonly openedAt: number;
   readonly #controller = new AbortController();
+  #onCut: () => void = () => undefined;
   hold: Hold | undefined = undefined;
   model: string | undefined = undefined;
   /** The plugin that answered. */
@@ -36,6 +37,20 @@ export class Progress {
   cut(reason: CutReason): void {
     if (this.cutReason !== undefined) return;
     this.cutReason = reason;
+    this.#controller.abort();
+    this.#onCut();
+  }
+
+  /** Rejects once the call is cut: raced with work that may not heed the signal. */
+  untilCut(): Promise<never> {
+    return new Promise((_, reject) => {
+      this.#onCut = () => reject(new UpstreamFault("broken", "The call was cut off"));
+      if (this.cutReason !== undefined) this.#onCut();
+    });
+  }
+
+  /** Closes what a call that ended may have left open at its providers. */
+  abandon(): void {
     this.#controller.abort();
   }
 

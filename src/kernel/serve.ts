@@ -17,7 +17,7 @@ import type { Progress } from "./progress.ts";
 import { quotaTokensOf } from "./quota.ts";
 import type { Offer } from "./registry.ts";
 import { speakTrade } from "./speak.ts";
-import { Tally } from "./tally.ts";
+import { type Count, Tally } from "./tally.ts";
 import type { Trade } from "./trade.ts";
 import { transcribeTrade } from "./transcribe.ts";
 
@@ -63,10 +63,15 @@ export async function serve<C extends Capability>(kernel: Kernel, order: Order<C
   const output = { text: "" };
   const tally = new Tally(() => trade.estimate(request, output, offer));
   try {
-    return await trade.serve({ kernel, offer, request, progress, tally, outlet: order.outlet }, output);
+    const job = { kernel, offer, request, progress, tally, outlet: order.outlet };
+    // A plugin that ignores its signal, or a reader that never comes back, does not keep a call from settling.
+    return await Promise.race([trade.serve(job, output), progress.untilCut()]);
   } catch (error) {
-    throw ended(blame(error, progress), progress);
+    const told = ended(blame(error, progress), progress);
+    if (told.code === "internal_error") kernel.log.error("call_failed", { call: progress.id, error });
+    throw told;
   } finally {
+    if (progress.status !== 200 || progress.attempts > 1) progress.abandon();
     await settle(kernel, offer, progress, tally);
   }
 }
@@ -96,7 +101,10 @@ function ended(error: GatewayError, progress: Progress): GatewayError {
 }
 
 async function settle(kernel: Kernel, offer: Offer, progress: Progress, tally: Tally): Promise<void> {
-  const { meters, source } = await tally.count();
+  const { meters, source } = await tally.count().catch((error): Count => {
+    kernel.log.error("estimate_failed", { call: progress.id, error });
+    return { meters: tally.reported ?? {}, source: tally.reported === undefined ? "none" : "reported" };
+  });
   progress.meters = meters;
   progress.usageSource = source;
   progress.costNanodollars = offer.tariff === undefined ? undefined : costNanodollars(offer.tariff, meters);
