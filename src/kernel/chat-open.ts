@@ -8,6 +8,7 @@ import {
   UpstreamFault,
 } from "../contract/index.ts";
 import { fanOutChunks, fanOutCompletions } from "./fan-out.ts";
+import { letGo } from "./let-go.ts";
 
 /** A chat answer that has begun: whole, or its first pieces with the rest to come. */
 export type Opened =
@@ -28,6 +29,9 @@ export async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>):
   if (!Array.isArray(choices) || choices.length === 0) {
     throw new UpstreamFault("broken", "The provider's answer has no choices");
   }
+  if (choices.some((choice) => typeof choice?.message !== "object" || choice.message === null)) {
+    throw new UpstreamFault("broken", "A choice of the provider's answer has no message");
+  }
   return { completion: answer };
 }
 
@@ -43,14 +47,16 @@ function ask(plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<ChatCompl
 async function openStream(stream: AsyncIterable<ChatChunk>): Promise<Opened> {
   const chunks = stream[Symbol.asyncIterator]();
   const first: ChatChunk[] = [];
-  while (true) {
-    const { done, value } = await chunks.next();
-    if (done) {
-      if (first.length === 0) throw new UpstreamFault("broken", "The provider's stream ended before it began");
-      return { first, chunks };
+  try {
+    while (true) {
+      const { done, value } = await chunks.next();
+      if (done) throw new UpstreamFault("broken", "The provider's stream ended before it began");
+      first.push(value);
+      if (hasSubstance(value) || first.length >= 64) return { first, chunks };
     }
-    first.push(value);
-    if (hasSubstance(value) || first.length >= 64) return { first, chunks };
+  } catch (error) {
+    letGo(chunks);
+    throw error;
   }
 }
 

@@ -11,6 +11,7 @@ import {
 } from "../contract/index.ts";
 import { attempt } from "./attempt.ts";
 import { checkChoices, type Opened, openChat } from "./chat-open.ts";
+import { letGo } from "./let-go.ts";
 import type { Offer } from "./registry.ts";
 import { ChunkTidier } from "./tidy-chunks.ts";
 import { type AnswerHead, headOf, tidyCompletion, tidyUsage } from "./tidy-completion.ts";
@@ -35,14 +36,22 @@ export const chatTrade: Trade<ChatRequest, ChatCompletion | undefined, ChatChunk
 
   worstCase(request, offer) {
     const choices = request.n ? request.n : 1;
-    return { inputToken: promptTokensAtMost(request), outputToken: choices * outputTokensAtMost(request, offer) };
+    const prompts = promptsAtMost(request, offer);
+    return {
+      inputToken: prompts * promptTokensAtMost(request),
+      outputToken: choices * outputTokensAtMost(request, offer),
+    };
   },
 
   promptTokens: promptTokensAtMost,
 
-  async estimate(request, output) {
+  async estimate(request, output, offer) {
     const { text, otherTokens } = countablePrompt(request);
-    return { inputToken: (await countTokens(text)) + otherTokens, outputToken: await countTokens(output.text) };
+    const promptTokens = (await countTokens(text)) + otherTokens;
+    return {
+      inputToken: promptsAtMost(request, offer) * promptTokens,
+      outputToken: await countTokens(output.text),
+    };
   },
 
   async serve(job, output) {
@@ -72,22 +81,27 @@ async function finishCompletion(
   tally.complete = true;
   const meters = metersOfUsage(completion.usage);
   if (meters !== undefined) tally.report(meters);
-  if (meters !== undefined && !hasNothing(meters)) {
+  const isCounted = meters !== undefined && meters.outputToken !== undefined && meters.outputToken > 0;
+  if (!isCounted) output.text = textOf(completion);
+  if (meters !== undefined && (isCounted || output.text === "")) {
+    if (hasNothing(meters)) tally.produced = false;
     completion.usage = tidyUsage(completion.usage as ChatUsage);
     return completion;
   }
-  for (const { message } of completion.choices) {
-    output.text += `${message.content === null ? "" : message.content}${message.reasoning_content ? message.reasoning_content : ""}`;
-    for (const call of message.tool_calls ?? []) output.text += call.function.name + call.function.arguments;
-  }
-  if (meters !== undefined && output.text === "") {
-    tally.produced = false;
-    completion.usage = tidyUsage(completion.usage as ChatUsage);
-    return completion;
-  }
+  tally.wrote = output.text !== "";
   completion.usage = usageOf((await tally.count()).meters);
   job.kernel.log.warn("usage_estimated", { call: job.progress.id, model: head.model, route: job.progress.route });
   return completion;
+}
+
+/** All that was written in an answer. */
+function textOf(completion: ChatCompletion): string {
+  let text = "";
+  for (const { message } of completion.choices) {
+    for (const part of [message.content, message.reasoning_content, message.refusal]) if (part) text += part;
+    for (const call of message.tool_calls ?? []) text += call.function.name + call.function.arguments;
+  }
+  return text;
 }
 
 /** Sends the pieces as they come. Any end but an orderly one throws, and the outlet's owner makes an error event of it. */
@@ -96,21 +110,23 @@ async function pump(job: Job<ChatRequest, ChatChunk>, opened: Opened, head: Answ
   if (outlet === undefined) throw new TypeError("There is no outlet to stream to");
   const includeUsage = request.stream_options?.include_usage === true;
   const tidier = new ChunkTidier(head, { tally, output, includeUsage });
-  outlet.open();
   const send = (raw: ChatChunk) => {
+    // A call that was cut has settled by now: nothing may be counted or sent after that.
+    if (progress.cutReason !== undefined) throw new UpstreamFault("broken", "The call was cut off");
     const chunk = tidier.push(raw);
     return chunk === undefined ? undefined : outlet.write(chunk);
   };
-  if (opened.completion !== undefined) {
-    for (const chunk of chunksOf(opened.completion)) await send(chunk);
-  } else {
-    for (const chunk of opened.first) await send(chunk);
-    const rest = { [Symbol.asyncIterator]: () => opened.chunks };
-    for await (const chunk of rest) {
-      const behind = send(chunk);
+  try {
+    outlet.open();
+    const first = opened.completion === undefined ? opened.first : chunksOf(opened.completion);
+    for (const piece of first) await send(piece);
+    for await (const piece of restOf(opened)) {
+      const behind = send(piece);
       if (behind !== undefined) await behind;
-      if (progress.cutReason !== undefined) throw new UpstreamFault("broken", "The call was cut off");
     }
+  } catch (error) {
+    letGo(opened.chunks);
+    throw error;
   }
   if (!tidier.finished) throw new UpstreamFault("broken", "The provider's stream ended before the answer was complete");
   tally.complete = true;
@@ -120,9 +136,14 @@ async function pump(job: Job<ChatRequest, ChatChunk>, opened: Opened, head: Answ
   await outlet.write(tidier.usageChunk(reported));
 }
 
+/** What comes after the first pieces. */
+function restOf({ chunks }: Opened): AsyncIterable<ChatChunk> | [] {
+  return chunks === undefined ? [] : { [Symbol.asyncIterator]: () => chunks };
+}
+
 /** A whole answer as the chunks of a stream, for providers that do not stream it. */
 function chunksOf(completion: ChatCompletion): ChatChunk[] {
-  const choices = completion.choices.map(({ message, index, finish_reason }) => {
+  const choices = completion.choices.map(({ message, finish_reason }, index) => {
     const { role: _, ...delta } = message;
     return { index, delta: delta as ChatChunk["choices"][number]["delta"], finish_reason };
   });
@@ -145,6 +166,12 @@ function withDefaults(request: ChatRequest, model: Model): ChatRequest {
   return { ...request, temperature: temperatureDefault };
 }
 
+/** How often the prompt is paid for: a provider that makes one choice at a time is sent it for each. */
+function promptsAtMost({ n }: ChatRequest, offer: Offer): number {
+  if (n === undefined || n === null) return 1;
+  return offer.routes.some(({ plugin }) => plugin.nMax.chat !== undefined && n > plugin.nMax.chat) ? n : 1;
+}
+
 function outputTokensOf(request: ChatRequest): number | undefined {
   if (request.max_completion_tokens) return request.max_completion_tokens;
   return request.max_tokens ? request.max_tokens : undefined;
@@ -158,10 +185,13 @@ function outputTokensAtMost(request: ChatRequest, { model }: Offer): number {
 }
 
 function usageOf(meters: Meters): ChatUsage {
-  const { inputToken: input, outputToken: output } = meters;
+  let prompt = 0;
+  for (const amount of [meters.inputToken, meters.cacheReadToken, meters.cacheWriteToken]) {
+    if (amount !== undefined) prompt += amount;
+  }
   return tidyUsage({
-    prompt_tokens: input === undefined ? 0 : input,
-    completion_tokens: output === undefined ? 0 : output,
+    prompt_tokens: prompt,
+    completion_tokens: meters.outputToken === undefined ? 0 : meters.outputToken,
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Call, ChatChunk, ChatCompletion, ChatRequest, ChatUsage } from "../contract/index.ts";
+import { letGo } from "./let-go.ts";
 
 type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
 
@@ -39,7 +40,7 @@ async function* merge(streams: AsyncIterator<ChatChunk>[]): AsyncGenerator<ChatC
     if (usage) yield { choices: [], usage };
   } finally {
     for (const pending of waiting.values()) pending.catch(() => undefined);
-    for (const index of waiting.keys()) void streams[index]?.return?.()?.catch(() => undefined);
+    for (const index of waiting.keys()) letGo(streams[index]);
   }
 }
 
@@ -54,15 +55,25 @@ function singles(call: Call<ChatRequest>, n: number): Call<ChatRequest>[] {
 /** The sum, or `undefined` when any part is unknown. */
 function sumUsage(usages: (ChatUsage | undefined)[]): ChatUsage | undefined {
   const sum: ChatUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-  let cached: number | undefined;
+  const prompt: Record<string, number> = {};
+  const completion: Record<string, number> = {};
   for (const usage of usages) {
     if (usage?.completion_tokens === undefined) return undefined;
     sum.prompt_tokens += usage.prompt_tokens;
     sum.completion_tokens = (sum.completion_tokens as number) + usage.completion_tokens;
-    const part = usage.prompt_tokens_details?.cached_tokens;
-    if (typeof part === "number") cached = (cached === undefined ? 0 : cached) + part;
+    addParts(prompt, usage.prompt_tokens_details);
+    addParts(completion, usage.completion_tokens_details);
   }
   sum.total_tokens = sum.prompt_tokens + (sum.completion_tokens as number);
-  if (cached !== undefined) sum.prompt_tokens_details = { cached_tokens: cached };
+  if (Object.keys(prompt).length > 0) sum.prompt_tokens_details = prompt;
+  if (Object.keys(completion).length > 0) sum.completion_tokens_details = completion;
   return sum;
+}
+
+function addParts(sum: Record<string, number>, parts: Record<string, unknown> | null | undefined): void {
+  for (const [name, amount] of Object.entries(parts ?? {})) {
+    if (typeof amount !== "number") continue;
+    const before = sum[name];
+    sum[name] = before === undefined ? amount : before + amount;
+  }
 }

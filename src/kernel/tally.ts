@@ -15,8 +15,11 @@ export class Tally {
   readonly #estimate: () => Promise<Meters>;
   /** Something reached the caller, or would have: from then on the call costs. */
   produced = false;
+  /** Text came out: a report without output tokens does not count it. */
+  wrote = false;
   /** The answer came to its end. */
   complete = false;
+  #counted: Promise<Count> | undefined;
 
   /** `estimate` counts what went in and has come out so far; it is asked at the end, and only when needed. */
   constructor(estimate: () => Promise<Meters>) {
@@ -31,15 +34,26 @@ export class Tally {
     return this.#reported;
   }
 
-  /** The final count. */
-  async count(): Promise<Count> {
+  /** The final count. Once the answer is complete it is made once, however often it is asked for. */
+  count(): Promise<Count> {
+    if (!this.complete) return this.#make();
+    this.#counted ??= this.#make();
+    return this.#counted;
+  }
+
+  async #make(): Promise<Count> {
     const reported = this.#reported;
-    if (this.complete && reported !== undefined && !(this.produced && isZero(reported))) {
+    if (this.complete && reported !== undefined && this.#isWhole(reported)) {
       return { meters: reported, source: "reported" };
     }
     if (!this.produced) return { meters: {}, source: "none" };
     const estimated = await this.#estimate();
     return { meters: reported === undefined ? estimated : larger(reported, estimated), source: "estimated" };
+  }
+
+  #isWhole(reported: Meters): boolean {
+    if (this.wrote && !reported.outputToken) return false;
+    return !(this.produced && isZero(reported));
   }
 }
 

@@ -70,6 +70,8 @@ export class ChunkTidier {
   #report(usage: ChatUsage): void {
     const meters: Meters | undefined = metersOfUsage(usage);
     if (meters === undefined) return;
+    // A report of nothing does not take back what was reported.
+    if (this.usage !== undefined && !usage.prompt_tokens && !usage.completion_tokens) return;
     this.#tally.report(meters);
     this.usage = usage;
   }
@@ -99,9 +101,10 @@ export class ChunkTidier {
     } else choice.finish_reason = null;
   }
 
-  #heard(text: string | undefined): void {
-    if (text === undefined || text === "") return;
+  #heard(text: unknown): void {
+    if (typeof text !== "string" || text === "") return;
     this.#tally.produced = true;
+    this.#tally.wrote = true;
     this.#output.text += text;
   }
 
@@ -128,8 +131,8 @@ export class ChunkTidier {
 
 function tidyToolCall(piece: ToolCallDelta, position: number, state: ChoiceState): ToolCallDelta {
   const theirs = piece.index === undefined ? position : piece.index;
-  const known = piece.id ? state.indexById.get(piece.id) : state.indexByProvider.get(theirs);
-  const text = piece.function?.arguments === undefined ? "" : piece.function.arguments;
+  const known = knownIndex(piece, theirs, state);
+  const text = typeof piece.function?.arguments === "string" ? piece.function.arguments : "";
   if (known !== undefined) {
     state.indexByProvider.set(theirs, known);
     return { index: known, function: { arguments: text } };
@@ -138,6 +141,12 @@ function tidyToolCall(piece: ToolCallDelta, position: number, state: ChoiceState
   const id = piece.id ? piece.id : makeToolCallId();
   state.indexByProvider.set(theirs, index);
   state.indexById.set(id, index);
-  const name = piece.function?.name === undefined ? "" : piece.function.name;
+  const name = typeof piece.function?.name === "string" ? piece.function.name : "";
   return { ...piece, index, id, type: "function", function: { name, arguments: text } };
+}
+
+/** Which call a piece belongs to: by its id; without one by its index, where a name says that a new call begins. */
+function knownIndex({ id, function: part }: ToolCallDelta, theirs: number, state: ChoiceState): number | undefined {
+  if (id) return state.indexById.get(id);
+  return part?.name ? undefined : state.indexByProvider.get(theirs);
 }
