@@ -22,13 +22,23 @@ export class Deadlines {
 
   watch(atMs: number, onPassed: () => void): Watch {
     const watch: Watch = { atMs, onPassed };
-    this.#watches.add(watch);
-    this.#timer ??= setInterval(() => this.tick(), tickMs);
+    this.#add(watch);
     return watch;
+  }
+
+  /** Watches again what was dropped. */
+  renew(watch: Watch, atMs: number): void {
+    watch.atMs = atMs;
+    this.#add(watch);
   }
 
   drop(watch: Watch): void {
     this.#watches.delete(watch);
+  }
+
+  #add(watch: Watch): void {
+    this.#watches.add(watch);
+    this.#timer ??= setInterval(() => this.tick(), tickMs);
   }
 
   /** Fires what has passed. Called by the timer; tests with a clock of their own call it themselves. */

@@ -68,7 +68,10 @@ export async function downloadPublic(
         next = new URL(location, next).href;
         continue;
       }
-      if (!response.ok) throw refusal(`it answered ${response.status}`);
+      if (!response.ok) {
+        await response.body?.cancel();
+        throw refusal(`it answered ${response.status}`);
+      }
       return { bytes: await readBounded(response), mediaType: mediaTypeOf(response) };
     }
   } catch (error) {

@@ -40,7 +40,8 @@ export const embedTrade: Trade<EmbedRequest, EmbeddingList, never> = {
         if (!Array.isArray(embeddings?.vectors) || embeddings.vectors.length !== inputsOf(request).length) {
           throw new UpstreamFault("broken", "The provider's answer does not have one vector for each input");
         }
-        return embeddings;
+        const vectors = embeddings.vectors.map((vector) => encoded(vector, request.encoding_format === "base64"));
+        return { ...embeddings, vectors };
       },
     });
     progress.firstByteMs = kernel.now() - progress.openedAt;
@@ -49,29 +50,20 @@ export const embedTrade: Trade<EmbedRequest, EmbeddingList, never> = {
     const reported = answer.usage?.prompt_tokens;
     if (Number.isSafeInteger(reported) && (reported as number) > 0) tally.report({ inputToken: reported as number });
     const { inputToken } = (await tally.count()).meters;
-    return listOf(answer, request, { model: offer.model.id, tokens: inputToken as number });
+    return listOf(answer, offer.model.id, inputToken as number);
   },
 };
 
-function listOf(answer: Embeddings, request: EmbedRequest, facts: { model: string; tokens: number }): EmbeddingList {
-  const wantsBase64 = request.encoding_format === "base64";
-  const data = answer.vectors.map((vector, index) => {
-    const isText = typeof vector === "string";
-    const embedding = wantsBase64
-      ? isText
-        ? vector
-        : floatsToBase64(vector)
-      : isText
-        ? base64ToFloats(vector)
-        : vector;
-    return { object: "embedding" as const, index, embedding };
-  });
-  return {
-    object: "list",
-    data,
-    model: facts.model,
-    usage: { prompt_tokens: facts.tokens, total_tokens: facts.tokens },
-  };
+function listOf({ vectors }: Embeddings, model: string, tokens: number): EmbeddingList {
+  const data = vectors.map((embedding, index) => ({ object: "embedding" as const, index, embedding }));
+  return { object: "list", data, model, usage: { prompt_tokens: tokens, total_tokens: tokens } };
+}
+
+/** A vector in the wanted encoding. One that cannot be had is the provider's failure, while another can be asked. */
+function encoded(vector: unknown, asBase64: boolean): number[] | string {
+  if (Array.isArray(vector)) return asBase64 ? floatsToBase64(vector) : vector;
+  if (typeof vector !== "string") throw new UpstreamFault("broken", "A vector of the provider's answer is none");
+  return asBase64 ? vector : base64ToFloats(vector);
 }
 
 function inputsOf(request: EmbedRequest): string[] {

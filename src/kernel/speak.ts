@@ -7,10 +7,14 @@ import {
   UpstreamFault,
 } from "../contract/index.ts";
 import { attempt } from "./attempt.ts";
+import { letGo } from "./let-go.ts";
 import { tokensAtMost } from "./tokens.ts";
 import type { Trade } from "./trade.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
+
+/** `RIFF`, with which every WAV file begins. */
+const riff = [0x52, 0x49, 0x46, 0x46];
 
 /** Speech. Bytes go to the outlet as they come, so the reply is `undefined`. */
 export const speakTrade: Trade<SpeakRequest, undefined, Bytes> = {
@@ -44,9 +48,17 @@ export const speakTrade: Trade<SpeakRequest, undefined, Bytes> = {
     progress.firstByteMs = kernel.now() - progress.openedAt;
     tally.produced = true;
     tally.report(meters(request));
-    outlet.open();
-    await outlet.write(first);
-    if (rest !== undefined) for await (const bytes of { [Symbol.asyncIterator]: () => rest }) await outlet.write(bytes);
+    try {
+      outlet.open();
+      await outlet.write(first);
+      for await (const bytes of rest === undefined ? [] : { [Symbol.asyncIterator]: () => rest }) {
+        if (progress.cutReason !== undefined) throw new UpstreamFault("broken", "The call was cut off");
+        await outlet.write(bytes);
+      }
+    } catch (error) {
+      letGo(rest);
+      throw error;
+    }
     tally.complete = true;
     return undefined;
   },
@@ -56,14 +68,30 @@ export const speakTrade: Trade<SpeakRequest, undefined, Bytes> = {
 async function openWav({ wav }: Speech): Promise<{ first: Bytes; rest?: AsyncIterator<Bytes> }> {
   if (wav instanceof Uint8Array) return { first: checkedRiff(wav) };
   const rest = wav[Symbol.asyncIterator]();
-  const { done, value } = await rest.next();
-  if (done) throw new UpstreamFault("broken", "The provider sent no audio");
-  return { first: checkedRiff(value), rest };
+  try {
+    let first = new Uint8Array(0);
+    while (first.length < riff.length) {
+      const { done, value } = await rest.next();
+      if (done) throw new UpstreamFault("broken", "The provider sent no audio");
+      first = first.length === 0 ? value : joined(first, value);
+    }
+    return { first: checkedRiff(first), rest };
+  } catch (error) {
+    letGo(rest);
+    throw error;
+  }
+}
+
+function joined(a: Bytes, b: Bytes): Bytes {
+  const both = new Uint8Array(a.length + b.length);
+  both.set(a);
+  both.set(b, a.length);
+  return both;
 }
 
 function checkedRiff(bytes: Bytes): Bytes {
-  const isRiff = bytes[0] === 0x52 && bytes[1] === 0x49 && bytes[2] === 0x46 && bytes[3] === 0x46;
-  if (!isRiff) throw new UpstreamFault("broken", "The provider's audio is not a WAV file");
+  if (!riff.every((byte, index) => bytes[index] === byte))
+    throw new UpstreamFault("broken", "The provider's audio is not a WAV file");
   return bytes;
 }
 

@@ -1,5 +1,6 @@
 import {
   GatewayError,
+  isAmount,
   type Meters,
   type TranscribeRequest,
   type Transcript,
@@ -41,10 +42,8 @@ export const transcribeTrade: Trade<TranscribeRequest, Transcript, never> = {
     progress.firstByteMs = kernel.now() - progress.openedAt;
     tally.produced = true;
     tally.complete = true;
-    const { duration } = transcript;
-    if (duration !== undefined && Number.isFinite(duration) && duration > 0) {
-      tally.report({ audioMs: Math.round(duration * 1000) });
-    }
+    const audioMs = transcript.duration === undefined ? undefined : Math.round(transcript.duration * 1000);
+    if (isAmount(audioMs) && audioMs > 0) tally.report({ audioMs });
     return transcript;
   },
 };

@@ -107,7 +107,8 @@ export class BoundUpstream implements Upstream {
         status,
       });
     }
-    const body = await this.#readText(response, 65_536, true);
+    // A refusal says by its status what it is, even when its body breaks off.
+    const body = await this.#readText(response, 65_536, true).catch(() => "");
     const answer: RefusedAnswer = { status, headers, body };
     return this.#route.plugin.readFault(answer);
   }
@@ -170,9 +171,9 @@ export class BoundUpstream implements Upstream {
         if (total > bounds.streamBytesMax) {
           throw new UpstreamFault("broken", `The provider's answer is longer than ${bounds.streamBytesMax} bytes`);
         }
-        watch.atMs = Number.POSITIVE_INFINITY; // a slow client is not the provider's silence
+        deadlines.drop(watch); // a slow client is not the provider's silence, and one who never returns leaves nothing
         yield value;
-        watch.atMs = now() + bounds.idleMsMax;
+        deadlines.renew(watch, now() + bounds.idleMsMax);
       }
     } catch (error) {
       throw this.#networkFault(error);
