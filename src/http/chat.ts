@@ -18,7 +18,7 @@ export function chatController(ground: HttpGround) {
     async ({ body, request, set }) => {
       const caller = await callerOf(request, ground.authenticate);
       const headers = set.headers as ResponseHeaders;
-      const progress = begin(ground, headers);
+      const progress = begin(ground, headers, request);
       if (body.stream !== true) {
         const completion = await run(ground, { capability: "chat", caller, request: body, progress });
         putProgress(headers, progress, ground.sandbox);
@@ -36,9 +36,9 @@ export function chatController(ground: HttpGround) {
           outlet.end();
         },
       );
+      finished.catch((error) => ground.log.error("stream_failed", { call: progress.id, error }));
       // The status line waits for the first piece: until then a failure is an ordinary error answer.
       await Promise.race([outlet.opened, done]);
-      finished.catch((error) => ground.log.error("stream_failed", { call: progress.id, error }));
       putProgress(headers, progress, ground.sandbox);
       headers["content-type"] = "text/event-stream; charset=utf-8";
       headers["cache-control"] = "no-cache";

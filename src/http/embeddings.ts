@@ -13,7 +13,7 @@ export function embeddingsController(ground: HttpGround) {
     async ({ body, request, set }) => {
       const caller = await callerOf(request, ground.authenticate);
       const headers = set.headers as ResponseHeaders;
-      const progress = begin(ground, headers);
+      const progress = begin(ground, headers, request);
       const list = await run(ground, { capability: "embed", caller, request: body, progress });
       putProgress(headers, progress, ground.sandbox);
       return list;

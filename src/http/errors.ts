@@ -1,5 +1,5 @@
 import { ValidationError } from "elysia";
-import { GatewayError } from "../contract/index.ts";
+import { type Caller, GatewayError } from "../contract/index.ts";
 import type { Log } from "../kernel/index.ts";
 import { knownCaller } from "./authenticate.ts";
 import { explain, type Fault } from "./explain.ts";
@@ -37,10 +37,19 @@ export function answerError(ground: HttpGround, methodsOf: (path: string) => str
     if (error.retryAfterMs !== undefined) headers["retry-after"] = Math.max(1, Math.ceil(error.retryAfterMs / 1000));
     if (error.status === 401) headers["www-authenticate"] = "Bearer";
     const caller = knownCaller(failure.request);
-    if (caller !== undefined) putLimits(headers, await ground.ledger.limitsOf(caller));
+    if (caller !== undefined) await tellLimits(ground, caller, headers);
     if (ground.sandbox) headers["x-modelgate-sandbox"] = "true";
     return Response.json(error.toBody(), { status: error.status });
   };
+}
+
+/** An error is told even where the books cannot say the limits. */
+async function tellLimits(ground: HttpGround, caller: Caller, headers: ResponseHeaders): Promise<void> {
+  try {
+    putLimits(headers, await ground.ledger.limitsOf(caller));
+  } catch (error) {
+    ground.log.error("limits_unknown", { error });
+  }
 }
 
 function noSuchEndpoint({ request, set }: Failure, methodsOf: (path: string) => string[]): GatewayError {

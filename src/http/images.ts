@@ -14,7 +14,7 @@ export function imagesController(ground: HttpGround) {
     async ({ body, request, set }) => {
       const caller = await callerOf(request, ground.authenticate);
       const headers = set.headers as ResponseHeaders;
-      const progress = begin(ground, headers);
+      const progress = begin(ground, headers, request);
       const { images } = await run(ground, { capability: "image", caller, request: body, progress });
       const asBase64 = body.response_format === "b64_json";
       const data = await Promise.all(

@@ -12,9 +12,11 @@ export function identify(ground: HttpGround, headers: ResponseHeaders): string {
   return id;
 }
 
-/** The progress of a new call; its id in the books is the answer's `x-request-id`. */
-export function begin(ground: HttpGround, headers: ResponseHeaders): Progress {
-  return new Progress(identify(ground, headers), ground.now());
+/** The progress of a new call; its id in the books is the answer's `x-request-id`. It is cut when the client leaves. */
+export function begin(ground: HttpGround, headers: ResponseHeaders, request: Request): Progress {
+  const progress = new Progress(identify(ground, headers), ground.now());
+  request.signal.addEventListener("abort", () => progress.cut("left"));
+  return progress;
 }
 
 /** Serves an order and writes its line in the log, whatever came of it. */

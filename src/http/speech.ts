@@ -14,15 +14,15 @@ export function speechController(ground: HttpGround) {
     async ({ body, request, set }) => {
       const caller = await callerOf(request, ground.authenticate);
       const headers = set.headers as ResponseHeaders;
-      const progress = begin(ground, headers);
+      const progress = begin(ground, headers, request);
       const outlet = new StreamOutlet<Uint8Array>(progress, (bytes) => bytes);
       const done = run(ground, { capability: "speak", caller, request: body, progress, outlet });
       const finished = done.then(
         () => outlet.end(),
         (error) => outlet.abort(error),
       );
-      await Promise.race([outlet.opened, done]);
       finished.catch((error) => ground.log.error("stream_failed", { call: progress.id, error }));
+      await Promise.race([outlet.opened, done]);
       putProgress(headers, progress, ground.sandbox);
       headers["content-type"] = "audio/wav";
       return new Response(outlet.body);

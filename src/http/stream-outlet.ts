@@ -13,7 +13,8 @@ export class StreamOutlet<Piece> implements Outlet<Piece> {
   readonly #encode: (piece: Piece) => Uint8Array;
   #open: () => void = () => undefined;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  #resume: (() => void) | undefined;
+  /** What everyone waits for whose pieces the reader has not taken yet. */
+  #behind: { resumed: Promise<void>; resume: () => void } | undefined;
 
   constructor(progress: Progress, encode: (piece: Piece) => Uint8Array) {
     this.#encode = encode;
@@ -50,25 +51,29 @@ export class StreamOutlet<Piece> implements Outlet<Piece> {
     if (controller === undefined) return undefined;
     controller.enqueue(bytes);
     if ((controller.desiredSize as number) > 0) return undefined;
-    return new Promise((resolve) => {
-      this.#resume = resolve;
-    });
+    if (this.#behind === undefined) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#behind = { resumed: promise, resume: resolve };
+    }
+    return this.#behind.resumed;
   }
 
   end(): void {
     this.#controller?.close();
     this.#controller = undefined;
+    this.#wake();
   }
 
   /** Breaks the body off, for answers that cannot carry an error inside. */
   abort(error: unknown): void {
     this.#controller?.error(error);
     this.#controller = undefined;
+    this.#wake();
   }
 
   #wake(): void {
-    const resume = this.#resume;
-    this.#resume = undefined;
-    resume?.();
+    const behind = this.#behind;
+    this.#behind = undefined;
+    behind?.resume();
   }
 }

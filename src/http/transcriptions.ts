@@ -24,7 +24,7 @@ export function transcriptionsController(ground: HttpGround) {
     async ({ body, request, set }) => {
       const caller = await callerOf(request, ground.authenticate);
       const headers = set.headers as ResponseHeaders;
-      const progress = begin(ground, headers);
+      const progress = begin(ground, headers, request);
       const order = await readRequest(body);
       const transcript = await run(ground, { capability: "transcribe", caller, request: order, progress });
       putProgress(headers, progress, ground.sandbox);
