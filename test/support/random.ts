@@ -9,10 +9,17 @@ export function randomBelow(seed: number): (bound: number) => number {
   };
 }
 
-/** Cuts bytes at `count − 1` random places: inside characters, lines and events alike. */
+/** Cuts bytes at random places into so many slices: inside characters, lines and events alike. */
 export function cutAtRandom(bytes: Uint8Array<ArrayBuffer>, count: number, seed: number): Uint8Array<ArrayBuffer>[] {
   const below = randomBelow(seed);
-  const places = Array.from({ length: count - 1 }, () => below(bytes.length + 1)).sort((a, b) => a - b);
+  return cutAt(
+    bytes,
+    Array.from({ length: count - 1 }, () => below(bytes.length + 1)).sort((a, b) => a - b),
+  );
+}
+
+/** Cuts bytes at these places, which rise. */
+export function cutAt(bytes: Uint8Array<ArrayBuffer>, places: number[]): Uint8Array<ArrayBuffer>[] {
   const bounds = [0, ...places, bytes.length];
   return bounds.slice(1).map((end, index) => bytes.subarray(bounds[index], end));
 }

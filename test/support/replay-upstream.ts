@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { cutAtRandom } from "./random.ts";
+import { cutAt, cutAtRandom } from "./random.ts";
 import type { Reply } from "./reply.ts";
 
 /** A part of a multipart request: `text` of a field, or `file` with its bytes. */
@@ -107,11 +107,12 @@ async function send(request: IncomingMessage, response: ServerResponse, reply: R
   response.writeHead(reply.status, reply.headers);
   response.flushHeaders();
   const end = fault?.kind === "cutAfter" || fault?.kind === "hangAfter" ? fault.bytes : reply.body.length;
-  const slices = Math.max(reply.slices, 1);
-  for (const slice of cutAtRandom(reply.body.subarray(0, end), slices, seed)) {
+  const body = reply.body.subarray(0, end);
+  const slices = typeof reply.slices === "number" ? cutAtRandom(body, reply.slices, seed) : cutAt(body, reply.slices);
+  for (const slice of slices) {
     if (response.destroyed) return;
     if (slice.length > 0) response.write(slice);
-    if (slices > 1) await Bun.sleep(fault?.kind === "drip" ? fault.gapMs : 1);
+    if (slices.length > 1) await Bun.sleep(fault?.kind === "drip" ? fault.gapMs : 1);
   }
   if (fault?.kind === "hangAfter") return;
   if (fault?.kind === "cutAfter") {

@@ -19,8 +19,8 @@ export interface Reply {
   status: number;
   headers: Record<string, string>;
   body: Uint8Array<ArrayBuffer>;
-  /** Into how many slices the body is cut, at random bytes; 1 sends it whole. */
-  slices: number;
+  /** Into how many slices the body is cut, at random bytes, or the bytes at which it is cut; 1 sends it whole. */
+  slices: number | number[];
   fault?: Fault;
 }
 
