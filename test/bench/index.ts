@@ -1,0 +1,89 @@
+/** `bun run bench`: what modelgate costs beside the barest proxy, in the same run. How to read it: README.md here. */
+import { existsSync } from "node:fs";
+import { jobKinds } from "./job.ts";
+import { describeMachine } from "./machine.ts";
+import { watchMemory } from "./memory.ts";
+import { help, type Options, readOptions } from "./options.ts";
+import { formatResults, type Results } from "./print.ts";
+import { Processes, type Server } from "./processes.ts";
+import { runRounds, warmUp } from "./rounds.ts";
+import { measureStarts } from "./start-time.ts";
+import { binaryFile, startBare, startGate, startUpstream } from "./subjects.ts";
+
+const connectionCounts = [1, 32, 256];
+
+const say = (line: string) => process.stderr.write(`${line}\n`);
+
+async function main(options: Options, processes: Processes): Promise<Results> {
+  const results: Results = { machine: describeMachine(), rows: [] };
+  const upstream = await startUpstream(processes);
+  if (options.parts.includes("start")) {
+    say("start: first answers");
+    if (!existsSync(binaryFile))
+      say("start: dist/modelgate is not there, so only the source is timed; bun run build makes it");
+    results.starts = await measureStarts(processes, upstream);
+  }
+  if (options.parts.includes("json") || options.parts.includes("stream")) {
+    results.rows = await measureCalls(options, processes, upstream);
+  }
+  if (options.parts.includes("rss")) {
+    say(`rss: ${options.rssCalls} calls`);
+    const gate = await startGate(processes, upstream, { home: "rss" });
+    results.memory = await watchMemory(processes, gate, options.rssCalls);
+  }
+  return results;
+}
+
+async function measureCalls(options: Options, processes: Processes, upstream: Server): Promise<Results["rows"]> {
+  const bare = await startBare(processes, upstream);
+  const gate = await startGate(processes, upstream, { home: "silent" });
+  const logging = await startGate(processes, upstream, { home: "info", logLevel: "info" });
+  for (const subject of [bare, gate, logging]) await warmUp(processes, subject);
+  const rows: Results["rows"] = [];
+  for (const kind of jobKinds.filter((kind) => options.parts.includes(kind === "json" ? "json" : "stream"))) {
+    for (const connections of connectionCounts) {
+      say(`${kind}: ${connections} connections`);
+      const subjects = connections === 32 && kind !== "paced" ? [bare, gate, logging] : [bare, gate];
+      const { rounds, roundSeconds: seconds } = options;
+      rows.push(...(await runRounds(processes, subjects, { kind, connections, seconds, rounds })));
+    }
+  }
+  for (const { pid } of [bare, gate, logging]) await processes.end(pid);
+  return rows;
+}
+
+async function runBench(options: Options): Promise<number> {
+  const processes = new Processes();
+  const stop = async (sentence: string) => {
+    await processes.endAll();
+    say(sentence);
+    process.exit(1);
+  };
+  const timer = setTimeout(() => stop(`The bench took longer than ${options.secondsMax} s`), options.secondsMax * 1000);
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop(`Ended by ${signal}`));
+  try {
+    const results = await main(options, processes);
+    process.stdout.write(options.json ? `${JSON.stringify(results, null, 2)}\n` : formatResults(results));
+    return 0;
+  } catch (error) {
+    say(`The bench failed: ${error instanceof Error ? error.message : error}`);
+    return 1;
+  } finally {
+    clearTimeout(timer);
+    await processes.endAll();
+  }
+}
+
+async function start(): Promise<number> {
+  try {
+    const options = readOptions(process.argv.slice(2));
+    if (options !== "help") return await runBench(options);
+    process.stdout.write(`${help}\n`);
+    return 0;
+  } catch (error) {
+    say(`${error instanceof Error ? error.message : error}\n\n${help}`);
+    return 2;
+  }
+}
+
+process.exit(await start());

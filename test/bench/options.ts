@@ -1,0 +1,52 @@
+import { parseArgs } from "node:util";
+
+export const parts = ["json", "stream", "start", "rss"] as const;
+export type Part = (typeof parts)[number];
+
+export interface Options {
+  parts: readonly Part[];
+  /** Prints one JSON value instead of tables. */
+  json: boolean;
+  roundSeconds: number;
+  rounds: number;
+  /** Calls after which memory is looked at. */
+  rssCalls: number;
+  /** After which everything is ended and the bench has failed. */
+  secondsMax: number;
+}
+
+export const help = `bun run bench [--quick] [--long] [--only ${parts.join("|")}] [--json]
+
+  --quick   short rounds of one second: a first look, not a figure to quote
+  --long    looks at memory after 200 000 calls instead of 20 000
+  --only    one part, or several by comma
+  --json    prints one JSON value`;
+
+/** @throws {TypeError} When an option is unknown or has a value that is none of its own. */
+export function readOptions(args: string[]): Options | "help" {
+  const { values } = parseArgs({
+    args,
+    options: {
+      quick: { type: "boolean", default: false },
+      long: { type: "boolean", default: false },
+      json: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
+      only: { type: "string" },
+    },
+  });
+  if (values.help) return "help";
+  return {
+    parts: values.only === undefined ? parts : values.only.split(",").map(toPart),
+    json: values.json,
+    roundSeconds: values.quick ? 1 : 2,
+    rounds: values.quick ? 2 : 3,
+    rssCalls: values.long ? 200_000 : values.quick ? 5_000 : 20_000,
+    secondsMax: values.long ? 600 : 240,
+  };
+}
+
+function toPart(word: string): Part {
+  const part = parts.find((known) => known === word.trim());
+  if (part === undefined) throw new TypeError(`--only ${word} is no part: expected ${parts.join(", ")}`);
+  return part;
+}

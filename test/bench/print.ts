@@ -1,0 +1,60 @@
+import { chunkIntervalMs, type JobKind } from "./job.ts";
+import type { Machine } from "./machine.ts";
+import type { Memory } from "./memory.ts";
+import type { Row } from "./rounds.ts";
+import type { StartTime } from "./start-time.ts";
+
+export interface Results {
+  machine: Machine;
+  rows: Row[];
+  memory?: Memory;
+  starts?: StartTime[];
+}
+
+const nameOf: Record<JobKind, string> = {
+  json: "JSON",
+  burst: "stream",
+  paced: `stream, ${chunkIntervalMs} ms a chunk`,
+};
+
+const columns = ["job", "conns", "subject", "CPU µs", "ratio", "p50 ms", "p99 ms", "1st byte", "calls/s", "RSS MB"];
+
+/** As Markdown, so that what is printed can stand in a page as it is. */
+export function formatResults({ machine, rows, memory, starts }: Results): string {
+  const lines = [
+    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, Bun ${machine.bun}`,
+    `Load: ${machine.load}; pinning: ${machine.pinning}; load average before: ${machine.loadAverage.toFixed(2)}`,
+    "",
+  ];
+  if (rows.length > 0) lines.push(...formatRows(rows), "");
+  if (memory !== undefined) {
+    const { calls, rssMb, growthPercent } = memory;
+    lines.push(`RSS MB over ${calls} calls, by tenths: ${rssMb.map((mb) => mb.toFixed(0)).join(" ")}`);
+    lines.push(`Growth over the second half: ${growthPercent.toFixed(1)} %`, "");
+  }
+  for (const { program, firstMs, againMs } of starts ?? []) {
+    const [first, again] = [firstMs.toFixed(0), againMs.toFixed(0)];
+    lines.push(`First answer of the ${program}: ${again} ms after its start, ${first} ms with an empty home`);
+  }
+  return `${lines.join("\n").trimEnd()}\n`;
+}
+
+function formatRows(rows: Row[]): string[] {
+  const cells = rows.map((row) => [
+    nameOf[row.kind],
+    String(row.connections),
+    row.subject,
+    row.cpuUs.toFixed(row.kind === "json" ? 1 : 2),
+    row.ratio.toFixed(2),
+    row.p50Ms.toFixed(2),
+    row.p99Ms.toFixed(2),
+    row.firstByteP50Ms === undefined ? "" : row.firstByteP50Ms.toFixed(2),
+    row.callsPerSecond.toFixed(0),
+    row.rssMb.toFixed(0),
+  ]);
+  const widths = columns.map((title, i) => Math.max(title.length, ...cells.map((row) => (row[i] as string).length)));
+  const line = (row: string[]) =>
+    `| ${row.map((cell, i) => (i === 0 || i === 2 ? cell.padEnd(widths[i] as number) : cell.padStart(widths[i] as number))).join(" | ")} |`;
+  const rule = `|${widths.map((width, i) => (i === 0 || i === 2 ? "-".repeat(width + 2) : `${"-".repeat(width + 1)}:`)).join("|")}|`;
+  return [line(columns), rule, ...cells.map(line)];
+}

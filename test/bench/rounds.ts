@@ -1,0 +1,86 @@
+import { chunkCount, type JobKind } from "./job.ts";
+import { type LoadReport, probe, runLoad } from "./load.ts";
+import { cpuUsBetween, readCpu, readRssMb } from "./process-stats.ts";
+import type { Processes } from "./processes.ts";
+import type { Subject } from "./subjects.ts";
+
+/** One line of the table: medians over the rounds. */
+export interface Row {
+  kind: JobKind;
+  connections: number;
+  subject: string;
+  /** CPU µs a call, of a stream a chunk. */
+  cpuUs: number;
+  /** CPU beside the bare proxy's in the same round. */
+  ratio: number;
+  callsPerSecond: number;
+  p50Ms: number;
+  p99Ms: number;
+  /** Of streams. */
+  firstByteP50Ms?: number;
+  rssMb: number;
+}
+
+export interface RoundsOrder {
+  kind: JobKind;
+  connections: number;
+  seconds: number;
+  rounds: number;
+}
+
+interface Round extends LoadReport {
+  cpuUs: number;
+  rssMb: number;
+}
+
+/** Alternates the subjects, the first of which is the measure of the others. */
+export async function runRounds(processes: Processes, subjects: Subject[], order: RoundsOrder): Promise<Row[]> {
+  const rounds = new Map<Subject, Round[]>(subjects.map((subject) => [subject, []]));
+  for (let i = 0; i < order.rounds; i++) {
+    for (const subject of subjects) rounds.get(subject)?.push(await runRound(processes, subject, order));
+  }
+  const [base] = [...rounds.values()];
+  return subjects.map((subject) => toRow(order, subject, rounds.get(subject) as Round[], base as Round[]));
+}
+
+/** Lets a subject compile its hot paths before it is measured. */
+export async function warmUp(processes: Processes, subject: Subject): Promise<void> {
+  for (const kind of ["json", "burst"] as const) {
+    const { url, key } = subject;
+    await runLoad(processes, { kind, url, key, connections: 32, calls: kind === "json" ? 8000 : 200 });
+  }
+}
+
+async function runRound(processes: Processes, { url, key, pid }: Subject, order: RoundsOrder): Promise<Round> {
+  const { kind, connections, seconds } = order;
+  const load = await probe({ kind, connections, seconds, url, key });
+  const before = readCpu(pid);
+  const report = await runLoad(processes, load);
+  const cpuUs = cpuUsBetween(before, readCpu(pid));
+  const units = report.calls * (kind === "json" ? 1 : chunkCount);
+  return { ...report, cpuUs: cpuUs / units, rssMb: readRssMb(pid) };
+}
+
+function toRow(order: RoundsOrder, { name }: Subject, rounds: Round[], base: Round[]): Row {
+  const middle = (read: (round: Round, index: number) => number) => median(rounds.map(read));
+  const isStream = order.kind !== "json";
+  return {
+    kind: order.kind,
+    connections: order.connections,
+    subject: name,
+    cpuUs: middle((round) => round.cpuUs),
+    ratio: middle((round, index) => round.cpuUs / (base[index] as Round).cpuUs),
+    callsPerSecond: middle((round) => round.calls / round.seconds),
+    p50Ms: middle((round) => round.p50Ms),
+    p99Ms: middle((round) => round.p99Ms),
+    ...(isStream && { firstByteP50Ms: middle((round) => round.firstByteP50Ms as number) }),
+    rssMb: middle((round) => round.rssMb),
+  };
+}
+
+export function median(values: number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  if (sorted.length % 2 === 1) return sorted[middle] as number;
+  return ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2;
+}

@@ -1,0 +1,55 @@
+import { join } from "node:path";
+import { coreOf, type Processes, type Server } from "./processes.ts";
+
+const root = join(import.meta.dir, "../..");
+const key = "sk-mg-bench0001-0123456789abcdef0123456789abcdef";
+
+/** What is measured: a proxy in front of the loopback upstream. */
+export interface Subject extends Server {
+  name: string;
+  url: string;
+  key: string;
+}
+
+export async function startUpstream(processes: Processes): Promise<Server> {
+  return processes.serve({ command: [process.execPath, join(import.meta.dir, "upstream.ts")], core: coreOf.upstream });
+}
+
+export async function startBare(processes: Processes, upstream: Server): Promise<Subject> {
+  const command = [process.execPath, join(import.meta.dir, "bare.ts"), `${upstream.origin}/v1/chat/completions`];
+  const server = await processes.serve({ command, core: coreOf.subject });
+  return { ...server, name: "bare", url: `${server.origin}/v1/chat/completions`, key };
+}
+
+export interface GateOptions {
+  logLevel?: string;
+  /** Instead of the source: the compiled binary. */
+  binary?: string;
+  /** Home folder, below the bench's own; the same name finds what an earlier start left there. */
+  home: string;
+}
+
+/** Starts the gateway as an operator would, with limits so wide that they are counted and never reached. */
+export async function startGate(processes: Processes, upstream: Server, options: GateOptions): Promise<Subject> {
+  const program = options.binary === undefined ? [process.execPath, join(root, "src/main.ts")] : [options.binary];
+  const logLevel = options.logLevel ?? "silent";
+  const server = await processes.serve({
+    command: [...program, "serve"],
+    core: coreOf.subject,
+    env: {
+      MODELGATE_HOME: join(processes.folder, options.home),
+      MODELGATE_BOOTSTRAP_KEY: key,
+      PORT: "0",
+      OPENAI_API_KEY: "sk-upstream",
+      OPENAI_BASE_URL: `${upstream.origin}/v1`,
+      FREE_TOKENS_PER_DAY: "1000000000000000",
+      REQUESTS_PER_MINUTE: "1000000000",
+      TOKENS_PER_MINUTE: "1000000000000",
+      LOG_LEVEL: logLevel,
+    },
+  });
+  const name = logLevel === "silent" ? "modelgate" : `modelgate, log ${logLevel}`;
+  return { ...server, name, url: `${server.origin}/v1/chat/completions`, key };
+}
+
+export const binaryFile = join(root, "dist/modelgate");
