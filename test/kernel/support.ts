@@ -1,0 +1,175 @@
+import {
+  type Caller,
+  type Claim,
+  GatewayError,
+  type Handlers,
+  type Hold,
+  type Ledger,
+  type LimitState,
+  type Model,
+  type ProviderPlugin,
+  type Settlement,
+} from "../../src/contract/index.ts";
+import { buildRegistry, type Credential, Deadlines, type Kernel, type Log, Progress } from "../../src/kernel/index.ts";
+import type { Order } from "../../src/kernel/serve.ts";
+import { defaultBounds, type Network, type UpstreamBounds } from "../../src/kernel/upstream.ts";
+import { definePlugin, type PluginDefinition } from "../../src/kit/index.ts";
+
+export const startMs = 1_790_000_000_000;
+
+/** A clock that stands until it is told to go on. */
+export class FakeClock {
+  nowMs = startMs;
+  readonly now = () => this.nowMs;
+  readonly deadlines = new Deadlines(this.now);
+
+  /** Lets time pass, and fires what falls due. */
+  pass(ms: number): void {
+    this.nowMs += ms;
+    this.deadlines.tick();
+  }
+}
+
+export const limitState: LimitState = {
+  limitRequests: 60,
+  remainingRequests: 59,
+  resetRequestsMs: 1000,
+  limitTokens: 100_000,
+  remainingTokens: 99_000,
+  resetTokensMs: 600,
+};
+
+/** Books that admit everything unless told to refuse, and remember what was asked of them. */
+export class FakeLedger implements Ledger {
+  readonly claims: Claim[] = [];
+  readonly settlements: Settlement[] = [];
+  refusal: Error | undefined;
+  settleFailure: Error | undefined;
+  /** Told of each step, to check the order of things. */
+  onStep: (step: "admit" | "settle") => void = () => undefined;
+
+  async admit(claim: Claim): Promise<Hold> {
+    this.onStep("admit");
+    if (this.refusal !== undefined) throw this.refusal;
+    this.claims.push(claim);
+    const { callId, holdNanodollars, holdTokens } = claim;
+    return { callId, heldNanodollars: holdNanodollars, heldTokens: holdTokens, limits: limitState };
+  }
+
+  async settle(settlement: Settlement): Promise<void> {
+    this.onStep("settle");
+    this.settlements.push(settlement);
+    if (this.settleFailure !== undefined) throw this.settleFailure;
+  }
+
+  async walletOf() {
+    return { balanceNanodollars: 5_000_000_000, heldNanodollars: 1_000_000_000 };
+  }
+
+  async quotaOf() {
+    return { limitTokens: 250_000, usedTokens: 1000, heldTokens: 500, resetsAt: Date.UTC(2026, 10, 22) };
+  }
+
+  async limitsOf() {
+    return limitState;
+  }
+
+  /** The one settlement of the one call. @throws When there was another number of them. */
+  get settlement(): Settlement {
+    const [only, ...others] = this.settlements;
+    if (only === undefined || others.length > 0) throw new Error(`${this.settlements.length} settlements, not one`);
+    return only;
+  }
+}
+
+export type LogLine = { level: keyof Log; event: string; fields: Record<string, unknown> | undefined };
+
+/** A log that keeps its lines. */
+export function keepLog(): Log & { lines: LogLine[] } {
+  const lines: LogLine[] = [];
+  const keep = (level: keyof Log) => (event: string, fields?: Record<string, unknown>) => {
+    lines.push({ level, event, fields });
+  };
+  return { lines, debug: keep("debug"), info: keep("info"), warn: keep("warn"), error: keep("error") };
+}
+
+export const caller: Caller = {
+  accountId: "account-1",
+  keyId: "key-1",
+  limits: { requestsPerMinute: 60, tokensPerMinute: 100_000 },
+  freeTokensPerDay: 250_000,
+};
+
+const million = 1_000_000;
+
+/** A premium chat model: $1 a million input tokens, $2 a million output tokens. */
+export const chatModel: Model = {
+  id: "chat-1",
+  upstreamId: "upstream-chat-1",
+  capability: "chat",
+  premium: true,
+  contextTokens: 8000,
+  outputTokensMax: 1000,
+  ownedBy: "acme",
+  created: 1_700_000_000,
+  price: { inputToken: { usd: "1", per: million }, outputToken: { usd: "2", per: million } },
+};
+
+/** A plugin of one model, `chat-1` unless told otherwise. */
+export function pluginOf(handlers: Handlers, changes: Partial<PluginDefinition> = {}): ProviderPlugin {
+  const baseUrl = `https://${changes.name ?? "acme"}.example/v1`;
+  return definePlugin({ name: "acme", baseUrl, models: [chatModel], handlers, ...changes });
+}
+
+export interface Bench {
+  kernel: Kernel;
+  ledger: FakeLedger;
+  clock: FakeClock;
+  log: ReturnType<typeof keepLog>;
+  network: Network;
+}
+
+interface BenchOptions {
+  fetch?: FakeFetch;
+  credentials?: Record<string, Credential>;
+  bounds?: Partial<UpstreamBounds>;
+}
+
+export type FakeFetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/** A kernel over fakes. Every plugin has one key, `key-a`, unless `credentials` names others. */
+export function benchOf(plugins: readonly ProviderPlugin[], options: BenchOptions = {}): Bench {
+  const clock = new FakeClock();
+  const ledger = new FakeLedger();
+  const log = keepLog();
+  const noNetwork: FakeFetch = () => Promise.reject(new Error("This test has no network"));
+  const network: Network = {
+    fetch: (options.fetch ?? noNetwork) as unknown as typeof fetch,
+    deadlines: clock.deadlines,
+    now: clock.now,
+    bounds: { ...defaultBounds, ...options.bounds },
+  };
+  const credentialOf = (name: string) => options.credentials?.[name] ?? { keys: ["key-a"] };
+  const { registry, refused } = buildRegistry(plugins, credentialOf);
+  if (refused.length > 0) throw new Error(refused.join("\n"));
+  return { kernel: { registry, ledger, network, log, now: clock.now }, ledger, clock, log, network };
+}
+
+export const newProgress = () => new Progress("req_0123456789abcdefghjkmnpqrs", startMs);
+
+/** An order for a chat with `chat-1`; its progress is a new one. */
+export function chatOrder(request: Record<string, unknown> = {}, more: Partial<Order<"chat">> = {}): Order<"chat"> {
+  const messages = [{ role: "user" as const, content: "Say hello" }];
+  const whole = { model: "chat-1", messages, ...request };
+  return { capability: "chat", caller, request: whole, progress: newProgress(), ...more };
+}
+
+/** What a promise was rejected with. @throws When it was not. */
+export async function rejectionOf(promise: Promise<unknown>): Promise<GatewayError> {
+  const outcome = await promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (outcome instanceof GatewayError) return outcome;
+  throw new Error("Expected a GatewayError", { cause: outcome });
+}
