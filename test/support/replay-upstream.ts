@@ -32,6 +32,8 @@ export interface ReplayUpstream {
   baseUrlOf(provider: string, suffix?: string): string;
   /** What the provider answers to its next requests, in order; the last one stands for all that follow. */
   answer(provider: string, ...replies: Reply[]): void;
+  /** Closes the connections on which an answer hangs, unfinished as they are. */
+  cut(): void;
   /** All requests so far, in the order in which their bodies were complete. */
   readonly seen: SeenRequest[];
   /** Ends the server and every connection. */
@@ -42,6 +44,7 @@ export interface ReplayUpstream {
 export async function startReplayUpstream(seed = 1): Promise<ReplayUpstream> {
   const queues = new Map<string, Reply[]>();
   const seen: SeenRequest[] = [];
+  const hanging = new Set<ServerResponse>();
   let count = 0;
   const server = createServer(async (request, response) => {
     const record = await readRequest(request, response);
@@ -50,6 +53,7 @@ export async function startReplayUpstream(seed = 1): Promise<ReplayUpstream> {
     const queue = queues.get(record.provider);
     const reply = queue === undefined || queue.length <= 1 ? queue?.[0] : queue.shift();
     if (reply === undefined) return refuse(response, record.provider);
+    if (reply.fault?.kind.startsWith("hang")) hanging.add(response);
     await send(request, response, reply, seed + count).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -57,6 +61,10 @@ export async function startReplayUpstream(seed = 1): Promise<ReplayUpstream> {
   return {
     baseUrlOf: (provider, suffix = "") => `${origin}/${provider}${suffix}`,
     answer: (provider, ...replies) => void queues.set(provider, replies),
+    cut() {
+      for (const response of hanging) response.socket?.destroy();
+      hanging.clear();
+    },
     seen,
     stop: () =>
       new Promise((resolve) => {
