@@ -1,6 +1,9 @@
 import { isRecord } from "modelgate/plugin";
 
+/** Below this, only what a schema requires is filled in. */
 const depthMax = 6;
+/** A schema can ask for a value without an end; what is beyond so many values is left out. */
+const valuesMax = 2000;
 const formats: Record<string, string> = {
   date: "2026-01-01",
   time: "12:00:00Z",
@@ -18,16 +21,19 @@ type Schema = Record<string, unknown>;
 
 /** A value that fits a JSON schema as far as simple schemas go: types, enums, references, bounds; no patterns. */
 export function exampleOf(schema: unknown, text: string): unknown {
-  return example(isRecord(schema) ? schema : {}, { root: isRecord(schema) ? schema : {}, text, depth: 0 });
+  const root = isRecord(schema) ? schema : {};
+  return example(root, { root, text, depth: 0, budget: { left: valuesMax } });
 }
 
 interface Place {
   root: Schema;
   text: string;
   depth: number;
+  budget: { left: number };
 }
 
 function example(schema: Schema, place: Place): unknown {
+  if (place.budget.left-- <= 0) return null;
   const { $ref, const: constant, enum: values } = schema;
   if (typeof $ref === "string") return example(refer(place.root, $ref), below(place));
   if (constant !== undefined) return constant;
@@ -59,6 +65,7 @@ function exampleObject(schema: Schema, place: Place): Schema {
   const names = place.depth < depthMax ? Object.keys(properties) : required;
   const object: Schema = {};
   for (const name of names) {
+    if (place.budget.left <= 0) break;
     const property = properties[name];
     object[name] = example(isRecord(property) ? property : {}, below(place));
   }
