@@ -27,7 +27,7 @@ export function imageHandler(options: ImageQuirks) {
  *
  * @throws {UpstreamFault} When the answer holds an error or a picture in neither form.
  */
-export async function toImages(
+async function toImages(
   answer: unknown,
   upstream: Pick<Call<ImageRequest>["upstream"], "download">,
 ): Promise<GeneratedImages> {

@@ -21,7 +21,7 @@ export function transcribeHandler(options: TranscribeQuirks) {
  * The form to send. `verbose_json` is asked for when segments or words are wanted, and when only the provider can tell
  * how long the audio is, because it is paid by length.
  */
-export function toForm(call: Pick<Call<TranscribeRequest>, "request" | "model">, quirks: TranscribeQuirks): FormData {
+function toForm(call: Pick<Call<TranscribeRequest>, "request" | "model">, quirks: TranscribeQuirks): FormData {
   const { file, language, prompt, temperature, response_format: format, audioMs } = call.request;
   const granularities = call.request.timestamp_granularities ?? [];
   const { omit = [], rename = {}, extra = {}, verbose = true } = quirks;
