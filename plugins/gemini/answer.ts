@@ -35,15 +35,16 @@ export function toFinish({ reason = "OTHER", sentence, text, calls }: Given): Fi
 export function candidatesOf(answer: GenerateAnswer): Candidate[] {
   if (!isRecord(answer) || answer.error !== undefined) throw faultOf(answer);
   const { candidates = [], promptFeedback: feedback }: GenerateAnswer = answer;
-  if (!Array.isArray(candidates) || !candidates.every((candidate) => isRecord(candidate) && isListed(candidate))) {
+  if (!Array.isArray(candidates) || !candidates.every(isWellFormed)) {
     throw new UpstreamFault("broken", "The provider's answer is not of its own form");
   }
   const isBlocked = (feedback?.blockReason ?? feedback?.blockReasonMessage) !== undefined;
   return isBlocked && candidates.length === 0 ? [{ finishReason: "SAFETY" }] : candidates;
 }
 
-function isListed({ content }: Candidate): boolean {
-  return content?.parts === undefined || (Array.isArray(content.parts) && content.parts.every(isRecord));
+function isWellFormed(candidate: Candidate | null): boolean {
+  const parts = candidate === null ? undefined : (candidate.content?.parts ?? []);
+  return Array.isArray(parts) && parts.every(isRecord);
 }
 
 /** The parts of a candidate as deltas: neighbours of one kind together, a function call whole. Counts them in `given`. */
@@ -56,11 +57,10 @@ export function toDeltas(candidate: Candidate, given: Given, reading: CallReadin
     if (part.functionCall !== undefined) {
       if (given.calls > 0 && reading.firstOnly) continue;
       deltas.push({ tool_calls: [{ index: given.calls++, ...toToolCall(part, reading) }] });
-    } else if (!part.text) {
-    } else if (part.thought === true) {
+    } else if (part.text && part.thought === true) {
       if (last?.reasoning_content) last.reasoning_content += part.text;
       else deltas.push({ reasoning_content: part.text });
-    } else {
+    } else if (part.text) {
       given.text = true;
       if (last?.content) last.content += part.text;
       else deltas.push({ content: part.text });
@@ -85,10 +85,9 @@ export function toUsage(usage: GenerateAnswer["usageMetadata"], given: boolean):
   return result;
 }
 
-export function toLogprobs({ logprobsResult: result }: Candidate) {
-  const content = result?.chosenCandidates?.map((chosen, index) => {
-    return { ...toLogprob(chosen), top_logprobs: (result.topCandidates?.[index]?.candidates ?? []).map(toLogprob) };
-  });
+export function toLogprobs({ logprobsResult: { chosenCandidates: chosen, topCandidates: top } = {} }: Candidate) {
+  const topOf = (index: number) => top?.[index]?.candidates?.map(toLogprob) ?? [];
+  const content = chosen?.map((token, index) => ({ ...toLogprob(token), top_logprobs: topOf(index) }));
   return content && { content, refusal: null };
 }
 

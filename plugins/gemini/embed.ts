@@ -4,38 +4,26 @@ import { type Embeddings, type EmbedRequest, type Upstream, UpstreamFault } from
 const textsMax = 100;
 const requestsAtOnceMax = 4;
 
-/** One request to the provider, and how many vectors it is to bring. */
-export interface EmbedOrder {
-  path: string;
-  body: Record<string, unknown>;
-  count: number;
-}
-
-/** One text alone, more of them in batches. */
-export function toEmbedOrders({ input, dimensions }: EmbedRequest, upstreamId: string): EmbedOrder[] {
+/** What to ask, and how many vectors each answer is to bring: one text alone, more of them in batches. */
+export function toEmbedOrders({ input, dimensions }: EmbedRequest, upstreamId: string) {
   const model = `models/${upstreamId}`;
   const requests = [input].flat().map((text) => {
     return { model, content: { parts: [{ text }] }, outputDimensionality: dimensions ?? undefined };
   });
-  if (requests.length === 1) return [{ path: `/${model}:embedContent`, body: requests[0] ?? {}, count: 1 }];
-  const orders: EmbedOrder[] = [];
-  for (let start = 0; start < requests.length; start += textsMax) {
-    const batch = requests.slice(start, start + textsMax);
-    orders.push({ path: `/${model}:batchEmbedContents`, body: { requests: batch }, count: batch.length });
-  }
-  return orders;
+  if (requests.length === 1) return [{ path: `/${model}:embedContent`, body: { ...requests[0] }, count: 1 }];
+  return Array.from({ length: Math.ceil(requests.length / textsMax) }, (_, index) => {
+    const batch = requests.slice(index * textsMax, (index + 1) * textsMax);
+    return { path: `/${model}:batchEmbedContents`, body: { requests: batch }, count: batch.length };
+  });
 }
 
 /** @throws {UpstreamFault} `broken` when there is not one vector for each text. */
 export function fromEmbedAnswer(answer: unknown, count: number): number[][] {
-  const { embedding, embeddings } = (answer ?? {}) as { embedding?: Vector; embeddings?: Vector[] };
-  const vectors = (embeddings ?? [embedding]).map((vector) => vector?.values ?? []);
+  type Vector = { values?: number[] } | undefined;
+  const { embedding, embeddings = [embedding] } = (answer ?? {}) as { embedding?: Vector; embeddings?: Vector[] };
+  const vectors = embeddings.map((vector) => vector?.values ?? []);
   if (vectors.length === count && vectors.every((vector) => vector.length > 0)) return vectors;
   throw new UpstreamFault("broken", `The provider did not answer ${count} vectors that are not empty`);
-}
-
-interface Vector {
-  values?: number[];
 }
 
 /** The vectors in input order. The provider does not say what they cost in tokens. */

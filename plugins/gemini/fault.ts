@@ -1,8 +1,8 @@
 import { classifyFault, faultOfBody, isRecord, parseJson, type RefusedAnswer, UpstreamFault } from "modelgate/plugin";
 
 /** The provider's own sentences of these kinds name the gateway's project, quotas and region. */
-const sentences = {
-  key: "The provider does not serve the gateway's account",
+const sentences: Record<string, string> = {
+  key: "The provider refused the gateway's credential or account",
   quota: "The gateway's account with the provider is used up",
   limited: "The provider's rate limit for this model is reached",
 };
@@ -22,10 +22,8 @@ function refine(fault: UpstreamFault, body: unknown): UpstreamFault {
   const first = Array.isArray(body) ? body[0] : body;
   const error = isRecord(first) && isRecord(first.error) ? first.error : {};
   const isSpent = /"quotaId":"[^"]*PerDay/.test(JSON.stringify(error.details ?? []));
-  if (error.status === "FAILED_PRECONDITION") return ours(/billing/i.test(fault.message) ? "quota" : "key", fault);
-  return fault.kind === "limited" ? ours(isSpent ? "quota" : "limited", fault) : fault;
-}
-
-function ours(kind: keyof typeof sentences, { status, code, retryAfterMs }: UpstreamFault): UpstreamFault {
-  return new UpstreamFault(kind, sentences[kind], { status, code, retryAfterMs });
+  let { kind } = fault;
+  if (error.status === "FAILED_PRECONDITION") kind = /billing/i.test(fault.message) ? "quota" : "key";
+  if (kind === "limited" && isSpent) kind = "quota";
+  return new UpstreamFault(kind, sentences[kind] ?? fault.message, fault);
 }

@@ -6,14 +6,10 @@ import type { Candidate, GenerateAnswer } from "./wire.ts";
 /** A whole answer. Id, time and model name are the kernel's. */
 export function fromCandidates(answer: GenerateAnswer, reading: CallReading): ChatCompletion {
   const candidates = candidatesOf(answer);
-  if (candidates.length === 0) {
-    throw new UpstreamFault("broken", "The provider's answer has no candidates");
-  }
+  if (candidates.length === 0) throw new UpstreamFault("broken", "The provider's answer has no candidates");
   const choices = candidates.map((candidate, position) => toChoice(candidate, position, reading));
-  const usage = toUsage(
-    answer.usageMetadata,
-    choices.some(({ message }) => message.content || message.tool_calls),
-  );
+  const hasOutput = choices.some(({ message }) => message.content || message.tool_calls);
+  const usage = toUsage(answer.usageMetadata, hasOutput);
   return { id: "", object: "chat.completion", created: 0, model: "", choices, ...(usage && { usage }) };
 }
 
@@ -21,20 +17,16 @@ function toChoice(candidate: Candidate, position: number, reading: CallReading):
   const given: Given = { text: false, calls: 0 };
   const deltas = toDeltas(candidate, given, reading);
   const finish = toFinish(given);
-  const text = deltas.map((delta) => delta.content ?? "").join("");
+  const content = deltas.map((delta) => delta.content ?? "").join("");
   const reasoning = deltas.map((delta) => delta.reasoning_content ?? "").join("");
   const calls = deltas.flatMap((delta) => delta.tool_calls ?? []).map(({ index: _, ...call }) => call as ToolCall);
-  const silent = text === "" && (calls.length > 0 || finish === "content_filter");
-  const choice = {
-    index: candidate.index ?? position,
-    message: {
-      role: "assistant" as const,
-      content: silent ? null : text,
-      ...(reasoning !== "" && { reasoning_content: reasoning }),
-      ...(calls.length > 0 && { tool_calls: calls }),
-    },
-    logprobs: toLogprobs(candidate) ?? null,
-    finish_reason: finish,
+  const isSilent = !given.text && (calls.length > 0 || finish === "content_filter");
+  const message: ChatCompletion["choices"][number]["message"] = {
+    role: "assistant",
+    content: isSilent ? null : content,
+    ...(reasoning !== "" && { reasoning_content: reasoning }),
+    ...(calls.length > 0 && { tool_calls: calls }),
   };
-  return choice;
+  const choice = { index: candidate.index ?? position, message, finish_reason: finish };
+  return Object.assign(choice, { logprobs: toLogprobs(candidate) ?? null });
 }

@@ -41,10 +41,8 @@ export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: C
   }
   // Only now: some models name a reason on every event, and the last stands.
   for (const [index, given] of ended) yield { choices: [{ index, delta: {}, finish_reason: toFinish(given) }] };
-  const total = toUsage(
-    usage,
-    ended.some(([, { text, calls }]) => text || calls > 0),
-  );
+  const hasOutput = ended.some(([, { text, calls }]) => text || calls > 0);
+  const total = toUsage(usage, hasOutput);
   if (total !== undefined) yield { choices: [], usage: total };
 }
 

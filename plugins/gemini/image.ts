@@ -3,21 +3,13 @@ import { candidatesOf, toFinish } from "./answer.ts";
 import type { GenerateAnswer, GenerateBody, Note } from "./wire.ts";
 
 /** Width by height. https://ai.google.dev/gemini-api/docs/image-generation#aspect_ratios */
-const aspectRatios = {
-  "1:1": 1,
-  "2:3": 2 / 3,
-  "3:2": 3 / 2,
-  "3:4": 3 / 4,
-  "4:3": 4 / 3,
-  "4:5": 4 / 5,
-  "5:4": 5 / 4,
-  "9:16": 9 / 16,
-  "16:9": 16 / 9,
-  "21:9": 21 / 9,
-};
+const aspectRatios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"];
 /** The side of the square, in pixels. */
 const imageSizes = { "1K": 1024, "2K": 2048, "4K": 4096 };
 
+const proportions = Object.fromEntries(
+  aspectRatios.map((name): [string, number] => [name, Number(name.split(":")[0]) / Number(name.split(":")[1])]),
+);
 const mediaTypes = ["image/png", "image/jpeg", "image/webp"];
 
 export function toImageBody({ prompt, size, quality }: ImageRequest, note: Note): GenerateBody {
@@ -31,7 +23,7 @@ export function toImageConfig(size: ImageRequest["size"], quality: ImageRequest[
   const [width = 1, height = 1] = (size === "auto" ? "" : (size ?? "1024x1024")).split("x").map(Number);
   const nearestSize = size === "auto" ? "1K" : nearest(imageSizes, Math.sqrt(width * height));
   return {
-    aspectRatio: size === "auto" ? undefined : nearest(aspectRatios, width / height),
+    aspectRatio: size === "auto" ? undefined : nearest(proportions, width / height),
     // The provider's only lever for detail; 2K takes as many tokens as 1K, so that the price of a picture stands.
     imageSize: quality === "hd" && nearestSize === "1K" ? "2K" : nearestSize,
   };
@@ -53,10 +45,7 @@ export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
   const parts = (candidate?.content?.parts ?? []).filter((part) => part.thought !== true);
   const picture = parts.find(({ inlineData }) => inlineData && mediaTypes.includes(inlineData.mimeType))?.inlineData;
   if (picture !== undefined) return { images: [{ data: picture.data, mediaType: picture.mimeType }] };
-  const words = parts
-    .map((part) => part.text ?? "")
-    .join("")
-    .trim();
+  const words = parts.flatMap((part) => part.text ?? []).join("");
   const { finishReason: reason, finishMessage: sentence } = candidate ?? {};
   if (toFinish({ reason, sentence, text: words !== "", calls: 0 }) === "content_filter") {
     const message = `The provider's safety system refused this picture (${reason}): change the prompt`;

@@ -4,6 +4,7 @@ import {
   definePlugin,
   fetchImages,
   type ImageRequest,
+  RecentMap,
   readModels,
   withFunctionsAsTools,
 } from "modelgate/plugin";
@@ -14,10 +15,10 @@ import { fromCandidates } from "./from-candidates.ts";
 import { fromEvents } from "./from-events.ts";
 import { fromImageAnswer, toImageBody } from "./image.ts";
 import { toContents } from "./to-contents.ts";
-import { keepSignatures, randomCallId } from "./tool-calls.ts";
+import { randomCallId, type Signatures } from "./tool-calls.ts";
 import type { GenerateAnswer } from "./wire.ts";
 
-const signatures = keepSignatures();
+const signatures: Signatures = new RecentMap(10_000);
 
 export default definePlugin({
   name: "gemini",

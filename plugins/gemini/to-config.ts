@@ -1,28 +1,16 @@
-import {
-  type ChatRequest,
-  type Model,
-  nearestEffort,
-  openApiSubset,
-  reduceSchema,
-  type SchemaSubset,
-} from "modelgate/plugin";
+import { type ChatRequest, type Model, nearestEffort, openApiSubset, reduceSchema } from "modelgate/plugin";
 import type { Note } from "./wire.ts";
 
 type Config = Record<string, unknown>;
 
 /** What `responseJsonSchema` reads of JSON Schema. https://ai.google.dev/api/generate-content#generationconfig */
-const jsonSchemaSubset: SchemaSubset = {
+const jsonSchemaSubset = {
   ...openApiSubset,
-  keywords: new Set(
-    "title description propertyOrdering minItems maxItems minimum maximum additionalProperties".split(" "),
-  ),
+  keywords: new Set("title description minItems maxItems minimum maximum additionalProperties".split(" ")),
   nullForm: "anyOf",
   enumOf: "anything",
   itemsRequired: false,
-};
-
-/** A seed is an int32 there. */
-const seedBound = 2 ** 31;
+} as const;
 
 /** As Google's own OpenAI-compatible endpoint has it. https://ai.google.dev/gemini-api/docs/openai#thinking */
 const budgetOf: Record<string, number> = { none: 0, minimal: 1024, low: 1024, medium: 8192, high: 24_576 };
@@ -32,14 +20,15 @@ export function toConfig(request: ChatRequest, model: Model, note: Note): Config
   const { n, seed, stop, logprobs, top_logprobs: topLogprobs } = request;
   const stops = [stop ?? []].flat().filter((text) => text !== "");
   return {
-    maxOutputTokens: request.max_completion_tokens ?? request.max_tokens ?? undefined,
-    temperature: request.temperature ?? undefined,
+    maxOutputTokens: request.max_completion_tokens ?? request.max_tokens,
+    temperature: request.temperature,
     // The provider's own default is another than ours.
     topP: request.top_p ?? (model.omit?.includes("top_p") ? undefined : 1),
     stopSequences: stops.length > 0 ? stops : undefined,
-    seed: typeof seed === "number" ? seed % seedBound : undefined,
-    presencePenalty: request.presence_penalty ?? undefined,
-    frequencyPenalty: request.frequency_penalty ?? undefined,
+    // An int32 there.
+    seed: typeof seed === "number" ? seed % 2 ** 31 : undefined,
+    presencePenalty: request.presence_penalty,
+    frequencyPenalty: request.frequency_penalty,
     candidateCount: typeof n === "number" && n > 1 ? n : undefined,
     responseLogprobs: logprobs === true ? true : undefined,
     logprobs: logprobs === true && topLogprobs ? topLogprobs : undefined,
@@ -57,15 +46,10 @@ function toThinking(effort: ChatRequest["reasoning_effort"], { options, id }: Mo
     return { thinkingLevel: level, includeThoughts };
   }
   if (options?.thinking === "budget") {
-    const { budgetMin, budgetMax, canDisable } = options as {
-      budgetMin: number;
-      budgetMax: number;
-      canDisable?: boolean;
-    };
-    if (effort === "none" && canDisable === true) return { thinkingBudget: 0 };
-    if (effort === "none") note(`Took ${budgetMin} thinking tokens for reasoning_effort none: ${id} always thinks`);
-    const budget = budgetOf[effort] ?? budgetMax;
-    return { thinkingBudget: Math.min(Math.max(budget, budgetMin), budgetMax), includeThoughts };
+    if (effort === "none" && options.canDisable === true) return { thinkingBudget: 0 };
+    const { budgetMin: min = 0, budgetMax: max = 0 } = options as Record<string, number>;
+    if (effort === "none") note(`Took ${min} thinking tokens for reasoning_effort none: ${id} always thinks`);
+    return { thinkingBudget: Math.min(Math.max(budgetOf[effort] ?? max, min), max), includeThoughts };
   }
   note(`Left out reasoning_effort, because ${id} does not think`);
   return undefined;
@@ -79,7 +63,7 @@ export function jsonInstruction({ response_format: format, tools }: ChatRequest)
   return `${plain}, valid against this JSON schema:\n${JSON.stringify(format.json_schema.schema ?? {})}`;
 }
 
-function toFormat(request: ChatRequest, model: Model, note: Note): Config {
+function toFormat(request: ChatRequest, { options }: Model, note: Note): Config {
   const { response_format: format } = request;
   if (!format || format.type === "text") return {};
   if (jsonInstruction(request) !== undefined) {
@@ -89,13 +73,9 @@ function toFormat(request: ChatRequest, model: Model, note: Note): Config {
   const responseMimeType = "application/json";
   if (format.type === "json_object" || format.json_schema.schema === undefined) return { responseMimeType };
   // Every model since 2.5 thinks, and reads real JSON Schema.
-  const isRecent = model.options?.thinking !== undefined;
+  const subset = options?.thinking === undefined ? openApiSubset : jsonSchemaSubset;
   const param = "response_format.json_schema.schema";
-  const { schema, dropped } = reduceSchema(
-    format.json_schema.schema,
-    isRecent ? jsonSchemaSubset : openApiSubset,
-    param,
-  );
+  const { schema, dropped } = reduceSchema(format.json_schema.schema, subset, param);
   if (dropped.length > 0) note(`Left out of ${param}: ${dropped.join(", ")}`);
-  return { responseMimeType, [isRecent ? "responseJsonSchema" : "responseSchema"]: schema };
+  return { responseMimeType, [subset === openApiSubset ? "responseSchema" : "responseJsonSchema"]: schema };
 }

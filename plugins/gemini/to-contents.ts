@@ -5,14 +5,16 @@ import {
   type Model,
   parseJson,
   readArguments,
+  refuse,
   resultWithoutCall,
+  type ToolCall,
   toolResultsOf,
+  translatable,
 } from "modelgate/plugin";
 import { type Fetched, toPart } from "./media.ts";
-import { refuse } from "./refuse.ts";
 import { jsonInstruction, toConfig } from "./to-config.ts";
 import { toTools } from "./to-tools.ts";
-import { type Signatures, sign } from "./tool-calls.ts";
+import { type Signatures, signatureOf } from "./tool-calls.ts";
 import type { Content, GenerateBody, Note, Part } from "./wire.ts";
 
 /** What a translation needs beside the request. */
@@ -24,44 +26,27 @@ export interface Surroundings {
 }
 
 const translated =
-  `messages max_tokens max_completion_tokens temperature top_p frequency_penalty presence_penalty stop n
-  seed tools tool_choice parallel_tool_calls response_format logprobs top_logprobs reasoning_effort`.split(/\s+/);
-/** Fields that ask nothing of the model. */
-const silent = "model stream stream_options user metadata store safety_identifier prompt_cache_key".split(" ");
+  `max_tokens max_completion_tokens temperature top_p frequency_penalty presence_penalty stop n seed tools
+  tool_choice response_format logprobs top_logprobs reasoning_effort`.split(/\s+/);
 
 /** The body of `generateContent`. */
 export function toContents(asked: ChatRequest, surroundings: Surroundings): GenerateBody {
   const { model, note } = surroundings;
-  const request = leaveOut(asked, model, note);
+  const request = translatable(asked, translated, model, note);
   const system = toSystem(request, surroundings.fetched);
   const contents = toTurns(request.messages, surroundings);
   const rest = { ...toTools(request, note), generationConfig: toConfig(request, model, note) };
-  if (contents.length > 0)
-    return { contents, systemInstruction: system.length > 0 ? { parts: system } : undefined, ...rest };
-  if (system.length === 0) throw refuse("The messages hold no text", "messages");
-  return { contents: [{ role: "user", parts: system }], ...rest };
+  if (system.length === 0 && contents.length === 0) throw refuse("The messages hold no text", "messages");
+  if (contents.length === 0) return { contents: [{ role: "user", parts: system }], ...rest };
+  return { contents, systemInstruction: system.length > 0 ? { parts: system } : undefined, ...rest };
 }
 
-function leaveOut(asked: ChatRequest, { omit = [] }: Model, note: Note): ChatRequest {
-  const fields = Object.entries(asked).filter(([, value]) => value !== undefined && value !== null);
-  const kept = fields.filter(([field]) => translated.includes(field) && !omit.includes(field));
-  const lost = fields
-    .map(([field]) => field)
-    .filter((field) => !silent.includes(field) && !kept.some(([name]) => name === field));
-  if (lost.length > 0) note(`Left out, because the model does not take it: ${lost.join(", ")}`);
-  return Object.fromEntries(kept) as ChatRequest;
-}
-
-function isSystem({ role }: Message): boolean {
-  return role === "system" || role === "developer";
-}
+const isSystem = ({ role }: Message) => role === "system" || role === "developer";
 
 function toSystem(request: ChatRequest, fetched: Fetched): Part[] {
-  const parts = request.messages.flatMap((message, index) =>
-    isSystem(message) ? toParts(message, fetched, index) : [],
-  );
+  const parts = request.messages.map((message, at) => (isSystem(message) ? toParts(message, fetched, at) : []));
   const instruction = jsonInstruction(request);
-  return instruction === undefined ? parts : [...parts, { text: instruction }];
+  return instruction === undefined ? parts.flat() : [...parts.flat(), { text: instruction }];
 }
 
 /** The conversation, in which turns of one side that follow each other become one. */
@@ -72,46 +57,44 @@ function toTurns(messages: Message[], surroundings: Surroundings): Content[] {
     if (last?.role === role) last.parts.push(...parts);
     else if (parts.length > 0) contents.push({ role, parts });
   };
-  for (let index = 0; index < messages.length; index++) {
-    const message = messages[index] as Message;
+  for (let at = 0; at < messages.length; at++) {
+    const message = messages[at] as Message;
+    const { role } = message;
     if (isSystem(message)) continue;
-    if (message.role === "tool" || message.role === "function")
-      throw resultWithoutCall(`messages[${index}].tool_call_id`);
-    add(message.role === "user" ? "user" : "model", toParts(message, surroundings.fetched, index));
-    if (message.role === "user" || !message.tool_calls || message.tool_calls.length === 0) continue;
-    add("model", toCalls(message.tool_calls, surroundings, `messages[${index}].tool_calls`));
-    add("user", toResponses(messages, index, surroundings.fetched));
-    index += message.tool_calls.length;
+    if (role !== "user" && role !== "assistant") throw resultWithoutCall(`messages[${at}].tool_call_id`);
+    add(role === "user" ? "user" : "model", toParts(message, surroundings.fetched, at));
+    const calls = role === "user" ? [] : (message.tool_calls ?? []);
+    if (calls.length === 0) continue;
+    add("model", toCalls(calls, surroundings, `messages[${at}].tool_calls`));
+    add("user", toResponses(messages, at, surroundings.fetched));
+    at += calls.length;
   }
   return contents;
 }
 
-function toParts({ content }: Message, fetched: Fetched, index: number): Part[] {
+function toParts({ content }: Message, fetched: Fetched, at: number): Part[] {
   if (typeof content === "string") return content === "" ? [] : [{ text: content }];
-  const parts = (content ?? []).map((part, position) =>
-    toPart(part, fetched, `messages[${index}].content[${position}]`),
-  );
-  return parts.filter((part) => part !== undefined);
+  const parts = content?.map((part, index) => toPart(part, fetched, `messages[${at}].content[${index}]`));
+  return (parts ?? []).filter((part) => part !== undefined);
 }
 
-function toCalls(calls: NonNullable<Message["tool_calls"]>, { model, signatures }: Surroundings, path: string): Part[] {
-  const parts = calls.map((call, index): Part => {
-    return { functionCall: { name: call.function.name, args: readArguments(call, `${path}[${index}]`) } };
-  });
-  sign(parts, calls, { signatures, checks: model.options?.thinking === "level" });
-  return parts;
+function toCalls(calls: ToolCall[], { model, signatures }: Surroundings, path: string): Part[] {
+  const isChecked = model.options?.thinking === "level";
+  return calls.map((call, index) => ({
+    functionCall: { name: call.function.name, args: readArguments(call, `${path}[${index}]`) },
+    thoughtSignature: signatureOf(call, signatures, isChecked && index === 0),
+  }));
 }
 
 /** One response for each call, in their order: the provider pairs them by number. Pictures follow after them. */
 function toResponses(messages: Message[], at: number, fetched: Fetched): Part[] {
-  const pictures: Part[] = [];
-  const responses = toolResultsOf(messages, at).map(({ message, index }, position): Part => {
+  const results = toolResultsOf(messages, at).map(({ call, message, index }) => {
     const parts = toParts(message, fetched, index);
-    pictures.push(...parts.filter((part) => part.text === undefined));
-    const name = messages[at]?.tool_calls?.[position]?.function.name ?? "";
-    return { functionResponse: { name, response: toResponse(parts.map((part) => part.text ?? "").join("")) } };
+    const response = toResponse(parts.map((part) => part.text ?? "").join(""));
+    const pictures = parts.filter((part) => part.text === undefined);
+    return { pictures, part: { functionResponse: { name: call.function.name, response } } };
   });
-  return [...responses, ...pictures];
+  return [...results.map(({ part }) => part), ...results.flatMap(({ pictures }) => pictures)];
 }
 
 /** The provider takes objects only. */

@@ -1,4 +1,4 @@
-import { isRecord, RecentMap, type ToolCall } from "modelgate/plugin";
+import { isRecord, type RecentMap, type ToolCall } from "modelgate/plugin";
 import type { Part } from "./wire.ts";
 
 /** Stands for a signature that was lost. https://ai.google.dev/gemini-api/docs/thought-signatures */
@@ -7,10 +7,6 @@ const signatureCharactersMax = 65_536;
 
 /** Thought signatures by tool-call id: the provider wants them back with the calls, and most clients drop them. */
 export type Signatures = RecentMap<string>;
-
-export function keepSignatures(countMax = 10_000): Signatures {
-  return new RecentMap(countMax);
-}
 
 /** How the tool calls of an answer are to be read. */
 export interface CallReading {
@@ -36,16 +32,10 @@ export function toToolCall(part: Part, { signatures, newId }: CallReading): Tool
   return Object.assign(call, { extra_content: { google: { thought_signature: signature } } });
 }
 
-/** Signs the calls of one turn again. Only the first needs it, and a model that checks refuses a turn without it. */
-export function sign(
-  parts: Part[],
-  calls: ToolCall[],
-  { signatures, checks }: { signatures: Signatures; checks: boolean },
-) {
-  for (const [index, part] of parts.entries()) {
-    const { id, extra_content: extra } = calls[index] as ToolCall & { extra_content?: unknown };
-    const google = isRecord(extra) && isRecord(extra.google) ? extra.google : {};
-    const known = typeof google.thought_signature === "string" ? google.thought_signature : signatures.get(id);
-    part.thoughtSignature = known ?? (checks && index === 0 ? unsigned : undefined);
-  }
+/** The signature of a call that comes back. Models refuse a turn whose first call has none; the others need none. */
+export function signatureOf(call: ToolCall, signatures: Signatures, isChecked: boolean): string | undefined {
+  const extra = "extra_content" in call && isRecord(call.extra_content) ? call.extra_content : {};
+  const google = isRecord(extra.google) ? extra.google : {};
+  if (typeof google.thought_signature === "string") return google.thought_signature;
+  return signatures.get(call.id) ?? (isChecked ? unsigned : undefined);
 }

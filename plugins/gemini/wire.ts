@@ -14,24 +14,13 @@ export interface Content {
   parts: Part[];
 }
 
-export interface FunctionDeclaration {
-  name: string;
-  description?: string | undefined;
-  parameters?: Record<string, unknown> | undefined;
-}
-
 /** What is undefined is not sent. */
 export interface GenerateBody {
   contents: Content[];
   systemInstruction?: { parts: Part[] } | undefined;
-  tools?: { functionDeclarations: FunctionDeclaration[] }[];
+  tools?: { functionDeclarations: { name: string; [field: string]: unknown }[] }[];
   toolConfig?: { functionCallingConfig: { mode: string; allowedFunctionNames?: string[] | undefined } } | undefined;
   generationConfig: Record<string, unknown>;
-}
-
-export interface Logprob {
-  token?: string;
-  logProbability?: number;
 }
 
 export interface Candidate {
@@ -42,12 +31,15 @@ export interface Candidate {
   logprobsResult?: { chosenCandidates?: Logprob[]; topCandidates?: { candidates?: Logprob[] }[] };
 }
 
+export interface Logprob {
+  token?: string;
+  logProbability?: number;
+}
+
 export interface GenerateAnswer {
   candidates?: Candidate[];
   promptFeedback?: { blockReason?: string; blockReasonMessage?: string };
-  usageMetadata?: Partial<Record<`${"prompt" | "toolUsePrompt" | "candidates" | "thoughts"}TokenCount`, number>> & {
-    cachedContentTokenCount?: number;
-  };
+  usageMetadata?: { [field: `${string}TokenCount`]: number | undefined };
   error?: unknown;
 }
 

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import { GatewayError } from "../contract/index.ts";
 import { toBase64 } from "./base64.ts";
+import { refuse } from "./refuse.ts";
 
 /** The parts of a `data:` URL. */
 export interface DataUrl {
@@ -32,6 +33,28 @@ export function readDataUrl(url: string, param?: string): DataUrl | undefined {
     throw malformed("its data is not base64", param);
   }
   return { mediaType: type, base64: body };
+}
+
+const synonyms: Record<string, string> = {
+  "image/jpg": "image/jpeg",
+  "audio/mpeg": "audio/mp3",
+  "audio/x-wav": "audio/wav",
+};
+
+/**
+ * Reads a picture, a sound or a file that a client sent along, and holds it to what the model takes.
+ *
+ * @param source A `data:` URL, or what was fetched from an address.
+ * @param mediaTypes Those the model takes; two names of one type are both read.
+ * @param param The request field it stands in, for the error.
+ * @throws {GatewayError} `invalid_request` when it is none, malformed, or of another type.
+ */
+export function readMedia(source: string | DataUrl, mediaTypes: readonly string[], param: string): DataUrl {
+  const url = typeof source === "string" ? readDataUrl(source, param) : source;
+  if (url === undefined) throw refuse("Cannot read the URL, expected a data URL", param);
+  const mediaType = synonyms[url.mediaType] ?? url.mediaType;
+  if (mediaTypes.includes(mediaType)) return { mediaType, base64: url.base64 };
+  throw refuse(`The model does not take ${mediaType}, expected one of ${mediaTypes.join(", ")}`, param);
 }
 
 function percentToBase64(body: string, param: string | undefined): string {

@@ -41,7 +41,7 @@ export {
   type UpstreamInit,
 } from "../contract/index.ts";
 export { base64ToFloats, floatsToBase64, fromBase64, toBase64 } from "./base64.ts";
-export { type DataUrl, readDataUrl } from "./data-url.ts";
+export { type DataUrl, readDataUrl, readMedia } from "./data-url.ts";
 export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
 export { type OpenaiOptions, openai } from "./dialect/openai/index.ts";
 export type {
@@ -62,8 +62,11 @@ export { PluginError } from "./plugin-error.ts";
 export { readModels } from "./read-models.ts";
 export { RecentMap } from "./recent-map.ts";
 export { isRecord } from "./record.ts";
+export { refuse } from "./refuse.ts";
 export { type HeaderReader, readDurationMs, retryAfterMs } from "./retry-after.ts";
 export { eventCharactersMaxDefault, readEvents, SseParser } from "./sse.ts";
 export { type SplitText, splitThink, ThinkSplitter } from "./think.ts";
+export { readToolChoice, type ToolDecision } from "./tool-choice.ts";
 export { readArguments, resultWithoutCall, type ToolResult, toolResultsOf } from "./tool-results.ts";
+export { translatable } from "./translatable.ts";
 export { joinWav, readWav, type Wav, wavMs, writeWav } from "./wav.ts";

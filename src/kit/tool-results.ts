@@ -1,9 +1,11 @@
-import { GatewayError, type Message, type ToolCall } from "../contract/index.ts";
+import type { GatewayError, Message, ToolCall } from "../contract/index.ts";
 import { parseJson } from "./parse-json.ts";
 import { isRecord } from "./record.ts";
+import { refuse } from "./refuse.ts";
 
-/** A tool message and where it stands in the conversation. */
+/** A tool message, the call it answers, and where it stands in the conversation. */
 export interface ToolResult {
+  call: ToolCall;
   message: Message;
   index: number;
 }
@@ -22,9 +24,10 @@ export function toolResultsOf(messages: readonly Message[], index: number): Tool
     const message = messages[next] as Message;
     const id = message.tool_call_id ?? "";
     const param = `messages[${next}].tool_call_id`;
-    if (!calls.some((call) => call.id === id)) throw resultWithoutCall(param);
+    const call = calls.find((known) => known.id === id);
+    if (call === undefined) throw resultWithoutCall(param);
     if (results.has(id)) throw refuse(`The tool call ${id} has two results, expected one`, param);
-    results.set(id, { message, index: next });
+    results.set(id, { call, message, index: next });
   }
   return calls.map(({ id }, position) => {
     const result = results.get(id);
@@ -51,8 +54,4 @@ export function readArguments(call: ToolCall, param: string): Record<string, unk
   const value = parseJson(text);
   if (isRecord(value)) return value;
   throw refuse(`The arguments of ${name} are no JSON object`, `${param}.function.arguments`);
-}
-
-function refuse(message: string, param: string): GatewayError {
-  return new GatewayError("invalid_request", message, { param });
 }

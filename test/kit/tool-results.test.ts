@@ -14,7 +14,7 @@ describe("toolResultsOf", () => {
   test("gives the results in the order of the calls, and where they stand", () => {
     const messages = [calling("a", "b"), result("b"), result("a"), calling("a"), result("a")];
     expect(toolResultsOf(messages, 0).map(({ index }) => index)).toEqual([2, 1]);
-    expect(toolResultsOf(messages, 3)).toEqual([{ message: messages[4] as Message, index: 4 }]);
+    expect(toolResultsOf(messages, 3)).toEqual([{ call: call("a"), message: messages[4] as Message, index: 4 }]);
   });
 
   test.each([

@@ -110,7 +110,7 @@ describe.if(recordingsMissing === undefined)("over every other recording", () =>
       const input = requests.map(({ content }) => String(content.parts[0]?.text));
       const dimensions = requests[0]?.outputDimensionality;
       const orders = toEmbedOrders({ model: "m", input, dimensions: dimensions ?? null }, upstreamIdOf(recording));
-      const bodies = orders.flatMap(({ body }) => (body.requests as unknown[] | undefined) ?? [body]);
+      const bodies = orders.flatMap(({ body }) => ("requests" in body ? body.requests : [body]));
       expect(JSON.parse(JSON.stringify(bodies))).toEqual(requests as unknown[]);
       const vectors = fromEmbedAnswer(json(recording), input.length);
       expect(vectors.map((vector) => vector.length)).toEqual(input.map(() => dimensions ?? 3072));
