@@ -4,7 +4,7 @@ import { readToolChoice } from "../../src/kit/tool-choice.ts";
 
 const tools = ["a", "b"].map((name) => ({ type: "function" as const, function: { name } }));
 const read = (choice: unknown, known: ChatRequest["tools"] = tools) =>
-  readToolChoice({ model: "m", messages: [], tools: known, tool_choice: choice as ChatRequest["tool_choice"] });
+  readToolChoice({ model: "m", messages: [], tools: known ?? null, tool_choice: (choice ?? null) as null });
 const named = (name: string) => ({ type: "function", function: { name } });
 const allowed = (mode: string, ...names: string[]) => ({
   type: "allowed_tools",
