@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { randomBelow } from "../../support/random.ts";
+import { recordingsMissing, recordingsOf } from "../../support/recordings.ts";
+import { type Reply, replyOf } from "../../support/reply.ts";
+import { saidByChunks, type WireChunk } from "../../support/said.ts";
+import { isStream, saidIn } from "../../support/said-in.ts";
+import { parseEvents } from "../../support/sse.ts";
+import { type Bench, hookMsMax, startBench } from "./bench.ts";
+import { expectCost } from "./expect-books.ts";
+import { type Plan, planOf, providers } from "./plan.ts";
+
+const streams = recordingsOf(...providers)
+  .filter(isStream)
+  .map(planOf)
+  .filter((plan) => plan !== undefined && !plan.recording.path.includes("/errors/")) as Plan[];
+const named = streams.map((plan): [string, Plan] => [plan.recording.path, plan]);
+
+/** How many places a stream is cut at: a sample of its event boundaries and of its other bytes. */
+const placesMax = 12;
+
+/** Bytes after which an event has just ended, and bytes anywhere. */
+function placesIn(body: Uint8Array, seed: number): number[] {
+  const below = randomBelow(seed);
+  const text = Buffer.from(body).toString("latin1");
+  const ends = [...text.matchAll(/\r?\n\r?\n/g)].map((match) => match.index + match[0].length);
+  const boundaries = Array.from({ length: placesMax / 2 }, () => ends[below(ends.length)] as number);
+  const others = Array.from({ length: placesMax / 2 }, () => below(body.length));
+  return [...new Set([0, ...boundaries, ...others])];
+}
+
+describe.skipIf(recordingsMissing !== undefined)("a recorded stream that ends too early", () => {
+  let bench: Bench;
+  beforeAll(async () => {
+    bench = await startBench();
+  }, hookMsMax);
+  afterAll(() => bench.stop(), hookMsMax);
+
+  test.each(named)("%s ends in a clear error or whole, and settled", async (path, plan) => {
+    const whole = replyOf(plan.recording);
+    for (const bytes of placesIn(whole.body, path.length)) {
+      await expectClearEnd(bench, plan, { ...whole, body: whole.body.slice(0, bytes), slices: 1 });
+    }
+  });
+
+  test("the books are right after all of them", async () => {
+    expect(bench.books.counts().open).toBe(0);
+    expect((await bench.gateway.run("ledger", "verify")).code).toBe(0);
+  });
+});
+
+async function expectClearEnd({ gateway, upstream, books }: Bench, plan: Plan, reply: Reply): Promise<void> {
+  upstream.answer(plan.provider, reply);
+  const response = await gateway.post(plan.endpoint, plan.body);
+  const text = await response.text();
+  const call = books.callOf(response);
+  const said = saidIn(plan.recording).choices[0];
+  if (response.status !== 200) {
+    expect({ status: response.status, state: call.state, body: text }).toMatchObject({
+      status: 500,
+      state: "released",
+    });
+    return;
+  }
+  const { events, done } = parseEvents<WireChunk>(text);
+  const got = saidByChunks(events).choices[0];
+  // A provider that was cut after its last word has said everything.
+  if (done) expect(got?.finish).not.toBeNull();
+  else expect(events.at(-1)?.error?.message).toBeTruthy();
+  expect(said?.text.replace(/^\s*<think>/, "")).toStartWith(got?.text as string);
+  expect(call.state).toBe("settled");
+  expectCost(call, plan.row);
+}
