@@ -16,7 +16,7 @@ export async function chat(call: Call<ChatRequest>): Promise<ChatCompletion | As
   return {
     id: call.id,
     object: "chat.completion",
-    created: 0,
+    created: Math.floor(Date.now() / 1000),
     model: model.id,
     choices: replies.map(toChoice),
     ...(usage && { usage }),

@@ -1,6 +1,6 @@
 /** Text in pieces that stand for tokens: words with the space before them, long ones cut. Joined they give the text. */
 export function toPieces(text: string): string[] {
-  return text.match(/\s*\S{1,12}|\s+$/gu) ?? [];
+  return text.match(/\s*\S{1,16}|\s+$/gu) ?? [];
 }
 
 /** A whole number that is always the same for the same text (FNV-1a, 32 bits). */
