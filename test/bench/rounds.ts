@@ -47,7 +47,7 @@ export async function runRounds(processes: Processes, subjects: Subject[], order
 export async function warmUp(processes: Processes, subject: Subject): Promise<void> {
   for (const kind of ["json", "burst"] as const) {
     const { url, key } = subject;
-    await runLoad(processes, { kind, url, key, connections: 32, calls: kind === "json" ? 8000 : 200 });
+    await runLoad(processes, { kind, url, key, connections: 32, calls: kind === "json" ? 20_000 : 500 });
   }
 }
 
