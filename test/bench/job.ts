@@ -10,13 +10,13 @@ export const jobKinds = ["json", "burst", "paced"] as const;
 export type JobKind = (typeof jobKinds)[number];
 
 /** Needs the model's id as the gateway has it; the upstream answers whatever it is asked for. */
-export const model = "famA-4.1-nano";
+const model = "famA-4.1-nano";
 
 export const answerText = "The quick brown fox jumps over the lazy dog, and then says a few words more. ".repeat(8);
 
 /** The first chunk brings the role, the last but one the reason of the end, the last the usage. */
 export const chunkTexts = Array.from({ length: chunkCount - 3 }, (_, index) => ` word${index}`);
-export const streamText = chunkTexts.join("");
+const streamText = chunkTexts.join("");
 
 export const usage = {
   prompt_tokens: 350,

@@ -15,7 +15,7 @@ export const coreOf = {
 
 export const isPinned = hasTaskset && cores > 1;
 
-export function pinned(core: number, command: string[]): string[] {
+function pinned(core: number, command: string[]): string[] {
   return isPinned ? ["taskset", "-c", String(core), ...command] : command;
 }
 
