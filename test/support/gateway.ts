@@ -13,7 +13,7 @@ const stopMsMax = 15_000;
 export const hookMsMax = 40_000;
 
 /** The key every started gateway knows, made by `MODELGATE_BOOTSTRAP_KEY`. */
-export const bootstrapKey = "sk-mg-e2etest1-0123456789abcdef0123456789abcdef";
+const bootstrapKey = "sk-mg-e2etest1-0123456789abcdef0123456789abcdef";
 
 export interface GatewayOptions {
   /** Variables beside `PATH` and those set here; nothing else of this process's environment gets through. */
