@@ -1,5 +1,6 @@
 import {
   type Caller,
+  type Capability,
   type Claim,
   GatewayError,
   type Handlers,
@@ -162,6 +163,15 @@ export function chatOrder(request: Record<string, unknown> = {}, more: Partial<O
   const messages = [{ role: "user" as const, content: "Say hello" }];
   const whole = { model: "chat-1", messages, ...request };
   return { capability: "chat", caller, request: whole, progress: newProgress(), ...more };
+}
+
+/** An order for any capability; its progress is a new one. */
+export function orderOf<C extends Capability>(
+  capability: C,
+  request: Order<C>["request"],
+  more: Partial<Order<C>> = {},
+) {
+  return { capability, caller, request, progress: newProgress(), ...more } as Order<C>;
 }
 
 /** What a promise was rejected with. @throws When it was not. */
