@@ -16,8 +16,6 @@ import { StoreError } from "./store-error.ts";
 
 /** A start may wait for another process's migration. */
 const startWaitMs = 10_000;
-/** Four times SQLite's default: fewer syncs, and a log file of 16 MB. */
-const checkpointPages = 4000;
 /** Waiting stops the event loop, so in service it is as long as a call may hang for it. */
 const lockWaitMs = 250;
 
@@ -38,7 +36,6 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       pragma synchronous = normal;
       pragma foreign_keys = on;
       pragma cache_size = -16000;
-      pragma wal_autocheckpoint = ${checkpointPages};
       pragma journal_size_limit = 67108864;
     `);
     await migrate(db, now);
