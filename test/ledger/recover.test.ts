@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { createLocalLedger, verifyLedger, walletOf } from "../../src/ledger/index.ts";
+import { createLocalLedger, creditWallet, verifyLedger, walletOf } from "../../src/ledger/index.ts";
 import { temporaryFile, temporaryStore } from "../store/temporary-store.ts";
 import { addAccount, claimOf, ledgerGround, settlementOf } from "./ground.ts";
 
@@ -56,6 +56,23 @@ describe("recover", () => {
     expect(() => ledger.recover()).toThrow("Cannot recover: calls of this process are already running");
   });
 });
+
+test("credits made beside a process under load are all counted, and so are its charges", async () => {
+  const file = temporaryFile();
+  const store = await temporaryStore(file);
+  await addAccount(store, "acc_1", 1e12);
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "load.ts"), file, "0"], { stdout: "pipe" });
+  const reader = child.stdout.getReader();
+  await reader.read();
+  for (let i = 0; i < 50; i++) await creditWallet(store, { accountId: "acc_1", nanodollars: 1000, note: "top-up" });
+  child.kill("SIGKILL");
+  await child.exited;
+  const verification = await verifyLedger(store);
+  expect(verification.differences).toEqual([]);
+  const charges = verification.counts.entries - 51;
+  expect(charges).toBeGreaterThan(0);
+  expect((await walletOf(store, "acc_1")).balanceNanodollars).toBe(1e12 + 50_000 - 10 * charges);
+}, 60_000);
 
 test("killed with -9 under load, five times over, the books hold every charge that was told, once", async () => {
   const file = temporaryFile();
