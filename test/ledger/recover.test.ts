@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { createLocalLedger, creditWallet, verifyLedger, walletOf } from "../../src/ledger/index.ts";
 import { temporaryFile, temporaryStore } from "../store/temporary-store.ts";
 import { addAccount, claimOf, ledgerGround, settlementOf } from "./ground.ts";
+
+const load = fileURLToPath(import.meta.resolve("./load.ts"));
 
 describe("recover", () => {
   test("finds nothing where nothing was left open", async () => {
@@ -61,7 +63,7 @@ test("credits made beside a process under load are all counted, and so are its c
   const file = temporaryFile();
   const store = await temporaryStore(file);
   await addAccount(store, "acc_1", 1e12);
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "load.ts"), file, "0"], { stdout: "pipe" });
+  const child = Bun.spawn([process.execPath, load, file, "0"], { stdout: "pipe" });
   const reader = child.stdout.getReader();
   await reader.read();
   for (let i = 0; i < 50; i++) await creditWallet(store, { accountId: "acc_1", nanodollars: 1000, note: "top-up" });
@@ -81,7 +83,7 @@ test("killed with -9 under load, five times over, the books hold every charge th
   await first.close();
   const told = new Set<string>();
   for (let round = 0; round < 5; round++) {
-    const child = Bun.spawn([process.execPath, join(import.meta.dir, "load.ts"), file, String(round)], {
+    const child = Bun.spawn([process.execPath, load, file, String(round)], {
       stdout: "pipe",
     });
     let text = "";
