@@ -43,14 +43,22 @@ export function modelsController(ground: HttpGround) {
       detail,
     })
     .get(
+      "/models/:model",
+      async ({ params, request, set }) => {
+        identify(ground, set.headers as ResponseHeaders);
+        return one(ground, request, params.model);
+      },
+      {
+        detail: { summary: "One model", tags: ["Models"], responses: answers(ModelObject) },
+      },
+    )
+    .get(
       "/models/*",
       async ({ params, request, set }) => {
         identify(ground, set.headers as ResponseHeaders);
         return one(ground, request, params["*"]);
       },
-      {
-        detail: { summary: "One model", tags: ["Models"], responses: answers(ModelObject) },
-      },
+      { detail: { hide: true } },
     );
 }
 
