@@ -8,7 +8,7 @@ import {
   UpstreamFault,
 } from "../contract/index.ts";
 import type { Tally } from "./tally.ts";
-import { type AnswerHead, finishOf, makeToolCallId } from "./tidy-completion.ts";
+import { type AnswerHead, finishOf, makeToolCallId, tidyLogprobs } from "./tidy-completion.ts";
 import type { Output } from "./trade.ts";
 
 /** How far one choice of a stream has come. */
@@ -93,7 +93,7 @@ export class ChunkTidier {
     if (typeof delta.refusal === "string") this.#heard(delta.refusal);
     if (delta.function_call) this.#heard(delta.function_call.arguments);
     if (delta.tool_calls) this.#tidyToolCalls(delta, state);
-    choice.logprobs ??= null;
+    choice.logprobs = choice.logprobs ? tidyLogprobs(choice.logprobs) : null;
     if (choice.finish_reason) {
       state.finished = true;
       choice.finish_reason = finishOf(choice.finish_reason, state.toolCalls > 0);

@@ -42,7 +42,7 @@ export function tidyCompletion(raw: ChatCompletion, head: AnswerHead): ChatCompl
 function tidyChoice(choice: ChatCompletion["choices"][number] & { logprobs?: unknown }, index: number): void {
   const { message } = choice;
   choice.index = index;
-  choice.logprobs ??= null;
+  choice.logprobs = tidyLogprobs(choice.logprobs);
   message.role = "assistant";
   message.content ??= null;
   message.refusal ??= null;
@@ -70,8 +70,17 @@ export function finishOf(reason: string | null | undefined, hasToolCalls: boolea
   return finishReasons.includes(reason as FinishReason) ? (reason as FinishReason) : "stop";
 }
 
-/** Usage with its sum, as OpenAI's schema wants it. */
+/** Usage with its sum, as OpenAI's schema wants it: details are there or left out, never `null`. */
 export function tidyUsage(usage: ChatUsage): ChatUsage {
   const completion = usage.completion_tokens === undefined ? 0 : usage.completion_tokens;
-  return { ...usage, completion_tokens: completion, total_tokens: usage.prompt_tokens + completion };
+  const tidy = { ...usage, completion_tokens: completion, total_tokens: usage.prompt_tokens + completion };
+  if (tidy.prompt_tokens_details === null) delete tidy.prompt_tokens_details;
+  if (tidy.completion_tokens_details === null) delete tidy.completion_tokens_details;
+  return tidy;
+}
+
+/** Both lists of log probabilities are always there in OpenAI's shape; providers leave out the one of refusals. */
+export function tidyLogprobs(logprobs: unknown): unknown {
+  if (typeof logprobs !== "object" || logprobs === null) return null;
+  return { content: null, refusal: null, ...logprobs };
 }
