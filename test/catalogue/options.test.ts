@@ -11,7 +11,10 @@ const values = Type.Optional(Type.Object({ reasoning_effort: Type.Record(Type.St
 
 /** What each plugin's dialect reads in `options`; a misspelt name there would be passed over in silence. */
 const optionsOf = {
-  openai: Type.Object({ systemRole: Type.Literal("developer"), reasoningEfforts: Efforts }, strict),
+  openai: Type.Object(
+    { systemRole: Type.Literal("developer"), reasoningEfforts: Efforts, toolEfforts: Type.Optional(Efforts) },
+    strict,
+  ),
   groq: Type.Object({ reasoningEfforts: Efforts, values }, strict),
   anthropic: Type.Union([
     Type.Object({ thinking: Type.Literal("adaptive"), jsonSchema: Type.Boolean(), efforts: Efforts }, strict),
