@@ -21,29 +21,30 @@ export function explain(fault: Fault): GatewayError {
   });
 }
 
-/** Of a union's faults the one of the member that fits best: the deepest, and not its discriminating literal. */
+/** Of a union's faults the deepest of the member that was meant: one whose discriminating literal (`type`) fits. */
 function deepest(fault: Fault): Fault {
   let best: Fault | undefined;
+  const kinds: Fault[] = [];
   for (const member of fault.errors ?? []) {
-    for (const first of member) {
-      const inner = deepest(first);
-      const isDeeper = depth(inner) > depth(best ?? fault);
-      const isSameDepthButNoLiteral =
-        best !== undefined && depth(inner) === depth(best) && isLiteral(best) && !isLiteral(inner);
-      if (isDeeper || isSameDepthButNoLiteral) best = inner;
-      break;
+    const faults = firstOf(member);
+    const kind = faults.find((one) => isLiteral(one) && depth(one) === depth(fault) + 1);
+    if (kind !== undefined) kinds.push(kind);
+    else if (faults[0] !== undefined) {
+      const inner = deepest(faults[0]);
+      if (depth(inner) > depth(best ?? fault)) best = inner;
     }
   }
-  if (best === undefined || !isLiteral(best)) return best ?? fault;
+  const [kind] = kinds;
+  if (best !== undefined || kind === undefined) return best ?? fault;
   // Every member was refused by its literal: the value is none of the kinds there are.
-  const kinds = [...literalsAt(fault, best.path)];
-  return { ...best, schema: { anyOf: kinds.map((kind) => ({ const: kind })) } as unknown as TSchema };
+  return { ...kind, schema: { anyOf: kinds.map(({ schema }) => ({ const: schema.const })) } as unknown as TSchema };
 }
 
-function* literalsAt(fault: Fault, path: string): Generator<unknown> {
-  for (const member of fault.errors ?? []) {
-    for (const { path: where, schema } of member) if (where === path && "const" in schema) yield schema.const;
-  }
+/** Some of a member's faults: enough to find its literal among them, and not all of a list of thousands. */
+function firstOf(member: Iterable<Fault>): Fault[] {
+  const faults: Fault[] = [];
+  for (const fault of member) if (faults.push(fault) === 16) break;
+  return faults;
 }
 
 const depth = (fault: Fault) => fault.path.split("/").length;
