@@ -2,7 +2,6 @@ import {
   type Caller,
   type Claim,
   type Hold,
-  isAmount,
   type Ledger,
   type LimitState,
   type QuotaState,
@@ -13,6 +12,7 @@ import type { EndWrite, OpenWrite, Store } from "../store/index.ts";
 import type { AccountBook } from "./account-book.ts";
 import { AccountBooks } from "./account-books.ts";
 import { endOf, tokensOf } from "./call-end.ts";
+import { checkClaim, openWriteOf } from "./call-open.ts";
 import { CommitQueue } from "./commit-queue.ts";
 import { type Recovery, recover } from "./recover.ts";
 import { booksUnavailable } from "./refusals.ts";
@@ -171,28 +171,4 @@ class ProcessLedger implements LocalLedger {
     const row = await this.#store.db.selectFrom("calls").select("state").where("id", "=", callId).executeTakeFirst();
     if (row === undefined) throw new Error(`Cannot settle call ${callId}: it was never admitted`);
   }
-}
-
-function openWriteOf(claim: Claim, taken: Pick<OpenWrite, "quotaDay" | "holdNanodollars" | "holdTokens">): OpenWrite {
-  return {
-    kind: "open",
-    callId: claim.callId,
-    accountId: claim.caller.accountId,
-    keyId: claim.caller.keyId,
-    model: claim.model,
-    capability: claim.capability,
-    premium: claim.premium,
-    openedAt: claim.openedAt,
-    quotaDay: taken.quotaDay,
-    holdNanodollars: taken.holdNanodollars,
-    holdTokens: taken.holdTokens,
-    priceVersion: claim.priceVersion ?? null,
-  };
-}
-
-function checkClaim({ callId, holdNanodollars, holdTokens, limitTokens }: Claim): void {
-  if (isAmount(holdNanodollars) && isAmount(holdTokens) && isAmount(limitTokens)) return;
-  throw new RangeError(
-    `Cannot admit call ${callId}: a hold of ${holdNanodollars} nanodollars, ${holdTokens} tokens and ${limitTokens} tokens of the minute's limit is not in whole numbers from 0 to 2^53 - 1`,
-  );
 }
