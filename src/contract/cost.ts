@@ -24,6 +24,17 @@ export interface Tariff {
  * @throws {RangeError} When a rate cannot be held exactly in integers below 2^53.
  */
 export function compilePrice(price: Price): Tariff {
+  const known = compiled.get(price);
+  if (known !== undefined) return known;
+  const tariff = makeTariff(price);
+  compiled.set(price, tariff);
+  return tariff;
+}
+
+/** A price is checked at load and compiled for each registry it stands in. */
+const compiled = new WeakMap<Price, Tariff>();
+
+function makeTariff(price: Price): Tariff {
   const tiers = [...(price.tiers ?? [])].sort((a, b) => b.aboveInputTokens - a.aboveInputTokens);
   const tables = tiers.map((tier) => compileTable({ ...price, ...tier }, tier.aboveInputTokens));
   tables.push(compileTable(price, 0));

@@ -6,7 +6,9 @@ import {
   type Model,
   type ProviderPlugin,
 } from "../contract/index.ts";
+import { contractMismatch } from "./contract-mismatch.ts";
 import { classifyFault } from "./fault.ts";
+import { knownWords } from "./known-words.ts";
 import { PluginError } from "./plugin-error.ts";
 import { readModelsOnce } from "./read-models.ts";
 import { isRecord } from "./record.ts";
@@ -55,15 +57,11 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     throw new PluginError("Cannot load the plugin: expected an object with name, baseUrl, models, handlers");
   const name = checkName(definition.name);
   for (const field of Object.keys(definition)) {
-    if (!knownFields.includes(field)) fail(name, `unknown field ${field}; known are ${knownFields.join(", ")}`);
+    if (!knownFields.includes(field)) fail(name, `unknown field ${field}${knownWords(field, knownFields)}`);
   }
   const { contractVersion: version = contractVersion, credential = "key", nMax = {} } = definition;
-  if (version !== contractVersion) {
-    fail(
-      name,
-      `it is written for contract ${version}, this gateway speaks ${contractVersion}; get the plugin's version for it`,
-    );
-  }
+  const mismatch = contractMismatch(version);
+  if (mismatch !== undefined) fail(name, mismatch);
   if (credential !== "key" && credential !== "none") fail(name, 'credential must be "key" or "none"');
   const handlers = checkHandlers(name, definition.handlers);
   const plugin: ProviderPlugin = {
@@ -116,7 +114,7 @@ function checkHandlers(plugin: string, handlers: unknown): Handlers {
   if (!isRecord(handlers)) fail(plugin, "handlers must be an object, such as openai({ chat: {} })");
   for (const [name, handler] of Object.entries(handlers)) {
     if (!capabilities.includes(name as Capability)) {
-      fail(plugin, `handlers.${name} is no capability; known are ${capabilities.join(", ")}`);
+      fail(plugin, `handlers.${name} is no capability${knownWords(name, capabilities)}`);
     }
     if (handler !== undefined) checkFunction(plugin, `handlers.${name}`, handler);
   }

@@ -1,5 +1,5 @@
-import { Value, type ValueError, ValueErrorType } from "@sinclair/typebox/value";
 import { type Capability, compilePrice, isPriced, type MeterName, Model } from "../contract/index.ts";
+import { shapeChecker } from "./check-shape.ts";
 import { PluginError } from "./plugin-error.ts";
 import { isRecord } from "./record.ts";
 
@@ -12,6 +12,7 @@ const metersInUse: Record<Capability, readonly MeterName[]> = {
   speak: ["character"],
 };
 
+const faultOfRow = shapeChecker(Model);
 const checked = new WeakSet<readonly Model[]>();
 
 /**
@@ -46,25 +47,10 @@ export function readModelsOnce(rows: readonly Model[]): readonly Model[] {
 }
 
 function checkShape(row: unknown, at: string): asserts row is Model {
-  if (Value.Check(Model, row)) return;
+  const fault = faultOfRow(row);
+  if (fault === undefined) return;
   const name = isRecord(row) && typeof row.id === "string" ? ` (${row.id})` : "";
-  const [error] = [...Value.Errors(Model, row)].sort((a, b) => b.path.length - a.path.length);
-  if (error === undefined) throw new PluginError(`Cannot read ${at}${name}: it is no model row`);
-  const path = error.path.replace(/\/(\d+)/g, "[$1]").replaceAll("/", ".");
-  throw new PluginError(`Cannot read ${at}${path}${name}: ${reason(error)}`);
-}
-
-function reason(error: ValueError): string {
-  const description = error.schema.description === undefined ? "" : `: ${lowerFirst(error.schema.description)}`;
-  if (error.type === ValueErrorType.ObjectAdditionalProperties) {
-    return `unknown field; known are ${Object.keys(error.schema.properties).join(", ")}`;
-  }
-  if (error.type === ValueErrorType.ObjectRequiredProperty) return `it is missing${description}`;
-  if (Array.isArray(error.schema.anyOf)) {
-    const values = error.schema.anyOf.map((choice: { const?: unknown }) => String(choice.const));
-    return `got ${shown(error.value)}, expected one of ${values.join(", ")}`;
-  }
-  return `got ${shown(error.value)}, ${lowerFirst(error.message)}${description}`;
+  throw new PluginError(`Cannot read ${at}${fault.path}${name}: ${fault.reason}`);
 }
 
 function checkPrice(row: Model, at: string): void {
@@ -90,11 +76,6 @@ function checkNames(row: Model, at: string, owners: Map<string, string>): void {
     }
     owners.set(name, `${at} (${row.id})`);
   }
-}
-
-function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length <= 60 ? text : `${text.slice(0, 60)}…`;
 }
 
 function lowerFirst(text: string): string {

@@ -55,7 +55,7 @@ describe("definePlugin", () => {
     ["no base URL", { baseUrl: undefined }, "Cannot load the plugin acme: baseUrl is undefined; expected an address"],
     ["a base URL of another kind", { baseUrl: "ftp://acme.example" }, "baseUrl is"],
     ["a base URL with a key", { baseUrl: "https://acme.example/?key=1" }, "baseUrl holds a query"],
-    ["an unknown field", { basUrl: "x" }, "unknown field basUrl; known are name,"],
+    ["an unknown field", { basUrl: "x" }, "unknown field basUrl, did you mean baseUrl?"],
     [
       "another contract",
       { contractVersion: 2 },
@@ -67,7 +67,7 @@ describe("definePlugin", () => {
     [
       "a handler of no capability",
       { handlers: { chatt: () => 1 } },
-      "handlers.chatt is no capability; known are chat,",
+      "handlers.chatt is no capability, did you mean chat?",
     ],
     ["a handler that is no function", { handlers: { chat: {} } }, "handlers.chat must be a function"],
     [

@@ -32,7 +32,7 @@ describe("readModels", () => {
     [
       "an unknown field",
       [{ ...plainModel, contextToken: 1 }],
-      "Cannot read models[0].contextToken (acme-1): unknown field; known are id,",
+      "Cannot read models[0].contextToken (acme-1): unknown field, did you mean contextTokens?",
     ],
     [
       "an unknown capability",

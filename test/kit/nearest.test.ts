@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { nearest } from "../../src/cli/nearest.ts";
+import { nearest } from "../../src/kit/nearest.ts";
 
 const words = ["account create", "account list", "key create", "wallet credit", "models"];
 

@@ -1,0 +1,52 @@
+import { type TSchema, TypeGuard } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { type ValueError, ValueErrorType } from "@sinclair/typebox/value";
+import { knownWords } from "./known-words.ts";
+
+/** What is wrong with a value, and where in it. */
+export interface ShapeFault {
+  /** Such as `.price.inputToken.per` or `.models[2]`; empty when it is the value itself. */
+  path: string;
+  /** Without a capital, to stand after the place: `got 1, expected string`. */
+  reason: string;
+}
+
+/**
+ * Prepares a check of values that people write.
+ *
+ * @returns A function that says what is wrong with a value, `undefined` when nothing is.
+ */
+export function shapeChecker(schema: TSchema): (value: unknown) => ShapeFault | undefined {
+  const check = TypeCompiler.Compile(schema);
+  return (value) => {
+    if (check.Check(value)) return undefined;
+    // The deepest complaint is the nearest to what was mistyped.
+    const [error] = [...check.Errors(value)].sort((a, b) => b.path.length - a.path.length);
+    if (error === undefined) return { path: "", reason: "it has another shape" };
+    return { path: error.path.replace(/\/(\d+)/g, "[$1]").replaceAll("/", "."), reason: reasonOf(error) };
+  };
+}
+
+function reasonOf(error: ValueError): string {
+  const { schema, type, value } = error;
+  const description = schema.description === undefined ? "" : `: ${lowerFirst(schema.description)}`;
+  if (type === ValueErrorType.ObjectAdditionalProperties) {
+    const field = error.path.slice(error.path.lastIndexOf("/") + 1);
+    return `unknown field${knownWords(field, Object.keys(schema.properties))}`;
+  }
+  if (type === ValueErrorType.ObjectRequiredProperty) return `it is missing${description}`;
+  const choices: TSchema[] = Array.isArray(schema.anyOf) ? schema.anyOf : [];
+  if (choices.length > 0 && choices.every((choice) => TypeGuard.IsLiteral(choice))) {
+    return `got ${shown(value)}, expected one of ${choices.map((choice) => String(choice.const)).join(", ")}`;
+  }
+  return `got ${shown(value)}, ${lowerFirst(error.message)}${description}`;
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length <= 60 ? text : `${text.slice(0, 60)}…`;
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}

@@ -1,0 +1,27 @@
+import { contractVersion } from "../contract/index.ts";
+
+/** What each version of the contract changed for the author of a plugin. A new version adds a row. */
+const contractChanges: Readonly<Record<number, string>> = {
+  1: "the first version: definePlugin with name, baseUrl, models and handlers",
+};
+
+/**
+ * Why a plugin of another contract version cannot be taken in, with what changed since and the cure.
+ *
+ * @returns `undefined` when it is the version this gateway speaks.
+ */
+export function contractMismatch(
+  written: unknown,
+  spoken: number = contractVersion,
+  changes: Readonly<Record<number, string>> = contractChanges,
+): string | undefined {
+  if (written === spoken) return undefined;
+  if (typeof written !== "number" || !Number.isInteger(written) || written < 0) {
+    return `contractVersion is ${JSON.stringify(written)}, expected the number ${spoken}; write it, or leave the field out`;
+  }
+  const told = `it is written for contract ${written}, this gateway speaks ${spoken}`;
+  if (written > spoken) return `${told}; update the gateway, or get the plugin's version for contract ${spoken}`;
+  const changed = Object.entries(changes).filter(([version]) => Number(version) > written && Number(version) <= spoken);
+  const list = changed.map(([version, change]) => `contract ${version}: ${change}`).join("; ");
+  return `${told}; what changed: ${list}; adapt the plugin and write contractVersion: ${spoken}`;
+}
