@@ -9,6 +9,7 @@ import {
 } from "../contract/index.ts";
 import { fanOutChunks, fanOutCompletions } from "./fan-out.ts";
 import { letGo } from "./let-go.ts";
+import { hasSubstance } from "./tidy-chunks.ts";
 
 /** A chat answer that has begun: whole, or its first pieces with the rest to come. */
 export type Opened =
@@ -52,7 +53,7 @@ async function openStream(stream: AsyncIterable<ChatChunk>): Promise<Opened> {
       const { done, value } = await chunks.next();
       if (done) throw new UpstreamFault("broken", "The provider's stream ended before it began");
       first.push(value);
-      if (hasSubstance(value) || first.length >= 64) return { first, chunks };
+      if (hasBegun(value) || first.length >= 64) return { first, chunks };
     }
   } catch (error) {
     letGo(chunks);
@@ -60,14 +61,10 @@ async function openStream(stream: AsyncIterable<ChatChunk>): Promise<Opened> {
   }
 }
 
-function hasSubstance(chunk: ChatChunk): boolean {
+function hasBegun(chunk: ChatChunk): boolean {
   if (!Array.isArray(chunk?.choices))
     throw new UpstreamFault("broken", "A piece of the provider's stream has no choices");
-  return chunk.choices.some(({ delta, finish_reason }) => {
-    if (finish_reason) return true;
-    for (const name in delta) if (name !== "role" && delta[name]) return true;
-    return false;
-  });
+  return chunk.choices.some(({ delta, finish_reason }) => finish_reason || hasSubstance(delta));
 }
 
 function isIterable(answer: ChatCompletion | AsyncIterable<ChatChunk>): answer is AsyncIterable<ChatChunk> {

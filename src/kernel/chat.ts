@@ -114,7 +114,10 @@ async function pump(job: Job<ChatRequest, ChatChunk>, opened: Opened, head: Answ
     // A call that was cut has settled by now: nothing may be counted or sent after that.
     if (progress.cutReason !== undefined) throw new UpstreamFault("broken", "The call was cut off");
     const chunk = tidier.push(raw);
-    return chunk === undefined ? undefined : outlet.write(chunk);
+    for (const choice of tidier.before.splice(0)) outlet.write(tidier.chunkOf(raw, [choice]));
+    const behind = chunk === undefined ? undefined : outlet.write(chunk);
+    for (const choice of tidier.after.splice(0)) outlet.write(tidier.chunkOf(raw, [choice]));
+    return behind;
   };
   try {
     outlet.open();

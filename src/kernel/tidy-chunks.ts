@@ -33,6 +33,9 @@ export class ChunkTidier {
   readonly #choices: ChoiceState[] = [];
   /** The last usable report. */
   usage: ChatUsage | undefined;
+  /** What is to be sent before the piece that was pushed last, and after it; mostly nothing. */
+  readonly before: ChunkChoice[] = [];
+  readonly after: ChunkChoice[] = [];
 
   constructor(head: AnswerHead, parts: { tally: Tally; output: Output; includeUsage: boolean }) {
     this.#head = head;
@@ -41,13 +44,19 @@ export class ChunkTidier {
     this.#includeUsage = parts.includeUsage;
   }
 
-  /** The piece to send, or `undefined` when it held only a usage report. */
+  /** The piece to send, or `undefined` when it said nothing or held only a usage report. */
   push(raw: ChatChunk): ChatChunk | undefined {
     if (raw.usage) this.#report(raw.usage);
     const { choices } = raw;
     if (!Array.isArray(choices)) throw new UpstreamFault("broken", "A piece of the provider's stream has no choices");
     if (choices.length === 0) return undefined;
     for (const choice of choices) this.#tidyChoice(choice);
+    if (choices.length === 1 && saysNothing(choices[0] as ChunkChoice)) return undefined;
+    return this.chunkOf(raw, choices);
+  }
+
+  /** A piece of the provider's with other choices in it. */
+  chunkOf(raw: ChatChunk, choices: ChunkChoice[]): ChatChunk {
     const { id, created, model } = this.#head;
     const chunk: ChatChunk = { id, object: "chat.completion.chunk", created, model, choices };
     if (typeof raw.system_fingerprint === "string") chunk.system_fingerprint = raw.system_fingerprint;
@@ -82,12 +91,8 @@ export class ChunkTidier {
     const state = this.#stateOf(index);
     choice.delta ??= {};
     const { delta } = choice;
-    if (!state.begun) {
-      state.begun = true;
-      delta.role = "assistant";
-      if (delta.content === undefined) delta.content = delta.tool_calls ? null : "";
-      delta.refusal ??= null;
-    } else if (delta.role !== undefined) delete delta.role;
+    if (!state.begun) this.#begin(state, choice);
+    else if (delta.role !== undefined) delete delta.role;
     if (typeof delta.content === "string") this.#heard(delta.content);
     if (typeof delta.reasoning_content === "string") this.#heard(delta.reasoning_content);
     if (typeof delta.refusal === "string") this.#heard(delta.refusal);
@@ -98,7 +103,29 @@ export class ChunkTidier {
       state.finished = true;
       choice.finish_reason = finishOf(choice.finish_reason, state.toolCalls > 0);
       this.#tally.produced = true;
+      if (hasSubstance(delta)) this.#end(choice);
     } else choice.finish_reason = null;
+  }
+
+  /** Every choice begins with its role alone, whatever came along with it. */
+  #begin(state: ChoiceState, choice: ChunkChoice): void {
+    state.begun = true;
+    const { delta } = choice;
+    const content = delta.tool_calls || delta.content === null ? null : "";
+    const role = { role: "assistant", content, refusal: null } as const;
+    if (!hasSubstance(delta) && !choice.finish_reason) {
+      choice.delta = role;
+      return;
+    }
+    this.before.push({ index: choice.index, delta: role, logprobs: null, finish_reason: null });
+    delete delta.role;
+    for (const name of ["content", "refusal"] as const) if (!delta[name]) delete delta[name];
+  }
+
+  /** Every choice ends with its reason alone. */
+  #end(choice: ChunkChoice): void {
+    this.after.push({ ...choice, delta: {}, logprobs: null });
+    choice.finish_reason = null;
   }
 
   #heard(text: unknown): void {
@@ -127,6 +154,16 @@ export class ChunkTidier {
       return tidyToolCall(piece, position, state);
     });
   }
+}
+
+/** Whether a delta holds more than what every stream begins and ends with. */
+export function hasSubstance(delta: ChunkChoice["delta"]): boolean {
+  for (const name in delta) if (name !== "role" && delta[name]) return true;
+  return false;
+}
+
+function saysNothing({ delta, logprobs, finish_reason }: ChunkChoice): boolean {
+  return !finish_reason && logprobs === null && delta.role === undefined && !hasSubstance(delta);
 }
 
 function tidyToolCall(piece: ToolCallDelta, position: number, state: ChoiceState): ToolCallDelta {

@@ -16,7 +16,10 @@ function tidierOf(includeUsage = false) {
 /** Tidies pieces; each is cloned, as the tidier works on what it is given. */
 function tidied(...pieces: ChatChunk[]): ChunkChoice[] {
   const { tidier } = tidierOf();
-  return pieces.flatMap((piece) => tidier.push(structuredClone(piece))?.choices ?? []);
+  return pieces.flatMap((piece) => {
+    const choices = tidier.push(structuredClone(piece))?.choices ?? [];
+    return [...tidier.before.splice(0), ...choices, ...tidier.after.splice(0)];
+  });
 }
 
 const deltaChunk = (delta: Record<string, unknown>, index = 0): ChatChunk => ({ choices: [{ index, delta }] });
@@ -58,16 +61,29 @@ describe("a tidied piece", () => {
       ...head,
       object: "chat.completion.chunk",
       system_fingerprint: "fp",
-      choices: [
-        { index: 0, delta: { role: "assistant", content: "Hi", refusal: null }, logprobs: null, finish_reason: null },
-      ],
+      choices: [{ index: 0, delta: { content: "Hi" }, logprobs: null, finish_reason: null }],
     });
   });
 
   test("has the role in the first piece of each choice, and there only", () => {
     const role = (index: number) => deltaChunk({ role: "assistant", content: "x" }, index);
     const roles = tidied(role(0), role(0), role(1), textChunk("y", 1)).map(({ delta }) => delta.role);
-    expect(roles).toEqual(["assistant", undefined, "assistant", undefined]);
+    expect(roles).toEqual(["assistant", undefined, undefined, "assistant", undefined, undefined]);
+  });
+
+  test("with words and a reason is three: the role, the words, the reason", () => {
+    const whole = { choices: [{ index: 0, delta: { content: "Hi" }, finish_reason: "stop" as const }] };
+    expect(tidied(whole).map(({ delta, finish_reason }) => [delta, finish_reason])).toEqual([
+      [{ role: "assistant", content: "", refusal: null }, null],
+      [{ content: "Hi" }, null],
+      [{}, "stop"],
+    ]);
+  });
+
+  test("that says nothing is none", () => {
+    expect(
+      tidied(textChunk("Hi"), deltaChunk({}), deltaChunk({ content: "" }), deltaChunk({ role: "assistant" })),
+    ).toHaveLength(2);
   });
 
   test("that is the first has content, or null beside tool calls", () => {
@@ -225,7 +241,7 @@ describe("tool calls", () => {
   test("of several choices are counted apart", () => {
     const piece = (choice: number, id: string) => deltaChunk({ tool_calls: [toolPiece(0, id, "f", "{}")] }, choice);
     const choices = tidied(piece(0, "a"), piece(1, "b"), piece(1, "c"));
-    expect(choices.map(({ delta }) => delta.tool_calls?.[0]?.index)).toEqual([0, 0, 1]);
+    expect(choices.flatMap(({ delta }) => delta.tool_calls ?? []).map(({ index }) => index)).toEqual([0, 0, 1]);
   });
 
   test("that are none leave no trace", () => {
@@ -234,7 +250,7 @@ describe("tool calls", () => {
 
   test("keep what a provider adds to the first piece", () => {
     const signed = { ...toolPiece(0, "a", "f"), extra_content: { signature: "s" } };
-    expect(tidied(toolChunk(signed))[0]?.delta.tool_calls?.[0]).toHaveProperty("extra_content.signature", "s");
+    expect(tidied(toolChunk(signed))[1]?.delta.tool_calls?.[0]).toHaveProperty("extra_content.signature", "s");
   });
 
   test("come together again however their arguments were cut and the calls interleaved", () => {
