@@ -37,3 +37,8 @@ export function answers(schema: TSchema | string, mediaType = "application/json"
   ]);
   return { "200": good, ...Object.fromEntries(bad) };
 }
+
+/** A JSON body for the OpenAPI document. */
+export function jsonBody(schema: TSchema) {
+  return { required: true, content: { "application/json": { schema: schema as never } } };
+}

@@ -1,8 +1,9 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
+import { makeCallId } from "../kernel/index.ts";
+import { errorResponse } from "./errors.ts";
 import type { HttpGround } from "./ground.ts";
-import { identify, type ResponseHeaders } from "./run.ts";
 
 /** How long the address of a generated file is good for. */
 const fileLivesMs = 3_600_000;
@@ -24,21 +25,24 @@ export async function fileAddress(
 export function filesController(ground: HttpGround) {
   return new Elysia().get(
     "/files/:id",
-    async ({ params, query, set }) => {
-      identify(ground, set.headers as ResponseHeaders);
-      const { id } = params;
-      const { expires = "", signature = "" } = query;
-      const isOurs = matches(sign(ground, id, Number(expires)), signature);
-      const isFresh = Number(expires) * 1000 > ground.now();
-      const file = isOurs && isFresh ? await ground.files.get(id) : undefined;
+    async ({ request }) => {
+      const { pathname, searchParams } = new URL(request.url);
+      const id = pathname.split("/").at(-1) as string;
+      const expires = Number(searchParams.get("expires"));
+      const isOurs = matches(sign(ground, id, expires), searchParams.get("signature") ?? "");
+      const file = isOurs && expires * 1000 > ground.now() ? await ground.files.get(id) : undefined;
       if (file === undefined) {
-        throw new GatewayError("not_found", "There is no such file: its address is wrong or has expired after an hour");
+        const sentence = "There is no such file: its address is wrong or has expired after an hour";
+        return errorResponse(ground, new GatewayError("not_found", sentence));
       }
-      set.headers["content-type"] = file.mediaType;
-      set.headers["cache-control"] = "private, max-age=3600";
-      set.headers["content-security-policy"] = "default-src 'none'";
-      set.headers["x-content-type-options"] = "nosniff";
-      return new Response(file.bytes as Uint8Array<ArrayBuffer>);
+      const headers = {
+        "content-type": file.mediaType,
+        "cache-control": "private, max-age=3600",
+        "content-security-policy": "default-src 'none'",
+        "x-content-type-options": "nosniff",
+        "x-request-id": makeCallId(ground.now()),
+      };
+      return new Response(file.bytes as Uint8Array<ArrayBuffer>, { headers });
     },
     { detail: { summary: "A generated file, for an hour", tags: ["Models at work"], security: [] } },
   );

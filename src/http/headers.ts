@@ -1,24 +1,30 @@
 import { formatUsd, type LimitState } from "../contract/index.ts";
 import type { Progress } from "../kernel/index.ts";
 
-type Headers = Record<string, string | number>;
+export type ResponseHeaders = Record<string, string>;
 
 /** The state of the account's limits, by the names OpenAI's clients read; resets are seconds with the unit `s`. */
-export function putLimits(headers: Headers, limits: LimitState): void {
-  headers["x-ratelimit-limit-requests"] = limits.limitRequests;
-  headers["x-ratelimit-remaining-requests"] = limits.remainingRequests;
-  headers["x-ratelimit-reset-requests"] = seconds(limits.resetRequestsMs);
-  headers["x-ratelimit-limit-tokens"] = limits.limitTokens;
-  headers["x-ratelimit-remaining-tokens"] = limits.remainingTokens;
-  headers["x-ratelimit-reset-tokens"] = seconds(limits.resetTokensMs);
+export function limitHeaders(limits: LimitState): ResponseHeaders {
+  return {
+    "x-ratelimit-limit-requests": String(limits.limitRequests),
+    "x-ratelimit-remaining-requests": String(limits.remainingRequests),
+    "x-ratelimit-reset-requests": seconds(limits.resetRequestsMs),
+    "x-ratelimit-limit-tokens": String(limits.limitTokens),
+    "x-ratelimit-remaining-tokens": String(limits.remainingTokens),
+    "x-ratelimit-reset-tokens": seconds(limits.resetTokensMs),
+  };
 }
 
 /** What is known of a call when its answer begins; the cost only when the answer is whole. */
-export function putProgress(headers: Headers, progress: Progress, sandbox: boolean): void {
-  if (progress.hold !== undefined) putLimits(headers, progress.hold.limits);
-  if (progress.route !== undefined) headers["x-modelgate-route"] = progress.route;
-  if (progress.costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(progress.costNanodollars);
-  if (sandbox || progress.route === "sandbox") headers["x-modelgate-sandbox"] = "true";
+export function callHeaders(progress: Progress, sandbox: boolean, contentType: string): ResponseHeaders {
+  const { hold, route, costNanodollars } = progress;
+  const headers = hold === undefined ? {} : limitHeaders(hold.limits);
+  headers["content-type"] = contentType;
+  headers["x-request-id"] = progress.id;
+  if (route !== undefined) headers["x-modelgate-route"] = route;
+  if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
+  if (sandbox || route === "sandbox") headers["x-modelgate-sandbox"] = "true";
+  return headers;
 }
 
 function seconds(ms: number): string {

@@ -1,38 +1,37 @@
 import { Elysia } from "elysia";
 import { type GeneratedImage, ImageRequest, ImagesResponse } from "../contract/index.ts";
-import { authenticated, callerOf } from "./authenticate.ts";
-import { answers } from "./describe.ts";
+import { answers, jsonBody } from "./describe.ts";
+import { jsonEndpoint } from "./endpoint.ts";
 import { fileAddress } from "./files.ts";
 import type { HttpGround } from "./ground.ts";
-import { putProgress } from "./headers.ts";
-import { begin, type ResponseHeaders, run } from "./run.ts";
+import { jsonReply, run } from "./run.ts";
 
 /** POST /images/generations: by default as addresses that live an hour. */
 export function imagesController(ground: HttpGround) {
-  return new Elysia().use(authenticated(ground.authenticate)).post(
-    "/images/generations",
-    async ({ body, request, set }) => {
-      const caller = await callerOf(request, ground.authenticate);
-      const headers = set.headers as ResponseHeaders;
-      const progress = begin(ground, headers, request);
-      const { images } = await run(ground, { capability: "image", caller, request: body, progress });
-      const asBase64 = body.response_format === "b64_json";
-      const data = await Promise.all(
-        images.map(async (image) => ({
-          ...(asBase64
-            ? { b64_json: typeof image.data === "string" ? image.data : Buffer.from(image.data).toString("base64") }
-            : { url: await keep(ground, image, request) }),
-          ...(image.revisedPrompt !== undefined && { revised_prompt: image.revisedPrompt }),
-        })),
-      );
-      putProgress(headers, progress, ground.sandbox);
-      return { created: Math.floor(progress.openedAt / 1000), data };
+  const answer = jsonEndpoint(ground, ImageRequest, async ({ request, caller, progress }, order) => {
+    const { images } = await run(ground, { capability: "image", caller, request: order, progress });
+    const asBase64 = order.response_format === "b64_json";
+    const data = await Promise.all(
+      images.map(async (image) => ({
+        ...(asBase64 ? { b64_json: toBase64(image) } : { url: await keep(ground, image, request) }),
+        ...(image.revisedPrompt !== undefined && { revised_prompt: image.revisedPrompt }),
+      })),
+    );
+    return jsonReply(ground, progress, { created: Math.floor(progress.openedAt / 1000), data });
+  });
+  return new Elysia().post("/images/generations", answer, {
+    parse: "none",
+    detail: {
+      summary: "Image generation",
+      tags: ["Models at work"],
+      requestBody: jsonBody(ImageRequest),
+      responses: answers(ImagesResponse),
     },
-    {
-      body: ImageRequest,
-      detail: { summary: "Image generation", tags: ["Models at work"], responses: answers(ImagesResponse) },
-    },
-  );
+  });
+}
+
+function toBase64({ data }: GeneratedImage): string {
+  return typeof data === "string" ? data : Buffer.from(data).toString("base64");
 }
 
 async function keep(ground: HttpGround, image: GeneratedImage, request: Request): Promise<string> {

@@ -1,10 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError, type Model } from "../contract/index.ts";
-import { callerOf } from "./authenticate.ts";
 import { answers } from "./describe.ts";
+import { endpoint } from "./endpoint.ts";
 import type { HttpGround } from "./ground.ts";
-import { identify, type ResponseHeaders } from "./run.ts";
+import { jsonReply } from "./run.ts";
 
 const ModelObject = Type.Object(
   {
@@ -23,12 +23,15 @@ const ModelList = Type.Object({ object: Type.Literal("list"), data: Type.Array(M
 
 /** GET /models, its alias /v1/models, and one model by its id (which may hold slashes). */
 export function modelsController(ground: HttpGround) {
-  const list = async (request: Request, headers: ResponseHeaders, format: string | undefined) => {
-    identify(ground, headers);
-    await callerOf(request, ground.authenticate);
+  const list = endpoint(ground, async ({ request, progress }) => {
     const data = [...ground.kernel.registry.offers].map((offer) => toObject(offer.model));
-    return format === "array" ? data : { object: "list" as const, data };
-  };
+    const asArray = new URL(request.url).searchParams.get("format") === "array";
+    return jsonReply(ground, progress, asArray ? data : { object: "list", data });
+  });
+  const one = endpoint(ground, async ({ request, progress }) => {
+    const [, name = ""] = new URL(request.url).pathname.split("/models/");
+    return jsonReply(ground, progress, find(ground, decode(name)));
+  });
   const detail = {
     summary: "List the models that can be served now",
     description: "`?format=array` answers the bare array.",
@@ -36,43 +39,20 @@ export function modelsController(ground: HttpGround) {
     responses: answers(ModelList),
   };
   return new Elysia()
-    .get("/models", async ({ query, request, set }) => list(request, set.headers as ResponseHeaders, query.format), {
-      detail,
-    })
-    .get("/v1/models", async ({ query, request, set }) => list(request, set.headers as ResponseHeaders, query.format), {
-      detail,
-    })
-    .get(
-      "/models/:model",
-      async ({ params, request, set }) => {
-        identify(ground, set.headers as ResponseHeaders);
-        return one(ground, request, params.model);
-      },
-      {
-        detail: { summary: "One model", tags: ["Models"], responses: answers(ModelObject) },
-      },
-    )
-    .get(
-      "/models/*",
-      async ({ params, request, set }) => {
-        identify(ground, set.headers as ResponseHeaders);
-        return one(ground, request, params["*"]);
-      },
-      { detail: { hide: true } },
-    );
+    .get("/models", list, { detail })
+    .get("/v1/models", list, { detail })
+    .get("/models/*", one, {
+      detail: { summary: "One model", tags: ["Models"], responses: answers(ModelObject) },
+    });
 }
 
-async function one(ground: HttpGround, request: Request, encoded: string): Promise<Static<typeof ModelObject>> {
-  await callerOf(request, ground.authenticate);
-  const name = decode(encoded);
+function find(ground: HttpGround, name: string): Static<typeof ModelObject> {
   const offer = ground.kernel.registry.byName(name);
-  if (offer === undefined) {
-    throw new GatewayError("not_found", `The model '${name}' does not exist here; GET /models lists what does`, {
-      param: "model",
-      shownCode: "model_not_found",
-    });
-  }
-  return toObject(offer.model);
+  if (offer !== undefined) return toObject(offer.model);
+  throw new GatewayError("not_found", `The model '${name}' does not exist here; GET /models lists what does`, {
+    param: "model",
+    shownCode: "model_not_found",
+  });
 }
 
 function decode(text: string): string {

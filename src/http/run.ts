@@ -1,23 +1,7 @@
-import { type Caller, type Capability, GatewayError } from "../contract/index.ts";
-import { makeCallId, type Order, Progress, serve } from "../kernel/index.ts";
+import { type Capability, GatewayError } from "../contract/index.ts";
+import { type Order, type Progress, serve } from "../kernel/index.ts";
 import type { HttpGround } from "./ground.ts";
-
-/** Headers as Elysia's `set` holds them. */
-export type ResponseHeaders = Record<string, string | number>;
-
-/** Gives a request its id, which its answer carries whatever comes of it. */
-export function identify(ground: HttpGround, headers: ResponseHeaders): string {
-  const id = makeCallId(ground.now());
-  headers["x-request-id"] = id;
-  return id;
-}
-
-/** The progress of a new call; its id in the books is the answer's `x-request-id`. It is cut when the client leaves. */
-export function begin(ground: HttpGround, headers: ResponseHeaders, request: Request): Progress {
-  const progress = new Progress(identify(ground, headers), ground.now());
-  request.signal.addEventListener("abort", () => progress.cut("left"));
-  return progress;
-}
+import { callHeaders } from "./headers.ts";
 
 /** Serves an order and writes its line in the log, whatever came of it. */
 export async function run<C extends Capability>(ground: HttpGround, order: Order<C>) {
@@ -31,24 +15,29 @@ export async function run<C extends Capability>(ground: HttpGround, order: Order
     }
     throw error;
   } finally {
-    logCall(ground, order.capability, order.caller, order.progress);
+    logCall(ground, order);
   }
 }
 
-function logCall(ground: HttpGround, capability: Capability, caller: Caller, progress: Progress): void {
-  const { id, model, route, status, errorCode, usageSource, costNanodollars, firstByteMs, attempts, notes } = progress;
+/** A whole answer as JSON, with the headers of its call. */
+export function jsonReply(ground: HttpGround, progress: Progress, body: unknown): Response {
+  return new Response(JSON.stringify(body), { headers: callHeaders(progress, ground.sandbox, "application/json") });
+}
+
+function logCall<C extends Capability>(ground: HttpGround, { capability, caller, progress }: Order<C>): void {
+  const { attempts, notes } = progress;
   ground.log.info("call", {
-    call: id,
+    call: progress.id,
     account: caller.accountId,
     key: caller.keyId,
     capability,
-    model,
-    route,
-    status,
-    error: errorCode,
-    usage: usageSource,
-    cost_nanodollars: costNanodollars,
-    first_byte_ms: firstByteMs,
+    model: progress.model,
+    route: progress.route,
+    status: progress.status,
+    error: progress.errorCode,
+    usage: progress.usageSource,
+    cost_nanodollars: progress.costNanodollars,
+    first_byte_ms: progress.firstByteMs,
     duration_ms: ground.now() - progress.openedAt,
     attempts: attempts === 1 ? undefined : attempts,
     notes: notes.length === 0 ? undefined : notes,

@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { chatController } from "./chat.ts";
 import { docs } from "./docs.bun.ts";
 import { embeddingsController } from "./embeddings.ts";
-import { answerError } from "./errors.ts";
+import { answerFailure } from "./errors.ts";
 import { filesController } from "./files.ts";
 import type { HttpGround } from "./ground.ts";
 import { healthController } from "./health.ts";
@@ -17,7 +17,7 @@ export function createHttp(ground: HttpGround) {
   const mounts = [...new Set([ground.basePath, "/v1"])];
   const routes: Route[] = [];
   const app = new Elysia({ normalize: false })
-    .onError(answerError(ground, (path) => methodsOf(routes, path)))
+    .onError(answerFailure(ground, (path) => methodsOf(routes, path)))
     .use(healthController(ground))
     .use(docs(ground));
   for (const mount of mounts) app.group(mount, (group) => group.use(api(ground)));

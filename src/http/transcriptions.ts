@@ -1,3 +1,4 @@
+import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Value } from "@sinclair/typebox/value";
 import { Elysia } from "elysia";
 import {
@@ -9,52 +10,47 @@ import {
   type Transcript,
 } from "../contract/index.ts";
 import { readAudioMs } from "../kernel/index.ts";
-import { authenticated, callerOf } from "./authenticate.ts";
 import { answers } from "./describe.ts";
-import { explain } from "./explain.ts";
+import { checked, endpoint } from "./endpoint.ts";
 import type { HttpGround } from "./ground.ts";
-import { putProgress } from "./headers.ts";
-import { begin, type ResponseHeaders, run } from "./run.ts";
+import { callHeaders } from "./headers.ts";
+import { readForm } from "./read-body.ts";
+import { jsonReply, run } from "./run.ts";
 import { TranscriptionAnswer, TranscriptionForm } from "./transcription-shapes.ts";
+
+const fieldsCheck = TypeCompiler.Compile(TranscribeFields);
 
 /** POST /audio/transcriptions: a multipart form in; JSON, plain text or verbose JSON out. */
 export function transcriptionsController(ground: HttpGround) {
-  return new Elysia().use(authenticated(ground.authenticate)).post(
-    "/audio/transcriptions",
-    async ({ body, request, set }) => {
-      const caller = await callerOf(request, ground.authenticate);
-      const headers = set.headers as ResponseHeaders;
-      const progress = begin(ground, headers, request);
-      const order = await readRequest(body);
-      const transcript = await run(ground, { capability: "transcribe", caller, request: order, progress });
-      putProgress(headers, progress, ground.sandbox);
-      if (order.response_format !== "text") return toJson(transcript, order, progress.meters.audioMs);
-      headers["content-type"] = "text/plain; charset=utf-8";
-      return new Response(transcript.text);
+  const answer = endpoint(ground, async ({ request, caller, progress }) => {
+    const order = await readRequest(await readForm(request));
+    const transcript = await run(ground, { capability: "transcribe", caller, request: order, progress });
+    if (order.response_format !== "text") {
+      return jsonReply(ground, progress, toJson(transcript, order, progress.meters.audioMs));
+    }
+    return new Response(transcript.text, {
+      headers: callHeaders(progress, ground.sandbox, "text/plain; charset=utf-8"),
+    });
+  });
+  return new Elysia().post("/audio/transcriptions", answer, {
+    parse: "none",
+    detail: {
+      summary: "Speech to text",
+      tags: ["Models at work"],
+      requestBody: { required: true, content: { "multipart/form-data": { schema: TranscriptionForm as never } } },
+      responses: answers(TranscriptionAnswer),
     },
-    {
-      detail: {
-        summary: "Speech to text",
-        tags: ["Models at work"],
-        requestBody: { required: true, content: { "multipart/form-data": { schema: TranscriptionForm as never } } },
-        responses: answers(TranscriptionAnswer),
-      },
-    },
-  );
+  });
 }
 
-async function readRequest(body: unknown): Promise<TranscribeRequest> {
-  if (!(body instanceof FormData)) {
-    throw new GatewayError("invalid_request", "The body is not multipart/form-data, which is how a file is sent here");
-  }
-  const file = body.get("file");
+async function readRequest(form: FormData): Promise<TranscribeRequest> {
+  const file = form.get("file");
   if (!(file instanceof File)) {
-    throw new GatewayError("invalid_request", "file is missing: send the audio as a file field of the form", {
-      param: "file",
-    });
+    const sentence = "file is missing: send the audio as a file field of the form";
+    throw new GatewayError("invalid_request", sentence, { param: "file" });
   }
   checkFile(file);
-  const fields = readFields(body);
+  const fields = readFields(form);
   const audioMs = await readAudioMs(file);
   return { ...fields, file, ...(audioMs !== undefined && { audioMs }) };
 }
@@ -81,10 +77,7 @@ function readFields(form: FormData): TranscribeFields {
   }
   const temperature = form.get("temperature");
   if (typeof temperature === "string" && temperature !== "") fields.temperature = Number(temperature);
-  const filled = Value.Default(TranscribeFields, fields);
-  const [first] = Value.Errors(TranscribeFields, filled);
-  if (first !== undefined) throw explain(first);
-  return filled as TranscribeFields;
+  return checked(fieldsCheck, Value.Default(TranscribeFields, fields));
 }
 
 function toJson(transcript: Transcript, request: TranscribeRequest, audioMs: number | undefined) {

@@ -41,9 +41,13 @@ export class Progress {
     this.#onCut();
   }
 
-  /** Rejects once the call is cut: raced with work that may not heed the signal. */
-  untilCut(): Promise<never> {
-    return new Promise((_, reject) => {
+  /**
+   * The outcome of work, or a fault once the call is cut, for work that may not heed the signal. By hand, because
+   * `Promise.race` with a promise of the cut costs a call five microseconds.
+   */
+  untilCut<Outcome>(work: Promise<Outcome>): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      work.then(resolve, reject);
       this.#onCut = () => reject(new UpstreamFault("broken", "The call was cut off"));
       if (this.cutReason !== undefined) this.#onCut();
     });

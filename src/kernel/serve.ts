@@ -65,7 +65,7 @@ export async function serve<C extends Capability>(kernel: Kernel, order: Order<C
   try {
     const job = { kernel, offer, request, progress, tally, outlet: order.outlet };
     // A plugin that ignores its signal, or a reader that never comes back, does not keep a call from settling.
-    return await Promise.race([trade.serve(job, output), progress.untilCut()]);
+    return await progress.untilCut(trade.serve(job, output));
   } catch (error) {
     const told = ended(blame(error, progress), progress);
     if (told.code === "internal_error") kernel.log.error("call_failed", { call: progress.id, error });

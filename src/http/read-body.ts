@@ -1,0 +1,65 @@
+import { audioFileBytesMax, GatewayError } from "../contract/index.ts";
+
+/** The largest JSON body, in bytes: a long conversation with several pictures. */
+export const jsonBytesMax = 32 * 1024 * 1024;
+/** The largest form: the largest audio file, and room for its other fields. */
+export const formBytesMax = audioFileBytesMax + 1024 * 1024;
+/** How deep objects and arrays of a body may stand in one another: what translates them does so by recursion. */
+export const nestingMax = 200;
+
+/**
+ * Reads a body as JSON.
+ *
+ * @throws {GatewayError} `payload_too_large` or `invalid_request`.
+ */
+export async function readJson(request: Request): Promise<unknown> {
+  refuseLarge(request, jsonBytesMax);
+  const text = await request.text();
+  if (text.length > jsonBytesMax) throw tooLarge(jsonBytesMax);
+  if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
+  const value = parse(text);
+  if (!isWithin(value, nestingMax)) {
+    throw new GatewayError("invalid_request", `The body is nested deeper than ${nestingMax} levels`);
+  }
+  return value;
+}
+
+/** Reads a body as multipart/form-data. @throws {GatewayError} as {@link readJson} */
+export async function readForm(request: Request): Promise<FormData> {
+  refuseLarge(request, formBytesMax);
+  const contentType = request.headers.get("content-type");
+  if (contentType === null || !contentType.toLowerCase().startsWith("multipart/form-data")) {
+    const sentence = "The body is not multipart/form-data, which is how a file is sent here";
+    throw new GatewayError("invalid_request", sentence);
+  }
+  try {
+    return await request.formData();
+  } catch (error) {
+    throw new GatewayError("invalid_request", "Cannot read the body as multipart/form-data", { cause: error });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "it is malformed";
+    throw new GatewayError("invalid_request", `Cannot read the body as JSON: ${reason}`, { cause: error });
+  }
+}
+
+function isWithin(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  if (levels === 0) return false;
+  for (const name in value) if (!isWithin((value as Record<string, unknown>)[name], levels - 1)) return false;
+  return true;
+}
+
+function refuseLarge(request: Request, bytesMax: number): void {
+  const length = request.headers.get("content-length");
+  if (length !== null && Number(length) > bytesMax) throw tooLarge(bytesMax);
+}
+
+function tooLarge(bytesMax: number): GatewayError {
+  return new GatewayError("payload_too_large", `The body is larger than ${bytesMax} bytes, the most taken here`);
+}
