@@ -75,13 +75,14 @@ export async function setQuota(store: Store, accountId: string, tokens: number |
       param: "tokens",
     });
   }
-  const { numUpdatedRows } = await store.db
-    .updateTable("accounts")
-    .set({ free_tokens_per_day: tokens ?? null })
-    .where("id", "=", accountId)
-    .executeTakeFirstOrThrow();
-  if (numUpdatedRows === 0n) throw unknownAccount(accountId);
-  store.touch();
+  await store.change(async (db) => {
+    const { numUpdatedRows } = await db
+      .updateTable("accounts")
+      .set({ free_tokens_per_day: tokens ?? null })
+      .where("id", "=", accountId)
+      .executeTakeFirstOrThrow();
+    if (numUpdatedRows === 0n) throw unknownAccount(accountId);
+  });
 }
 
 export function unknownAccount(accountId: string): GatewayError {

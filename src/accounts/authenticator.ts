@@ -37,23 +37,29 @@ export class Authenticator {
     this.#revision = store.revision;
   }
 
-  authenticate(token: string): Caller {
+  /** Answers at once when the key is in memory or the store is embedded. */
+  authenticate(token: string): Caller | Promise<Caller> {
     if (token === "") throw refusal("Missing API key: send the header Authorization: Bearer <API key>");
     const key = parseApiKey(token);
     if (key === undefined) throw refusal(`Malformed API key: expected ${apiKeyForm}`);
-    const known = this.#find(key);
-    const matches = sameHash(hashSecret(key.secret), known === undefined ? noHash : known.secretHash);
+    const found = this.#find(key);
+    if (found instanceof Promise) return found.then((known) => this.#check(key, known));
+    return this.#check(key, found);
+  }
+
+  #check({ id, secret }: KeyParts, known: KnownKey | undefined): Caller {
+    const matches = sameHash(hashSecret(secret), known === undefined ? noHash : known.secretHash);
     if (known === undefined || !matches) {
       throw refusal("Incorrect API key: no such key exists; check that it was copied whole, or create another");
     }
-    if (known.revoked) throw refusal(`API key ${key.id} was revoked; use another`);
+    if (known.revoked) throw refusal(`API key ${id} was revoked; use another`);
     if (known.expiresAt !== undefined && known.expiresAt <= this.#now()) {
-      throw refusal(`API key ${key.id} expired at ${new Date(known.expiresAt).toISOString()}; use another`);
+      throw refusal(`API key ${id} expired at ${new Date(known.expiresAt).toISOString()}; use another`);
     }
     return known.caller;
   }
 
-  #find({ id }: KeyParts): KnownKey | undefined {
+  #find({ id }: KeyParts): KnownKey | undefined | Promise<KnownKey | undefined> {
     const { revision } = this.#store;
     if (revision !== this.#revision) {
       this.#known.clear();
@@ -62,27 +68,28 @@ export class Authenticator {
     }
     const known = this.#known.get(id);
     if (known !== undefined || this.#unknown.get(id)) return known;
-    const record = this.#read(id);
-    if (record === undefined) {
-      this.#unknown.set(id, true);
-      return undefined;
+    try {
+      const record = this.#store.readKey(id);
+      if (!(record instanceof Promise)) return this.#keep(id, record, revision);
+      return record.then((read) => this.#keep(id, read, revision), unreadable);
+    } catch (cause) {
+      return unreadable(cause);
     }
-    const found = knownKeyOf(record, this.#defaults);
-    this.#known.set(id, found);
-    return found;
   }
 
-  /** A store that cannot answer says nothing about the key: the caller gets 503 and not 401, and nothing is cached. */
-  #read(id: string): KeyRecord | undefined {
-    try {
-      return this.#store.readKey(id);
-    } catch (cause) {
-      throw new GatewayError("unavailable", "The API key could not be checked; try again", {
-        retryAfterMs: 1000,
-        cause,
-      });
-    }
+  /** What was read before a change is good for this question, and not kept for the next. */
+  #keep(id: string, record: KeyRecord | undefined, revision: number): KnownKey | undefined {
+    const found = record === undefined ? undefined : knownKeyOf(record, this.#defaults);
+    if (revision !== this.#store.revision) return found;
+    if (found === undefined) this.#unknown.set(id, true);
+    else this.#known.set(id, found);
+    return found;
   }
+}
+
+/** A store that cannot answer says nothing about the key: the caller gets 503 and not 401, and nothing is cached. */
+function unreadable(cause: unknown): never {
+  throw new GatewayError("unavailable", "The API key could not be checked; try again", { retryAfterMs: 1000, cause });
 }
 
 function knownKeyOf(record: KeyRecord, defaults: AccountDefaults): KnownKey {

@@ -57,16 +57,15 @@ export async function createKey(store: Store, fields: NewKey, now: number): Prom
     revoked_at: null,
   };
   try {
-    await store.db.insertInto("keys").values(row).execute();
+    await store.change((db) => db.insertInto("keys").values(row).execute());
   } catch (error) {
     if (!isConstraintError(error)) throw error;
-    const kept = store.readKey(parts.id);
+    const kept = await store.readKey(parts.id);
     if (kept?.account_id === row.account_id && kept.secret_hash === row.secret_hash) return made;
     throw new GatewayError("conflict", `API key ${parts.id} exists already with another secret or account`, {
       cause: error,
     });
   }
-  store.touch();
   return made;
 }
 
@@ -79,18 +78,19 @@ export async function listKeys({ db }: Store, accountId?: string): Promise<ApiKe
 
 /** Ends a key at once. Revoking it again changes nothing. @throws {GatewayError} `not_found` for an unknown key. */
 export async function revokeKey(store: Store, id: string, now: number): Promise<void> {
-  const { numUpdatedRows } = await store.db
-    .updateTable("keys")
-    .set((set) => ({ revoked_at: set.fn.coalesce("revoked_at", set.val(now)) }))
-    .where("id", "=", id)
-    .executeTakeFirstOrThrow();
+  const { numUpdatedRows } = await store.change((db) =>
+    db
+      .updateTable("keys")
+      .set((set) => ({ revoked_at: set.fn.coalesce("revoked_at", set.val(now)) }))
+      .where("id", "=", id)
+      .executeTakeFirstOrThrow(),
+  );
   if (numUpdatedRows === 0n) {
     throw new GatewayError(
       "not_found",
       `No API key has the id ${JSON.stringify(id)}; it stands between sk-mg- and the secret`,
     );
   }
-  store.touch();
 }
 
 function checkNewKey({ name, expiresAt, allowedModels }: NewKey, now: number): void {

@@ -1,8 +1,8 @@
 import type { Caller, Claim, LimitState, QuotaState, WalletState } from "../contract/index.ts";
 import type { Funds, OpenWrite } from "../store/index.ts";
+import { AccountLimits } from "./account-limits.ts";
 import { startOfDay } from "./day.ts";
-import { MinuteLimit } from "./minute-limit.ts";
-import { balanceExceeded, quotaExceeded, requestsExceeded, tokensExceeded } from "./refusals.ts";
+import { balanceExceeded, callsExceeded, quotaExceeded } from "./refusals.ts";
 
 /** What a call takes from its account while it runs. */
 export type Taken = Pick<OpenWrite, "quotaDay" | "holdNanodollars" | "holdTokens">;
@@ -12,8 +12,7 @@ export type Taken = Pick<OpenWrite, "quotaDay" | "holdNanodollars" | "holdTokens
  * runs in one go, which is what makes admission atomic.
  */
 export class AccountBook {
-  readonly #requests = new MinuteLimit();
-  readonly #tokens = new MinuteLimit();
+  readonly #limits = new AccountLimits();
   #balance = 0;
   #held = 0;
   /** Never goes back, so that a clock that does mints no quota. */
@@ -23,6 +22,9 @@ export class AccountBook {
   #unwritten = 0;
   #unwrittenTokens = 0;
   #openCalls = 0;
+  /** Held by other processes when the store was last read; 0 where there are none. */
+  #othersHeld = 0;
+  #othersHeldTokens = 0;
   /** The store's revision that was last read; absent before the first. */
   revision: number | undefined;
 
@@ -35,6 +37,9 @@ export class AccountBook {
     this.#balance = funds.balanceNanodollars - this.#unwritten;
     this.turnTo(funds.quotaDay === undefined ? today : Math.max(today, funds.quotaDay));
     this.#usedTokens = this.#unwrittenTokens + (funds.quotaDay === this.#day ? funds.usedTokens : 0);
+    if (funds.others === undefined) return;
+    this.#othersHeld = funds.others.nanodollars;
+    this.#othersHeldTokens = funds.others.tokens;
   }
 
   /** Begins a new day's quota; holds and unwritten draws of an older day no longer count. */
@@ -43,6 +48,7 @@ export class AccountBook {
     this.#day = day;
     this.#usedTokens = 0;
     this.#heldTokens = 0;
+    this.#othersHeldTokens = 0;
     this.#unwrittenTokens = 0;
   }
 
@@ -53,21 +59,18 @@ export class AccountBook {
    */
   take(claim: Claim, now: number): Taken {
     const { limits } = claim.caller;
-    const requestsWait = this.#requests.waitMs(1, limits.requestsPerMinute, now);
-    if (requestsWait > 0) throw requestsExceeded(limits.requestsPerMinute, requestsWait);
-    const tokensWait = this.#tokens.waitMs(claim.limitTokens, limits.tokensPerMinute, now);
-    if (tokensWait > 0) throw tokensExceeded(claim, tokensWait);
+    this.#limits.check(claim, now);
+    const most = limits.concurrentCalls;
+    if (most !== undefined && this.#openCalls >= most) throw callsExceeded(most);
     const taken = claim.premium ? this.#takeMoney(claim) : this.#takeQuota(claim, now);
-    this.#requests.add(1, limits.requestsPerMinute, now);
-    this.#tokens.add(claim.limitTokens, limits.tokensPerMinute, now);
+    this.#limits.add(1, claim.limitTokens, limits, now);
     this.#openCalls += 1;
     return taken;
   }
 
   /** Gives back all that {@link take} took, as if the call had never come. */
   undo(claim: Claim, taken: Taken, now: number): void {
-    this.#requests.add(-1, claim.caller.limits.requestsPerMinute, now);
-    this.#tokens.add(-claim.limitTokens, claim.caller.limits.tokensPerMinute, now);
+    this.#limits.add(-1, -claim.limitTokens, claim.caller.limits, now);
     this.#giveBack(taken);
     this.#openCalls -= 1;
   }
@@ -91,37 +94,36 @@ export class AccountBook {
 
   /** Counts the tokens that came beyond those counted at admission; the account may go into debt by them. */
   countTokens(tokens: number, limits: Caller["limits"], now: number): void {
-    this.#tokens.add(tokens, limits.tokensPerMinute, now);
+    this.#limits.add(0, tokens, limits, now);
   }
 
   /** Whether forgetting this account loses nothing. */
   isIdle(now: number): boolean {
-    return this.#openCalls === 0 && this.#requests.resetMs(now) === 0 && this.#tokens.resetMs(now) === 0;
+    return this.#openCalls === 0 && this.#limits.isEmpty(now);
   }
 
   wallet(): WalletState {
-    return { balanceNanodollars: this.#balance, heldNanodollars: this.#held };
+    return { balanceNanodollars: this.#balance, heldNanodollars: this.#held + this.#othersHeld };
   }
 
   quota(limitTokens: number): QuotaState {
     const resetsAt = startOfDay(this.#day + 1);
-    return { limitTokens, usedTokens: this.#usedTokens, heldTokens: this.#heldTokens, resetsAt };
-  }
-
-  limitState({ requestsPerMinute, tokensPerMinute }: Caller["limits"], now: number): LimitState {
     return {
-      limitRequests: requestsPerMinute,
-      remainingRequests: this.#requests.remaining(requestsPerMinute, now),
-      resetRequestsMs: this.#requests.resetMs(now),
-      limitTokens: tokensPerMinute,
-      remainingTokens: this.#tokens.remaining(tokensPerMinute, now),
-      resetTokensMs: this.#tokens.resetMs(now),
+      limitTokens,
+      usedTokens: this.#usedTokens,
+      heldTokens: this.#heldTokens + this.#othersHeldTokens,
+      resetsAt,
     };
   }
 
+  limitState(limits: Caller["limits"], now: number): LimitState {
+    return this.#limits.state(limits, now);
+  }
+
   #takeMoney(claim: Claim): Taken {
-    const available = this.#balance - this.#held;
-    if (available <= 0) throw balanceExceeded(claim.model, this.#balance, this.#held);
+    const held = this.#held + this.#othersHeld;
+    const available = this.#balance - held;
+    if (available <= 0) throw balanceExceeded(claim.model, this.#balance, held);
     const holdNanodollars = Math.min(available, claim.holdNanodollars);
     this.#held += holdNanodollars;
     return { quotaDay: null, holdNanodollars, holdTokens: 0 };
@@ -129,9 +131,10 @@ export class AccountBook {
 
   #takeQuota(claim: Claim, now: number): Taken {
     const limit = claim.caller.freeTokensPerDay;
-    const available = limit - this.#usedTokens - this.#heldTokens;
+    const held = this.#heldTokens + this.#othersHeldTokens;
+    const available = limit - this.#usedTokens - held;
     if (available <= 0) {
-      throw quotaExceeded({ limit, used: this.#usedTokens, held: this.#heldTokens }, startOfDay(this.#day + 1), now);
+      throw quotaExceeded({ limit, used: this.#usedTokens, held }, startOfDay(this.#day + 1), now);
     }
     const holdTokens = Math.min(available, claim.holdTokens);
     this.#heldTokens += holdTokens;

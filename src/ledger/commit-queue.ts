@@ -6,6 +6,9 @@ const writesEnough = 64;
 /** How long after a failed write it is tried again. */
 const retryMs = 250;
 
+/** Why a guarded hold was not written: other processes hold or spent what it was to take. */
+export const fundsGone = new Error("Other processes have left less than the call was to hold");
+
 /** The writes of a batch that failed, and why; absent when all of it is written. */
 export type Failures = ReadonlyMap<BookWrite, unknown> | undefined;
 
@@ -102,8 +105,8 @@ export class CommitQueue {
   /** A write that the schema refuses must not take the others of its batch with it. */
   async #write(writes: readonly BookWrite[]): Promise<Failures> {
     try {
-      await this.#store.writeBooks(writes);
-      return undefined;
+      const refused = await this.#store.writeBooks(writes);
+      return refused === undefined ? undefined : new Map([...refused].map((open) => [open, fundsGone]));
     } catch (error) {
       if (writes.length === 1 || !isConstraintError(error)) return new Map(writes.map((write) => [write, error]));
     }

@@ -22,22 +22,12 @@ const idsMax = 100;
  * Should the process live after all, its settle still charges the call, once.
  */
 export async function recover(store: Store, now: number): Promise<Recovery> {
-  const recovery = await store.db.transaction().execute(async (db) => {
-    const open = await db
-      .selectFrom("calls")
-      .select(["id", "hold_nanodollars", "hold_tokens"])
-      .where("state", "=", "open")
-      .execute();
-    if (open.length > 0) {
-      await db.updateTable("calls").set({ state: "abandoned", settled_at: now }).where("state", "=", "open").execute();
-    }
-    return {
-      settled: 0,
-      released: open.length,
-      heldNanodollars: open.reduce((sum, call) => sum + call.hold_nanodollars, 0),
-      heldTokens: open.reduce((sum, call) => sum + call.hold_tokens, 0),
-      callIds: open.slice(0, idsMax).map((call) => call.id),
-    };
-  });
-  return recovery;
+  const open = await store.abandonCalls(now);
+  return {
+    settled: 0,
+    released: open.length,
+    heldNanodollars: open.reduce((sum, call) => sum + call.hold_nanodollars, 0),
+    heldTokens: open.reduce((sum, call) => sum + call.hold_tokens, 0),
+    callIds: open.slice(0, idsMax).map((call) => call.id),
+  };
 }

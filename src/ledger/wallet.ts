@@ -1,5 +1,6 @@
+import type { Transaction } from "kysely";
 import { formatUsd, GatewayError, type WalletState } from "../contract/index.ts";
-import type { Store } from "../store/index.ts";
+import type { Database, Store } from "../store/index.ts";
 
 /** A movement of a wallet made by hand. */
 export interface Credit {
@@ -33,38 +34,39 @@ export async function creditWallet(store: Store, credit: Credit, now: () => numb
   checkCredit(credit);
   const { accountId, nanodollars, note, reference = crypto.randomUUID() } = credit;
   const entryId = `credit:${accountId}:${reference}`;
-  const result = await store.db.transaction().execute(async (db) => {
+  return store.change(async (db) => {
     const account = await db.selectFrom("accounts").select("id").where("id", "=", accountId).executeTakeFirst();
     if (account === undefined) throw new GatewayError("not_found", `Account ${accountId} does not exist`);
-    const wallet = await db
-      .selectFrom("wallets")
-      .select("balance_nanodollars")
-      .where("account_id", "=", accountId)
-      .executeTakeFirst();
-    const before = wallet === undefined ? 0 : wallet.balance_nanodollars;
-    const entry = await db.selectFrom("entries").selectAll().where("id", "=", entryId).executeTakeFirst();
-    if (entry !== undefined) {
-      expectSame(credit, entry.amount_nanodollars);
-      return { entryId, balanceNanodollars: before, repeated: true };
-    }
-    const after = before + nanodollars;
-    if (!Number.isSafeInteger(after)) {
-      throw refused(`the balance of ${formatUsd(before)} USD would leave the range of 2^53 nanodollars`);
-    }
     const kind = nanodollars < 0 ? "debit" : "credit";
-    await db
+    const { numInsertedOrUpdatedRows: entered } = await db
       .insertInto("entries")
       .values({ id: entryId, account_id: accountId, kind, amount_nanodollars: nanodollars, note, at: now() })
-      .execute();
-    await db
-      .insertInto("wallets")
-      .values({ account_id: accountId, balance_nanodollars: after })
-      .onConflict((conflict) => conflict.column("account_id").doUpdateSet({ balance_nanodollars: after }))
-      .execute();
-    return { entryId, balanceNanodollars: after, repeated: false };
+      .onConflict((conflict) => conflict.column("id").doNothing())
+      .executeTakeFirstOrThrow();
+    const repeated = entered === 0n;
+    if (repeated) await expectSame(db, credit, entryId);
+    const balanceNanodollars = await move(db, accountId, repeated ? 0 : nanodollars);
+    return { entryId, balanceNanodollars, repeated };
   });
-  store.touch();
-  return result;
+}
+
+/** Adds in the statement itself: another process may be charging the wallet at the same time. */
+async function move(db: Transaction<Database>, accountId: string, nanodollars: number): Promise<number> {
+  const { balance } = await db
+    .insertInto("wallets")
+    .values({ account_id: accountId, balance_nanodollars: nanodollars })
+    .onConflict((conflict) =>
+      conflict.column("account_id").doUpdateSet((set) => ({
+        balance_nanodollars: set("wallets.balance_nanodollars", "+", set.ref("excluded.balance_nanodollars")),
+      })),
+    )
+    // As text: beyond 2^53 neither engine's driver says a number.
+    .returning((wallet) => wallet.cast<string>("balance_nanodollars", "text").as("balance"))
+    .executeTakeFirstOrThrow();
+  if (Number.isSafeInteger(Number(balance))) return Number(balance);
+  throw refused(
+    `the balance of ${formatUsd(Number(BigInt(balance) - BigInt(nanodollars)))} USD would leave the range of 2^53 nanodollars`,
+  );
 }
 
 /** A wallet as it is written: its balance, and what calls that are running now hold of it. */
@@ -97,7 +99,12 @@ function checkCredit({ nanodollars, note, reference }: Credit): void {
   }
 }
 
-function expectSame({ nanodollars, reference }: Credit, amount: number): void {
+async function expectSame(db: Transaction<Database>, { nanodollars, reference }: Credit, id: string): Promise<void> {
+  const { amount_nanodollars: amount } = await db
+    .selectFrom("entries")
+    .select("amount_nanodollars")
+    .where("id", "=", id)
+    .executeTakeFirstOrThrow();
   if (amount === nanodollars) return;
   throw new GatewayError(
     "conflict",

@@ -15,6 +15,11 @@ export interface OpenWrite {
   readonly holdNanodollars: number;
   readonly holdTokens: number;
   readonly priceVersion: string | null;
+  /**
+   * Has a shared store judge the hold by what all processes wrote: it is left out when less is available than it takes.
+   * `quotaLimit` is the account's tokens a day. Absent where something else has judged, and ignored by the embedded store.
+   */
+  readonly guard?: { readonly quotaLimit: number } | undefined;
 }
 
 /**

@@ -3,6 +3,21 @@ const sqliteConstraint = 19;
 
 /** Whether a failed write was refused for what it said, and not for the state of the disk or a lock. */
 export function isConstraintError(error: unknown): boolean {
-  if (!(error instanceof Error) || !("errcode" in error)) return false;
-  return typeof error.errcode === "number" && (error.errcode & 0xff) === sqliteConstraint;
+  if (!(error instanceof Error)) return false;
+  if ("errcode" in error) return typeof error.errcode === "number" && (error.errcode & 0xff) === sqliteConstraint;
+  return sqlStateOf(error)?.startsWith("23") === true;
+}
+
+/**
+ * Whether a failed write may stand nevertheless: the connection ended before PostgreSQL answered. SQLite always answers.
+ */
+export function isOutcomeUnknown(error: unknown): boolean {
+  if (!(error instanceof Error) || "errcode" in error) return false;
+  const state = sqlStateOf(error);
+  return "lostConnection" in error || (state !== undefined && /^(08|57P)/.test(state));
+}
+
+/** PostgreSQL's code of an error it told (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+function sqlStateOf(error: Error): string | undefined {
+  return "code" in error && typeof error.code === "string" && /^[0-9A-Z]{5}$/.test(error.code) ? error.code : undefined;
 }

@@ -10,6 +10,8 @@ export interface Funds {
   quotaDay: number | undefined;
   /** Drawn on that day. */
   usedTokens: number;
+  /** Held by open calls of other processes; absent where no other writes. */
+  others?: { nanodollars: number; tokens: number };
 }
 
 /** Compiles the look-ups once and returns the reader. */

@@ -1,11 +1,11 @@
 export type { Blobs, StoredBlob } from "./blobs.ts";
 export type { BookWrite, EndWrite, OpenWrite } from "./book-write.ts";
-export { isConstraintError } from "./constraint-error.ts";
+export { isConstraintError, isOutcomeUnknown } from "./constraint-error.ts";
 export type { Database } from "./database.ts";
 export type { Funds } from "./funds.ts";
 export type { KeyRecord } from "./key-reader.ts";
 export { openStore } from "./open-store.ts";
-export type { Store, StoreOptions } from "./store.ts";
+export type { AbandonedCall, Store, StoreOptions } from "./store.ts";
 export { StoreError } from "./store-error.ts";
 export type { CallState } from "./tables/calls.ts";
 export { meterColumns } from "./tables/meter-columns.ts";

@@ -17,30 +17,32 @@ export interface KeyRecord {
   free_tokens_per_day: number | null;
 }
 
+/** The look-up of a key, with a place for its id. */
+export function keyQuery(db: Kysely<Database>) {
+  return db
+    .selectFrom("keys")
+    .innerJoin("accounts", "accounts.id", "keys.account_id")
+    .select([
+      "keys.id",
+      "keys.account_id",
+      "keys.secret_hash",
+      "keys.allowed_models",
+      "keys.expires_at",
+      "keys.revoked_at",
+      "keys.requests_per_minute as key_requests_per_minute",
+      "keys.tokens_per_minute as key_tokens_per_minute",
+      "accounts.requests_per_minute as account_requests_per_minute",
+      "accounts.tokens_per_minute as account_tokens_per_minute",
+      "accounts.free_tokens_per_day",
+    ])
+    .where("keys.id", "=", "");
+}
+
 /** Compiles the look-up once and returns the reader. */
 export function prepareKeyReader(
   db: Kysely<Database>,
   database: DatabaseSync,
 ): (keyId: string) => KeyRecord | undefined {
-  const statement = database.prepare(
-    db
-      .selectFrom("keys")
-      .innerJoin("accounts", "accounts.id", "keys.account_id")
-      .select([
-        "keys.id",
-        "keys.account_id",
-        "keys.secret_hash",
-        "keys.allowed_models",
-        "keys.expires_at",
-        "keys.revoked_at",
-        "keys.requests_per_minute as key_requests_per_minute",
-        "keys.tokens_per_minute as key_tokens_per_minute",
-        "accounts.requests_per_minute as account_requests_per_minute",
-        "accounts.tokens_per_minute as account_tokens_per_minute",
-        "accounts.free_tokens_per_day",
-      ])
-      .where("keys.id", "=", "")
-      .compile().sql,
-  );
+  const statement = database.prepare(keyQuery(db).compile().sql);
   return (keyId) => statement.get(keyId) as KeyRecord | undefined;
 }

@@ -1,31 +1,34 @@
 import { type Kysely, sql } from "kysely";
 import type { Database } from "./database.ts";
 import { migrations } from "./migrations/index.ts";
+import type { Engine } from "./migrations/migration.ts";
 import { StoreError } from "./store-error.ts";
 
 /**
- * Brings the schema to the newest version, forward only. Two processes that start at once are safe: a transaction
- * takes the write lock at its begin, and the version is read again inside it.
+ * Brings the schema to the newest version, forward only. Processes that start at once are safe: a transaction takes a
+ * lock at its begin (SQLite's of the file, PostgreSQL's of this schema), and the version is read again inside it.
  *
  * @throws {StoreError} When the schema is newer than this program knows.
  */
-export async function migrate(db: Kysely<Database>, now: () => number): Promise<void> {
+export async function migrate(db: Kysely<Database>, engine: Engine, now: () => number): Promise<void> {
   const newest = migrations.at(-1)?.version ?? 0;
-  const found = await versionOf(db);
+  const found = await versionOf(db, engine);
   if (found === newest) return;
   refuseNewer(found, newest);
+  const numeric = engine === "sqlite" ? "integer" : "bigint";
   await db.transaction().execute(async (transaction) => {
+    if (engine === "postgres") await lockSchema(transaction);
     await transaction.schema
       .createTable("schema_versions")
       .ifNotExists()
-      .addColumn("version", "integer", (column) => column.primaryKey().notNull())
-      .addColumn("applied_at", "integer", (column) => column.notNull())
+      .addColumn("version", numeric, (column) => column.primaryKey().notNull())
+      .addColumn("applied_at", numeric, (column) => column.notNull())
       .execute();
-    const locked = await versionOf(transaction);
+    const locked = await versionOf(transaction, engine);
     refuseNewer(locked, newest);
     for (const migration of migrations) {
       if (migration.version <= locked) continue;
-      await migration.up(transaction as unknown as Kysely<unknown>);
+      await migration.up(transaction as unknown as Kysely<unknown>, engine);
       await transaction
         .insertInto("schema_versions")
         .values({ version: migration.version, applied_at: now() })
@@ -34,14 +37,19 @@ export async function migrate(db: Kysely<Database>, now: () => number): Promise<
   });
 }
 
-async function versionOf(db: Kysely<Database>): Promise<number> {
-  const { rows } = await sql<{ name: string }>`select name from sqlite_master where type = 'table'`.execute(db);
-  const names = rows.map((row) => row.name);
+/** Held until the transaction ends. */
+async function lockSchema(db: Kysely<Database>): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('modelgate ' || current_schema(), 0))`.execute(db);
+}
+
+async function versionOf(db: Kysely<Database>, engine: Engine): Promise<number> {
+  const names = await tablesOf(db, engine);
   if (!names.includes("schema_versions")) {
-    const foreign = names.find((name) => !name.startsWith("sqlite_"));
+    const [foreign] = names;
     if (foreign === undefined) return 0;
+    const cure = engine === "sqlite" ? "name another file" : "name an empty one in DATABASE_URL";
     throw new StoreError(
-      `The database is not one of modelgate's: it has a table ${foreign} and no schema_versions; name another file`,
+      `The database is not one of modelgate's: it has a table ${foreign} and no schema_versions; ${cure}`,
     );
   }
   const row = await db
@@ -49,6 +57,15 @@ async function versionOf(db: Kysely<Database>): Promise<number> {
     .select((select) => select.fn.max("version").as("version"))
     .executeTakeFirst();
   return row?.version ?? 0;
+}
+
+async function tablesOf(db: Kysely<Database>, engine: Engine): Promise<string[]> {
+  const query =
+    engine === "sqlite"
+      ? sql<{ name: string }>`select name from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_'`
+      : sql<{ name: string }>`select tablename as name from pg_tables where schemaname = current_schema()`;
+  const { rows } = await query.execute(db);
+  return rows.map((row) => row.name);
 }
 
 function refuseNewer(found: number, newest: number): void {

@@ -1,17 +1,26 @@
-import type { Kysely } from "kysely";
+import type { Kysely, Transaction } from "kysely";
 import type { Blobs } from "./blobs.ts";
-import type { BookWrite } from "./book-write.ts";
+import type { BookWrite, OpenWrite } from "./book-write.ts";
 import type { Database } from "./database.ts";
 import type { Funds } from "./funds.ts";
 import type { KeyRecord } from "./key-reader.ts";
+
+/** A call that its process did not live to end. */
+export interface AbandonedCall {
+  id: string;
+  hold_nanodollars: number;
+  hold_tokens: number;
+}
 
 /** The state of the gateway on disk. */
 export interface Store {
   /** For everything off the hot path. A transaction of it takes the write lock at its begin: keep it short. */
   readonly db: Kysely<Database>;
+  /** Whether several processes may write calls to it at once: PostgreSQL. */
+  readonly shared: boolean;
   readonly blobs: Blobs;
   /**
-   * Counts the changes made beside the ledger's own writes, by {@link Store.touch} and by other processes. Whoever
+   * Counts the changes made beside the ledger's own writes, by {@link Store.change} and by other processes. Whoever
    * keeps a copy of rows in memory compares it with the count at the time of the copy.
    */
   readonly revision: number;
@@ -19,16 +28,35 @@ export interface Store {
    * Writes facts of the books in one transaction: all of them or none. Each kind of write may be repeated safely but
    * an {@link BookWrite} that opens a call whose id is taken.
    *
-   * @throws {Error} The engine's error; nothing is written then. {@link isConstraintError} tells a bad write from a bad disk.
+   * @returns The guarded holds that were left out, because other processes have left less than they take; most often
+   * none. All else is written.
+   * @throws {Error} The engine's error. {@link isConstraintError} tells a bad write from a bad disk; nothing is written
+   * then, unless {@link isOutcomeUnknown}.
    */
-  writeBooks(batch: readonly BookWrite[]): Promise<void>;
-  /** What is written of an account's money and quota, now. */
-  readFunds(accountId: string): Funds;
-  /** The key with this public id and what its account says about it. */
-  readKey(keyId: string): KeyRecord | undefined;
-  /** Says that accounts, keys or wallets were changed by this process, so that copies in memory are read anew. */
+  writeBooks(batch: readonly BookWrite[]): Promise<ReadonlySet<OpenWrite> | undefined>;
+  /**
+   * What is written of an account's money and quota: at once in the embedded store, else with all writes that were
+   * asked for before, and none after.
+   */
+  readFunds(accountId: string): Funds | Promise<Funds>;
+  /** The key with this public id and what its account says about it; at once in the embedded store. */
+  readKey(keyId: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
+  /**
+   * Marks the open calls of dead processes as abandoned and returns them. Where the store is not shared all open calls
+   * are, so it is for the start; else those of processes that have not been seen for ten seconds, at any time.
+   */
+  abandonCalls(now: number): Promise<AbandonedCall[]>;
+  /**
+   * Changes accounts, keys or wallets in one transaction. Copies in memory are read anew afterwards: in this process at
+   * once, in others within a second.
+   */
+  change<T>(work: (db: Transaction<Database>) => Promise<T>): Promise<T>;
+  /** Has copies in this process's memory read anew. */
   touch(): void;
-  /** Asks whether another process committed since the last question; cheap enough for a timer. Counts up `revision`. */
+  /**
+   * Asks whether another process changed something since the last question; cheap enough for a timer, and to be asked
+   * about twice a second. Counts up `revision`.
+   */
   outsideChange(): boolean;
   /** The setting of this name, made and kept at the first question. */
   setting(name: string, make: () => string): Promise<string>;
@@ -39,7 +67,11 @@ export interface Store {
 /** What {@link openStore} wants. */
 export interface StoreOptions {
   /** The SQLite file, made when absent; its folder must exist. */
-  file: string;
+  file?: string;
+  /** `postgres://…`; it goes before the file. */
+  url?: string | undefined;
+  /** Milliseconds that a call may wait for PostgreSQL; default 200, so that with all else it stays below 250. */
+  patienceMs?: number;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;
 }

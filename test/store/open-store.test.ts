@@ -5,7 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import { openStore, StoreError } from "../../src/store/index.ts";
 import { temporaryFile, temporaryStore } from "./temporary-store.ts";
 
-const tables = "accounts blobs calls entries keys quota_days schema_versions settings usage_hours wallets";
+const tables =
+  "accounts blobs calls entries keys nodes openings quota_days revisions schema_versions settings usage_hours wallets";
 
 function tablesOf(file: string): string {
   const database = new DatabaseSync(file, { readOnly: true });
@@ -38,7 +39,10 @@ describe("openStore", () => {
     await first.close();
     const second = await temporaryStore(file, () => 2);
     const versions = await second.db.selectFrom("schema_versions").selectAll().execute();
-    expect(versions.map((row) => ({ ...row }))).toEqual([{ version: 1, applied_at: 1 }]);
+    expect(versions.map((row) => ({ ...row }))).toEqual([
+      { version: 1, applied_at: 1 },
+      { version: 2, applied_at: 1 },
+    ]);
     expect(await second.setting("secret", () => "new")).toBe("kept");
   });
 
@@ -67,7 +71,7 @@ describe("openStore refuses in one sentence", () => {
     await store.db.insertInto("schema_versions").values({ version: 99, applied_at: 0 }).execute();
     await store.close();
     expect((await refusal(file)).message).toMatch(
-      /^The database has schema version 99 and this modelgate knows up to 1: /,
+      /^The database has schema version 99 and this modelgate knows up to 2: /,
     );
   });
 

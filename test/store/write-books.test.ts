@@ -98,6 +98,7 @@ describe("writeBooks", () => {
         error_code: "upstream_error",
         first_byte_ms: 11,
         duration_ms: 22,
+        node_id: null,
       },
     ]);
   });
@@ -152,7 +153,7 @@ describe("writeBooks", () => {
 
   test("waits for a transaction of Kysely's that is open", async () => {
     const store = await temporaryStore();
-    let written: Promise<void> | undefined;
+    let written: Promise<unknown> | undefined;
     await store.db.transaction().execute(async (transaction) => {
       written = store.writeBooks([openOf("c1")]);
       await transaction.insertInto("settings").values({ name: "a", value: "b" }).execute();

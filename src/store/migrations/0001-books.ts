@@ -1,8 +1,8 @@
 import { type CreateTableBuilder, type Kysely, sql } from "kysely";
-import type { Migration } from "./migration.ts";
+import type { Engine, Migration } from "./migration.ts";
 
-/** Tables whose key is text are kept in the order of that key: one tree instead of two. */
-const withoutRowid = sql`without rowid`;
+/** SQLite keeps tables whose key is text in the order of that key: one tree instead of two. */
+const endOf = (engine: Engine) => (engine === "sqlite" ? sql`without rowid` : sql``);
 
 const meters = [
   "input_tokens",
@@ -18,16 +18,16 @@ const meters = [
 /** The first schema: accounts, keys, calls and the books. */
 export const books: Migration = {
   version: 1,
-  async up(db) {
-    await createAccounts(db);
-    await createCalls(db);
-    await createWallets(db);
-    await createSums(db);
-    await createRest(db);
+  async up(db, engine) {
+    await createAccounts(db, engine);
+    await createCalls(db, engine);
+    await createWallets(db, engine);
+    await createSums(db, engine);
+    await createRest(db, engine);
   },
 };
 
-async function createAccounts(db: Kysely<unknown>): Promise<void> {
+async function createAccounts(db: Kysely<unknown>, engine: Engine): Promise<void> {
   await db.schema
     .createTable("accounts")
     .addColumn("id", "text", (column) => column.primaryKey().notNull())
@@ -37,7 +37,7 @@ async function createAccounts(db: Kysely<unknown>): Promise<void> {
     .addColumn("requests_per_minute", "bigint")
     .addColumn("tokens_per_minute", "bigint")
     .addColumn("created_at", "bigint", (column) => column.notNull())
-    .modifyEnd(withoutRowid)
+    .modifyEnd(endOf(engine))
     .execute();
   await db.schema
     .createTable("keys")
@@ -51,13 +51,13 @@ async function createAccounts(db: Kysely<unknown>): Promise<void> {
     .addColumn("created_at", "bigint", (column) => column.notNull())
     .addColumn("expires_at", "bigint")
     .addColumn("revoked_at", "bigint")
-    .modifyEnd(withoutRowid)
+    .modifyEnd(endOf(engine))
     .execute();
   await db.schema.createIndex("keys_of_account").on("keys").column("account_id").execute();
 }
 
 /** No foreign keys here: a look-up a call, and the caller was just authenticated. */
-async function createCalls(db: Kysely<unknown>): Promise<void> {
+async function createCalls(db: Kysely<unknown>, engine: Engine): Promise<void> {
   let table = db.schema
     .createTable("calls")
     .addColumn("id", "text", (column) => column.primaryKey().notNull())
@@ -84,13 +84,13 @@ async function createCalls(db: Kysely<unknown>): Promise<void> {
     .addColumn("error_code", "text")
     .addColumn("first_byte_ms", "bigint")
     .addColumn("duration_ms", "bigint")
-    .modifyEnd(withoutRowid)
+    .modifyEnd(endOf(engine))
     .execute();
   await db.schema.createIndex("calls_of_account").on("calls").columns(["account_id", "opened_at"]).execute();
   await sql`create index calls_open on calls (account_id) where state = 'open'`.execute(db);
 }
 
-async function createWallets(db: Kysely<unknown>): Promise<void> {
+async function createWallets(db: Kysely<unknown>, engine: Engine): Promise<void> {
   await db.schema
     .createTable("entries")
     .addColumn("id", "text", (column) => column.primaryKey().notNull())
@@ -99,25 +99,25 @@ async function createWallets(db: Kysely<unknown>): Promise<void> {
     .addColumn("amount_nanodollars", "bigint", (column) => column.notNull())
     .addColumn("note", "text")
     .addColumn("at", "bigint", (column) => column.notNull())
-    .modifyEnd(withoutRowid)
+    .modifyEnd(endOf(engine))
     .execute();
   await sql`create index entries_by_hand on entries (account_id, at) where kind <> 'charge'`.execute(db);
   await db.schema
     .createTable("wallets")
     .addColumn("account_id", "text", (column) => column.primaryKey().notNull())
     .addColumn("balance_nanodollars", "bigint", (column) => column.notNull())
-    .modifyEnd(withoutRowid)
+    .modifyEnd(endOf(engine))
     .execute();
 }
 
-async function createSums(db: Kysely<unknown>): Promise<void> {
+async function createSums(db: Kysely<unknown>, engine: Engine): Promise<void> {
   await db.schema
     .createTable("quota_days")
     .addColumn("account_id", "text", (column) => column.notNull())
     .addColumn("day", "bigint", (column) => column.notNull())
     .addColumn("used_tokens", "bigint", (column) => column.notNull())
     .addPrimaryKeyConstraint("quota_days_key", ["account_id", "day"] as never)
-    .modifyEnd(withoutRowid)
+    .modifyEnd(endOf(engine))
     .execute();
   let table = db.schema
     .createTable("usage_hours")
@@ -128,16 +128,16 @@ async function createSums(db: Kysely<unknown>): Promise<void> {
   for (const sum of sums) table = table.addColumn(sum, "bigint", (column) => column.notNull());
   await table
     .addPrimaryKeyConstraint("usage_hours_key", ["account_id", "hour", "model"])
-    .modifyEnd(withoutRowid)
+    .modifyEnd(endOf(engine))
     .execute();
 }
 
-async function createRest(db: Kysely<unknown>): Promise<void> {
+async function createRest(db: Kysely<unknown>, engine: Engine): Promise<void> {
   await db.schema
     .createTable("blobs")
     .addColumn("id", "text", (column) => column.primaryKey().notNull())
     .addColumn("media_type", "text", (column) => column.notNull())
-    .addColumn("bytes", "blob", (column) => column.notNull())
+    .addColumn("bytes", engine === "sqlite" ? "blob" : "bytea", (column) => column.notNull())
     .addColumn("expires_at", "bigint", (column) => column.notNull())
     .execute();
   await db.schema.createIndex("blobs_by_expiry").on("blobs").column("expires_at").execute();

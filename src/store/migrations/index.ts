@@ -1,5 +1,6 @@
 import { books } from "./0001-books.ts";
+import { nodes } from "./0002-nodes.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
-export const migrations: readonly Migration[] = [books];
+export const migrations: readonly Migration[] = [books, nodes];

@@ -37,4 +37,6 @@ export interface CallsTable extends MeterColumns<number | null> {
   error_code: string | null;
   first_byte_ms: number | null;
   duration_ms: number | null;
+  /** The process that runs the call, where several share a database; null in the embedded store. */
+  node_id: string | null;
 }

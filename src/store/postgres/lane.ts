@@ -1,0 +1,128 @@
+import { clearTimeout, setTimeout } from "node:timers";
+import pg, { type QueryConfig, type QueryResult, type QueryResultRow } from "pg";
+import { connectionOptions } from "./connection-options.ts";
+import { LostConnection } from "./lost-connection.ts";
+
+/** What a {@link Lane} wants. */
+export interface LaneOptions {
+  url: string;
+  /** Unique among all lanes that live, so that what one of them left behind can be told from the rest. */
+  name: string;
+  /** How long a statement may take before the connection counts as lost. */
+  patienceMs: number;
+  /** Prepares each new connection before anything else runs on it. */
+  onConnect?(client: pg.Client): Promise<void>;
+}
+
+const connectWaitMs = 2000;
+const reconnectMsMin = 50;
+const reconnectMsMax = 1000;
+/** How long a connection of before may take to end on the server. */
+const fenceWaitMs = 2000;
+
+/**
+ * One connection to PostgreSQL, on which statements run in the order in which they were asked for. A statement that is
+ * not answered in time fails, and the connection with it; while there is none, statements fail at once.
+ */
+export class Lane {
+  readonly #options: LaneOptions;
+  #client: pg.Client | undefined;
+  #connecting: Promise<void> | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #retryMs = reconnectMsMin;
+  /** The server's process of a connection that was lost, which may still be about to run what it was sent. */
+  #left: number | undefined;
+  #cause: unknown;
+  #closed = false;
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+  }
+
+  /** Connects, or says why not. Later losses are mended by the lane itself. */
+  open(): Promise<void> {
+    this.#connecting ??= this.#connect().finally(() => {
+      this.#connecting = undefined;
+    });
+    return this.#connecting;
+  }
+
+  async query<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>> {
+    const client = this.#client;
+    if (client === undefined) {
+      this.#reconnectLater();
+      throw new LostConnection("PostgreSQL is not connected", false, this.#cause);
+    }
+    const timer = setTimeout(() => {
+      this.#lose(client, new Error(`PostgreSQL did not answer within ${this.#options.patienceMs} ms`));
+    }, this.#options.patienceMs);
+    try {
+      return await client.query<Row>(statement);
+    } catch (error) {
+      if (error instanceof pg.DatabaseError) throw error;
+      throw new LostConnection("The connection to PostgreSQL was lost", true, this.#cause ?? error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#retry);
+    await this.#connecting?.catch(() => undefined);
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end();
+  }
+
+  async #connect(): Promise<void> {
+    const { url, name, onConnect } = this.#options;
+    const client = new pg.Client({ ...connectionOptions(url, name), connectionTimeoutMillis: connectWaitMs });
+    client.on("error", (error) => this.#lose(client, error));
+    const timer = setTimeout(() => client.connection.stream.destroy(), connectWaitMs + fenceWaitMs);
+    try {
+      await client.connect();
+      await this.#fence(client);
+      await onConnect?.(client);
+    } catch (error) {
+      this.#cause = error;
+      client.connection.stream.destroy();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+    if (this.#closed) return client.end();
+    this.#client = client;
+    this.#cause = undefined;
+    this.#retryMs = reconnectMsMin;
+  }
+
+  /** Ends the server's side of the lost connection, so that nothing it was sent runs after what is sent now. */
+  async #fence(client: pg.Client): Promise<void> {
+    if (this.#left === undefined) return;
+    await client.query(
+      `select pg_terminate_backend(pid, ${fenceWaitMs - 500}) from pg_stat_activity where pid = $1 and application_name = $2`,
+      [this.#left, this.#options.name],
+    );
+    this.#left = undefined;
+  }
+
+  #lose(client: pg.Client, cause: unknown): void {
+    if (this.#client !== client) return;
+    this.#client = undefined;
+    this.#cause = cause;
+    this.#left = (client as unknown as { processID: number | null }).processID ?? undefined;
+    client.connection.stream.destroy();
+    this.#reconnectLater();
+  }
+
+  #reconnectLater(): void {
+    if (this.#closed || this.#retry !== undefined || this.#connecting !== undefined) return;
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.open().catch(() => this.#reconnectLater());
+    }, this.#retryMs);
+    this.#retry.unref();
+    this.#retryMs = Math.min(reconnectMsMax, this.#retryMs * 2);
+  }
+}

@@ -1,0 +1,145 @@
+import { Kysely, PostgresDialect } from "kysely";
+import pg from "pg";
+import { createBlobs } from "../blobs.ts";
+import type { Database } from "../database.ts";
+import { migrate } from "../migrate.ts";
+import { readSetting } from "../settings.ts";
+import type { AbandonedCall, Store } from "../store.ts";
+import { StoreError } from "../store-error.ts";
+import { Changes, clockMs } from "./changes.ts";
+import { connectionOptions, shownUrl } from "./connection-options.ts";
+import { Lane } from "./lane.ts";
+import { patientBlobs } from "./patient-blobs.ts";
+import { keyReader, readFunds } from "./readers.ts";
+import { writeBatch } from "./write-batch.ts";
+
+/** With what a call does beside waiting, it stays below a quarter of a second. */
+const patienceMsDefault = 200;
+/** Connections for all that is no hot path; each gateway has two more. */
+const poolMax = 6;
+const connectWaitMs = 5000;
+/** A node that polls twice a second and was not seen for so long is dead, or its calls cannot be written anyway. */
+const aliveMs = 10_000;
+
+interface PostgresOptions {
+  url: string;
+  patienceMs?: number;
+  now: () => number;
+}
+
+interface Parts {
+  pool: pg.Pool;
+  db: Kysely<Database>;
+  writes: Lane;
+  reads: Lane;
+  changes: Changes;
+  nodeId: string;
+}
+
+/**
+ * Opens the store on PostgreSQL, which several gateways may share. What holds then, without anything else beside it:
+ *
+ * - A wallet pays and a quota is drawn for what all nodes hold: each hold is judged once more in the transaction that
+ *   writes it (`guard`), one node after another, so that no call is let in once nothing is available.
+ * - A call is charged once, whichever node ends it; a node that dies leaves its open calls to the others.
+ * - Keys, accounts and credits changed on one node are known on the others within a second.
+ * - Limits per minute count in each process: n nodes let through up to n times as many. For exact ones there is Redis.
+ */
+export async function openPostgres({ url, now, patienceMs = patienceMsDefault }: PostgresOptions): Promise<Store> {
+  const parts = partsOf(url, patienceMs);
+  try {
+    await migrate(parts.db, "postgres", now);
+    await Promise.all([parts.writes.open(), parts.reads.open()]);
+    await parts.changes.poll(parts.reads);
+    return createStore(parts, patienceMs, now);
+  } catch (error) {
+    await closeAll(parts);
+    throw error instanceof StoreError ? error : cannotOpen(url, error);
+  }
+}
+
+function partsOf(url: string, patienceMs: number): Parts {
+  const nodeId = crypto.randomUUID();
+  const pool = new pg.Pool({
+    ...connectionOptions(url, "modelgate"),
+    max: poolMax,
+    connectionTimeoutMillis: connectWaitMs,
+  });
+  // A connection that ends at rest is replaced when it is needed.
+  pool.on("error", () => undefined);
+  const changes = new Changes(nodeId);
+  return {
+    pool,
+    db: new Kysely<Database>({ dialect: new PostgresDialect({ pool }) }),
+    writes: new Lane({ url, patienceMs, name: `modelgate writes ${nodeId}` }),
+    reads: new Lane({ url, patienceMs, name: `modelgate reads ${nodeId}`, onConnect: (it) => changes.listen(it) }),
+    changes,
+    nodeId,
+  };
+}
+
+function createStore(
+  { db, pool, writes, reads, changes, nodeId }: Parts,
+  patienceMs: number,
+  now: () => number,
+): Store {
+  let closed = false;
+  return {
+    db,
+    shared: true,
+    blobs: patientBlobs(createBlobs(db, now), patienceMs),
+    get revision() {
+      return changes.revision;
+    },
+    writeBooks: (batch) => writeBatch(writes, nodeId, batch),
+    readFunds: (accountId) => readFunds(writes, nodeId, accountId),
+    readKey: keyReader(db, reads),
+    abandonCalls: (at) => abandonDead(db, nodeId, at),
+    change: (work) => changes.change(db, work),
+    touch() {
+      changes.revision += 1;
+    },
+    outsideChange() {
+      if (closed) return false;
+      // A failure is the lane's to mend; after it all copies are read anew.
+      changes.poll(reads).catch(() => undefined);
+      return changes.takeHeard();
+    },
+    setting: (name, make) => readSetting(db, name, make),
+    async close() {
+      if (closed) return;
+      closed = true;
+      await reads.query({ text: "delete from nodes where id = $1", values: [nodeId] }).catch(() => undefined);
+      await closeAll({ db, pool, writes, reads, changes, nodeId });
+    },
+  };
+}
+
+async function abandonDead(db: Kysely<Database>, nodeId: string, at: number): Promise<AbandonedCall[]> {
+  await db
+    .deleteFrom("nodes")
+    .where("seen_at", "<", (select) => select(clockMs, "-", aliveMs))
+    .where("id", "<>", nodeId)
+    .execute();
+  return db
+    .updateTable("calls")
+    .set({ state: "abandoned", settled_at: at })
+    .where("state", "=", "open")
+    .where((where) =>
+      where.or([
+        where("node_id", "is", null),
+        where.not(where.exists(where.selectFrom("nodes").select("id").whereRef("nodes.id", "=", "calls.node_id"))),
+      ]),
+    )
+    .returning(["id", "hold_nanodollars", "hold_tokens"])
+    .execute();
+}
+
+async function closeAll({ db, writes, reads }: Parts): Promise<void> {
+  await Promise.all([writes.close(), reads.close(), db.destroy()]);
+}
+
+function cannotOpen(url: string, error: unknown): StoreError {
+  const reason = error instanceof AggregateError ? (error.errors[0] as Error).message : (error as Error).message;
+  return new StoreError(`Cannot open the database ${shownUrl(url)}: ${reason}`, error);
+}
