@@ -1,0 +1,67 @@
+import type { Capability, ChatChunk, ChatCompletion, GatewayError, ProviderPlugin } from "../../src/contract/index.ts";
+import { type Order, type ReplyOf, type RequestOf, serve } from "../../src/kernel/serve.ts";
+import { benchOf, caller, type FakeFetch, type FakeLedger, newProgress } from "../kernel/support.ts";
+import type { Reply } from "../support/reply.ts";
+
+/** A request as a provider would have got it: JSON, or the fields of a form. */
+export interface Sent {
+  url: string;
+  headers: Headers;
+  json: Record<string, unknown>;
+}
+
+/** What became of one call: its answer or the error it ended with, what was sent, and what the books were told. */
+export interface Outcome<Answer> {
+  answer: Answer | undefined;
+  chunks: ChatChunk[];
+  error: GatewayError | undefined;
+  sent: Sent[];
+  notes: readonly string[];
+  ledger: FakeLedger;
+}
+
+/** A provider that gives this reply to every request, a body in pieces as its slices say. */
+export function networkOf(reply: Reply, sent: Sent[] = []): FakeFetch {
+  return async (url, init) => {
+    sent.push({ url, headers: new Headers(init.headers), json: readBody(init.body) });
+    return new Response(reply.body.slice(), { status: reply.status, headers: reply.headers });
+  };
+}
+
+/** One call through the kernel's own way of a call, over a provider that answers with the reply. */
+export async function serveBy<C extends Capability>(
+  plugin: ProviderPlugin,
+  capability: C,
+  request: RequestOf<C>,
+  reply: Reply,
+): Promise<Outcome<ReplyOf<C>>> {
+  const sent: Sent[] = [];
+  const chunks: ChatChunk[] = [];
+  const { kernel, ledger } = benchOf([plugin], { fetch: networkOf(reply, sent) });
+  const progress = newProgress();
+  const outlet = {
+    open: () => undefined,
+    write(chunk: ChatChunk) {
+      chunks.push(structuredClone(chunk));
+      return undefined;
+    },
+  };
+  const isStream = (request as { stream?: unknown }).stream === true;
+  const order = { capability, caller, request, progress, ...(isStream && { outlet }) } as Order<C>;
+  const [answer, error] = await serve(kernel, order).then(
+    (given): [ReplyOf<C>, undefined] => [given, undefined],
+    (thrown): [undefined, GatewayError] => [undefined, thrown as GatewayError],
+  );
+  return { answer, chunks, error, sent, notes: progress.notes, ledger };
+}
+
+/** A streamed or whole chat answer through the kernel. */
+export function chatBy(plugin: ProviderPlugin, request: RequestOf<"chat">, reply: Reply) {
+  return serveBy(plugin, "chat", request, reply) as Promise<Outcome<ChatCompletion>>;
+}
+
+function readBody(body: unknown): Record<string, unknown> {
+  if (typeof body === "string") return JSON.parse(body) as Record<string, unknown>;
+  if (body instanceof FormData) return Object.fromEntries([...body].map(([name, value]) => [name, value as unknown]));
+  return {};
+}
