@@ -3,7 +3,7 @@ import type { OpenWrite } from "../store/index.ts";
 import type { Taken } from "./account-book.ts";
 
 /** Makes the record of an admitted call. */
-export function openWriteOf(claim: Claim, taken: Taken): OpenWrite {
+export function openWriteOf(claim: Claim, taken: Taken, guarded = false): OpenWrite {
   return {
     kind: "open",
     callId: claim.callId,
@@ -17,6 +17,7 @@ export function openWriteOf(claim: Claim, taken: Taken): OpenWrite {
     holdNanodollars: taken.holdNanodollars,
     holdTokens: taken.holdTokens,
     priceVersion: claim.priceVersion ?? null,
+    guard: guarded ? { quotaLimit: claim.caller.freeTokensPerDay } : undefined,
   };
 }
 

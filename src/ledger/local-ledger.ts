@@ -1,6 +1,7 @@
 import {
   type Caller,
   type Claim,
+  GatewayError,
   type Hold,
   type Ledger,
   type LimitState,
@@ -8,12 +9,12 @@ import {
   type Settlement,
   type WalletState,
 } from "../contract/index.ts";
-import type { EndWrite, OpenWrite, Store } from "../store/index.ts";
+import { type EndWrite, isOutcomeUnknown, type OpenWrite, type Store } from "../store/index.ts";
 import type { AccountBook } from "./account-book.ts";
 import { AccountBooks } from "./account-books.ts";
 import { endOf, tokensOf } from "./call-end.ts";
 import { checkClaim, openWriteOf } from "./call-open.ts";
-import { CommitQueue } from "./commit-queue.ts";
+import { CommitQueue, fundsGone } from "./commit-queue.ts";
 import { type Recovery, recover } from "./recover.ts";
 import { booksUnavailable } from "./refusals.ts";
 
@@ -28,7 +29,10 @@ export interface LocalLedgerOptions {
 
 /** The ledger of one process over its store. */
 export interface LocalLedger extends Ledger {
-  /** Ends the calls that a dead process left open. To be called before the first call is admitted. */
+  /**
+   * Ends the calls that dead processes left open: before the first call is admitted, and over a shared store now and
+   * then.
+   */
   recover(): Promise<Recovery>;
   /**
    * Picks up credits made by another process, and at once tries again what could not be written. For a timer of the
@@ -44,6 +48,10 @@ export interface LocalLedger extends Ledger {
    */
   close(): Promise<void>;
 }
+
+/** How often a hold is tried anew when other processes were faster. */
+const attemptsMax = 8;
+const fundsCodes: ReadonlySet<string> = new Set(["insufficient_balance", "quota_exceeded"]);
 
 interface OpenCall {
   readonly book: AccountBook;
@@ -73,17 +81,26 @@ class ProcessLedger implements LocalLedger {
   }
 
   async admit(claim: Claim): Promise<Hold> {
-    const now = this.#now();
-    const call = this.#open(claim, now);
-    const { book, open } = call;
-    const limits = book.limitState(claim.caller.limits, now);
-    const failures = await this.#queue.add(open);
-    if (failures?.has(open)) {
+    for (let attempts = 1; ; attempts += 1) {
+      const now = this.#now();
+      const opened = this.#store.shared ? this.#openShared(claim, now) : this.#open(claim, now);
+      const call = opened instanceof Promise ? await opened : opened;
+      const { book, open } = call;
+      const limits = book.limitState(claim.caller.limits, now);
+      const failures = await this.#queue.add(open);
+      if (!failures?.has(open)) {
+        return { callId: claim.callId, heldNanodollars: open.holdNanodollars, heldTokens: open.holdTokens, limits };
+      }
+      const failure = failures.get(open);
       this.#calls.delete(claim.callId);
       book.undo(claim, open, this.#now());
-      throw booksUnavailable("The call could not be written down, so it was not made; try again", failures.get(open));
+      if (failure === fundsGone && attempts < attemptsMax) {
+        await this.#reread(claim.caller.accountId);
+        continue;
+      }
+      if (isOutcomeUnknown(failure)) this.#release(open);
+      throw booksUnavailable("The call could not be written down, so it was not made; try again", failure);
     }
-    return { callId: claim.callId, heldNanodollars: open.holdNanodollars, heldTokens: open.holdTokens, limits };
   }
 
   async settle(settlement: Settlement): Promise<void> {
@@ -100,20 +117,21 @@ class ProcessLedger implements LocalLedger {
   }
 
   async walletOf(accountId: string): Promise<WalletState> {
-    return this.#bookOf(accountId, this.#now()).wallet();
+    return (await this.#bookOf(accountId, this.#now())).wallet();
   }
 
   async quotaOf(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState> {
-    return this.#bookOf(caller.accountId, this.#now()).quota(caller.freeTokensPerDay);
+    return (await this.#bookOf(caller.accountId, this.#now())).quota(caller.freeTokensPerDay);
   }
 
   async limitsOf(caller: Caller): Promise<LimitState> {
     const now = this.#now();
-    return this.#bookOf(caller.accountId, now).limitState(caller.limits, now);
+    return (await this.#bookOf(caller.accountId, now)).limitState(caller.limits, now);
   }
 
   recover(): Promise<Recovery> {
-    if (this.#calls.size > 0) throw new Error("Cannot recover: calls of this process are already running");
+    if (this.#calls.size > 0 && !this.#store.shared)
+      throw new Error("Cannot recover: calls of this process are already running");
     return recover(this.#store, this.#now());
   }
 
@@ -130,15 +148,51 @@ class ProcessLedger implements LocalLedger {
     if (ids.length > 0) throw new Error(`Cannot write the charges of ${ids.length} calls: ${ids.join(", ")}`);
   }
 
-  #open(claim: Claim, now: number): OpenCall {
+  #open(claim: Claim, now: number): OpenCall | Promise<OpenCall> {
     if (this.#closed) throw booksUnavailable("The gateway is shutting down; try again");
     checkClaim(claim);
-    if (this.#calls.has(claim.callId)) throw new Error(`Cannot admit call ${claim.callId}: it is already running`);
     const book = this.#bookOf(claim.caller.accountId, now);
-    const taken = book.take(claim, now);
-    const call: OpenCall = { book, claim, open: openWriteOf(claim, taken), end: undefined };
+    if (book instanceof Promise) return book.then((read) => this.#take(read, claim, now));
+    return this.#take(book, claim, now);
+  }
+
+  /** What other processes held when they were last asked about may be free by now, so a refusal is not final. */
+  async #openShared(claim: Claim, now: number): Promise<OpenCall> {
+    try {
+      return await this.#open(claim, now);
+    } catch (error) {
+      const isFunds = error instanceof GatewayError && fundsCodes.has(error.code);
+      if (!isFunds || this.#closed) throw error;
+    }
+    return this.#take(await this.#reread(claim.caller.accountId), claim, now);
+  }
+
+  #take(book: AccountBook, claim: Claim, now: number): OpenCall {
+    if (this.#calls.has(claim.callId)) throw new Error(`Cannot admit call ${claim.callId}: it is already running`);
+    const open = openWriteOf(claim, book.take(claim, now), this.#store.shared);
+    const call: OpenCall = { book, claim, open, end: undefined };
     this.#calls.set(claim.callId, call);
     return call;
+  }
+
+  /** The hold of a call that was not made may have been written after all, and would stand until this process ends. */
+  #release(open: OpenWrite): void {
+    void this.#queue.add({
+      kind: "end",
+      open,
+      state: "released",
+      settledAt: this.#now(),
+      meters: {},
+      usageSource: "none",
+      costNanodollars: null,
+      chargedNanodollars: 0,
+      quotaTokens: 0,
+      route: null,
+      status: 503,
+      errorCode: "unavailable",
+      firstByteMs: null,
+      durationMs: 0,
+    });
   }
 
   #end(call: OpenCall, settlement: Settlement): EndWrite {
@@ -159,11 +213,20 @@ class ProcessLedger implements LocalLedger {
     call.book.written(quotaDay, end.chargedNanodollars, end.quotaTokens);
   }
 
-  #bookOf(accountId: string, now: number): AccountBook {
+  #bookOf(accountId: string, now: number): AccountBook | Promise<AccountBook> {
     try {
-      return this.#books.get(accountId, now, !this.#queue.writing);
+      const book = this.#books.get(accountId, now, !this.#queue.writing);
+      return book instanceof Promise ? book.catch(accountUnreadable) : book;
     } catch (error) {
-      throw booksUnavailable("The account could not be read; try again", error);
+      return accountUnreadable(error);
+    }
+  }
+
+  async #reread(accountId: string): Promise<AccountBook> {
+    try {
+      return await this.#books.reread(accountId, this.#now());
+    } catch (error) {
+      return accountUnreadable(error);
     }
   }
 
@@ -171,4 +234,8 @@ class ProcessLedger implements LocalLedger {
     const row = await this.#store.db.selectFrom("calls").select("state").where("id", "=", callId).executeTakeFirst();
     if (row === undefined) throw new Error(`Cannot settle call ${callId}: it was never admitted`);
   }
+}
+
+function accountUnreadable(cause: unknown): never {
+  throw booksUnavailable("The account could not be read; try again", cause);
 }
