@@ -20,24 +20,30 @@ export interface Outcome<Answer> {
   ledger: FakeLedger;
 }
 
-/** A provider that gives this reply to every request, a body in pieces as its slices say. */
-export function networkOf(reply: Reply, sent: Sent[] = []): FakeFetch {
+/** A provider that gives this reply to every request, whole or in these pieces. */
+function networkOf(reply: Reply, sent: Sent[], pieces: Uint8Array<ArrayBuffer>[] = [reply.body]): FakeFetch {
   return async (url, init) => {
     sent.push({ url, headers: new Headers(init.headers), json: readBody(init.body) });
-    return new Response(reply.body.slice(), { status: reply.status, headers: reply.headers });
+    const body = new ReadableStream({
+      start(controller) {
+        for (const piece of pieces) if (piece.length > 0) controller.enqueue(piece);
+        controller.close();
+      },
+    });
+    return new Response(body, { status: reply.status, headers: reply.headers });
   };
 }
 
 /** One call through the kernel's own way of a call, over a provider that answers with the reply. */
 export async function serveBy<C extends Capability>(
   plugin: ProviderPlugin,
-  capability: C,
-  request: RequestOf<C>,
+  { capability, request }: { capability: C; request: RequestOf<C> },
   reply: Reply,
+  pieces?: Uint8Array<ArrayBuffer>[],
 ): Promise<Outcome<ReplyOf<C>>> {
   const sent: Sent[] = [];
   const chunks: ChatChunk[] = [];
-  const { kernel, ledger } = benchOf([plugin], { fetch: networkOf(reply, sent) });
+  const { kernel, ledger } = benchOf([plugin], { fetch: networkOf(reply, sent, pieces) });
   const progress = newProgress();
   const outlet = {
     open: () => undefined,
@@ -56,8 +62,13 @@ export async function serveBy<C extends Capability>(
 }
 
 /** A streamed or whole chat answer through the kernel. */
-export function chatBy(plugin: ProviderPlugin, request: RequestOf<"chat">, reply: Reply) {
-  return serveBy(plugin, "chat", request, reply) as Promise<Outcome<ChatCompletion>>;
+export function chatBy(
+  plugin: ProviderPlugin,
+  request: RequestOf<"chat">,
+  reply: Reply,
+  pieces?: Uint8Array<ArrayBuffer>[],
+) {
+  return serveBy(plugin, { capability: "chat", request }, reply, pieces) as Promise<Outcome<ChatCompletion>>;
 }
 
 function readBody(body: unknown): Record<string, unknown> {

@@ -15,7 +15,8 @@ export const cases: Case[] = recordingsOf(...providers).flatMap((recording) => {
   return plan === undefined ? [] : [{ ...plan, plugin: pluginOf(plan.provider) }];
 });
 
-const chats = cases.filter(({ endpoint }) => endpoint === "/chat/completions");
+/** Everything about chat, answers and errors. */
+export const chats = cases.filter(({ endpoint }) => endpoint === "/chat/completions");
 const isAnswer = ({ recording }: Case) => recording.status === 200 && !recording.path.includes("/errors/");
 
 /** Recorded chat answers that came whole, and those that came as a stream. */

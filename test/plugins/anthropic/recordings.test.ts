@@ -5,8 +5,7 @@ import { fromMessage } from "../../../plugins/anthropic/from-message.ts";
 import type { Block, MessageAnswer } from "../../../plugins/anthropic/wire.ts";
 import { faultsOf, schemaMissing } from "../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
-import { normalised, toChatRequest, whyOther } from "./recorded-request.ts";
-import { assemble, drain, eventsFrom, eventsOf, modelOf, plain, translated } from "./support.ts";
+import { assemble, drain, eventsFrom, eventsOf, plain } from "./support.ts";
 
 const recordings = recordingsOf("anthropic").filter(({ capability }) => capability !== "count-tokens");
 if (recordingsMissing !== undefined) console.warn(recordingsMissing);
@@ -19,20 +18,7 @@ const whole = answered
 const streamed = answered
   .filter(({ path }) => !path.endsWith(".json"))
   .map((recording) => [recording.path, recording] as const);
-const asked = recordings
-  .filter(({ request, path }) => request?.body && whyOther(path) === undefined)
-  .map((recording) => [recording.path, recording] as const);
-
 describe.if(recordingsMissing === undefined)("over every recording", () => {
-  test.each(asked)("the request of %s is built", (_, { request }) => {
-    const recorded = request?.body as Record<string, unknown>;
-    const { body } = translated(toChatRequest(recorded), {
-      ...modelOf(String(recorded.model)),
-      upstreamId: String(recorded.model),
-    });
-    expect(normalised(body)).toEqual(normalised(recorded));
-  });
-
   test.each(whole)("the answer of %s keeps its text, calls, thoughts and usage", (_, recording) => {
     const answer = JSON.parse(textOf(recording)) as MessageAnswer;
     const completion = fromMessage(answer, plain, 1_700_000_000_000);

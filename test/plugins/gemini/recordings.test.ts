@@ -1,16 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { parseJson, RecentMap } from "modelgate/plugin";
+import { parseJson } from "modelgate/plugin";
 import { fromEmbedAnswer, toEmbedOrders } from "../../../plugins/gemini/embed.ts";
 import { fromCandidates } from "../../../plugins/gemini/from-candidates.ts";
 import { fromEvents } from "../../../plugins/gemini/from-events.ts";
 import { fromImageAnswer, toImageBody } from "../../../plugins/gemini/image.ts";
-import { toContents } from "../../../plugins/gemini/to-contents.ts";
 import type { GenerateAnswer, Part } from "../../../plugins/gemini/wire.ts";
 import { drain, eventsOf } from "../../kit/fake-call.ts";
 import { faultsOf, schemaMissing } from "../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
-import { normalised, toChatRequest, whyOther } from "./recorded-request.ts";
-import { assemble, counting, modelAt } from "./support.ts";
+import { assemble, counting } from "./support.ts";
 
 if (recordingsMissing !== undefined) console.warn(recordingsMissing);
 if (schemaMissing !== undefined) console.warn(schemaMissing);
@@ -18,23 +16,11 @@ if (schemaMissing !== undefined) console.warn(schemaMissing);
 const all = recordingsOf("gemini");
 const named = (recordings: Recording[]) => recordings.map((recording) => [recording.path, recording] as const);
 const chats = all.filter(({ capability }) => !["errors", "images", "embeddings", "count-tokens"].includes(capability));
-const asked = chats.filter(({ request }) => request?.body && whyOther(request) === undefined);
 const json = ({ body }: Recording) => JSON.parse(new TextDecoder().decode(body));
 const bodyOf = ({ request }: Recording) => request?.body;
 const upstreamIdOf = ({ request }: Recording) => /models\/([^:]+):/.exec(request?.url ?? "")?.[1] ?? "";
 
 describe.if(recordingsMissing === undefined)("over every recorded chat", () => {
-  test.each(named(asked))("the request of %s is built", (_, recording) => {
-    const recorded = recording.request?.body as Record<string, unknown>;
-    const surroundings = {
-      model: modelAt(upstreamIdOf(recording)),
-      signatures: new RecentMap<string>(10),
-      fetched: new Map(),
-    };
-    const body = toContents(toChatRequest(recorded), { ...surroundings, note: () => undefined });
-    expect(normalised(JSON.parse(JSON.stringify(body)))).toEqual(normalised(recorded));
-  });
-
   test.each(named(chats.filter(({ path }) => path.endsWith(".json"))))("the answer of %s is read", (_, recording) => {
     const answer: GenerateAnswer = json(recording);
     const completion = fromCandidates(answer, counting());

@@ -116,19 +116,6 @@ describe("a recorded stream", () => {
     },
   );
 
-  test.each(streams.map(({ path }) => path))("%s is broken when it is cut between any two events", async (path) => {
-    const recording = recordingAt(path);
-    const events = text(recording).split(/(?<=\n\n)/);
-    const finish = events.findIndex((event) => /"finish_reason":"/.test(event));
-    const places = [0, 1, 2, Math.floor(finish / 2), finish - 1, finish].filter(
-      (place) => place >= 0 && place <= finish,
-    );
-    for (const place of places) {
-      const { error } = await drain(toChunks(eventsOf(events.slice(0, place).join("")), {}));
-      expect(error).toMatchObject({ name: "UpstreamFault", kind: "broken" });
-    }
-  });
-
   test.skipIf(recordingsMissing !== undefined).each([
     ["openai/errors/200-stream-error-mid-stream.sse", { kind: "overloaded" }],
     [
