@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { type ChatChunk, ChatCompletion, ChatRequest } from "../contract/index.ts";
 import { answers, jsonBody } from "./describe.ts";
-import { jsonEndpoint, type Visit } from "./endpoint.ts";
+import { awaitNoMore, jsonEndpoint, type Visit } from "./endpoint.ts";
 import { toGatewayError } from "./errors.ts";
 import type { HttpGround } from "./ground.ts";
 import { callHeaders } from "./headers.ts";
@@ -15,8 +15,7 @@ const doneBytes = encoder.encode("data: [DONE]\n\n");
 export function chatController(ground: HttpGround) {
   const answer = jsonEndpoint(ground, ChatRequest, async (visit, request) => {
     if (request.stream === true) return stream(ground, visit, request);
-    const { caller, progress } = visit;
-    return jsonReply(ground, progress, await run(ground, { capability: "chat", caller, request, progress }));
+    return jsonReply(ground, visit.progress, await run(ground, visit, { capability: "chat", request }));
   });
   return new Elysia().post("/chat/completions", answer, {
     parse: "none",
@@ -31,11 +30,9 @@ export function chatController(ground: HttpGround) {
 }
 
 async function stream(ground: HttpGround, visit: Visit, request: ChatRequest): Promise<Response> {
-  const { caller, progress } = visit;
+  const { progress } = visit;
   const outlet = new StreamOutlet<ChatChunk>(progress, encodeData);
-  // Until the answer has a body, only the request knows that its client left.
-  visit.request.signal.addEventListener("abort", () => progress.cut("left"));
-  const done = run(ground, { capability: "chat", caller, request, progress, outlet });
+  const done = run(ground, visit, { capability: "chat", request, outlet });
   const finished = done.then(
     () => {
       outlet.send(doneBytes);
@@ -49,6 +46,7 @@ async function stream(ground: HttpGround, visit: Visit, request: ChatRequest): P
   finished.catch((error) => ground.log.error("stream_failed", { call: progress.id, error }));
   // The status line waits for the first piece: until then a failure is an ordinary error answer.
   await Promise.race([outlet.opened, done]);
+  awaitNoMore(visit);
   const headers = callHeaders(progress, ground.sandbox, "text/event-stream; charset=utf-8");
   headers["cache-control"] = "no-cache";
   headers["x-accel-buffering"] = "no";

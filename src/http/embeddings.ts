@@ -7,8 +7,8 @@ import { jsonReply, run } from "./run.ts";
 
 /** POST /embeddings. */
 export function embeddingsController(ground: HttpGround) {
-  const answer = jsonEndpoint(ground, EmbedRequest, async ({ caller, progress }, request) =>
-    jsonReply(ground, progress, await run(ground, { capability: "embed", caller, request, progress })),
+  const answer = jsonEndpoint(ground, EmbedRequest, async (visit, request) =>
+    jsonReply(ground, visit.progress, await run(ground, visit, { capability: "embed", request })),
   );
   return new Elysia().post("/embeddings", answer, {
     parse: "none",

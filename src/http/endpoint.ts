@@ -14,6 +14,25 @@ export interface Visit {
   readonly caller: Caller;
   /** The call's progress from its first moment; its id is the answer's `x-request-id`. */
   readonly progress: Progress;
+  readonly server: Sockets | null;
+}
+
+/** What is needed of the server: how long the socket of a request may be idle, in seconds; 0 is for ever. */
+interface Sockets {
+  timeout(request: Request, seconds: number): void;
+}
+
+/** Sockets on which nothing moves for this long are closed; the most that Bun takes. */
+const idleSecondsMax = 255;
+
+/** A provider may think for longer than an idle socket lives. Ended by {@link awaitNoMore}. */
+export function awaitProvider({ server, request }: Visit): void {
+  server?.timeout(request, 0);
+}
+
+/** From here on it is the client who is waited for. */
+export function awaitNoMore({ server, request }: Visit): void {
+  server?.timeout(request, idleSecondsMax);
 }
 
 /**
@@ -22,14 +41,14 @@ export interface Visit {
  * seventh of the barest proxy's whole call, and parse before they authenticate.
  */
 export function endpoint(ground: HttpGround, answer: (visit: Visit) => Promise<Response>) {
-  return async ({ request }: { request: Request }): Promise<Response> => {
+  return async ({ request, server }: Pick<Visit, "request" | "server">): Promise<Response> => {
     const openedAt = ground.now();
     const progress = new Progress(makeCallId(openedAt), openedAt);
     let caller: Caller | undefined;
     try {
       const known = ground.authenticate(tokenOf(request));
       caller = known instanceof Promise ? await known : known;
-      return await answer({ request, caller, progress });
+      return await answer({ request, caller, progress, server });
     } catch (error) {
       return errorResponse(ground, error, { id: progress.id, caller });
     }

@@ -8,8 +8,9 @@ import { jsonReply, run } from "./run.ts";
 
 /** POST /images/generations: by default as addresses that live an hour. */
 export function imagesController(ground: HttpGround) {
-  const answer = jsonEndpoint(ground, ImageRequest, async ({ request, caller, progress }, order) => {
-    const { images } = await run(ground, { capability: "image", caller, request: order, progress });
+  const answer = jsonEndpoint(ground, ImageRequest, async (visit, order) => {
+    const { request, progress } = visit;
+    const { images } = await run(ground, visit, { capability: "image", request: order });
     const asBase64 = order.response_format === "b64_json";
     const data = await Promise.all(
       images.map(async (image) => ({

@@ -21,6 +21,8 @@ const ModelObject = Type.Object(
 );
 const ModelList = Type.Object({ object: Type.Literal("list"), data: Type.Array(ModelObject) });
 
+const prefix = "/models/";
+
 /** GET /models, its alias /v1/models, and one model by its id (which may hold slashes). */
 export function modelsController(ground: HttpGround) {
   const list = endpoint(ground, async ({ request, progress }) => {
@@ -29,7 +31,8 @@ export function modelsController(ground: HttpGround) {
     return jsonReply(ground, progress, asArray ? data : { object: "list", data });
   });
   const one = endpoint(ground, async ({ request, progress }) => {
-    const [, name = ""] = new URL(request.url).pathname.split("/models/");
+    const { pathname } = new URL(request.url);
+    const name = pathname.slice(pathname.indexOf(prefix) + prefix.length);
     return jsonReply(ground, progress, find(ground, decode(name)));
   });
   const detail = {
@@ -41,9 +44,10 @@ export function modelsController(ground: HttpGround) {
   return new Elysia()
     .get("/models", list, { detail })
     .get("/v1/models", list, { detail })
-    .get("/models/*", one, {
+    .get("/models/:model", one, {
       detail: { summary: "One model", tags: ["Models"], responses: answers(ModelObject) },
-    });
+    })
+    .get("/models/*", one, { detail: { hide: true } });
 }
 
 function find(ground: HttpGround, name: string): Static<typeof ModelObject> {

@@ -1,20 +1,33 @@
 import { type Capability, GatewayError } from "../contract/index.ts";
 import { type Order, type Progress, serve } from "../kernel/index.ts";
+import { awaitNoMore, awaitProvider, type Visit } from "./endpoint.ts";
 import type { HttpGround } from "./ground.ts";
 import { callHeaders } from "./headers.ts";
 
-/** Serves an order and writes its line in the log, whatever came of it. */
-export async function run<C extends Capability>(ground: HttpGround, order: Order<C>) {
+/** Serves what a visitor wants and writes its line in the log, whatever came of it. The call is cut when they leave. */
+export async function run<C extends Capability>(
+  ground: HttpGround,
+  visit: Visit,
+  wish: Pick<Order<C>, "capability" | "request" | "outlet">,
+) {
+  const { caller, progress } = visit;
+  const order: Order<C> = { ...wish, caller, progress };
+  const { signal } = visit.request;
+  if (signal.aborted) progress.cut("left");
+  else signal.addEventListener("abort", () => progress.cut("left"));
+  awaitProvider(visit);
   try {
     return await serve(ground.kernel, order);
   } catch (error) {
     // Refused before it was a call: the books know nothing of it, the log does.
-    if (error instanceof GatewayError && order.progress.errorCode === undefined) {
-      order.progress.status = error.status;
-      order.progress.errorCode = error.code;
+    if (progress.errorCode === undefined) {
+      const known = error instanceof GatewayError;
+      progress.status = known ? error.status : 500;
+      progress.errorCode = known ? error.code : "internal_error";
     }
     throw error;
   } finally {
+    awaitNoMore(visit);
     logCall(ground, order);
   }
 }

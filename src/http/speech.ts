@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { SpeakRequest } from "../contract/index.ts";
 import { answers, jsonBody } from "./describe.ts";
-import { jsonEndpoint } from "./endpoint.ts";
+import { awaitNoMore, jsonEndpoint } from "./endpoint.ts";
 import type { HttpGround } from "./ground.ts";
 import { callHeaders } from "./headers.ts";
 import { run } from "./run.ts";
@@ -9,16 +9,17 @@ import { StreamOutlet } from "./stream-outlet.ts";
 
 /** POST /audio/speech: WAV bytes as the provider makes them. */
 export function speechController(ground: HttpGround) {
-  const answer = jsonEndpoint(ground, SpeakRequest, async ({ request, caller, progress }, order) => {
+  const answer = jsonEndpoint(ground, SpeakRequest, async (visit, request) => {
+    const { progress } = visit;
     const outlet = new StreamOutlet<Uint8Array>(progress, (bytes) => bytes);
-    request.signal.addEventListener("abort", () => progress.cut("left"));
-    const done = run(ground, { capability: "speak", caller, request: order, progress, outlet });
+    const done = run(ground, visit, { capability: "speak", request, outlet });
     const finished = done.then(
       () => outlet.end(),
       (error) => outlet.abort(error),
     );
     finished.catch((error) => ground.log.error("stream_failed", { call: progress.id, error }));
     await Promise.race([outlet.opened, done]);
+    awaitNoMore(visit);
     return new Response(outlet.body, { headers: callHeaders(progress, ground.sandbox, "audio/wav") });
   });
   return new Elysia().post("/audio/speech", answer, {

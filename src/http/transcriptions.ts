@@ -22,9 +22,10 @@ const fieldsCheck = TypeCompiler.Compile(TranscribeFields);
 
 /** POST /audio/transcriptions: a multipart form in; JSON, plain text or verbose JSON out. */
 export function transcriptionsController(ground: HttpGround) {
-  const answer = endpoint(ground, async ({ request, caller, progress }) => {
-    const order = await readRequest(await readForm(request));
-    const transcript = await run(ground, { capability: "transcribe", caller, request: order, progress });
+  const answer = endpoint(ground, async (visit) => {
+    const { progress } = visit;
+    const order = await readRequest(await readForm(visit.request));
+    const transcript = await run(ground, visit, { capability: "transcribe", request: order });
     if (order.response_format !== "text") {
       return jsonReply(ground, progress, toJson(transcript, order, progress.meters.audioMs));
     }
