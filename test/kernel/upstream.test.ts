@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { UpstreamFault, type UpstreamInit } from "../../src/contract/index.ts";
-import { KeyRing } from "../../src/kernel/key-ring.ts";
+import type { Route } from "../../src/kernel/registry.ts";
 import { BoundUpstream, type UpstreamBounds } from "../../src/kernel/upstream.ts";
 import { fetchOf, json, liveBody, refused, settled, silence } from "./fake-fetch.ts";
-import { benchOf, chatModel, newProgress, pluginOf } from "./support.ts";
+import { benchOf, newProgress, pluginOf } from "./support.ts";
 
 const plugin = pluginOf({ chat: () => Promise.reject(new Error("not asked")) });
-const route = { plugin, model: chatModel, baseUrl: "https://acme.example/v1", keys: new KeyRing(["a"]) };
+const route = benchOf([plugin]).kernel.registry.byName("chat-1")?.routes[0] as Route;
 
 function upstreamOf(fetch: ReturnType<typeof fetchOf>, bounds: Partial<UpstreamBounds> = {}) {
   const { network, clock } = benchOf([plugin], { fetch, bounds });
