@@ -5,6 +5,8 @@ import type { Meters, UsageSource } from "./meters.ts";
 export interface Limits {
   requestsPerMinute: number;
   tokensPerMinute: number;
+  /** Calls of the account that may run at once; absent means any number. */
+  concurrentCalls?: number | undefined;
 }
 
 /** Who is calling: what a checked API key stands for. */

@@ -15,6 +15,7 @@ import { AccountBooks } from "./account-books.ts";
 import { endOf, tokensOf } from "./call-end.ts";
 import { checkClaim, openWriteOf } from "./call-open.ts";
 import { CommitQueue, fundsGone } from "./commit-queue.ts";
+import { expectEnded } from "./expect-ended.ts";
 import { type Recovery, recover } from "./recover.ts";
 import { booksUnavailable } from "./refusals.ts";
 
@@ -105,7 +106,7 @@ class ProcessLedger implements LocalLedger {
 
   async settle(settlement: Settlement): Promise<void> {
     const call = this.#calls.get(settlement.callId);
-    if (call === undefined) return this.#expectEnded(settlement.callId);
+    if (call === undefined) return expectEnded(this.#store, settlement.callId);
     call.end ??= this.#end(call, settlement);
     const failures = await this.#queue.add(call.end);
     if (failures?.has(call.end)) {
@@ -228,11 +229,6 @@ class ProcessLedger implements LocalLedger {
     } catch (error) {
       return accountUnreadable(error);
     }
-  }
-
-  async #expectEnded(callId: string): Promise<void> {
-    const row = await this.#store.db.selectFrom("calls").select("state").where("id", "=", callId).executeTakeFirst();
-    if (row === undefined) throw new Error(`Cannot settle call ${callId}: it was never admitted`);
   }
 }
 

@@ -37,6 +37,12 @@ export class MinuteLimit {
     return this.#backlogMs;
   }
 
+  /** Takes over a backlog that is kept elsewhere. */
+  restore(backlogMs: number, now: number): void {
+    this.#backlogMs = backlogMs;
+    this.#drainedAt = now;
+  }
+
   /** A clock that steps back drains nothing and is followed, so that nobody waits for it to catch up. */
   #drain(now: number): void {
     const elapsed = now - this.#drainedAt;

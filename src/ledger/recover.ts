@@ -1,4 +1,4 @@
-import type { Store } from "../store/index.ts";
+import type { AbandonedCall, Store } from "../store/index.ts";
 
 /** What was found open at the start and how it was ended. */
 export interface Recovery {
@@ -22,12 +22,16 @@ const idsMax = 100;
  * Should the process live after all, its settle still charges the call, once.
  */
 export async function recover(store: Store, now: number): Promise<Recovery> {
-  const open = await store.abandonCalls(now);
+  return recoveryOf(await store.abandonCalls(now));
+}
+
+/** The report of calls that were abandoned. */
+export function recoveryOf(calls: readonly AbandonedCall[]): Recovery {
   return {
     settled: 0,
-    released: open.length,
-    heldNanodollars: open.reduce((sum, call) => sum + call.hold_nanodollars, 0),
-    heldTokens: open.reduce((sum, call) => sum + call.hold_tokens, 0),
-    callIds: open.slice(0, idsMax).map((call) => call.id),
+    released: calls.length,
+    heldNanodollars: calls.reduce((sum, call) => sum + call.hold_nanodollars, 0),
+    heldTokens: calls.reduce((sum, call) => sum + call.hold_tokens, 0),
+    callIds: calls.slice(0, idsMax).map((call) => call.id),
   };
 }

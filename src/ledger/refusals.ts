@@ -2,6 +2,8 @@ import { type Claim, formatUsd, GatewayError } from "../contract/index.ts";
 
 /** How long a caller should wait when the books cannot be written. */
 const unavailableRetryMs = 1000;
+/** When a running call ends is not known. */
+const callsRetryMs = 1000;
 
 export function requestsExceeded(limit: number, waitMs: number): GatewayError {
   return new GatewayError(
@@ -17,6 +19,14 @@ export function tokensExceeded(claim: Claim, waitMs: number): GatewayError {
     "rate_limit_exceeded",
     `Token limit reached: ${limit} tokens a minute for this account, and this request has ${claim.limitTokens}; try again in ${seconds(waitMs)}`,
     { retryAfterMs: waitMs },
+  );
+}
+
+export function callsExceeded(limit: number): GatewayError {
+  return new GatewayError(
+    "rate_limit_exceeded",
+    `Concurrency limit reached: ${limit} calls at once for this account; try again when one of them has ended`,
+    { retryAfterMs: callsRetryMs },
   );
 }
 

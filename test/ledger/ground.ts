@@ -2,6 +2,7 @@ import { createLocalLedger, creditWallet, type LocalLedger } from "../../src/led
 import type { Store } from "../../src/store/index.ts";
 import { temporaryStore } from "../store/temporary-store.ts";
 import { newYear } from "./claims.ts";
+import type { MakeLedger } from "./engines.ts";
 
 export { type ClaimFields, claimOf, newYear, settlementOf } from "./claims.ts";
 
@@ -19,10 +20,11 @@ export interface Ground {
   clock: Clock;
 }
 
-export async function ledgerGround(file?: string): Promise<Ground> {
+export async function ledgerGround(file?: string, make?: MakeLedger): Promise<Ground> {
   const clock: Clock = { time: newYear };
   const store = await temporaryStore(file, () => clock.time);
-  return { store, clock, ledger: createLocalLedger({ store, now: () => clock.time }) };
+  const options = { store, now: () => clock.time };
+  return { store, clock, ledger: make === undefined ? createLocalLedger(options) : await make(options) };
 }
 
 /** An account with a wallet of this many nanodollars. */

@@ -1,11 +1,12 @@
 import { writeSync } from "node:fs";
 import { createLocalLedger } from "../../src/ledger/index.ts";
 import { openStore } from "../../src/store/index.ts";
+import { storeOptions } from "../store/store-options.ts";
 import { claimOf, settlementOf } from "./claims.ts";
 
 /** A process that makes calls, 16 at once, until it is killed, and says the id of each whose charge was promised written. */
-const [file, round] = process.argv.slice(2) as [string, string];
-const store = await openStore({ file });
+const [place, round] = process.argv.slice(2) as [string, string];
+const store = await openStore(storeOptions(place));
 const ledger = createLocalLedger({ store });
 await ledger.recover();
 

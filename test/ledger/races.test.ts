@@ -2,94 +2,105 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError } from "../../src/contract/index.ts";
 import { verifyLedger, walletOf } from "../../src/ledger/index.ts";
+import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, claimOf, ledgerGround, settlementOf } from "./ground.ts";
 
-describe("64 calls at once", () => {
-  test("on a wallet for ten and a half: ten full holds, one partial, the rest refused", async () => {
-    const { store, ledger } = await ledgerGround();
-    await addAccount(store, "acc_1", 105);
-    const claims = Array.from({ length: 64 }, () => claimOf({ holdNanodollars: 10 }));
-    const outcomes = await Promise.allSettled(claims.map((claim) => ledger.admit(claim)));
-    const held = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value.heldNanodollars] : []));
-    expect(held).toEqual([...Array.from({ length: 10 }, () => 10), 5]);
-    const refused = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason.code] : []));
-    expect(refused).toEqual(Array.from({ length: 53 }, () => "insufficient_balance"));
-    await Promise.all(claims.slice(0, 11).map(({ callId }) => ledger.settle(settlementOf(callId))));
-    expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
-    expect((await verifyLedger(store)).differences).toEqual([]);
-  });
+const engines = useEngines();
 
-  test("on a quota for ten: ten held, the rest refused", async () => {
-    const { ledger } = await ledgerGround();
-    const claims = Array.from({ length: 64 }, () => claimOf({ premium: false, holdTokens: 10 }));
-    const outcomes = await Promise.allSettled(claims.map((claim) => ledger.admit(claim)));
-    expect(outcomes.filter((outcome) => outcome.status === "fulfilled").length).toBe(10);
-  });
+describe.each(engineNames)("%s engine", (name) => {
+  const make: MakeLedger = (options) => engines[name](options);
 
-  test("that each settle at once and twice are charged once", async () => {
-    const { store, ledger } = await ledgerGround();
-    await addAccount(store, "acc_1", 1000);
-    const claims = Array.from({ length: 64 }, () => claimOf());
-    await Promise.all(
-      claims.map(async (claim) => {
-        await ledger.admit(claim);
-        const settlement = settlementOf(claim.callId);
-        await Promise.all([ledger.settle(settlement), ledger.settle(settlement)]);
-        await ledger.settle(settlement);
-      }),
-    );
-    expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 360, heldNanodollars: 0 });
-    expect((await verifyLedger(store)).differences).toEqual([]);
-  });
-});
-
-test("a call that is already running is not admitted again", async () => {
-  const { store, ledger } = await ledgerGround();
-  await addAccount(store, "acc_1", 100);
-  const claim = claimOf();
-  await ledger.admit(claim);
-  expect(ledger.admit(claim)).rejects.toThrow(`Cannot admit call ${claim.callId}: it is already running`);
-  expect((await ledger.walletOf("acc_1")).heldNanodollars).toBe(10);
-});
-
-test("in any order of holds, settles and credits, balance, held and spent add up, in memory and on disk", async () => {
-  const step = fc.record({
-    account: fc.constantFrom("acc_1", "acc_2"),
-    premium: fc.boolean(),
-    hold: fc.integer({ min: 0, max: 60 }),
-    spends: fc.integer({ min: 0, max: 70 }),
-    end: fc.constantFrom("settled", "released"),
-    turns: fc.integer({ min: 0, max: 3 }),
-    waits: fc.integer({ min: 0, max: 3 }),
-  });
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-      const { store, ledger } = await ledgerGround();
-      const spent = new Map([
-        ["acc_1", 0],
-        ["acc_2", 0],
-      ]);
-      for (const id of spent.keys()) await addAccount(store, id, 200);
-      const running = steps.map(async ({ account, premium, hold, spends, end, turns, waits }) => {
-        for (let i = 0; i < waits; i++) await new Promise(setImmediate);
-        const claim = claimOf({ accountId: account, premium, holdNanodollars: hold, holdTokens: hold });
-        const before = await ledger.walletOf(account);
-        const outcome = await ledger.admit(claim).catch((error: unknown) => error);
-        if (outcome instanceof GatewayError) return;
-        if (outcome instanceof Error) throw outcome;
-        if (premium) expect(before.balanceNanodollars - before.heldNanodollars).toBeGreaterThan(0);
-        for (let i = 0; i < turns; i++) await new Promise(setImmediate);
-        await ledger.settle(settlementOf(claim.callId, { outcome: end, costNanodollars: spends, quotaTokens: spends }));
-        if (premium && end === "settled") spent.set(account, (spent.get(account) as number) + spends);
-      });
-      await Promise.all(running);
-      for (const [id, sum] of spent) {
-        expect(await ledger.walletOf(id)).toEqual({ balanceNanodollars: 200 - sum, heldNanodollars: 0 });
-        expect(await walletOf(store, id)).toEqual({ balanceNanodollars: 200 - sum, heldNanodollars: 0 });
-      }
+  describe("64 calls at once", () => {
+    test("on a wallet for ten and a half: ten full holds, one partial, the rest refused", async () => {
+      const { store, ledger } = await ledgerGround(undefined, make);
+      await addAccount(store, "acc_1", 105);
+      const claims = Array.from({ length: 64 }, () => claimOf({ holdNanodollars: 10 }));
+      const outcomes = await Promise.allSettled(claims.map((claim) => ledger.admit(claim)));
+      const held = outcomes.flatMap((outcome) =>
+        outcome.status === "fulfilled" ? [outcome.value.heldNanodollars] : [],
+      );
+      expect(held).toEqual([...Array.from({ length: 10 }, () => 10), 5]);
+      const refused = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason.code] : []));
+      expect(refused).toEqual(Array.from({ length: 53 }, () => "insufficient_balance"));
+      await Promise.all(claims.slice(0, 11).map(({ callId }) => ledger.settle(settlementOf(callId))));
+      expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
       expect((await verifyLedger(store)).differences).toEqual([]);
-      await store.close();
-    }),
-    { numRuns: 40 },
-  );
+    });
+
+    test("on a quota for ten: ten held, the rest refused", async () => {
+      const { ledger } = await ledgerGround(undefined, make);
+      const claims = Array.from({ length: 64 }, () => claimOf({ premium: false, holdTokens: 10 }));
+      const outcomes = await Promise.allSettled(claims.map((claim) => ledger.admit(claim)));
+      expect(outcomes.filter((outcome) => outcome.status === "fulfilled").length).toBe(10);
+    });
+
+    test("that each settle at once and twice are charged once", async () => {
+      const { store, ledger } = await ledgerGround(undefined, make);
+      await addAccount(store, "acc_1", 1000);
+      const claims = Array.from({ length: 64 }, () => claimOf());
+      await Promise.all(
+        claims.map(async (claim) => {
+          await ledger.admit(claim);
+          const settlement = settlementOf(claim.callId);
+          await Promise.all([ledger.settle(settlement), ledger.settle(settlement)]);
+          await ledger.settle(settlement);
+        }),
+      );
+      expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 360, heldNanodollars: 0 });
+      expect((await verifyLedger(store)).differences).toEqual([]);
+    });
+  });
+
+  test("a call that is already running is not admitted again", async () => {
+    const { store, ledger } = await ledgerGround(undefined, make);
+    await addAccount(store, "acc_1", 100);
+    const claim = claimOf();
+    await ledger.admit(claim);
+    expect(ledger.admit(claim)).rejects.toThrow(`Cannot admit call ${claim.callId}: it is already running`);
+    expect((await ledger.walletOf("acc_1")).heldNanodollars).toBe(10);
+  });
+
+  test("in any order of holds, settles and credits, balance, held and spent add up, in memory and on disk", async () => {
+    const step = fc.record({
+      account: fc.constantFrom("acc_1", "acc_2"),
+      premium: fc.boolean(),
+      hold: fc.integer({ min: 0, max: 60 }),
+      spends: fc.integer({ min: 0, max: 70 }),
+      end: fc.constantFrom("settled", "released"),
+      turns: fc.integer({ min: 0, max: 3 }),
+      waits: fc.integer({ min: 0, max: 3 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const { store, ledger } = await ledgerGround(undefined, make);
+        const spent = new Map([
+          ["acc_1", 0],
+          ["acc_2", 0],
+        ]);
+        for (const id of spent.keys()) await addAccount(store, id, 200);
+        const running = steps.map(async ({ account, premium, hold, spends, end, turns, waits }) => {
+          for (let i = 0; i < waits; i++) await new Promise(setImmediate);
+          const claim = claimOf({ accountId: account, premium, holdNanodollars: hold, holdTokens: hold });
+          const before = await ledger.walletOf(account);
+          const outcome = await ledger.admit(claim).catch((error: unknown) => error);
+          if (outcome instanceof GatewayError) return;
+          if (outcome instanceof Error) throw outcome;
+          if (premium) expect(before.balanceNanodollars - before.heldNanodollars).toBeGreaterThan(0);
+          for (let i = 0; i < turns; i++) await new Promise(setImmediate);
+          await ledger.settle(
+            settlementOf(claim.callId, { outcome: end, costNanodollars: spends, quotaTokens: spends }),
+          );
+          if (premium && end === "settled") spent.set(account, (spent.get(account) as number) + spends);
+        });
+        await Promise.all(running);
+        for (const [id, sum] of spent) {
+          expect(await ledger.walletOf(id)).toEqual({ balanceNanodollars: 200 - sum, heldNanodollars: 0 });
+          expect(await walletOf(store, id)).toEqual({ balanceNanodollars: 200 - sum, heldNanodollars: 0 });
+        }
+        expect((await verifyLedger(store)).differences).toEqual([]);
+        await store.close();
+      }),
+      { numRuns: 40 },
+    );
+  });
 });

@@ -1,7 +1,10 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/contract/index.ts";
 import { verifyLedger, walletOf } from "../../src/ledger/index.ts";
+import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, claimOf, errorOf, type Ground, ledgerGround, settlementOf } from "./ground.ts";
+
+const engines = useEngines();
 
 /**
  * Each row is a story of one account with a wallet of 100 nanodollars and a quota of 100 tokens a day. Steps:
@@ -72,57 +75,61 @@ async function figure({ ledger }: Ground, verb: string): Promise<number> {
   throw new Error(`No step is called ${verb}`);
 }
 
-test.each(rows)("%s", async (story) => {
-  const ground = await ledgerGround();
-  await addAccount(ground.store, "acc_1", 100);
-  await tell(ground, story);
-  const inMemory = await ground.ledger.walletOf("acc_1");
-  await ground.ledger.close();
-  expect(await walletOf(ground.store, "acc_1")).toEqual(inMemory);
-  expect((await verifyLedger(ground.store)).differences).toEqual([]);
-});
+describe.each(engineNames)("%s engine", (name) => {
+  const make: MakeLedger = (options) => engines[name](options);
 
-test("a refusal names the figures and the way out", async () => {
-  const { store, ledger } = await ledgerGround();
-  await addAccount(store, "acc_1", 100);
-  await ledger.admit(claimOf({ holdNanodollars: 100 }));
-  expect((await errorOf(ledger.admit(claimOf()))).message).toBe(
-    "Insufficient balance for the premium model model-1: the wallet has 0.0000001 USD, of which 0.0000001 USD is held by running calls; wait for running calls to end, give them a smaller max_tokens, or credit the wallet",
-  );
-  expect((await errorOf(ledger.admit(claimOf({ accountId: "acc_2" })))).message).toEndWith(
-    "the wallet has 0 USD, of which 0 USD is held by running calls; credit the wallet, or use a model that is not premium",
-  );
-});
+  test.each(rows)("%s", async (story) => {
+    const ground = await ledgerGround(undefined, make);
+    await addAccount(ground.store, "acc_1", 100);
+    await tell(ground, story);
+    const inMemory = await ground.ledger.walletOf("acc_1");
+    await ground.ledger.close();
+    expect(await walletOf(ground.store, "acc_1")).toEqual(inMemory);
+    expect((await verifyLedger(ground.store)).differences).toEqual([]);
+  });
 
-test("settling a call that was never admitted is a fault of the program, and nothing is written", async () => {
-  const { ledger } = await ledgerGround();
-  expect((await errorOf(ledger.settle(settlementOf("call_x")))).message).toBe(
-    "Cannot settle call call_x: it was never admitted",
-  );
-});
-
-test.each([
-  ["a negative cost", { costNanodollars: -1 }],
-  ["half a token", { quotaTokens: 0.5 }],
-  ["a negative meter", { meters: { inputToken: -5 } }],
-  ["a cost that is no number", { costNanodollars: Number.NaN }],
-  ["a cost beyond 2^53", { costNanodollars: 2 ** 53 }],
-])("%s is refused and the call can still be settled", async (_what, fields) => {
-  const { store, ledger } = await ledgerGround();
-  await addAccount(store, "acc_1", 100);
-  const claim = claimOf();
-  await ledger.admit(claim);
-  expect(await errorOf(ledger.settle(settlementOf(claim.callId, fields)))).toBeInstanceOf(RangeError);
-  await ledger.settle(settlementOf(claim.callId));
-  expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
-});
-
-test.each([{ holdNanodollars: -1 }, { holdTokens: 0.5 }, { limitTokens: Number.POSITIVE_INFINITY }])(
-  "a claim of %j is refused",
-  async (fields) => {
-    const { store, ledger } = await ledgerGround();
+  test("a refusal names the figures and the way out", async () => {
+    const { store, ledger } = await ledgerGround(undefined, make);
     await addAccount(store, "acc_1", 100);
-    expect(await errorOf(ledger.admit(claimOf(fields)))).toBeInstanceOf(RangeError);
-    expect((await ledger.walletOf("acc_1")).heldNanodollars).toBe(0);
-  },
-);
+    await ledger.admit(claimOf({ holdNanodollars: 100 }));
+    expect((await errorOf(ledger.admit(claimOf()))).message).toBe(
+      "Insufficient balance for the premium model model-1: the wallet has 0.0000001 USD, of which 0.0000001 USD is held by running calls; wait for running calls to end, give them a smaller max_tokens, or credit the wallet",
+    );
+    expect((await errorOf(ledger.admit(claimOf({ accountId: "acc_2" })))).message).toEndWith(
+      "the wallet has 0 USD, of which 0 USD is held by running calls; credit the wallet, or use a model that is not premium",
+    );
+  });
+
+  test("settling a call that was never admitted is a fault of the program, and nothing is written", async () => {
+    const { ledger } = await ledgerGround(undefined, make);
+    expect((await errorOf(ledger.settle(settlementOf("call_x")))).message).toBe(
+      "Cannot settle call call_x: it was never admitted",
+    );
+  });
+
+  test.each([
+    ["a negative cost", { costNanodollars: -1 }],
+    ["half a token", { quotaTokens: 0.5 }],
+    ["a negative meter", { meters: { inputToken: -5 } }],
+    ["a cost that is no number", { costNanodollars: Number.NaN }],
+    ["a cost beyond 2^53", { costNanodollars: 2 ** 53 }],
+  ])("%s is refused and the call can still be settled", async (_what, fields) => {
+    const { store, ledger } = await ledgerGround(undefined, make);
+    await addAccount(store, "acc_1", 100);
+    const claim = claimOf();
+    await ledger.admit(claim);
+    expect(await errorOf(ledger.settle(settlementOf(claim.callId, fields)))).toBeInstanceOf(RangeError);
+    await ledger.settle(settlementOf(claim.callId));
+    expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
+  });
+
+  test.each([{ holdNanodollars: -1 }, { holdTokens: 0.5 }, { limitTokens: Number.POSITIVE_INFINITY }])(
+    "a claim of %j is refused",
+    async (fields) => {
+      const { store, ledger } = await ledgerGround(undefined, make);
+      await addAccount(store, "acc_1", 100);
+      expect(await errorOf(ledger.admit(claimOf(fields)))).toBeInstanceOf(RangeError);
+      expect((await ledger.walletOf("acc_1")).heldNanodollars).toBe(0);
+    },
+  );
+});

@@ -1,6 +1,9 @@
 import { defineScript } from "./script.ts";
 
-/** Reads an account, or says that it must be seeded first: it is missing, of another Redis's life, or a hold expired. */
+/**
+ * Reads an account, or says that it must be seeded first: it is missing, of another Redis's life, or a hold expired. A
+ * clock that steps back drains nothing and is followed, so that nobody waits for it to catch up.
+ */
 const readAccount = `
 local fields = redis.call('HMGET', KEYS[1],
   'sound', 'balance', 'held', 'day', 'used', 'heldTokens', 'requests', 'tokens', 'drained')
@@ -14,6 +17,8 @@ local elapsed = now - tonumber(fields[9] or now)
 if elapsed > 0 then
   requests = math.max(0, requests - elapsed)
   tokens = math.max(0, tokens - elapsed)
+elseif elapsed < 0 then
+  redis.call('HSET', KEYS[1], 'drained', string.format('%.0f', now))
 end
 local today = math.floor(now / 86400000)
 local turned = today > day

@@ -1,0 +1,189 @@
+import { clearTimeout, setTimeout } from "node:timers";
+import { Redis } from "ioredis";
+import type { Script } from "./script.ts";
+import { formatScript } from "./seed-scripts.ts";
+
+/** The format of what we keep; a newer one gets another number. */
+const format = "modelgate-ledger 1";
+const connectMsMax = 1000;
+/** How soon after a failure it is tried again, and how slowly at last. */
+const probeMsMin = 100;
+const probeMsMax = 1000;
+/** A connection on which so many probes died is given up for a new one. */
+const probesPerConnection = 3;
+
+/** A Redis that cannot be used at all; the sentence says what to do. */
+export class RedisRefused extends Error {
+  override readonly name = "RedisRefused";
+}
+
+/** What {@link RedisDoor} wants. */
+export interface RedisDoorOptions {
+  url: string;
+  /** How long one answer may take. */
+  answerMsMax: number;
+  /** Called before the door opens again; it opens only if that succeeds. */
+  onBack(): Promise<void>;
+  /** Called when the door shuts. */
+  onGone(error: Error): void;
+}
+
+/**
+ * The one way to Redis, behind a breaker: the first failure shuts the door, so that no later call waits for a Redis
+ * that does not answer; it opens again when Redis answers, takes writes and all that it missed was told to it.
+ */
+export class RedisDoor {
+  readonly #redis: Redis;
+  readonly #options: RedisDoorOptions;
+  #life = "";
+  #open = false;
+  #closed = false;
+  #reason: Error = new Error("Redis was not asked yet");
+  #probe: NodeJS.Timeout | undefined;
+  #probes = 0;
+
+  constructor(options: RedisDoorOptions) {
+    this.#options = options;
+    this.#redis = new Redis(options.url, {
+      lazyConnect: true,
+      enableAutoPipelining: true,
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+      commandTimeout: options.answerMsMax,
+      connectTimeout: connectMsMax,
+      retryStrategy: (times) => Math.min(probeMsMin * times, probeMsMax),
+    });
+    this.#redis.on("error", (error) => this.#shut(error));
+    this.#redis.on("close", () => this.#shut(new Error("The connection to Redis was closed")));
+  }
+
+  /** Whether Redis is in use. */
+  get open(): boolean {
+    return this.#open;
+  }
+
+  /** Names this run of the server: what an earlier one wrote may be lost in part. */
+  get life(): string {
+    return this.#life;
+  }
+
+  /** Why the door is shut. */
+  get reason(): Error {
+    return this.#reason;
+  }
+
+  /**
+   * Tries for the first time. A Redis that cannot be reached is tried again in the background.
+   *
+   * @throws {RedisRefused} When it is reached and can never be used.
+   */
+  async start(): Promise<void> {
+    try {
+      await this.#redis.connect();
+      await this.#check();
+      await this.#options.onBack();
+      this.#open = true;
+    } catch (error) {
+      const refused = refusalOf(error as Error);
+      if (refused !== undefined) {
+        this.close();
+        throw refused;
+      }
+      this.#reason = error as Error;
+      this.#scheduleProbe();
+    }
+  }
+
+  /**
+   * Runs a script. @throws {Error} When Redis does not answer in time, or not with an answer. The door is shut then,
+   * and whether the script ran is not known.
+   */
+  async run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    try {
+      return await this.#run(script, keys, args);
+    } catch (error) {
+      this.#shut(error as Error);
+      throw error;
+    }
+  }
+
+  /** Deletes fields of a hash, under the same rules. */
+  async forget(key: string, ...fields: string[]): Promise<void> {
+    try {
+      await this.#redis.hdel(key, ...fields);
+    } catch (error) {
+      this.#shut(error as Error);
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#open = false;
+    clearTimeout(this.#probe);
+    this.#redis.disconnect();
+  }
+
+  async #run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    try {
+      return await this.#redis.evalsha(script.sha, keys.length, ...keys, ...args);
+    } catch (error) {
+      if (!(error as Error).message.startsWith("NOSCRIPT")) throw error;
+      return await this.#redis.eval(script.text, keys.length, ...keys, ...args);
+    }
+  }
+
+  #shut(error: Error): void {
+    if (this.#closed || !this.#open) return;
+    this.#open = false;
+    this.#reason = error;
+    this.#options.onGone(error);
+    this.#scheduleProbe();
+  }
+
+  #scheduleProbe(): void {
+    if (this.#closed || this.#probe !== undefined) return;
+    this.#probe = setTimeout(() => void this.#tryAgain(), Math.min(probeMsMin * 2 ** this.#probes, probeMsMax));
+    this.#probe.unref();
+  }
+
+  async #tryAgain(): Promise<void> {
+    try {
+      await this.#check();
+      await this.#options.onBack();
+      if (!this.#closed) this.#open = true;
+      this.#probes = 0;
+      this.#probe = undefined;
+    } catch (error) {
+      this.#reason = refusalOf(error as Error) ?? (error as Error);
+      this.#probe = undefined;
+      this.#probes += 1;
+      // A connection whose other end is gone without a word would never say so.
+      if (this.#probes % probesPerConnection === 0 && this.#redis.status === "ready") this.#redis.disconnect(true);
+      this.#scheduleProbe();
+    }
+  }
+
+  async #check(): Promise<void> {
+    const info = await this.#redis.info("server");
+    const found = await this.#run(formatScript, ["modelgate:format"], ["", format]);
+    if (found !== format) throw foreign(String(found));
+    this.#life = /run_id:(\w+)/.exec(info)?.[1] ?? "unnamed";
+  }
+}
+
+function foreign(found: string): RedisRefused {
+  return new RedisRefused(
+    `Cannot use this Redis: its key modelgate:format says ${JSON.stringify(found.slice(0, 80))} and ${JSON.stringify(format)} was expected; another program or version keeps its data there: name another Redis or database number in REDIS_URL`,
+  );
+}
+
+/** What no waiting mends; absent for what may pass. */
+function refusalOf(error: Error): RedisRefused | undefined {
+  if (error instanceof RedisRefused) return error;
+  if (!/^(WRONGPASS|NOAUTH|NOPERM|ERR invalid password|ERR AUTH|ERR DB index)/.test(error.message)) return undefined;
+  return new RedisRefused(
+    `Cannot use this Redis: it says ${JSON.stringify(error.message)}; set user, password and database number in REDIS_URL`,
+  );
+}
