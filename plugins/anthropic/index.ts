@@ -1,4 +1,12 @@
-import { type Call, type ChatRequest, definePlugin, readModels, withFunctionsAsTools } from "modelgate/plugin";
+import {
+  type Asked,
+  type Call,
+  type ChatRequest,
+  definePlugin,
+  holdsMoreThanText,
+  readModels,
+  withFunctionsAsTools,
+} from "modelgate/plugin";
 import rows from "../../catalogue/anthropic.json" with { type: "json" };
 import { readFault } from "./fault.ts";
 import { fromEvents } from "./from-events.ts";
@@ -15,9 +23,14 @@ export default definePlugin({
   authorize: (key) => ({ "x-api-key": key }),
   models: readModels(rows),
   handlers: { chat: withFunctionsAsTools(chat) },
+  checks: { chat: check },
   nMax: { chat: 1 },
   readFault,
 });
+
+function check({ request, model }: Asked<ChatRequest>): void {
+  if (holdsMoreThanText(request)) toMessages(request, model, () => undefined);
+}
 
 async function chat({ request, model, upstream, note }: Call<ChatRequest>) {
   const { body, reading } = toMessages(request, model, note);

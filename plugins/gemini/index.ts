@@ -1,8 +1,10 @@
 import {
+  type Asked,
   type Call,
   type ChatRequest,
   definePlugin,
   fetchImages,
+  holdsMoreThanText,
   type ImageRequest,
   RecentMap,
   readModels,
@@ -14,6 +16,7 @@ import { readFault } from "./fault.ts";
 import { fromCandidates } from "./from-candidates.ts";
 import { fromEvents } from "./from-events.ts";
 import { fromImageAnswer, toImageBody } from "./image.ts";
+import { unfetched } from "./media.ts";
 import { toContents } from "./to-contents.ts";
 import { randomCallId, type Signatures } from "./tool-calls.ts";
 import type { GenerateAnswer } from "./wire.ts";
@@ -30,10 +33,16 @@ export default definePlugin({
     embed: ({ request, model, upstream }) => embedAll(request, model.upstreamId, upstream),
     image,
   },
+  checks: { chat: check },
   // The bound of `candidateCount`, and a picture a request.
   nMax: { chat: 8, image: 1 },
   readFault,
 });
+
+function check({ request, model }: Asked<ChatRequest>): void {
+  if (!holdsMoreThanText(request)) return;
+  toContents(request, { model, signatures, fetched: unfetched, note: () => undefined });
+}
 
 async function chat({ request, model, upstream, note }: Call<ChatRequest>) {
   const fetched = await fetchImages(request.messages, upstream);

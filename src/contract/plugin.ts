@@ -78,6 +78,26 @@ export interface Handlers {
   speak?(call: Call<SpeakRequest>): Promise<Speech>;
 }
 
+/** A request and the plugin's own row of its model. */
+export interface Asked<Request> {
+  readonly request: Request;
+  readonly model: Model;
+}
+
+/**
+ * What a plugin can tell of a request before anything is held for it: that its provider could not be asked. Pure and
+ * cheap; whatever passes is translated in full by the handler afterwards.
+ *
+ * Every check throws {@link GatewayError} `invalid_request`, naming the field and what is expected there.
+ */
+export interface Checks {
+  chat?(asked: Asked<ChatRequest>): void;
+  embed?(asked: Asked<EmbedRequest>): void;
+  image?(asked: Asked<ImageRequest>): void;
+  transcribe?(asked: Asked<TranscribeRequest>): void;
+  speak?(asked: Asked<SpeakRequest>): void;
+}
+
 /** A provider's refusal as it came over the wire. */
 export interface RefusedAnswer {
   status: number;
@@ -101,6 +121,8 @@ export interface ProviderPlugin {
   authorize(key: string): Record<string, string>;
   readonly models: readonly Model[];
   readonly handlers: Handlers;
+  /** Looked at before a call is admitted; without one, all that the schema lets through is translated. */
+  readonly checks?: Checks | undefined;
   /** How many choices one request can ask for where the provider has a bound; beyond it the kernel sends several. */
   readonly nMax: Partial<Record<Extract<Capability, "chat" | "image">, number>>;
   /** Reads a refusal into a fault. */

@@ -1,9 +1,10 @@
 import {
+  type Asked,
   type Caller,
   type Capability,
   type Claim,
   costNanodollars,
-  type GatewayError,
+  GatewayError,
   type Meters,
   type Settlement,
 } from "../contract/index.ts";
@@ -57,6 +58,7 @@ export async function serve<C extends Capability>(kernel: Kernel, order: Order<C
   progress.model = offer.model.id;
   const checked = trade.check(request, offer);
   if (checked !== undefined) await checked;
+  checkByPlugins(offer, order.capability, request);
   progress.hold = await kernel.ledger.admit(
     claimOf(order, offer, trade.worstCase(request, offer), trade.promptTokens(request)),
   );
@@ -74,6 +76,23 @@ export async function serve<C extends Capability>(kernel: Kernel, order: Order<C
     if (progress.status !== 200 || progress.attempts > 1) progress.abandon();
     await settle(kernel, offer, progress, tally);
   }
+}
+
+/** Refuses what no route of the offer could ask its provider. A check that fails in another way says nothing. */
+function checkByPlugins(offer: Offer, capability: Capability, request: unknown): void {
+  let refusal: GatewayError | undefined;
+  for (const { plugin, model } of offer.routes) {
+    const check = plugin.checks?.[capability] as ((asked: Asked<unknown>) => void) | undefined;
+    if (check === undefined) return;
+    try {
+      check({ request, model });
+      return;
+    } catch (error) {
+      if (!(error instanceof GatewayError)) return;
+      refusal ??= error;
+    }
+  }
+  if (refusal !== undefined) throw refusal;
 }
 
 function claimOf<C extends Capability>(order: Order<C>, offer: Offer, worst: Meters, limitTokens: number): Claim {

@@ -51,7 +51,7 @@ const synonyms: Record<string, string> = {
  */
 export function readMedia(source: string | DataUrl, mediaTypes: readonly string[], param: string): DataUrl {
   const url = typeof source === "string" ? readDataUrl(source, param) : source;
-  if (url === undefined) throw refuse("Cannot read the URL, expected a data URL", param);
+  if (url === undefined) throw refuse("Cannot read the URL, expected an https or a data URL", param);
   const mediaType = synonyms[url.mediaType] ?? url.mediaType;
   if (mediaTypes.includes(mediaType)) return { mediaType, base64: url.base64 };
   throw refuse(`The model does not take ${mediaType}, expected one of ${mediaTypes.join(", ")}`, param);

@@ -1,5 +1,6 @@
 import {
   type Capability,
+  type Checks,
   capabilities,
   contractVersion,
   type Handlers,
@@ -29,6 +30,7 @@ const knownFields = [
   "authorize",
   "models",
   "handlers",
+  "checks",
   "nMax",
   "readFault",
 ];
@@ -63,7 +65,8 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
   const mismatch = contractMismatch(version);
   if (mismatch !== undefined) fail(name, mismatch);
   if (credential !== "key" && credential !== "none") fail(name, 'credential must be "key" or "none"');
-  const handlers = checkHandlers(name, definition.handlers);
+  const handlers = checkHandlers(name, definition.handlers, "handlers");
+  const checks = definition.checks && checkHandlers(name, definition.checks as Handlers, "checks");
   const plugin: ProviderPlugin = {
     name,
     contractVersion,
@@ -73,6 +76,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     authorize: checkFunction(name, "authorize", definition.authorize ?? bearer),
     models: checkModels(name, definition.models, handlers),
     handlers,
+    ...(checks && { checks: checks as Checks }),
     nMax: checkBounds(name, nMax),
     readFault: checkFunction(name, "readFault", definition.readFault ?? classifyFault),
   };
@@ -110,13 +114,13 @@ function checkHosts(plugin: string, hosts: unknown): readonly string[] {
   return hosts;
 }
 
-function checkHandlers(plugin: string, handlers: unknown): Handlers {
-  if (!isRecord(handlers)) fail(plugin, "handlers must be an object, such as openai({ chat: {} })");
+function checkHandlers(plugin: string, handlers: unknown, field: "handlers" | "checks"): Handlers {
+  if (!isRecord(handlers)) fail(plugin, `${field} must be an object of functions by capability`);
   for (const [name, handler] of Object.entries(handlers)) {
     if (!capabilities.includes(name as Capability)) {
-      fail(plugin, `handlers.${name} is no capability${knownWords(name, capabilities)}`);
+      fail(plugin, `${field}.${name} is no capability${knownWords(name, capabilities)}`);
     }
-    if (handler !== undefined) checkFunction(plugin, `handlers.${name}`, handler);
+    if (handler !== undefined) checkFunction(plugin, `${field}.${name}`, handler);
   }
   return handlers as Handlers;
 }

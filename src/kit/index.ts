@@ -1,4 +1,5 @@
 export {
+  type Asked,
   type Call,
   type Capability,
   type ChatChunk,
@@ -56,6 +57,7 @@ export { nearestEffort } from "./dialect/openai/reasoning.ts";
 export { classifyFault, faultOfBody } from "./fault.ts";
 export { fetchImages } from "./fetch-images.ts";
 export { withFunctionsAsTools } from "./functions-as-tools.ts";
+export { holdsMoreThanText } from "./holds-more-than-text.ts";
 export { openApiSubset, type ReducedSchema, reduceSchema, type SchemaSubset, strictSubset } from "./json-schema.ts";
 export { parseJson } from "./parse-json.ts";
 export { PluginError } from "./plugin-error.ts";
