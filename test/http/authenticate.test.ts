@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { jsonBytesMax } from "../../src/http/read-body.ts";
+import { formBytesMax, jsonBytesMax, nestingMax } from "../../src/http/read-body.ts";
 import { expectError } from "../support/expect-error.ts";
 import { goodKey, httpOf, messages } from "./support.ts";
 
@@ -89,11 +89,14 @@ describe("a body", () => {
     }
   });
 
-  test("that says it is too large is refused unread", async () => {
+  test.each([
+    ["chat/completions", "application/json", jsonBytesMax],
+    ["audio/transcriptions", "multipart/form-data; boundary=x", formBytesMax],
+  ])("that says it is too large for %s is refused unread", async (path, type, bytesMax) => {
     const { ask } = httpOf();
     const { body, state } = watchedBody();
-    const headers = { ...json, "content-length": String(jsonBytesMax + 1) };
-    await expectError(await ask("chat/completions", { method: "POST", headers, body }), { status: 413 });
+    const headers = { "content-type": type, "content-length": String(bytesMax + 1) };
+    await expectError(await ask(path, { method: "POST", headers, body }), { status: 413 });
     expect(state.read).toBe(false);
   });
 
@@ -102,6 +105,17 @@ describe("a body", () => {
     const body = new Blob([new Uint8Array(jsonBytesMax + 1).fill(32)]).stream();
     const response = await ask("chat/completions", { method: "POST", headers: json, body });
     await expectError(response, { status: 413, code: "payload_too_large" });
+  });
+
+  test.each([
+    [nestingMax - 1, 200],
+    [nestingMax, 400],
+    [100_000, 400],
+  ])("with a list nested %d deep is answered with %d", async (levels, status) => {
+    const { post } = httpOf();
+    const deep = `${"[".repeat(levels)}${"]".repeat(levels)}`;
+    const body = `{"model":"chat-1","messages":${JSON.stringify(messages)},"extra":${deep}}`;
+    expect((await post("chat/completions", body)).status).toBe(status);
   });
 
   test("of another endpoint's kind is refused", async () => {

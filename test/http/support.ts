@@ -7,7 +7,7 @@ import { benchOf, caller, pluginOf } from "../kernel/support.ts";
 export const goodKey = "sk-mg-good";
 
 /** A store of files in a map; expired ones are gone, as in the real one. */
-export function fakeFiles(now: () => number): Files & { kept: Map<string, Parameters<Files["put"]>[0]> } {
+function fakeFiles(now: () => number): Files & { kept: Map<string, Parameters<Files["put"]>[0]> } {
   const kept = new Map<string, Parameters<Files["put"]>[0]>();
   return {
     kept,

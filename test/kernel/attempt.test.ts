@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Call, ChatChunk, ChatCompletion, ChatRequest } from "../../src/contract/index.ts";
+import { attemptsMax } from "../../src/kernel/attempt.ts";
 import { serve } from "../../src/kernel/index.ts";
 import { fetchOf, json, refused } from "./fake-fetch.ts";
 import { completionOf, Sink, textChunk } from "./streams.ts";
@@ -85,7 +86,7 @@ describe("attempt", () => {
     const { done, progress } = ask(fetch, ["a", "b", "c", "d", "e"]);
     expect((await rejectionOf(done)).code).toBe("upstream_error");
     expect(keysOf(fetch)).toEqual(["a", "b", "c", "d"]);
-    expect(progress.attempts).toBe(4);
+    expect(progress.attempts).toBe(attemptsMax);
   });
 
   test("tries each key once, then the next route", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Embeddings, type EmbedRequest, type Model, UpstreamFault } from "../../src/contract/index.ts";
+import { embedTokensMax } from "../../src/kernel/embed.ts";
 import { serve } from "../../src/kernel/index.ts";
 import { floatsToBase64 } from "../../src/kit/index.ts";
 import { benchOf, chatModel, orderOf, pluginOf, rejectionOf } from "./support.ts";
@@ -107,7 +108,12 @@ describe("an embedding request is refused before anything is held", () => {
     ["of far more", { input: words(10_000) }, {}, "input"],
     ["whose second input is too long", { input: ["a", words(21)] }, {}, "input[1]"],
     ["of any length where none is known", { input: words(21) }, { inputTokensMax: 100_000 }, undefined],
-    ["of too much in all", { input: Array(30).fill("x".repeat(100_000)) }, { inputTokensMax: 100_000 }, "input"],
+    [
+      "of too much in all",
+      { input: Array(8).fill("x".repeat(embedTokensMax + 1)) },
+      { inputTokensMax: 400_000 },
+      "input",
+    ],
   ])("%s", async (_, request, changes, param) => {
     const count = Array.isArray(request.input) ? request.input.length : 1;
     const { done, ledger } = ask(request, { vectors: Array(count).fill([1]) }, changes);

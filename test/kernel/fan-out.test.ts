@@ -6,6 +6,7 @@ import {
   type ChatUsage,
   UpstreamFault,
 } from "../../src/contract/index.ts";
+import { fanOutMax } from "../../src/kernel/chat-open.ts";
 import { serve } from "../../src/kernel/index.ts";
 import { settled } from "./fake-fetch.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
@@ -87,8 +88,8 @@ describe("several choices from a provider that makes one", () => {
   });
 
   test.each([
-    [16, 1, undefined],
-    [17, 1, "n"],
+    [fanOutMax, 1, undefined],
+    [fanOutMax + 1, 1, "n"],
     [20, 20, undefined],
     [21, 20, "n"],
   ])("n = %d where one request makes %d: refused for %p", async (n, nMax, param) => {
