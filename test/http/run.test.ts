@@ -4,7 +4,7 @@ import type { Visit } from "../../src/http/endpoint.ts";
 import { run } from "../../src/http/run.ts";
 import { completionOf, Sink } from "../kernel/streams.ts";
 import { caller, newProgress, pluginOf } from "../kernel/support.ts";
-import { helloPlugin, httpOf } from "./support.ts";
+import { goodKey, helloPlugin, httpOf } from "./support.ts";
 
 /** A visit over a server that remembers how long sockets may be idle. */
 function visitOf(request = new Request("http://gateway.example/")) {
@@ -69,4 +69,21 @@ describe("run", () => {
     await run(ground, visit, { capability: "chat", request: streamed, outlet }).catch(() => undefined);
     expect(ledger.settlement).toMatchObject({ outcome: "released", status: 499 });
   });
+});
+
+test("the server that listens is told of every call", async () => {
+  const { app } = httpOf();
+  app.listen(0);
+  const server = app.server as NonNullable<typeof app.server>;
+  const idleSeconds: number[] = [];
+  server.timeout = (_, seconds) => void idleSeconds.push(seconds);
+  try {
+    const headers = { authorization: `Bearer ${goodKey}` };
+    const body = JSON.stringify(request);
+    const url = `http://127.0.0.1:${server.port}/v1/chat/completions`;
+    expect((await fetch(url, { method: "POST", headers, body })).status).toBe(200);
+    expect(idleSeconds).toEqual([0, 255]);
+  } finally {
+    await app.stop(true);
+  }
 });
