@@ -4,7 +4,11 @@ import { awaitNoMore, awaitProvider, type Visit } from "./endpoint.ts";
 import type { HttpGround } from "./ground.ts";
 import { callHeaders } from "./headers.ts";
 
-/** Serves what a visitor wants and writes its line in the log, whatever came of it. The call is cut when they leave. */
+/**
+ * Serves what a visitor wants and writes its line in the log, whatever came of it. A stream is cut when its client
+ * leaves. A whole answer is not: what the provider makes of it is unknown until it is there, is billed to us all the
+ * same, and would be free for whoever hangs up in time.
+ */
 export async function run<C extends Capability>(
   ground: HttpGround,
   visit: Visit,
@@ -12,9 +16,7 @@ export async function run<C extends Capability>(
 ) {
   const { caller, progress } = visit;
   const order: Order<C> = { ...wish, caller, progress };
-  const { signal } = visit.request;
-  if (signal.aborted) progress.cut("left");
-  else signal.addEventListener("abort", () => progress.cut("left"));
+  if (wish.outlet !== undefined) cutWhenLeft(visit);
   awaitProvider(visit);
   try {
     return await serve(ground.kernel, order);
@@ -30,6 +32,12 @@ export async function run<C extends Capability>(
     awaitNoMore(visit);
     logCall(ground, order);
   }
+}
+
+function cutWhenLeft({ request, progress }: Visit): void {
+  const { signal } = request;
+  if (signal.aborted) progress.cut("left");
+  else signal.addEventListener("abort", () => progress.cut("left"));
 }
 
 /** A whole answer as JSON, with the headers of its call. */

@@ -153,7 +153,7 @@ describe("a client that leaves", () => {
     expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 499, meters: { outputToken: 1 } });
   });
 
-  test.each([true, false])("before the first byte pays nothing (stream: %p)", async (stream) => {
+  test("before the first byte of a stream pays nothing", async () => {
     let call: Call<ChatRequest> | undefined;
     const plugin = pluginOf({
       chat(given) {
@@ -164,7 +164,7 @@ describe("a client that leaves", () => {
     const { app, ledger, log } = httpOf([plugin]);
     const controller = new AbortController();
     const headers = { authorization: `Bearer ${goodKey}`, "content-type": "application/json" };
-    const body = JSON.stringify({ ...chat, stream });
+    const body = JSON.stringify(streamed);
     const url = "http://gateway.example/v1/chat/completions";
     const asked = app.handle(new Request(url, { method: "POST", headers, body, signal: controller.signal }));
     while (call === undefined) await settled();
@@ -173,5 +173,26 @@ describe("a client that leaves", () => {
     expect(call.signal.aborted).toBe(true);
     expect(ledger.settlement).toMatchObject({ outcome: "released", status: 499, errorCode: "client_left" });
     expect(log.lines.find(({ event }) => event === "call")?.fields).toMatchObject({ status: 499 });
+  });
+
+  test("while it waits for a whole answer pays for that answer, which is made all the same", async () => {
+    const made = Promise.withResolvers<ReturnType<typeof completionOf>>();
+    const asked = Promise.withResolvers<void>();
+    const plugin = pluginOf({
+      chat() {
+        asked.resolve();
+        return made.promise;
+      },
+    });
+    const { app, ledger } = httpOf([plugin]);
+    const controller = new AbortController();
+    const headers = { authorization: `Bearer ${goodKey}`, "content-type": "application/json" };
+    const init = { method: "POST", headers, body: JSON.stringify(chat), signal: controller.signal };
+    const answered = app.handle(new Request("http://gateway.example/v1/chat/completions", init));
+    await asked.promise;
+    controller.abort();
+    made.resolve(completionOf("Hello"));
+    await answered;
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", usageSource: "reported", status: 200 });
   });
 });

@@ -56,8 +56,8 @@ describe("a client that leaves", () => {
     expectCost(call, catalogueRow(model));
   });
 
-  test.each([false, true])("before the first byte pays nothing (stream: %p)", async (stream) => {
-    const call = await askAndLeave("/chat/completions", { model, messages, stream }, hang, false);
+  test("before the first byte of a stream pays nothing", async () => {
+    const call = await askAndLeave("/chat/completions", { model, messages, stream: true }, hang, false);
     expect(call).toMatchObject({ state: "released", usage_source: "none", status: 499 });
     expect(call.charged_nanodollars ?? 0).toBe(0);
   });
