@@ -53,10 +53,8 @@ describe("health", () => {
 
   test("is readiness when there is no trouble, and 503 with the sentences when there is", async () => {
     const ready = await httpOf().ask("/readyz");
-    expect([ready.status, await ready.json()]).toEqual([
-      200,
-      { status: "ready", sandbox: false, models: 1, troubles: [] },
-    ]);
+    expect(ready.status).toBe(200);
+    expect(await ready.json()).toMatchObject({ status: "ready", sandbox: false, models: 1, troubles: [] });
     const troubled = await httpOf([], { troubles: async () => ["The disk is full"] }).ask("/readyz");
     expect(troubled.status).toBe(503);
     expect(await troubled.json()).toMatchObject({ status: "unready", models: 0, troubles: ["The disk is full"] });
