@@ -1,21 +1,16 @@
 import type { Meters, Model } from "../contract/index.ts";
 
 /** Tokens of the daily free quota that the meters draw: tokens as they are, other units by the row's weights. */
-export function quotaTokensOf(meters: Meters, model: Model): number {
-  const { inputToken, cacheReadToken, cacheWriteToken, outputToken, character, image, audioMs, call } = meters;
-  let tokens = 0;
-  for (const amount of [inputToken, cacheReadToken, cacheWriteToken, outputToken]) {
-    if (amount !== undefined) tokens += amount;
-  }
-  const weights = model.quotaWeights;
-  if (weights === undefined) return tokens;
-  for (const [amount, weight] of [
-    [character, weights.character],
-    [image, weights.image],
-    [audioMs, weights.audioMs],
-    [call, weights.call],
-  ] as const) {
-    if (amount !== undefined && weight !== undefined) tokens += amount * weight;
-  }
+export function quotaTokensOf(meters: Meters, { quotaWeights }: Model): number {
+  let tokens = drawn(meters.inputToken, 1) + drawn(meters.outputToken, 1);
+  tokens += drawn(meters.cacheReadToken, 1) + drawn(meters.cacheWriteToken, 1);
+  if (quotaWeights === undefined) return tokens;
+  tokens += drawn(meters.character, quotaWeights.character) + drawn(meters.image, quotaWeights.image);
+  tokens += drawn(meters.audioMs, quotaWeights.audioMs) + drawn(meters.call, quotaWeights.call);
   return Math.ceil(tokens);
+}
+
+/** A meter that was not used, or has no weight, draws nothing. */
+function drawn(amount: number | undefined, weight: number | undefined): number {
+  return amount === undefined || weight === undefined ? 0 : amount * weight;
 }
