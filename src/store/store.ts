@@ -18,6 +18,8 @@ export interface Store {
   readonly db: Kysely<Database>;
   /** Whether several processes may write calls to it at once: PostgreSQL. */
   readonly shared: boolean;
+  /** Which of them this process is, for the rows of its calls; `null` where it is alone. */
+  readonly nodeId: string | null;
   readonly blobs: Blobs;
   /**
    * Counts the changes made beside the ledger's own writes, by {@link Store.change} and by other processes. Whoever
@@ -43,7 +45,8 @@ export interface Store {
   readKey(keyId: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   /**
    * Marks the open calls of dead processes as abandoned and returns them. Where the store is not shared all open calls
-   * are, so it is for the start; else those of processes that have not been seen for ten seconds, at any time.
+   * are, so it is for the start; else those of processes whose connection is gone, or that have not been seen for ten
+   * seconds, at any time.
    */
   abandonCalls(now: number): Promise<AbandonedCall[]>;
   /**

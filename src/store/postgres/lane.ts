@@ -33,6 +33,8 @@ export class Lane {
   /** The server's process of a connection that was lost, which may still be about to run what it was sent. */
   #left: number | undefined;
   #cause: unknown;
+  /** Settles when the last statement asked for has been answered. */
+  #last: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(options: LaneOptions) {
@@ -48,21 +50,16 @@ export class Lane {
   }
 
   async query<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>> {
-    const client = this.#client;
-    if (client === undefined) {
-      this.#reconnectLater();
-      throw new LostConnection("PostgreSQL is not connected", false, this.#cause);
-    }
-    const timer = setTimeout(() => {
-      this.#lose(client, new Error(`PostgreSQL did not answer within ${this.#options.patienceMs} ms`));
-    }, this.#options.patienceMs);
+    const before = this.#last;
+    const done = Promise.withResolvers<void>();
+    this.#last = done.promise;
+    const timer = setTimeout(() => this.#lose(this.#client, this.#silence()), this.#options.patienceMs);
     try {
-      return await client.query<Row>(statement);
-    } catch (error) {
-      if (error instanceof pg.DatabaseError) throw error;
-      throw new LostConnection("The connection to PostgreSQL was lost", true, this.#cause ?? error);
+      await before;
+      return await this.#send<Row>(statement);
     } finally {
       clearTimeout(timer);
+      done.resolve();
     }
   }
 
@@ -107,8 +104,26 @@ export class Lane {
     this.#left = undefined;
   }
 
-  #lose(client: pg.Client, cause: unknown): void {
-    if (this.#client !== client) return;
+  async #send<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>> {
+    const client = this.#client;
+    if (client === undefined) {
+      this.#reconnectLater();
+      throw new LostConnection("PostgreSQL is not connected", false, this.#cause);
+    }
+    try {
+      return await client.query<Row>(statement);
+    } catch (error) {
+      if (error instanceof pg.DatabaseError) throw error;
+      throw new LostConnection("The connection to PostgreSQL was lost", true, this.#cause ?? error);
+    }
+  }
+
+  #silence(): Error {
+    return new Error(`PostgreSQL did not answer within ${this.#options.patienceMs} ms`);
+  }
+
+  #lose(client: pg.Client | undefined, cause: unknown): void {
+    if (client === undefined || this.#client !== client) return;
     this.#client = undefined;
     this.#cause = cause;
     this.#left = (client as unknown as { processID: number | null }).processID ?? undefined;

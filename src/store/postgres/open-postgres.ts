@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect } from "kysely";
+import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
 import { createBlobs } from "../blobs.ts";
 import type { Database } from "../database.ts";
@@ -18,8 +18,10 @@ const patienceMsDefault = 200;
 /** Connections for all that is no hot path; each gateway has two more. */
 const poolMax = 6;
 const connectWaitMs = 5000;
-/** A node that polls twice a second and was not seen for so long is dead, or its calls cannot be written anyway. */
-const aliveMs = 10_000;
+/** A node polls twice a second; one without a connection that missed four polls is gone. */
+const lostMs = 2000;
+/** One that still has its connection may be busy, but not for so long. */
+const silentMs = 10_000;
 
 interface PostgresOptions {
   url: string;
@@ -71,8 +73,8 @@ function partsOf(url: string, patienceMs: number): Parts {
   return {
     pool,
     db: new Kysely<Database>({ dialect: new PostgresDialect({ pool }) }),
-    writes: new Lane({ url, patienceMs, name: `modelgate writes ${nodeId}` }),
-    reads: new Lane({ url, patienceMs, name: `modelgate reads ${nodeId}`, onConnect: (it) => changes.listen(it) }),
+    writes: new Lane({ url, patienceMs, name: laneName("writes", nodeId) }),
+    reads: new Lane({ url, patienceMs, name: laneName("reads", nodeId), onConnect: (it) => changes.listen(it) }),
     changes,
     nodeId,
   };
@@ -87,6 +89,7 @@ function createStore(
   return {
     db,
     shared: true,
+    nodeId,
     blobs: patientBlobs(createBlobs(db, now), patienceMs),
     get revision() {
       return changes.revision;
@@ -115,12 +118,14 @@ function createStore(
   };
 }
 
+/**
+ * A node is dead when its connection is gone and it was not seen for a while (a lost connection is soon made anew), or
+ * when it was not seen for long. Should it live after all, its settle still charges its calls, once.
+ */
 async function abandonDead(db: Kysely<Database>, nodeId: string, at: number): Promise<AbandonedCall[]> {
-  await db
-    .deleteFrom("nodes")
-    .where("seen_at", "<", (select) => select(clockMs, "-", aliveMs))
-    .where("id", "<>", nodeId)
-    .execute();
+  await sql`delete from nodes where id <> ${nodeId} and (
+    seen_at < ${clockMs} - ${silentMs} or seen_at < ${clockMs} - ${lostMs} and not exists (
+      select from pg_stat_activity where application_name = ${laneName("reads", "")} || nodes.id))`.execute(db);
   return db
     .updateTable("calls")
     .set({ state: "abandoned", settled_at: at })
@@ -133,6 +138,10 @@ async function abandonDead(db: Kysely<Database>, nodeId: string, at: number): Pr
     )
     .returning(["id", "hold_nanodollars", "hold_tokens"])
     .execute();
+}
+
+function laneName(lane: "writes" | "reads", nodeId: string): string {
+  return `modelgate ${lane} ${nodeId}`;
 }
 
 async function closeAll({ db, writes, reads }: Parts): Promise<void> {

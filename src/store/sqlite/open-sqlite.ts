@@ -59,6 +59,7 @@ function createStore(
   return {
     db,
     shared: false,
+    nodeId: null,
     blobs: createBlobs(db, now),
     get revision() {
       return revision;

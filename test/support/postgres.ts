@@ -1,0 +1,182 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+
+/** A real PostgreSQL of this test run alone: its own data, a free port of the loopback, fsync on. */
+export interface PostgresServer {
+  readonly port: number;
+  readonly pid: number;
+  url(database: string): string;
+  /** Ends it at once, as a crash would, and leaves its data. */
+  kill(): Promise<void>;
+  /** Starts it again on the same data and port. */
+  start(): Promise<void>;
+  /** Ends it and removes its data. */
+  remove(): Promise<void>;
+}
+
+const debianFolder = "/usr/lib/postgresql";
+
+function binariesFolder(): string | undefined {
+  const versions = existsSync(debianFolder) ? readdirSync(debianFolder).sort((a, b) => Number(b) - Number(a)) : [];
+  return versions.map((version) => join(debianFolder, version, "bin")).find((bin) => existsSync(join(bin, "initdb")));
+}
+
+const bin = binariesFolder();
+/** PostgreSQL refuses to run as root, so root runs it as its own user. */
+const isRoot = userInfo().uid === 0;
+const asUser = isRoot ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] : [];
+
+/** Why there is no PostgreSQL to test with; `undefined` when there is. */
+export const whyNoPostgres: string | undefined =
+  bin === undefined
+    ? `PostgreSQL is not installed here (no ${debianFolder}/*/bin/initdb): apt-get install postgresql`
+    : undefined;
+
+const pids = new Set<number>();
+// However the run ends, no server outlives it.
+process.on("exit", () => {
+  for (const pid of pids) process.kill(pid, "SIGQUIT");
+});
+
+/** Starts a server of its own, for tests that end it or stop it. */
+export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+  if (bin === undefined) throw new Error(whyNoPostgres);
+  const folder = mkdtempSync(join(tmpdir(), "modelgate-postgres-"));
+  if (isRoot) await run(["chown", "postgres", folder]);
+  const data = join(folder, "data");
+  await run([
+    ...asUser,
+    join(bin, "initdb"),
+    "-D",
+    data,
+    "-U",
+    "modelgate",
+    "-A",
+    "trust",
+    "-E",
+    "UTF8",
+    "--no-sync",
+    "--locale=C",
+  ]);
+  const port = await freePort();
+  let child: Bun.Subprocess | undefined;
+  const start = async () => {
+    const options = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=60", ...settings];
+    child = Bun.spawn(
+      [
+        ...asUser,
+        join(bin, "postgres"),
+        "-D",
+        data,
+        "-p",
+        String(port),
+        ...options.flatMap((option) => ["-c", option]),
+      ],
+      { stdout: "ignore", stderr: "ignore" },
+    );
+    child.unref();
+    pids.add(child.pid);
+    await untilAnswers(urlOf(port, "postgres"));
+  };
+  const end = async (signal: NodeJS.Signals) => {
+    if (child !== undefined) process.kill(child.pid, "SIGCONT");
+    child?.kill(signal);
+    await child?.exited;
+    if (child !== undefined) pids.delete(child.pid);
+  };
+  await start();
+  return {
+    port,
+    get pid() {
+      return child?.pid as number;
+    },
+    url: (database) => urlOf(port, database),
+    kill: () => end("SIGQUIT"),
+    start,
+    async remove() {
+      await end("SIGQUIT");
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+let shared: Promise<PostgresServer> | undefined;
+let databases = 0;
+const made = new Set<string>();
+
+/** The server that the tests of the run share, for those that leave it as it is. */
+export function sharedPostgres(): Promise<PostgresServer> {
+  shared ??= startPostgres();
+  return shared;
+}
+
+/** The URL of a database that is not made yet. */
+export function newUrl(server: PostgresServer): string {
+  databases += 1;
+  return server.url(`test_${databases}`);
+}
+
+/** Makes the database of this URL, once. */
+export async function makeDatabase(url: string): Promise<void> {
+  if (made.has(url)) return;
+  made.add(url);
+  const name = new URL(url).pathname.slice(1);
+  // Copying files is quicker than writing the template into the log, and nobody else is connected to it.
+  await queryPostgres(url.replace(`/${name}`, "/postgres"), `create database ${name} strategy file_copy`);
+}
+
+/** The URL of a new, empty database. */
+export async function newDatabase(server?: PostgresServer): Promise<string> {
+  const url = newUrl(server ?? (await sharedPostgres()));
+  await makeDatabase(url);
+  return url;
+}
+
+/** Runs one statement on a connection of its own. */
+export async function queryPostgres<Row extends object = object>(url: string, statement: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(statement)).rows as Row[];
+  } finally {
+    await client.end();
+  }
+}
+
+function urlOf(port: number, database: string): string {
+  return `postgres://modelgate@127.0.0.1:${port}/${database}`;
+}
+
+async function run(command: string[]): Promise<void> {
+  const child = Bun.spawn(command, { stdout: "ignore", stderr: "pipe" });
+  const words = await new Response(child.stderr).text();
+  if ((await child.exited) !== 0) throw new Error(`${command.join(" ")} failed: ${words}`);
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+async function untilAnswers(connectionString: string): Promise<void> {
+  const deadline = Date.now() + 30_000;
+  while (true) {
+    const client = new pg.Client({ connectionString, connectionTimeoutMillis: 1000 });
+    client.on("error", () => undefined);
+    try {
+      await client.connect();
+      await client.end();
+      return;
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await Bun.sleep(20);
+    }
+  }
+}
