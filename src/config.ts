@@ -1,105 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import type { Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { apiKeyForm, parseApiKey } from "./accounts/api-key.ts";
-
-const count = (minimum: number) => Type.Integer({ minimum, maximum: Number.MAX_SAFE_INTEGER });
-const oneOf = <const T extends string[]>(...words: T) =>
-  Type.Union(words.map((word) => Type.Literal(word as T[number])));
-
-/** One setting: its variable, what is taken when it is not set, and how its text becomes a checked value. */
-interface Setting<S extends TSchema = TSchema> {
-  readonly variable: string;
-  readonly schema: S;
-  readonly expected: string;
-  readonly fallback: string | undefined;
-  readonly secret?: true;
-  read?(text: string): unknown;
-}
-
-const define = <S extends TSchema>(setting: Setting<S>): Setting<S> => setting;
-
-const settings = {
-  /** Folder of the database, plugins and catalogue overrides; absolute. */
-  home: define({
-    variable: "MODELGATE_HOME",
-    schema: Type.String({ minLength: 1 }),
-    expected: "a folder",
-    fallback: "~/.modelgate",
-  }),
-  /** Address to listen on. */
-  host: define({
-    variable: "HOST",
-    schema: Type.String({ pattern: "^[A-Za-z0-9._:-]{1,253}$" }),
-    expected: "a host name or an address such as 127.0.0.1",
-    fallback: "127.0.0.1",
-    read: (text) => text.replace(/^\[(.*)\]$/, "$1"),
-  }),
-  /** Port to listen on; 0 takes any free one. */
-  port: define({
-    variable: "PORT",
-    schema: Type.Integer({ minimum: 0, maximum: 65_535 }),
-    expected: "a whole number from 0 to 65535",
-    fallback: "3000",
-    read: toWhole,
-  }),
-  /** Path before every endpoint, without a trailing slash; empty at the root. */
-  basePath: define({
-    variable: "BASE_PATH",
-    schema: Type.String({ pattern: "^(/[A-Za-z0-9._~-]+)*$" }),
-    expected: "a path such as /api/v1",
-    fallback: "/api/v1",
-    read: (text) => text.replace(/\/$/, ""),
-  }),
-  /** Tokens of the free quota of an account in a UTC day. */
-  freeTokensPerDay: define({
-    variable: "FREE_TOKENS_PER_DAY",
-    schema: count(0),
-    expected: "a whole number from 0",
-    fallback: "250000",
-    read: toWhole,
-  }),
-  requestsPerMinute: define({
-    variable: "REQUESTS_PER_MINUTE",
-    schema: count(1),
-    expected: "a whole number from 1",
-    fallback: "600",
-    read: toWhole,
-  }),
-  tokensPerMinute: define({
-    variable: "TOKENS_PER_MINUTE",
-    schema: count(1),
-    expected: "a whole number from 1",
-    fallback: "1000000",
-    read: toWhole,
-  }),
-  /** A given first API key, for scripts; absent: one is made. */
-  bootstrapKey: define({
-    variable: "MODELGATE_BOOTSTRAP_KEY",
-    schema: Type.Union([Type.String(), Type.Undefined()]),
-    expected: apiKeyForm,
-    fallback: undefined,
-    secret: true,
-    read: (text) => (parseApiKey(text) === undefined ? null : text),
-  }),
-  logLevel: define({
-    variable: "LOG_LEVEL",
-    schema: oneOf("debug", "info", "warn", "error", "silent"),
-    expected: "debug, info, warn, error or silent",
-    fallback: "info",
-    read: (text) => text.toLowerCase(),
-  }),
-  /** Simulated answers: `auto` turns them on without any credential on a loopback address. */
-  sandbox: define({
-    variable: "SANDBOX",
-    schema: oneOf("on", "off", "auto"),
-    expected: "on, off or auto",
-    fallback: "auto",
-    read: (text) => text.toLowerCase(),
-  }),
-} satisfies Record<string, Setting>;
+import { type Setting, settings } from "./settings.ts";
 
 type SettingName = keyof typeof settings;
 
@@ -155,10 +59,12 @@ export function readConfig(env: Environment): Config {
   const values = Object.fromEntries(
     (Object.keys(settings) as SettingName[]).map((name) => [name, readSetting(settings[name], env)]),
   ) as { [Name in SettingName]: Static<(typeof settings)[Name]["schema"]> };
+  checkWorkers(values);
   const given = new Set(Object.keys(env).filter((variable) => textOf(env, variable) !== undefined));
   return {
     ...values,
     home: absolute(values.home, env),
+    pluginsDir: values.pluginsDir === undefined ? undefined : absolute(values.pluginsDir, env),
     given,
     credentials: (pluginName) => readCredentials(pluginName, env),
   };
@@ -170,7 +76,8 @@ export function describeConfig(config: Config, pluginNames: readonly string[] = 
   const rows: ConfigRow[] = (Object.keys(settings) as SettingName[]).map((name) => {
     const { variable, secret }: Setting = settings[name];
     const value = config[name];
-    const shown = secret ? (value === undefined ? "not set" : "set") : value === "" ? "/" : String(value);
+    const text = value === "" ? "/" : String(value);
+    const shown = value === undefined ? "not set" : secret ? "set" : text;
     return { name: variable, value: shown, source: sourceOf(variable) };
   });
   for (const pluginName of pluginNames) {
@@ -205,6 +112,22 @@ export function makeHome(config: Pick<Config, "home">): string {
 /** The file that a server and its commands share, which is how a command takes effect in a running server. */
 export function storeFileOf(config: Pick<Config, "home">): string {
   return join(config.home, "modelgate.db");
+}
+
+/** The folders that plugins are dropped into, and what sentences call them. */
+export function pluginFolders({ home, pluginsDir }: Pick<Config, "home" | "pluginsDir">) {
+  const own = { path: join(home, "plugins"), label: "plugins", required: false };
+  return pluginsDir === undefined ? [own] : [own, { path: pluginsDir, label: "PLUGINS_DIR", required: true }];
+}
+
+/** The folder of the operator's own catalogue. */
+export function catalogueFolder({ home }: Pick<Config, "home">) {
+  return { path: join(home, "catalogue"), label: "catalogue", required: false };
+}
+
+/** Where a running server says what became of its plugins. */
+export function pluginStateFileOf({ home }: Pick<Config, "home">): string {
+  return join(home, "plugins.state.json");
 }
 
 /** Whether only this machine can reach a server that listens on the host. */
@@ -253,8 +176,22 @@ function textOf(env: Environment, variable: string): string | undefined {
   return text === "" ? undefined : text;
 }
 
-function toWhole(text: string): number | string {
-  return /^\d{1,16}$/.test(text) ? Number(text) : text;
+/** What one process keeps alone, several on one port would each keep for themselves. */
+function checkWorkers({
+  workers,
+  redisUrl,
+  port,
+}: {
+  workers: number;
+  redisUrl: string | undefined;
+  port: number;
+}): void {
+  if (workers === 1) return;
+  if (redisUrl === undefined) {
+    const expected = "REDIS_URL with it, by which they share limits, quotas and wallets; or 1";
+    throw new ConfigError("WORKERS", `${workers} without REDIS_URL`, expected);
+  }
+  if (port === 0) throw new ConfigError("PORT", "0 with several WORKERS", "one port for all of them to listen on");
 }
 
 function absolute(folder: string, env: Environment): string {

@@ -20,7 +20,10 @@ describe("readConfig", () => {
       freeTokensPerDay: 250_000,
       requestsPerMinute: 600,
       tokensPerMinute: 1_000_000,
+      redisUrl: undefined,
+      workers: 1,
       bootstrapKey: undefined,
+      pluginsDir: undefined,
       logLevel: "info",
       sandbox: "auto",
     });
@@ -41,8 +44,15 @@ describe("readConfig", () => {
     ["REQUESTS_PER_MINUTE", "1", { requestsPerMinute: 1 }],
     ["TOKENS_PER_MINUTE", "9007199254740991", { tokensPerMinute: Number.MAX_SAFE_INTEGER }],
     ["MODELGATE_BOOTSTRAP_KEY", key, { bootstrapKey: key }],
+    [
+      "REDIS_URL",
+      "rediss://user:word@redis.example.org:6380/1",
+      { redisUrl: "rediss://user:word@redis.example.org:6380/1" },
+    ],
+    ["WORKERS", "1", { workers: 1 }],
     ["LOG_LEVEL", "DEBUG", { logLevel: "debug" as const }],
     ["SANDBOX", "on", { sandbox: "on" as const }],
+    ["PLUGINS_DIR", "relative/folder", { pluginsDir: resolve("relative/folder") }],
     ["MODELGATE_HOME", "relative/folder", { home: resolve("relative/folder") }],
   ])("takes %s=%s", (variable, text, expected) => {
     expect(readConfig({ [variable]: text })).toMatchObject(expected);
@@ -61,6 +71,7 @@ describe("readConfig", () => {
     ["PORT", "http", "from 0 to 65535"],
     ["BASE_PATH", "api", "a path such as /api/v1"],
     ["BASE_PATH", "/a b", "a path such as /api/v1"],
+    ["WORKERS", "0", "from 1 to 256"],
     ["FREE_TOKENS_PER_DAY", "-1", "a whole number from 0"],
     ["FREE_TOKENS_PER_DAY", "9007199254740992", "a whole number from 0"],
     ["REQUESTS_PER_MINUTE", "0", "a whole number from 1"],
@@ -73,6 +84,26 @@ describe("readConfig", () => {
     expect(error.message).toStartWith(`Cannot use ${variable}: it is ${JSON.stringify(text)}, expected `);
     expect(error.message).toContain(expected);
     expect(error.message).not.toMatch(/[.\n]$/);
+  });
+
+  test.each(["http://127.0.0.1:6379", "redis://:hunter2@127.0.0.1/zero", "127.0.0.1:6379"])(
+    "refuses REDIS_URL=%s without showing it",
+    (text) => {
+      const error = failureOf(() => readConfig({ REDIS_URL: text }));
+      expect(error.message).toStartWith(
+        "Cannot use REDIS_URL: it is set, but not in that form, expected a URL such as",
+      );
+      expect(error.message).not.toContain("hunter2");
+    },
+  );
+
+  test("refuses several processes that would each keep limits and wallets alone", () => {
+    expect(failureOf(() => readConfig({ WORKERS: "4" })).message).toBe(
+      "Cannot use WORKERS: it is 4 without REDIS_URL, expected REDIS_URL with it, by which they share limits, quotas and wallets; or 1",
+    );
+    const redisUrl = { REDIS_URL: "redis://127.0.0.1" };
+    expect(readConfig({ WORKERS: "4", ...redisUrl }).workers).toBe(4);
+    expect(failureOf(() => readConfig({ WORKERS: "4", PORT: "0", ...redisUrl })).variable).toBe("PORT");
   });
 
   test("refuses a bootstrap key in another form without showing it", () => {

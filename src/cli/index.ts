@@ -1,5 +1,6 @@
 import { ConfigError, readConfig } from "../config.ts";
 import { GatewayError } from "../contract/index.ts";
+import { RedisRefused } from "../ledger/index.ts";
 import { type Answer, type CliGround, Mistake } from "./command.ts";
 import { commands } from "./commands/index.ts";
 import { helpOf, helpOfAll } from "./help.ts";
@@ -43,10 +44,13 @@ function exitCodeOf({ exitCode }: Answer): number {
   return exitCode === undefined ? 0 : exitCode;
 }
 
+/** What the operator said wrong, and not what went wrong. */
+const wrongs = [Mistake, ConfigError, GatewayError, RedisRefused];
+
 function reportError(error: unknown, ground: CliGround): number {
   const sentence = error instanceof Error ? error.message : String(error);
   ground.stderr(`${sentence}\n`);
-  if (error instanceof Mistake || error instanceof ConfigError || error instanceof GatewayError) return 2;
+  if (wrongs.some((wrong) => error instanceof wrong)) return 2;
   if (ground.env.LOG_LEVEL === "debug" && error instanceof Error) ground.stderr(`${error.stack}\n`);
   return 1;
 }

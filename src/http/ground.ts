@@ -27,4 +27,8 @@ export interface HttpGround {
   readonly version: string;
   /** Sentences about what is not in order; empty means ready. */
   readonly troubles: () => Promise<string[]>;
+  /** Sentences about what is worse than it should be while calls are served all the same; absent: never any. */
+  readonly degraded?: () => string[];
+  /** Sentences about plugins and prices that were not taken up; it is ready all the same. */
+  readonly warnings: () => readonly string[];
 }

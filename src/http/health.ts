@@ -2,7 +2,10 @@ import { Elysia } from "elysia";
 import { makeCallId } from "../kernel/index.ts";
 import type { HttpGround } from "./ground.ts";
 
-/** GET /healthz: the process answers. GET /readyz: it can serve, or 503 with what is not in order. No key needed. */
+/**
+ * GET /healthz: the process answers. GET /readyz: it can serve (also `degraded`), or 503 with what is not in order. No
+ * key needed.
+ */
 export function healthController(ground: HttpGround) {
   const reply = (status: number, body: unknown) =>
     Response.json(body, { status, headers: { "x-request-id": makeCallId(ground.now()) } });
@@ -15,8 +18,9 @@ export function healthController(ground: HttpGround) {
       async () => {
         const troubles = await ground.troubles();
         const models = ground.kernel.registry.size;
-        const status = troubles.length > 0 ? "unready" : "ready";
-        return reply(troubles.length > 0 ? 503 : 200, { status, sandbox: ground.sandbox, models, troubles });
+        const degraded = ground.degraded?.() ?? [];
+        const status = troubles.length > 0 ? "unready" : degraded.length > 0 ? "degraded" : "ready";
+        return reply(troubles.length > 0 ? 503 : 200, { status, sandbox: ground.sandbox, models, troubles, degraded });
       },
       { detail: { summary: "It can serve", tags: ["Operation"], security: [] } },
     );

@@ -1,0 +1,133 @@
+import { type TSchema, Type } from "@sinclair/typebox";
+import { apiKeyForm, parseApiKey } from "./accounts/api-key.ts";
+
+const count = (minimum: number) => Type.Integer({ minimum, maximum: Number.MAX_SAFE_INTEGER });
+const oneOf = <const T extends string[]>(...words: T) =>
+  Type.Union(words.map((word) => Type.Literal(word as T[number])));
+
+/** One setting: its variable, what is taken when it is not set, and how its text becomes a checked value. */
+export interface Setting<S extends TSchema = TSchema> {
+  readonly variable: string;
+  readonly schema: S;
+  readonly expected: string;
+  readonly fallback: string | undefined;
+  readonly secret?: true;
+  read?(text: string): unknown;
+}
+
+const define = <S extends TSchema>(setting: Setting<S>): Setting<S> => setting;
+
+/** Every setting but those of the plugins. */
+export const settings = {
+  /** Folder of the database, plugins and catalogue overrides; absolute. */
+  home: define({
+    variable: "MODELGATE_HOME",
+    schema: Type.String({ minLength: 1 }),
+    expected: "a folder",
+    fallback: "~/.modelgate",
+  }),
+  /** Address to listen on. */
+  host: define({
+    variable: "HOST",
+    schema: Type.String({ pattern: "^[A-Za-z0-9._:-]{1,253}$" }),
+    expected: "a host name or an address such as 127.0.0.1",
+    fallback: "127.0.0.1",
+    read: (text) => text.replace(/^\[(.*)\]$/, "$1"),
+  }),
+  /** Port to listen on; 0 takes any free one. */
+  port: define({
+    variable: "PORT",
+    schema: Type.Integer({ minimum: 0, maximum: 65_535 }),
+    expected: "a whole number from 0 to 65535",
+    fallback: "3000",
+    read: toWhole,
+  }),
+  /** Path before every endpoint, without a trailing slash; empty at the root. */
+  basePath: define({
+    variable: "BASE_PATH",
+    schema: Type.String({ pattern: "^(/[A-Za-z0-9._~-]+)*$" }),
+    expected: "a path such as /api/v1",
+    fallback: "/api/v1",
+    read: (text) => text.replace(/\/$/, ""),
+  }),
+  /** Tokens of the free quota of an account in a UTC day. */
+  freeTokensPerDay: define({
+    variable: "FREE_TOKENS_PER_DAY",
+    schema: count(0),
+    expected: "a whole number from 0",
+    fallback: "250000",
+    read: toWhole,
+  }),
+  requestsPerMinute: define({
+    variable: "REQUESTS_PER_MINUTE",
+    schema: count(1),
+    expected: "a whole number from 1",
+    fallback: "600",
+    read: toWhole,
+  }),
+  tokensPerMinute: define({
+    variable: "TOKENS_PER_MINUTE",
+    schema: count(1),
+    expected: "a whole number from 1",
+    fallback: "1000000",
+    read: toWhole,
+  }),
+  /** Shares limits, quotas and wallets between gateways; absent: this process keeps them alone. */
+  redisUrl: define({
+    variable: "REDIS_URL",
+    schema: Type.Union([Type.String(), Type.Undefined()]),
+    expected: "a URL such as redis://user:password@host:6379/0, or rediss: for TLS",
+    fallback: undefined,
+    secret: true,
+    read: (text) => (isRedisUrl(text) ? text : null),
+  }),
+  /** Processes on one port. */
+  workers: define({
+    variable: "WORKERS",
+    schema: Type.Integer({ minimum: 1, maximum: 256 }),
+    expected: "a whole number from 1 to 256",
+    fallback: "1",
+    read: toWhole,
+  }),
+  /** A given first API key, for scripts; absent: one is made. */
+  bootstrapKey: define({
+    variable: "MODELGATE_BOOTSTRAP_KEY",
+    schema: Type.Union([Type.String(), Type.Undefined()]),
+    expected: apiKeyForm,
+    fallback: undefined,
+    secret: true,
+    read: (text) => (parseApiKey(text) === undefined ? null : text),
+  }),
+  /** A second folder of plugins, beside `plugins` in the home folder; absolute. */
+  pluginsDir: define({
+    variable: "PLUGINS_DIR",
+    schema: Type.Union([Type.String({ minLength: 1 }), Type.Undefined()]),
+    expected: "a folder",
+    fallback: undefined,
+  }),
+  logLevel: define({
+    variable: "LOG_LEVEL",
+    schema: oneOf("debug", "info", "warn", "error", "silent"),
+    expected: "debug, info, warn, error or silent",
+    fallback: "info",
+    read: (text) => text.toLowerCase(),
+  }),
+  /** Simulated answers: `auto` turns them on without any credential on a loopback address. */
+  sandbox: define({
+    variable: "SANDBOX",
+    schema: oneOf("on", "off", "auto"),
+    expected: "on, off or auto",
+    fallback: "auto",
+    read: (text) => text.toLowerCase(),
+  }),
+} satisfies Record<string, Setting>;
+
+function isRedisUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || url.hostname === "") return false;
+  return /^rediss?:$/.test(url.protocol) && /^(\/\d{0,4})?$/.test(url.pathname) && url.search + url.hash === "";
+}
+
+function toWhole(text: string): number | string {
+  return /^\d{1,16}$/.test(text) ? Number(text) : text;
+}
