@@ -1,10 +1,13 @@
 import { type Accounts, createAccounts } from "./accounts/index.ts";
 import type { Config } from "./config.ts";
-import { isLoopback } from "./config.ts";
+import { catalogueFolder, isLoopback, pluginFolders, prefixOf } from "./config.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
 import { createHttp } from "./http/server.ts";
-import { buildRegistry, Deadlines, type Kernel, type Log, openNetwork, type UpstreamBounds } from "./kernel/index.ts";
-import { createLocalLedger, type LocalLedger } from "./ledger/index.ts";
+import { Deadlines, type Kernel, type Log, openNetwork, type UpstreamBounds } from "./kernel/index.ts";
+import type { LocalLedger } from "./ledger/index.ts";
+import { type Shelf, Stock, watchFolders } from "./loader/index.ts";
+import { loadCode } from "./loader/load-code.bun.ts";
+import { openLedger } from "./open-ledger.ts";
 import type { Store } from "./store/index.ts";
 
 const syncMs = 500;
@@ -21,6 +24,8 @@ export interface Ground {
   readonly version: string;
   readonly now?: () => number;
   readonly bounds?: Partial<UpstreamBounds>;
+  /** Told what is on sale, at the start and whenever it has changed. */
+  onShelf?(shelf: Shelf): void;
 }
 
 /** The gateway with everything in place and nothing listening. */
@@ -46,16 +51,17 @@ export class StartError extends Error {
 export async function createApp(ground: Ground): Promise<App> {
   const { config, store, log } = ground;
   const now = ground.now ?? Date.now;
-  const { plugins, sandbox } = choosePlugins(ground);
-  const { registry, refused } = buildRegistry(plugins, (name) => config.credentials(name));
-  for (const sentence of refused) log.error("plugin_refused", { sentence });
+  const stock = openStock(ground, now);
+  const taken = stock.stamp();
+  let shelf = await stock.look();
+  if (shelf.registry.size === 0) throw new StartError(nothingToServe(shelf, config));
   const { requestsPerMinute, tokensPerMinute, freeTokensPerDay } = config;
   const accounts = createAccounts({ store, defaults: { requestsPerMinute, tokensPerMinute, freeTokensPerDay }, now });
-  const ledger = createLocalLedger({ store, now });
+  const { ledger, degraded } = await openLedger(config, ground);
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
   const network = openNetwork(new Deadlines(now), now, ground.bounds ?? {});
-  const kernel: Kernel = { registry, ledger, network, log, now };
+  const kernel: Kernel = { registry: shelf.registry, ledger, network, log, now };
   const http = createHttp({
     kernel,
     ledger,
@@ -68,36 +74,70 @@ export async function createApp(ground: Ground): Promise<App> {
     log,
     now,
     basePath: config.basePath,
-    sandbox,
+    get sandbox() {
+      return shelf.sandbox;
+    },
     version: ground.version,
-    troubles: async () => refused,
+    degraded,
+    troubles: async () => (shelf.registry.size === 0 ? [nothingToServe(shelf, config)] : []),
+    warnings: () => shelf.warnings,
   });
+  const stopWatching = watchFolders(
+    {
+      folders: [...pluginFolders(config).map(({ path }) => path), catalogueFolder(config).path],
+      stamp: () => stock.stamp(),
+      async onChange() {
+        try {
+          shelf = await stock.look();
+          kernel.registry = shelf.registry;
+          ground.onShelf?.(shelf);
+        } catch (error) {
+          log.error("plugins_not_taken_up", { error });
+        }
+      },
+    },
+    taken,
+  );
+  ground.onShelf?.(shelf);
   const stopTimers = startTimers(ground, accounts, ledger);
   const close = async () => {
+    stopWatching();
     stopTimers();
     await ledger.close();
   };
-  return { http, accounts, ledger, kernel, sandbox, close };
+  return {
+    http,
+    accounts,
+    ledger,
+    kernel,
+    get sandbox() {
+      return shelf.sandbox;
+    },
+    close,
+  };
 }
 
-/** Real plugins where there are credentials; the sandbox only when asked for, or alone on a loopback address. */
-function choosePlugins(ground: Ground): { plugins: readonly ProviderPlugin[]; sandbox: boolean } {
-  const { config, plugins } = ground;
-  const served = plugins.filter(
-    (plugin) => plugin.credential === "none" || config.credentials(plugin.name).keys.length > 0,
-  );
-  if (config.sandbox === "on") {
-    const real = new Set(served.flatMap((plugin) => plugin.models.map((model) => model.id)));
-    const rest = plugins.flatMap((plugin) => plugin.models).filter((model) => !real.has(model.id));
-    return { plugins: [...served, ground.sandboxOf(rest)], sandbox: served.length === 0 };
-  }
-  if (served.length > 0) return { plugins: served, sandbox: false };
-  if (config.sandbox === "auto" && isLoopback(config.host)) {
-    return { plugins: [ground.sandboxOf(plugins.flatMap((plugin) => plugin.models))], sandbox: true };
-  }
-  const names = plugins.map((plugin) => `${plugin.name.toUpperCase().replaceAll("-", "_")}_API_KEY`).join(", ");
-  throw new StartError(
-    `There is no provider to serve: set one of ${names}, or SANDBOX=on for simulated answers on ${config.host}`,
+/** All that can be sold by this configuration, for a server and for a command without one. */
+export function openStock(ground: Pick<Ground, "config" | "plugins" | "sandboxOf" | "log">, now: () => number): Stock {
+  const { config, plugins, sandboxOf, log } = ground;
+  return new Stock({
+    builtIns: plugins,
+    pluginFolders: pluginFolders(config),
+    catalogueFolder: catalogueFolder(config),
+    sandbox: { setting: config.sandbox, isLoopback: isLoopback(config.host), sandboxOf },
+    credentialsOf: (name) => config.credentials(name),
+    loadCode,
+    log,
+    now,
+  });
+}
+
+function nothingToServe({ plugins, warnings }: Shelf, { host }: Config): string {
+  const names = plugins.map(({ name }) => `${prefixOf(name)}_API_KEY`).join(", ");
+  const [first] = warnings;
+  return (
+    `There is no provider to serve: set one of ${names}, or SANDBOX=on for simulated answers on ${host}` +
+    `${first === undefined ? "" : `; ${first}`}`
   );
 }
 

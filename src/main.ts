@@ -11,6 +11,7 @@ process.exitCode = await runCli(process.argv.slice(2), {
   stdout: (text) => process.stdout.write(text),
   stderr: (text) => process.stderr.write(text),
   plugins: builtIns,
+  sandboxOf: sandbox,
   serve: (config) => serveApp(config, parts),
   version: buildVersion,
 });

@@ -1,8 +1,8 @@
 import { type Account, type Accounts, createAccounts } from "../accounts/index.ts";
 import { type Config, makeHome, storeFileOf } from "../config.ts";
+import { nearest } from "../kit/nearest.ts";
 import { openStore, type Store } from "../store/index.ts";
 import { Mistake } from "./command.ts";
-import { nearest } from "../kit/nearest.ts";
 
 /** The books while a command works on them; closed afterwards however it ends. */
 export async function withBooks<T>(

@@ -1,5 +1,5 @@
 import type { Config } from "../config.ts";
-import type { ProviderPlugin } from "../contract/index.ts";
+import type { Model, ProviderPlugin } from "../contract/index.ts";
 
 /** What the command line stands on; all of it given, so that a test can hand in its own. */
 export interface CliGround {
@@ -8,6 +8,8 @@ export interface CliGround {
   stderr(text: string): void;
   /** The built-in plugins with their models. */
   readonly plugins: readonly ProviderPlugin[];
+  /** Makes the plugin that simulates these models. */
+  sandboxOf(models: readonly Model[]): ProviderPlugin;
   /** Starts the gateway; resolves when it has stopped. */
   serve(config: Config): Promise<void>;
   readonly version: { readonly version: string; readonly commit?: string };

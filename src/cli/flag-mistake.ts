@@ -1,6 +1,6 @@
 import { variables } from "../config.ts";
-import type { Command } from "./command.ts";
 import { nearest } from "../kit/nearest.ts";
+import type { Command } from "./command.ts";
 
 /** Says in our words why `parseArgs` could not read a command's flags: its own sentences name neither command nor cure. */
 export function flagMistake(error: unknown, argv: readonly string[], command: Command): string {

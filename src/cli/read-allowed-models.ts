@@ -1,5 +1,5 @@
-import { type CliGround, Mistake } from "./command.ts";
 import { nearest } from "../kit/nearest.ts";
+import { type CliGround, Mistake } from "./command.ts";
 import { rowsOf } from "./rows.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
+import { nearest } from "../kit/nearest.ts";
 import { type Command, Mistake } from "./command.ts";
 import { flagMistake } from "./flag-mistake.ts";
-import { nearest } from "../kit/nearest.ts";
 
 /** The words of one command line, told apart. */
 export interface Arguments {

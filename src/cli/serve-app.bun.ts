@@ -1,5 +1,7 @@
+import { mkdirSync } from "node:fs";
 import { type App, createApp, type Ground } from "../app.ts";
-import { type Config, makeHome, storeFileOf } from "../config.ts";
+import { type Config, catalogueFolder, makeHome, pluginFolders, pluginStateFileOf, storeFileOf } from "../config.ts";
+import { removeStateFile, type Shelf, writeStateFile } from "../loader/index.ts";
 import { createLog } from "../log.ts";
 import { openStore } from "../store/index.ts";
 import { firstKey } from "./first-key.ts";
@@ -15,19 +17,29 @@ type Parts = Pick<Ground, "plugins" | "sandboxOf" | "version">;
 /** Starts the gateway, says how to use it, and resolves when a signal has ended it. */
 export async function serveApp(config: Config, parts: Parts): Promise<void> {
   makeHome(config);
+  makeDropFolders(config);
+  const stateFile = pluginStateFileOf(config);
   const log = createLog(config.logLevel, (text) => process.stderr.write(text));
   const store = await openStore({ file: storeFileOf(config) });
   try {
-    const app = await createApp({ ...parts, config, store, log });
+    const onShelf = ({ states }: Shelf) => writeStateFile(stateFile, { pid: process.pid, plugins: states });
+    const app = await createApp({ ...parts, config, store, log, onShelf });
     try {
       await listenUntilSignal(app, config);
     } finally {
       await app.close();
+      removeStateFile(stateFile);
     }
   } finally {
     log.flush();
     await store.close();
   }
+}
+
+/** Makes the folders that files are dropped into; a home that cannot be written to was refused before. */
+function makeDropFolders(config: Config): void {
+  const own = pluginFolders(config).filter(({ required }) => !required);
+  for (const { path } of [...own, catalogueFolder(config)]) mkdirSync(path, { recursive: true });
 }
 
 async function listenUntilSignal(app: App, config: Config): Promise<void> {

@@ -20,7 +20,9 @@ export function healthController(ground: HttpGround) {
         const models = ground.kernel.registry.size;
         const degraded = ground.degraded?.() ?? [];
         const status = troubles.length > 0 ? "unready" : degraded.length > 0 ? "degraded" : "ready";
-        return reply(troubles.length > 0 ? 503 : 200, { status, sandbox: ground.sandbox, models, troubles, degraded });
+        const { sandbox } = ground;
+        const warnings = ground.warnings();
+        return reply(troubles.length > 0 ? 503 : 200, { status, sandbox, models, troubles, degraded, warnings });
       },
       { detail: { summary: "It can serve", tags: ["Operation"], security: [] } },
     );

@@ -4,6 +4,13 @@ export { Deadlines } from "./deadlines.ts";
 export type { Kernel, Log } from "./kernel.ts";
 export type { Outlet } from "./outlet.ts";
 export { Progress } from "./progress.ts";
-export { buildRegistry, type Credential, type Offer, type Registry } from "./registry.ts";
+export {
+  buildRegistry,
+  type Credential,
+  type Offer,
+  type Refusal,
+  type Registry,
+  type RegistryMemory,
+} from "./registry.ts";
 export { type Order, serve } from "./serve.ts";
 export { openNetwork, type UpstreamBounds } from "./upstream.ts";

@@ -9,6 +9,7 @@ import {
   type Tariff,
 } from "../contract/index.ts";
 import { KeyRing } from "./key-ring.ts";
+import { PluginHealth } from "./plugin-health.ts";
 
 /** What an operator gave a plugin: its keys and perhaps another base URL. */
 export interface Credential {
@@ -22,7 +23,20 @@ export interface Route {
   readonly model: Model;
   readonly baseUrl: string;
   readonly keys: KeyRing;
+  /** Whether the plugin works, of all its routes together. */
+  readonly health: PluginHealth;
 }
+
+/** What is known of a plugin's keys and health, carried from one registry to the next. */
+interface Known {
+  readonly plugin: ProviderPlugin;
+  readonly keyText: string;
+  readonly keys: KeyRing;
+  readonly health: PluginHealth;
+}
+
+/** What survives a new registry: keys that rest go on resting, a plugin that cools down goes on cooling. */
+export type RegistryMemory = Map<string, Known>;
 
 /** A model as it is sold: one row speaks for it, one or more routes serve it. */
 export interface Offer {
@@ -41,7 +55,8 @@ export class Registry {
     this.#offers = offers;
     const byName = new Map<string, Offer>();
     for (const offer of offers.values()) {
-      for (const alias of offer.model.aliases ?? []) byName.set(alias, offer);
+      // The first to take a name keeps it: a file dropped in later does not turn a name clients know to another model.
+      for (const alias of offer.model.aliases ?? []) if (!byName.has(alias)) byName.set(alias, offer);
     }
     for (const [id, offer] of offers) byName.set(id, offer);
     this.#byName = byName;
@@ -85,26 +100,35 @@ export class Registry {
   }
 }
 
-/** A registry and what was left out of it, each with a sentence why. */
+/** A plugin that was left out, and a sentence why. */
+export interface Refusal {
+  readonly plugin: ProviderPlugin;
+  readonly sentence: string;
+}
+
+/** A registry and what was left out of it. */
 export interface RegistryReport {
   registry: Registry;
-  refused: string[];
+  refused: Refusal[];
 }
 
 /**
  * Makes a registry of plugins that have credentials. A plugin whose row disagrees with an earlier one on what is sold
  * (capability or premium flag) is refused as a whole; the others go on.
+ *
+ * @param memory What the registry before knew of keys and health; written for the next one.
  */
 export function buildRegistry(
   plugins: readonly ProviderPlugin[],
   credentialOf: (pluginName: string) => Credential | undefined,
+  memory: RegistryMemory = new Map(),
 ): RegistryReport {
   const offers = new Map<string, Offer>();
-  const refused: string[] = [];
+  const refused: Refusal[] = [];
   const names = new Set<string>();
   for (const plugin of plugins) {
     if (names.has(plugin.name)) {
-      refused.push(`Plugin '${plugin.name}' stands twice: rename one of the two`);
+      refused.push({ plugin, sentence: `Plugin '${plugin.name}' stands twice: rename one of the two` });
       continue;
     }
     names.add(plugin.name);
@@ -112,19 +136,24 @@ export function buildRegistry(
     if (plugin.credential === "key" && (credential === undefined || credential.keys.length === 0)) continue;
     const disagreement = plugin.models.map((model) => disagreementOf(plugin, model, offers)).find(Boolean);
     if (disagreement !== undefined) {
-      refused.push(disagreement);
+      refused.push({ plugin, sentence: disagreement });
       continue;
     }
-    addRoutes(offers, plugin, credential);
+    addRoutes(offers, plugin, credential, memory);
   }
   return { registry: new Registry(offers), refused };
 }
 
-function addRoutes(offers: Map<string, Offer>, plugin: ProviderPlugin, credential: Credential | undefined): void {
-  const keys = new KeyRing(credential?.keys ?? []);
+function addRoutes(
+  offers: Map<string, Offer>,
+  plugin: ProviderPlugin,
+  credential: Credential | undefined,
+  memory: RegistryMemory,
+): void {
+  const { keys, health } = recall(memory, plugin, credential?.keys ?? []);
   const baseUrl = (credential?.baseUrl ?? plugin.baseUrl).replace(/\/+$/, "");
   for (const model of plugin.models) {
-    const route: Route = { plugin, model, baseUrl, keys };
+    const route: Route = { plugin, model, baseUrl, keys, health };
     const known = offers.get(model.id);
     if (known === undefined) {
       offers.set(model.id, { model, tariff: model.price && compilePrice(model.price), routes: [route] });
@@ -133,6 +162,20 @@ function addRoutes(offers: Map<string, Offer>, plugin: ProviderPlugin, credentia
     const routes = [...known.routes, route].sort((a, b) => priorityOf(a.model) - priorityOf(b.model));
     offers.set(model.id, { ...known, routes });
   }
+}
+
+/** The same keys rest on; a plugin that was changed is well until it shows otherwise. */
+function recall(memory: RegistryMemory, plugin: ProviderPlugin, keys: readonly string[]): Known {
+  const keyText = keys.join(",");
+  const before = memory.get(plugin.name);
+  const known: Known = {
+    plugin,
+    keyText,
+    keys: before?.keyText === keyText ? before.keys : new KeyRing(keys),
+    health: before?.plugin.handlers === plugin.handlers ? before.health : new PluginHealth(),
+  };
+  memory.set(plugin.name, known);
+  return known;
 }
 
 function priorityOf(model: Model): number {

@@ -20,11 +20,16 @@ export function shapeChecker(schema: TSchema): (value: unknown) => ShapeFault | 
   const check = TypeCompiler.Compile(schema);
   return (value) => {
     if (check.Check(value)) return undefined;
-    // The deepest complaint is the nearest to what was mistyped.
-    const [error] = [...check.Errors(value)].sort((a, b) => b.path.length - a.path.length);
+    const [error] = [...check.Errors(value)].sort(byUse);
     if (error === undefined) return { path: "", reason: "it has another shape" };
     return { path: error.path.replace(/\/(\d+)/g, "[$1]").replaceAll("/", "."), reason: reasonOf(error) };
   };
+}
+
+/** A misspelt field explains another that is missing; else the deepest complaint is the nearest to what was mistyped. */
+function byUse(a: ValueError, b: ValueError): number {
+  const [first, second] = [a, b].map(({ type }) => Number(type === ValueErrorType.ObjectAdditionalProperties));
+  return (second as number) - (first as number) || b.path.length - a.path.length;
 }
 
 function reasonOf(error: ValueError): string {

@@ -48,6 +48,7 @@ export function httpOf(plugins: readonly ProviderPlugin[] = [helloPlugin], chang
     sandbox: false,
     version: "1.2.3",
     troubles: async () => [],
+    warnings: () => [],
     ...changes,
   };
   const app = createHttp(ground);

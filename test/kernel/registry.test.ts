@@ -55,14 +55,15 @@ describe("a registry", () => {
       named("second", changes, { id: "more" }),
       named("third", {}),
     );
-    expect(refused).toEqual([expect.stringMatching(new RegExp(`'second' .*'chat-1' .*${field}.*'first'`))]);
+    const sentence = expect.stringMatching(new RegExp(`'second' .*'chat-1' .*${field}.*'first'`));
+    expect(refused).toMatchObject([{ plugin: { name: "second" }, sentence }]);
     expect(registry.byName("more")).toBeUndefined();
     expect(registry.byName("chat-1")?.routes.map(({ plugin }) => plugin.name)).toEqual(["first", "third"]);
   });
 
   test("refuses the second plugin of a name", () => {
     const { registry, refused } = build(named("acme", {}), named("acme", { id: "more" }));
-    expect(refused).toEqual([expect.stringContaining("'acme' stands twice")]);
+    expect(refused).toMatchObject([{ sentence: expect.stringContaining("'acme' stands twice") }]);
     expect(registry.byName("more")).toBeUndefined();
   });
 

@@ -152,7 +152,7 @@ export function benchOf(plugins: readonly ProviderPlugin[], options: BenchOption
   };
   const credentialOf = (name: string) => options.credentials?.[name] ?? { keys: ["key-a"] };
   const { registry, refused } = buildRegistry(plugins, credentialOf);
-  if (refused.length > 0) throw new Error(refused.join("\n"));
+  if (refused.length > 0) throw new Error(refused.map(({ sentence }) => sentence).join("\n"));
   return { kernel: { registry, ledger, network, log, now: clock.now }, ledger, clock, log, network };
 }
 

@@ -2,6 +2,7 @@ import { compilePrice, isPriced, type MeterName, type Model } from "../../contra
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
 import { type Row, rowsOf } from "../rows.ts";
+import { shelfOf } from "../shelf.ts";
 
 const soonMs = 60 * 86_400_000;
 
@@ -29,8 +30,8 @@ export const catalogueCheck = defineCommand({
   flags: {},
   args: [],
   example: "catalogue check",
-  async run(ground, { now }) {
-    const rows = rowsOf(ground.plugins);
+  async run(ground, { config, now }) {
+    const rows = rowsOf((await shelfOf(ground, config)).plugins);
     const found = findings.flatMap((finding) =>
       rows.filter((row) => finds[finding](row.model, now)).map((row) => describe(row, finding)),
     );

@@ -1,6 +1,7 @@
 import { describeConfig } from "../../config.ts";
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
+import { shelfOf } from "../shelf.ts";
 
 export const config = defineCommand({
   name: "config",
@@ -9,7 +10,8 @@ export const config = defineCommand({
   args: [],
   example: "config",
   async run(ground, { config }) {
-    const asked = ground.plugins.filter(({ credential }) => credential === "key").map(({ name }) => name);
+    const { plugins } = await shelfOf(ground, config);
+    const asked = plugins.filter(({ credential }) => credential === "key").map(({ name }) => name);
     const rows = describeConfig(config, asked);
     return { json: rows, text: columns(rows.map(({ name, value, source }) => [name, value, source])) };
   },

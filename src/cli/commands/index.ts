@@ -9,6 +9,7 @@ import { keyList } from "./key-list.ts";
 import { keyRevoke } from "./key-revoke.ts";
 import { ledgerVerify } from "./ledger-verify.ts";
 import { models } from "./models.ts";
+import { pluginList } from "./plugin-list.ts";
 import { quotaSet } from "./quota-set.ts";
 import { serve } from "./serve.ts";
 import { version } from "./version.ts";
@@ -28,6 +29,7 @@ export const commands: readonly Command[] = [
   walletShow,
   quotaSet,
   models,
+  pluginList,
   catalogueCheck,
   ledgerVerify,
   config,

@@ -2,6 +2,7 @@ import { formatUsd, type Model, meterNames, parseUsd, type Rate } from "../../co
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
 import { type Row, rowsOf, servedBy } from "../rows.ts";
+import { shelfOf } from "../shelf.ts";
 
 export const models = defineCommand({
   name: "models",
@@ -10,7 +11,8 @@ export const models = defineCommand({
   args: [],
   example: "models",
   async run(ground, { config }) {
-    const described = rowsOf(ground.plugins).map((row) => describe(row, servedBy(row.plugin, config, ground.plugins)));
+    const { plugins } = await shelfOf(ground, config);
+    const described = rowsOf(plugins).map((row) => describe(row, servedBy(row.plugin, config, plugins)));
     const rows = described.map(({ json, price }) => [
       json.id,
       json.capability,

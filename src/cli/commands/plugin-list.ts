@@ -1,0 +1,37 @@
+import { pluginStateFileOf } from "../../config.ts";
+import { type PluginState, readStateFile } from "../../loader/index.ts";
+import { columns } from "../columns.ts";
+import { defineCommand } from "../command.ts";
+import { shelfOf } from "../shelf.ts";
+
+export const pluginList = defineCommand({
+  name: "plugin list",
+  about: "List the plugins: what serves, what was refused and why",
+  flags: {},
+  args: [],
+  example: "plugin list",
+  async run(ground, { config }) {
+    const live = readStateFile(pluginStateFileOf(config), isRunning);
+    const states = live ?? (await shelfOf(ground, config)).states;
+    const heading = ["plugin", "standing", "contract", "models", "routes", "keys", "from"];
+    const told = states.filter(({ error }) => error !== null).map(({ error }) => `  ${error}`);
+    const source = live === undefined ? "No server runs on this home; this is what one would do" : "As the server says";
+    const text = [columns([heading, ...states.map(toRow)]), ...(told.length > 0 ? ["", ...told] : []), "", source];
+    return { json: states, text: text.join("\n") };
+  },
+});
+
+function toRow({ name, standing, contract, models, routes, keys, origin }: PluginState): string[] {
+  const count = [contract, models, routes, keys].map((figure) => (figure === null ? "" : String(figure)));
+  return [name, standing.replace("_", " "), ...count, origin];
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Somebody else's process is one all the same.
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}

@@ -1,0 +1,37 @@
+import type { Model, ProviderPlugin } from "../contract/index.ts";
+
+/** What decides whether answers are simulated. */
+export interface SandboxGround {
+  readonly setting: "on" | "off" | "auto";
+  /** Whether only this machine can ask. */
+  readonly isLoopback: boolean;
+  /** Makes the plugin that simulates these models. */
+  sandboxOf(models: readonly Model[]): ProviderPlugin;
+}
+
+/** The plugins to serve by. */
+export interface Choice {
+  readonly plugins: readonly ProviderPlugin[];
+  /** Whether every answer is simulated. */
+  readonly sandbox: boolean;
+}
+
+/**
+ * Real plugins where there are credentials; the sandbox only when asked for, or alone on a loopback address.
+ *
+ * @returns No plugins when there is nothing to serve.
+ */
+export function choosePlugins(
+  plugins: readonly ProviderPlugin[],
+  hasKey: (plugin: ProviderPlugin) => boolean,
+  { setting, isLoopback, sandboxOf }: SandboxGround,
+): Choice {
+  const served = plugins.filter((plugin) => plugin.credential === "none" || hasKey(plugin));
+  if (setting === "on") {
+    const real = new Set(served.flatMap((plugin) => plugin.models.map((model) => model.id)));
+    const rest = plugins.flatMap((plugin) => plugin.models).filter((model) => !real.has(model.id));
+    return { plugins: [...served, sandboxOf(rest)], sandbox: served.length === 0 };
+  }
+  if (served.length > 0 || setting === "off" || !isLoopback) return { plugins: served, sandbox: false };
+  return { plugins: [sandboxOf(plugins.flatMap((plugin) => plugin.models))], sandbox: true };
+}
