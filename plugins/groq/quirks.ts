@@ -22,6 +22,7 @@ export const chat: ChatQuirks = {
   messageOmit: ["name", "refusal", "annotations", "audio", "reasoning_content", "reasoning", "reasoning_details"],
   values: { service_tier: { default: "on_demand", priority: "performance", scale: null, fast: null } },
   systemRole: "system",
+  streamsSchemas: false,
   usageIn: "x_groq",
   think: true,
   drop: [

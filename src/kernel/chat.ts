@@ -11,6 +11,7 @@ import {
 } from "../contract/index.ts";
 import { attempt } from "./attempt.ts";
 import { checkChoices, type Opened, openChat } from "./chat-open.ts";
+import { chunksOf } from "./chunks-of.ts";
 import { letGo } from "./let-go.ts";
 import type { Offer } from "./registry.ts";
 import { ChunkTidier } from "./tidy-chunks.ts";
@@ -142,25 +143,6 @@ async function pump(job: Job<ChatRequest, ChatChunk>, opened: Opened, head: Answ
 /** What comes after the first pieces. */
 function restOf({ chunks }: Opened): AsyncIterable<ChatChunk> | [] {
   return chunks === undefined ? [] : { [Symbol.asyncIterator]: () => chunks };
-}
-
-/** A whole answer as the chunks of a stream, for providers that do not stream it. */
-function chunksOf(completion: ChatCompletion): ChatChunk[] {
-  const choices = completion.choices.map(({ message, finish_reason }, index) => {
-    const { role: _, ...delta } = message;
-    return { index, delta: delta as ChatChunk["choices"][number]["delta"], finish_reason };
-  });
-  return [
-    { choices: choices.map(({ index, delta }) => ({ index, delta })) },
-    {
-      choices: choices.map(({ index, finish_reason }) => ({
-        index,
-        delta: {},
-        finish_reason: finish_reason ?? "stop",
-      })),
-    },
-    ...(completion.usage ? [{ choices: [], usage: completion.usage }] : []),
-  ];
 }
 
 function withDefaults(request: ChatRequest, model: Model): ChatRequest {

@@ -1,4 +1,5 @@
 import type { Call, ChatChunk, ChatCompletion, ChatRequest, ChatUsage } from "../contract/index.ts";
+import { chunksOf } from "./chunks-of.ts";
 import { letGo } from "./let-go.ts";
 
 type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
@@ -16,8 +17,15 @@ export async function fanOutCompletions(chat: Chat, call: Call<ChatRequest>, n: 
 
 /** Asks `n` times for a stream of one choice each, and merges the pieces as they come. */
 export async function fanOutChunks(chat: Chat, call: Call<ChatRequest>, n: number): Promise<AsyncIterable<ChatChunk>> {
-  const streams = (await Promise.all(singles(call, n).map((single) => chat(single)))) as AsyncIterable<ChatChunk>[];
-  return merge(streams.map((stream) => stream[Symbol.asyncIterator]()));
+  const answers = await Promise.all(singles(call, n).map((single) => chat(single)));
+  return merge(answers.map(iteratorOf));
+}
+
+/** A provider may answer whole where a stream was asked for. */
+function iteratorOf(answer: ChatCompletion | AsyncIterable<ChatChunk>): AsyncIterator<ChatChunk> {
+  if (Symbol.asyncIterator in answer) return answer[Symbol.asyncIterator]();
+  const chunks = chunksOf(answer)[Symbol.iterator]();
+  return { next: async () => chunks.next() };
 }
 
 async function* merge(streams: AsyncIterator<ChatChunk>[]): AsyncGenerator<ChatChunk> {

@@ -103,6 +103,14 @@ describe("several choices from a provider that makes one", () => {
 describe("several streams", () => {
   const hello = (index: number) => [textChunk(`a${index}`), textChunk(`b${index}`), finishChunk()];
 
+  test("come of whole answers too, where the provider gives those", async () => {
+    const { kernel, ledger } = single((index) => completionOf(`whole ${index}`, parts(0)));
+    const outlet = new Sink<ChatChunk>();
+    await serve(kernel, chatOrder({ n: 2, stream: true }, { outlet }));
+    expect([0, 1].map((index) => textOf(outlet.pieces, index))).toEqual(["whole 0", "whole 1"]);
+    expect(ledger.settlement).toMatchObject({ usageSource: "reported", meters: { outputToken: 6 } });
+  });
+
   test("are merged as they come, each under its own index", async () => {
     const { kernel, ledger } = single((index) => new FakeStream<ChatChunk>(...hello(index), usageChunk(parts(0))));
     const outlet = new Sink<ChatChunk>();

@@ -18,7 +18,7 @@ test("readMedia reads what was fetched", () => {
 
 test.each([
   ["data:image/gif;base64,AAAA", "expected one of image/jpeg, audio/mp3"],
-  ["https://example.com/a.jpg", "expected a data URL"],
+  ["https://example.com/a.jpg", "expected an https or a data URL"],
   ["data:image/jpeg;base64,", "no data"],
 ])("readMedia refuses %s", (source, words) => {
   expect(() => readMedia(source, types, "p")).toThrow(words);

@@ -23,7 +23,7 @@ export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "
   const body = toBody(call, quirks);
   body.messages = toMessages(call.request.messages, quirks);
   fitReasoning(body, call, quirks);
-  if (call.request.stream !== true) {
+  if (!streams(call.request, quirks)) {
     delete body.stream;
     delete body.stream_options;
   } else if (quirks.streamOptions === false) {
@@ -36,6 +36,11 @@ export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "
 
 async function chat(call: Call<ChatRequest>, quirks: ChatQuirks): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
   const body = toChatBody(call, quirks);
-  if (call.request.stream === true) return toChunks(await call.upstream.events(path, body), quirks);
+  if (streams(call.request, quirks)) return toChunks(await call.upstream.events(path, body), quirks);
   return toCompletion(await call.upstream.json(path, body), quirks);
+}
+
+/** Whether the provider is asked for a stream. Where it cannot, the caller gets a whole answer as one all the same. */
+function streams({ stream, response_format: format }: ChatRequest, { streamsSchemas = true }: ChatQuirks): boolean {
+  return stream === true && (streamsSchemas || format?.type !== "json_schema");
 }

@@ -29,6 +29,8 @@ export interface ChatQuirks extends RequestQuirks {
   reasoningOmit?: readonly string[];
   /** Whether it takes `stream_options`. Default true: usage is always asked for. */
   streamOptions?: boolean;
+  /** Whether it streams an answer held to a JSON schema. Default true; else such an answer is asked for whole. */
+  streamsSchemas?: boolean;
   /** Fields of an answer that no OpenAI client knows: dropped wherever they stand. */
   drop?: readonly string[];
   /** Where its messages carry reasoning. Default `["reasoning_content", "reasoning"]`. */

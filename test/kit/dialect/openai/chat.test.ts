@@ -31,6 +31,13 @@ describe("openai", () => {
     expect(items).toHaveLength(1);
   });
 
+  test("asks for a whole answer where the provider streams none that is held to a schema", async () => {
+    const response_format = { type: "json_schema" as const, json_schema: { name: "answer", schema: {} } };
+    const { call, asked } = fakeCall({ ...request, stream: true, response_format }, { json: completion() });
+    expect(await openai({ chat: { streamsSchemas: false } }).chat?.(call)).toMatchObject({ choices: [{ index: 0 }] });
+    expect(asked.map(({ method, body }) => [method, body.stream])).toEqual([["json", undefined]]);
+  });
+
   test("lets a model row say that its content begins with thinking", async () => {
     const json = { choices: [{ index: 0, message: { content: "<think>Hm</think>Yes" }, finish_reason: "stop" }] };
     const { call } = fakeCall(request, { json }, { ...plainModel, options: { think: true } });
