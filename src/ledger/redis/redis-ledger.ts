@@ -82,8 +82,8 @@ class NodeLedger implements RedisLedger {
       isRunning: (callId) => this.#calls.has(callId),
       onAbandoned: (calls) => this.#abandoned.push(...calls),
     });
-    this.#sql = new SqlBooks(store);
     this.#queue = new CommitQueue(store, (end) => this.#endWritten(end));
+    this.#sql = new SqlBooks(store, this.#queue);
     this.#beats = setInterval(() => void this.#beatQuietly(), leaseMs / 3);
     this.#beats.unref();
   }

@@ -1,22 +1,28 @@
-import { type Kysely, PostgresAdapter, sql, type Transaction } from "kysely";
+import { sql } from "kysely";
 import type { Claim } from "../../contract/index.ts";
-import type { Database, OpenWrite, Store } from "../../store/index.ts";
+import type { OpenWrite, Store } from "../../store/index.ts";
 import type { Taken } from "../account-book.ts";
 import { openWriteOf } from "../call-open.ts";
+import { type CommitQueue, fundsGone } from "../commit-queue.ts";
 import { startOfDay } from "../day.ts";
 import { balanceExceeded, callsExceeded, quotaExceeded } from "../refusals.ts";
 import { type Figures, figuresOf } from "./figures.ts";
 import { readWritten } from "./read-written.ts";
 
+/** Each try that fails means that another node took something; so many in a row are no bad luck. */
+const triesMax = 16;
+
 /**
- * Holds taken in SQL alone, one transaction each, for as long as Redis cannot be used: slower, and right across all
- * nodes of one database.
+ * Holds taken in SQL alone, for as long as Redis cannot be used. What is available is read first and judged again by
+ * the statement that writes the hold, so that it is right across all nodes of one database.
  */
 export class SqlBooks {
   readonly #store: Store;
+  readonly #queue: CommitQueue;
 
-  constructor(store: Store) {
+  constructor(store: Store, queue: CommitQueue) {
     this.#store = store;
+    this.#queue = queue;
   }
 
   /**
@@ -26,19 +32,44 @@ export class SqlBooks {
    */
   async admit(claim: Claim, now: number): Promise<OpenWrite> {
     const { accountId, limits } = claim.caller;
-    return await this.#store.db.transaction().execute(async (db) => {
-      await lockAccount(db, accountId);
-      const written = await readWritten(db, accountId, []);
+    for (let tries = 0; tries < triesMax; tries++) {
+      const written = await readWritten(this.#store.db, accountId, []);
       const most = limits.concurrentCalls;
       if (most !== undefined && written.open.length >= most) throw callsExceeded(most);
-      const open = openWriteOf(claim, take(claim, figuresOf(written, now), now));
-      await db.insertInto("calls").values(rowOf(open)).execute();
-      return open;
-    });
+      const open = openWriteOf(claim, take(claim, figuresOf(written, now), now), true);
+      if (this.#store.shared ? await this.#queued(open) : await this.#inserted(open)) return open;
+    }
+    throw new Error(`The hold of call ${claim.callId} was taken away by others ${triesMax} times`);
   }
 
   async figures(accountId: string, now: number): Promise<Figures> {
     return figuresOf(await readWritten(this.#store.db, accountId, []), now);
+  }
+
+  /** A shared store judges guarded holds itself. */
+  async #queued(open: OpenWrite): Promise<boolean> {
+    const failures = await this.#queue.add(open);
+    if (!failures?.has(open)) return true;
+    if (failures.get(open) === fundsGone) return false;
+    throw failures.get(open);
+  }
+
+  /** One statement: a transaction of several would lock the file across turns of the event loop. */
+  async #inserted(open: OpenWrite): Promise<boolean> {
+    const row = rowOf(open);
+    const held = open.premium ? sql.ref("hold_nanodollars") : sql.ref("hold_tokens");
+    const ofDay = open.premium ? sql`` : sql`and quota_day = ${open.quotaDay}`;
+    const hold = open.premium ? open.holdNanodollars : open.holdTokens;
+    const owned = open.premium
+      ? sql`coalesce((select balance_nanodollars from wallets where account_id = ${open.accountId}), 0)`
+      : sql`${open.guard?.quotaLimit} - coalesce((select used_tokens from quota_days
+          where account_id = ${open.accountId} and day = ${open.quotaDay}), 0)`;
+    const { rows } = await sql`
+      insert into calls (${sql.join(Object.keys(row).map((column) => sql.ref(column)))})
+      select ${sql.join(Object.values(row))} where ${owned} - coalesce((select sum(${held}) from calls
+        where account_id = ${open.accountId} and state = 'open' ${ofDay}), 0) >= ${Math.max(1, hold)}
+      returning id`.execute(this.#store.db);
+    return rows.length > 0;
   }
 }
 
@@ -54,16 +85,6 @@ function take(claim: Claim, figures: Figures, now: number): Taken {
   return { quotaDay: day, holdNanodollars: 0, holdTokens: Math.min(available, claim.holdTokens) };
 }
 
-/** SQLite's transactions exclude each other already. */
-async function lockAccount(db: Transaction<Database>, accountId: string): Promise<void> {
-  if (!isPostgres(db)) return;
-  await sql`select pg_advisory_xact_lock(hashtextextended(${accountId}, 0))`.execute(db);
-}
-
-function isPostgres(db: Kysely<Database>): boolean {
-  return db.getExecutor().adapter instanceof PostgresAdapter;
-}
-
 function rowOf(open: OpenWrite) {
   return {
     id: open.callId,
@@ -72,7 +93,7 @@ function rowOf(open: OpenWrite) {
     model: open.model,
     capability: open.capability,
     premium: open.premium ? 1 : 0,
-    state: "open" as const,
+    state: "open",
     opened_at: open.openedAt,
     quota_day: open.quotaDay,
     hold_nanodollars: open.holdNanodollars,
