@@ -7,13 +7,18 @@ import {
   UpstreamFault,
 } from "../contract/index.ts";
 import type { Kernel } from "./kernel.ts";
+import { pause } from "./pause.ts";
 import type { Progress } from "./progress.ts";
+import { rankRoutes } from "./rank-routes.ts";
 import type { Offer, Route } from "./registry.ts";
 import { BoundUpstream } from "./upstream.ts";
 
 /** How many tries a call gets over all routes and keys. */
 export const attemptsMax = 4;
-const keyRestMs = { key: 300_000, quota: 300_000, limited: 10_000 } as const;
+/** How long the only route is left alone before its one retry, in the middle; the half of it more or less. */
+const retryMs = 200;
+/** A provider that wants to be left alone for longer is not waited for: the caller is told. */
+const retryMsMax = 5000;
 
 /** What is tried on each route. */
 export interface Trial<Request, Answer> {
@@ -24,8 +29,9 @@ export interface Trial<Request, Answer> {
 }
 
 /**
- * Tries the routes of an offer in turn until one begins to answer. Nothing has reached the caller before that, so a
- * failure that another key or provider may not have is tried there.
+ * Tries the routes of an offer until one begins to answer. Nothing has reached the caller before that, so a failure
+ * that another key or provider may not have is tried there; where there is one route only, a passing failure is tried
+ * there once more.
  *
  * @throws {UpstreamFault | GatewayError} The last failure, or the first that would be the same everywhere.
  */
@@ -35,45 +41,99 @@ export async function attempt<Request, Answer>(
   progress: Progress,
   trial: Trial<Request, Answer>,
 ): Promise<Answer> {
+  const { now, network } = kernel;
+  const routes = rankRoutes(offer.routes, now(), kernel.random ?? Math.random);
+  progress.limit(network.deadlines, progress.openedAt + network.bounds.beginMsMax);
   let last: unknown;
-  for (const route of offer.routes) {
+  for (const route of routes) {
     const tried = new Set<number>();
+    let retries = routes.length === 1 ? 1 : 0;
     while (progress.attempts < attemptsMax) {
-      const taken = route.keys.size === 0 ? undefined : route.keys.take(kernel.now(), tried);
+      const taken = route.keys.size === 0 ? undefined : route.keys.take(now(), tried);
       if (taken === undefined && (route.keys.size > 0 || tried.size > 0)) break;
-      tried.add(taken === undefined ? 0 : taken.index);
+      const index = taken === undefined ? 0 : taken.index;
+      tried.add(index);
       if (progress.cutReason !== undefined) throw new UpstreamFault("broken", "The call was cut off");
       progress.attempts++;
+      route.circuit.begin(now());
       try {
-        const upstream = new BoundUpstream(kernel.network, route, taken?.key, progress);
+        const upstream = new BoundUpstream(network, route, taken?.key, progress);
         const answer = await trial.run(route.plugin, callOf(route, upstream, progress, trial.requestFor(route.model)));
         progress.route = route.plugin.name;
+        progress.limit(network.deadlines, progress.openedAt + network.bounds.callMsMax);
+        noteAnswer(route, taken?.index);
         return answer;
       } catch (error) {
-        last = error;
+        progress.startOver();
         if (progress.cutReason !== undefined || error instanceof GatewayError) throw error;
-        if (!(error instanceof UpstreamFault)) {
-          kernel.log.error("plugin_failed", { call: progress.id, plugin: route.plugin.name, error });
-          last = new UpstreamFault("broken", "The provider's answer could not be read", { cause: error });
+        const fault = readFailure(kernel, route, progress, error);
+        last = fault;
+        if (isFinal(fault)) {
+          noteAnswer(route, taken?.index);
+          throw fault;
+        }
+        if (isOfKey(fault)) {
+          if (noteRefusedKey(kernel, route, taken?.index, fault)) continue;
           break;
         }
-        if (error.kind === "bad_request" || error.kind === "too_long") throw error;
-        if (!restKey(kernel, route, taken?.index, error)) break;
+        if (route.circuit.failed(now())) {
+          kernel.log.warn("route_rests", { plugin: route.plugin.name, model: offer.model.id, kind: fault.kind });
+        }
+        if (retries === 0 || fault !== error || !(await waitToRetry(kernel, progress, fault))) break;
+        retries--;
+        tried.delete(index);
       }
     }
   }
   throw last;
 }
 
-/** Puts the key to rest where the fault is the key's; says whether another key of this route may do better. */
-function restKey(kernel: Kernel, route: Route, index: number | undefined, fault: UpstreamFault): boolean {
-  const { kind } = fault;
-  if (kind !== "key" && kind !== "quota" && kind !== "limited") return false;
-  kernel.log.warn("upstream_refused_key", { plugin: route.plugin.name, key: index, kind, status: fault.status });
+/** What went wrong, as a fault of the provider: a plugin that throws something else has a fault of its own. */
+function readFailure(kernel: Kernel, route: Route, progress: Progress, error: unknown): UpstreamFault {
+  if (error instanceof UpstreamFault) return error;
+  const { name } = route.plugin;
+  kernel.log.error("plugin_failed", { call: progress.id, plugin: name, error });
+  if (route.health.fault(kernel.now())) kernel.log.error("plugin_rests", { plugin: name });
+  return new UpstreamFault("broken", "The provider's answer could not be read", { cause: error });
+}
+
+/** Whether every route would say the same. */
+function isFinal({ kind }: UpstreamFault): boolean {
+  return kind === "bad_request" || kind === "too_long";
+}
+
+/** Whether another key may do better. */
+function isOfKey({ kind }: UpstreamFault): boolean {
+  return kind === "key" || kind === "quota" || kind === "limited";
+}
+
+function noteAnswer(route: Route, index: number | undefined): void {
+  route.circuit.answered();
+  route.health.answered();
+  if (index !== undefined) route.keys.answered(index);
+}
+
+/** Notes a refused key; says whether another of this route may do better. */
+function noteRefusedKey(kernel: Kernel, route: Route, index: number | undefined, fault: UpstreamFault): boolean {
+  const { kind, status, retryAfterMs } = fault;
+  kernel.log.warn("upstream_refused_key", { plugin: route.plugin.name, key: index, kind, status });
+  // It answered, if only to refuse: the route itself is well.
+  route.circuit.answered();
   if (index === undefined) return false;
-  const restMs = fault.retryAfterMs === undefined ? keyRestMs[kind] : fault.retryAfterMs;
-  route.keys.rest(index, kernel.now() + restMs);
+  if (retryAfterMs === undefined) route.keys.failed(index, kernel.now());
+  else route.keys.rest(index, kernel.now() + retryAfterMs);
   return true;
+}
+
+/** Waits before the only route is tried again; says whether that is worth it. */
+async function waitToRetry(kernel: Kernel, progress: Progress, fault: UpstreamFault): Promise<boolean> {
+  if (fault.kind !== "overloaded" && fault.kind !== "broken" && fault.kind !== "timeout") return false;
+  const jitterMs = retryMs * (0.5 + (kernel.random ?? Math.random)());
+  const waitMs = fault.retryAfterMs === undefined ? jitterMs : fault.retryAfterMs + jitterMs / 2;
+  const { beginMsMax } = kernel.network.bounds;
+  if (waitMs > retryMsMax || kernel.now() + waitMs >= progress.openedAt + beginMsMax) return false;
+  await (kernel.pause ?? pause)(waitMs, progress.signal);
+  return progress.cutReason === undefined;
 }
 
 function callOf<Request>(route: Route, upstream: Upstream, progress: Progress, request: Request): Call<Request> {

@@ -17,4 +17,8 @@ export interface Kernel {
   readonly network: Network;
   readonly log: Log;
   readonly now: () => number;
+  /** From 0 to below 1, to draw among equal routes; absent: the platform's. */
+  readonly random?: (() => number) | undefined;
+  /** Waits before a retry; absent: by a timer. */
+  readonly pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }

@@ -1,16 +1,26 @@
-/** The keys of one plugin, taken in turn; one that a provider refused or limited rests for a while. */
+import { Circuit, type CircuitBounds } from "./circuit.ts";
+
+/** A key that is refused is refused for everyone; two in ten minutes are no accident. */
+const keyBounds: CircuitBounds = { faultsMin: 2, windowMs: 600_000, restMs: 300_000, restMsMax: 3_600_000 };
+
+/** The keys of one plugin, taken in turn; one that a provider refuses or limits rests for a while. */
 export class KeyRing {
   readonly #keys: readonly string[];
-  readonly #restsUntilMs: number[];
+  readonly #circuits: readonly Circuit[];
   #next = 0;
 
   constructor(keys: readonly string[]) {
     this.#keys = keys;
-    this.#restsUntilMs = keys.map(() => 0);
+    this.#circuits = keys.map(() => new Circuit(keyBounds));
   }
 
   get size(): number {
     return this.#keys.length;
+  }
+
+  /** How many can be taken now without being the last resort. */
+  readyAt(nowMs: number): number {
+    return this.#circuits.filter((circuit) => circuit.isReady(nowMs)).length;
   }
 
   /**
@@ -23,19 +33,35 @@ export class KeyRing {
     for (let step = 0; step < this.#keys.length; step++) {
       const index = (this.#next + step) % this.#keys.length;
       if (tried.has(index)) continue;
-      const rests = this.#restsUntilMs[index] as number;
-      if (rests <= nowMs) {
+      const circuit = this.#at(index);
+      if (circuit.isReady(nowMs)) {
         best = index;
         break;
       }
-      if (best === undefined || rests < (this.#restsUntilMs[best] as number)) best = index;
+      if (best === undefined || circuit.restsUntilMs < this.#at(best).restsUntilMs) best = index;
     }
     if (best === undefined) return undefined;
     this.#next = (best + 1) % this.#keys.length;
+    this.#at(best).begin(nowMs);
     return { index: best, key: this.#keys[best] as string };
   }
 
+  /** The provider took the key. */
+  answered(index: number): void {
+    this.#at(index).answered();
+  }
+
+  /** The provider refused the key. Returns whether it begins to rest by that. */
+  failed(index: number, nowMs: number): boolean {
+    return this.#at(index).failed(nowMs);
+  }
+
+  /** The provider said when the key can be used again. */
   rest(index: number, untilMs: number): void {
-    this.#restsUntilMs[index] = untilMs;
+    this.#at(index).rest(untilMs);
+  }
+
+  #at(index: number): Circuit {
+    return this.#circuits[index] as Circuit;
   }
 }

@@ -1,4 +1,5 @@
 import { type Hold, type Meters, UpstreamFault, type UsageSource } from "../contract/index.ts";
+import type { Deadlines, Watch } from "./deadlines.ts";
 
 /** Why a call was cut off by the gateway itself. */
 export type CutReason = "left" | "timeout" | "draining";
@@ -7,10 +8,13 @@ export type CutReason = "left" | "timeout" | "draining";
 export class Progress {
   readonly id: string;
   readonly openedAt: number;
-  readonly #controller = new AbortController();
+  #controller = new AbortController();
   #onCut: () => void = () => undefined;
+  #limit: Watch | undefined = undefined;
   hold: Hold | undefined = undefined;
   model: string | undefined = undefined;
+  /** What the caller asks for. */
+  request: unknown = undefined;
   /** The plugin that answered. */
   route: string | undefined = undefined;
   attempts = 0;
@@ -28,7 +32,7 @@ export class Progress {
     this.openedAt = openedAt;
   }
 
-  /** Aborted when the call is cut; every request to a provider carries it. */
+  /** Aborted when the attempt under way or the whole call ends; every request to a provider carries it. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
@@ -41,6 +45,16 @@ export class Progress {
     this.#onCut();
   }
 
+  /** Sets by when the call must be further, milliseconds since 1970; later limits replace it, {@link unlimit} ends it. */
+  limit(deadlines: Deadlines, atMs: number): void {
+    if (this.#limit === undefined) this.#limit = deadlines.watch(atMs, () => this.cut("timeout"));
+    else this.#limit.atMs = atMs;
+  }
+
+  unlimit(deadlines: Deadlines): void {
+    if (this.#limit !== undefined) deadlines.drop(this.#limit);
+  }
+
   /**
    * The outcome of work, or a fault once the call is cut, for work that may not heed the signal. By hand, because
    * `Promise.race` with a promise of the cut costs a call five microseconds.
@@ -51,6 +65,18 @@ export class Progress {
       this.#onCut = () => reject(new UpstreamFault("broken", "The call was cut off"));
       if (this.cutReason !== undefined) this.#onCut();
     });
+  }
+
+  /** Ends what a provider was waited for in vain: its attempt while another can follow, afterwards the call. */
+  giveUp(signal: AbortSignal): void {
+    if (this.route !== undefined) this.cut("timeout");
+    else if (signal === this.#controller.signal) this.#controller.abort();
+  }
+
+  /** Closes what an attempt that failed may have left open, and gives the next a signal of its own. */
+  startOver(): void {
+    this.#controller.abort();
+    if (this.cutReason === undefined) this.#controller = new AbortController();
   }
 
   /** Closes what a call that ended may have left open at its providers. */

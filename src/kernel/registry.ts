@@ -8,8 +8,10 @@ import {
   type ProviderPlugin,
   type Tariff,
 } from "../contract/index.ts";
+import { Circuit } from "./circuit.ts";
 import { KeyRing } from "./key-ring.ts";
 import { PluginHealth } from "./plugin-health.ts";
+import { priorityOf, routeBounds } from "./rank-routes.ts";
 
 /** What an operator gave a plugin: its keys and perhaps another base URL. */
 export interface Credential {
@@ -25,6 +27,8 @@ export interface Route {
   readonly keys: KeyRing;
   /** Whether the plugin works, of all its routes together. */
   readonly health: PluginHealth;
+  /** Whether the provider answers for this model. */
+  readonly circuit: Circuit;
 }
 
 /** What is known of a plugin's keys and health, carried from one registry to the next. */
@@ -33,6 +37,8 @@ interface Known {
   readonly keyText: string;
   readonly keys: KeyRing;
   readonly health: PluginHealth;
+  /** By model id. */
+  readonly circuits: ReadonlyMap<string, Circuit>;
 }
 
 /** What survives a new registry: keys that rest go on resting, a plugin that cools down goes on cooling. */
@@ -150,10 +156,11 @@ function addRoutes(
   credential: Credential | undefined,
   memory: RegistryMemory,
 ): void {
-  const { keys, health } = recall(memory, plugin, credential?.keys ?? []);
+  const { keys, health, circuits } = recall(memory, plugin, credential?.keys ?? []);
   const baseUrl = (credential?.baseUrl ?? plugin.baseUrl).replace(/\/+$/, "");
   for (const model of plugin.models) {
-    const route: Route = { plugin, model, baseUrl, keys, health };
+    const circuit = circuits.get(model.id) as Circuit;
+    const route: Route = { plugin, model, baseUrl, keys, health, circuit };
     const known = offers.get(model.id);
     if (known === undefined) {
       offers.set(model.id, { model, tariff: model.price && compilePrice(model.price), routes: [route] });
@@ -168,18 +175,21 @@ function addRoutes(
 function recall(memory: RegistryMemory, plugin: ProviderPlugin, keys: readonly string[]): Known {
   const keyText = keys.join(",");
   const before = memory.get(plugin.name);
+  const isSame = before?.plugin.handlers === plugin.handlers;
   const known: Known = {
     plugin,
     keyText,
     keys: before?.keyText === keyText ? before.keys : new KeyRing(keys),
-    health: before?.plugin.handlers === plugin.handlers ? before.health : new PluginHealth(),
+    health: isSame ? before.health : new PluginHealth(),
+    circuits: new Map(plugin.models.map(({ id }) => [id, circuitOf(id, isSame ? before : undefined)])),
   };
   memory.set(plugin.name, known);
   return known;
 }
 
-function priorityOf(model: Model): number {
-  return model.priority === undefined ? 100 : model.priority;
+function circuitOf(modelId: string, before: Known | undefined): Circuit {
+  const known = before?.circuits.get(modelId);
+  return known === undefined ? new Circuit(routeBounds) : known;
 }
 
 function disagreementOf(plugin: ProviderPlugin, model: Model, offers: Map<string, Offer>): string | undefined {

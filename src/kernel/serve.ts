@@ -56,6 +56,7 @@ export async function serve<C extends Capability>(kernel: Kernel, order: Order<C
   const trade = trades[order.capability] as unknown as Trade<RequestOf<C>, ReplyOf<C>, PieceOf<C>>;
   const offer = kernel.registry.find(request.model, order.capability, caller);
   progress.model = offer.model.id;
+  progress.request = request;
   const checked = trade.check(request, offer);
   if (checked !== undefined) await checked;
   checkByPlugins(offer, order.capability, request);
@@ -73,6 +74,7 @@ export async function serve<C extends Capability>(kernel: Kernel, order: Order<C
     if (told.code === "internal_error") kernel.log.error("call_failed", { call: progress.id, error });
     throw told;
   } finally {
+    progress.unlimit(kernel.network.deadlines);
     if (progress.status !== 200 || progress.attempts > 1) progress.abandon();
     await settle(kernel, offer, progress, tally);
   }

@@ -3,6 +3,7 @@ import { type RefusedAnswer, type ServerEvent, UpstreamFault } from "../contract
 import { SseParser } from "../kit/sse.ts";
 import type { Deadlines, Watch } from "./deadlines.ts";
 import { downloadPublic } from "./download.ts";
+import { HostGuard, resolveHost } from "./host-guard.ts";
 import type { Progress } from "./progress.ts";
 import type { Route } from "./registry.ts";
 
@@ -10,6 +11,10 @@ import type { Route } from "./registry.ts";
 export interface UpstreamBounds {
   /** Until the head of the answer. */
   firstByteMsMax: number;
+  /** Until the answer begins, all attempts together. */
+  beginMsMax: number;
+  /** Of a whole call, to the end of its answer: what ends a plugin that never does. */
+  callMsMax: number;
   /** Between two pieces of a streamed answer. */
   idleMsMax: number;
   /** Of a whole answer that is not streamed, in bytes. */
@@ -24,10 +29,13 @@ export interface Network {
   deadlines: Deadlines;
   now: () => number;
   bounds: UpstreamBounds;
+  guard: HostGuard;
 }
 
 export const defaultBounds: UpstreamBounds = {
   firstByteMsMax: 300_000,
+  beginMsMax: 600_000,
+  callMsMax: 1_800_000,
   idleMsMax: 120_000,
   answerBytesMax: 128 * 1024 * 1024,
   streamBytesMax: 256 * 1024 * 1024,
@@ -35,7 +43,8 @@ export const defaultBounds: UpstreamBounds = {
 
 /** The network with the platform's own `fetch`: the only place that names it. */
 export function openNetwork(deadlines: Deadlines, now: () => number, bounds: Partial<UpstreamBounds>): Network {
-  return { fetch: globalThis.fetch, deadlines, now, bounds: { ...defaultBounds, ...bounds } };
+  const guard = new HostGuard(resolveHost, now);
+  return { fetch: globalThis.fetch, deadlines, now, bounds: { ...defaultBounds, ...bounds }, guard };
 }
 
 /** The door of one attempt: one route, one of its keys, one call. */
@@ -44,12 +53,18 @@ export class BoundUpstream implements Upstream {
   readonly #route: Route;
   readonly #headers: Record<string, string>;
   readonly #progress: Progress;
+  /** Of the attempt this door was made for: a handler that goes on after it has ended reaches nobody. */
+  readonly #signal: AbortSignal;
+  #timedOut = false;
+  /** What the provider said so far: it may name files to fetch. */
+  readonly #answers: unknown[] = [];
 
   constructor(network: Network, route: Route, key: string | undefined, progress: Progress) {
     this.#network = network;
     this.#route = route;
     this.#headers = key === undefined ? {} : route.plugin.authorize(key);
     this.#progress = progress;
+    this.#signal = progress.signal;
   }
 
   async json<T>(path: string, body: unknown, init?: UpstreamInit): Promise<T> {
@@ -76,20 +91,28 @@ export class BoundUpstream implements Upstream {
     return this.#readEvents(response);
   }
 
-  download(url: string): Promise<{ bytes: Uint8Array<ArrayBuffer>; mediaType: string }> {
-    return downloadPublic(this.#network.fetch, url, this.#progress.signal);
+  async download(url: string): Promise<{ bytes: Uint8Array<ArrayBuffer>; mediaType: string }> {
+    // Only what the caller or the provider named: a plugin cannot carry anything out in an address it made up.
+    if (!mentions(this.#progress.request, url) && !this.#answers.some((answer) => mentions(answer, url))) {
+      throw new TypeError("Cannot download an address that neither the request nor the provider's answer holds");
+    }
+    return downloadPublic(this.#network.fetch, url, this.#signal);
   }
 
   async #post(path: string, body: string | FormData, init: UpstreamInit | undefined): Promise<Response> {
-    if (path.charCodeAt(0) !== 47) throw new TypeError(`Cannot ask '${path}': a path begins with '/'`);
+    const { guard } = this.#network;
+    const isPath = path.charCodeAt(0) === 47;
+    const checked = isPath ? guard.check(this.#route) : guard.checkUrl(this.#route, path);
+    const url = isPath ? this.#route.baseUrl + path : path;
     const headers: Record<string, string> = { ...this.#headers, ...init?.headers };
     if (typeof body === "string") headers["content-type"] = "application/json";
     const { fetch, deadlines, now, bounds } = this.#network;
-    const watch = deadlines.watch(now() + bounds.firstByteMsMax, () => this.#progress.cut("timeout"));
+    const watch = deadlines.watch(now() + bounds.firstByteMsMax, () => this.#giveUp());
     let response: Response;
     try {
-      const signal = this.#progress.signal;
-      response = await fetch(this.#route.baseUrl + path, { method: "POST", headers, body, signal, redirect: "manual" });
+      if (checked !== undefined) await checked;
+      const signal = this.#signal;
+      response = await fetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
     } catch (error) {
       throw this.#networkFault(error);
     } finally {
@@ -116,7 +139,9 @@ export class BoundUpstream implements Upstream {
   async #readJson(response: Response): Promise<unknown> {
     const text = await this.#readText(response, this.#network.bounds.answerBytesMax, false);
     try {
-      return JSON.parse(text);
+      const answer: unknown = JSON.parse(text);
+      this.#answers.push(answer);
+      return answer;
     } catch (error) {
       throw new UpstreamFault("broken", "The provider's answer is not JSON", { status: response.status, cause: error });
     }
@@ -185,16 +210,29 @@ export class BoundUpstream implements Upstream {
 
   #watchIdle(): Watch {
     const { now, bounds, deadlines } = this.#network;
-    return deadlines.watch(now() + bounds.idleMsMax, () => this.#progress.cut("timeout"));
+    return deadlines.watch(now() + bounds.idleMsMax, () => this.#giveUp());
+  }
+
+  #giveUp(): void {
+    this.#timedOut = true;
+    this.#progress.giveUp(this.#signal);
   }
 
   #networkFault(error: unknown): UpstreamFault {
     if (error instanceof UpstreamFault) return error;
-    if (this.#progress.cutReason === "timeout") {
+    if (this.#timedOut || this.#progress.cutReason === "timeout") {
       return new UpstreamFault("timeout", "The provider did not answer in the time allowed", { cause: error });
     }
     return new UpstreamFault("broken", "The connection to the provider failed", { cause: error });
   }
+}
+
+/** Whether a text stands whole somewhere in a value. */
+function mentions(value: unknown, text: string): boolean {
+  if (typeof value === "string") return value === text;
+  if (typeof value !== "object" || value === null) return false;
+  for (const name in value) if (mentions((value as Record<string, unknown>)[name], text)) return true;
+  return false;
 }
 
 function mediaTypeOf(response: Response): string {

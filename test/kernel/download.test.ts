@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { downloadBytesMax, downloadPublic, isPublicAddress } from "../../src/kernel/download.ts";
+import { downloadBytesMax, downloadPublic } from "../../src/kernel/download.ts";
+import { isPublicAddress } from "../../src/kernel/public-address.ts";
 import { fetchOf, liveBody, silence } from "./fake-fetch.ts";
 import { rejectionOf } from "./support.ts";
 

@@ -141,7 +141,7 @@ describe("several streams", () => {
     let signal: AbortSignal | undefined;
     const { kernel, ledger } = single((index, call) => {
       signal = call.signal;
-      if (index === 1) throw new UpstreamFault("overloaded", "Busy");
+      if (index % 2 === 1) throw new UpstreamFault("overloaded", "Busy");
       return new FakeStream<ChatChunk>(...hello(0));
     });
     await rejectionOf(serve(kernel, chatOrder({ n: 2, stream: true }, { outlet: new Sink() })));

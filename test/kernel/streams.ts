@@ -53,9 +53,11 @@ export class FakeStream<Item> implements AsyncIterable<Item> {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Item> {
+    let at = 0;
     return {
       next: async () => {
-        const step = this.#steps[this.asked++];
+        this.asked++;
+        const step = this.#steps[at++];
         if (step === "hang") return new Promise<never>(() => undefined);
         if (step instanceof Error) throw step;
         return step === undefined ? { done: true, value: undefined } : { done: false, value: step as Item };

@@ -11,6 +11,7 @@ import {
   type ProviderPlugin,
   type Settlement,
 } from "../../src/contract/index.ts";
+import { HostGuard } from "../../src/kernel/host-guard.ts";
 import { buildRegistry, type Credential, Deadlines, type Kernel, type Log, Progress } from "../../src/kernel/index.ts";
 import type { Order } from "../../src/kernel/serve.ts";
 import { defaultBounds, type Network, type UpstreamBounds } from "../../src/kernel/upstream.ts";
@@ -124,6 +125,8 @@ export function pluginOf(handlers: Handlers, changes: Partial<PluginDefinition> 
 
 export interface Bench {
   kernel: Kernel;
+  /** How long retries waited, in milliseconds. */
+  pauses: number[];
   ledger: FakeLedger;
   clock: FakeClock;
   log: ReturnType<typeof keepLog>;
@@ -134,6 +137,7 @@ interface BenchOptions {
   fetch?: FakeFetch;
   credentials?: Record<string, Credential>;
   bounds?: Partial<UpstreamBounds>;
+  random?: () => number;
 }
 
 export type FakeFetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -149,11 +153,17 @@ export function benchOf(plugins: readonly ProviderPlugin[], options: BenchOption
     deadlines: clock.deadlines,
     now: clock.now,
     bounds: { ...defaultBounds, ...options.bounds },
+    guard: new HostGuard(async () => ["93.184.216.34"], clock.now),
   };
   const credentialOf = (name: string) => options.credentials?.[name] ?? { keys: ["key-a"] };
   const { registry, refused } = buildRegistry(plugins, credentialOf);
   if (refused.length > 0) throw new Error(refused.map(({ sentence }) => sentence).join("\n"));
-  return { kernel: { registry, ledger, network, log, now: clock.now }, ledger, clock, log, network };
+  const pauses: number[] = [];
+  const pause = async (ms: number) => {
+    pauses.push(ms);
+  };
+  const kernel: Kernel = { registry, ledger, network, log, now: clock.now, pause, random: options.random };
+  return { kernel, pauses, ledger, clock, log, network };
 }
 
 export const newProgress = () => new Progress("req_0123456789abcdefghjkmnpqrs", startMs);

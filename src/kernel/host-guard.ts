@@ -1,0 +1,132 @@
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import { UpstreamFault } from "../contract/index.ts";
+import { isPublicAddress } from "./public-address.ts";
+import type { Route } from "./registry.ts";
+
+/** How long an answer of the name service is taken as it is, and how long while it is asked again. */
+const freshMs = 15_000;
+const trustedMsMax = 60_000;
+
+/** What the name service last said of a host. */
+interface Verdict {
+  readonly checkedAtMs: number;
+  readonly isPublic: boolean;
+}
+
+/** The addresses of a host name. Rejects when it has none. */
+export type Resolve = (host: string) => Promise<readonly string[]>;
+
+/** The machine's own name service. */
+export const resolveHost: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
+
+/**
+ * Keeps plugins from reaching into the operator's own network. A host name that resolves to a private address is not
+ * asked, unless the operator wrote so: a base URL that is itself a private address or localhost, or `<NAME>_BASE_URL`.
+ * A call costs a look into a map; the name service is asked again in the background. What stays open: a name that
+ * changes from a public to a private address is noticed up to a minute late, and the connection resolves it once more.
+ */
+export class HostGuard {
+  readonly #resolve: Resolve;
+  readonly #now: () => number;
+  readonly #bases = new Map<string, { host: string; isLocal: boolean }>();
+  readonly #verdicts = new Map<string, Verdict>();
+  readonly #pending = new Map<string, Promise<void>>();
+
+  constructor(resolve: Resolve, now: () => number) {
+    this.#resolve = resolve;
+    this.#now = now;
+  }
+
+  /**
+   * Whether a route's base URL may be asked.
+   *
+   * @returns `undefined` when it may, or a promise of that when the name service has to be asked first.
+   * @throws {UpstreamFault} When it leads to a private address.
+   */
+  check({ baseUrl, plugin }: Route): Promise<void> | undefined {
+    const base = this.#baseOf(baseUrl);
+    if (base.isLocal || baseUrl !== plugin.baseUrl) return undefined;
+    return this.#checkHost(base.host);
+  }
+
+  /**
+   * The address of a request by a path below the base URL, or by a whole URL of a host that the plugin declares.
+   *
+   * @throws {TypeError} When it is neither.
+   * @throws {UpstreamFault} When the host leads to a private address.
+   */
+  checkUrl(route: Route, text: string): Promise<void> | undefined {
+    const url = URL.parse(text);
+    if (url === null) throw new TypeError(`Cannot ask '${text}': expected a path that begins with '/', or a whole URL`);
+    const base = new URL(route.baseUrl);
+    if (url.origin === base.origin) return this.check(route);
+    const isDeclared = route.plugin.hosts.some((host) => host === url.host);
+    if (!isDeclared || url.username !== "" || (url.protocol !== "https:" && url.protocol !== base.protocol)) {
+      const known = [base.host, ...route.plugin.hosts].join(", ");
+      throw new TypeError(`Cannot ask ${url.origin}: the plugin declares ${known}; add it to hosts, with https`);
+    }
+    if (this.#baseOf(route.baseUrl).isLocal) return undefined;
+    return this.#checkHost(bare(url.hostname));
+  }
+
+  #baseOf(baseUrl: string): { host: string; isLocal: boolean } {
+    let base = this.#bases.get(baseUrl);
+    if (base === undefined) {
+      const host = bare(new URL(baseUrl).hostname);
+      base = { host, isLocal: isLocalHost(host) };
+      this.#bases.set(baseUrl, base);
+    }
+    return base;
+  }
+
+  #checkHost(host: string): Promise<void> | undefined {
+    if (isLocalHost(host)) throw refusal(host);
+    if (isIP(host) > 0) return undefined;
+    const verdict = this.#verdicts.get(host);
+    const ageMs = verdict === undefined ? Number.POSITIVE_INFINITY : this.#now() - verdict.checkedAtMs;
+    if (verdict?.isPublic && ageMs < trustedMsMax) {
+      if (ageMs > freshMs) void this.#renew(host);
+      return undefined;
+    }
+    if (verdict?.isPublic === false && ageMs < freshMs) throw refusal(host);
+    return this.#renew(host).then(() => {
+      if (this.#verdicts.get(host)?.isPublic === false) throw refusal(host);
+    });
+  }
+
+  #renew(host: string): Promise<void> {
+    const known = this.#pending.get(host);
+    if (known !== undefined) return known;
+    const asked = this.#ask(host).finally(() => this.#pending.delete(host));
+    this.#pending.set(host, asked);
+    return asked;
+  }
+
+  async #ask(host: string): Promise<void> {
+    try {
+      const addresses = await this.#resolve(host);
+      this.#verdicts.set(host, { checkedAtMs: this.#now(), isPublic: addresses.every(isPublicAddress) });
+    } catch {
+      // Without an address there is nothing to reach: the request itself says so.
+      this.#verdicts.delete(host);
+    }
+  }
+}
+
+function refusal(host: string): UpstreamFault {
+  const sentence =
+    "The provider's host leads to a private address and is not asked; the operator can write the address itself as " +
+    "the base URL, or set <PLUGIN>_BASE_URL";
+  return new UpstreamFault("broken", sentence, { code: "private_address", cause: host });
+}
+
+/** Whether a host is written as an address of this machine or of a private network. */
+function isLocalHost(host: string): boolean {
+  if (host === "localhost" || host.endsWith(".localhost")) return true;
+  return isIP(host) > 0 && !isPublicAddress(host);
+}
+
+function bare(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, "");
+}
