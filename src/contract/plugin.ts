@@ -29,7 +29,8 @@ export interface UpstreamInit {
 
 /**
  * The one door to the network. It is bound to the plugin's base URL, one of its keys, the call's deadline and the
- * caller's presence, and reaches no other host. A path is appended to the base URL.
+ * caller's presence. A path is appended to the base URL; a whole URL reaches one of the plugin's declared `hosts`, with
+ * the same key. No other host is reached, none that leads to a private address, and no redirect is followed.
  *
  * Every method throws {@link UpstreamFault} when the provider answers outside 2xx, not in time, or not at all.
  */
@@ -43,7 +44,7 @@ export interface Upstream {
   /** POSTs JSON and reads the SSE answer; resolves with the first byte's headers, so that a refusal keeps its status. */
   events(path: string, body: unknown, init?: UpstreamInit): Promise<AsyncIterable<ServerEvent>>;
   /**
-   * Fetches a public file that the caller named (an image URL) for providers that want the bytes.
+   * Fetches a public file that the caller or the provider's answer named (an image URL) for those who want the bytes.
    * https only, no private address, at most 20 MB and 10 s.
    *
    * @throws {GatewayError} `invalid_request` with the reason.
@@ -113,7 +114,7 @@ export interface ProviderPlugin {
   readonly contractVersion: typeof contractVersion;
   /** Where the provider is, without a trailing slash. `<NAME>_BASE_URL` replaces it. */
   readonly baseUrl: string;
-  /** Hosts beside that of `baseUrl` which the plugin may ask. */
+  /** Hosts beside that of `baseUrl` which the plugin may ask by a whole URL: `files.example.com`, with a port if any. */
   readonly hosts: readonly string[];
   /** `none`: needs no key and is served without one. */
   readonly credential: "key" | "none";
