@@ -23,6 +23,7 @@ export interface Outcome<Answer> {
 /** A provider that gives this reply to every request, whole or in these pieces. */
 function networkOf(reply: Reply, sent: Sent[], pieces: Uint8Array<ArrayBuffer>[] = [reply.body]): FakeFetch {
   return async (url, init) => {
+    if (url.endsWith(".png")) return new Response("a picture", { headers: { "content-type": "image/png" } });
     sent.push({ url, headers: new Headers(init.headers), json: readBody(init.body) });
     const body = new ReadableStream({
       start(controller) {
@@ -52,7 +53,7 @@ export async function serveBy<C extends Capability>(
       return undefined;
     },
   };
-  const isStream = (request as { stream?: unknown }).stream === true;
+  const isStream = (request as { stream?: unknown }).stream === true || capability === "speak";
   const order = { capability, caller, request, progress, ...(isStream && { outlet }) } as Order<C>;
   const [answer, error] = await serve(kernel, order).then(
     (given): [ReplyOf<C>, undefined] => [given, undefined],

@@ -1,0 +1,71 @@
+import type { Capability } from "../../src/contract/index.ts";
+import { binaryReply, eventsReply, jsonReply, type Reply } from "../support/reply.ts";
+import { wavOf } from "../support/wav.ts";
+
+const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+const calls = ["one", "two"].map((id) => ({ id, type: "function", function: { name: "look_up", arguments: "{}" } }));
+const message = { role: "assistant", content: "Hello", tool_calls: calls };
+const head = { id: "x", created: 1, model: "x" };
+const completion = {
+  ...head,
+  object: "chat.completion",
+  choices: [{ index: 0, message, finish_reason: "stop" }],
+  usage,
+};
+const chunks = [
+  { ...head, choices: [{ index: 0, delta: { role: "assistant", content: "Hello" }, finish_reason: null }] },
+  { ...head, choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage },
+];
+
+const said = [
+  { type: "text", text: "Hello" },
+  ...calls.map(({ id }) => ({ type: "tool_use", id, name: "look_up", input: {} })),
+];
+const spent = { input_tokens: 5, output_tokens: 2 };
+const events = [
+  { type: "message_start", message: { content: [], usage: spent } },
+  { type: "content_block_start", index: 0, content_block: { type: "text", text: "Hello" } },
+  { type: "content_block_stop", index: 0 },
+  { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: spent },
+  { type: "message_stop" },
+];
+
+const parts = [{ text: "Hello" }, ...calls.map(() => ({ functionCall: { name: "look_up", args: {} } }))];
+const counts = { promptTokenCount: 5, candidatesTokenCount: 2, totalTokenCount: 7 };
+const generated = { candidates: [{ content: { role: "model", parts }, finishReason: "STOP" }], usageMetadata: counts };
+const pictured = {
+  candidates: [{ content: { parts: [{ inlineData: { mimeType: "image/png", data: "AAAA" } }] }, finishReason: "STOP" }],
+};
+const vector = { values: [0.1, 0.2, 0.3] };
+const vectors = ["a", "b"].map((_, index) => ({ object: "embedding", index, embedding: vector.values }));
+const wav = wavOf(1000);
+
+/** A short answer of each provider, of each capability it has: what is asked for matters here, not what is answered. */
+export function cannedReply(plugin: string, capability: Capability, { stream, count }: Asked): Reply {
+  switch (`${plugin} ${capability}`) {
+    case "anthropic chat":
+      return stream
+        ? eventsReply(...events)
+        : jsonReply({ type: "message", content: said, stop_reason: "end_turn", usage: spent });
+    case "gemini chat":
+      return stream ? eventsReply(generated) : jsonReply(generated);
+    case "gemini embed":
+      return jsonReply(count === 1 ? { embedding: vector } : { embeddings: Array(count).fill(vector) });
+    case "gemini image":
+      return jsonReply(pictured);
+    case "sarvam transcribe":
+      return jsonReply({ transcript: "Hello", language_code: "hi-IN" });
+    case "sarvam speak":
+      return jsonReply({ audios: [Buffer.from(wav).toString("base64")] });
+  }
+  if (capability === "chat") return stream ? eventsReply(...chunks, "[DONE]") : jsonReply(completion);
+  if (capability === "embed") return jsonReply({ data: vectors.slice(0, count), usage: { prompt_tokens: 3 } });
+  if (capability === "transcribe") return jsonReply({ text: "Hello", duration: 1 });
+  return binaryReply(wav, "audio/wav");
+}
+
+interface Asked {
+  stream: boolean;
+  /** How many vectors are wanted. */
+  count: number;
+}

@@ -1,0 +1,118 @@
+import type { Capability, ChatRequest } from "../../src/contract/index.ts";
+import { wavFile } from "../support/wav.ts";
+
+type Json = Record<string, unknown>;
+
+/** Something a client can ask for: the fields that ask for it, and those without which it would mean nothing. */
+export interface Feature {
+  name: string;
+  capability: Capability;
+  asks: Json;
+  beside?: Json;
+}
+
+const png = "data:image/png;base64,iVBORw0KGgo=";
+const user = (...content: Json[]): Json => ({ messages: [{ role: "user", content }] });
+const text = { type: "text", text: "Hello" };
+const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+const tools = ["look_up", "put_down"].map((name) => ({ type: "function", function: { name, parameters: schema } }));
+const named = { type: "function", function: { name: "look_up" } };
+const format = { type: "json_schema", json_schema: { name: "answer", schema } };
+const called = { id: "call_1", type: "function", function: { name: "look_up", arguments: '{"city":"Pune"}' } };
+const toolTurn: Json[] = [
+  { role: "user", content: "Hello" },
+  { role: "assistant", content: null, tool_calls: [called] },
+  { role: "tool", tool_call_id: "call_1", content: "sunny" },
+];
+
+const chat = (name: string, asks: Partial<ChatRequest> | Json, beside: Json = {}): Feature => ({
+  name,
+  capability: "chat",
+  asks: asks as Json,
+  beside,
+});
+const of =
+  (capability: Capability) =>
+  (name: string, asks: Json, beside: Json = {}) => ({
+    name,
+    capability,
+    asks,
+    beside,
+  });
+const [embed, image, transcribe, speak] = [of("embed"), of("image"), of("transcribe"), of("speak")];
+
+/** What every request of a capability holds. */
+export const plainRequests: Record<Capability, Json> = {
+  chat: { messages: [{ role: "user", content: "Hello" }] },
+  embed: { input: "Hello" },
+  image: { prompt: "A kite" },
+  transcribe: { file: wavFile(1000), audioMs: 1000 },
+  speak: { input: "Hello" },
+};
+
+/** The rows of the table, in its order. */
+export const features: Feature[] = [
+  chat("chat", {}),
+  chat("streaming", { stream: true }),
+  chat("system messages", {
+    messages: [
+      { role: "system", content: "Be brief" },
+      { role: "user", content: "Hello" },
+    ],
+  }),
+  chat("`max_tokens`", { max_tokens: 7 }),
+  chat("`max_completion_tokens`", { max_completion_tokens: 7 }),
+  chat("`temperature`", { temperature: 0.3 }),
+  chat("`top_p`", { top_p: 0.4 }),
+  chat("`frequency_penalty`, `presence_penalty`", { frequency_penalty: 0.5, presence_penalty: 0.5 }),
+  chat("`stop`", { stop: ["END"] }),
+  chat("`seed`", { seed: 7 }),
+  chat("`n`", { n: 2 }),
+  chat("`logprobs`", { logprobs: true, top_logprobs: 2 }),
+  chat("`logit_bias`", { logit_bias: { "50256": -100 } }),
+  chat("`user`", { user: "someone" }),
+  chat("`reasoning_effort`", { reasoning_effort: "high" }),
+  chat("tools", { tools }),
+  chat("tool results", { messages: toolTurn }, { tools }),
+  chat("`tool_choice: none`", { tool_choice: "none" }, { tools }),
+  chat("`tool_choice: required`", { tool_choice: "required" }, { tools }),
+  chat("`tool_choice`, a function", { tool_choice: named }, { tools }),
+  chat(
+    "`tool_choice: allowed_tools`",
+    { tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [named] } } },
+    { tools },
+  ),
+  chat("`parallel_tool_calls: false`", { parallel_tool_calls: false }, { tools }),
+  chat("`functions` (deprecated)", { functions: [{ name: "look_up", parameters: schema }] }),
+  chat("`json_object`", { response_format: { type: "json_object" } }),
+  chat("`json_schema`", { response_format: format }),
+  chat("`json_schema`, streamed", { response_format: format }, { stream: true }),
+  chat("`json_schema` beside tools", { response_format: format }, { tools }),
+  chat("pictures as data URLs", user(text, { type: "image_url", image_url: { url: png } })),
+  chat("pictures by address", user(text, { type: "image_url", image_url: { url: "https://8.8.8.8/a.png" } })),
+  chat("sound", user(text, { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } })),
+  chat(
+    "PDF files",
+    user(text, { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,AAAA" } }),
+  ),
+  embed("embeddings", {}),
+  embed("several inputs", { input: ["Hello", "there"] }),
+  embed("`dimensions`", { dimensions: 512 }),
+  embed("`encoding_format: base64`", { encoding_format: "base64" }),
+  image("images", {}),
+  image("`n` of images", { n: 2 }),
+  image("`size`", { size: "2048x1024" }),
+  image("`quality: hd`", { quality: "hd" }),
+  transcribe("transcription", {}),
+  transcribe("`language` of the sound", { language: "hi" }),
+  transcribe("`prompt` of a transcription", { prompt: "Names: Ada" }),
+  transcribe("`temperature` of a transcription", { temperature: 0.2 }),
+  transcribe("`verbose_json`", { response_format: "verbose_json" }),
+  transcribe("times of words", { response_format: "verbose_json", timestamp_granularities: ["word"] }),
+  speak("speech", {}),
+  speak("`voice`", { voice: "" }),
+  speak("`speed`", { speed: 1.25 }),
+  speak("`target_language_code`", { target_language_code: "hi-IN" }),
+  speak("`speech_sample_rate`", { speech_sample_rate: 8000 }),
+  speak("`pace`", { pace: 1.25 }),
+];

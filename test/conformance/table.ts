@@ -1,0 +1,46 @@
+import { builtIns } from "../../plugins/index.ts";
+import type { ProviderPlugin } from "../../src/contract/index.ts";
+import { type Feature, features } from "./features.ts";
+import { tryFeature, type Verdict } from "./try-feature.ts";
+
+const readme = new URL("../../README.md", import.meta.url);
+const [begin, end] = ["<!-- providers: made by bun test/conformance/table.ts -->", "<!-- providers: end -->"];
+
+/** The table of what each provider is asked for, as Markdown. */
+export async function makeTable(): Promise<string> {
+  const rows = await Promise.all(
+    features.map(async (feature) => {
+      const cells = await Promise.all(builtIns.map((plugin) => cellOf(plugin, feature)));
+      return [feature.name, ...cells];
+    }),
+  );
+  const lines = [["", ...builtIns.map(({ name }) => name)], ...rows];
+  const widths = lines[0]?.map((_, column) => Math.max(3, ...lines.map((line) => (line[column] as string).length)));
+  const padded = lines.map(
+    (line) => `| ${line.map((cell, column) => cell.padEnd(widths?.[column] ?? 0)).join(" | ")} |`,
+  );
+  const rule = `| ${widths?.map((width) => "-".repeat(width)).join(" | ")} |`;
+  return [padded[0], rule, ...padded.slice(1)].join("\n");
+}
+
+/** What the README says between the marks. */
+export async function readTable(): Promise<string> {
+  return ((await Bun.file(readme).text()).split(begin)[1] ?? "").split(end)[0]?.trim() ?? "";
+}
+
+/** One word for all models of the plugin, or where they differ what most comes to. */
+async function cellOf(plugin: ProviderPlugin, feature: Feature): Promise<string> {
+  const models = plugin.models.filter(({ capability }) => capability === feature.capability);
+  const verdicts = new Set<Verdict>();
+  for (const model of models) verdicts.add(await tryFeature(plugin, model, feature));
+  if (verdicts.size === 0) return "–";
+  return verdicts.size === 1 ? ([...verdicts][0] as string) : "by model";
+}
+
+if (import.meta.main) {
+  const text = await Bun.file(readme).text();
+  const [before, rest] = text.split(begin);
+  const after = rest?.split(end)[1];
+  if (after === undefined) throw new Error(`Cannot write the table: the README lacks the lines ${begin} and ${end}`);
+  await Bun.write(readme, `${before}${begin}\n\n${await makeTable()}\n\n${end}${after}`);
+}

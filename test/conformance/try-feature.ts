@@ -1,0 +1,62 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Capability, ChatCompletion, Model, ProviderPlugin } from "../../src/contract/index.ts";
+import type { RequestOf } from "../../src/kernel/serve.ts";
+import { cannedReply } from "./canned.ts";
+import { type Feature, plainRequests } from "./features.ts";
+import { type Outcome, serveBy } from "./ground.ts";
+
+/**
+ * What becomes of a feature on its way to a provider: `yes`, it gets there; `here`, the gateway does it in the
+ * provider's place; `left out`, the provider is asked without it; `400`, the request is refused.
+ */
+export type Verdict = "yes" | "here" | "left out" | "400";
+
+/** How a model's provider is asked for a feature, found out by asking with it and without it. */
+export async function tryFeature(plugin: ProviderPlugin, model: Model, feature: Feature): Promise<Verdict> {
+  const { capability, asks, beside = {} } = feature;
+  const plain = { ...plainRequests[capability], ...beside, model: model.id };
+  const request = "voice" in asks ? { ...plain, voice: model.voices?.at(-1) } : { ...plain, ...asks };
+  const without = await ask(plugin, model, capability, plain);
+  const given = await ask(plugin, model, capability, request);
+  if (given.error !== undefined) {
+    if (given.error.status === 400) return "400";
+    throw new Error(`${plugin.name} failed at ${feature.name}: ${given.error.message}`, { cause: given.error });
+  }
+  if (Object.keys(asks).length === 0) return "yes";
+  const hasOwnWay = given.notes.some((note) => note.includes("in words"));
+  if (given.sent.length > without.sent.length || hasOwnWay || isAskedWhole(request, given)) return "here";
+  if (!isDeepStrictEqual(given.sent.map(bodyOf), without.sent.map(bodyOf))) return "yes";
+  return isDeepStrictEqual(shapeOf(given.answer), shapeOf(without.answer)) ? "left out" : "here";
+}
+
+type Asked = Awaited<ReturnType<typeof ask>>;
+
+function ask(plugin: ProviderPlugin, model: Model, capability: Capability, request: Record<string, unknown>) {
+  const count = Array.isArray(request.input) ? request.input.length : 1;
+  const reply = cannedReply(plugin.name, capability, {
+    stream: request.stream === true && !isWhole(plugin, request),
+    count,
+  });
+  const only = { ...plugin, models: [model] };
+  return serveBy(only, { capability, request: request as unknown as RequestOf<typeof capability> }, reply) as Promise<
+    Outcome<unknown>
+  >;
+}
+
+/** Groq streams no answer that is held to a schema. */
+function isWhole({ name }: ProviderPlugin, { response_format: format }: Record<string, unknown>): boolean {
+  return name === "groq" && (format as { type?: string } | undefined)?.type === "json_schema";
+}
+
+const bodyOf = ({ url, json }: Asked["sent"][number]) => ({ url, ...json });
+
+function isAskedWhole({ stream }: Record<string, unknown>, { sent }: Asked): boolean {
+  const asksForStream = sent.some(({ url, json }) => json.stream === true || url.includes("stream"));
+  return stream === true && !asksForStream;
+}
+
+/** What of an answer tells that the gateway had a hand in it. */
+function shapeOf(answer: unknown): unknown {
+  const { choices, data } = (answer ?? {}) as Partial<ChatCompletion> & { data?: { embedding: unknown }[] };
+  return [choices?.map(({ message }) => message.tool_calls?.length), data?.map(({ embedding }) => typeof embedding)];
+}
