@@ -9,6 +9,7 @@ import {
 } from "../contract/index.ts";
 import { fanOutChunks, fanOutCompletions } from "./fan-out.ts";
 import { letGo } from "./let-go.ts";
+import { paced } from "./paced.ts";
 import { hasSubstance } from "./tidy-chunks.ts";
 
 /** A chat answer that has begun: whole, or its first pieces with the rest to come. */
@@ -46,7 +47,7 @@ function ask(plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<ChatCompl
 }
 
 async function openStream(stream: AsyncIterable<ChatChunk>): Promise<Opened> {
-  const chunks = stream[Symbol.asyncIterator]();
+  const chunks = paced(stream[Symbol.asyncIterator]());
   const first: ChatChunk[] = [];
   try {
     while (true) {

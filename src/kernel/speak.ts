@@ -8,6 +8,7 @@ import {
 } from "../contract/index.ts";
 import { attempt } from "./attempt.ts";
 import { letGo } from "./let-go.ts";
+import { paced } from "./paced.ts";
 import { tokensAtMost } from "./tokens.ts";
 import type { Trade } from "./trade.ts";
 
@@ -51,7 +52,10 @@ export const speakTrade: Trade<SpeakRequest, undefined, Bytes> = {
     try {
       outlet.open();
       await outlet.write(first);
+      let total = first.length;
       for await (const bytes of rest === undefined ? [] : { [Symbol.asyncIterator]: () => rest }) {
+        total += bytes.length;
+        if (total > kernel.network.bounds.streamBytesMax) throw new UpstreamFault("broken", "The audio has no end");
         if (progress.cutReason !== undefined) throw new UpstreamFault("broken", "The call was cut off");
         await outlet.write(bytes);
       }
@@ -67,7 +71,7 @@ export const speakTrade: Trade<SpeakRequest, undefined, Bytes> = {
 /** Waits for the first bytes and sees that they begin a WAV file, while another route can still be tried. */
 async function openWav({ wav }: Speech): Promise<{ first: Bytes; rest?: AsyncIterator<Bytes> }> {
   if (wav instanceof Uint8Array) return { first: checkedRiff(wav) };
-  const rest = wav[Symbol.asyncIterator]();
+  const rest = paced(wav[Symbol.asyncIterator]());
   try {
     let first = new Uint8Array(0);
     while (first.length < riff.length) {

@@ -11,6 +11,9 @@ import type { Tally } from "./tally.ts";
 import { type AnswerHead, finishOf, makeToolCallId, tidyLogprobs } from "./tidy-completion.ts";
 import type { Output } from "./trade.ts";
 
+/** More than any answer has; it is held in memory until it is counted. */
+const charactersMax = 64 * 1024 * 1024;
+
 /** How far one choice of a stream has come. */
 interface ChoiceState {
   begun: boolean;
@@ -133,6 +136,7 @@ export class ChunkTidier {
     this.#tally.produced = true;
     this.#tally.wrote = true;
     this.#output.text += text;
+    if (this.#output.text.length > charactersMax) throw new UpstreamFault("broken", "The provider's answer has no end");
   }
 
   #stateOf(index: number): ChoiceState {
