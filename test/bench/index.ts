@@ -9,6 +9,7 @@ import { Processes, type Server } from "./processes.ts";
 import { runRounds, warmUp } from "./rounds.ts";
 import { measureStarts } from "./start-time.ts";
 import { binaryFile, startBare, startGate, startUpstream } from "./subjects.ts";
+import { measureTranslation } from "./translate.ts";
 
 const connectionCounts = [1, 32, 256];
 
@@ -16,6 +17,11 @@ const say = (line: string) => process.stderr.write(`${line}\n`);
 
 async function main(options: Options, processes: Processes): Promise<Results> {
   const results: Results = { machine: describeMachine(), rows: [] };
+  if (options.parts.includes("translate")) {
+    say("translate: streams of 100 chunks");
+    results.translations = await measureTranslation(options.rounds);
+  }
+  if (options.parts.every((part) => part === "translate")) return results;
   const upstream = await startUpstream(processes);
   if (options.parts.includes("start")) {
     say("start: first answers");

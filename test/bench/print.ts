@@ -3,10 +3,12 @@ import type { Machine } from "./machine.ts";
 import type { Memory } from "./memory.ts";
 import type { Row } from "./rounds.ts";
 import type { StartTime } from "./start-time.ts";
+import type { Translation } from "./translate.ts";
 
 export interface Results {
   machine: Machine;
   rows: Row[];
+  translations?: Translation[];
   memory?: Memory;
   starts?: StartTime[];
 }
@@ -20,13 +22,17 @@ const nameOf: Record<JobKind, string> = {
 const columns = ["job", "conns", "subject", "CPU µs", "ratio", "p50 ms", "p99 ms", "1st byte", "calls/s", "RSS MB"];
 
 /** As Markdown, so that what is printed can stand in a page as it is. */
-export function formatResults({ machine, rows, memory, starts }: Results): string {
+export function formatResults({ machine, rows, translations, memory, starts }: Results): string {
   const lines = [
     `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, Bun ${machine.bun}`,
     `Load: ${machine.load}; pinning: ${machine.pinning}; load average before: ${machine.loadAverage.toFixed(2)}`,
     "",
   ];
   if (rows.length > 0) lines.push(...formatRows(rows), "");
+  for (const { provider, chunkUs, ratio } of translations ?? []) {
+    lines.push(`Translating a stream of ${provider}: ${chunkUs.toFixed(2)} µs a chunk, ${ratio.toFixed(2)} × openai's`);
+  }
+  if (translations !== undefined) lines.push("");
   if (memory !== undefined) {
     const { calls, rssMb, growthPercent } = memory;
     lines.push(`RSS MB over ${calls} calls, by tenths: ${rssMb.map((mb) => mb.toFixed(0)).join(" ")}`);
