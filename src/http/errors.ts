@@ -15,7 +15,7 @@ export function toGatewayError(error: unknown, log: Log): GatewayError {
 export async function errorResponse(
   ground: HttpGround,
   thrown: unknown,
-  known: { id?: string; caller?: Caller | undefined; headers?: ResponseHeaders } = {},
+  known: { id?: string; caller?: Caller | undefined; headers?: ResponseHeaders; attempts?: number } = {},
 ): Promise<Response> {
   const error = toGatewayError(thrown, ground.log);
   const headers: ResponseHeaders = {
@@ -25,6 +25,7 @@ export async function errorResponse(
   };
   if (error.retryAfterMs !== undefined)
     headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
+  if (known.attempts) headers["x-modelgate-attempts"] = String(known.attempts);
   if (error.status === 401) headers["www-authenticate"] = "Bearer";
   if (ground.sandbox) headers["x-modelgate-sandbox"] = "true";
   return Response.json(error.toBody(), { status: error.status, headers });

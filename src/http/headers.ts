@@ -21,7 +21,10 @@ export function callHeaders(progress: Progress, sandbox: boolean, contentType: s
   const headers = hold === undefined ? {} : limitHeaders(hold.limits);
   headers["content-type"] = contentType;
   headers["x-request-id"] = progress.id;
-  if (route !== undefined) headers["x-modelgate-route"] = route;
+  if (route !== undefined) {
+    headers["x-modelgate-route"] = route;
+    headers["x-modelgate-attempts"] = String(progress.attempts);
+  }
   if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
   if (sandbox || route === "sandbox") headers["x-modelgate-sandbox"] = "true";
   return headers;

@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError, type Model } from "../contract/index.ts";
+import { describeRoutes } from "../kernel/index.ts";
 import { answers } from "./describe.ts";
 import { endpoint } from "./endpoint.ts";
 import type { HttpGround } from "./ground.ts";
@@ -16,6 +17,17 @@ const ModelObject = Type.Object(
     premium: Type.Boolean(),
     context_tokens: Type.Optional(Type.Integer()),
     price: Type.Optional(Type.Unknown()),
+    routes: Type.Optional(
+      Type.Array(
+        Type.Object({
+          plugin: Type.String(),
+          priority: Type.Integer({ description: "Lower is tried first" }),
+          weight: Type.Integer({ description: "Share among routes of one priority" }),
+          state: Type.Union([Type.Literal("ready"), Type.Literal("resting"), Type.Literal("probing")]),
+        }),
+        { description: "Who serves it, in order; only of one model" },
+      ),
+    ),
   },
   { additionalProperties: true },
 );
@@ -52,7 +64,7 @@ export function modelsController(ground: HttpGround) {
 
 function find(ground: HttpGround, name: string): Static<typeof ModelObject> {
   const offer = ground.kernel.registry.byName(name);
-  if (offer !== undefined) return toObject(offer.model);
+  if (offer !== undefined) return { ...toObject(offer.model), routes: describeRoutes(offer, ground.now()) };
   throw new GatewayError("not_found", `The model '${name}' does not exist here; GET /models lists what does`, {
     param: "model",
     shownCode: "model_not_found",

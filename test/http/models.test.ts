@@ -41,6 +41,11 @@ describe("GET /models", () => {
     expect(model).toMatchObject({ retired_on: "2026-01-01", successor: "famA/oss-20b" });
   });
 
+  test("tells who serves one, and whether they are well", async () => {
+    const model = await (await ask("models/plain")).json();
+    expect(model.routes).toEqual([{ plugin: "acme", priority: 100, weight: 1, state: "ready" }]);
+  });
+
   test.each(["famA/oss-20b", "famA%2Foss-20b", "oss"])("finds one by the path %s", async (name) => {
     expect(await (await ask(`models/${name}`)).json()).toMatchObject({ id: "famA/oss-20b", object: "model" });
   });
