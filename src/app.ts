@@ -4,7 +4,7 @@ import { catalogueFolder, isLoopback, pluginFolders, prefixOf } from "./config.t
 import type { Model, ProviderPlugin } from "./contract/index.ts";
 import { createHttp } from "./http/server.ts";
 import { Deadlines, type Kernel, type Log, openNetwork, type UpstreamBounds } from "./kernel/index.ts";
-import type { LocalLedger } from "./ledger/index.ts";
+import { createPruner, type LocalLedger } from "./ledger/index.ts";
 import { type Shelf, Stock, watchFolders } from "./loader/index.ts";
 import { loadCode } from "./loader/load-code.bun.ts";
 import { openLedger } from "./open-ledger.ts";
@@ -12,6 +12,9 @@ import type { Store } from "./store/index.ts";
 
 const syncMs = 500;
 const pruneMs = 60_000;
+/** Two thousand calls a second at most, and next to nothing when none is old. */
+const pruneCallsMs = 250;
+const recoverMs = 5000;
 
 /** Everything the gateway stands on; all of it given, so that a test can hand in its own. */
 export interface Ground {
@@ -141,30 +144,43 @@ function nothingToServe({ plugins, warnings }: Shelf, { host }: Config): string 
   );
 }
 
-/** Takes up what other processes wrote, and deletes files whose hour is over. */
-function startTimers({ store, log }: Ground, accounts: Accounts, ledger: LocalLedger): () => void {
-  const guard = (work: () => unknown) => async () => {
-    try {
-      await work();
-    } catch (error) {
-      log.error("upkeep_failed", { error });
-    }
-  };
-  const sync = setInterval(
-    guard(() => {
+/**
+ * Takes up what other processes wrote, ends what dead ones left open, and deletes files whose hour is over and calls
+ * whose time is.
+ */
+function startTimers(
+  { store, log, config, now = Date.now }: Ground,
+  accounts: Accounts,
+  ledger: LocalLedger,
+): () => void {
+  const every = (ms: number, work: () => unknown) =>
+    setInterval(async () => {
+      try {
+        await work();
+      } catch (error) {
+        log.error("upkeep_failed", { error });
+      }
+    }, ms);
+  const timers = [
+    every(syncMs, () => {
       if (!store.outsideChange()) return;
       accounts.sync();
       ledger.sync();
     }),
-    syncMs,
-  );
-  const prune = setInterval(
-    guard(() => store.blobs.prune(Date.now())),
-    pruneMs,
-  );
+    every(pruneMs, () => store.blobs.prune(Date.now())),
+    every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
+  ];
+  // The engine over Redis looks after dead nodes by itself.
+  if (store.shared && config.redisUrl === undefined) {
+    timers.push(
+      every(recoverMs, async () => {
+        const recovered = await ledger.recover();
+        if (recovered.released > 0) log.warn("calls_recovered", { ...recovered });
+      }),
+    );
+  }
   return () => {
-    clearInterval(sync);
-    clearInterval(prune);
+    for (const timer of timers) clearInterval(timer);
   };
 }
 

@@ -130,6 +130,11 @@ export function pluginStateFileOf({ home }: Pick<Config, "home">): string {
   return join(home, "plugins.state.json");
 }
 
+/** Where the books are: in PostgreSQL where there is one, else in the home folder. */
+export function storeOf(config: Pick<Config, "home" | "databaseUrl">): { url: string } | { file: string } {
+  return config.databaseUrl === undefined ? { file: storeFileOf(config) } : { url: config.databaseUrl };
+}
+
 /** Whether only this machine can reach a server that listens on the host. */
 export function isLoopback(host: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|::1|::ffff:127(\.\d{1,3}){3})$/i.test(host);

@@ -72,6 +72,23 @@ export const settings = {
     fallback: "1000000",
     read: toWhole,
   }),
+  /** PostgreSQL instead of the embedded database; absent: a file in the home folder. */
+  databaseUrl: define({
+    variable: "DATABASE_URL",
+    schema: Type.Union([Type.String(), Type.Undefined()]),
+    expected: "a URL such as postgres://user:password@host:5432/name",
+    fallback: undefined,
+    secret: true,
+    read: (text) => (isPostgresUrl(text) ? text : null),
+  }),
+  /** How long single calls are kept; their sums stay. */
+  callRetentionDays: define({
+    variable: "CALL_RETENTION_DAYS",
+    schema: Type.Integer({ minimum: 1, maximum: 36_500 }),
+    expected: "a whole number from 1 to 36500",
+    fallback: "90",
+    read: toWhole,
+  }),
   /** Shares limits, quotas and wallets between gateways; absent: this process keeps them alone. */
   redisUrl: define({
     variable: "REDIS_URL",
@@ -126,6 +143,12 @@ function isRedisUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.hostname === "") return false;
   return /^rediss?:$/.test(url.protocol) && /^(\/\d{0,4})?$/.test(url.pathname) && url.search + url.hash === "";
+}
+
+/** Options such as `sslmode=require` are the driver's to read. */
+function isPostgresUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && /^postgres(ql)?:$/.test(url.protocol) && url.hostname !== "" && url.pathname.length > 1;
 }
 
 function toWhole(text: string): number | string {

@@ -20,6 +20,8 @@ describe("readConfig", () => {
       freeTokensPerDay: 250_000,
       requestsPerMinute: 600,
       tokensPerMinute: 1_000_000,
+      databaseUrl: undefined,
+      callRetentionDays: 90,
       redisUrl: undefined,
       workers: 1,
       bootstrapKey: undefined,
@@ -49,6 +51,12 @@ describe("readConfig", () => {
       "rediss://user:word@redis.example.org:6380/1",
       { redisUrl: "rediss://user:word@redis.example.org:6380/1" },
     ],
+    [
+      "DATABASE_URL",
+      "postgres://ada:word@db.example.org/books?sslmode=require",
+      { databaseUrl: "postgres://ada:word@db.example.org/books?sslmode=require" },
+    ],
+    ["CALL_RETENTION_DAYS", "400", { callRetentionDays: 400 }],
     ["WORKERS", "1", { workers: 1 }],
     ["LOG_LEVEL", "DEBUG", { logLevel: "debug" as const }],
     ["SANDBOX", "on", { sandbox: "on" as const }],
@@ -72,6 +80,8 @@ describe("readConfig", () => {
     ["BASE_PATH", "api", "a path such as /api/v1"],
     ["BASE_PATH", "/a b", "a path such as /api/v1"],
     ["WORKERS", "0", "from 1 to 256"],
+    ["CALL_RETENTION_DAYS", "0", "from 1 to 36500"],
+    ["CALL_RETENTION_DAYS", "90d", "from 1 to 36500"],
     ["FREE_TOKENS_PER_DAY", "-1", "a whole number from 0"],
     ["FREE_TOKENS_PER_DAY", "9007199254740992", "a whole number from 0"],
     ["REQUESTS_PER_MINUTE", "0", "a whole number from 1"],
@@ -94,6 +104,16 @@ describe("readConfig", () => {
         "Cannot use REDIS_URL: it is set, but not in that form, expected a URL such as",
       );
       expect(error.message).not.toContain("hunter2");
+    },
+  );
+
+  test.each(["mysql://ada:hunter2@db.example.org/books", "postgres://ada:hunter2@db.example.org", "books"])(
+    "refuses DATABASE_URL=%s without showing it",
+    (text) => {
+      const { message } = failureOf(() => readConfig({ DATABASE_URL: text }));
+      expect(message).toBe(
+        "Cannot use DATABASE_URL: it is set, but not in that form, expected a URL such as postgres://user:password@host:5432/name",
+      );
     },
   );
 

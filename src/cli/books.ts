@@ -1,5 +1,5 @@
 import { type Account, type Accounts, createAccounts } from "../accounts/index.ts";
-import { type Config, makeHome, storeFileOf } from "../config.ts";
+import { type Config, makeHome, storeOf } from "../config.ts";
 import { nearest } from "../kit/nearest.ts";
 import { openStore, type Store } from "../store/index.ts";
 import { Mistake } from "./command.ts";
@@ -10,7 +10,7 @@ export async function withBooks<T>(
   work: (books: { store: Store; accounts: Accounts }) => Promise<T>,
 ): Promise<T> {
   makeHome(config);
-  const store = await openStore({ file: storeFileOf(config) });
+  const store = await openStore(storeOf(config));
   try {
     return await work({ store, accounts: createAccounts({ store, defaults: config }) });
   } finally {

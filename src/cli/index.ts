@@ -1,6 +1,7 @@
 import { ConfigError, readConfig } from "../config.ts";
 import { GatewayError } from "../contract/index.ts";
 import { RedisRefused } from "../ledger/index.ts";
+import { StoreError } from "../store/index.ts";
 import { type Answer, type CliGround, Mistake } from "./command.ts";
 import { commands } from "./commands/index.ts";
 import { helpOf, helpOfAll } from "./help.ts";
@@ -45,7 +46,7 @@ function exitCodeOf({ exitCode }: Answer): number {
 }
 
 /** What the operator said wrong, and not what went wrong. */
-const wrongs = [Mistake, ConfigError, GatewayError, RedisRefused];
+const wrongs = [Mistake, ConfigError, GatewayError, RedisRefused, StoreError];
 
 function reportError(error: unknown, ground: CliGround): number {
   const sentence = error instanceof Error ? error.message : String(error);

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { type App, createApp, type Ground } from "../app.ts";
-import { type Config, catalogueFolder, makeHome, pluginFolders, pluginStateFileOf, storeFileOf } from "../config.ts";
+import { type Config, catalogueFolder, makeHome, pluginFolders, pluginStateFileOf, storeOf } from "../config.ts";
 import { removeStateFile, type Shelf, writeStateFile } from "../loader/index.ts";
 import { createLog } from "../log.ts";
 import { openStore } from "../store/index.ts";
@@ -20,7 +20,7 @@ export async function serveApp(config: Config, parts: Parts): Promise<void> {
   makeDropFolders(config);
   const stateFile = pluginStateFileOf(config);
   const log = createLog(config.logLevel, (text) => process.stderr.write(text));
-  const store = await openStore({ file: storeFileOf(config) });
+  const store = await openStore(storeOf(config));
   try {
     const onShelf = ({ states }: Shelf) => writeStateFile(stateFile, { pid: process.pid, plugins: states });
     const app = await createApp({ ...parts, config, store, log, onShelf });

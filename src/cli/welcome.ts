@@ -26,7 +26,7 @@ export function welcome({ config, port, key, app }: Start): string {
     `  API key    ${keyLine(key)}`,
     `  Models     ${registry.size}`,
     `  API page   ${origin}/docs`,
-    `  Store      embedded (SQLite in ${config.home})`,
+    `  Store      ${config.databaseUrl === undefined ? `embedded (SQLite in ${config.home})` : "PostgreSQL"}`,
     ...(app.sandbox ? ["  Sandbox    ON: every answer is simulated, no provider is asked and nothing is spent"] : []),
     "",
   ];

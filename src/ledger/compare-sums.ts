@@ -8,7 +8,7 @@ export interface SumsQuery {
 }
 
 /** How a difference is said: `Wallet of acc_1: balance_nanodollars is 88, entries sum to 87`. */
-interface Wording {
+export interface Wording {
   what: string;
   found: string;
 }

@@ -1,4 +1,5 @@
 export { createLocalLedger, type LocalLedger, type LocalLedgerOptions } from "./local-ledger.ts";
+export { createPruner, type PrunerOptions } from "./prune-calls.ts";
 export type { Recovery } from "./recover.ts";
 export { RedisRefused } from "./redis/redis-door.ts";
 export { createRedisLedger } from "./redis/redis-ledger.ts";

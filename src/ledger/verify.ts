@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { meterColumns, type Store } from "../store/index.ts";
 import { compareSums, type SumsQuery } from "./compare-sums.ts";
+import { openingComparisons } from "./verify-openings.ts";
 
 /** What a proof of the books found. */
 export interface Verification {
@@ -8,14 +9,14 @@ export interface Verification {
   ok: boolean;
   /** One sentence each, at most a thousand of each kind. */
   differences: string[];
-  /** How much was read. `open` calls are running now, or their process died. */
-  counts: { wallets: number; entries: number; calls: number; open: number; abandoned: number };
+  /** How much was read. `open` calls are running now, or their process died; `pruned` ones are sums only. */
+  counts: { wallets: number; entries: number; calls: number; open: number; abandoned: number; pruned: number };
 }
 
 /**
  * Recomputes every balance from the entries, every charge from its call, and every quota day and hourly sum from the
  * calls, and compares with what is written. Each comparison is one statement and so sees one state of the books, also
- * while a gateway is running.
+ * while a gateway is running. Of the days whose calls were pruned the sums are compared, by account.
  */
 export async function verifyLedger(store: Store): Promise<Verification> {
   const differences = [
@@ -25,6 +26,9 @@ export async function verifyLedger(store: Store): Promise<Verification> {
     ...(await compareSums(store, { what: "Quota of", found: "calls sum to" }, quotaDays, quotaCalls)),
     ...(await compareSums(store, { what: "Usage of", found: "calls sum to" }, usageHours, usageCalls)),
   ];
+  for (const { wording, written, found } of openingComparisons) {
+    differences.push(...(await compareSums(store, wording, written, found)));
+  }
   return { ok: differences.length === 0, differences, counts: await count(store) };
 }
 
@@ -36,13 +40,21 @@ const walletEntries: SumsQuery = {
   columns: ["balance_nanodollars"],
   from: sql`select account_id as subject, sum(amount_nanodollars) as balance_nanodollars from entries group by account_id`,
 };
+
+/** Joins the opening of a row's account; what comes before its day is compared as sums. */
+const opening = sql`left join openings on openings.account_id =`;
+const dayMs = sql.lit(86_400_000);
+const hoursOfDay = sql.lit(24);
+
 const charges: SumsQuery = {
   columns: ["charged_nanodollars"],
-  from: sql`select id as subject, charged_nanodollars from calls where charged_nanodollars <> 0`,
+  from: sql`select id as subject, calls.charged_nanodollars from calls ${opening} calls.account_id
+    where calls.charged_nanodollars <> 0 and (before_day is null or settled_at >= before_day * ${dayMs})`,
 };
 const chargeEntries: SumsQuery = {
   columns: ["charged_nanodollars"],
-  from: sql`select id as subject, -amount_nanodollars as charged_nanodollars from entries where kind = 'charge'`,
+  from: sql`select id as subject, -amount_nanodollars as charged_nanodollars from entries ${opening} entries.account_id
+    where kind = 'charge' and (before_day is null or at >= before_day * ${dayMs})`,
 };
 const settled: SumsQuery = {
   columns: ["charged_nanodollars"],
@@ -57,12 +69,15 @@ const costs: SumsQuery = {
 };
 const quotaDays: SumsQuery = {
   columns: ["used_tokens"],
-  from: sql`select account_id || ' on day ' || day as subject, used_tokens from quota_days`,
+  from: sql`select quota_days.account_id || ' on day ' || day as subject, used_tokens
+    from quota_days ${opening} quota_days.account_id where before_day is null or day >= before_day`,
 };
 const quotaCalls: SumsQuery = {
   columns: ["used_tokens"],
-  from: sql`select account_id || ' on day ' || quota_day as subject, sum(quota_tokens) as used_tokens
-    from calls where quota_day is not null and quota_tokens <> 0 group by account_id, quota_day`,
+  from: sql`select calls.account_id || ' on day ' || quota_day as subject, sum(calls.quota_tokens) as used_tokens
+    from calls ${opening} calls.account_id
+    where quota_day is not null and calls.quota_tokens <> 0 and (before_day is null or quota_day >= before_day)
+    group by calls.account_id, quota_day`,
 };
 
 /** Summed under the same name in the roll-up as it has in `calls`. */
@@ -70,16 +85,20 @@ const summed = [...Object.values(meterColumns), "cost_nanodollars", "charged_nan
 const usageColumns = ["requests", "failures", ...summed];
 const usageHours: SumsQuery = {
   columns: usageColumns,
-  from: sql`select account_id || ' in hour ' || hour || ' of ' || model as subject,
-    ${sql.join(usageColumns.map((column) => sql.ref(column)))} from usage_hours`,
+  from: sql`select usage_hours.account_id || ' in hour ' || hour || ' of ' || model as subject,
+    ${sql.join(usageColumns.map((column) => sql.ref(`usage_hours.${column}`)))}
+    from usage_hours ${opening} usage_hours.account_id
+    where before_day is null or hour >= before_day * ${hoursOfDay}`,
 };
 const usageCalls: SumsQuery = {
   columns: usageColumns,
-  from: sql`select account_id || ' in hour ' || (opened_at / 3600000) || ' of ' || model as subject,
+  from: sql`select calls.account_id || ' in hour ' || (opened_at / 3600000) || ' of ' || model as subject,
     sum(case when state = 'settled' then 1 else 0 end) as requests,
     sum(case when state = 'released' then 1 else 0 end) as failures,
-    ${sql.join(summed.map((column) => sql`coalesce(sum(${sql.ref(column)}), 0) as ${sql.ref(column)}`))}
-    from calls where state in ('settled', 'released') group by account_id, opened_at / 3600000, model`,
+    ${sql.join(summed.map((column) => sql`coalesce(sum(${sql.ref(`calls.${column}`)}), 0) as ${sql.ref(column)}`))}
+    from calls ${opening} calls.account_id
+    where state in ('settled', 'released') and (before_day is null or opened_at >= before_day * ${dayMs})
+    group by calls.account_id, opened_at / 3600000, model`,
 };
 
 async function count({ db }: Store): Promise<Verification["counts"]> {
@@ -88,7 +107,8 @@ async function count({ db }: Store): Promise<Verification["counts"]> {
     (select count(*) from entries) as entries,
     (select count(*) from calls) as calls,
     (select count(*) from calls where state = 'open') as open,
-    (select count(*) from calls where state = 'abandoned') as abandoned`.execute(db);
+    (select count(*) from calls where state = 'abandoned') as abandoned,
+    (select coalesce(sum(calls), 0) from openings) as pruned`.execute(db);
   const [counts] = rows;
   if (counts === undefined) throw new Error("Cannot count the books: the engine answered nothing");
   return { ...counts };

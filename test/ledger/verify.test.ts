@@ -25,7 +25,7 @@ test("true books are told to be true, with how much was read", async () => {
   expect(await verifyLedger(store)).toEqual({
     ok: true,
     differences: [],
-    counts: { wallets: 1, entries: 2, calls: 4, open: 1, abandoned: 0 },
+    counts: { wallets: 1, entries: 2, calls: 4, open: 1, abandoned: 0, pruned: 0 },
   });
 });
 

@@ -5,7 +5,7 @@ import { whyNoPostgres } from "../support/postgres.ts";
 /** The suites that ask the store by its interface alone. */
 const suites = [
   ...["blobs", "setting", "write-books"].map((name) => `test/store/${name}.test.ts`),
-  ...["rows", "wallet", "limits", "quota", "races", "verify"].map((name) => `test/ledger/${name}.test.ts`),
+  ...["rows", "wallet", "limits", "quota", "races", "verify", "prune-calls"].map((name) => `test/ledger/${name}.test.ts`),
   ...["administration", "authenticate"].map((name) => `test/accounts/${name}.test.ts`),
 ];
 

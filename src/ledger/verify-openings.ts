@@ -1,0 +1,73 @@
+import { sql } from "kysely";
+import type { SumsQuery, Wording } from "./compare-sums.ts";
+import { openingSums } from "./prune-calls.ts";
+
+interface Comparison {
+  wording: Wording;
+  written: SumsQuery;
+  found: SumsQuery;
+}
+
+const found = "calls and pruned calls sum to";
+const dayMs = sql.lit(86_400_000);
+const hoursOfDay = sql.lit(24);
+const subject = sql`openings.account_id || ' before day ' || before_day as subject`;
+const columns = ["requests", "failures", ...openingSums];
+const refs = (table: string) => columns.map((column) => sql.ref(`${table}.${column}`));
+const sums = (table: string) =>
+  sql.join(columns.map((column) => sql`coalesce(sum(${sql.ref(`${table}.${column}`)}), 0) as ${sql.ref(column)}`));
+
+/** Calls that are left from before the opening's day, in the columns of the opening. */
+const leftOver = sql.join([
+  sql`case when state = 'settled' then 1 else 0 end`,
+  sql`case when state = 'released' then 1 else 0 end`,
+  ...openingSums.map((column) => sql`coalesce(calls.${sql.ref(column)}, 0)`),
+]);
+
+/** Roll-ups, quota days and entries from before an account's opening are compared with it, as sums. */
+export const openingComparisons: readonly Comparison[] = [
+  {
+    wording: { what: "Usage of", found },
+    written: {
+      columns,
+      from: sql`select ${subject}, ${sums("usage_hours")} from usage_hours
+        join openings on openings.account_id = usage_hours.account_id
+        where hour < before_day * ${hoursOfDay} group by openings.account_id, before_day`,
+    },
+    found: {
+      columns,
+      from: sql`select ${subject}, ${sql.join(refs("openings"))} from openings
+        union all select ${subject}, ${leftOver} from calls join openings on openings.account_id = calls.account_id
+        where opened_at < before_day * ${dayMs} and state in ('settled', 'released')`,
+    },
+  },
+  {
+    wording: { what: "Quota of", found },
+    written: {
+      columns: ["used_tokens"],
+      from: sql`select ${subject}, used_tokens from quota_days
+        join openings on openings.account_id = quota_days.account_id where day < before_day`,
+    },
+    found: {
+      columns: ["used_tokens"],
+      from: sql`select ${subject}, quota_tokens as used_tokens from openings
+        union all select ${subject}, coalesce(calls.quota_tokens, 0) from calls
+        join openings on openings.account_id = calls.account_id where quota_day < before_day`,
+    },
+  },
+  {
+    wording: { what: "Charges of", found },
+    written: {
+      columns: ["charged_nanodollars"],
+      from: sql`select ${subject}, -amount_nanodollars as charged_nanodollars from entries
+        join openings on openings.account_id = entries.account_id
+        where kind = 'charge' and at < before_day * ${dayMs}`,
+    },
+    found: {
+      columns: ["charged_nanodollars"],
+      from: sql`select ${subject}, openings.charged_nanodollars from openings
+        union all select ${subject}, coalesce(calls.charged_nanodollars, 0) from calls
+        join openings on openings.account_id = calls.account_id where settled_at < before_day * ${dayMs}`,
+    },
+  },
+];
