@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
-import { join, relative } from "node:path";
+import { isAbsolute, join, relative, sep } from "node:path";
 import type { DropFault, DropFolder } from "./drop-folder.ts";
 import { reasonOf } from "./read-text.ts";
 
@@ -55,7 +55,7 @@ export function isIgnored(name: string): boolean {
 /** Whether a real path lies in a real folder. */
 export function isWithin(path: string, folder: string): boolean {
   const way = relative(folder, path);
-  return way !== "" && !way.startsWith("..");
+  return way !== "" && way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
 /** What a path leads to, or a reason why it is refused; `undefined` when it has just gone or is no file. */

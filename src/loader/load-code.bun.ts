@@ -108,8 +108,10 @@ function wrap(code: string): Wrapped {
 
 function requireModule(name: string): unknown {
   if (name === door) return kit;
-  if (modules.has(name)) return process.getBuiltinModule(name);
-  throw new kit.PluginError(`it imports ${name}, which is not given to plugins; ${allowed}`);
+  // The bundler takes the prefix off.
+  const full = name.startsWith("node:") ? name : `node:${name}`;
+  if (modules.has(full)) return process.getBuiltinModule(full);
+  throw new kit.PluginError(`it imports ${full}, which is not given to plugins; ${allowed}`);
 }
 
 function placeOf(log: BuildMessage | ResolveMessage | undefined): string {

@@ -180,7 +180,11 @@ export class Stock {
   #strays(current: readonly Candidate[], twins: readonly PluginState[]): PluginState[] {
     const shown = new Set(current.map(({ drop }) => drop?.source.entry));
     const failed = this.#dropIns.all.filter(({ source, error }) => error !== undefined && !shown.has(source.entry));
-    return [...twins, ...failed.map(({ source, error }) => refusedState(source.name, source.label, error as string))];
+    return [
+      ...twins,
+      ...this.#dropIns.faults.map(({ label, sentence }) => refusedState(nameOf(label), label, sentence)),
+      ...failed.map(({ source, error }) => refusedState(source.name, source.label, error as string)),
+    ];
   }
 
   /** Says each thing once, when it begins. */
@@ -203,6 +207,11 @@ export class Stock {
     }
     this.#said = said;
   }
+}
+
+/** `plugins/acme.yaml` → `acme`. */
+function nameOf(label: string): string {
+  return label.slice(label.lastIndexOf("/") + 1).replace(/\.\w+$/, "");
 }
 
 function isSandbox({ name }: ProviderPlugin): boolean {

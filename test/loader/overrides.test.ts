@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { builtIn, type Home, makeHome, row, stockOf } from "./folder.ts";
+
+let home: Home;
+beforeEach(() => {
+  home = makeHome();
+});
+afterEach(() => home.clear());
+
+const price = (usd: string) => ({ inputToken: { usd, per: 1_000_000 }, outputToken: { usd, per: 1_000_000 } });
+const premium = { premium: true, price: price("1") };
+
+describe("a file in the operator's catalogue", () => {
+  test("changes the fields a row names, takes away those that are null, and adds rows", async () => {
+    const { stock } = stockOf(home, { builtIns: [builtIn("stock", [{ contextTokens: 8, outputTokensMax: 4 }])] });
+    await stock.look();
+    const more = { ...row, id: "stock-2", upstreamId: "two" };
+    home.write("catalogue/stock.json", {
+      models: [{ id: "stock-1", upstreamId: "moved", outputTokensMax: null }, more],
+    });
+    const { registry, warnings } = await stock.look();
+    expect(warnings).toEqual([]);
+    expect(registry.byName("stock-1")?.model).toEqual({ ...row, id: "stock-1", upstreamId: "moved", contextTokens: 8 });
+    expect(registry.byName("stock-2")?.model.upstreamId).toBe("two");
+    home.remove("catalogue/stock.json");
+    const after = (await stock.look()).registry;
+    expect([after.byName("stock-1")?.model.upstreamId, after.byName("stock-2")]).toEqual(["acme-1", undefined]);
+  });
+
+  test("gives a new price a version of its own, and an unchanged one keeps its version", async () => {
+    const { stock } = stockOf(home, { builtIns: [builtIn("stock", [premium, { id: "other", ...premium }])] });
+    const before = (await stock.look()).registry;
+    home.write("catalogue/mine.json", { plugin: "stock", models: [{ id: "stock-1", price: price("2") }] });
+    const after = (await stock.look()).registry;
+    const version = (registry: typeof before, id: string) => registry.byName(id)?.tariff?.version;
+    expect(version(after, "stock-1")).not.toBe(version(before, "stock-1") as string);
+    expect(version(after, "other")).toBe(version(before, "other") as string);
+  });
+
+  test.each<[string, string | object, string]>([
+    ["malformed", "[{]", "line 1, column 3"],
+    ["of another shape", { rows: [] }, "unknown field rows; known are models, plugin"],
+    ["with a row without an id", [{ upstreamId: "x" }], "models[0] has no id; add it"],
+    ["with a misspelt field", [{ id: "stock-1", upstreamID: "x" }], "unknown field, did you mean upstreamId?"],
+    [
+      "with a price without a unit",
+      [{ id: "stock-1", price: { inputToken: { usd: "1" } } }],
+      "price.inputToken.per (stock-1): it is missing",
+    ],
+    ["with half a row", [{ id: "stock-2" }], "models[1]"],
+    [
+      "with a capability that has no handler",
+      [{ id: "stock-1", capability: "speak", price: { character: { usd: "1", per: 1 } } }],
+      "there is no handlers.speak",
+    ],
+  ])("%s is refused in one sentence, and its last version stays in force", async (_, worse, said) => {
+    const { stock } = stockOf(home, { builtIns: [builtIn("stock", [premium])] });
+    home.write("catalogue/stock.json", worse);
+    const first = await stock.look();
+    expect(first.warnings).toEqual([expect.stringContaining(said)]);
+    expect(first.warnings[0]).toStartWith("Cannot use catalogue/stock.json: ");
+    expect(first.registry.byName("stock-1")?.model.upstreamId).toBe("acme-1");
+    home.write("catalogue/stock.json", [{ id: "stock-1", upstreamId: "good" }]);
+    expect((await stock.look()).warnings).toEqual([]);
+    home.write("catalogue/stock.json", worse);
+    const again = await stock.look();
+    expect(again.warnings).toEqual([`${first.warnings[0]}; its last version stays in force`]);
+    expect(again.registry.byName("stock-1")?.model.upstreamId).toBe("good");
+  });
+
+  test("of no plugin names the nearest one", async () => {
+    home.write("catalogue/stok.json", []);
+    const { warnings } = await stockOf(home, { builtIns: [builtIn("stock")] }).stock.look();
+    expect(warnings).toEqual(["Cannot use catalogue/stok.json: there is no plugin stok, did you mean stock?"]);
+  });
+});
