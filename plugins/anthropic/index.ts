@@ -1,9 +1,8 @@
 import {
-  type Asked,
   type Call,
   type ChatRequest,
+  checkBeyondText,
   definePlugin,
-  holdsMoreThanText,
   readModels,
   withFunctionsAsTools,
 } from "modelgate/plugin";
@@ -23,14 +22,10 @@ export default definePlugin({
   authorize: (key) => ({ "x-api-key": key }),
   models: readModels(rows),
   handlers: { chat: withFunctionsAsTools(chat) },
-  checks: { chat: check },
+  checks: { chat: checkBeyondText((request, { model, note }) => toMessages(request, model, note)) },
   nMax: { chat: 1 },
   readFault,
 });
-
-function check({ request, model }: Asked<ChatRequest>): void {
-  if (holdsMoreThanText(request)) toMessages(request, model, () => undefined);
-}
 
 async function chat({ request, model, upstream, note }: Call<ChatRequest>) {
   const { body, reading } = toMessages(request, model, note);

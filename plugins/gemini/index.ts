@@ -1,10 +1,10 @@
 import {
-  type Asked,
   type Call,
   type ChatRequest,
+  checkBeyondText,
   definePlugin,
+  unfetchedImages as fetched,
   fetchImages,
-  holdsMoreThanText,
   type ImageRequest,
   RecentMap,
   readModels,
@@ -16,10 +16,8 @@ import { readFault } from "./fault.ts";
 import { fromCandidates } from "./from-candidates.ts";
 import { fromEvents } from "./from-events.ts";
 import { fromImageAnswer, toImageBody } from "./image.ts";
-import { unfetched } from "./media.ts";
 import { toContents } from "./to-contents.ts";
 import { randomCallId, type Signatures } from "./tool-calls.ts";
-import type { GenerateAnswer } from "./wire.ts";
 
 const signatures: Signatures = new RecentMap(10_000);
 
@@ -33,29 +31,23 @@ export default definePlugin({
     embed: ({ request, model, upstream }) => embedAll(request, model.upstreamId, upstream),
     image,
   },
-  checks: { chat: check },
+  checks: { chat: checkBeyondText((request, asked) => toContents(request, { ...asked, signatures, fetched })) },
   // The bound of `candidateCount`, and a picture a request.
   nMax: { chat: 8, image: 1 },
   readFault,
 });
 
-function check({ request, model }: Asked<ChatRequest>): void {
-  if (!holdsMoreThanText(request)) return;
-  toContents(request, { model, signatures, fetched: unfetched, note: () => undefined });
-}
-
 async function chat({ request, model, upstream, note }: Call<ChatRequest>) {
-  const fetched = await fetchImages(request.messages, upstream);
-  const body = toContents(request, { model, signatures, fetched, note });
+  const body = toContents(request, { model, signatures, fetched: await fetchImages(request.messages, upstream), note });
   const reading = { firstOnly: request.parallel_tool_calls === false, signatures, newId: randomCallId };
   const path = `/models/${model.upstreamId}`;
   if (request.stream === true) {
     return fromEvents(await upstream.events(`${path}:streamGenerateContent?alt=sse`, body), reading);
   }
-  return fromCandidates(await upstream.json<GenerateAnswer>(`${path}:generateContent`, body), reading);
+  return fromCandidates(await upstream.json(`${path}:generateContent`, body), reading);
 }
 
 async function image({ request, model, upstream, note }: Call<ImageRequest>) {
-  const body = toImageBody(request, note);
-  return fromImageAnswer(await upstream.json<GenerateAnswer>(`/models/${model.upstreamId}:generateContent`, body));
+  const path = `/models/${model.upstreamId}:generateContent`;
+  return fromImageAnswer(await upstream.json(path, toImageBody(request, note)));
 }

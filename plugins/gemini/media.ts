@@ -9,11 +9,6 @@ const fileTypes = ["application/pdf", "text/plain", ...imageTypes, ...audioTypes
 /** Pictures that were fetched, by their addresses. */
 export type Fetched = Pick<ReadonlyMap<string, DataUrl>, "get">;
 
-/** Stands for every picture that can be fetched, where none has been yet. */
-export const unfetched: Fetched = {
-  get: (url) => (/^https:/i.test(url) ? { mediaType: "image/png", base64: "AAAA" } : undefined),
-};
-
 /** A part of a message's content. Empty text is nothing: the provider refuses it. */
 export function toPart(part: ContentPart, fetched: Fetched, path: string): Part | undefined {
   if (part.type === "text") return part.text === "" ? undefined : { text: part.text };

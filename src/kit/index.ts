@@ -42,6 +42,7 @@ export {
   type UpstreamInit,
 } from "../contract/index.ts";
 export { base64ToFloats, floatsToBase64, fromBase64, toBase64 } from "./base64.ts";
+export { checkBeyondText, unfetchedImages } from "./check-beyond-text.ts";
 export { type DataUrl, readDataUrl, readMedia } from "./data-url.ts";
 export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
 export { type OpenaiOptions, openai } from "./dialect/openai/index.ts";
@@ -57,7 +58,6 @@ export { nearestEffort } from "./dialect/openai/reasoning.ts";
 export { classifyFault, faultOfBody } from "./fault.ts";
 export { fetchImages } from "./fetch-images.ts";
 export { withFunctionsAsTools } from "./functions-as-tools.ts";
-export { holdsMoreThanText } from "./holds-more-than-text.ts";
 export { openApiSubset, type ReducedSchema, reduceSchema, type SchemaSubset, strictSubset } from "./json-schema.ts";
 export { parseJson } from "./parse-json.ts";
 export { PluginError } from "./plugin-error.ts";
