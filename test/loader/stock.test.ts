@@ -128,10 +128,7 @@ describe("a version that cannot be taken in leaves the one before serving:", () 
 });
 
 describe("the sandbox", () => {
-  const sandbox = {
-    isLoopback: true,
-    sandboxOf: (models: Parameters<typeof builtIn>[1]) => builtIn("sandbox", models),
-  };
+  const sandboxOf = (models: readonly Model[]) => ({ ...builtIn("sandbox", models), credential: "none" as const });
 
   test("answers for all while no plugin has a key, and leaves when one is dropped in", async () => {
     const { stock } = stockOf(home, {
