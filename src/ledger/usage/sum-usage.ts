@@ -1,0 +1,74 @@
+import { type Bucket, bucketIndexOf } from "./buckets.ts";
+
+/** What is counted. */
+export const usageFigures = [
+  "requests",
+  "failures",
+  "input_tokens",
+  "cache_read_tokens",
+  "cache_write_tokens",
+  "output_tokens",
+  "images",
+  "audio_ms",
+  "characters",
+  "cost_nanodollars",
+  "charged_nanodollars",
+  "quota_tokens",
+] as const;
+export type UsageFigures = Record<(typeof usageFigures)[number], number>;
+
+/** The figures of one model in one hour, or from that hour on for a day. */
+export interface UsageRow extends UsageFigures {
+  /** Hours since 1970. */
+  hour: number;
+  model: string;
+}
+
+/** Figures with what each model has of them, by its name. */
+export interface UsageSum {
+  readonly figures: UsageFigures;
+  readonly byModel: ReadonlyMap<string, UsageFigures>;
+}
+
+/** Figures in buckets, and all of them together. */
+export interface UsageSums {
+  readonly totals: UsageSum;
+  readonly buckets: readonly (Bucket & UsageSum)[];
+}
+
+/** Sorts rows into buckets. A bucket without a row is all zeros; a row outside of all buckets is left out. */
+export function sumUsage(buckets: readonly Bucket[], rows: Iterable<UsageRow>): UsageSums {
+  const totals = emptySum();
+  const sums = buckets.map((bucket) => ({ ...bucket, ...emptySum() }));
+  for (const row of rows) {
+    const index = bucketIndexOf(buckets, row.hour);
+    if (index === undefined) continue;
+    addTo(totals, row);
+    addTo(sums[index] as Sum, row);
+  }
+  return { totals, buckets: sums };
+}
+
+interface Sum extends UsageSum {
+  readonly byModel: Map<string, UsageFigures>;
+}
+
+function addTo({ figures, byModel }: Sum, row: UsageRow): void {
+  let own = byModel.get(row.model);
+  if (own === undefined) {
+    own = zeros();
+    byModel.set(row.model, own);
+  }
+  for (const name of usageFigures) {
+    figures[name] += row[name];
+    own[name] += row[name];
+  }
+}
+
+function emptySum(): Sum {
+  return { figures: zeros(), byModel: new Map() };
+}
+
+function zeros(): UsageFigures {
+  return Object.fromEntries(usageFigures.map((name) => [name, 0])) as UsageFigures;
+}
