@@ -9,6 +9,11 @@ const parts = { plugins: builtIns, sandboxOf: sandbox, version: buildVersion.ver
 process.exitCode = await runCli(process.argv.slice(2), {
   env: process.env,
   stdout: (text) => process.stdout.write(text),
+  drained: () =>
+    new Promise((resolve) => {
+      if (process.stdout.writableNeedDrain) process.stdout.once("drain", resolve);
+      else resolve();
+    }),
   stderr: (text) => process.stderr.write(text),
   plugins: builtIns,
   sandboxOf: sandbox,

@@ -6,6 +6,8 @@ export interface CliGround {
   readonly env: Readonly<Record<string, string | undefined>>;
   stdout(text: string): void;
   stderr(text: string): void;
+  /** Resolves when standard output takes more, for commands that say a lot; absent: it always does. */
+  drained?(): Promise<void>;
   /** The built-in plugins with their models. */
   readonly plugins: readonly ProviderPlugin[];
   /** Makes the plugin that simulates these models. */
@@ -33,6 +35,8 @@ export interface Input<F extends Flags, A extends string> {
     readonly [Name in keyof F]: F[Name] extends { required: true } ? string : string | undefined;
   };
   readonly args: { readonly [Name in A]: string };
+  /** Whether one JSON value is wanted, for a command that says all on the way. */
+  readonly json: boolean;
   readonly config: Config;
   /** Milliseconds since 1970. */
   readonly now: number;

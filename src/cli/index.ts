@@ -22,7 +22,13 @@ export async function runCli(argv: string[], ground: CliGround): Promise<number>
     if (asked.help || asked.command === undefined) return printHelp(asked, ground);
     const config = readConfig(ground.env);
     const now = ground.now === undefined ? Date.now() : ground.now();
-    const answer = await asked.command.run(ground, { flags: asked.flags, args: asked.args, config, now });
+    const answer = await asked.command.run(ground, {
+      flags: asked.flags,
+      args: asked.args,
+      json: asked.json,
+      config,
+      now,
+    });
     if (answer === undefined) return 0;
     ground.stdout(`${asked.json ? JSON.stringify(answer.json) : answer.text}\n`);
     return exitCodeOf(answer);

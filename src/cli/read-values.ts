@@ -26,6 +26,17 @@ export function readExpiry(text: string, now: number): number {
 }
 
 /**
+ * The first moment of a UTC day written as `2026-11-21`, in milliseconds since 1970.
+ *
+ * @throws {Mistake} When the text is none; `flag` is named.
+ */
+export function readDay(flag: string, text: string): number {
+  const last = /^\d{4}-\d{2}-\d{2}$/.test(text) ? lastMomentOf(text) : Number.NaN;
+  if (!Number.isNaN(last)) return last + 1 - unitMs.d;
+  throw new Mistake(`Cannot read ${flag} ${text}, expected a day such as 2026-11-21`);
+}
+
+/**
  * Decimal US dollars as nanodollars, below zero to take away; never none.
  *
  * @throws {Mistake} When the text is none.

@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import { type Database, meterColumns, type Store } from "../store/index.ts";
 import { dayOf, startOfDay } from "./day.ts";
+import { nextAccount } from "./export-calls.ts";
 
 /** Deletes are cut so that no one of them holds a lock for long. */
 const prunedAtOnceMax = 500;
@@ -52,18 +53,6 @@ export function createPruner({ store, retentionDays, now }: PrunerOptions): () =
     }
     return 0;
   };
-}
-
-/** By the index of calls by account, which leads from one account to the next without reading their calls. */
-async function nextAccount({ db }: Store, after: string): Promise<string | undefined> {
-  const row = await db
-    .selectFrom("calls")
-    .select("account_id")
-    .where("account_id", ">", after)
-    .orderBy("account_id")
-    .limit(1)
-    .executeTakeFirst();
-  return row?.account_id;
 }
 
 /** Asked without a transaction, which would take the write lock. */

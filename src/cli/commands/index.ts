@@ -7,6 +7,8 @@ import { config } from "./config.ts";
 import { keyCreate } from "./key-create.ts";
 import { keyList } from "./key-list.ts";
 import { keyRevoke } from "./key-revoke.ts";
+import { ledgerExport } from "./ledger-export.ts";
+import { ledgerReconcile } from "./ledger-reconcile.ts";
 import { ledgerVerify } from "./ledger-verify.ts";
 import { models } from "./models.ts";
 import { pluginList } from "./plugin-list.ts";
@@ -32,6 +34,8 @@ export const commands: readonly Command[] = [
   pluginList,
   catalogueCheck,
   ledgerVerify,
+  ledgerExport,
+  ledgerReconcile,
   config,
   version,
 ];

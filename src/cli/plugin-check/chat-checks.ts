@@ -1,0 +1,142 @@
+import type { ProviderPlugin } from "../../contract/index.ts";
+import { type Finding, findMisbehaviour } from "./findings.ts";
+import type { Fixture } from "./fixture.ts";
+import { bytesOf, type Outcome, type Sent, saidIn, simulate } from "./simulate.ts";
+
+/** One row of the table: what is looked at, and how. */
+export interface Check {
+  readonly name: string;
+  run(): Promise<Finding>;
+}
+
+const broken = 'throw new UpstreamFault("broken", …) when the stream ends before the provider said that it is done';
+
+/** What is tried with every chat fixture that has a good answer, beside the answer itself. */
+export function chatChecks(plugin: ProviderPlugin, fixtures: readonly Fixture[]): Check[] {
+  const good = fixtures.filter(
+    ({ capability = "chat", expect }) => capability === "chat" && expect?.error === undefined,
+  );
+  const whole = good.find(({ request }) => request.stream !== true);
+  const stream = good.find(({ request }) => request.stream === true);
+  const calling = good.filter(({ expect }) => expect?.toolCalls !== undefined);
+  const checks: Check[] = [
+    {
+      name: "chat: a whole answer, a stream and a tool call have fixtures",
+      run: async () => findMissing(plugin, { whole, stream, calling: calling[0] }),
+    },
+  ];
+  if (whole !== undefined) {
+    checks.push(
+      { name: "chat: fields that are null are taken as left out", run: () => tryNulls(plugin, whole) },
+      { name: "chat: a conversation with tool results is translated", run: () => tryConversation(plugin, whole) },
+      { name: "chat: an answer without usage is counted, not free", run: () => tryWithoutUsage(plugin, whole) },
+    );
+  }
+  if (stream !== undefined) {
+    checks.push(
+      { name: "chat: a stream says the same however its bytes arrive", run: () => tryBytewise(plugin, stream) },
+      { name: "chat: a stream that breaks off is never taken for whole", run: () => tryCuts(plugin, stream) },
+      { name: "chat: a stream without usage is counted, not free", run: () => tryWithoutUsage(plugin, stream) },
+    );
+  }
+  return checks;
+}
+
+function findMissing(
+  plugin: ProviderPlugin,
+  found: { whole: Fixture | undefined; stream: Fixture | undefined; calling: Fixture | undefined },
+): Finding {
+  const noTools = plugin.models.every(({ capability, omit }) => capability !== "chat" || omit?.includes("tools"));
+  const missing = [
+    found.whole === undefined ? "a whole answer" : "",
+    found.stream === undefined ? 'a stream ("stream": true)' : "",
+    found.calling === undefined && !noTools ? 'a tool call ("expect": { "toolCalls": … })' : "",
+  ].filter((text) => text !== "");
+  if (missing.length === 0) return undefined;
+  const cure = `write one into fixtures/, or try modelgate plugin record${found.calling === undefined ? '; a model without tools has "omit": ["tools"] in its row' : ""}`;
+  return { wrong: `no fixture shows ${missing.join(", ")}`, cure };
+}
+
+async function tryNulls(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+  const nulls = { stop: null, tools: null, seed: null, max_tokens: null, response_format: null, logprobs: null };
+  const outcome = await simulate(plugin, { ...fixture, request: { ...nulls, ...fixture.request } }, fixture.reply);
+  return findFailure(outcome, "treat null as absent: read fields with ?? or by translatable(…)");
+}
+
+async function tryConversation(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+  const call = { id: "call_1", type: "function", function: { name: "weather", arguments: '{"city":"Paris"}' } };
+  const messages = [
+    { role: "system", content: "Be brief" },
+    { role: "user", content: [{ type: "text", text: "And in Paris?" }] },
+    { role: "assistant", content: null, tool_calls: [call] },
+    { role: "tool", tool_call_id: "call_1", content: "mild" },
+  ];
+  const outcome = await simulate(plugin, { ...fixture, request: { ...fixture.request, messages } }, fixture.reply);
+  if (outcome.error?.code === "invalid_request") return undefined;
+  return findFailure(outcome, "translate every role and both forms of content, or refuse(…) what cannot be");
+}
+
+/** Takes every figure of tokens out of the provider's answer, however it calls them. */
+async function tryWithoutUsage(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+  const json = fixture.reply.json === undefined ? {} : { json: withoutUsage(fixture.reply.json) };
+  const text = fixture.reply.text === undefined ? {} : { text: eventsWithoutUsage(fixture.reply.text) };
+  const outcome = await simulate(plugin, fixture, { ...fixture.reply, ...json, ...text });
+  const failure = findFailure(outcome, "leave usage out of the answer when the provider does not say it");
+  if (failure !== undefined) return failure;
+  const { usageSource } = outcome.settlement ?? {};
+  if (usageSource === "estimated") return undefined;
+  return {
+    wrong: `the books say "${usageSource}" where the provider said nothing`,
+    cure: "leave usage out when it is unknown: never write 0, never make it up",
+  };
+}
+
+function withoutUsage(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutUsage);
+  if (typeof value !== "object" || value === null) return value;
+  const kept = Object.entries(value).filter(([name]) => !/usage|tokens?$|token_?count/i.test(name));
+  return Object.fromEntries(kept.map(([name, inner]) => [name, withoutUsage(inner)]));
+}
+
+function eventsWithoutUsage(text: string): string {
+  return text.replace(/^(data: ?)(.*)$/gm, (line, head: string, data: string) => {
+    try {
+      return head + JSON.stringify(withoutUsage(JSON.parse(data)));
+    } catch {
+      return line;
+    }
+  });
+}
+
+async function tryBytewise(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+  const once = await simulate(plugin, fixture, fixture.reply);
+  const pieces: Sent["pieces"] = (body) => Array.from(body, (_, at) => body.slice(at, at + 1));
+  const bytewise = await simulate(plugin, fixture, { ...fixture.reply, pieces });
+  const failure = findFailure(bytewise, "read events by call.upstream.events, which does not care where they are cut");
+  if (failure !== undefined) return failure;
+  if (JSON.stringify(saidIn(once)) === JSON.stringify(saidIn(bytewise))) return undefined;
+  return { wrong: "cut into single bytes it says something else", cure: "read events by call.upstream.events" };
+}
+
+async function tryCuts(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+  const body = bytesOf(fixture.reply);
+  for (const share of [0.2, 0.4, 0.6]) {
+    const end = Math.floor(body.length * share);
+    const outcome = await simulate(plugin, fixture, { ...fixture.reply, pieces: (bytes) => [bytes.slice(0, end)] });
+    const misbehaviour = findMisbehaviour(outcome);
+    if (misbehaviour !== undefined) return misbehaviour;
+    const wasWhole = saidIn(outcome).finishReason !== undefined && outcome.error === undefined;
+    if (outcome.error === undefined && wasWhole && saidIn(outcome).content !== fixture.expect?.content) {
+      return { wrong: `cut after ${end} of ${body.length} bytes it passes for a whole answer`, cure: broken };
+    }
+  }
+  return undefined;
+}
+
+/** Whatever kept a call from being answered. */
+function findFailure(outcome: Outcome, cure: string): Finding {
+  const misbehaviour = findMisbehaviour(outcome);
+  if (misbehaviour !== undefined) return misbehaviour;
+  if (outcome.error !== undefined) return { wrong: `the caller is told: ${outcome.error.message}`, cure };
+  return undefined;
+}

@@ -1,0 +1,69 @@
+import type { ProviderPlugin } from "../../contract/index.ts";
+import { type Check, chatChecks } from "./chat-checks.ts";
+import { faultChecks } from "./fault-checks.ts";
+import { type Finding, findDifference } from "./findings.ts";
+import type { Fixture } from "./fixture.ts";
+import { openaiFixtures } from "./openai-fixtures.ts";
+import { simulate, simulatedKey } from "./simulate.ts";
+
+/** One line of the report. */
+export interface Mark {
+  readonly check: string;
+  readonly ok: boolean;
+  readonly wrong?: string;
+  readonly cure?: string;
+}
+
+/** Runs the whole suite over a plugin: its own fixtures, or those of OpenAI's dialect where it speaks that. */
+export async function checkPlugin(plugin: ProviderPlugin, own: readonly Fixture[]): Promise<Mark[]> {
+  const capabilities = new Set(plugin.models.map(({ capability }) => capability));
+  const simulated = (await speaksOpenai(plugin)) ? openaiFixtures : [];
+  const fixtures = [...own, ...simulated].filter(({ capability = "chat" }) => capabilities.has(capability));
+  const checks: Check[] = fixtures.map((fixture) => ({
+    name: `${fixture.capability ?? "chat"}: ${fixture.about}`,
+    run: async () => findDifference(fixture, await simulate(plugin, fixture, fixture.reply)),
+  }));
+  for (const capability of capabilities) {
+    const those = fixtures.filter((fixture) => (fixture.capability ?? "chat") === capability);
+    const good = those.filter(({ expect }) => expect?.error === undefined);
+    if (capability === "chat") checks.push(...chatChecks(plugin, those));
+    else if (good.length === 0) checks.push({ name: `${capability}: has a fixture`, run: async () => noFixture });
+    const whole = good.find(({ request }) => request.stream !== true);
+    const stream = good.find(({ request }) => request.stream === true);
+    for (const fixture of [whole, stream]) if (fixture !== undefined) checks.push(...faultChecks(plugin, fixture));
+    if (whole !== undefined) checks.push({ name: `${capability}: the key is sent`, run: () => tryKey(plugin, whole) });
+  }
+  const marks: Mark[] = [];
+  for (const { name, run } of checks) {
+    const finding = await run();
+    marks.push(finding === undefined ? { check: name, ok: true } : { check: name, ok: false, ...finding });
+  }
+  return marks;
+}
+
+const noFixture: Finding = {
+  wrong: "nothing shows how its provider answers",
+  cure: "write a fixture with this capability into fixtures/",
+};
+
+/** Whether the provider is asked as OpenAI would be: then its answers can be simulated without a fixture. */
+async function speaksOpenai(plugin: ProviderPlugin): Promise<boolean> {
+  const usual = openaiFixtures.filter(({ capability = "chat" }) =>
+    plugin.models.some((model) => model.capability === capability),
+  );
+  const [fixture] = usual;
+  if (fixture === undefined) return false;
+  const { asked } = await simulate(plugin, fixture, fixture.reply);
+  return asked.some(({ url }) => /\/(chat\/completions|embeddings)$/.test(url));
+}
+
+async function tryKey(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+  if (plugin.credential === "none") return undefined;
+  const { asked } = await simulate(plugin, fixture, fixture.reply);
+  const isSent = asked.some(
+    ({ url, headers }) =>
+      url.includes(simulatedKey) || [...headers.values()].some((text) => text.includes(simulatedKey)),
+  );
+  if (isSent) return undefined;
+  return { wrong: "no request carried the key", cure: 'see authorize, or set credential: "none" if there is none' };
+}

@@ -1,0 +1,69 @@
+import type { ProviderPlugin } from "../../contract/index.ts";
+import type { Check } from "./chat-checks.ts";
+import { type Finding, findMisbehaviour } from "./findings.ts";
+import type { Fixture } from "./fixture.ts";
+import { type Sent, simulate, simulatedKey } from "./simulate.ts";
+
+const sentence = "Something about the request";
+const errorBody = { error: { message: sentence, type: "error", param: null, code: null } };
+
+/** What a caller is to be told by the provider's status, whatever its dialect. */
+const statuses: readonly [status: number, codes: readonly string[]][] = [
+  [400, ["invalid_request"]],
+  [401, ["upstream_error"]],
+  [404, ["model_not_found", "upstream_error", "invalid_request"]],
+  [429, ["rate_limit_exceeded"]],
+  [500, ["upstream_error"]],
+  [503, ["upstream_error"]],
+];
+
+/** Answers that are none. */
+const junk: readonly [name: string, sent: Sent][] = [
+  ["an HTML page", { text: "<html>Bad gateway</html>" }],
+  ["nothing at all", { json: undefined, mediaType: "application/json" }],
+  ["null", { json: null }],
+  ["an empty object", { json: {} }],
+  ["an empty list", { json: [] }],
+  ["an error with status 200", { json: errorBody }],
+];
+
+/** How the plugin takes a provider that fails, tried with one fixture of a capability. */
+export function faultChecks(plugin: ProviderPlugin, fixture: Fixture): Check[] {
+  const { capability = "chat", request } = fixture;
+  const kind = request.stream === true ? "stream" : "whole answer";
+  return [
+    { name: `${capability}: refusals by status (${kind})`, run: () => tryStatuses(plugin, fixture) },
+    { name: `${capability}: answers that are none (${kind})`, run: () => tryJunk(plugin, fixture) },
+  ];
+}
+
+async function tryStatuses(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+  for (const [status, codes] of statuses) {
+    const headers = { "retry-after": "7" };
+    const json = { error: { ...errorBody.error, message: status === 401 ? `Bad key ${simulatedKey}` : sentence } };
+    const { error, ...outcome } = await simulate(plugin, fixture, { status, json, headers });
+    const misbehaviour = findMisbehaviour({ error, ...outcome });
+    if (misbehaviour !== undefined) return misbehaviour;
+    if (error === undefined || !codes.includes(error.code)) {
+      const wrong = `after status ${status} the caller is told ${error?.code ?? "nothing"}, not ${codes.join(" or ")}`;
+      return { wrong, cure: "let readFault fall back on classifyFault(answer)" };
+    }
+    if (status === 429 && error.retryAfterMs !== 7000) {
+      return { wrong: "retry-after is lost", cure: "give readFault's fault retryAfterMs(answer.headers)" };
+    }
+  }
+  return undefined;
+}
+
+async function tryJunk(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+  for (const [name, sent] of junk) {
+    const outcome = await simulate(plugin, fixture, sent);
+    const misbehaviour = findMisbehaviour(outcome);
+    if (misbehaviour !== undefined) return { ...misbehaviour, wrong: `after ${name}, ${misbehaviour.wrong}` };
+    if (outcome.error === undefined) {
+      const cure = "check that the answer holds what makes it one; faultOfBody(answer) reads what else it is";
+      return { wrong: `${name} passes for an answer`, cure };
+    }
+  }
+  return undefined;
+}

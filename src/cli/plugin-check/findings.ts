@@ -1,0 +1,63 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Fixture } from "./fixture.ts";
+import { type Outcome, saidIn, simulatedKey } from "./simulate.ts";
+
+/** What is wrong and how to mend it; nothing when all is well. */
+export type Finding = { readonly wrong: string; readonly cure: string } | undefined;
+
+/** What no plugin may do in any call: throw what is no fault, or show its key. */
+export function findMisbehaviour({ thrown, error }: Outcome): Finding {
+  if (thrown.length > 0) {
+    const [first] = thrown;
+    const said = first instanceof Error ? `${first.name}: ${first.message}` : String(first);
+    return {
+      wrong: `the plugin threw ${said.slice(0, 160)}`,
+      cure: 'check what the provider sent before you use it, and throw new UpstreamFault("broken", …) where it is wrong',
+    };
+  }
+  if (error?.message.includes(simulatedKey)) {
+    return { wrong: "the caller is shown the key", cure: "leave readFault out, or build its sentence without the key" };
+  }
+  return undefined;
+}
+
+/** Whether an answer is what a fixture expects. */
+export function findDifference(fixture: Fixture, outcome: Outcome): Finding {
+  const { expect = {} } = fixture;
+  const { error, settlement, asked } = outcome;
+  if (expect.error !== undefined) {
+    if (error?.shownCode === expect.error || error?.code === expect.error) return undefined;
+    return { wrong: `the caller is told ${error?.code ?? "nothing"}, not ${expect.error}`, cure: "see readFault" };
+  }
+  const misbehaviour = findMisbehaviour(outcome);
+  if (misbehaviour !== undefined) return misbehaviour;
+  if (error !== undefined) return { wrong: `the caller is told: ${error.message}`, cure: "mend the handler" };
+  const said = saidIn(outcome);
+  const meters = settlement?.meters ?? {};
+  const prompt = [meters.inputToken, meters.cacheReadToken, meters.cacheWriteToken].reduce<number>(
+    (sum, tokens) => sum + (tokens === undefined ? 0 : tokens),
+    0,
+  );
+  const found = { ...said, promptTokens: prompt, completionTokens: meters.outputToken };
+  for (const [field, wanted] of Object.entries(expect)) {
+    const got = found[field as keyof typeof found];
+    if (!isDeepStrictEqual(got, wanted)) {
+      return { wrong: `${field} is ${shown(got)}, expected ${shown(wanted)}`, cure: "mend how the answer is read" };
+    }
+  }
+  if (fixture.path !== undefined && asked[0] !== undefined && !asked[0].url.endsWith(fixture.path)) {
+    return {
+      wrong: `it asked ${asked[0].url}, expected …${fixture.path}`,
+      cure: "mend the path given to call.upstream",
+    };
+  }
+  if (fixture.body !== undefined && !isDeepStrictEqual(asked[0]?.body, fixture.body)) {
+    return { wrong: `it sent ${shown(asked[0]?.body)}, expected ${shown(fixture.body)}`, cure: "mend the translation" };
+  }
+  return undefined;
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length <= 160 ? text : `${text.slice(0, 160)}…`;
+}

@@ -1,0 +1,73 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type Static, Type } from "@sinclair/typebox";
+import { capabilities } from "../../contract/index.ts";
+import { shapeChecker } from "../../kit/check-shape.ts";
+import { PluginError } from "../../kit/index.ts";
+
+/** What a provider answers once. */
+const Reply = Type.Object(
+  {
+    status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599, description: "200 when left out" })),
+    mediaType: Type.Optional(Type.String({ description: "By the body's kind when left out" })),
+    json: Type.Optional(Type.Unknown({ description: "The body as JSON" })),
+    text: Type.Optional(Type.String({ description: "The body as text, such as server-sent events" })),
+    base64: Type.Optional(Type.String({ description: "The body as bytes" })),
+  },
+  { additionalProperties: false },
+);
+export type Reply = Static<typeof Reply>;
+
+/** One request to the gateway, what the provider answers to it, and what the caller is to get. */
+const Fixture = Type.Object(
+  {
+    about: Type.String({ minLength: 1, description: "What the fixture shows, in a few words" }),
+    capability: Type.Optional(Type.Union(capabilities.map((name) => Type.Literal(name)))),
+    model: Type.Optional(Type.String({ description: "The plugin's first of the capability when left out" })),
+    request: Type.Record(Type.String(), Type.Unknown(), { description: "The uniform request, without model" }),
+    path: Type.Optional(Type.String({ description: "Where the provider is to be asked, below the base URL" })),
+    body: Type.Optional(Type.Unknown({ description: "What it is to be asked" })),
+    reply: Reply,
+    expect: Type.Optional(
+      Type.Object(
+        {
+          content: Type.Optional(Type.String()),
+          toolCalls: Type.Optional(Type.Array(Type.Object({ name: Type.String(), arguments: Type.Unknown() }))),
+          finishReason: Type.Optional(Type.String()),
+          promptTokens: Type.Optional(Type.Integer()),
+          completionTokens: Type.Optional(Type.Integer()),
+          error: Type.Optional(Type.String({ description: "A code of the gateway's table of errors" })),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type Fixture = Static<typeof Fixture>;
+
+const faultOf = shapeChecker(Fixture);
+
+/**
+ * Reads the fixtures of a plugin: `fixtures/*.json` beside its index file.
+ *
+ * @throws {PluginError} With the file, the place and what was expected there.
+ */
+export function readFixtures(entry: string): Fixture[] {
+  const folder = join(dirname(entry), "fixtures");
+  if (!existsSync(folder)) return [];
+  const files = readdirSync(folder).filter((name) => name.endsWith(".json"));
+  return files.sort().map((name) => readFixture(join(folder, name), `fixtures/${name}`));
+}
+
+function readFixture(path: string, label: string): Fixture {
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(path, "utf8"));
+  } catch (cause) {
+    throw new PluginError(`Cannot read ${label}: it is not JSON; mend it or record it again`, { cause });
+  }
+  const fault = faultOf(value);
+  if (fault !== undefined) throw new PluginError(`Cannot read ${label}${fault.path}: ${fault.reason}`);
+  return value as Fixture;
+}

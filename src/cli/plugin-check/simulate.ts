@@ -1,0 +1,196 @@
+import type {
+  Capability,
+  ChatChunk,
+  ChatCompletion,
+  Claim,
+  GatewayError,
+  Ledger,
+  LimitState,
+  ProviderPlugin,
+  Settlement,
+} from "../../contract/index.ts";
+import { GatewayError as Refusal } from "../../contract/index.ts";
+import { HostGuard } from "../../kernel/host-guard.ts";
+import { buildRegistry, Deadlines, type Kernel, type Log, type Order, Progress, serve } from "../../kernel/index.ts";
+import { defaultBounds } from "../../kernel/upstream.ts";
+import type { Fixture, Reply } from "./fixture.ts";
+
+/** The key a plugin is given here; it is to be sent to the provider, and never to be seen by the caller. */
+export const simulatedKey = "check-key-0123456789abcdef";
+
+/** What a plugin asked its provider. */
+export interface AskedOf {
+  readonly url: string;
+  readonly headers: Headers;
+  readonly body: unknown;
+}
+
+/** What came of one call through a plugin, with a simulated provider and simulated books. */
+export interface Outcome {
+  readonly answer: unknown;
+  readonly chunks: readonly ChatChunk[];
+  readonly error: GatewayError | undefined;
+  readonly settlement: Settlement | undefined;
+  readonly asked: readonly AskedOf[];
+  /** What the plugin threw that is neither a fault nor a refusal. */
+  readonly thrown: readonly unknown[];
+}
+
+/** A provider's answer as it is to be sent; `pieces` cuts the body. */
+export interface Sent extends Reply {
+  readonly headers?: Record<string, string>;
+  readonly pieces?: (body: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>[];
+}
+
+const limits: LimitState = {
+  limitRequests: 1,
+  remainingRequests: 1,
+  resetRequestsMs: 0,
+  limitTokens: 1,
+  remainingTokens: 1,
+  resetTokensMs: 0,
+};
+
+/** Serves one request by the plugin, the provider answering as told. The whole way of a call, without a network. */
+export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: Sent): Promise<Outcome> {
+  const capability = fixture.capability ?? "chat";
+  const asked: AskedOf[] = [];
+  const thrown: unknown[] = [];
+  const settlements: Settlement[] = [];
+  const fetch = async (url: string, init: RequestInit) => {
+    asked.push({ url, headers: new Headers(init.headers), body: readBody(init.body) });
+    return respond(sent);
+  };
+  const { kernel, model } = kernelOf(plugin, fixture, { fetch, thrown, settlements });
+  const chunks: ChatChunk[] = [];
+  const request = requestOf(capability, { ...fixture.request, model });
+  const outlet = { open: () => undefined, write: (piece: unknown) => void chunks.push(piece as ChatChunk) };
+  const progress = new Progress("req_check", kernel.now());
+  const order = {
+    capability,
+    caller: {
+      accountId: "check",
+      keyId: "check",
+      limits: { requestsPerMinute: 1, tokensPerMinute: 1 },
+      freeTokensPerDay: 1,
+    },
+    request,
+    progress,
+    ...((fixture.request.stream === true || capability === "speak") && { outlet }),
+  } as unknown as Order<Capability>;
+  let answer: unknown;
+  let error: GatewayError | undefined;
+  try {
+    answer = await serve(kernel, order);
+  } catch (cause) {
+    if (!(cause instanceof Refusal)) thrown.push(cause);
+    else error = cause;
+  }
+  return { answer, chunks, error, settlement: settlements[0], asked, thrown };
+}
+
+interface Seams {
+  fetch(url: string, init: RequestInit): Promise<Response>;
+  thrown: unknown[];
+  settlements: Settlement[];
+}
+
+function kernelOf(plugin: ProviderPlugin, fixture: Fixture, { fetch, thrown, settlements }: Seams) {
+  const capability = fixture.capability ?? "chat";
+  const row =
+    plugin.models.find((model) => model.id === fixture.model) ??
+    plugin.models.find((model) => model.capability === capability);
+  const { registry } = buildRegistry([plugin], () => ({ keys: [simulatedKey] }));
+  const quiet = () => undefined;
+  const note = (event: string, fields?: Record<string, unknown>) => {
+    if (event === "plugin_failed" || event === "call_failed") thrown.push(fields?.error);
+  };
+  const log: Log = { debug: quiet, info: quiet, warn: quiet, error: note };
+  const ledger: Ledger = {
+    admit: async ({ callId }: Claim) => ({ callId, heldNanodollars: 0, heldTokens: 0, limits }),
+    settle: async (settlement) => void settlements.push(settlement),
+    walletOf: async () => ({ balanceNanodollars: 0, heldNanodollars: 0 }),
+    quotaOf: async () => ({ limitTokens: 0, usedTokens: 0, heldTokens: 0, resetsAt: 0 }),
+    limitsOf: async () => limits,
+  };
+  const now = Date.now;
+  const network = {
+    fetch: fetch as unknown as typeof globalThis.fetch,
+    deadlines: new Deadlines(now),
+    now,
+    bounds: { ...defaultBounds, firstByteMsMax: 5000, beginMsMax: 5000, callMsMax: 10_000, idleMsMax: 5000 },
+    guard: new HostGuard(async () => ["93.184.216.34"], now),
+  };
+  const kernel: Kernel = { registry, ledger, network, log, now, pause: async () => undefined };
+  return { kernel, model: row === undefined ? "none" : row.id };
+}
+
+/** A transcription needs a file: a tenth of a second of silence. */
+function requestOf(capability: Capability, fields: Record<string, unknown>): unknown {
+  if (capability === "speak") return { input: "Hello", ...fields };
+  if (capability === "image") return { prompt: "A lighthouse", response_format: "b64_json", ...fields };
+  if (capability !== "transcribe") return fields;
+  return { file: new File([new Uint8Array(3244)], "speech.wav", { type: "audio/wav" }), audioMs: 100, ...fields };
+}
+
+function readBody(body: unknown): unknown {
+  if (typeof body !== "string") return body;
+  try {
+    return JSON.parse(body);
+  } catch {
+    return body;
+  }
+}
+
+/** The bytes of a reply. */
+export function bytesOf({ json, text, base64 }: Reply): Uint8Array<ArrayBuffer> {
+  if (base64 !== undefined) return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+  return new TextEncoder().encode(text ?? (json === undefined ? "" : JSON.stringify(json)));
+}
+
+function respond(sent: Sent): Response {
+  const { status = 200, mediaType = mediaTypeOf(sent), headers = {}, pieces } = sent;
+  const body = bytesOf(sent);
+  const parts = pieces === undefined ? [body] : pieces(body);
+  const stream = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const part of parts) controller.enqueue(part);
+      controller.close();
+    },
+  });
+  return new Response(stream, { status, headers: { "content-type": mediaType, ...headers } });
+}
+
+function mediaTypeOf({ text, base64 }: Reply): string {
+  if (base64 !== undefined) return "application/octet-stream";
+  return text === undefined ? "application/json" : text.startsWith("<") ? "text/html" : "text/event-stream";
+}
+
+/** All that was said in an outcome, whole or streamed, in one form. */
+export function saidIn({ answer, chunks }: Outcome) {
+  const completion = answer as ChatCompletion | undefined;
+  const choice = completion?.choices?.[0];
+  const pieces = chunks.flatMap(({ choices }) => choices ?? []);
+  const calls: { name: string; arguments: string }[] = [];
+  for (const { delta } of pieces) {
+    for (const call of delta.tool_calls ?? []) {
+      const index = call.index ?? 0;
+      calls[index] ??= { name: call.function?.name ?? "", arguments: "" };
+      (calls[index] as { arguments: string }).arguments += call.function?.arguments ?? "";
+    }
+  }
+  const whole = choice?.message?.tool_calls?.map((call) => call.function);
+  return {
+    content: choice?.message?.content ?? pieces.map(({ delta }) => delta.content ?? "").join(""),
+    toolCalls: (whole ?? calls).map((call) => ({ name: call.name, arguments: parsed(call.arguments) })),
+    finishReason: choice?.finish_reason ?? pieces.findLast(({ finish_reason }) => finish_reason)?.finish_reason,
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
