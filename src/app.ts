@@ -42,7 +42,7 @@ export interface App {
 }
 
 /** A reason why the gateway does not start, in one sentence. */
-export class StartError extends Error {
+class StartError extends Error {
   override readonly name = "StartError";
 }
 

@@ -15,6 +15,9 @@ const breaches: readonly (readonly [string, string, string])[] = [
   ["src/kit/upward.ts", 'import "../kernel/serve.ts";', imports],
   ["src/kit/dialects/openai/upward.ts", 'import "../../../kernel/serve.ts";', imports],
   ["src/kernel/upward.ts", 'import "../http/errors.ts";', imports],
+  ["src/kernel/takes-plugins.ts", 'import "../loader/stock.ts";', imports],
+  ["src/loader/upward.ts", 'import "../config.ts";', imports],
+  ["src/loader/sideways.ts", 'import "../ledger/hold.ts";', imports],
   ["src/store/upward.ts", 'import "../ledger/hold.ts";', imports],
   ["src/ledger/sideways.ts", 'import "../accounts/key.ts";', imports],
   ["src/accounts/sideways.ts", 'import "../kernel/serve.ts";', imports],
@@ -37,7 +40,7 @@ const breaches: readonly (readonly [string, string, string])[] = [
   ["plugins/acme/disk.ts", 'import "node:fs/promises";', imports],
   ["plugins/acme/environment.ts", 'import "node:process";', imports],
   ["plugins/acme/private-door.ts", 'import "modelgate/kernel";', imports],
-  ...["src/contract", "src/kit", "src/kernel", "plugins/acme"].flatMap((room) => [
+  ...["src/contract", "src/kit", "src/kernel", "src/loader", "plugins/acme"].flatMap((room) => [
     [`${room}/fetches.ts`, 'await fetch("https://example.org");', globals] as const,
     [`${room}/runs-bun.ts`, 'Bun.file("a");', globals] as const,
     [`${room}/reads-process.ts`, "export const home = process.env.HOME;", globals] as const,
@@ -63,7 +66,8 @@ const innocents: readonly (readonly [string, string])[] = [
   ["src/http/route.ts", 'import "elysia";\nimport "../accounts/key.ts";\nimport "../kernel/serve.ts";'],
   ["src/cli/command.ts", 'import "../config.ts";\nimport "../store/open.ts";'],
   ["src/ledger/hold.ts", 'import "../contract/index.ts";\nimport "../store/open.ts";'],
-  ["src/kernel/loader.bun.ts", 'Bun.file("a");'],
+  ["src/loader/load.bun.ts", 'Bun.file("a");'],
+  ["src/loader/stock.ts", 'import "../contract/index.ts";\nimport "../kernel/registry.ts";\nimport "../kit/sse.ts";'],
   ["src/main.ts", 'import "../plugins/index.ts";'],
   ["plugins/index.ts", 'import "./acme/index.ts";'],
   ["plugins/acme/index.ts", 'import "modelgate/plugin";\nimport "../../catalogue/acme.json";\nimport "./deep/own.ts";'],
@@ -88,7 +92,7 @@ test("what stands within the walls is left alone", () => {
 });
 
 test("no room reaches a forbidden global by way of globalThis", () => {
-  const reached = ["src/contract", "src/kit", "src/kernel", "src/ledger", "src/store", "plugins"]
+  const reached = ["src/contract", "src/kit", "src/kernel", "src/loader", "src/ledger", "src/store", "plugins"]
     .flatMap(filesBelow)
     .filter((path) => path !== "src/kernel/upstream.ts" && !path.endsWith(".bun.ts"))
     .filter((path) =>

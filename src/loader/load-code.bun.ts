@@ -1,6 +1,5 @@
 import { realpathSync } from "node:fs";
 import { basename, extname } from "node:path";
-import type { BunPlugin } from "bun";
 import * as kit from "../kit/index.ts";
 import type { PluginSource } from "./drop-folder.ts";
 import { isWithin } from "./list-folder.ts";
@@ -60,7 +59,7 @@ export const loadCode: LoadCode = async (source) => {
 };
 
 /** Lets in the files of the plugin's own folder and what is named above, and keeps the sentence on all else. */
-function fence(source: PluginSource, refusals: string[]): BunPlugin {
+function fence(source: PluginSource, refusals: string[]): Bun.BunPlugin {
   const refuse = (sentence: string) => {
     refusals.push(sentence);
     return new Error(sentence);

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { PluginError } from "../kit/index.ts";
 
 /** The largest file that is read as part of a plugin or a catalogue, in bytes. */
-export const fileBytesMax = 8 * 1024 * 1024;
+const fileBytesMax = 8 * 1024 * 1024;
 
 /** @throws {PluginError} When it cannot be read, is empty or is larger than 8 MB. */
 export function readText(path: string): string {
