@@ -1,11 +1,14 @@
-import type { Upstream, UpstreamBytes, UpstreamInit } from "../contract/index.ts";
+import type { ProviderPlugin, Upstream, UpstreamBytes, UpstreamInit } from "../contract/index.ts";
 import { type RefusedAnswer, type ServerEvent, UpstreamFault } from "../contract/index.ts";
-import { SseParser } from "../kit/sse.ts";
-import type { Deadlines, Watch } from "./deadlines.ts";
+import { BodyEvents, type BodyGround, BodyPieces, readText } from "./answer-body.ts";
+import type { Deadlines } from "./deadlines.ts";
 import { downloadPublic } from "./download.ts";
 import { HostGuard, resolveHost } from "./host-guard.ts";
 import type { Progress } from "./progress.ts";
 import type { Route } from "./registry.ts";
+import type { Answer, Ask } from "./wire/ask.ts";
+import { askByFetch } from "./wire/ask-by-fetch.ts";
+import { WireClient } from "./wire/wire-client.ts";
 
 /** How long a provider may keep a call waiting, and how much it may send. */
 export interface UpstreamBounds {
@@ -23,8 +26,11 @@ export interface UpstreamBounds {
   streamBytesMax: number;
 }
 
-/** What all requests of the gateway share. `fetch` is a parameter for tests only. */
+/** What all requests of the gateway share. */
 export interface Network {
+  /** How providers are asked. */
+  ask: Ask;
+  /** How files are fetched that callers named. */
   fetch: typeof globalThis.fetch;
   deadlines: Deadlines;
   now: () => number;
@@ -41,11 +47,42 @@ export const defaultBounds: UpstreamBounds = {
   streamBytesMax: 256 * 1024 * 1024,
 };
 
-/** The network with the platform's own `fetch`: the only place that names it. */
-export function openNetwork(deadlines: Deadlines, now: () => number, bounds: Partial<UpstreamBounds>): Network {
+/** Which HTTP client asks providers: the gateway's own, or the platform's `fetch`. */
+export type UpstreamClient = "wire" | "fetch";
+
+/** The network, with the platform's own `fetch`: the only place that names it. */
+export function openNetwork(
+  deadlines: Deadlines,
+  now: () => number,
+  bounds: Partial<UpstreamBounds>,
+  client: UpstreamClient = "wire",
+): Network {
+  const { fetch } = globalThis;
+  const ask = client === "wire" ? new WireClient({ now }).ask : askByFetch(fetch);
   const guard = new HostGuard(resolveHost, now);
-  return { fetch: globalThis.fetch, deadlines, now, bounds: { ...defaultBounds, ...bounds }, guard };
+  return { ask, fetch, deadlines, now, bounds: { ...defaultBounds, ...bounds }, guard };
 }
+
+const noHeaders = {};
+/** What plugins make of their keys: the same object for each call, as the wire client keeps its text with it. */
+const headersByKey = new WeakMap<ProviderPlugin, Map<string, Record<string, string>>>();
+
+function headersOf(plugin: ProviderPlugin, key: string): Record<string, string> {
+  let known = headersByKey.get(plugin);
+  if (known === undefined) {
+    known = new Map();
+    headersByKey.set(plugin, known);
+  }
+  let headers = known.get(key);
+  if (headers === undefined) {
+    headers = plugin.authorize(key);
+    known.set(key, headers);
+  }
+  return headers;
+}
+
+/** Of what a provider says to a refusal, in bytes. */
+const refusalBytesMax = 65_536;
 
 /** The door of one attempt: one route, one of its keys, one call. */
 export class BoundUpstream implements Upstream {
@@ -62,7 +99,7 @@ export class BoundUpstream implements Upstream {
   constructor(network: Network, route: Route, key: string | undefined, progress: Progress) {
     this.#network = network;
     this.#route = route;
-    this.#headers = key === undefined ? {} : route.plugin.authorize(key);
+    this.#headers = key === undefined ? noHeaders : headersOf(route.plugin, key);
     this.#progress = progress;
     this.#signal = progress.signal;
   }
@@ -76,19 +113,18 @@ export class BoundUpstream implements Upstream {
   }
 
   async bytes(path: string, body: unknown, init?: UpstreamInit): Promise<UpstreamBytes> {
-    const response = await this.#post(path, JSON.stringify(body), init);
-    const mediaType = mediaTypeOf(response);
-    return { mediaType, chunks: this.#read(response) };
+    const answer = await this.#post(path, JSON.stringify(body), init);
+    return { mediaType: mediaTypeOf(answer), chunks: new BodyPieces(answer, this.#ground(this.#streamBytesMax)) };
   }
 
   async events(path: string, body: unknown, init?: UpstreamInit): Promise<AsyncIterable<ServerEvent>> {
-    const response = await this.#post(path, JSON.stringify(body), init);
-    const mediaType = mediaTypeOf(response);
+    const answer = await this.#post(path, JSON.stringify(body), init);
+    const mediaType = mediaTypeOf(answer);
     if (mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
-      await response.body?.cancel();
+      answer.cancel();
       throw new UpstreamFault("broken", `The provider answered ${mediaType} where an event stream was expected`);
     }
-    return this.#readEvents(response);
+    return new BodyEvents(answer, this.#ground(this.#streamBytesMax));
   }
 
   async download(url: string): Promise<{ bytes: Uint8Array<ArrayBuffer>; mediaType: string }> {
@@ -99,118 +135,65 @@ export class BoundUpstream implements Upstream {
     return downloadPublic(this.#network.fetch, url, this.#signal);
   }
 
-  async #post(path: string, body: string | FormData, init: UpstreamInit | undefined): Promise<Response> {
-    const { guard } = this.#network;
+  async #post(path: string, body: string | FormData, init: UpstreamInit | undefined): Promise<Answer> {
+    const { guard, ask, deadlines, now, bounds } = this.#network;
     const isPath = path.charCodeAt(0) === 47;
     const checked = isPath ? guard.check(this.#route) : guard.checkUrl(this.#route, path);
-    const url = isPath ? this.#route.baseUrl + path : path;
-    const headers: Record<string, string> = { ...this.#headers, ...init?.headers };
-    if (typeof body === "string") headers["content-type"] = "application/json";
-    const { fetch, deadlines, now, bounds } = this.#network;
+    const place = isPath ? { baseUrl: this.#route.baseUrl, path } : placeOf(path);
     const watch = deadlines.watch(now() + bounds.firstByteMsMax, () => this.#giveUp());
-    let response: Response;
+    let answer: Answer;
     try {
       if (checked !== undefined) await checked;
-      const signal = this.#signal;
-      response = await fetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
+      const { baseUrl, path } = place;
+      answer = await ask({ baseUrl, path, headers: this.#headers, more: init?.headers, body, signal: this.#signal });
     } catch (error) {
       throw this.#networkFault(error);
     } finally {
       deadlines.drop(watch);
     }
-    if (response.status < 200 || response.status > 299) throw await this.#refusal(response);
-    return response;
+    if (answer.status < 200 || answer.status > 299) throw await this.#refusal(answer);
+    return answer;
   }
 
-  async #refusal(response: Response): Promise<UpstreamFault> {
-    const { status, headers } = response;
+  async #refusal(answer: Answer): Promise<UpstreamFault> {
+    const { status } = answer;
     if (status >= 300 && status < 400) {
-      await response.body?.cancel();
+      answer.cancel();
       return new UpstreamFault("broken", `The provider answered with a redirect (${status}), which is not followed`, {
         status,
       });
     }
     // A refusal says by its status what it is, even when its body breaks off.
-    const body = await this.#readText(response, 65_536, true).catch(() => "");
-    const answer: RefusedAnswer = { status, headers, body };
-    return this.#route.plugin.readFault(answer);
+    const body = await readText(answer, this.#ground(refusalBytesMax), true).catch(() => "");
+    const refused: RefusedAnswer = { status, headers: answer.headers(), body };
+    return this.#route.plugin.readFault(refused);
   }
 
-  async #readJson(response: Response): Promise<unknown> {
-    const text = await this.#readText(response, this.#network.bounds.answerBytesMax, false);
+  async #readJson(answer: Answer): Promise<unknown> {
+    const text = await readText(answer, this.#ground(this.#network.bounds.answerBytesMax), false);
     try {
-      const answer: unknown = JSON.parse(text);
-      this.#answers.push(answer);
-      return answer;
+      const value: unknown = JSON.parse(text);
+      this.#answers.push(value);
+      return value;
     } catch (error) {
-      throw new UpstreamFault("broken", "The provider's answer is not JSON", { status: response.status, cause: error });
+      throw new UpstreamFault("broken", "The provider's answer is not JSON", { status: answer.status, cause: error });
     }
   }
 
-  /** A whole body as text, within its size and the idle deadline. A short answer that says its length is read at once. */
-  async #readText(response: Response, bytesMax: number, cutLonger: boolean): Promise<string> {
-    const length = response.headers.get("content-length");
-    const plain = length !== null && response.headers.get("content-encoding") === null;
-    if (plain && Number(length) <= bytesMax) {
-      const watch = this.#watchIdle();
-      try {
-        return await response.text();
-      } catch (error) {
-        throw this.#networkFault(error);
-      } finally {
-        this.#network.deadlines.drop(watch);
-      }
-    }
-    const decoder = new TextDecoder();
-    let text = "";
-    for await (const bytes of this.#read(response)) {
-      text += decoder.decode(bytes, { stream: true });
-      if (text.length <= bytesMax) continue;
-      if (cutLonger) return text.slice(0, bytesMax);
-      throw new UpstreamFault("broken", `The provider's answer is longer than ${bytesMax} bytes`);
-    }
-    return text + decoder.decode();
+  get #streamBytesMax(): number {
+    return this.#network.bounds.streamBytesMax;
   }
 
-  async *#readEvents(response: Response): AsyncGenerator<ServerEvent> {
-    const decoder = new TextDecoder();
-    const parser = new SseParser();
-    for await (const bytes of this.#read(response)) {
-      for (const event of parser.push(decoder.decode(bytes, { stream: true }))) yield event;
-    }
-    for (const event of parser.end()) yield event;
-  }
-
-  /** The body's pieces as they come; leaving the loop early cancels the request. */
-  async *#read(response: Response): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-    if (response.body === null) return;
-    const { now, bounds, deadlines } = this.#network;
-    const reader = response.body.getReader();
-    const watch = this.#watchIdle();
-    let total = 0;
-    try {
-      while (true) {
-        const { done, value } = await reader.read();
-        if (done) return;
-        total += value.byteLength;
-        if (total > bounds.streamBytesMax) {
-          throw new UpstreamFault("broken", `The provider's answer is longer than ${bounds.streamBytesMax} bytes`);
-        }
-        deadlines.drop(watch); // a slow client is not the provider's silence, and one who never returns leaves nothing
-        yield value;
-        deadlines.renew(watch, now() + bounds.idleMsMax);
-      }
-    } catch (error) {
-      throw this.#networkFault(error);
-    } finally {
-      deadlines.drop(watch);
-      reader.cancel().catch(() => undefined);
-    }
-  }
-
-  #watchIdle(): Watch {
-    const { now, bounds, deadlines } = this.#network;
-    return deadlines.watch(now() + bounds.idleMsMax, () => this.#giveUp());
+  #ground(bytesMax: number): BodyGround {
+    const { deadlines, now, bounds } = this.#network;
+    return {
+      deadlines,
+      now,
+      idleMsMax: bounds.idleMsMax,
+      bytesMax,
+      onSilence: () => this.#giveUp(),
+      faultOf: (error) => this.#networkFault(error),
+    };
   }
 
   #giveUp(): void {
@@ -218,8 +201,8 @@ export class BoundUpstream implements Upstream {
     this.#progress.giveUp(this.#signal);
   }
 
-  #networkFault(error: unknown): UpstreamFault {
-    if (error instanceof UpstreamFault) return error;
+  #networkFault(error: unknown): Error {
+    if (error instanceof UpstreamFault || error instanceof TypeError) return error;
     if (this.#timedOut || this.#progress.cutReason === "timeout") {
       return new UpstreamFault("timeout", "The provider did not answer in the time allowed", { cause: error });
     }
@@ -235,7 +218,12 @@ function mentions(value: unknown, text: string): boolean {
   return false;
 }
 
-function mediaTypeOf(response: Response): string {
-  const text = response.headers.get("content-type");
-  return text === null ? "" : (text.split(";")[0] as string).trim().toLowerCase();
+/** A whole URL as the base URL and the path of a question. */
+function placeOf(text: string): { baseUrl: string; path: string } {
+  const { origin, pathname, search } = new URL(text);
+  return { baseUrl: origin, path: pathname + search };
+}
+
+function mediaTypeOf({ contentType }: Answer): string {
+  return contentType === undefined ? "" : (contentType.split(";")[0] as string).trim().toLowerCase();
 }

@@ -15,6 +15,7 @@ import { HostGuard } from "../../src/kernel/host-guard.ts";
 import { buildRegistry, type Credential, Deadlines, type Kernel, type Log, Progress } from "../../src/kernel/index.ts";
 import type { Order } from "../../src/kernel/serve.ts";
 import { defaultBounds, type Network, type UpstreamBounds } from "../../src/kernel/upstream.ts";
+import { askByFetch } from "../../src/kernel/wire/ask-by-fetch.ts";
 import { definePlugin, type PluginDefinition } from "../../src/kit/index.ts";
 
 export const startMs = 1_790_000_000_000;
@@ -148,8 +149,10 @@ export function benchOf(plugins: readonly ProviderPlugin[], options: BenchOption
   const ledger = new FakeLedger();
   const log = keepLog();
   const noNetwork: FakeFetch = () => Promise.reject(new Error("This test has no network"));
+  const fetch = (options.fetch ?? noNetwork) as unknown as typeof globalThis.fetch;
   const network: Network = {
-    fetch: (options.fetch ?? noNetwork) as unknown as typeof fetch,
+    ask: askByFetch(fetch),
+    fetch,
     deadlines: clock.deadlines,
     now: clock.now,
     bounds: { ...defaultBounds, ...options.bounds },

@@ -3,6 +3,7 @@ import { gzipSync } from "node:zlib";
 import { UpstreamFault, type UpstreamInit } from "../../src/contract/index.ts";
 import type { Route } from "../../src/kernel/registry.ts";
 import { BoundUpstream, type UpstreamBounds } from "../../src/kernel/upstream.ts";
+import { askByFetch } from "../../src/kernel/wire/ask-by-fetch.ts";
 import { fetchOf, json, liveBody, refused, settled, silence } from "./fake-fetch.ts";
 import { benchOf, newProgress, pluginOf } from "./support.ts";
 
@@ -140,7 +141,7 @@ test("a compressed answer without a length is read by the platform's fetch", asy
   });
   const { network } = benchOf([plugin]);
   const here = { ...route, baseUrl: `http://127.0.0.1:${server.port}` };
-  const upstream = new BoundUpstream({ ...network, fetch: globalThis.fetch }, here, "a", newProgress());
+  const upstream = new BoundUpstream({ ...network, ask: askByFetch(fetch) }, here, "a", newProgress());
   expect(await upstream.json<unknown>("/a", {})).toEqual({ fine: true });
   await server.stop(true);
 });

@@ -1,0 +1,40 @@
+/** Bytes that belong to whoever reads them. */
+export type Bytes = Uint8Array<ArrayBuffer>;
+
+/** One POST to a provider. */
+export interface Question {
+  /** Such as `https://api.example/v1`; the path is appended to it. */
+  readonly baseUrl: string;
+  readonly path: string;
+  /** Those of plugin and key. The same object each time where it can be: its text is kept with it. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** What this request adds or replaces. */
+  readonly more: Readonly<Record<string, string>> | undefined;
+  /** JSON text, or a form. */
+  readonly body: string | FormData;
+  /** Aborts the request and the reading of its answer. */
+  readonly signal: AbortSignal;
+}
+
+/** An answer whose head has arrived. */
+export interface Answer {
+  readonly status: number;
+  /** As it came; `undefined` without one. */
+  readonly contentType: string | undefined;
+  /** All headers, made when asked for. */
+  headers(): Headers;
+  /** The whole body, when it has arrived already and in one piece; then there is nothing left to read. */
+  whole(): Bytes | undefined;
+  /** The next piece of the body, `undefined` at its end. One read at a time. */
+  read(): Promise<Bytes | undefined>;
+  /** Lets go of what has not been read. */
+  cancel(): void;
+}
+
+/**
+ * Asks a provider and follows no redirect.
+ *
+ * @throws {UpstreamFault} When no answer came.
+ * @throws The reason of the signal once that is aborted.
+ */
+export type Ask = (question: Question) => Promise<Answer>;

@@ -1,0 +1,78 @@
+import { Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import { UpstreamFault } from "../../contract/index.ts";
+import type { Answer, Bytes } from "./ask.ts";
+
+const decoders: Record<string, () => NodeJS.ReadWriteStream & { destroy(): void }> = {
+  gzip: createGunzip,
+  "x-gzip": createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+/**
+ * An answer that a provider compressed although it was asked not to. It is unpacked as it is read and not ahead, so that
+ * the reader's bound on a body holds for what is unpacked too.
+ *
+ * @throws {UpstreamFault} `broken` when the encoding is another than gzip, deflate or br.
+ */
+export function decoded(answer: Answer, encoding: string): Answer {
+  const name = encoding.toLowerCase();
+  if (name === "identity") return answer;
+  const open = decoders[name];
+  if (open === undefined) {
+    answer.cancel();
+    throw new UpstreamFault("broken", "The provider compressed its answer in a way that was not asked for");
+  }
+  return new DecodedAnswer(answer, open());
+}
+
+class DecodedAnswer implements Answer {
+  readonly #answer: Answer;
+  readonly #decoder: NodeJS.ReadWriteStream & { destroy(): void };
+  readonly #pieces: AsyncIterator<string | Buffer>;
+
+  constructor(answer: Answer, decoder: NodeJS.ReadWriteStream & { destroy(): void }) {
+    this.#answer = answer;
+    this.#decoder = decoder;
+    const source = Readable.from(piecesOf(answer), { objectMode: false });
+    source.on("error", (error) => decoder.emit("error", error));
+    this.#pieces = source.pipe(decoder)[Symbol.asyncIterator]();
+  }
+
+  get status(): number {
+    return this.#answer.status;
+  }
+
+  get contentType(): string | undefined {
+    return this.#answer.contentType;
+  }
+
+  headers(): Headers {
+    return this.#answer.headers();
+  }
+
+  whole(): undefined {
+    return undefined;
+  }
+
+  async read(): Promise<Bytes | undefined> {
+    try {
+      const { done, value } = await this.#pieces.next();
+      return done === true ? undefined : (value as Bytes);
+    } catch (cause) {
+      this.cancel();
+      if (cause instanceof UpstreamFault) throw cause;
+      throw new UpstreamFault("broken", "The provider's compressed answer could not be unpacked", { cause });
+    }
+  }
+
+  cancel(): void {
+    this.#answer.cancel();
+    this.#decoder.destroy();
+  }
+}
+
+async function* piecesOf(answer: Answer): AsyncGenerator<Bytes> {
+  for (let bytes = await answer.read(); bytes !== undefined; bytes = await answer.read()) yield bytes;
+}
