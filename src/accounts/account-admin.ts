@@ -10,8 +10,10 @@ export interface Account {
   name: string | undefined;
   /** The account's own daily free quota; absent when it has the configured one. */
   freeTokensPerDay: number | undefined;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, as the other time. */
   createdAt: number;
+  /** Its keys and people are let in no more; absent: they are. */
+  disabledAt: number | undefined;
 }
 
 const emailLengthMax = 254;
@@ -46,6 +48,7 @@ export async function createAccount(
     requests_per_minute: null,
     tokens_per_minute: null,
     created_at: now,
+    disabled_at: null,
   };
   try {
     await store.db.insertInto("accounts").values(row).execute();
@@ -85,6 +88,18 @@ export async function setQuota(store: Store, accountId: string, tokens: number |
   });
 }
 
+/** Shuts an account out at once, or lets it in again. @throws {GatewayError} `not_found` */
+export async function disableAccount(store: Store, accountId: string, disabledAt: number | undefined): Promise<void> {
+  await store.change(async (db) => {
+    const { numUpdatedRows } = await db
+      .updateTable("accounts")
+      .set({ disabled_at: disabledAt ?? null })
+      .where("id", "=", accountId)
+      .executeTakeFirstOrThrow();
+    if (numUpdatedRows === 0n) throw unknownAccount(accountId);
+  });
+}
+
 export function unknownAccount(accountId: string): GatewayError {
   return new GatewayError("not_found", `Account ${accountId} does not exist`);
 }
@@ -96,5 +111,6 @@ function accountOf(row: Selectable<Database["accounts"]>): Account {
     name: row.name ?? undefined,
     freeTokensPerDay: row.free_tokens_per_day ?? undefined,
     createdAt: row.created_at,
+    disabledAt: row.disabled_at ?? undefined,
   };
 }

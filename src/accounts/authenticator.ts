@@ -12,6 +12,7 @@ interface KnownKey {
   readonly secretHash: Uint8Array;
   readonly expiresAt: number | undefined;
   readonly revoked: boolean;
+  readonly disabled: boolean;
   readonly caller: Caller;
 }
 
@@ -61,11 +62,12 @@ export class Authenticator {
     return this.#callerOf(known);
   }
 
-  #callerOf({ revoked, expiresAt, caller }: KnownKey): Caller {
+  #callerOf({ revoked, disabled, expiresAt, caller }: KnownKey): Caller {
     if (revoked) throw refusal(`API key ${caller.keyId} was revoked; use another`);
     if (expiresAt !== undefined && expiresAt <= this.#now()) {
       throw refusal(`API key ${caller.keyId} expired at ${new Date(expiresAt).toISOString()}; use another`);
     }
+    if (disabled) throw refusal("The account of this API key is disabled; ask who runs this gateway");
     return caller;
   }
 
@@ -128,6 +130,7 @@ function knownKeyOf(record: KeyRecord, defaults: AccountDefaults): KnownKey {
     secretHash: Buffer.from(record.secret_hash, "hex"),
     expiresAt: record.expires_at ?? undefined,
     revoked: record.revoked_at !== null,
+    disabled: record.account_disabled_at !== null,
     caller,
   };
 }

@@ -1,6 +1,6 @@
 import type { Caller } from "../contract/index.ts";
 import type { Store } from "../store/index.ts";
-import { type Account, createAccount, findAccount, listAccounts, setQuota } from "./account-admin.ts";
+import { type Account, createAccount, disableAccount, findAccount, listAccounts, setQuota } from "./account-admin.ts";
 import { type AccountDefaults, Authenticator } from "./authenticator.ts";
 import { type ApiKey, createKey, listKeys, type NewKey, revokeKey } from "./key-admin.ts";
 
@@ -23,6 +23,8 @@ export interface Accounts {
   revokeKey(id: string): Promise<void>;
   /** Gives an account its own daily free quota, or with `undefined` the configured one. */
   setQuota(accountId: string, tokens: number | undefined): Promise<void>;
+  /** Shuts an account out with its keys and people at once, or lets it in again. @throws {GatewayError} `not_found` */
+  setDisabled(accountId: string, disabled: boolean): Promise<void>;
   /** Asks whether another process changed something, and forgets what was read before. For a timer of the owner. */
   sync(): void;
 }
@@ -46,6 +48,7 @@ export function createAccounts({ store, defaults, now = Date.now }: AccountsOpti
     listKeys: (accountId) => listKeys(store, accountId),
     revokeKey: (id) => revokeKey(store, id, now()),
     setQuota: (accountId, tokens) => setQuota(store, accountId, tokens),
+    setDisabled: (accountId, disabled) => disableAccount(store, accountId, disabled ? now() : undefined),
     sync() {
       store.outsideChange();
     },

@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { formatUsd, GatewayError, type WalletState } from "../contract/index.ts";
-import type { Database, Store } from "../store/index.ts";
+import { type Database, moveWallet, type Store } from "../store/index.ts";
 
 /** A movement of a wallet made by hand. */
 export interface Credit {
@@ -50,19 +50,8 @@ export async function creditWallet(store: Store, credit: Credit, now: () => numb
   });
 }
 
-/** Adds in the statement itself: another process may be charging the wallet at the same time. */
 async function move(db: Transaction<Database>, accountId: string, nanodollars: number): Promise<number> {
-  const { balance } = await db
-    .insertInto("wallets")
-    .values({ account_id: accountId, balance_nanodollars: nanodollars })
-    .onConflict((conflict) =>
-      conflict.column("account_id").doUpdateSet((set) => ({
-        balance_nanodollars: set("wallets.balance_nanodollars", "+", set.ref("excluded.balance_nanodollars")),
-      })),
-    )
-    // As text: beyond 2^53 neither engine's driver says a number.
-    .returning((wallet) => wallet.cast<string>("balance_nanodollars", "text").as("balance"))
-    .executeTakeFirstOrThrow();
+  const balance = await moveWallet(db, accountId, nanodollars);
   if (Number.isSafeInteger(Number(balance))) return Number(balance);
   throw refused(
     `the balance of ${formatUsd(Number(BigInt(balance) - BigInt(nanodollars)))} USD would leave the range of 2^53 nanodollars`,

@@ -1,4 +1,5 @@
 import type { AccountsTable } from "./tables/accounts.ts";
+import type { AuditTable } from "./tables/audit.ts";
 import type { BlobsTable } from "./tables/blobs.ts";
 import type { CallsTable } from "./tables/calls.ts";
 import type { EntriesTable } from "./tables/entries.ts";
@@ -8,8 +9,11 @@ import type { OpeningsTable } from "./tables/openings.ts";
 import type { QuotaDaysTable } from "./tables/quota-days.ts";
 import type { RevisionsTable } from "./tables/revisions.ts";
 import type { SchemaVersionsTable } from "./tables/schema-versions.ts";
+import type { InvitationsTable, SessionsTable, VerificationsTable } from "./tables/sessions.ts";
 import type { SettingsTable } from "./tables/settings.ts";
 import type { UsageHoursTable } from "./tables/usage-hours.ts";
+import type { CredentialsTable, UsersTable } from "./tables/users.ts";
+import type { VouchersTable } from "./tables/vouchers.ts";
 import type { WalletsTable } from "./tables/wallets.ts";
 
 /** Every table, for Kysely. */
@@ -24,6 +28,13 @@ export interface Database {
   openings: OpeningsTable;
   nodes: NodesTable;
   revisions: RevisionsTable;
+  users: UsersTable;
+  credentials: CredentialsTable;
+  sessions: SessionsTable;
+  verifications: VerificationsTable;
+  invitations: InvitationsTable;
+  vouchers: VouchersTable;
+  audit: AuditTable;
   blobs: BlobsTable;
   settings: SettingsTable;
   schema_versions: SchemaVersionsTable;

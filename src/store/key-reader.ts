@@ -10,6 +10,7 @@ export interface KeyRecord {
   allowed_models: string | null;
   expires_at: number | null;
   revoked_at: number | null;
+  account_disabled_at: number | null;
   key_requests_per_minute: number | null;
   key_tokens_per_minute: number | null;
   account_requests_per_minute: number | null;
@@ -34,6 +35,7 @@ export function keyQuery(db: Kysely<Database>) {
       "accounts.requests_per_minute as account_requests_per_minute",
       "accounts.tokens_per_minute as account_tokens_per_minute",
       "accounts.free_tokens_per_day",
+      "accounts.disabled_at as account_disabled_at",
     ])
     .where("keys.id", "=", "");
 }

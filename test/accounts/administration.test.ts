@@ -26,6 +26,7 @@ describe("accounts", () => {
       name: "Ada",
       freeTokensPerDay: undefined,
       createdAt: 1000,
+      disabledAt: undefined,
     });
     const ben = await accounts.create({ email: "ben@example.org" });
     expect(await accounts.find(ada.id)).toEqual(ada);

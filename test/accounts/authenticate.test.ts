@@ -79,6 +79,15 @@ describe("authenticate", () => {
     }
   });
 
+  test("refuses the keys of a disabled account, and lets them in again", async () => {
+    const { accounts, account, key } = await holder();
+    await accounts.authenticate(key);
+    await accounts.setDisabled(account.id, true);
+    expect((await refusalOf(() => accounts.authenticate(key))).message).toMatch(/account of this API key is disabled/);
+    await accounts.setDisabled(account.id, false);
+    expect(await accounts.authenticate(key)).toMatchObject({ accountId: account.id });
+  });
+
   test("says of a wrong secret what it says of an unknown id, and tells revoked and expired only to who has the secret", async () => {
     const { accounts, account, id, key, clock } = await holder();
     const wrong = `sk-mg-${id}-${"0".repeat(48)}`;

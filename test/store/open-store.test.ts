@@ -6,7 +6,7 @@ import { openStore, StoreError } from "../../src/store/index.ts";
 import { temporaryFile, temporaryStore } from "./temporary-store.ts";
 
 const tables =
-  "accounts blobs calls entries keys nodes openings quota_days revisions schema_versions settings usage_hours wallets";
+  "accounts audit blobs calls credentials entries invitations keys nodes openings quota_days revisions schema_versions sessions settings usage_hours users verifications vouchers wallets";
 
 function tablesOf(file: string): string {
   const database = new DatabaseSync(file, { readOnly: true });
@@ -42,6 +42,7 @@ describe("openStore", () => {
     expect(versions.map((row) => ({ ...row }))).toEqual([
       { version: 1, applied_at: 1 },
       { version: 2, applied_at: 1 },
+      { version: 3, applied_at: 1 },
     ]);
     expect(await second.setting("secret", () => "new")).toBe("kept");
   });
@@ -71,7 +72,7 @@ describe("openStore refuses in one sentence", () => {
     await store.db.insertInto("schema_versions").values({ version: 99, applied_at: 0 }).execute();
     await store.close();
     expect((await refusal(file)).message).toMatch(
-      /^The database has schema version 99 and this modelgate knows up to 2: /,
+      /^The database has schema version 99 and this modelgate knows up to 3: /,
     );
   });
 

@@ -9,4 +9,6 @@ export interface AccountsTable {
   tokens_per_minute: number | null;
   /** Milliseconds since 1970, as every `_at` here. */
   created_at: number;
+  /** Its keys and people are let in no more; null: they are. */
+  disabled_at: number | null;
 }
