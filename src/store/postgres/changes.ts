@@ -27,7 +27,10 @@ export class Changes {
   /** What was changed while there was no connection is not known, so it is taken for changed. */
   async listen(client: pg.Client): Promise<void> {
     client.on("notification", ({ payload }) => {
-      if (payload !== this.#nodeId) this.#hear();
+      const [nodeId, counted] = (payload ?? "").split(" ");
+      if (nodeId === this.#nodeId) return;
+      this.#count(Number(counted));
+      this.#hear();
     });
     const { rows } = await client.query<{ channel: string }>("select 'modelgate_' || current_schema() as channel");
     await client.query(`listen ${client.escapeIdentifier(rows[0]?.channel as string)}`);
@@ -43,11 +46,12 @@ export class Changes {
         .where("name", "=", "copies")
         .returning("revision")
         .executeTakeFirstOrThrow();
-      await sql`select pg_notify('modelgate_' || current_schema(), ${this.#nodeId})`.execute(transaction);
+      await sql`select pg_notify('modelgate_' || current_schema(), ${`${this.#nodeId} ${counted}`})`.execute(
+        transaction,
+      );
       return { result, counted };
     });
-    // A gap is another node's change: the next poll finds it.
-    if (this.#seen === counted - 1) this.#seen = counted;
+    this.#count(counted);
     this.revision += 1;
     return result;
   }
@@ -77,6 +81,11 @@ export class Changes {
     } finally {
       this.#polling = false;
     }
+  }
+
+  /** A gap is a change that was not heard of yet: the next poll finds it. */
+  #count(revision: number): void {
+    if (this.#seen === revision - 1) this.#seen = revision;
   }
 
   #hear(): void {
