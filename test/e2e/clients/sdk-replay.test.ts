@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { AIMessageChunk } from "@langchain/core/messages";
 import { ChatOpenAI } from "@langchain/openai";
+import { APICallError } from "ai";
 import { recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { replyOf } from "../../support/reply.ts";
 import { isStream, saidIn } from "../../support/said-in.ts";
@@ -10,8 +11,12 @@ import { type Plan, planOf, providers } from "../replay/plan.ts";
 
 const plans = recordingsOf(...providers)
   .map(planOf)
-  .filter((plan) => plan?.endpoint === "/chat/completions" && !plan.recording.path.includes("/errors/")) as Plan[];
-const named = plans.map((plan): [string, Plan] => [plan.recording.path, plan]);
+  .filter((plan) => plan?.endpoint === "/chat/completions") as Plan[];
+const isError = ({ recording }: Plan) => recording.path.includes("/errors/");
+const rows = (list: Plan[]) => list.map((plan): [string, Plan] => [plan.recording.path, plan]);
+const named = rows(plans.filter((plan) => !isError(plan)));
+const refused = rows(plans.filter((plan) => isError(plan) && !isStream(plan.recording)));
+const broken = rows(plans.filter((plan) => isError(plan) && isStream(plan.recording)));
 
 /** What a client made of an answer: its text and the tools it calls. */
 interface Heard {
@@ -77,6 +82,29 @@ describe.skipIf(recordingsMissing !== undefined)("other clients over every provi
     const { text, tools } = recordedFor(plan);
     expect(await hearLangChain(bench, plan)).toEqual({ text, tools });
   });
+
+  test.each(refused)("%s is an error with its status to both", async (_, plan) => {
+    bench.upstream.answer(plan.provider, replyOf(plan.recording));
+    const { status } = await bench.gateway.post(plan.endpoint, { model: plan.row.id, messages: question });
+    bench.upstream.answer(plan.provider, replyOf(plan.recording));
+    const ofVercel = await failureOf(hearAiSdk(bench, plan));
+    expect(APICallError.isInstance(ofVercel)).toBe(true);
+    // A prompt that is too long is an error of its own class there, around the one with the status.
+    const ofLangChain = await failureOf(hearLangChain(bench, plan));
+    expect([ofVercel?.statusCode, ofLangChain?.status ?? ofLangChain?.cause?.status]).toEqual([status, status]);
+  });
+
+  test.each(broken)("%s breaks the stream of both", async (_, plan) => {
+    bench.upstream.answer(plan.provider, replyOf(plan.recording));
+    for (const hear of [hearAiSdk, hearLangChain]) expect(await failureOf(hear(bench, plan))).toBeDefined();
+  });
 });
+
+/** What a promise was rejected with, as far as the SDKs tell of it. */
+const failureOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => undefined,
+    (error: { statusCode?: number; status?: number; cause?: { status?: number } }) => error,
+  );
 
 if (recordingsMissing !== undefined) console.log(`Skipped: ${recordingsMissing}`);
