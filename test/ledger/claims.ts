@@ -9,6 +9,7 @@ export interface ClaimFields extends Partial<Omit<Claim, "caller">> {
   freeTokensPerDay?: number;
   requestsPerMinute?: number;
   tokensPerMinute?: number;
+  concurrentCalls?: number;
 }
 
 let claims = 0;
@@ -19,12 +20,18 @@ export function claimOf(fields: ClaimFields = {}): Claim {
     freeTokensPerDay = 100,
     requestsPerMinute = 1e6,
     tokensPerMinute = 1e9,
+    concurrentCalls,
     ...rest
   } = fields;
   claims += 1;
   return {
     callId: `call_${String(claims).padStart(8, "0")}`,
-    caller: { accountId, keyId: "key_1", freeTokensPerDay, limits: { requestsPerMinute, tokensPerMinute } },
+    caller: {
+      accountId,
+      keyId: "key_1",
+      freeTokensPerDay,
+      limits: { requestsPerMinute, tokensPerMinute, concurrentCalls },
+    },
     model: "model-1",
     capability: "chat",
     premium: true,

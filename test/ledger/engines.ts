@@ -5,7 +5,7 @@ import {
   type LocalLedger,
   type LocalLedgerOptions,
 } from "../../src/ledger/index.ts";
-import { redisProgram, startRedis, type TestRedis } from "../support/redis.ts";
+import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../support/redis.ts";
 
 /** Makes a ledger over a store. */
 export type MakeLedger = (options: LocalLedgerOptions) => Promise<LocalLedger>;
@@ -25,8 +25,8 @@ export function useEngines(): Record<EngineName, MakeLedger> {
   });
   afterAll(async () => {
     for (const ledger of ledgers) await ledger.close().catch(() => undefined);
-    await redis?.stop();
   });
+  useRedisServers();
   return {
     local: async (options) => createLocalLedger(options),
     async redis({ store, now }) {

@@ -25,21 +25,28 @@ const startMsMax = 10_000;
 const servers: TestRedis[] = [];
 const folders: string[] = [];
 
-afterAll(async () => {
-  for (const server of servers.splice(0)) await server.stop("SIGKILL");
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
-});
+/** Ends the servers that the calling file started, after its tests. */
+export function useRedisServers(): void {
+  afterAll(async () => {
+    for (const server of servers.splice(0)) await server.stop("SIGKILL");
+    for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+  });
+}
 
-/** Starts one on a loopback port, which keeps nothing on disk; ended after the tests of the file. */
+/** Starts one on a loopback port, which keeps nothing on disk; ended by {@link useRedisServers}. */
 export async function startRedis(options: { port?: number; flags?: string[] } = {}): Promise<TestRedis> {
   const port = options.port ?? (await freePort());
   const folder = mkdtempSync(join(tmpdir(), "modelgate-redis-"));
   folders.push(folder);
   const flags = ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--save", "", "--appendonly", "no"];
-  const child = Bun.spawn([redisProgram as string, ...flags, ...(options.flags ?? [])], {
-    stdout: "ignore",
-    stderr: "inherit",
-  });
+  // It ends with this process, however that ends, and holds none of its output open.
+  const child = Bun.spawn(
+    ["setpriv", "--pdeathsig", "KILL", redisProgram as string, ...flags, ...(options.flags ?? [])],
+    {
+      stdout: "ignore",
+      stderr: "ignore",
+    },
+  );
   const server: TestRedis = {
     url: `redis://127.0.0.1:${port}/0`,
     port,
@@ -60,7 +67,7 @@ async function untilAnswers(server: TestRedis, exitCode: () => number | null): P
   const deadline = Date.now() + startMsMax;
   while (Date.now() < deadline) {
     if (exitCode() !== null) throw new Error(`redis-server ended with ${exitCode()} at its start`);
-    if ((await server.command("PING").catch(() => "")).startsWith("+PONG")) return;
+    if ((await server.command("PING").catch(() => "")).match(/^(\+PONG|-NOAUTH)/)) return;
     await Bun.sleep(10);
   }
   throw new Error(`redis-server did not answer within ${startMsMax} ms`);

@@ -39,6 +39,8 @@ export class RedisDoor {
   #open = false;
   #closed = false;
   #reason: Error = new Error("Redis was not asked yet");
+  /** What the connection itself complained of; its commands say only that it is closed. */
+  #said: Error | undefined;
   #probe: NodeJS.Timeout | undefined;
   #probes = 0;
 
@@ -54,7 +56,10 @@ export class RedisDoor {
       connectTimeout: connectMsMax,
       retryStrategy: (times) => Math.min(probeMsMin * times, probeMsMax),
     });
-    this.#redis.on("error", (error) => this.#shut(error));
+    this.#redis.on("error", (error) => {
+      this.#said = error;
+      this.#shut(error);
+    });
     this.#redis.on("close", () => this.#shut(new Error("The connection to Redis was closed")));
   }
 
@@ -85,12 +90,11 @@ export class RedisDoor {
       await this.#options.onBack();
       this.#open = true;
     } catch (error) {
-      const refused = refusalOf(error as Error);
-      if (refused !== undefined) {
+      this.#reason = this.#reasonOf(error as Error);
+      if (this.#reason instanceof RedisRefused) {
         this.close();
-        throw refused;
+        throw this.#reason;
       }
-      this.#reason = error as Error;
       this.#scheduleProbe();
     }
   }
@@ -134,6 +138,13 @@ export class RedisDoor {
     }
   }
 
+  #reasonOf(error: Error): Error {
+    const said = this.#said;
+    this.#said = undefined;
+    const reason = error instanceof RedisRefused || said === undefined ? error : said;
+    return refusalOf(reason) ?? reason;
+  }
+
   #shut(error: Error): void {
     if (this.#closed || !this.#open) return;
     this.#open = false;
@@ -156,7 +167,7 @@ export class RedisDoor {
       this.#probes = 0;
       this.#probe = undefined;
     } catch (error) {
-      this.#reason = refusalOf(error as Error) ?? (error as Error);
+      this.#reason = this.#reasonOf(error as Error);
       this.#probe = undefined;
       this.#probes += 1;
       // A connection whose other end is gone without a word would never say so.

@@ -2,7 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { verifyLedger, walletOf } from "../../../src/ledger/index.ts";
 import { redisProgram, startRedis, type TestRedis } from "../../support/redis.ts";
 import { claimOf, settlementOf } from "../ground.ts";
-import { makeCall, startNode, startNodes, until } from "./ground.ts";
+import { makeCall, startNode, startNodes, until, useNodes } from "./ground.ts";
+
+useNodes();
 
 /** The most that a call may hang for Redis's sake. */
 const hangMsMax = 250;

@@ -2,7 +2,7 @@ import { afterAll } from "bun:test";
 import { createRedisLedger, type RedisLedger, type RedisLedgerOptions } from "../../../src/ledger/index.ts";
 import type { Store } from "../../../src/store/index.ts";
 import { temporaryFile, temporaryStore } from "../../store/temporary-store.ts";
-import { startRedis, type TestRedis } from "../../support/redis.ts";
+import { startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
 import { addAccount, claimOf, settlementOf } from "../ground.ts";
 
 /** A node: a connection to the store and a ledger over it and a Redis. */
@@ -14,9 +14,13 @@ export interface Node {
 
 const nodes: Node[] = [];
 
-afterAll(async () => {
-  for (const { ledger } of nodes.splice(0)) await ledger.close().catch(() => undefined);
-});
+/** Closes the nodes and ends the servers of the calling file, after its tests. */
+export function useNodes(): void {
+  afterAll(async () => {
+    for (const { ledger } of nodes.splice(0)) await ledger.close().catch(() => undefined);
+  });
+  useRedisServers();
+}
 
 export async function startNode(
   file: string,
