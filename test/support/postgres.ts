@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,8 @@ export interface PostgresServer {
   readonly port: number;
   readonly pid: number;
   url(database: string): string;
+  /** Stops every process of it where it stands, or lets all go on. */
+  freeze(isFrozen: boolean): void;
   /** Ends it at once, as a crash would, and leaves its data. */
   kill(): Promise<void>;
   /** Starts it again on the same data and port. */
@@ -28,6 +30,8 @@ const bin = binariesFolder();
 /** PostgreSQL refuses to run as root, so root runs it as its own user. */
 const isRoot = userInfo().uid === 0;
 const asUser = isRoot ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] : [];
+/** The server ends with this process, however that ends: a test run leaves no exit event. */
+const asServer = [...asUser, "setpriv", "--pdeathsig", "QUIT"];
 
 /** Why there is no PostgreSQL to test with; `undefined` when there is. */
 export const whyNoPostgres: string | undefined =
@@ -67,7 +71,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     const options = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=60", ...settings];
     child = Bun.spawn(
       [
-        ...asUser,
+        ...asServer,
         join(bin, "postgres"),
         "-D",
         data,
@@ -82,7 +86,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     await untilAnswers(urlOf(port, "postgres"));
   };
   const end = async (signal: NodeJS.Signals) => {
-    if (child !== undefined) process.kill(child.pid, "SIGCONT");
+    for (const pid of child === undefined ? [] : [child.pid, ...childrenOf(child.pid)]) process.kill(pid, "SIGCONT");
     child?.kill(signal);
     await child?.exited;
     if (child !== undefined) pids.delete(child.pid);
@@ -94,7 +98,11 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
       return child?.pid as number;
     },
     url: (database) => urlOf(port, database),
-    kill: () => end("SIGQUIT"),
+    freeze(isFrozen) {
+      const pid = child?.pid as number;
+      for (const each of [pid, ...childrenOf(pid)]) process.kill(each, isFrozen ? "SIGSTOP" : "SIGCONT");
+    },
+    kill: () => end("SIGKILL"),
     start,
     async remove() {
       await end("SIGQUIT");
@@ -144,6 +152,11 @@ export async function queryPostgres<Row extends object = object>(url: string, st
   } finally {
     await client.end();
   }
+}
+
+/** A backend is a process of its own, in a session of its own. */
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
 }
 
 function urlOf(port: number, database: string): string {
