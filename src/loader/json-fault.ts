@@ -20,9 +20,9 @@ export function jsonFault(text: string): JsonFault | undefined {
 }
 
 const space = /[ \t\r\n]*/y;
-const scalar =
-  /"(?:[^"\\\n\r\t]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
-const key = /"(?:[^"\\\n\r\t]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y;
+const word = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
+const plain = /[^"\\\n\r\t]*/y;
+const escaped = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
 
 /** Walks a text without recursion, so that no depth of brackets ends the process. */
 class JsonReader {
@@ -47,7 +47,7 @@ class JsonReader {
           continue;
         }
         this.#at++;
-      } else if (!this.#take(scalar)) return this.#at;
+      } else if (!(char === '"' ? this.#takeString() : this.#take(word))) return this.#at;
       if (!this.#closeAll(open)) return this.#at;
       if (open.length === 0) return this.#at === this.#text.length ? undefined : this.#at;
     }
@@ -73,11 +73,27 @@ class JsonReader {
   }
 
   #takeKey(): boolean {
-    if (!this.#take(key)) return false;
+    if (!this.#takeString()) return false;
     this.#take(space);
     if (this.#text.charAt(this.#at) !== ":") return false;
     this.#at++;
     return true;
+  }
+
+  /** By pieces: one pattern for the whole gives up on a long text. */
+  #takeString(): boolean {
+    const start = this.#at;
+    if (this.#text.charAt(this.#at) !== '"') return false;
+    this.#at++;
+    while (this.#take(plain)) {
+      if (this.#text.charAt(this.#at) === '"') {
+        this.#at++;
+        return true;
+      }
+      if (!this.#take(escaped)) break;
+    }
+    this.#at = start;
+    return false;
   }
 
   #take(pattern: RegExp): boolean {

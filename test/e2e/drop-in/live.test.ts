@@ -3,6 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { PluginState } from "../../../src/loader/index.ts";
 import { builtBinary } from "../../support/binary.ts";
+import { openBooks } from "../../support/books.ts";
 import { type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
 import { type LoopbackProvider, startProvider } from "./provider.ts";
 
@@ -84,12 +85,25 @@ describe.each(["source", "binary"] as const)("plugins dropped into a gateway fro
   });
 
   test("a price and a model of the operator's own are taken up, and a charge has its version", async () => {
-    drop("plugins/paid.json", manifest("paid-1"));
+    const price = (usd: string) => ({ inputToken: { usd, per: 1 }, outputToken: { usd, per: 1 } });
+    drop("plugins/paid.json", manifest("paid-1", { models: [{ id: "paid-1", premium: false, price: price("0.1") }] }));
     await until(() => heard("paid-1"), "Hello from paid-1");
+    const books = openBooks(gateway.home);
+    const versionOf = async () => {
+      const response = await ask("paid-1");
+      await response.text();
+      await books.untilSettled();
+      return books.callOf(response).price_version;
+    };
+    const before = await versionOf();
     const row = { id: "paid-2", upstreamId: "two", capability: "chat", premium: false, ownedBy: "me", created: 0 };
-    drop("catalogue/paid.json", { models: [{ id: "paid-1", upstreamId: "moved" }, row] });
+    drop("catalogue/paid.json", { models: [{ id: "paid-1", upstreamId: "moved", price: price("0.2") }, row] });
     await until(() => heard("paid-1"), "Hello from moved");
     expect(await heard("paid-2")).toBe("Hello from two");
+    const after = await versionOf();
+    books.close();
+    expect([before, after]).toEqual([expect.any(String), expect.any(String)]);
+    expect(after).not.toBe(before);
   });
 
   test("a version that does not load leaves the one before serving, and says so everywhere", async () => {
