@@ -85,9 +85,13 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     pids.add(child.pid);
     await untilAnswers(urlOf(port, "postgres"));
   };
-  const end = async (signal: NodeJS.Signals) => {
-    for (const pid of child === undefined ? [] : [child.pid, ...childrenOf(child.pid)]) process.kill(pid, "SIGCONT");
-    child?.kill(signal);
+  const signal = (name: NodeJS.Signals) => {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    for (const pid of [child.pid, ...childrenOf(child.pid)]) process.kill(pid, name);
+  };
+  const end = async () => {
+    // All at once: a backend does not notice for a while that its parent is gone.
+    signal("SIGKILL");
     await child?.exited;
     if (child !== undefined) pids.delete(child.pid);
   };
@@ -98,14 +102,11 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
       return child?.pid as number;
     },
     url: (database) => urlOf(port, database),
-    freeze(isFrozen) {
-      const pid = child?.pid as number;
-      for (const each of [pid, ...childrenOf(pid)]) process.kill(each, isFrozen ? "SIGSTOP" : "SIGCONT");
-    },
-    kill: () => end("SIGKILL"),
+    freeze: (isFrozen) => signal(isFrozen ? "SIGSTOP" : "SIGCONT"),
+    kill: end,
     start,
     async remove() {
-      await end("SIGQUIT");
+      await end();
       rmSync(folder, { recursive: true, force: true });
     },
   };
