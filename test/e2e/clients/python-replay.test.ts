@@ -8,7 +8,7 @@ import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
 import { type Plan, planOf, providers } from "../replay/plan.ts";
 
 const installMsMax = 180_000;
-/** Answers first: a refused or limited key rests, and what is asked of it then is not sent. */
+/** Answers first: what fails may be asked for once more. */
 const plans = recordingsOf(...providers)
   .map(planOf)
   .filter((plan) => plan?.endpoint === "/chat/completions")
