@@ -1,5 +1,5 @@
 import { lookup } from "node:dns/promises";
-import { isIP } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
 import { UpstreamFault } from "../contract/index.ts";
 import { isPublicAddress } from "./public-address.ts";
 import type { Route } from "./registry.ts";
@@ -14,6 +14,13 @@ interface Verdict {
   readonly isPublic: boolean;
 }
 
+/** What is kept of a base URL. */
+interface Base {
+  readonly host: string;
+  readonly isLocal: boolean;
+  isTrusted: boolean;
+}
+
 /** The addresses of a host name. Rejects when it has none. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
@@ -23,13 +30,16 @@ export const resolveHost: Resolve = async (host) => (await lookup(host, { all: t
 /**
  * Keeps plugins from reaching into the operator's own network. A host name that resolves to a private address is not
  * asked, unless the operator wrote so: a base URL that is itself a private address or localhost, or `<NAME>_BASE_URL`.
- * A call costs a look into a map; the name service is asked again in the background. What stays open: a name that
- * changes from a public to a private address is noticed up to a minute late, and the connection resolves it once more.
+ * A call costs a look into a map; the name service is asked again in the background, and by {@link lookup} once more
+ * for every connection, so that nothing is reached which was not checked. Where an HTTP proxy resolves names instead, a
+ * name that changes from a public to a private address is noticed up to a minute late.
  */
 export class HostGuard {
   readonly #resolve: Resolve;
   readonly #now: () => number;
-  readonly #bases = new Map<string, { host: string; isLocal: boolean }>();
+  readonly #bases = new Map<string, Base>();
+  /** Hosts that the operator named, wherever they lead. */
+  readonly #trusted = new Set<string>();
   readonly #verdicts = new Map<string, Verdict>();
   readonly #pending = new Map<string, Promise<void>>();
 
@@ -46,9 +56,28 @@ export class HostGuard {
    */
   check({ baseUrl, plugin }: Route): Promise<void> | undefined {
     const base = this.#baseOf(baseUrl);
-    if (base.isLocal || baseUrl !== plugin.baseUrl) return undefined;
-    return this.#checkHost(base.host);
+    if (!base.isLocal && baseUrl === plugin.baseUrl) return this.#checkHost(base.host);
+    if (!base.isTrusted) {
+      base.isTrusted = true;
+      this.#trusted.add(base.host);
+    }
+    return undefined;
   }
+
+  /** Finds the addresses to connect to; a private one is an error, unless the operator named the host. */
+  readonly lookup: LookupFunction = (host, options, callback) => {
+    this.#resolve(host).then(
+      (addresses) => {
+        const isRefused = !this.#trusted.has(host) && !addresses.every(isPublicAddress);
+        if (isRefused) return callback(refusal(host) as NodeJS.ErrnoException, "");
+        const found = addresses.map((address) => ({ address, family: isIP(address) }));
+        const [first] = found;
+        if (options.all === true || first === undefined) return callback(null, found);
+        return callback(null, first.address, first.family);
+      },
+      (error) => callback(error, ""),
+    );
+  };
 
   /**
    * The address of a request by a path below the base URL, or by a whole URL of a host that the plugin declares.
@@ -70,11 +99,11 @@ export class HostGuard {
     return this.#checkHost(bare(url.hostname));
   }
 
-  #baseOf(baseUrl: string): { host: string; isLocal: boolean } {
+  #baseOf(baseUrl: string): Base {
     let base = this.#bases.get(baseUrl);
     if (base === undefined) {
       const host = bare(new URL(baseUrl).hostname);
-      base = { host, isLocal: isLocalHost(host) };
+      base = { host, isLocal: isLocalHost(host), isTrusted: false };
       this.#bases.set(baseUrl, base);
     }
     return base;

@@ -58,8 +58,8 @@ export function openNetwork(
   client: UpstreamClient = "wire",
 ): Network {
   const { fetch } = globalThis;
-  const ask = client === "wire" ? new WireClient({ now }).ask : askByFetch(fetch);
   const guard = new HostGuard(resolveHost, now);
+  const ask = client === "wire" ? new WireClient({ now, lookup: guard.lookup }).ask : askByFetch(fetch);
   return { ask, fetch, deadlines, now, bounds: { ...defaultBounds, ...bounds }, guard };
 }
 

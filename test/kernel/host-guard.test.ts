@@ -106,6 +106,32 @@ describe("the name service", () => {
   });
 });
 
+describe("a connection", () => {
+  const reached = (guard: HostGuard, host: string) =>
+    new Promise((resolve) => {
+      guard.lookup(host, { all: true }, (error, found) => resolve(error === null ? found : error.message));
+    });
+
+  test("reaches public addresses only, looked up for it alone", async () => {
+    const { guard, addresses } = guardOf({ "api.example.org": [publicAddress, "2606:2800::1"] });
+    expect(await reached(guard, "api.example.org")).toEqual([
+      { address: publicAddress, family: 4 },
+      { address: "2606:2800::1", family: 6 },
+    ]);
+    addresses["api.example.org"] = [publicAddress, "10.0.0.1"];
+    expect(await reached(guard, "api.example.org")).toContain("private address");
+    expect(await reached(guard, "gone.example.org")).toBe("ENOTFOUND");
+  });
+
+  test("reaches a private address where the operator named the host", async () => {
+    const { guard } = guardOf({ localhost: ["127.0.0.1"], "models.lan": ["10.0.0.1"] });
+    expect(await reached(guard, "models.lan")).toContain("private address");
+    guard.check(routeOf("https://api.example.org/v1", { baseUrl: "http://models.lan:8000/v1" }));
+    guard.check(routeOf("http://localhost:11434/v1"));
+    for (const host of ["models.lan", "localhost"]) expect(await reached(guard, host)).toHaveLength(1);
+  });
+});
+
 describe("a whole URL", () => {
   const route = routeOf("https://api.example.org/v1", {
     hosts: ["files.example.org", "inside.example.org", "10.0.0.9"],

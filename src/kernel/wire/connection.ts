@@ -1,5 +1,5 @@
 import type { Buffer } from "node:buffer";
-import { connect, type Socket } from "node:net";
+import { connect, type LookupFunction, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectSecure } from "node:tls";
 import { connectTimeout } from "./connection-fault.ts";
 import type { Target } from "./target.ts";
@@ -20,6 +20,8 @@ export interface ConnectionKeeper {
   readonly target: Target;
   readonly tls: ConnectionOptions;
   readonly connectMsMax: number;
+  /** Says at which addresses a host name may be reached; absent: the system does. */
+  readonly lookup: LookupFunction | undefined;
   /** The TLS session that the next connection may resume. */
   session: Uint8Array | undefined;
   forget(connection: Connection): void;
@@ -143,7 +145,7 @@ const oneWriteCharactersMax = 65_536;
 /** Of silence on a connection until the system asks whether the other side still lives. */
 const probeAfterMs = 30_000;
 
-function openSocket({ target, tls, session }: ConnectionKeeper): Socket {
+function openSocket({ target, tls, session, lookup }: ConnectionKeeper): Socket {
   const { host, port, isSecure, serverName } = target;
   const options = {
     host,
@@ -152,6 +154,7 @@ function openSocket({ target, tls, session }: ConnectionKeeper): Socket {
     keepAlive: true,
     keepAliveInitialDelay: probeAfterMs,
     autoSelectFamily: true,
+    ...(lookup && { lookup }),
   };
   if (!isSecure) return connect(options);
   const secure: ConnectionOptions = { ...options, ALPNProtocols: ["http/1.1"], ...tls, rejectUnauthorized: true };

@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import { UpstreamFault } from "../../contract/index.ts";
 import { Connection, type ConnectionKeeper, type ConnectionUser } from "./connection.ts";
@@ -30,13 +31,15 @@ export class Pool implements ConnectionKeeper {
   readonly target: Target;
   readonly tls: ConnectionOptions;
   readonly connectMsMax: number;
+  readonly lookup: LookupFunction | undefined;
   readonly #bounds: PoolBounds;
   readonly #idle: Connection[] = [];
   readonly #open = new Set<Connection>();
   session: Uint8Array | undefined;
 
-  constructor(target: Target, tls: ConnectionOptions, bounds: PoolBounds) {
+  constructor(target: Target, tls: ConnectionOptions, bounds: PoolBounds, lookup?: LookupFunction) {
     this.target = target;
+    this.lookup = lookup;
     this.tls = tls;
     this.connectMsMax = bounds.connectMsMax;
     this.#bounds = bounds;

@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import type { LookupFunction } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import type { Answer, Question } from "./ask.ts";
 import { decoded } from "./decoded.ts";
@@ -13,6 +14,8 @@ export interface WireOptions {
   /** Beside the system's, such as a `ca` of one's own. Verification cannot be turned off. */
   tls?: ConnectionOptions;
   now?: () => number;
+  /** Says at which addresses a host name may be reached; absent: the system does. */
+  lookup?: LookupFunction;
 }
 
 /** What is kept of a base URL. */
@@ -37,9 +40,11 @@ export class WireClient {
   readonly #bounds: PoolBounds;
   readonly #tls: ConnectionOptions;
   readonly #now: () => number;
+  readonly #lookup: LookupFunction | undefined;
   #sweep: ReturnType<typeof setInterval> | undefined;
 
-  constructor({ bounds, tls = {}, now = Date.now }: WireOptions = {}) {
+  constructor({ bounds, tls = {}, now = Date.now, lookup }: WireOptions = {}) {
+    this.#lookup = lookup;
     this.#bounds = { ...defaultPoolBounds, ...bounds };
     this.#tls = tls;
     this.#now = now;
@@ -96,7 +101,7 @@ export class WireClient {
     const target = readTarget(baseUrl);
     let pool = this.#pools.get(target.origin);
     if (pool === undefined) {
-      pool = new Pool(target, this.#tls, this.#bounds);
+      pool = new Pool(target, this.#tls, this.#bounds, this.#lookup);
       this.#pools.set(target.origin, pool);
       this.#startSweep();
     }
