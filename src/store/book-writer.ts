@@ -1,4 +1,4 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { type BookStatements, bit } from "./book-statements.ts";
 import { BookTally } from "./book-tally.ts";
 import type { BookWrite, EndWrite, OpenWrite } from "./book-write.ts";
@@ -22,27 +22,44 @@ export function writeBatch(database: DatabaseSync, statements: BookStatements, b
 }
 
 function writeOpen(statements: BookStatements, open: OpenWrite): void {
-  statements.openCall.run(
+  statements.openCall.run(...openValues(open, "open"));
+}
+
+/** Returns whether the call was still to be ended. */
+export function writeEnd(statements: BookStatements, end: EndWrite): boolean {
+  const { changes } = statements.endCall.run(end.state, ...endValues(end), end.open.callId, "open", "abandoned");
+  if (changes === 0) return false;
+  enterCharge(statements, end);
+  return true;
+}
+
+export function enterCharge(statements: BookStatements, { open, chargedNanodollars, settledAt }: EndWrite): void {
+  if (chargedNanodollars === 0) return;
+  statements.enterCharge.run(open.callId, open.accountId, -chargedNanodollars, settledAt, "charge", null);
+}
+
+/** In the order of the columns that the opening of a call writes. */
+export function openValues(open: OpenWrite, state: "open" | EndWrite["state"]): SQLInputValue[] {
+  return [
     open.callId,
     open.accountId,
     open.keyId,
     open.model,
     open.capability,
     bit(open.premium),
-    "open",
+    state,
     open.openedAt,
     open.quotaDay,
     open.holdNanodollars,
     open.holdTokens,
     open.priceVersion,
-  );
+  ];
 }
 
-/** Returns whether the call was still to be ended. */
-function writeEnd(statements: BookStatements, end: EndWrite): boolean {
-  const { meters, open } = end;
-  const { changes } = statements.endCall.run(
-    end.state,
+/** In the order of the columns that the end of a call writes, after its state. */
+export function endValues(end: EndWrite): SQLInputValue[] {
+  const { meters } = end;
+  return [
     end.settledAt,
     meters.inputToken ?? null,
     meters.cacheReadToken ?? null,
@@ -61,13 +78,5 @@ function writeEnd(statements: BookStatements, end: EndWrite): boolean {
     end.errorCode,
     end.firstByteMs,
     end.durationMs,
-    open.callId,
-    "open",
-    "abandoned",
-  );
-  if (changes === 0) return false;
-  if (end.chargedNanodollars !== 0) {
-    statements.enterCharge.run(open.callId, open.accountId, -end.chargedNanodollars, end.settledAt, "charge", null);
-  }
-  return true;
+  ];
 }

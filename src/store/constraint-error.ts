@@ -1,9 +1,13 @@
 /** Low byte of SQLite's result codes for a violated constraint (https://www.sqlite.org/rescode.html#constraint). */
 const sqliteConstraint = 19;
 
-/** Whether a failed write was refused for what it said, and not for the state of the disk or a lock. */
+/**
+ * Whether a failed write was refused for what it said, and not for the state of the disk or a lock, so that others of its
+ * batch may be written.
+ */
 export function isConstraintError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  if ("refusesOpens" in error) return true;
   if ("errcode" in error) return typeof error.errcode === "number" && (error.errcode & 0xff) === sqliteConstraint;
   return sqlStateOf(error)?.startsWith("23") === true;
 }

@@ -7,8 +7,8 @@ import type { Store, StoreOptions } from "./store.ts";
  *
  * @throws {StoreError} When it cannot be opened or reached, is no database of modelgate's, or is newer.
  */
-export function openStore({ file, url, patienceMs, now = Date.now }: StoreOptions): Promise<Store> {
+export function openStore({ file, url, patienceMs, journal, now = Date.now }: StoreOptions): Promise<Store> {
   if (url !== undefined) return openPostgres({ url, now, ...(patienceMs !== undefined && { patienceMs }) });
   if (file === undefined) throw new TypeError("Cannot open the store: neither a file nor a URL is named");
-  return openSqlite(file, now);
+  return openSqlite({ file, now, journal });
 }

@@ -4,6 +4,7 @@ import type { BookWrite, OpenWrite } from "./book-write.ts";
 import type { Database } from "./database.ts";
 import type { Funds } from "./funds.ts";
 import type { KeyRecord } from "./key-reader.ts";
+import type { JournalBounds } from "./sqlite/journal/journal-bounds.ts";
 
 /** A call that its process did not live to end. */
 export interface AbandonedCall {
@@ -61,6 +62,8 @@ export interface Store {
    * about twice a second. Counts up `revision`.
    */
   outsideChange(): boolean;
+  /** Why the gateway should not be sent calls, in one sentence; absent when nothing is wrong. */
+  trouble?(): string | undefined;
   /** The setting of this name, made and kept at the first question. */
   setting(name: string, make: () => string): Promise<string>;
   /** Ends the connection. Repeating it does nothing. */
@@ -75,6 +78,8 @@ export interface StoreOptions {
   url?: string | undefined;
   /** Milliseconds that a call may wait for PostgreSQL; default 200, so that with all else it stays below 250. */
   patienceMs?: number;
+  /** How the embedded store keeps its journal; absent fields have a default. */
+  journal?: Partial<JournalBounds> | undefined;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;
 }

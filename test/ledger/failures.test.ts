@@ -1,19 +1,19 @@
 import { describe, expect, test } from "bun:test";
-import { sql } from "kysely";
 import type { GatewayError } from "../../src/contract/index.ts";
 import { createLocalLedger, verifyLedger, walletOf } from "../../src/ledger/index.ts";
-import type { Store } from "../../src/store/index.ts";
+import { type Disk, journalDisk, tablesDisk } from "./disks.ts";
 import { addAccount, claimOf, errorOf, ledgerGround, settlementOf } from "./ground.ts";
 
-async function readOnly(store: Store, on: boolean): Promise<void> {
-  await sql`pragma query_only = ${sql.lit(on ? 1 : 0)}`.execute(store.db);
-}
+const disks: [string, () => Promise<Disk>][] = [
+  ["the journal", journalDisk],
+  ["the tables, by a process that does not own the journal", tablesDisk],
+];
 
-describe("when the disk takes no writes", () => {
+describe.each(disks)("when the disk takes no writes to %s", (_what, makeDisk) => {
   test("a call is refused with 503 and nothing is held, nothing counted", async () => {
-    const { store, ledger } = await ledgerGround();
+    const { store, ledger, readOnly } = await makeDisk();
     await addAccount(store, "acc_1", 100);
-    await readOnly(store, true);
+    await readOnly(true);
     const claims = [claimOf({ limitTokens: 5 }), claimOf({ premium: false })];
     const errors = (await Promise.all(claims.map((claim) => errorOf(ledger.admit(claim))))) as GatewayError[];
     for (const error of errors) {
@@ -24,16 +24,16 @@ describe("when the disk takes no writes", () => {
     expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 0 });
     expect(await ledger.quotaOf(claimOf().caller)).toMatchObject({ usedTokens: 0, heldTokens: 0 });
     expect(await ledger.limitsOf(claimOf().caller)).toMatchObject({ remainingRequests: 1e6, remainingTokens: 1e9 });
-    await readOnly(store, false);
+    await readOnly(false);
     await ledger.admit(claims[0] as (typeof claims)[number]);
   });
 
   test("a charge is kept, still counts, and is written once when the disk is back", async () => {
-    const { store, ledger } = await ledgerGround();
+    const { store, ledger, readOnly } = await makeDisk();
     await addAccount(store, "acc_1", 100);
     const claims = [claimOf(), claimOf({ premium: false })];
     for (const claim of claims) await ledger.admit(claim);
-    await readOnly(store, true);
+    await readOnly(true);
     for (const { callId } of claims) {
       const error = (await errorOf(ledger.settle(settlementOf(callId)))) as GatewayError;
       expect([error.code, error.message]).toEqual([
@@ -45,7 +45,7 @@ describe("when the disk takes no writes", () => {
     expect(await ledger.sync()).toBe(2);
     expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
     expect(await ledger.quotaOf(claimOf().caller)).toMatchObject({ usedTokens: 10, heldTokens: 0 });
-    await readOnly(store, false);
+    await readOnly(false);
     expect(await ledger.sync()).toBe(0);
     await ledger.settle(settlementOf(claims[0]?.callId as string));
     expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
@@ -53,26 +53,26 @@ describe("when the disk takes no writes", () => {
   });
 
   test("a credit from elsewhere and a charge that is not written yet both count, once", async () => {
-    const { store, ledger } = await ledgerGround();
+    const { store, ledger, readOnly } = await makeDisk();
     await addAccount(store, "acc_1", 100);
     const claim = claimOf();
     await ledger.admit(claim);
-    await readOnly(store, true);
+    await readOnly(true);
     await errorOf(ledger.settle(settlementOf(claim.callId)));
     store.touch();
     expect((await ledger.walletOf("acc_1")).balanceNanodollars).toBe(90);
-    await readOnly(store, false);
+    await readOnly(false);
     await ledger.sync();
     store.touch();
     expect((await ledger.walletOf("acc_1")).balanceNanodollars).toBe(90);
   });
 
   test("closing says which charges could not be written", async () => {
-    const { store, ledger } = await ledgerGround();
+    const { store, ledger, readOnly } = await makeDisk();
     await addAccount(store, "acc_1", 100);
     const claim = claimOf();
     await ledger.admit(claim);
-    await readOnly(store, true);
+    await readOnly(true);
     await errorOf(ledger.settle(settlementOf(claim.callId)));
     expect((await errorOf(ledger.close())).message).toBe(`Cannot write the charges of 1 calls: ${claim.callId}`);
   });

@@ -2,16 +2,17 @@ import { closeSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { Kysely, SqliteDialect } from "kysely";
 import { createBlobs } from "../blobs.ts";
-import { prepareBookStatements } from "../book-statements.ts";
+import { type BookStatements, prepareBookStatements } from "../book-statements.ts";
 import type { BookWrite } from "../book-write.ts";
 import { writeBatch } from "../book-writer.ts";
 import type { Database } from "../database.ts";
-import { prepareFunds } from "../funds.ts";
 import { prepareKeyReader } from "../key-reader.ts";
 import { migrate } from "../migrate.ts";
 import { readSetting } from "../settings.ts";
 import type { AbandonedCall, Store } from "../store.ts";
 import { StoreError } from "../store-error.ts";
+import { Journal } from "./journal/journal.ts";
+import { type JournalBounds, journalBounds } from "./journal/journal-bounds.ts";
 import { KyselyConnection } from "./kysely-connection.ts";
 
 /** A start may wait for another process's migration. */
@@ -19,10 +20,28 @@ const startWaitMs = 10_000;
 /** Waiting stops the event loop, so in service it is as long as a call may hang for it. */
 const lockWaitMs = 250;
 
-/** Opens the embedded store and brings its schema up to date. */
-export async function openSqlite(file: string, now: () => number): Promise<Store> {
+/** What {@link openSqlite} wants. */
+interface SqliteOptions {
+  file: string;
+  now: () => number;
+  journal?: Partial<JournalBounds> | undefined;
+}
+
+/** What a store is made of. */
+interface Parts {
+  readonly database: DatabaseSync;
+  readonly connection: KyselyConnection;
+  readonly db: Kysely<Database>;
+  readonly statements: BookStatements;
+  readonly journal: Journal;
+  readonly now: () => number;
+}
+
+/** Opens the embedded store, brings its schema up to date and applies what a crash left in its journal. */
+export async function openSqlite({ file, now, journal: bounds }: SqliteOptions): Promise<Store> {
   const database = openDatabase(file);
-  const connection = new KyselyConnection(database);
+  let journal: Journal | undefined;
+  const connection = new KyselyConnection(database, () => journal?.drain());
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: connection }) });
   try {
     database.exec(`
@@ -34,21 +53,24 @@ export async function openSqlite(file: string, now: () => number): Promise<Store
       pragma journal_size_limit = 67108864;
     `);
     await migrate(db, "sqlite", now);
+    const statements = prepareBookStatements(db, database);
+    journal = new Journal({
+      db,
+      database,
+      statements,
+      file: journalOf(file),
+      bounds: { ...journalBounds, ...bounds },
+    });
+    journal.drain();
     database.exec(`pragma busy_timeout = ${lockWaitMs}`);
-    return createStore(database, connection, db, now);
+    return createStore({ database, connection, db, statements, journal, now });
   } catch (error) {
     connection.close();
     throw error instanceof StoreError ? error : cannotOpen(file, error);
   }
 }
 
-function createStore(
-  database: DatabaseSync,
-  connection: KyselyConnection,
-  db: Kysely<Database>,
-  now: () => number,
-): Store {
-  const statements = prepareBookStatements(db, database);
+function createStore({ database, connection, db, statements, journal, now }: Parts): Store {
   const dataVersion = database.prepare("pragma data_version");
   const readVersion = () => (dataVersion.get() as { data_version: number }).data_version;
   let version = readVersion();
@@ -65,8 +87,9 @@ function createStore(
       return revision;
     },
     async writeBooks(batch: readonly BookWrite[]) {
-      if (database.isTransaction) await connection.free();
-      writeBatch(database, statements, batch);
+      if (!journal.owned && database.isTransaction) await connection.free();
+      if (journal.own()) journal.write(batch);
+      else writeBatch(database, statements, batch);
       return undefined;
     },
     abandonCalls: (at) => abandonAll(db, at),
@@ -75,7 +98,7 @@ function createStore(
       touch();
       return result;
     },
-    readFunds: prepareFunds(db, database),
+    readFunds: (accountId) => journal.readFunds(accountId),
     readKey: prepareKeyReader(db, database),
     touch,
     outsideChange() {
@@ -87,8 +110,10 @@ function createStore(
       return true;
     },
     setting: (name, make) => readSetting(db, name, make),
+    trouble: () => journal.trouble(),
     async close() {
       await connection.free();
+      journal.close();
       connection.close();
     },
   };
@@ -102,6 +127,11 @@ function abandonAll(db: Kysely<Database>, now: number): Promise<AbandonedCall[]>
     .where("state", "=", "open")
     .returning(["id", "hold_nanodollars", "hold_tokens"])
     .execute();
+}
+
+/** Beside the database, under its name. */
+function journalOf(file: string): string {
+  return `${file.replace(/\.db$/, "")}.journal`;
 }
 
 /** The file holds secrets, so nobody else may read it; SQLite gives its side files the same rights. */
