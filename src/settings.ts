@@ -106,6 +106,14 @@ export const settings = {
     fallback: "1",
     read: toWhole,
   }),
+  /** Which of several processes this is, from 1; 0 for one alone and for the parent of several. */
+  worker: define({
+    variable: "MODELGATE_WORKER",
+    schema: Type.Integer({ minimum: 0, maximum: 256 }),
+    expected: "nothing: the parent of several WORKERS sets it",
+    fallback: "0",
+    read: toWhole,
+  }),
   /** A given first API key, for scripts; absent: one is made. */
   bootstrapKey: define({
     variable: "MODELGATE_BOOTSTRAP_KEY",

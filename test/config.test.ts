@@ -24,6 +24,7 @@ describe("readConfig", () => {
       callRetentionDays: 90,
       redisUrl: undefined,
       workers: 1,
+      worker: 0,
       bootstrapKey: undefined,
       pluginsDir: undefined,
       logLevel: "info",

@@ -5,6 +5,8 @@ import { removeStateFile, type Shelf, writeStateFile } from "../loader/index.ts"
 import { createLog } from "../log.ts";
 import { openStore } from "../store/index.ts";
 import { firstKey } from "./first-key.ts";
+import { portTaken } from "./port-taken.ts";
+import { serveWorkers } from "./serve-workers.bun.ts";
 import { welcome } from "./welcome.ts";
 
 /** The largest body the server reads at all; each endpoint has a smaller bound with a clear error. */
@@ -17,18 +19,21 @@ type Parts = Pick<Ground, "plugins" | "sandboxOf" | "version">;
 /** Starts the gateway, says how to use it, and resolves when a signal has ended it. */
 export async function serveApp(config: Config, parts: Parts): Promise<void> {
   makeHome(config);
+  if (config.workers > 1 && config.worker === 0) return await serveWorkers(config, process.env);
   makeDropFolders(config);
   const stateFile = pluginStateFileOf(config);
   const log = createLog(config.logLevel, (text) => process.stderr.write(text));
   const store = await openStore(storeOf(config));
   try {
-    const onShelf = ({ states }: Shelf) => writeStateFile(stateFile, { pid: process.pid, plugins: states });
+    const onShelf = ({ states }: Shelf) => {
+      if (config.worker <= 1) writeStateFile(stateFile, { pid: process.pid, plugins: states });
+    };
     const app = await createApp({ ...parts, config, store, log, onShelf });
     try {
       await listenUntilSignal(app, config);
     } finally {
       await app.close();
-      removeStateFile(stateFile);
+      if (config.worker <= 1) removeStateFile(stateFile);
     }
   } finally {
     log.flush();
@@ -46,9 +51,11 @@ async function listenUntilSignal(app: App, config: Config): Promise<void> {
   const port = listen(app, config);
   try {
     // Only now: a first key that is made and never shown, because the port was taken, would be lost.
-    const key = await firstKey(app.accounts, config.bootstrapKey);
-    process.stdout.write(welcome({ config, port, key, app }));
-    await signalled();
+    if (config.worker <= 1) {
+      const key = await firstKey(app.accounts, config.bootstrapKey);
+      process.stdout.write(welcome({ config, port, key, app }));
+    }
+    await signalled(config);
   } finally {
     await app.http.stop();
   }
@@ -60,20 +67,22 @@ function listen(app: App, config: Config): number {
       hostname: config.host,
       port: config.port,
       // Elysia shares the port by default: a second gateway would start, and take half of the calls unseen.
-      reusePort: false,
+      reusePort: config.worker > 0,
       idleTimeout: idleSecondsMax,
       maxRequestBodySize: requestBytesMax,
     });
   } catch (error) {
-    const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
-    if (!isTaken) throw error;
-    throw new Error(`Cannot listen on ${config.host}:${config.port}: the port is taken; set PORT to another`);
+    throw portTaken(error, config.host, config.port);
   }
   return app.http.server?.port ?? config.port;
 }
 
-function signalled(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
-  });
+async function signalled({ worker }: Config): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
+  if (worker === 0) return await promise;
+  // A worker's input ends with the process that started it; left open it would keep the worker from ending.
+  process.stdin.once("end", resolve).resume();
+  await promise;
+  process.stdin.destroy();
 }

@@ -22,6 +22,8 @@ if (redisProgram === null) {
 }
 
 const startMsMax = 10_000;
+/** The server ends with this process, however that ends. */
+const untilDeath = Bun.which("setpriv") === null ? [] : ["setpriv", "--pdeathsig", "KILL"];
 const servers: TestRedis[] = [];
 const folders: string[] = [];
 

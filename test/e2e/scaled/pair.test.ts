@@ -1,0 +1,96 @@
+import { describe, expect, test } from "bun:test";
+import { fillWallet, type Gateway } from "../../support/gateway.ts";
+import { redisProgram, startRedis } from "../../support/redis.ts";
+import { chat, makeAccount, storeNames, usePair } from "./pair.ts";
+
+const testMsMax = 60_000;
+
+const statusesOf = (responses: Response[]) => {
+  const counts: Record<number, number> = {};
+  for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+};
+
+async function verified(gateway: Gateway): Promise<void> {
+  const { code, stdout, stderr } = await gateway.run("ledger", "verify");
+  expect(code, stdout + stderr).toBe(0);
+}
+
+describe.skipIf(redisProgram === null).each(storeNames)("two gateways on %s and Redis", (storeName) => {
+  const pair = usePair(storeName, { REQUESTS_PER_MINUTE: "200" });
+  const first = () => pair.gateways[0] as Gateway;
+
+  test(
+    "let no call in once the wallet is empty, whichever is asked",
+    async () => {
+      // A hold for 100 tokens out and the few that the prompt can be; the answers cost less, and take a while.
+      const { key } = await makeAccount(first(), "racer", "0.01");
+      const text = "[[fault: delay=1500]] Hello";
+      const responses = await Promise.all(Array.from({ length: 64 }, (_, index) => chat(pair, index, { key, text })));
+      const counts = statusesOf(responses);
+      expect(Object.keys(counts)).toEqual(["200", "403"]);
+      expect(counts[200]).toBeLessThan(15);
+      const bodies = await Promise.all(responses.filter(({ status }) => status === 403).map((each) => each.json()));
+      expect(new Set(bodies.map(({ error }) => error.code))).toEqual(new Set(["insufficient_balance"]));
+      const { wallet } = await (await first().ask("/key", { headers: { authorization: `Bearer ${key}` } })).json();
+      expect(wallet.held_usd).toBe("0");
+      expect(Number(wallet.balance_usd)).toBeGreaterThanOrEqual(0);
+      await verified(first());
+    },
+    testMsMax,
+  );
+
+  test(
+    "count one minute's requests together",
+    async () => {
+      const { key } = await makeAccount(first(), "fast");
+      const model = "famA-4.1-nano";
+      const responses = await Promise.all(Array.from({ length: 250 }, (_, index) => chat(pair, index, { key, model })));
+      const counts = statusesOf(responses);
+      expect(Object.keys(counts)).toEqual(["200", "429"]);
+      // Three more fit with every second that the requests took.
+      expect(counts[200]).toBeGreaterThanOrEqual(200);
+      expect(counts[200]).toBeLessThan(230);
+    },
+    testMsMax,
+  );
+
+  test(
+    "refuse a key within a second of its end",
+    async () => {
+      const { id, key } = await makeAccount(first(), "leaver");
+      const model = "famA-4.1-nano";
+      for (const index of [0, 1]) expect((await chat(pair, index, { key, model })).status).toBe(200);
+      await first().cli("key", "revoke", id);
+      await Bun.sleep(1000);
+      for (const index of [0, 1]) expect((await chat(pair, index, { key, model })).status).toBe(401);
+    },
+    testMsMax,
+  );
+
+  test(
+    "serve on while Redis is killed and started again, and say so",
+    async () => {
+      await fillWallet(first());
+      const readiness = async () => {
+        const response = await fetch(`${first().origin}/readyz`);
+        return [response.status, (await response.json()).status];
+      };
+      expect(await readiness()).toEqual([200, "ready"]);
+      const calls = Array.from({ length: 60 }, async (_, index) => {
+        await Bun.sleep(index * 10);
+        return chat(pair, index);
+      });
+      await Bun.sleep(100);
+      await pair.redis.stop("SIGKILL");
+      await Bun.sleep(200);
+      expect(await readiness()).toEqual([200, "degraded"]);
+      expect(statusesOf(await Promise.all(calls))).toEqual({ 200: 60 });
+      pair.redis = await startRedis({ port: pair.redis.port });
+      while ((await readiness())[1] !== "ready") await Bun.sleep(20);
+      expect((await chat(pair, 0)).status).toBe(200);
+      await verified(first());
+    },
+    testMsMax,
+  );
+});

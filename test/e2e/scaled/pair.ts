@@ -1,0 +1,51 @@
+import { afterAll, beforeAll } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
+import { startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
+
+/** Two gateways in processes of their own, on one store and one Redis. */
+export interface Pair {
+  gateways: Gateway[];
+  redis: TestRedis;
+}
+
+/** What the two can stand on, here. */
+export const storeNames = whyNoPostgres === undefined ? ["SQLite", "PostgreSQL"] : ["SQLite"];
+if (whyNoPostgres !== undefined) console.warn(`Two gateways are not tried on PostgreSQL: ${whyNoPostgres}`);
+
+/** Starts a pair before the calling file's or describe's tests, and ends it after them. */
+export function usePair(storeName: string, env: Record<string, string> = {}): Pair {
+  const pair = { gateways: [] as Gateway[] } as Pair;
+  const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
+  beforeAll(async () => {
+    pair.redis = await startRedis();
+    const shared: Record<string, string> = { REDIS_URL: pair.redis.url, ...env };
+    if (storeName === "PostgreSQL") shared.DATABASE_URL = await newDatabase();
+    for (let i = 0; i < 2; i++) pair.gateways.push(await startGateway({ home, env: shared }));
+  }, hookMsMax);
+  afterAll(async () => {
+    for (const gateway of pair.gateways.splice(0)) await gateway.stop();
+    rmSync(home, { recursive: true, force: true });
+  }, hookMsMax);
+  useRedisServers();
+  return pair;
+}
+
+/** A chat; the account's first gateway is asked for an even index, the second for an odd one. */
+export function chat(pair: Pair, index: number, fields: { key?: string; model?: string; text?: string } = {}) {
+  const { key, model = "famA-4.1", text = "Hello" } = fields;
+  const body = { model, max_tokens: 100, messages: [{ role: "user", content: text }] };
+  const gateway = pair.gateways[index % pair.gateways.length] as Gateway;
+  return gateway.post("/chat/completions", body, key === undefined ? {} : { authorization: `Bearer ${key}` });
+}
+
+/** A new account with this much money, and its key. */
+export async function makeAccount(gateway: Gateway, name: string, usd?: string): Promise<{ id: string; key: string }> {
+  const email = `${name}@example.org`;
+  await gateway.cli("account", "create", "--email", email);
+  if (usd !== undefined) await gateway.cli("wallet", "credit", "--account", email, "--usd", usd, "--note", "test");
+  return await gateway.cli<{ id: string; key: string }>("key", "create", "--account", email, "--name", name);
+}

@@ -1,0 +1,78 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { startGateway } from "../../support/gateway.ts";
+import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
+
+const testMsMax = 60_000;
+useRedisServers();
+
+/** Processes that this one started and that still run. */
+function childrenOf(pid: number): number[] {
+  const numbers = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return numbers.map(Number).filter((number) => {
+    try {
+      return Number(readFileSync(`/proc/${number}/stat`, "utf8").split(") ")[1]?.split(" ")[1]) === pid;
+    } catch {
+      return false;
+    }
+  });
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  const deadline = Date.now() + 15_000;
+  while (!holds()) {
+    if (Date.now() > deadline) throw new Error(`Still not so after 15 s: ${holds}`);
+    await Bun.sleep(20);
+  }
+}
+
+describe.skipIf(redisProgram === null || process.platform !== "linux")("WORKERS=2", () => {
+  test(
+    "serves on one port by two processes, replaces one that dies, and ends them together",
+    async () => {
+      const redis = await startRedis();
+      const gateway = await startGateway({ env: { WORKERS: "2", REDIS_URL: redis.url } });
+      await until(() => childrenOf(gateway.pid).length === 2);
+      const workers = childrenOf(gateway.pid);
+      expect(gateway.stdout().match(/modelgate is serving/g)?.length).toBe(1);
+      const chat = () =>
+        gateway.post("/chat/completions", { model: "famA-4.1-nano", messages: [{ role: "user", content: "Hi" }] });
+      const responses = await Promise.all(Array.from({ length: 40 }, chat));
+      expect(responses.every(({ status }) => status === 200)).toBe(true);
+      process.kill(workers[1] as number, "SIGKILL");
+      await until(() => childrenOf(gateway.pid).filter((pid) => !workers.includes(pid)).length === 1);
+      const answered = await chat();
+      expect(answered.status).toBe(200);
+      const second = await startGateway({ env: { PORT: new URL(gateway.origin).port, REDIS_URL: redis.url } }).catch(
+        (error: Error) => error.message,
+      );
+      expect(second).toContain("the port is taken; set PORT to another");
+      const all = childrenOf(gateway.pid);
+      expect(await gateway.stop()).toBe(0);
+      for (const pid of all) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+    },
+    testMsMax,
+  );
+
+  test(
+    "ends its workers also when it is killed itself",
+    async () => {
+      const redis = await startRedis();
+      const gateway = await startGateway({ env: { WORKERS: "2", REDIS_URL: redis.url } });
+      await until(() => childrenOf(gateway.pid).length === 2);
+      const workers = childrenOf(gateway.pid);
+      process.kill(gateway.pid, "SIGKILL");
+      const isGone = (pid: number) => {
+        try {
+          process.kill(pid, 0);
+          return false;
+        } catch {
+          return true;
+        }
+      };
+      await until(() => workers.every(isGone));
+      await gateway.stop();
+    },
+    testMsMax,
+  );
+});
