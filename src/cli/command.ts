@@ -19,9 +19,9 @@ export interface CliGround {
   now?(): number;
 }
 
-/** A flag that takes a value: `--email E`. */
+/** A flag that takes a value, `--email E`, or is one by itself: `--translated`. */
 export interface Flag {
-  /** The placeholder in help: `E`. */
+  /** The placeholder in help: `E`; empty when it takes none, and what is read is then `"yes"`. */
   readonly value: string;
   readonly about: string;
   readonly required?: true;

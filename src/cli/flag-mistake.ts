@@ -31,7 +31,7 @@ function hintOf(name: string, flags: readonly string[]): string | undefined {
 }
 
 function lacksValue(word: string, next: string | undefined, command: Command): boolean {
-  if (!word.startsWith("--") || word.includes("=") || command.flags[nameOf(word)] === undefined) return false;
+  if (!word.startsWith("--") || word.includes("=") || !command.flags[nameOf(word)]?.value) return false;
   return next === undefined || next.startsWith("-");
 }
 

@@ -21,7 +21,7 @@ export function helpOfAll(commands: readonly Command[], group?: string): string 
 /** The page of one command. */
 export function helpOf(command: Command): string {
   const own = Object.entries(command.flags).map(([name, { value, about, required }]) => [
-    `  --${name} ${value}`,
+    `  --${name} ${value}`.trimEnd(),
     required ? `${about} (required)` : about,
   ]);
   const common = [
@@ -42,7 +42,7 @@ export function helpOf(command: Command): string {
 
 function usageOf({ name, args, flags }: Command): string {
   const written = Object.entries(flags).map(([flag, { value, required }]) =>
-    required ? `--${flag} ${value}` : `[--${flag} ${value}]`,
+    required ? `--${flag} ${value}` : `[--${flag}${value === "" ? "" : ` ${value}`}]`,
   );
   return [name, ...args, ...written].join(" ");
 }

@@ -76,7 +76,12 @@ function unknownCommand(words: readonly string[], commands: readonly Command[], 
 }
 
 function readFlags(argv: readonly string[], command: Command) {
-  const known = Object.fromEntries(Object.keys(command.flags).map((name) => [name, { type: "string" as const }]));
+  const known = Object.fromEntries(
+    Object.entries(command.flags).map(([name, { value }]) => [
+      name,
+      { type: value === "" ? ("boolean" as const) : ("string" as const) },
+    ]),
+  );
   try {
     const options = { ...known, ...everywhere };
     const args = joinNegatives(argv, command);
@@ -117,7 +122,8 @@ function requireFlags(
   const checked: Record<string, string> = {};
   for (const [name, flag] of Object.entries(command.flags)) {
     const value = flags[name];
-    if (typeof value === "string" && value.trim() !== "") checked[name] = value.trim();
+    if (value === true) checked[name] = "yes";
+    else if (typeof value === "string" && value.trim() !== "") checked[name] = value.trim();
     else if (value !== undefined)
       throw new Mistake(`Flag --${name} of ${command.name} is empty, expected ${flag.value}`);
     else if (flag.required) throw new Mistake(`Missing --${name} ${flag.value}, expected modelgate ${command.example}`);

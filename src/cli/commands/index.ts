@@ -11,7 +11,10 @@ import { ledgerExport } from "./ledger-export.ts";
 import { ledgerReconcile } from "./ledger-reconcile.ts";
 import { ledgerVerify } from "./ledger-verify.ts";
 import { models } from "./models.ts";
+import { pluginCheck } from "./plugin-check.ts";
 import { pluginList } from "./plugin-list.ts";
+import { pluginNew } from "./plugin-new.ts";
+import { pluginRecord } from "./plugin-record.ts";
 import { quotaSet } from "./quota-set.ts";
 import { serve } from "./serve.ts";
 import { version } from "./version.ts";
@@ -32,6 +35,9 @@ export const commands: readonly Command[] = [
   quotaSet,
   models,
   pluginList,
+  pluginNew,
+  pluginCheck,
+  pluginRecord,
   catalogueCheck,
   ledgerVerify,
   ledgerExport,

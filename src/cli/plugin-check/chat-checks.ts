@@ -76,10 +76,13 @@ async function tryConversation(plugin: ProviderPlugin, fixture: Fixture): Promis
   return findFailure(outcome, "translate every role and both forms of content, or refuse(…) what cannot be");
 }
 
-/** Takes every figure of tokens out of the provider's answer, however it calls them. */
+/** Takes every figure of tokens out of the provider's answer: by its name, or because the fixture says it is one. */
 async function tryWithoutUsage(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
-  const json = fixture.reply.json === undefined ? {} : { json: withoutUsage(fixture.reply.json) };
-  const text = fixture.reply.text === undefined ? {} : { text: eventsWithoutUsage(fixture.reply.text) };
+  const { promptTokens, completionTokens } = fixture.expect ?? {};
+  const figures = [promptTokens, completionTokens].filter((figure) => figure !== undefined);
+  const { json: whole, text: events } = fixture.reply;
+  const json = whole === undefined ? {} : { json: withoutUsage(whole, figures) };
+  const text = events === undefined ? {} : { text: eventsWithoutUsage(events, figures) };
   const outcome = await simulate(plugin, fixture, { ...fixture.reply, ...json, ...text });
   const failure = findFailure(outcome, "leave usage out of the answer when the provider does not say it");
   if (failure !== undefined) return failure;
@@ -91,17 +94,19 @@ async function tryWithoutUsage(plugin: ProviderPlugin, fixture: Fixture): Promis
   };
 }
 
-function withoutUsage(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutUsage);
+function withoutUsage(value: unknown, figures: readonly unknown[]): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutUsage(item, figures));
   if (typeof value !== "object" || value === null) return value;
-  const kept = Object.entries(value).filter(([name]) => !/usage|tokens?$|token_?count/i.test(name));
-  return Object.fromEntries(kept.map(([name, inner]) => [name, withoutUsage(inner)]));
+  const kept = Object.entries(value).filter(
+    ([name, inner]) => !/usage|tokens?$|token_?count/i.test(name) && !figures.includes(inner),
+  );
+  return Object.fromEntries(kept.map(([name, inner]) => [name, withoutUsage(inner, figures)]));
 }
 
-function eventsWithoutUsage(text: string): string {
+function eventsWithoutUsage(text: string, figures: readonly unknown[]): string {
   return text.replace(/^(data: ?)(.*)$/gm, (line, head: string, data: string) => {
     try {
-      return head + JSON.stringify(withoutUsage(JSON.parse(data)));
+      return head + JSON.stringify(withoutUsage(JSON.parse(data), figures));
     } catch {
       return line;
     }
@@ -120,8 +125,10 @@ async function tryBytewise(plugin: ProviderPlugin, fixture: Fixture): Promise<Fi
 
 async function tryCuts(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
   const body = bytesOf(fixture.reply);
-  for (const share of [0.2, 0.4, 0.6]) {
-    const end = Math.floor(body.length * share);
+  const text = new TextDecoder("latin1").decode(body);
+  const betweenEvents = [...text.matchAll(/\r?\n\r?\n/g)].map(({ index, 0: gap }) => index + gap.length);
+  const insideEvents = [0.2, 0.4, 0.6].map((share) => Math.floor(body.length * share));
+  for (const end of [...betweenEvents.filter((place) => place < body.length), ...insideEvents]) {
     const outcome = await simulate(plugin, fixture, { ...fixture.reply, pieces: (bytes) => [bytes.slice(0, end)] });
     const misbehaviour = findMisbehaviour(outcome);
     if (misbehaviour !== undefined) return misbehaviour;

@@ -3,16 +3,16 @@ import type {
   ChatChunk,
   ChatCompletion,
   Claim,
-  GatewayError,
   Ledger,
   LimitState,
   ProviderPlugin,
   Settlement,
 } from "../../contract/index.ts";
-import { GatewayError as Refusal } from "../../contract/index.ts";
+import { GatewayError } from "../../contract/index.ts";
 import { HostGuard } from "../../kernel/host-guard.ts";
 import { buildRegistry, Deadlines, type Kernel, type Log, type Order, Progress, serve } from "../../kernel/index.ts";
 import { defaultBounds } from "../../kernel/upstream.ts";
+import { askByFetch } from "../../kernel/wire/ask-by-fetch.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 
 /** The key a plugin is given here; it is to be sent to the provider, and never to be seen by the caller. */
@@ -42,6 +42,7 @@ export interface Sent extends Reply {
   readonly pieces?: (body: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>[];
 }
 
+const limitsOfCaller = { requestsPerMinute: 1, tokensPerMinute: 1 };
 const limits: LimitState = {
   limitRequests: 1,
   remainingRequests: 1,
@@ -55,74 +56,77 @@ const limits: LimitState = {
 export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: Sent): Promise<Outcome> {
   const capability = fixture.capability ?? "chat";
   const asked: AskedOf[] = [];
-  const thrown: unknown[] = [];
-  const settlements: Settlement[] = [];
-  const fetch = async (url: string, init: RequestInit) => {
+  const fetch = (async (url: string, init: RequestInit) => {
     asked.push({ url, headers: new Headers(init.headers), body: readBody(init.body) });
     return respond(sent);
+  }) as unknown as typeof globalThis.fetch;
+  const { models } = plugin;
+  const row = models.find(({ id }) => id === fixture.model) ?? models.find((model) => model.capability === capability);
+  const { registry } = buildRegistry([plugin], () => ({ keys: [simulatedKey] }));
+  const now = Date.now;
+  const network: Kernel["network"] = {
+    ask: askByFetch(fetch),
+    fetch,
+    deadlines: new Deadlines(now),
+    now,
+    bounds: { ...defaultBounds, firstByteMsMax: 5000, beginMsMax: 5000, callMsMax: 10_000, idleMsMax: 5000 },
+    guard: new HostGuard(async () => ["93.184.216.34"], now),
   };
-  const { kernel, model } = kernelOf(plugin, fixture, { fetch, thrown, settlements });
+  const outcome = await serveOnce({ registry, network }, { ...fixture, model: row?.id ?? "none" });
+  return { ...outcome, asked };
+}
+
+/** Serves one request over the given network, with books that admit everything and keep nothing. */
+export async function serveOnce(
+  ground: Pick<Kernel, "registry" | "network">,
+  { capability = "chat", model, request }: Pick<Fixture, "capability" | "model" | "request">,
+): Promise<Outcome> {
+  const thrown: unknown[] = [];
+  const settlements: Settlement[] = [];
+  const now = Date.now;
+  const kernel: Kernel = {
+    ...ground,
+    ledger: openBooks(settlements),
+    log: listen(thrown),
+    now,
+    pause: async () => undefined,
+  };
   const chunks: ChatChunk[] = [];
-  const request = requestOf(capability, { ...fixture.request, model });
   const outlet = { open: () => undefined, write: (piece: unknown) => void chunks.push(piece as ChatChunk) };
-  const progress = new Progress("req_check", kernel.now());
   const order = {
     capability,
-    caller: {
-      accountId: "check",
-      keyId: "check",
-      limits: { requestsPerMinute: 1, tokensPerMinute: 1 },
-      freeTokensPerDay: 1,
-    },
-    request,
-    progress,
-    ...((fixture.request.stream === true || capability === "speak") && { outlet }),
+    caller: { accountId: "check", keyId: "check", limits: limitsOfCaller, freeTokensPerDay: 1 },
+    request: requestOf(capability, { ...request, model }),
+    progress: new Progress("req_check", now()),
+    ...((request.stream === true || capability === "speak") && { outlet }),
   } as unknown as Order<Capability>;
-  let answer: unknown;
-  let error: GatewayError | undefined;
+  const outcome = { chunks, asked: [], thrown };
   try {
-    answer = await serve(kernel, order);
+    const answer: unknown = await serve(kernel, order);
+    return { ...outcome, answer, error: undefined, settlement: settlements[0] };
   } catch (cause) {
-    if (!(cause instanceof Refusal)) thrown.push(cause);
-    else error = cause;
+    if (!(cause instanceof GatewayError)) throw cause;
+    return { ...outcome, answer: undefined, error: cause, settlement: settlements[0] };
   }
-  return { answer, chunks, error, settlement: settlements[0], asked, thrown };
 }
 
-interface Seams {
-  fetch(url: string, init: RequestInit): Promise<Response>;
-  thrown: unknown[];
-  settlements: Settlement[];
-}
-
-function kernelOf(plugin: ProviderPlugin, fixture: Fixture, { fetch, thrown, settlements }: Seams) {
-  const capability = fixture.capability ?? "chat";
-  const row =
-    plugin.models.find((model) => model.id === fixture.model) ??
-    plugin.models.find((model) => model.capability === capability);
-  const { registry } = buildRegistry([plugin], () => ({ keys: [simulatedKey] }));
+/** Hears what the kernel says of a plugin that throws. */
+function listen(thrown: unknown[]): Log {
   const quiet = () => undefined;
-  const note = (event: string, fields?: Record<string, unknown>) => {
+  const error = (event: string, fields?: Record<string, unknown>) => {
     if (event === "plugin_failed" || event === "call_failed") thrown.push(fields?.error);
   };
-  const log: Log = { debug: quiet, info: quiet, warn: quiet, error: note };
-  const ledger: Ledger = {
+  return { debug: quiet, info: quiet, warn: quiet, error };
+}
+
+function openBooks(settlements: Settlement[]): Ledger {
+  return {
     admit: async ({ callId }: Claim) => ({ callId, heldNanodollars: 0, heldTokens: 0, limits }),
     settle: async (settlement) => void settlements.push(settlement),
     walletOf: async () => ({ balanceNanodollars: 0, heldNanodollars: 0 }),
     quotaOf: async () => ({ limitTokens: 0, usedTokens: 0, heldTokens: 0, resetsAt: 0 }),
     limitsOf: async () => limits,
   };
-  const now = Date.now;
-  const network = {
-    fetch: fetch as unknown as typeof globalThis.fetch,
-    deadlines: new Deadlines(now),
-    now,
-    bounds: { ...defaultBounds, firstByteMsMax: 5000, beginMsMax: 5000, callMsMax: 10_000, idleMsMax: 5000 },
-    guard: new HostGuard(async () => ["93.184.216.34"], now),
-  };
-  const kernel: Kernel = { registry, ledger, network, log, now, pause: async () => undefined };
-  return { kernel, model: row === undefined ? "none" : row.id };
 }
 
 /** A transcription needs a file: a tenth of a second of silence. */

@@ -1,0 +1,25 @@
+import { columns } from "../columns.ts";
+import { defineCommand } from "../command.ts";
+import { checkPlugin, readFixtures } from "../plugin-check/index.ts";
+import { loadPluginAt } from "../plugin-source.ts";
+
+export const pluginCheck = defineCommand({
+  name: "plugin check",
+  about: "Load a plugin, run its fixtures and the conformance suite, and say what to mend",
+  flags: {},
+  args: ["PATH"],
+  example: "plugin check ./acme",
+  async run(_, { args }) {
+    const { plugin, entry, isFolder } = await loadPluginAt(args.PATH);
+    const marks = await checkPlugin(plugin, isFolder ? readFixtures(entry) : []);
+    const passed = marks.filter(({ ok }) => ok).length;
+    const told = marks.flatMap(({ check, ok, wrong, cure }) =>
+      ok ? [] : ["", check, `  wrong: ${wrong}`, `  cure:  ${cure}`],
+    );
+    const rows = marks.map(({ check, ok }) => [ok ? "ok" : "NOT OK", check]);
+    const score = `${plugin.name}: ${passed} of ${marks.length}`;
+    const text = [columns(rows), ...told, "", score].join("\n");
+    const isGood = passed === marks.length;
+    return { json: { plugin: plugin.name, passed, of: marks.length, marks }, text, exitCode: isGood ? 0 : 1 };
+  },
+});

@@ -1,0 +1,48 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { defineCommand, Mistake } from "../command.ts";
+import { recordCall } from "../plugin-check/record.ts";
+import { loadPluginAt } from "../plugin-source.ts";
+
+export const pluginRecord = defineCommand({
+  name: "plugin record",
+  about: "Make fixtures from one true call, whole and streamed, with the key in the environment",
+  flags: {
+    model: { value: "M", about: "One of the plugin's chat models; the first when left out" },
+    prompt: { value: "TEXT", about: "What is asked; default: Say hello" },
+  },
+  args: ["PATH"],
+  example: "plugin record ./acme",
+  async run(_, { args, flags, config }) {
+    const { plugin, entry, isFolder } = await loadPluginAt(args.PATH);
+    if (!isFolder)
+      throw new Mistake(`${args.PATH} is a single file, expected a folder with an index file: fixtures go beside it`);
+    const model = plugin.models.find(({ id, capability }) => capability === "chat" && (flags.model ?? id) === id);
+    if (model === undefined)
+      throw new Mistake(`${plugin.name} has no chat model ${flags.model ?? ""}, expected one of its catalogue`);
+    const credential = config.credentials(plugin.name);
+    if (plugin.credential === "key" && credential.keys.length === 0) {
+      const variable = `${plugin.name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
+      throw new Mistake(`There is no key to ask ${plugin.name} with: set ${variable}`);
+    }
+    const folder = join(dirname(entry), "fixtures");
+    mkdirSync(folder, { recursive: true });
+    const written: string[] = [];
+    for (const stream of [false, true]) {
+      const fixture = await recordCall(plugin, credential, {
+        model: model.id,
+        prompt: flags.prompt ?? "Say hello",
+        stream,
+      });
+      const file = `recorded-${stream ? "stream" : "answer"}.json`;
+      writeFileSync(join(folder, file), `${JSON.stringify(fixture, null, 2)}\n`);
+      written.push(`fixtures/${file}`);
+    }
+    const text = [
+      ...written,
+      "",
+      "Look through them before you share them: keys are taken out, what was said is not",
+    ].join("\n");
+    return { json: { plugin: plugin.name, files: written }, text };
+  },
+});

@@ -1,0 +1,76 @@
+import type { ProviderPlugin } from "../../contract/index.ts";
+import { buildRegistry, type Credential, Deadlines, openNetwork } from "../../kernel/index.ts";
+import { askByFetch } from "../../kernel/wire/ask-by-fetch.ts";
+import type { Fixture, Reply } from "./fixture.ts";
+import { saidIn, serveOnce } from "./simulate.ts";
+
+interface Wish {
+  readonly model: string;
+  readonly prompt: string;
+  readonly stream: boolean;
+}
+
+const secretForms = /\b(?:sk|gsk|pk|rk|tgp|xai|key)[-_][\w-]{8,}|\bAIza[\w-]{10,}|Bearer\s+\S+/g;
+
+/**
+ * Asks the provider once through the plugin and makes a fixture of what went over the line.
+ *
+ * @throws {GatewayError} What a caller would have been told.
+ */
+export async function recordCall(plugin: ProviderPlugin, credential: Credential, wish: Wish): Promise<Fixture> {
+  const { model, prompt, stream } = wish;
+  const request = { messages: [{ role: "user", content: prompt }], ...(stream && { stream }) };
+  const about = stream ? "a true answer, streamed" : "a true answer";
+  const kept: { path: string; body: unknown; reply: Reply }[] = [];
+  const network = openNetwork(new Deadlines(), Date.now, {});
+  const { registry } = buildRegistry([plugin], () => credential);
+  const baseUrl = (credential.baseUrl ?? plugin.baseUrl).replace(/\/+$/, "");
+  const fetch = async (url: string, init: RequestInit) => {
+    const response = await network.fetch(url, init);
+    const text = await response.text();
+    const path = url.startsWith(baseUrl) ? url.slice(baseUrl.length) : url;
+    kept.push({ path, body: parsed(String(init.body)), reply: replyOf(response, text) });
+    const headers = { "content-type": response.headers.get("content-type") ?? "" };
+    return new Response(text, { status: response.status, headers });
+  };
+  const ask = askByFetch(fetch as unknown as typeof globalThis.fetch);
+  const outcome = await serveOnce({ registry, network: { ...network, ask } }, { model, request });
+  if (outcome.error !== undefined) throw outcome.error;
+  const last = kept.at(-1);
+  if (last === undefined) throw new Error("Cannot record: the plugin asked nobody");
+  const { content, finishReason } = saidIn(outcome);
+  const { inputToken, outputToken } = outcome.settlement?.meters ?? {};
+  const isReported = outcome.settlement?.usageSource === "reported";
+  const expect = {
+    content,
+    ...(finishReason && { finishReason }),
+    ...(isReported &&
+      inputToken !== undefined &&
+      outcome.settlement?.meters.cacheReadToken === undefined && { promptTokens: inputToken }),
+    ...(isReported && outputToken !== undefined && { completionTokens: outputToken }),
+  };
+  const fixture: Fixture = { about, model, request, ...last, expect };
+  return JSON.parse(withoutSecrets(JSON.stringify(fixture), credential.keys)) as Fixture;
+}
+
+/** Keys, ours and what looks like one. */
+export function withoutSecrets(text: string, keys: readonly string[]): string {
+  let clean = text;
+  for (const key of keys) clean = clean.replaceAll(key, "hidden");
+  return clean.replace(secretForms, "hidden");
+}
+
+function replyOf(response: Response, text: string): Reply {
+  const mediaType = response.headers.get("content-type")?.split(";")[0] ?? "";
+  const status = response.status === 200 ? {} : { status: response.status };
+  const json = mediaType === "application/json" ? parsed(text) : undefined;
+  return json === undefined ? { ...status, mediaType, text } : { ...status, json };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,107 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { TSchema } from "@sinclair/typebox";
+import * as contract from "../../contract/index.ts";
+import { typeText } from "./type-text.ts";
+
+const root = join(import.meta.dir, "../../..");
+/** What a new plugin is handed for its editor: one file that declares the module `modelgate/plugin`. */
+const target = join(import.meta.dir, "modelgate-plugin.d.ts.txt");
+
+const heading = `// Types of the module that modelgate hands to plugins. Written by \`modelgate plugin new\`; the gateway does not read it.
+// Write a new one after an update of the gateway.
+`;
+
+interface Declaration {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Makes the text of the file from the sources of the kit and the contract. */
+export async function buildTypes(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "modelgate-types-"));
+  try {
+    await emit(folder);
+    const declarations = readDeclarations(join(folder, "src/kit/index.d.ts"));
+    const exported = exportsOf(readFileSync(join(folder, "src/kit/index.d.ts"), "utf8"));
+    const needed = closeOver(exported, declarations);
+    const body = needed.map(({ text }) => text).join("\n");
+    const list = exported.map((name) => `  ${name},`).join("\n");
+    const module = `${body}\nexport {\n${list}\n};`.replaceAll(/^(?=.)/gm, "  ");
+    return `${heading}declare module "modelgate/plugin" {\n${module}\n}\n`;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Lets the compiler write the declarations of the project into a folder. */
+async function emit(folder: string): Promise<void> {
+  const words = "--declaration --emitDeclarationOnly --noEmit false --rootDir . -p tsconfig.json --outDir".split(" ");
+  const tsc = Bun.spawn([join(root, "node_modules/.bin/tsc"), ...words, folder], { cwd: root, stdout: "pipe" });
+  const said = await new Response(tsc.stdout).text();
+  // It exits with a complaint of any file of the project; what counts is whether these were written.
+  if ((await tsc.exited) > 2) throw new Error(said);
+}
+
+/** All declarations of a file and of those it imports, by name. */
+function readDeclarations(path: string): Map<string, Declaration> {
+  const declarations = new Map<string, Declaration>();
+  const seen = new Set<string>();
+  const waiting = [path];
+  for (const file of waiting) {
+    if (seen.has(file)) continue;
+    seen.add(file);
+    const text = readFileSync(file, "utf8");
+    for (const [, below] of text.matchAll(/from "(\.[^"]+)\.ts"/g)) waiting.push(join(dirname(file), `${below}.d.ts`));
+    for (const declaration of split(text)) {
+      if (!declarations.has(declaration.name)) declarations.set(declaration.name, declaration);
+    }
+  }
+  return declarations;
+}
+
+/** The declarations of a file with their comments; those of schemas as the types they stand for. */
+function split(text: string): Declaration[] {
+  const statement =
+    /((?:^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n)?)^(?:export )?(?:declare )?(const|function|class|interface|type) (\w+)([\s\S]*?)(?=\n(?:\/\*\*|export |declare |const |function |class |interface |type |import )|(?![\s\S]))/gm;
+  const found: Declaration[] = [];
+  for (const [, comment = "", kind = "", name = "", rest = ""] of text.matchAll(statement)) {
+    const schema = schemas.get(name);
+    if (schema === undefined) found.push({ name, text: `${comment}${kind} ${name}${rest.trimEnd()}` });
+    else if (kind === "const")
+      found.push({ name, text: `${comment}type ${name} = ${typeText(schema, without(name))};` });
+  }
+  return found;
+}
+
+const schemas = new Map<string, TSchema>(
+  Object.entries(contract as Record<string, unknown>).flatMap(([name, value]) => {
+    const isSchema = typeof value === "object" && value !== null && Object.getOwnPropertySymbols(value).length > 0;
+    return isSchema ? [[name, value as TSchema] as const] : [];
+  }),
+);
+
+function without(own: string): Map<string, string> {
+  const others = [...schemas].filter(([name]) => name !== own);
+  return new Map(others.map(([name, schema]) => [JSON.stringify(schema), name]));
+}
+
+function exportsOf(index: string): string[] {
+  const lists = [...index.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, list = ""]) => list.split(","));
+  return lists.map((word) => word.replace("type ", "").trim()).filter((word) => word !== "");
+}
+
+/** What is exported and what that needs. */
+function closeOver(exported: readonly string[], declarations: ReadonlyMap<string, Declaration>): Declaration[] {
+  const names = new Set<string>(exported);
+  for (const name of names) {
+    const declaration = declarations.get(name);
+    if (declaration === undefined) throw new Error(`Cannot find the declaration of ${name}`);
+    const code = declaration.text.replaceAll(/\/\*\*[\s\S]*?\*\//g, "");
+    for (const [word] of code.matchAll(/\b[A-Za-z]\w*\b/g)) if (declarations.has(word)) names.add(word);
+  }
+  return [...names].map((name) => declarations.get(name) as Declaration);
+}
+
+if (import.meta.main) await Bun.write(target, await buildTypes());

@@ -1,0 +1,63 @@
+import types from "./modelgate-plugin.d.ts.txt" with { type: "text" };
+import openaiFixture from "./openai-fixture.txt" with { type: "text" };
+import openaiIndex from "./openai-index.txt" with { type: "text" };
+import translatedFixtures from "./translated-fixtures.json" with { type: "json" };
+import translatedIndex from "./translated-index.txt" with { type: "text" };
+
+/** What a new plugin speaks. */
+export type Dialect = "openai" | "translated";
+
+/** The files of a new plugin, by path in its folder. */
+export function filesOfPlugin(name: string, dialect: Dialect): Map<string, string> {
+  const named = (text: string) => text.replaceAll("__NAME__", name).replaceAll("__VARIABLE__", variableOf(name));
+  const files = new Map<string, string>([
+    ["index.ts", named(dialect === "openai" ? openaiIndex : translatedIndex)],
+    ["catalogue.json", catalogueOf(name)],
+    ["modelgate-plugin.d.ts", types],
+    ["tsconfig.json", tsconfig],
+  ]);
+  if (dialect === "openai") files.set("fixtures/answer.json", named(openaiFixture));
+  else {
+    for (const [file, fixture] of Object.entries(translatedFixtures)) {
+      files.set(`fixtures/${file}.json`, `${JSON.stringify(fixture, null, 2)}\n`);
+    }
+  }
+  return files;
+}
+
+function variableOf(name: string): string {
+  return name.toUpperCase().replaceAll("-", "_");
+}
+
+function catalogueOf(name: string): string {
+  const row = {
+    id: `${name}-small`,
+    upstreamId: "small",
+    capability: "chat",
+    premium: true,
+    contextTokens: 128_000,
+    outputTokensMax: 8192,
+    ownedBy: name,
+    created: 1_790_000_000,
+    price: { inputToken: { usd: "0.10", per: 1_000_000 }, outputToken: { usd: "0.40", per: 1_000_000 } },
+  };
+  return `${JSON.stringify({ models: [row] }, null, 2)}\n`;
+}
+
+/** For `tsc` and editors; the gateway does not read it. */
+const tsconfig = `{
+  "compilerOptions": {
+    "target": "ESNext",
+    "module": "Preserve",
+    "moduleResolution": "bundler",
+    "lib": ["ESNext", "DOM", "DOM.Iterable", "DOM.AsyncIterable"],
+    "types": [],
+    "strict": true,
+    "noEmit": true,
+    "allowImportingTsExtensions": true,
+    "resolveJsonModule": true,
+    "skipLibCheck": false
+  },
+  "include": ["."]
+}
+`;

@@ -1,0 +1,40 @@
+import { existsSync, statSync } from "node:fs";
+import { basename, dirname, extname, join, resolve } from "node:path";
+import type { ProviderPlugin } from "../contract/index.ts";
+import { loadCode } from "../loader/load-code.bun.ts";
+import { loadSource } from "../loader/load-source.ts";
+import { Mistake } from "./command.ts";
+
+const indexes = ["index.ts", "index.js", "index.json"];
+
+/** A plugin that was named by its path on the command line. */
+export interface PluginFile {
+  readonly plugin: ProviderPlugin;
+  /** The file that was loaded, absolute. */
+  readonly entry: string;
+  /** Whether it is a folder, which may hold fixtures. */
+  readonly isFolder: boolean;
+}
+
+/**
+ * Loads a plugin as the gateway does.
+ *
+ * @throws {Mistake} When there is no such plugin.
+ * @throws {PluginError} When it cannot be taken in; one sentence with file, place and cure.
+ */
+export async function loadPluginAt(path: string): Promise<PluginFile> {
+  const whole = resolve(path);
+  if (!existsSync(whole))
+    throw new Mistake(`There is no ${path}, expected a plugin: name.json, name.ts, name.js or a folder`);
+  const given = statSync(whole).isDirectory() ? whole : indexes.includes(basename(whole)) ? dirname(whole) : undefined;
+  const index =
+    given === undefined ? undefined : indexes.map((file) => join(given, file)).find((file) => existsSync(file));
+  if (given !== undefined && index === undefined) throw new Mistake(`${path} has none of ${indexes.join(", ")}`);
+  const entry = index ?? whole;
+  const ending = extname(entry);
+  const name = given === undefined ? basename(entry, ending) : basename(given);
+  const kind = ending === ".json" ? "manifest" : "code";
+  const label = given === undefined ? basename(entry) : `${name}/${basename(entry)}`;
+  const plugin = await loadSource({ name, label, entry, kind, root: given, stamp: "" }, loadCode);
+  return { plugin, entry, isFolder: given !== undefined };
+}
