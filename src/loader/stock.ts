@@ -14,6 +14,9 @@ import type { LoadCode } from "./load-source.ts";
 import { Overrides } from "./overrides.ts";
 import { countRoutes, type PluginState, refusedState, stateOf } from "./plugin-state.ts";
 
+/** The name of the plugin that simulates the others. */
+const sandboxName = "sandbox";
+
 /** What the stock stands on. */
 export interface StockGround {
   readonly builtIns: readonly ProviderPlugin[];
@@ -88,13 +91,15 @@ export class Stock {
     const current = settled ?? candidates;
     for (const { plugin, sentence } of refused) if (!errors.has(plugin.name)) errors.set(plugin.name, sentence);
     const routes = countRoutes(registry);
-    const states = current.map(({ plugin, drop }) =>
-      stateOf(plugin, drop, routes.get(plugin.name) ?? 0, {
+    for (const name of this.#memory.keys()) if (!routes.has(name)) this.#memory.delete(name);
+    const states = current.map(({ plugin, drop }) => {
+      const state = stateOf(plugin, drop, routes.get(plugin.name) ?? 0, {
         keys: this.#keysOf(plugin.name),
         sandbox: choice.plugins.every(({ name }) => name !== plugin.name) && choice.plugins.some(isSandbox),
         error: errors.get(plugin.name),
-      }),
-    );
+      });
+      return drop !== undefined && state.standing === "no_credential" ? { ...state, error: keyless(state) } : state;
+    });
     this.#sold = new Map(
       current.flatMap(({ plugin, drop }) => (drop && routes.has(plugin.name) ? [[drop.source.entry, plugin]] : [])),
     );
@@ -118,8 +123,8 @@ export class Stock {
     for (const drop of drops) {
       const { name, label } = drop.source;
       const twin = byName.get(name);
-      if (twin !== undefined) {
-        const other = twin.drop === undefined ? "a built-in plugin" : twin.drop.source.label;
+      if (twin !== undefined || name === sandboxName) {
+        const other = twin?.drop === undefined ? "a built-in plugin" : twin.drop.source.label;
         const sentence = `Cannot load ${label}: the name ${name} belongs to ${other}; rename one of the two`;
         twins.push(refusedState(name, label, sentence));
       } else if (drop.plugin !== undefined) {
@@ -196,17 +201,18 @@ export class Stock {
       if (!this.#said.has(sentence)) log.error("plugin_refused", { sentence });
     }
     for (const { origin, name, standing, models, loaded_at } of shelf.states) {
-      if (origin === "built in" || standing === "refused") continue;
+      if (origin === "built in" || standing === "refused" || standing === "no_credential") continue;
       const key = `${origin} ${standing} ${loaded_at}`;
       said.add(key);
-      if (this.#said.has(key)) continue;
-      if (standing === "no_credential") {
-        const sentence = `${origin} is loaded but not served: set ${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
-        log.warn("plugin_without_key", { plugin: name, sentence });
-      } else log.info("plugin_loaded", { plugin: name, file: origin, models, standing });
+      if (!this.#said.has(key)) log.info("plugin_loaded", { plugin: name, file: origin, models, standing });
     }
     this.#said = said;
   }
+}
+
+function keyless({ name, origin }: PluginState): string {
+  const variable = `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
+  return `Cannot serve ${origin}: it has no key; set ${variable} and start again, or credential to none in the plugin`;
 }
 
 /** `plugins/acme.yaml` → `acme`. */
@@ -215,5 +221,5 @@ function nameOf(label: string): string {
 }
 
 function isSandbox({ name }: ProviderPlugin): boolean {
-  return name === "sandbox";
+  return name === sandboxName;
 }

@@ -160,6 +160,12 @@ const bad: readonly (readonly [string, string, string | object, string])[] = [
     "the name stock belongs to a built-in plugin; rename one of the two",
   ],
   [
+    "the name of the sandbox",
+    "sandbox.json",
+    manifest(),
+    "the name sandbox belongs to a built-in plugin; rename one of the two",
+  ],
+  [
     "the name of another file",
     "good.ts",
     code("good"),
@@ -277,11 +283,10 @@ describe("a dropped file is refused in one sentence, and everything else goes on
       ["good", "serving"],
       ["keyless", "no_credential"],
     ]);
-    expect(warnings).toEqual(["Cannot use BAD_BASE_URL: it is wrong"]);
-    const sentence = "plugins/keyless.json is loaded but not served: set KEYLESS_API_KEY";
-    expect(log.lines).toContainEqual(
-      expect.objectContaining({ level: "warn", fields: { plugin: "keyless", sentence } }),
-    );
+    const sentence =
+      "Cannot serve plugins/keyless.json: it has no key; set KEYLESS_API_KEY and start again, or credential to none in the plugin";
+    expect(warnings).toEqual(["Cannot use BAD_BASE_URL: it is wrong", sentence]);
+    expect(log.lines).toContainEqual(expect.objectContaining({ event: "plugin_refused", fields: { sentence } }));
   });
 
   test("folders and files of editors and package managers are left alone", async () => {
