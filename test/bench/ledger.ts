@@ -2,14 +2,22 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Claim, Settlement } from "../../src/contract/index.ts";
-import { createLocalLedger, creditWallet, type LocalLedger } from "../../src/ledger/index.ts";
+import { createLocalLedger, createRedisLedger, creditWallet, type LocalLedger } from "../../src/ledger/index.ts";
 import { openStore } from "../../src/store/index.ts";
 
-/** Prints what admit and settle cost together, CPU and wall µs a call, by concurrency. `bun test/bench/ledger.ts [calls]` */
-const callsPerRound = Number(process.argv[2] ?? 50_000);
+/**
+ * Prints what admit and settle cost together, CPU and wall µs a call, by concurrency, until all of it stands in the
+ * tables. `bun test/bench/ledger.ts [calls] [redis://…] [postgres://…]`: with a URL, over that server; the database must be
+ * empty.
+ */
+const words = process.argv.slice(2);
+const callsPerRound = Number(words.find((word) => /^\d+$/.test(word)) ?? 50_000);
+const redisUrl = words.find((word) => /^rediss?:/.test(word));
+const url = words.find((word) => /^postgres/.test(word));
 const folder = mkdtempSync(join(tmpdir(), "modelgate-bench-"));
-const store = await openStore({ file: join(folder, "bench.db") });
-const ledger = createLocalLedger({ store });
+const store = await openStore(url === undefined ? { file: join(folder, "bench.db") } : { url });
+const ledger =
+  redisUrl === undefined ? createLocalLedger({ store }) : await createRedisLedger({ store, url: redisUrl });
 
 let made = 0;
 for (const accounts of [1, 100]) {
@@ -56,6 +64,8 @@ async function round(concurrency: number, calls: number, ids: string[], premium:
     while (left-- > 0) await one(books, ids, premium);
   };
   await Promise.all(Array.from({ length: concurrency }, () => worker(ledger)));
+  // Whoever asks the books has what waits applied.
+  await store.db.selectFrom("calls").select("id").limit(1).execute();
 }
 
 async function one(books: LocalLedger, ids: string[], premium: boolean): Promise<void> {

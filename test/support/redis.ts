@@ -42,13 +42,10 @@ export async function startRedis(options: { port?: number; flags?: string[] } = 
   folders.push(folder);
   const flags = ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--save", "", "--appendonly", "no"];
   // It ends with this process, however that ends, and holds none of its output open.
-  const child = Bun.spawn(
-    ["setpriv", "--pdeathsig", "KILL", redisProgram as string, ...flags, ...(options.flags ?? [])],
-    {
-      stdout: "ignore",
-      stderr: "ignore",
-    },
-  );
+  const child = Bun.spawn([...untilDeath, redisProgram as string, ...flags, ...(options.flags ?? [])], {
+    stdout: "ignore",
+    stderr: "ignore",
+  });
   const server: TestRedis = {
     url: `redis://127.0.0.1:${port}/0`,
     port,
