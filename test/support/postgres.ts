@@ -68,7 +68,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   const port = await freePort();
   let child: Bun.Subprocess | undefined;
   const start = async () => {
-    const options = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=60", ...settings];
+    const options = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=120", ...settings];
     child = Bun.spawn(
       [
         ...asServer,

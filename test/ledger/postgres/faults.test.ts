@@ -15,7 +15,7 @@ import { addAccount, claimOf, settlementOf } from "../ground.ts";
 
 /** What a call may hang for it, and what a busy machine may add to a timer. */
 const hangMsMax = 250;
-const slackMs = 250;
+const slackMs = 1250;
 
 let server: PostgresServer;
 beforeAll(async () => {

@@ -7,6 +7,8 @@ if (whyNoPostgres !== undefined) console.warn(`Tests over PostgreSQL are skipped
 /** A test that needs PostgreSQL; skipped, with the reason printed once, where there is none. */
 export const postgresTest = test.skipIf(whyNoPostgres !== undefined);
 
+/** More than any test has at once; each takes a few of the server's connections. */
+const storesMax = 6;
 const stores: Store[] = [];
 
 afterAll(async () => {
@@ -15,6 +17,7 @@ afterAll(async () => {
 
 /** A node on a new database, or a further one on a given one. A busy machine is no reason to fail: patience is long. */
 export async function node(url?: string, options: Partial<StoreOptions> = {}): Promise<{ store: Store; url: string }> {
+  while (stores.length >= storesMax) await stores.shift()?.close();
   const place = url ?? (await newDatabase());
   const store = await openStore({ url: place, patienceMs: 10_000, ...options });
   stores.push(store);
