@@ -1,0 +1,37 @@
+import { UpstreamFault } from "../../../src/contract/index.ts";
+import type { Answer, Ask, Question } from "../../../src/kernel/wire/ask.ts";
+
+/** A question to a base URL, with everything else as a test does not care. */
+export function questionTo(baseUrl: string, changes: Partial<Question> = {}): Question {
+  const signal = new AbortController().signal;
+  return { baseUrl, path: "/chat", headers: {}, more: undefined, body: "{}", signal, ...changes };
+}
+
+/** All that is left of an answer, as text. */
+export async function textOf(answer: Answer): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let bytes = await answer.read(); bytes !== undefined; bytes = await answer.read()) {
+    text += decoder.decode(bytes, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+/** Asks and reads to the end. */
+export const askText = async (ask: Ask, baseUrl: string, changes: Partial<Question> = {}) =>
+  textOf(await ask(questionTo(baseUrl, changes)));
+
+/** What a promise was rejected with. @throws When it was not, or with something else than a fault. */
+export async function faultOf(promise: Promise<unknown>): Promise<UpstreamFault> {
+  const error = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof UpstreamFault) return error;
+  throw new Error("Expected an UpstreamFault", { cause: error });
+}
+
+/** Waits until something holds that other events bring about. */
+export async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 1));
+}
