@@ -16,15 +16,28 @@ export interface Account {
   disabledAt: number | undefined;
 }
 
+interface NewAccount {
+  email: string;
+  name?: string | undefined;
+}
+
 const emailLengthMax = 254;
 const nameLengthMax = 200;
 
 /** @throws {GatewayError} `invalid_request` for what is no e-mail address, `conflict` when an account has it. */
-export async function createAccount(
-  store: Store,
-  fields: { email: string; name?: string | undefined },
-  now: number,
-): Promise<Account> {
+export async function createAccount(store: Store, fields: NewAccount, now: number): Promise<Account> {
+  const row = newAccountRow(fields, now);
+  try {
+    await store.db.insertInto("accounts").values(row).execute();
+  } catch (error) {
+    if (!isConstraintError(error)) throw error;
+    throw new GatewayError("conflict", `Account ${row.email} exists already`, { param: "email", cause: error });
+  }
+  return accountOf(row);
+}
+
+/** An account to be made. @throws {GatewayError} `invalid_request` for what is no e-mail address, or a name too long. */
+export function newAccountRow(fields: NewAccount, now: number): Selectable<Database["accounts"]> {
   const email = fields.email.trim().toLowerCase();
   if (email.length > emailLengthMax || !/^[^\s@]+@[^\s@]+$/.test(email)) {
     throw new GatewayError("invalid_request", `E-mail ${fields.email} is not an address: expected name@host`, {
@@ -40,7 +53,7 @@ export async function createAccount(
       },
     );
   }
-  const row = {
+  return {
     id: `acc_${randomBytes(9).toString("hex")}`,
     email,
     name: fields.name ?? null,
@@ -50,13 +63,6 @@ export async function createAccount(
     created_at: now,
     disabled_at: null,
   };
-  try {
-    await store.db.insertInto("accounts").values(row).execute();
-  } catch (error) {
-    if (!isConstraintError(error)) throw error;
-    throw new GatewayError("conflict", `Account ${email} exists already`, { param: "email", cause: error });
-  }
-  return accountOf(row);
 }
 
 export async function listAccounts({ db }: Store): Promise<Account[]> {

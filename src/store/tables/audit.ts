@@ -1,6 +1,5 @@
 /** What administrators did, append-only. */
 export interface AuditTable {
-  /** Time-ordered text. */
   id: string;
   at: number;
   /** Who did it. */

@@ -1,0 +1,43 @@
+import type { Store } from "../store/index.ts";
+
+/** Something an administrator did. */
+export interface Deed {
+  /** The administrator's account. */
+  accountId: string;
+  /** `account.credit` */
+  action: string;
+  /** To what: an account, a voucher. */
+  subject: string;
+  detail: Readonly<Record<string, string | number | boolean | null>>;
+}
+
+/** A deed on record. */
+export interface AuditRow extends Deed {
+  id: string;
+  /** Milliseconds since 1970. */
+  at: number;
+}
+
+const listedMax = 500;
+
+export async function recordDeed({ db }: Store, deed: Deed, at: number): Promise<void> {
+  const row = { account_id: deed.accountId, action: deed.action, subject: deed.subject };
+  const detail = JSON.stringify(deed.detail);
+  await db
+    .insertInto("audit")
+    .values({ ...row, id: crypto.randomUUID(), at, detail })
+    .execute();
+}
+
+/** The newest five hundred, newest first. */
+export async function listDeeds({ db }: Store): Promise<AuditRow[]> {
+  const rows = await db.selectFrom("audit").selectAll().orderBy("at", "desc").orderBy("id").limit(listedMax).execute();
+  return rows.map(({ id, at, account_id: accountId, action, subject, detail }) => ({
+    id,
+    at,
+    accountId,
+    action,
+    subject,
+    detail: JSON.parse(detail) as Deed["detail"],
+  }));
+}

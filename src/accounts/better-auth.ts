@@ -1,0 +1,71 @@
+import { betterAuth } from "better-auth";
+import type { Store } from "../store/index.ts";
+import { hashPassword, passwordLengthMax, passwordLengthMin, verifyPassword } from "./password.ts";
+import { authOrigin, sessionCookie } from "./session-reader.ts";
+
+const secondsOfDay = 86_400;
+/** How the names of the columns differ from those of better-auth's fields. */
+const times = { createdAt: "created_at", updatedAt: "updated_at" };
+
+/**
+ * better-auth over the tables of the store. Loaded at the first request to it, since that takes as long as the whole
+ * start. Its adapter is told SQLite also over PostgreSQL: the columns are the same, times in text and truths 0 or 1.
+ */
+export function openBetterAuth(
+  store: Store,
+  secret: string,
+  report: (error: unknown) => void,
+): (request: Request) => Promise<Response> {
+  const auth = betterAuth({
+    baseURL: authOrigin,
+    basePath: "/api/auth",
+    secret,
+    database: { db: store.db as never, type: "sqlite" },
+    telemetry: { enabled: false },
+    logger: { level: "error", log: (_level, message, ...details) => report(details[0] ?? message) },
+    // Attempts are bounded before they come here, by the socket's peer and not by a header that anyone can write.
+    rateLimit: { enabled: false },
+    advanced: {
+      cookiePrefix: "modelgate",
+      useSecureCookies: false,
+      cookies: { session_token: { name: sessionCookie } },
+    },
+    emailAndPassword: {
+      enabled: true,
+      disableSignUp: true,
+      minPasswordLength: passwordLengthMin,
+      maxPasswordLength: passwordLengthMax,
+      password: { hash: hashPassword, verify: verifyPassword },
+    },
+    user: { modelName: "users", fields: { ...times, emailVerified: "email_verified" } },
+    session: {
+      modelName: "sessions",
+      fields: {
+        ...times,
+        userId: "user_id",
+        expiresAt: "expires_at",
+        ipAddress: "ip_address",
+        userAgent: "user_agent",
+      },
+      expiresIn: 7 * secondsOfDay,
+      updateAge: secondsOfDay,
+    },
+    account: {
+      modelName: "credentials",
+      fields: {
+        ...times,
+        userId: "user_id",
+        providerId: "provider_id",
+        accountId: "provider_account_id",
+        password: "password_hash",
+        accessToken: "access_token",
+        refreshToken: "refresh_token",
+        idToken: "id_token",
+        accessTokenExpiresAt: "access_token_expires_at",
+        refreshTokenExpiresAt: "refresh_token_expires_at",
+      },
+    },
+    verification: { modelName: "verifications", fields: { ...times, expiresAt: "expires_at" } },
+  });
+  return (request) => auth.handler(request);
+}
