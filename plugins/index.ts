@@ -9,4 +9,5 @@ import together from "./together/index.ts";
 /** The plugins compiled in. A new one is imported above and named here. */
 export const builtIns: readonly ProviderPlugin[] = [anthropic, gemini, groq, openai, sarvam, together];
 
+export { manifests } from "./manifests.ts";
 export { sandbox } from "./sandbox/index.ts";

@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-import { builtIns, sandbox } from "../plugins/index.ts";
+import { builtIns, manifests, sandbox } from "../plugins/index.ts";
 import { buildVersion } from "./cli/build-version.ts";
 import { runCli } from "./cli/index.ts";
 import { serveApp } from "./cli/serve-app.bun.ts";
@@ -16,6 +16,7 @@ process.exitCode = await runCli(process.argv.slice(2), {
     }),
   stderr: (text) => process.stderr.write(text),
   plugins: builtIns,
+  manifests,
   sandboxOf: sandbox,
   serve: (config) => serveApp(config, parts),
   version: buildVersion,

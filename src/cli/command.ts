@@ -10,6 +10,8 @@ export interface CliGround {
   drained?(): Promise<void>;
   /** The built-in plugins with their models. */
   readonly plugins: readonly ProviderPlugin[];
+  /** Manifests of servers and hosts that many use, by name, as text; absent: none. */
+  readonly manifests?: Readonly<Record<string, unknown>>;
   /** Makes the plugin that simulates these models. */
   sandboxOf(models: readonly Model[]): ProviderPlugin;
   /** Starts the gateway; resolves when it has stopped. */

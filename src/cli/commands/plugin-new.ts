@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { defineCommand, Mistake } from "../command.ts";
+import { type Answer, type CliGround, defineCommand, Mistake } from "../command.ts";
 import { type Dialect, filesOfPlugin } from "../plugin-new/files-of-plugin.ts";
 
 export const pluginNew = defineCommand({
@@ -8,12 +8,17 @@ export const pluginNew = defineCommand({
   about: "Write a commented plugin with its catalogue, types and fixtures into a folder here",
   flags: {
     dialect: { value: "D", about: "openai (the default): the provider speaks OpenAI's wire format" },
+    ready: {
+      value: "",
+      about: "Write the ready manifest NAME.json, such as ollama, of a server or host that many use",
+    },
     translated: { value: "", about: "The provider has a wire format of its own" },
   },
   args: ["NAME"],
   example: "plugin new acme",
-  async run(_, { flags, args }) {
+  async run(ground, { flags, args }) {
     const name = args.NAME;
+    if (flags.ready !== undefined) return writeReady(ground, name);
     if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
       throw new Mistake(`Cannot name a plugin ${JSON.stringify(name)}: expected kebab-case, such as my-provider`);
     }
@@ -30,6 +35,18 @@ export const pluginNew = defineCommand({
     return { json: { name, dialect, files: paths }, text };
   },
 });
+
+function writeReady({ manifests = {} }: CliGround, name: string): Answer {
+  const manifest = Object.hasOwn(manifests, name) ? manifests[name] : undefined;
+  if (manifest === undefined) {
+    throw new Mistake(`There is no ready manifest ${name}, expected one of: ${Object.keys(manifests).join(", ")}`);
+  }
+  const file = `${name}.json`;
+  if (existsSync(file)) throw new Mistake(`Cannot write ${file}: it is there already; remove it first`);
+  writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);
+  const text = [file, "", `Next: name your models in it, then move it into $MODELGATE_HOME/plugins`].join("\n");
+  return { json: { name, files: [file] }, text };
+}
 
 function dialectOf(dialect: string | undefined, translated: boolean): Dialect {
   if (translated && dialect !== undefined)
