@@ -1,8 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatRequest, Model } from "../../src/contract/index.ts";
-import * as anthropic from "../plugins/anthropic/recorded-request.ts";
+import {
+  toChatRequest as fromMessages,
+  normalised as normalisedMessages,
+  whyOther as whyOtherMessages,
+} from "../plugins/anthropic/recorded-request.ts";
 import { modelOf } from "../plugins/anthropic/support.ts";
-import * as gemini from "../plugins/gemini/recorded-request.ts";
+import {
+  toChatRequest as fromContents,
+  normalised as normalisedContents,
+  whyOther as whyOtherContents,
+} from "../plugins/gemini/recorded-request.ts";
 import { modelAt } from "../plugins/gemini/support.ts";
 import { type RecordedRequest, recordingsMissing } from "../support/recordings.ts";
 import { replyOf } from "../support/reply.ts";
@@ -20,11 +28,17 @@ interface Reader {
 }
 
 const readers: Record<string, Reader> = {
-  anthropic: { ...anthropic, modelOf, whyOther: ({ recording }) => anthropic.whyOther(recording.path) },
+  anthropic: {
+    toChatRequest: fromMessages,
+    normalised: normalisedMessages,
+    modelOf,
+    whyOther: ({ recording }) => whyOtherMessages(recording.path),
+  },
   gemini: {
-    ...gemini,
+    toChatRequest: fromContents,
+    normalised: normalisedContents,
     modelOf: modelAt,
-    whyOther: ({ recording }) => gemini.whyOther(recording.request as RecordedRequest),
+    whyOther: ({ recording }) => whyOtherContents(recording.request as RecordedRequest),
   },
 };
 

@@ -165,7 +165,15 @@ export function benchOf(plugins: readonly ProviderPlugin[], options: BenchOption
   const pause = async (ms: number) => {
     pauses.push(ms);
   };
-  const kernel: Kernel = { registry, ledger, network, log, now: clock.now, pause, random: options.random ?? (() => 0.5) };
+  const kernel: Kernel = {
+    registry,
+    ledger,
+    network,
+    log,
+    now: clock.now,
+    pause,
+    random: options.random ?? (() => 0.5),
+  };
   return { kernel, pauses, ledger, clock, log, network };
 }
 

@@ -186,32 +186,21 @@ describe("what a provider could not be asked", () => {
     },
   );
 
-  const theirs: [string, string, number, Json, Omit<PromisedError, "status"> & { status: number }][] = [
-    [
-      "openai",
-      "famA-4o-mini",
-      400,
-      { error: { message: "Too odd", param: "messages" } },
-      { status: 400, says: "Too odd" },
-    ],
-    ["groq", "famD-3.1-8b-instant", 400, { error: { message: "Too odd" } }, { status: 400, says: "Too odd" }],
-    [
-      "anthropic",
-      claude,
-      400,
-      { type: "error", error: { type: "invalid_request_error", message: "Too odd" } },
-      { status: 400, says: "Too odd" },
-    ],
-    ["gemini", gemini, 400, { error: { code: 400, message: "Too odd" } }, { status: 400, says: "Too odd" }],
-    ["sarvam", "famF-m", 422, { error: { message: "Too odd" } }, { status: 400, says: "Too odd" }],
+  const theirs: [provider: string, model: string, body: Json][] = [
+    ["openai", "famA-4o-mini", { error: { message: "Too odd", param: "messages" } }],
+    ["groq", "famD-3.1-8b-instant", { error: { message: "Too odd" } }],
+    ["anthropic", claude, { type: "error", error: { type: "invalid_request_error", message: "Too odd" } }],
+    ["gemini", gemini, { error: { code: 400, message: "Too odd" } }],
+    ["sarvam", "famF-m", { error: { message: "Too odd" } }],
   ];
 
-  test.each(theirs)("%s' own refusal comes through in its words", async (provider, model, status, body, promised) => {
-    bench.upstream.answer(provider, jsonReply(body, status));
-    await expectError(await bench.gateway.post("/chat/completions", { ...plain, model }), promised);
+  test.each(theirs)("%s' own refusal comes through in its words", async (provider, model, body) => {
+    bench.upstream.answer(provider, jsonReply(body, provider === "sarvam" ? 422 : 400));
+    const response = await bench.gateway.post("/chat/completions", { ...plain, model });
+    await expectError(response, { status: 400, says: "Too odd" });
   });
 
-  test.each(theirs)("%s' refusal of our key never does", async (provider, model, _, body) => {
+  test.each(theirs)("%s' refusal of our key never does", async (provider, model, body) => {
     for (const status of [401, 403]) {
       bench.upstream.answer(provider, jsonReply(body, status));
       const response = await bench.gateway.post("/chat/completions", { ...plain, model });

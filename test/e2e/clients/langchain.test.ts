@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { type AIMessageChunk, HumanMessage, ToolMessage } from "@langchain/core/messages";
+import { HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
+import { gather } from "./talkers.ts";
 
 const shared = useSandboxGateway();
 const chatWith = (apiKey: string, fields: { temperature?: number } = {}) =>
@@ -26,14 +27,6 @@ const addNumbers = {
     parameters: { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] },
   },
 };
-
-/** The pieces of a streamed message put together, as LangChain adds them up. */
-async function gather(stream: AsyncIterable<AIMessageChunk>): Promise<AIMessageChunk> {
-  let whole: AIMessageChunk | undefined;
-  for await (const piece of stream) whole = whole === undefined ? piece : whole.concat(piece);
-  if (whole === undefined) throw new Error("The stream had no piece");
-  return whole;
-}
 
 const totalOf = (message: object) =>
   (message as { usage_metadata?: { total_tokens: number } }).usage_metadata?.total_tokens;
