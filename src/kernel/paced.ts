@@ -9,12 +9,12 @@ const piecesMax = 8_000_000;
  * A handler's pieces, with a pause for everybody else now and then: a handler that yields without end and never waits
  * for anything would stop the whole gateway, its own deadline included.
  */
-export function paced<Piece>(pieces: AsyncIterator<Piece>): AsyncIterator<Piece> {
+export function paced<Piece>(pieces: AsyncIterator<Piece>, most: number = piecesMax): AsyncIterator<Piece> {
   let count = 0;
   const paused: AsyncIterator<Piece> = {
     next() {
       if (++count % piecesATurn !== 0) return pieces.next();
-      if (count > piecesMax) throw new UpstreamFault("broken", `The plugin's answer has more than ${piecesMax} pieces`);
+      if (count >= most) throw new UpstreamFault("broken", `The plugin's answer has more than ${most} pieces`);
       return turn().then(() => pieces.next());
     },
   };
