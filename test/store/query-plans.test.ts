@@ -8,6 +8,21 @@ test.each([
     "select id from calls where account_id = ? and opened_at >= ?",
     "calls_of_account",
   ],
+  [
+    "a page of an account's calls",
+    "select * from calls where account_id = ? and opened_at >= ? and opened_at < ? order by opened_at, id limit 500",
+    "calls_of_account",
+  ],
+  [
+    "the next account that has calls",
+    "select account_id from calls where account_id > ? order by account_id limit 1",
+    "calls_of_account",
+  ],
+  [
+    "a year of an account's usage, from the roll-ups alone",
+    "select hour, model, requests from usage_hours where account_id = ? and hour >= ? and hour < ?",
+    "usage_hours USING PRIMARY KEY",
+  ],
   ["the open calls", "select * from calls where state = 'open'", "calls_open"],
   [
     "what open calls of an account hold",

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { expectError } from "../../support/expect-error.ts";
+import { commandLine, type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { newDatabase, type PostgresServer, startPostgres, whyNoPostgres } from "../../support/postgres.ts";
+
+const body = { model: "famA-4o-mini", messages: [{ role: "user", content: "Hello" }], max_tokens: 5 };
+const untilMsMax = 20_000;
+
+if (whyNoPostgres !== undefined) console.warn(`Gateways over PostgreSQL are not tested: ${whyNoPostgres}`);
+
+describe.skipIf(whyNoPostgres !== undefined)("two gateways on one PostgreSQL", () => {
+  let server: PostgresServer;
+  let one: Gateway;
+  let other: Gateway;
+  let url: string;
+  beforeAll(async () => {
+    server = await startPostgres();
+    url = await newDatabase(server);
+    const env = { DATABASE_URL: url, SANDBOX: "on" };
+    one = await startGateway({ env });
+    other = await startGateway({ env });
+  }, 2 * hookMsMax);
+  afterAll(async () => {
+    await one.stop();
+    await other.stop();
+    await server.remove();
+  }, hookMsMax);
+
+  const answered = async (gateway: Gateway) => (await gateway.post("/chat/completions", body)).status;
+
+  async function untilBothAnswer(): Promise<void> {
+    const deadline = Date.now() + untilMsMax;
+    while ((await answered(one)) !== 200 || (await answered(other)) !== 200) {
+      if (Date.now() > deadline) throw new Error(`They do not answer again after ${untilMsMax} ms`);
+    }
+  }
+
+  test("share their accounts and keys: what a command makes on one, the other knows, and revokes", async () => {
+    expect(one.stdout()).toContain("Store      PostgreSQL");
+    await one.cli("account", "create", "--email", "ada@example.org");
+    const { id, key } = await one.cli<{ id: string; key: string }>(
+      "key",
+      "create",
+      "--account",
+      "ada@example.org",
+      "--name",
+      "n",
+    );
+    const ask = (gateway: Gateway) =>
+      gateway.ask("/models", { headers: { authorization: `Bearer ${key}` } }).then(({ status }) => status);
+    expect([await ask(one), await ask(other)]).toEqual([200, 200]);
+    await other.cli("key", "revoke", id);
+    const deadline = Date.now() + 1000;
+    while ((await ask(one)) !== 401 || (await ask(other)) !== 401) expect(Date.now()).toBeLessThan(deadline);
+  });
+
+  test.each([
+    ["frozen", () => server.freeze(true), () => server.freeze(false)],
+    ["killed", () => server.kill(), () => server.start()],
+  ])(
+    "answer 503 with retry-after while it is %s, serve again after it, and the books are true",
+    async (_how, begin, end) => {
+      await untilBothAnswer();
+      await begin();
+      for (const gateway of [one, other]) {
+        const refusals = await Promise.all(Array.from({ length: 8 }, () => gateway.post("/chat/completions", body)));
+        for (const response of refusals) {
+          expect(response.headers.get("retry-after")).toBe("1");
+          await expectError(response, { status: 503, code: "unavailable" });
+        }
+      }
+      await end();
+      await untilBothAnswer();
+      const { ok, counts } = await one.cli<{ ok: boolean; counts: { open: number } }>("ledger", "verify");
+      expect([ok, counts.open]).toEqual([true, 0]);
+    },
+    60_000,
+  );
+
+  test("a command whose database cannot be reached says so in one sentence and exits 2", async () => {
+    const stranger = await startCommand({ ...process.env, DATABASE_URL: "postgres://ada:hunter2@127.0.0.1:1/books" });
+    expect(stranger).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "Cannot open the database postgres://ada@127.0.0.1:1/books: connect ECONNREFUSED 127.0.0.1:1\n",
+    });
+  });
+
+  async function startCommand(env: Record<string, string | undefined>) {
+    const child = Bun.spawn([...commandLine(), "account", "list"], {
+      env: { ...env, MODELGATE_HOME: one.home },
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [stdout, stderr] = await Promise.all([child.stdout, child.stderr].map((pipe) => new Response(pipe).text()));
+    return { code: await child.exited, stdout, stderr };
+  }
+});
