@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { builtBinary } from "../support/binary.ts";
 import { commandLine, type Gateway, hookMsMax, startGateway } from "../support/gateway.ts";
 
 /** The promise is 2 s; a machine that has other work may be later, and what is tested is that no restart is needed. */
@@ -22,7 +23,7 @@ describe.each(["source", "binary"] as const)("commands beside a running gateway,
 
   beforeAll(async () => {
     // The support starts what this names, or the source when it is empty.
-    process.env.MODELGATE_BINARY = form === "binary" ? build() : "";
+    process.env.MODELGATE_BINARY = form === "binary" ? builtBinary() : "";
     gateway = await startGateway({ env: { SANDBOX: "on" } });
     account = await gateway.cli("account", "create", "--email", "ada@example.org", "--name", "Ada");
     key = await gateway.cli("key", "create", "--account", account.email, "--name", "laptop");
@@ -144,15 +145,6 @@ describe.each(["source", "binary"] as const)("commands beside a running gateway,
     expect(stderr).toContain(`Cannot listen on 127.0.0.1:${port}: the port is taken; set PORT to another\n`);
   });
 });
-
-/** Builds the binary apart from `dist`, which may be somebody's. */
-function build(): string {
-  const binary = join(folder, "modelgate");
-  const script = join(import.meta.dir, "../../src/cli/build.bun.ts");
-  const { exitCode, stderr } = Bun.spawnSync([process.execPath, script, binary]);
-  if (exitCode !== 0) throw new Error(`The build ended with ${exitCode}: ${stderr}`);
-  return binary;
-}
 
 /** Runs `serve` on a fresh home until it ends by itself, which it is expected to. */
 async function serveOnce(env: Record<string, string>) {
