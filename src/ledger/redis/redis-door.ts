@@ -1,5 +1,6 @@
 import { clearTimeout, setTimeout } from "node:timers";
 import { Redis } from "ioredis";
+import { inTime } from "./in-time.ts";
 import type { Script } from "./script.ts";
 import { formatScript } from "./seed-scripts.ts";
 
@@ -52,7 +53,6 @@ export class RedisDoor {
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
-      commandTimeout: options.answerMsMax,
       connectTimeout: connectMsMax,
       retryStrategy: (times) => Math.min(probeMsMin * times, probeMsMax),
     });
@@ -115,7 +115,7 @@ export class RedisDoor {
   /** Deletes fields of a hash, under the same rules. */
   async forget(key: string, ...fields: string[]): Promise<void> {
     try {
-      await this.#redis.hdel(key, ...fields);
+      await inTime(this.#redis.hdel(key, ...fields), this.#options.answerMsMax);
     } catch (error) {
       this.#shut(error as Error);
       throw error;
@@ -131,10 +131,12 @@ export class RedisDoor {
 
   async #run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     try {
-      return await this.#redis.evalsha(script.sha, keys.length, ...keys, ...args);
+      const answer = this.#redis.evalsha(script.sha, keys.length, ...keys, ...args);
+      return await inTime(answer, this.#options.answerMsMax);
     } catch (error) {
       if (!(error as Error).message.startsWith("NOSCRIPT")) throw error;
-      return await this.#redis.eval(script.text, keys.length, ...keys, ...args);
+      const answer = this.#redis.eval(script.text, keys.length, ...keys, ...args);
+      return await inTime(answer, this.#options.answerMsMax);
     }
   }
 
@@ -177,7 +179,7 @@ export class RedisDoor {
   }
 
   async #check(): Promise<void> {
-    const info = await this.#redis.info("server");
+    const info = await inTime(this.#redis.info("server"), this.#options.answerMsMax);
     const found = await this.#run(formatScript, ["modelgate:format"], ["", format]);
     if (found !== format) throw foreign(String(found));
     this.#life = /run_id:(\w+)/.exec(info)?.[1] ?? "unnamed";
