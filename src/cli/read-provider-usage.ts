@@ -19,8 +19,7 @@ const columns: Readonly<Record<string, { figure: Figure; read(text: string): num
   cost_usd: { figure: "cost_nanodollars", read: parseUsd },
 };
 
-/** The names of the columns, for people. */
-export const usageColumnNames: readonly string[] = ["day", "model", ...Object.keys(columns)];
+const usageColumnNames: readonly string[] = ["day", "model", ...Object.keys(columns)];
 
 /** What a provider's file says: sums by day and model, in the columns that it has. */
 export interface ProviderUsage {

@@ -128,13 +128,16 @@ export function newUrl(server: PostgresServer): string {
   return server.url(`test_${databases}`);
 }
 
-/** Makes the database of this URL, once. */
-export async function makeDatabase(url: string): Promise<void> {
+/** Makes the database of this URL, once: empty, or a copy of one that nobody is connected to. */
+export async function makeDatabase(url: string, template = "template1"): Promise<void> {
   if (made.has(url)) return;
   made.add(url);
   const name = new URL(url).pathname.slice(1);
-  // Copying files is quicker than writing the template into the log, and nobody else is connected to it.
-  await queryPostgres(url.replace(`/${name}`, "/postgres"), `create database ${name} strategy file_copy`);
+  // Copying files is quicker than writing the template into the log.
+  await queryPostgres(
+    url.replace(`/${name}`, "/postgres"),
+    `create database ${name} template ${template} strategy file_copy`,
+  );
 }
 
 /** The URL of a new, empty database. */

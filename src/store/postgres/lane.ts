@@ -41,6 +41,10 @@ export class Lane {
     this.#options = options;
   }
 
+  get isOpen(): boolean {
+    return this.#client !== undefined;
+  }
+
   /** Connects, or says why not. Later losses are mended by the lane itself. */
   open(): Promise<void> {
     this.#connecting ??= this.#connect().finally(() => {

@@ -108,6 +108,7 @@ function createStore(
       changes.poll(reads).catch(() => undefined);
       return changes.takeHeard();
     },
+    trouble: () => (writes.isOpen ? undefined : "PostgreSQL does not answer: no call can be written down"),
     setting: (name, make) => readSetting(db, name, make),
     async close() {
       if (closed) return;

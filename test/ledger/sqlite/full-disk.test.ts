@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { createLocalLedger, verifyLedger, walletOf } from "../../../src/ledger/index.ts";
 import { openStore } from "../../../src/store/index.ts";
 import { temporaryFile, temporaryStore } from "../../store/temporary-store.ts";
@@ -12,7 +12,7 @@ test("a full disk refuses calls with 503, charges nothing twice and loses nothin
   const first = await temporaryStore(file);
   await addAccount(first, "acc_1", 1e9);
   await first.close();
-  const script = join(import.meta.dir, "full-disk.ts");
+  const script = fileURLToPath(import.meta.resolve("./full-disk.ts"));
   // `ulimit -f` counts blocks of 1024 bytes in this shell.
   const child = Bun.spawn(["bash", "-c", `ulimit -f ${blocks}; exec "$0" "$@"`, process.execPath, script, file], {
     stdout: "pipe",
