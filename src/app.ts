@@ -1,6 +1,6 @@
 import { type Accounts, createAccounts } from "./accounts/index.ts";
 import type { Config } from "./config.ts";
-import { catalogueFolder, isLoopback, pluginFolders, prefixOf } from "./config.ts";
+import { catalogueFolder, isLoopback, pluginFolders, prefixOf, upstreamClientOf } from "./config.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
 import { createHttp } from "./http/server.ts";
 import { Deadlines, type Kernel, type Log, openNetwork, type UpstreamBounds } from "./kernel/index.ts";
@@ -63,7 +63,7 @@ export async function createApp(ground: Ground): Promise<App> {
   const { ledger, degraded } = await openLedger(config, ground);
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
-  const network = openNetwork(new Deadlines(now), now, ground.bounds ?? {});
+  const network = openNetwork(new Deadlines(now), now, ground.bounds ?? {}, upstreamClientOf(config));
   const kernel: Kernel = { registry: shelf.registry, ledger, network, log, now };
   const http = createHttp({
     kernel,

@@ -135,6 +135,13 @@ export function storeOf(config: Pick<Config, "home" | "databaseUrl">): { url: st
   return config.databaseUrl === undefined ? { file: storeFileOf(config) } : { url: config.databaseUrl };
 }
 
+/** What asks the providers. An HTTP proxy that the operator set is heeded by the platform's fetch alone. */
+export function upstreamClientOf({ upstreamClient, given }: Pick<Config, "upstreamClient" | "given">) {
+  if (upstreamClient !== "auto") return upstreamClient;
+  const proxies = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
+  return proxies.some((variable) => given.has(variable)) ? "fetch" : "wire";
+}
+
 /** Whether only this machine can reach a server that listens on the host. */
 export function isLoopback(host: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|::1|::ffff:127(\.\d{1,3}){3})$/i.test(host);

@@ -2,7 +2,15 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { ConfigError, describeConfig, isLoopback, makeHome, prefixOf, readConfig } from "../src/config.ts";
+import {
+  ConfigError,
+  describeConfig,
+  isLoopback,
+  makeHome,
+  prefixOf,
+  readConfig,
+  upstreamClientOf,
+} from "../src/config.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "modelgate-config-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -28,6 +36,7 @@ describe("readConfig", () => {
       bootstrapKey: undefined,
       pluginsDir: undefined,
       logLevel: "info",
+      upstreamClient: "auto",
       sandbox: "auto",
     });
     expect(given.size).toBe(0);
@@ -61,6 +70,7 @@ describe("readConfig", () => {
     ["WORKERS", "1", { workers: 1 }],
     ["LOG_LEVEL", "DEBUG", { logLevel: "debug" as const }],
     ["SANDBOX", "on", { sandbox: "on" as const }],
+    ["UPSTREAM_CLIENT", "Fetch", { upstreamClient: "fetch" as const }],
     ["PLUGINS_DIR", "relative/folder", { pluginsDir: resolve("relative/folder") }],
     ["MODELGATE_HOME", "relative/folder", { home: resolve("relative/folder") }],
   ])("takes %s=%s", (variable, text, expected) => {
@@ -89,6 +99,7 @@ describe("readConfig", () => {
     ["TOKENS_PER_MINUTE", "1e6", "a whole number from 1"],
     ["LOG_LEVEL", "loud", "debug, info, warn, error or silent"],
     ["SANDBOX", "yes", "on, off or auto"],
+    ["UPSTREAM_CLIENT", "curl", "wire, fetch or auto"],
   ])("refuses %s=%s in one sentence with what was expected", (variable, text, expected) => {
     const error = failureOf(() => readConfig({ [variable]: text }));
     expect(error.variable).toBe(variable);
@@ -220,3 +231,14 @@ function failureOf(work: () => unknown): ConfigError {
   }
   throw new Error("Expected a ConfigError, nothing was thrown");
 }
+
+test.each([
+  [{}, "wire"],
+  [{ HTTPS_PROXY: "http://127.0.0.1:3128" }, "fetch"],
+  [{ http_proxy: "http://127.0.0.1:3128" }, "fetch"],
+  [{ HTTPS_PROXY: " " }, "wire"],
+  [{ HTTPS_PROXY: "http://127.0.0.1:3128", UPSTREAM_CLIENT: "wire" }, "wire"],
+  [{ UPSTREAM_CLIENT: "fetch" }, "fetch"],
+])("providers are asked in an environment of %p by %s", (env, client) => {
+  expect(upstreamClientOf(readConfig(env))).toBe(client as "wire" | "fetch");
+});
