@@ -1,4 +1,5 @@
 import type { ProviderPlugin } from "../contract/index.ts";
+import { contentVersion } from "./content-version.ts";
 import type { DropFault, DropFolder, PluginSource } from "./drop-folder.ts";
 import { findSources } from "./find-sources.ts";
 import { type LoadCode, loadSource } from "./load-source.ts";
@@ -9,6 +10,8 @@ const loadsAtOnce = 8;
 export interface DropIn {
   readonly source: PluginSource;
   readonly plugin: ProviderPlugin | undefined;
+  /** Of the plugin's files as they were loaded. */
+  readonly version: string | undefined;
   readonly loadedAt: number | undefined;
   /** One sentence when the newest version could not be loaded. */
   readonly error: string | undefined;
@@ -76,10 +79,11 @@ export class DropIns {
   async #load(source: PluginSource, before: DropIn | undefined): Promise<DropIn> {
     try {
       const plugin = await loadSource(source, this.#loadCode);
-      return { source, plugin, loadedAt: this.#now(), error: undefined };
+      return { source, plugin, version: contentVersion(source), loadedAt: this.#now(), error: undefined };
     } catch (error) {
       const { message } = error as Error;
-      return { source, plugin: before?.plugin, loadedAt: before?.loadedAt, error: message };
+      const { plugin, version, loadedAt } = before ?? {};
+      return { source, plugin, version, loadedAt, error: message };
     }
   }
 }

@@ -58,7 +58,7 @@ function ofFolder({ name, path, label }: Found): PluginSource | string | undefin
 }
 
 /** The files of a folder and below, with their stamps; one more than the bound when there are too many. */
-function filesBelow(folder: string): { name: string; stamp: string }[] {
+export function filesBelow(folder: string): { name: string; stamp: string }[] {
   const files: { name: string; stamp: string }[] = [];
   const waiting = [""];
   for (const below of waiting) {

@@ -21,6 +21,8 @@ export interface PluginState {
   /** `built in`, or the file as sentences call it. */
   readonly origin: string;
   readonly standing: PluginStanding;
+  /** Of the serving version's files, eight characters; none when it is built in, which has the gateway's. */
+  readonly version: string | null;
   readonly contract: number | null;
   readonly models: number;
   /** Models that have a route by this plugin now. */
@@ -54,6 +56,7 @@ export function stateOf(plugin: ProviderPlugin, drop: DropIn | undefined, routes
     name: plugin.name,
     origin: drop === undefined ? "built in" : drop.source.label,
     standing: standingOf(routes, facts, drop),
+    version: drop?.version ?? null,
     contract: plugin.contractVersion,
     models: plugin.models.length,
     routes: sandbox ? 0 : routes,
@@ -65,7 +68,7 @@ export function stateOf(plugin: ProviderPlugin, drop: DropIn | undefined, routes
 
 /** Describes a file that is no plugin, or one that is not let in. */
 export function refusedState(name: string, origin: string, error: string): PluginState {
-  const none = { contract: null, models: 0, routes: 0, keys: 0, loaded_at: null };
+  const none = { version: null, contract: null, models: 0, routes: 0, keys: 0, loaded_at: null };
   return { name, origin, standing: "refused", ...none, error };
 }
 

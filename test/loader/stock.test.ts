@@ -78,6 +78,18 @@ describe("what lies in the plugin folder", () => {
     expect(second?.keys).toBe(first?.keys as never);
   });
 
+  test("has a version that its files make, and no other", async () => {
+    home.write("plugins/wide/index.ts", code("wide"));
+    const { stock } = stockOf(home);
+    const versions: unknown[] = [];
+    for (const text of ["1", "2", "1"]) {
+      home.write("plugins/wide/beside.txt", text);
+      versions.push((await stock.look()).states[0]?.version);
+    }
+    expect(versions[0]).toMatch(/^[0-9a-f]{8}$/);
+    expect(versions).toEqual([versions[0], expect.not.stringMatching(versions[0] as string), versions[0]]);
+  });
+
   test("is loaded again only when its stamp differs", async () => {
     home.write("plugins/acme.json", manifest());
     const { stock } = stockOf(home);
