@@ -3,7 +3,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { UpstreamFault } from "../../contract/index.ts";
 import type { Answer, Bytes } from "./ask.ts";
 
-const decoders: Record<string, () => NodeJS.ReadWriteStream & { destroy(): void }> = {
+const decoders: Record<string, () => NodeJS.ReadWriteStream & { destroy(error?: Error): void }> = {
   gzip: createGunzip,
   "x-gzip": createGunzip,
   deflate: createInflate,
@@ -29,14 +29,14 @@ export function decoded(answer: Answer, encoding: string): Answer {
 
 class DecodedAnswer implements Answer {
   readonly #answer: Answer;
-  readonly #decoder: NodeJS.ReadWriteStream & { destroy(): void };
+  readonly #decoder: NodeJS.ReadWriteStream & { destroy(error?: Error): void };
   readonly #pieces: AsyncIterator<string | Buffer>;
 
-  constructor(answer: Answer, decoder: NodeJS.ReadWriteStream & { destroy(): void }) {
+  constructor(answer: Answer, decoder: NodeJS.ReadWriteStream & { destroy(error?: Error): void }) {
     this.#answer = answer;
     this.#decoder = decoder;
     const source = Readable.from(piecesOf(answer), { objectMode: false });
-    source.on("error", (error) => decoder.emit("error", error));
+    source.on("error", (error) => decoder.destroy(error));
     this.#pieces = source.pipe(decoder)[Symbol.asyncIterator]();
   }
 
