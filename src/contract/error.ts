@@ -45,6 +45,10 @@ export interface ErrorBody {
 /**
  * The one error a caller of the gateway sees. Thrown wherever the fault is noticed; only `http/errors.ts` makes a
  * response of it. The message says what was wrong, what was expected and what to do.
+ *
+ * @example
+ * const error = new GatewayError("invalid_request", "n is 9, but this model takes at most 4", { param: "n" });
+ * error.status; // => 400
  */
 export class GatewayError extends Error {
   readonly code: ErrorCode;

@@ -7,7 +7,12 @@ import type { SpeakRequest, Speech } from "./speak.ts";
 import type { TranscribeRequest, Transcript } from "./transcribe.ts";
 import type { UpstreamFault } from "./upstream-fault.ts";
 
-/** The version of the contract between the gateway and its plugins. A plugin for another version is refused at load. */
+/**
+ * The version of the contract between the gateway and its plugins. A plugin for another version is refused at load.
+ *
+ * @example
+ * contractVersion; // => 1
+ */
 export const contractVersion = 1;
 
 /** One event of a provider's SSE stream: `event:` name (`"message"` when unnamed) and its `data:` lines joined by `\n`. */

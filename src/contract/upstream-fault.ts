@@ -37,7 +37,12 @@ export interface FaultDetails {
   cause?: unknown;
 }
 
-/** A provider's failure, before the gateway has decided what it means for the caller. */
+/**
+ * A provider's failure, before the gateway has decided what it means for the caller.
+ *
+ * @example
+ * new UpstreamFault("broken", "The stream ended before its answer did").kind; // => "broken"
+ */
 export class UpstreamFault extends Error {
   readonly kind: FaultKind;
   readonly status: number | undefined;

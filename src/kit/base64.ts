@@ -1,6 +1,11 @@
 import { Buffer } from "node:buffer";
 
-/** Bytes as base64 text with padding. */
+/**
+ * Bytes as base64 text with padding.
+ *
+ * @example
+ * toBase64(new Uint8Array([104, 105])); // => "aGk="
+ */
 export function toBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }
@@ -9,6 +14,9 @@ export function toBase64(bytes: Uint8Array): string {
  * Reads base64 text, of the standard or the URL alphabet, with or without padding.
  *
  * @throws {RangeError} When the text holds anything else, white space included.
+ *
+ * @example
+ * [...fromBase64("aGk=")]; // => [104, 105]
  */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   let characters = text.length;
@@ -21,7 +29,12 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, length);
 }
 
-/** A vector as OpenAI's base64 form: float32, little-endian. What does not fit a float32 is rounded to one. */
+/**
+ * A vector as OpenAI's base64 form: float32, little-endian. What does not fit a float32 is rounded to one.
+ *
+ * @example
+ * floatsToBase64([0.5, -0.25]); // => "AAAAPwAAgL4="
+ */
 export function floatsToBase64(floats: readonly number[]): string {
   const view = new DataView(new ArrayBuffer(floats.length * 4));
   for (let i = 0; i < floats.length; i++) view.setFloat32(i * 4, floats[i] as number, true);
@@ -32,6 +45,9 @@ export function floatsToBase64(floats: readonly number[]): string {
  * Reads a vector from OpenAI's base64 form.
  *
  * @throws {RangeError} When the text is no base64 or no whole number of float32.
+ *
+ * @example
+ * base64ToFloats("AAAAPwAAgL4="); // => [0.5, -0.25]
  */
 export function base64ToFloats(text: string): number[] {
   const bytes = fromBase64(text);

@@ -9,6 +9,13 @@ type Translate = (request: ChatRequest, asked: Asked<ChatRequest> & { note: () =
  * turns them into tools first.
  *
  * @param translate Throws `invalid_request` for what it cannot say; what it returns is dropped, and so are its notes.
+ *
+ * @example
+ * const seen = [];
+ * const check = checkBeyondText((request) => seen.push(request.tools.length));
+ * check({ request: { messages: [{ role: "user", content: "Hi" }] } });
+ * check({ request: { messages: [], tools: [{ type: "function", function: { name: "weather" } }] } });
+ * seen; // => [1]
  */
 export function checkBeyondText(translate: Translate): (asked: Asked<ChatRequest>) => void {
   return (asked) => {
@@ -22,7 +29,12 @@ function holdsMoreThanText({ messages, tools, response_format: format, functions
   return messages.some(({ role, content, tool_calls: calls }) => role === "tool" || calls || Array.isArray(content));
 }
 
-/** Stands for the pictures of a request before they were fetched: every https address is a PNG. */
+/**
+ * Stands for the pictures of a request before they were fetched: every https address is a PNG.
+ *
+ * @example
+ * unfetchedImages.get("https://example.com/a.jpg").mediaType; // => "image/png"
+ */
 export const unfetchedImages: Pick<ReadonlyMap<string, DataUrl>, "get"> = {
   get: (url) => (/^https:/i.test(url) ? { mediaType: "image/png", base64: "AAAA" } : undefined),
 };

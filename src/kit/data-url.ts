@@ -16,6 +16,10 @@ export interface DataUrl {
  * @param param The request field it stands in, for the error.
  * @returns `undefined` when the text is no `data:` URL (an https address, most likely).
  * @throws {GatewayError} `invalid_request` when it is one, but malformed or empty.
+ *
+ * @example
+ * readDataUrl("data:image/png;base64,aGk="); // => { mediaType: "image/png", base64: "aGk=" }
+ * readDataUrl("https://example.com/a.png"); // => undefined
  */
 export function readDataUrl(url: string, param?: string): DataUrl | undefined {
   if (!/^data:/i.test(url)) return undefined;
@@ -48,6 +52,9 @@ const synonyms: Record<string, string> = {
  * @param mediaTypes Those the model takes; two names of one type are both read.
  * @param param The request field it stands in, for the error.
  * @throws {GatewayError} `invalid_request` when it is none, malformed, or of another type.
+ *
+ * @example
+ * readMedia("data:image/png;base64,aGk=", ["image/png"], "messages[0].content[1]"); // => { mediaType: "image/png", base64: "aGk=" }
  */
 export function readMedia(source: string | DataUrl, mediaTypes: readonly string[], param: string): DataUrl {
   const url = typeof source === "string" ? readDataUrl(source, param) : source;

@@ -35,7 +35,12 @@ const knownFields = [
   "readFault",
 ];
 
-/** The headers that carry a key as most providers want it. */
+/**
+ * The headers that carry a key as most providers want it.
+ *
+ * @example
+ * bearer("secret"); // => { authorization: "Bearer secret" }
+ */
 export function bearer(key: string): Record<string, string> {
   return { authorization: `Bearer ${key}` };
 }
@@ -47,12 +52,14 @@ export function bearer(key: string): Record<string, string> {
  * @throws {PluginError} When something is missing, misspelt or does not fit together; the sentence says where and the cure.
  *
  * @example
- * export default definePlugin({
+ * const row = { id: "acme-1", upstreamId: "one", capability: "chat", premium: false, ownedBy: "acme", created: 0 };
+ * const plugin = definePlugin({
  *   name: "acme",
  *   baseUrl: "https://api.acme.example/v1",
- *   models: readModels(rows),
+ *   models: readModels([row]),
  *   handlers: openai({ chat: {} }),
  * });
+ * [plugin.credential, plugin.hosts]; // => ["key", []]
  */
 export function definePlugin(definition: PluginDefinition): ProviderPlugin {
   if (!isRecord(definition))

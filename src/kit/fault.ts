@@ -19,6 +19,12 @@ interface ErrorFacts {
  * Reads a refusal into a fault: `{"error":{"message","type","param","code"}}` in all its dialects, the same in an array,
  * and anything else (HTML, plain text, nothing). Sentences of the `key` and `quota` kinds are ours, never the provider's,
  * and no sentence carries a key or an account's name.
+ *
+ * @example
+ * const body = JSON.stringify({ error: { message: "Slow down", code: "rate_limit_exceeded" } });
+ * const headers = new Headers({ "retry-after": "7" });
+ * const fault = classifyFault({ status: 429, headers, body });
+ * [fault.kind, fault.retryAfterMs]; // => ["limited", 7000]
  */
 export function classifyFault(answer: RefusedAnswer): UpstreamFault {
   const facts = factsOf(parsed(answer.body));
@@ -35,6 +41,9 @@ export function classifyFault(answer: RefusedAnswer): UpstreamFault {
  *
  * @param body The JSON value that holds the error, or the text when it is none.
  * @param status The status to go by when the error does not name one.
+ *
+ * @example
+ * faultOfBody({ error: { message: "Busy", type: "overloaded_error" } }).kind; // => "overloaded"
  */
 export function faultOfBody(body: unknown, status?: number): UpstreamFault {
   const facts = factsOf(body);

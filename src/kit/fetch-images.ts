@@ -11,6 +11,13 @@ const fetchesMax = 16;
  *
  * @returns The pictures by their addresses; those sent as `data:` URLs are not among them.
  * @throws {GatewayError} `invalid_request`, with the part's place, when one cannot be fetched or there are more than 16.
+ *
+ * @example
+ * const url = "https://example.com/a.png";
+ * const content = [{ type: "image_url", image_url: { url } }];
+ * const download = async () => ({ bytes: new Uint8Array([104, 105]), mediaType: "image/png" });
+ * const images = await fetchImages([{ role: "user", content }], { download });
+ * images.get(url); // => { mediaType: "image/png", base64: "aGk=" }
  */
 export async function fetchImages(messages: readonly Message[], upstream: Upstream): Promise<Map<string, DataUrl>> {
   const params = new Map<string, string>();

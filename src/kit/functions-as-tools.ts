@@ -6,6 +6,11 @@ type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | AsyncIterable<
  * Makes a chat handler take the deprecated `functions` and `function_call` without knowing of them: they reach it as
  * `tools` and `tool_choice`, and a call it answers with goes back as `function_call`. Requests without them pass as
  * they are.
+ *
+ * @example
+ * const chat = withFunctionsAsTools(async ({ request }) => ({ choices: [], tools: request.tools }));
+ * const answer = await chat({ request: { messages: [], functions: [{ name: "weather" }] } });
+ * answer.tools; // => [{ type: "function", function: { name: "weather" } }]
  */
 export function withFunctionsAsTools(chat: Chat): Chat {
   return async (call) => {

@@ -28,6 +28,9 @@ export interface ReducedSchema {
  * The subset of strict structured outputs: objects closed, no bounds on numbers, lengths or counts.
  *
  * @see https://platform.claude.com/docs/en/build-with-claude/structured-outputs
+ *
+ * @example
+ * reduceSchema({ type: "integer", minimum: 1 }, strictSubset).dropped; // => ["/minimum"]
  */
 export const strictSubset: SchemaSubset = {
   keywords: new Set(["title", "description", "default"]),
@@ -42,6 +45,9 @@ export const strictSubset: SchemaSubset = {
  * The subset of OpenAPI 3.0 schemas, as providers take them whose own format is protobuf.
  *
  * @see https://ai.google.dev/api/caching#Schema
+ *
+ * @example
+ * reduceSchema({ type: ["string", "null"] }, openApiSubset).schema; // => { type: "string", nullable: true }
  */
 export const openApiSubset: SchemaSubset = {
   keywords: new Set(
@@ -82,6 +88,10 @@ const typesOfKeyword: Readonly<Record<string, readonly string[]>> = {
  * @param param The request field the schema stands in, for the error.
  * @throws {GatewayError} `invalid_request` when it is no object, nested beyond 128 steps or unfolding to more than
  *   10 000 schemas.
+ *
+ * @example
+ * const { schema } = reduceSchema({ const: "yes" }, openApiSubset);
+ * schema.enum; // => ["yes"]
  */
 export function reduceSchema(schema: unknown, subset: SchemaSubset, param?: string): ReducedSchema {
   if (!isRecord(schema)) {

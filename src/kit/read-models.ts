@@ -22,8 +22,8 @@ const checked = new WeakSet<readonly Model[]>();
  * The sentence names the row, the field and what was expected.
  *
  * @example
- * import rows from "../../catalogue/groq.json" with { type: "json" };
- * const models = readModels(rows);
+ * const row = { id: "acme-1", upstreamId: "one", capability: "chat", premium: false, ownedBy: "acme", created: 0 };
+ * readModels({ models: [row] })[0].upstreamId; // => "one"
  */
 export function readModels(file: unknown): Model[] {
   const rows = isRecord(file) ? file.models : file;

@@ -1,4 +1,11 @@
-/** A map that holds so many entries and no more: the one that was not read or written for longest goes first. */
+/**
+ * A map that holds so many entries and no more: the one that was not read or written for longest goes first.
+ *
+ * @example
+ * const thoughts = new RecentMap(2);
+ * for (const id of ["a", "b", "c"]) thoughts.set(id, `of ${id}`);
+ * [thoughts.get("a"), thoughts.get("c")]; // => [undefined, "of c"]
+ */
 export class RecentMap<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #countMax: number;

@@ -12,6 +12,9 @@ const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000
  *
  * @param body The answer's body as text, for the providers that say it there.
  * @returns Milliseconds from `nowMs`, whole, never negative; `undefined` when the provider did not say.
+ *
+ * @example
+ * retryAfterMs(new Headers({ "retry-after": "7" })); // => 7000
  */
 export function retryAfterMs(headers: HeaderReader, body = "", nowMs: number = Date.now()): number | undefined {
   const exact = numberOf(headers.get("retry-after-ms"));
@@ -23,6 +26,10 @@ export function retryAfterMs(headers: HeaderReader, body = "", nowMs: number = D
  * Reads a duration as Go writes it: `120ms`, `7.66s`, `6m0s`, `1h2m3.4s`.
  *
  * @returns Whole milliseconds rounded up, or `undefined` when the text is no duration.
+ *
+ * @example
+ * readDurationMs("1m7.5s"); // => 67500
+ * readDurationMs("soon"); // => undefined
  */
 export function readDurationMs(text: string): number | undefined {
   if (!/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/.test(text)) return undefined;

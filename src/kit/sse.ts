@@ -1,6 +1,11 @@
 import { type ServerEvent, UpstreamFault } from "../contract/index.ts";
 
-/** The most characters one event may have unless told otherwise: 1 Mi, some hundred times a provider's longest. */
+/**
+ * The most characters one event may have unless told otherwise: 1 Mi, some hundred times a provider's longest.
+ *
+ * @example
+ * eventCharactersMaxDefault; // => 1048576
+ */
 export const eventCharactersMaxDefault = 1024 * 1024;
 
 const byteOrderMark = "\uFEFF";
@@ -15,6 +20,11 @@ const space = 32;
  * as it was. It is offered when a field follows it or the stream ends.
  *
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+ *
+ * @example
+ * const parser = new SseParser();
+ * const events = [...parser.push("data: 1\n\nda"), ...parser.push("ta: 2\n\n"), ...parser.end()];
+ * events.map(({ data }) => data); // => ["1", "2"]
  */
 export class SseParser {
   readonly #eventCharactersMax: number;
@@ -160,6 +170,11 @@ export class SseParser {
  * Reads server-sent events from bytes as they arrive, cut anywhere, also inside a character.
  *
  * @throws {UpstreamFault} `broken` when one event grows beyond `eventCharactersMax`.
+ *
+ * @example
+ * const bytes = new TextEncoder().encode("event: piece\ndata: 1\n\n");
+ * const events = await Array.fromAsync(readEvents(ReadableStream.from([bytes.slice(0, 9), bytes.slice(9)])));
+ * events; // => [{ event: "piece", data: "1" }]
  */
 export async function* readEvents(
   chunks: AsyncIterable<Uint8Array>,

@@ -10,6 +10,9 @@ export interface SplitText {
 /**
  * Takes a leading `<think>…</think>` out of a whole answer. Only a tag at the beginning (white space aside) counts, so
  * that text about the tag stays as it is. Thinking that was never closed is all reasoning.
+ *
+ * @example
+ * splitThink("<think>Hm</think>Yes"); // => { content: "Yes", reasoning: "Hm" }
  */
 export function splitThink(text: string): SplitText {
   const splitter = new ThinkSplitter();
@@ -18,7 +21,14 @@ export function splitThink(text: string): SplitText {
   return { content: head.content + tail.content, reasoning: head.reasoning + tail.reasoning };
 }
 
-/** {@link splitThink} for an answer in pieces. The tags may be cut anywhere; the pieces together give the same. */
+/**
+ * {@link splitThink} for an answer in pieces. The tags may be cut anywhere; the pieces together give the same.
+ *
+ * @example
+ * const splitter = new ThinkSplitter();
+ * const pieces = ["<thi", "nk>Hm</think>Yes"].map((text) => splitter.push(text));
+ * pieces.map(({ content, reasoning }) => [content, reasoning]); // => [["", ""], ["Yes", "Hm"]]
+ */
 export class ThinkSplitter {
   #state: "undecided" | "thinking" | "answering" = "undecided";
   #held = "";

@@ -14,6 +14,10 @@ export interface ToolDecision {
  *
  * @returns `undefined` when nothing is chosen, or there are no tools to choose from.
  * @throws {GatewayError} `invalid_request` when it demands a call without tools, or names what is none of them.
+ *
+ * @example
+ * const tools = [{ type: "function", function: { name: "weather" } }];
+ * readToolChoice({ tools, tool_choice: "required" }); // => { mode: "required" }
  */
 export function readToolChoice({ tool_choice: choice, tools }: ChatRequest): ToolDecision | undefined {
   const known = (tools ?? []).map((tool) => tool.function.name);

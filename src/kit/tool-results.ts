@@ -16,6 +16,11 @@ export interface ToolResult {
  *
  * @param index Where the assistant message stands. Its results are the tool messages right after it.
  * @throws {GatewayError} `invalid_request` when a call has no result or two, or a result has no call.
+ *
+ * @example
+ * const call = { id: "1", type: "function", function: { name: "weather", arguments: "{}" } };
+ * const messages = [{ role: "assistant", tool_calls: [call] }, { role: "tool", tool_call_id: "1", content: "mild" }];
+ * toolResultsOf(messages, 0)[0].message.content; // => "mild"
  */
 export function toolResultsOf(messages: readonly Message[], index: number): ToolResult[] {
   const calls = messages[index]?.tool_calls ?? [];
@@ -37,7 +42,12 @@ export function toolResultsOf(messages: readonly Message[], index: number): Tool
   });
 }
 
-/** The refusal of a tool message that follows no assistant message with its call. */
+/**
+ * The refusal of a tool message that follows no assistant message with its call.
+ *
+ * @example
+ * resultWithoutCall("messages[3].tool_call_id").param; // => "messages[3].tool_call_id"
+ */
 export function resultWithoutCall(param: string): GatewayError {
   return refuse("This result answers no tool call of the assistant message before it, expected the id of one", param);
 }
@@ -47,6 +57,10 @@ export function resultWithoutCall(param: string): GatewayError {
  *
  * @param param The call's place in the request, for the error.
  * @throws {GatewayError} `invalid_request` when they are no JSON object.
+ *
+ * @example
+ * const call = { id: "1", type: "function", function: { name: "weather", arguments: '{"city":"Paris"}' } };
+ * readArguments(call, "messages[1].tool_calls[0]"); // => { city: "Paris" }
  */
 export function readArguments(call: ToolCall, param: string): Record<string, unknown> {
   const { name, arguments: text } = call.function;

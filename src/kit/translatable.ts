@@ -11,6 +11,12 @@ const silent = new Set(
  * that are not translated, are left out and noted; `null` is taken for absent.
  *
  * @param translated The fields that have a counterpart there.
+ *
+ * @example
+ * const lost = [];
+ * const request = { model: "m", messages: [], top_p: 0.9, seed: 7, stop: null };
+ * const asked = translatable(request, ["top_p", "stop"], {}, (sentence) => lost.push(sentence));
+ * [asked, lost.length]; // => [{ model: "m", messages: [], top_p: 0.9 }, 1]
  */
 export function translatable(
   request: ChatRequest,

@@ -18,6 +18,10 @@ const headerBytes = 44;
  * Reads a WAV file. Sizes of 0 or 0xFFFFFFFF, or beyond the end, as streaming encoders leave them, mean "to the end".
  *
  * @throws {UpstreamFault} `broken` when the bytes are no WAV file of PCM or float samples.
+ *
+ * @example
+ * const wav = writeWav({ pcm: new Uint8Array(16), sampleRate: 8000, channels: 1, bitsPerSample: 16 });
+ * readWav(wav).sampleRate; // => 8000
  */
 export function readWav(bytes: Uint8Array<ArrayBuffer>): Wav {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -38,7 +42,12 @@ export function readWav(bytes: Uint8Array<ArrayBuffer>): Wav {
   throw unreadable("it holds no samples");
 }
 
-/** Writes a WAV file with a header of 44 bytes. */
+/**
+ * Writes a WAV file with a header of 44 bytes.
+ *
+ * @example
+ * writeWav({ pcm: new Uint8Array(16), sampleRate: 8000, channels: 1, bitsPerSample: 16 }).length; // => 60
+ */
 export function writeWav(wav: Wav): Uint8Array<ArrayBuffer> {
   const { pcm, sampleRate, channels, bitsPerSample, format = 1 } = wav;
   const bytes = new Uint8Array(headerBytes + pcm.length + (pcm.length % 2));
@@ -65,6 +74,10 @@ export function writeWav(wav: Wav): Uint8Array<ArrayBuffer> {
  * Joins WAV files of one format into one, in order.
  *
  * @throws {UpstreamFault} `broken` when there is none, one cannot be read, or their formats differ.
+ *
+ * @example
+ * const wav = writeWav({ pcm: new Uint8Array(16), sampleRate: 8000, channels: 1, bitsPerSample: 16 });
+ * wavMs(joinWav([wav, wav])); // => 2
  */
 export function joinWav(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
   const wavs = parts.map(readWav);
@@ -86,7 +99,12 @@ export function joinWav(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<A
   return writeWav({ ...first, pcm });
 }
 
-/** How long a WAV file plays, in whole milliseconds rounded up. `undefined` when it cannot be read. */
+/**
+ * How long a WAV file plays, in whole milliseconds rounded up. `undefined` when it cannot be read.
+ *
+ * @example
+ * wavMs(writeWav({ pcm: new Uint8Array(16), sampleRate: 8000, channels: 1, bitsPerSample: 16 })); // => 1
+ */
 export function wavMs(bytes: Uint8Array<ArrayBuffer>): number | undefined {
   try {
     const { pcm, sampleRate, channels, bitsPerSample } = readWav(bytes);

@@ -20,7 +20,8 @@ export interface OpenaiOptions {
  * row adds its own `omit` and `rename`, and its `options` may hold any quirk (`systemRole`, `think`, `values` …).
  *
  * @example
- * handlers: openai({ chat: { omit: ["logprobs"], usageIn: "x_groq" }, transcribe: {}, speak: {} })
+ * const handlers = openai({ chat: { omit: ["logprobs"], usageIn: "x_groq" }, transcribe: {}, speak: {} });
+ * Object.keys(handlers); // => ["chat", "transcribe", "speak"]
  */
 export function openai(options: OpenaiOptions): Handlers {
   const { chat, embed, image, transcribe, speak } = options;

@@ -32,6 +32,10 @@ export function fitReasoning(
  * some, so `none` is near to nothing but itself.
  *
  * @returns `undefined` when the model has no effort to choose.
+ *
+ * @example
+ * nearestEffort("xhigh", ["low", "medium", "high"]); // => "high"
+ * nearestEffort("low", []); // => undefined
  */
 export function nearestEffort(asked: string, efforts: readonly string[]): string | undefined {
   if (efforts.includes(asked)) return asked;
