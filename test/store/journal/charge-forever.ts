@@ -1,0 +1,20 @@
+import { writeSync } from "node:fs";
+import { openStore } from "../../../src/store/index.ts";
+import { endOf, openOf } from "./facts.ts";
+
+/** A process that makes calls, 8 at once, and says the id of each whose charge was promised; ends without a word to the store. */
+const [file, round, bounds, calls] = process.argv.slice(2) as [string, string, string, string | undefined];
+const store = await openStore({ file, journal: JSON.parse(bounds) });
+let made = 0;
+await Promise.all(
+  Array.from({ length: 8 }, async () => {
+    while (calls === undefined || made < Number(calls)) {
+      const open = openOf(`call_${round}_${made++}`);
+      await store.writeBooks([open]);
+      await new Promise(setImmediate);
+      await store.writeBooks([endOf(open)]);
+      writeSync(1, `${open.callId}\n`);
+    }
+  }),
+);
+process.exit(0);
