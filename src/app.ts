@@ -82,7 +82,10 @@ export async function createApp(ground: Ground): Promise<App> {
     },
     version: ground.version,
     degraded,
-    troubles: async () => (shelf.registry.size === 0 ? [nothingToServe(shelf, config)] : []),
+    troubles: async () => [
+      ...(shelf.registry.size === 0 ? [nothingToServe(shelf, config)] : []),
+      ...[store.trouble?.()].filter((trouble) => trouble !== undefined),
+    ],
     warnings: () => shelf.warnings,
   });
   const stopWatching = watchFolders(

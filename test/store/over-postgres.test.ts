@@ -5,8 +5,10 @@ import { whyNoPostgres } from "../support/postgres.ts";
 /** The suites that ask the store by its interface alone. */
 const suites = [
   ...["blobs", "setting", "write-books"].map((name) => `test/store/${name}.test.ts`),
-  ...["rows", "wallet", "limits", "quota", "races", "verify", "prune-calls"].map((name) => `test/ledger/${name}.test.ts`),
-  ...["administration", "authenticate"].map((name) => `test/accounts/${name}.test.ts`),
+  ...["rows", "wallet", "limits", "quota", "races", "verify", "prune-calls", "usage/read-usage"].map(
+    (name) => `test/ledger/${name}.test.ts`,
+  ),
+  ...["administration", "authenticate", "sign-in", "vouchers"].map((name) => `test/accounts/${name}.test.ts`),
 ];
 
 if (whyNoPostgres !== undefined) console.warn(`The suites over PostgreSQL are skipped: ${whyNoPostgres}`);
