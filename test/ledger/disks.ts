@@ -2,6 +2,7 @@ import { afterAll } from "bun:test";
 import { sql } from "kysely";
 import { createLocalLedger } from "../../src/ledger/index.ts";
 import { openStore } from "../../src/store/index.ts";
+import type { JournalBounds } from "../../src/store/sqlite/journal/journal-bounds.ts";
 import { appendToFile } from "../../src/store/sqlite/journal/journal-file.ts";
 import { takeLock } from "../../src/store/sqlite/journal/journal-lock.ts";
 import { temporaryFile } from "../store/temporary-store.ts";
@@ -18,14 +19,14 @@ afterAll(async () => {
 });
 
 /** The calls are written to a journal, and that is what fails. */
-export async function journalDisk(): Promise<Disk> {
+export async function journalDisk(bounds: Partial<JournalBounds> = {}): Promise<Disk> {
   let isReadOnly = false;
   const append = (descriptor: number, text: string) => {
     if (isReadOnly) throw new Error("EROFS: readonly file system, write");
     return appendToFile(descriptor, text);
   };
   const clock = { time: newYear };
-  const store = await openStore({ file: temporaryFile(), now: () => clock.time, journal: { append } });
+  const store = await openStore({ file: temporaryFile(), now: () => clock.time, journal: { ...bounds, append } });
   closing.push(() => store.close());
   const readOnly = async (on: boolean) => {
     isReadOnly = on;

@@ -5,7 +5,7 @@ import { type Disk, journalDisk, tablesDisk } from "./disks.ts";
 import { addAccount, claimOf, errorOf, ledgerGround, settlementOf } from "./ground.ts";
 
 const disks: [string, () => Promise<Disk>][] = [
-  ["the journal", journalDisk],
+  ["the journal", () => journalDisk()],
   ["the tables, by a process that does not own the journal", tablesDisk],
 ];
 
@@ -76,6 +76,23 @@ describe.each(disks)("when the disk takes no writes to %s", (_what, makeDisk) =>
     await errorOf(ledger.settle(settlementOf(claim.callId)));
     expect((await errorOf(ledger.close())).message).toBe(`Cannot write the charges of 1 calls: ${claim.callId}`);
   });
+});
+
+test("while too much waits in the journal no call is admitted, and those that run are charged", async () => {
+  const { store, ledger } = await journalDisk({ waitMs: 1e8, waitingBytesMax: 0 });
+  await addAccount(store, "acc_1", 100);
+  const running = claimOf();
+  await ledger.admit(running);
+  const late = claimOf();
+  const [error] = await Promise.all([
+    errorOf(ledger.admit(late)),
+    ledger.settle(settlementOf(running.callId)),
+    errorOf(ledger.admit(claimOf())),
+  ]);
+  expect((error as GatewayError).code).toBe("unavailable");
+  expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
+  expect((await verifyLedger(store)).differences).toEqual([]);
+  await ledger.admit(late);
 });
 
 test("a call whose id the books have already takes no other call of its batch with it", async () => {

@@ -13,7 +13,7 @@ const retryMs = 250;
 const troubleAfterMs = 5000;
 
 /** What {@link JournalWriter} wants. */
-export interface WriterParts {
+interface WriterParts {
   readonly database: DatabaseSync;
   readonly applier: Applier;
   readonly file: string;

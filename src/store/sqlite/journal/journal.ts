@@ -16,7 +16,7 @@ import { prepareWrittenFunds, type WrittenFunds } from "./written-funds.ts";
 const ownRetryMs = 5000;
 
 /** What {@link Journal} wants. */
-export interface JournalParts {
+interface JournalParts {
   readonly db: Kysely<Database>;
   readonly database: DatabaseSync;
   readonly statements: BookStatements;
