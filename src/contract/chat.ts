@@ -147,7 +147,7 @@ export type FinishReason = (typeof finishReasons)[number];
 
 /**
  * Tokens of one chat answer, OpenAI's shape: cached and cache-written tokens are parts of `prompt_tokens`, reasoning
- * is a part of `completion_tokens`. `cache_write_tokens` is our one addition (Anthropic bills it apart).
+ * is a part of `completion_tokens`. `cache_write_tokens` (Anthropic bills it apart) and `cost` are our additions.
  */
 export const ChatUsage = Type.Object(
   {
@@ -158,6 +158,8 @@ export const ChatUsage = Type.Object(
       Type.Object({ cached_tokens: optional(Type.Integer()), cache_write_tokens: optional(Type.Integer()) }, open),
     ),
     completion_tokens_details: optional(Type.Object({ reasoning_tokens: optional(Type.Integer()) }, open)),
+    /** The list price of all of it in dollars; absent when that is not known. */
+    cost: Type.Optional(Type.Number()),
   },
   open,
 );

@@ -3,6 +3,7 @@ import {
   type ChatCompletion,
   type ChatRequest,
   type ChatUsage,
+  costNanodollars,
   GatewayError,
   type Meters,
   type Model,
@@ -18,6 +19,8 @@ import { ChunkTidier } from "./tidy-chunks.ts";
 import { type AnswerHead, headOf, tidyCompletion, tidyUsage } from "./tidy-completion.ts";
 import { countablePrompt, countTokens, promptTokensAtMost } from "./tokens.ts";
 import type { Job, Output, Trade } from "./trade.ts";
+
+const nanodollarsPerUsd = 1e9;
 
 /** The spec's default where a model takes the field; its other defaults are every provider's own. */
 const temperatureDefault = 0.7;
@@ -86,11 +89,12 @@ async function finishCompletion(
   if (!isCounted) output.text = textOf(completion);
   if (meters !== undefined && (isCounted || output.text === "")) {
     if (hasNothing(meters)) tally.produced = false;
-    completion.usage = tidyUsage(completion.usage as ChatUsage);
+    completion.usage = priced(tidyUsage(completion.usage as ChatUsage), job.offer, meters);
     return completion;
   }
   tally.wrote = output.text !== "";
-  completion.usage = usageOf((await tally.count()).meters);
+  const counted = (await tally.count()).meters;
+  completion.usage = priced(usageOf(counted), job.offer, counted);
   job.kernel.log.warn("usage_estimated", { call: job.progress.id, model: head.model, route: job.progress.route });
   return completion;
 }
@@ -137,7 +141,7 @@ async function pump(job: Job<ChatRequest, ChatChunk>, opened: Opened, head: Answ
   if (!includeUsage) return;
   const { meters, source } = await tally.count();
   const reported = source === "estimated" || tidier.usage === undefined ? usageOf(meters) : tidyUsage(tidier.usage);
-  await outlet.write(tidier.usageChunk(reported));
+  await outlet.write(tidier.usageChunk(priced(reported, job.offer, meters)));
 }
 
 /** What comes after the first pieces. */
@@ -178,6 +182,13 @@ function usageOf(meters: Meters): ChatUsage {
     prompt_tokens: prompt,
     completion_tokens: meters.outputToken === undefined ? 0 : meters.outputToken,
   });
+}
+
+/** With what the call costs by its list price, in dollars; as it was when the price is not known. */
+function priced(usage: ChatUsage, { tariff }: Offer, meters: Meters): ChatUsage {
+  const cost = tariff === undefined ? undefined : costNanodollars(tariff, meters);
+  if (cost === undefined) return usage;
+  return { ...usage, cost: cost / nanodollarsPerUsd };
 }
 
 function hasNothing(meters: Meters): boolean {

@@ -23,7 +23,7 @@ test("compose.yaml sets nothing on the gateways that they do not read", async ()
 
 test("the proxy knows every gateway of compose.yaml", async () => {
   const { services } = Bun.YAML.parse(await read("compose.yaml")) as Compose;
-  const upstreams = (await read("Caddyfile")).match(/gateway-\d+(?=:3000)/g);
+  const upstreams = Array.from((await read("Caddyfile")).matchAll(/gateway-\d+(?=:3000)/g), ([name]) => name);
   expect(upstreams).toEqual(Object.keys(services).filter((name) => name.startsWith("gateway-")));
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatChunk, Meters } from "../../src/contract/index.ts";
+import type { ChatChunk, Meters, Settlement } from "../../src/contract/index.ts";
 import { serve } from "../../src/kernel/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, usage, usageChunk } from "./streams.ts";
 import { benchOf, chatModel, chatOrder, pluginOf, rejectionOf } from "./support.ts";
@@ -46,6 +46,11 @@ const reports: [string, unknown, "reported" | "estimated", Meters][] = [
   ],
 ];
 
+/** What the books charge, in dollars; absent when the price is not known. */
+function usdOf({ costNanodollars }: Settlement): number | undefined {
+  return costNanodollars === undefined ? undefined : costNanodollars / 1e9;
+}
+
 describe("usage reported by a provider", () => {
   test.each(reports)("%s: a whole answer", async (_, reported, source, meters) => {
     const { kernel, ledger } = benchOf([pluginOf({ chat: async () => completionOf("Hello world", reported) })]);
@@ -56,6 +61,7 @@ describe("usage reported by a provider", () => {
     const completion = meters.outputToken as number;
     const told = { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
     expect(answer?.usage).toMatchObject(told);
+    expect(answer?.usage?.cost).toBe(usdOf(ledger.settlement));
   });
 
   test.each(reports)("%s: a stream, whose last piece tells what is charged", async (_, reported, source, meters) => {
@@ -65,6 +71,7 @@ describe("usage reported by a provider", () => {
     expect(settlement.meters).toEqual(meters);
     const prompt = (meters.inputToken ?? 0) + (meters.cacheReadToken ?? 0) + (meters.cacheWriteToken ?? 0);
     expect(last?.usage).toMatchObject({ prompt_tokens: prompt, completion_tokens: meters.outputToken as number });
+    expect(last?.usage?.cost).toBe(usdOf(settlement));
   });
 
   test("of nothing for an answer of nothing costs nothing", async () => {
