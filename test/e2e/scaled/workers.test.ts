@@ -34,7 +34,7 @@ describe.skipIf(redisProgram === null || process.platform !== "linux")("WORKERS=
       const gateway = await startGateway({ env: { WORKERS: "2", REDIS_URL: redis.url } });
       await until(() => childrenOf(gateway.pid).length === 2);
       const workers = childrenOf(gateway.pid);
-      expect(gateway.stdout().match(/modelgate is serving/g)?.length).toBe(1);
+      await until(() => gateway.stdout().match(/modelgate is serving/g)?.length === 1);
       const chat = () =>
         gateway.post("/chat/completions", { model: "famA-4.1-nano", messages: [{ role: "user", content: "Hi" }] });
       const responses = await Promise.all(Array.from({ length: 40 }, chat));
