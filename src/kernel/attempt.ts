@@ -55,6 +55,7 @@ export async function attempt<Request, Answer>(
       tried.add(index);
       if (progress.cutReason !== undefined) throw new UpstreamFault("broken", "The call was cut off");
       progress.attempts++;
+      progress.trying = route;
       route.circuit.begin(now());
       try {
         const upstream = new BoundUpstream(network, route, taken?.key, progress);
@@ -109,7 +110,6 @@ function isOfKey({ kind }: UpstreamFault): boolean {
 
 function noteAnswer(route: Route, index: number | undefined): void {
   route.circuit.answered();
-  route.health.answered();
   if (index !== undefined) route.keys.answered(index);
 }
 

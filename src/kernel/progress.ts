@@ -1,5 +1,7 @@
 import { type Hold, type Meters, UpstreamFault, type UsageSource } from "../contract/index.ts";
+import type { Circuit } from "./circuit.ts";
 import type { Deadlines, Watch } from "./deadlines.ts";
+import type { PluginHealth } from "./plugin-health.ts";
 
 /** Why a call was cut off by the gateway itself. */
 export type CutReason = "left" | "timeout" | "draining";
@@ -17,6 +19,8 @@ export class Progress {
   request: unknown = undefined;
   /** The plugin that answered. */
   route: string | undefined = undefined;
+  /** The route of the attempt under way, then the one that answered. */
+  trying: { readonly circuit: Circuit; readonly health: PluginHealth } | undefined = undefined;
   attempts = 0;
   status = 200;
   errorCode: string | undefined = undefined;

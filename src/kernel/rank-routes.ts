@@ -26,7 +26,7 @@ export function weightOf({ weight }: Model): number {
 }
 
 /** Whether a route is worth a try before those that rest. */
-export function isReady({ circuit, health }: Ranked, nowMs: number): boolean {
+function isReady({ circuit, health }: Ranked, nowMs: number): boolean {
   return circuit.isReady(nowMs) && health.restMs(nowMs) === 0;
 }
 

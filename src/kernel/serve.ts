@@ -13,6 +13,7 @@ import { chatTrade } from "./chat.ts";
 import { embedTrade } from "./embed.ts";
 import { imageTrade } from "./image.ts";
 import type { Kernel } from "./kernel.ts";
+import { noteLateFailure } from "./note-late-failure.ts";
 import type { Outlet } from "./outlet.ts";
 import type { Progress } from "./progress.ts";
 import { quotaTokensOf } from "./quota.ts";
@@ -68,9 +69,12 @@ export async function serve<C extends Capability>(kernel: Kernel, order: Order<C
   try {
     const job = { kernel, offer, request, progress, tally, outlet: order.outlet };
     // A plugin that ignores its signal, or a reader that never comes back, does not keep a call from settling.
-    return await progress.untilCut(trade.serve(job, output));
+    const reply = await progress.untilCut(trade.serve(job, output));
+    progress.trying?.health.answered();
+    return reply;
   } catch (error) {
     const told = ended(blame(error, progress), progress);
+    if (noteLateFailure(error, progress, kernel.now())) kernel.log.warn("route_rests", { call: progress.id });
     if (told.code === "internal_error") kernel.log.error("call_failed", { call: progress.id, error });
     throw told;
   } finally {

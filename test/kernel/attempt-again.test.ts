@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import type { Call, ChatCompletion, ChatRequest } from "../../src/contract/index.ts";
+import { type Call, type ChatCompletion, type ChatRequest, UpstreamFault } from "../../src/contract/index.ts";
 import { describeRoutes, serve } from "../../src/kernel/index.ts";
 import { fetchOf, json, refused, settled, silence } from "./fake-fetch.ts";
-import { completionOf } from "./streams.ts";
+import { completionOf, Sink } from "./streams.ts";
 import { benchOf, chatModel, chatOrder, pluginOf, rejectionOf } from "./support.ts";
 
 const chat = (call: Call<ChatRequest>) => call.upstream.json<ChatCompletion>("/chat", { model: call.model.upstreamId });
@@ -125,6 +125,31 @@ describe("a route that goes on failing", () => {
     expect(states()).toEqual(["probing", "ready"]);
     expect(await ask()).toBe("acme");
     expect(states()).toEqual(["ready", "ready"]);
+  });
+});
+
+describe("a route that begins and then breaks off", () => {
+  const piece = { choices: [{ index: 0, delta: { content: "Hello" } }] };
+  test.each([
+    ["the provider", () => new UpstreamFault("broken", "The line is dead")],
+    ["the plugin", () => new TypeError("x is undefined")],
+  ])("by the fault of %s rests after five times", async (_, fault) => {
+    const breaking = pluginOf({
+      chat: async () =>
+        (async function* () {
+          yield piece;
+          throw fault();
+        })(),
+    });
+    const { kernel, clock } = benchOf([breaking]);
+    const offer = kernel.registry.byName("chat-1")!;
+    const stateAfter = async () => {
+      await rejectionOf(serve(kernel, chatOrder({ stream: true }, { outlet: new Sink() })));
+      return describeRoutes(offer, clock.nowMs)[0]?.state;
+    };
+    const states: unknown[] = [];
+    for (let call = 0; call < 5; call++) states.push(await stateAfter());
+    expect(states).toEqual(["ready", "ready", "ready", "ready", "resting"]);
   });
 });
 

@@ -1,2 +1,2 @@
-export { checkPlugin, type Mark } from "./check-plugin.ts";
-export { type Fixture, readFixtures } from "./fixture.ts";
+export { checkPlugin } from "./check-plugin.ts";
+export { readFixtures } from "./fixture.ts";

@@ -54,7 +54,7 @@ export async function recordCall(plugin: ProviderPlugin, credential: Credential,
 }
 
 /** Keys, ours and what looks like one. */
-export function withoutSecrets(text: string, keys: readonly string[]): string {
+function withoutSecrets(text: string, keys: readonly string[]): string {
   let clean = text;
   for (const key of keys) clean = clean.replaceAll(key, "hidden");
   return clean.replace(secretForms, "hidden");
