@@ -7,6 +7,7 @@ import { Deadlines, type Kernel, type Log, openNetwork, type UpstreamBounds } fr
 import { createPruner, type LocalLedger } from "./ledger/index.ts";
 import { type Shelf, Stock, watchFolders } from "./loader/index.ts";
 import { loadCode } from "./loader/load-code.bun.ts";
+import { openDesk } from "./open-desk.ts";
 import { openLedger } from "./open-ledger.ts";
 import type { Store } from "./store/index.ts";
 
@@ -58,14 +59,16 @@ export async function createApp(ground: Ground): Promise<App> {
   const taken = stock.stamp();
   let shelf = await stock.look();
   if (shelf.registry.size === 0) throw new StartError(nothingToServe(shelf, config));
-  const { requestsPerMinute, tokensPerMinute, freeTokensPerDay } = config;
-  const accounts = createAccounts({ store, defaults: { requestsPerMinute, tokensPerMinute, freeTokensPerDay }, now });
+  const { requestsPerMinute, tokensPerMinute, concurrentCalls, freeTokensPerDay } = config;
+  const defaults = { requestsPerMinute, tokensPerMinute, concurrentCalls, freeTokensPerDay };
+  const accounts = createAccounts({ store, defaults, now });
   const { ledger, degraded } = await openLedger(config, ground);
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
   const network = openNetwork(new Deadlines(now), now, ground.bounds ?? {}, upstreamClientOf(config));
   const kernel: Kernel = { registry: shelf.registry, ledger, network, log, now };
   const http = createHttp({
+    desk: await openDesk({ config, store, accounts, log, now }),
     kernel,
     ledger,
     authenticate: (token) => accounts.authenticate(token),

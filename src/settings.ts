@@ -89,6 +89,14 @@ export const settings = {
     fallback: "90",
     read: toWhole,
   }),
+  /** Calls of an account that may run at once; absent: any number. */
+  concurrentCalls: define({
+    variable: "CONCURRENT_CALLS",
+    schema: Type.Union([count(1), Type.Undefined()]),
+    expected: "a whole number from 1",
+    fallback: undefined,
+    read: toWhole,
+  }),
   /** Shares limits, quotas and wallets between gateways; absent: this process keeps them alone. */
   redisUrl: define({
     variable: "REDIS_URL",
@@ -122,6 +130,14 @@ export const settings = {
     fallback: undefined,
     secret: true,
     read: (text) => (parseApiKey(text) === undefined ? null : text),
+  }),
+  /** Whether a stranger may make an account. */
+  signUp: define({
+    variable: "SIGNUP",
+    schema: oneOf("open", "closed"),
+    expected: "open or closed",
+    fallback: "closed",
+    read: (text) => text.toLowerCase(),
   }),
   /** A second folder of plugins, beside `plugins` in the home folder; absolute. */
   pluginsDir: define({

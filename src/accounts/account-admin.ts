@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import type { Selectable } from "kysely";
+import { type Selectable, sql } from "kysely";
 import { GatewayError, isAmount } from "../contract/index.ts";
-import { type Database, isConstraintError, type Store } from "../store/index.ts";
+import { type Database, isConstraintError, type Role, type Store } from "../store/index.ts";
 
 /** An account holder. */
 export interface Account {
@@ -68,6 +68,37 @@ export function newAccountRow(fields: NewAccount, now: number): Selectable<Datab
 export async function listAccounts({ db }: Store): Promise<Account[]> {
   const rows = await db.selectFrom("accounts").selectAll().orderBy("created_at").orderBy("id").execute();
   return rows.map(accountOf);
+}
+
+/** An account with what an administrator wants to see beside it. */
+export interface AccountRow extends Account {
+  balanceNanodollars: number;
+  /** Absent: nobody signs in to it. */
+  role: Role | undefined;
+}
+
+const foundMax = 100;
+
+/** The first hundred accounts whose e-mail, name or id has the text in it, by e-mail; case does not matter. */
+export async function searchAccounts({ db }: Store, text: string): Promise<AccountRow[]> {
+  const pattern = `%${text.toLowerCase().replaceAll(/[\\%_]/g, "\\$&")}%`;
+  const has = (column: "accounts.email" | "accounts.name" | "accounts.id") =>
+    sql<boolean>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`;
+  const rows = await db
+    .selectFrom("accounts")
+    .leftJoin("wallets", "wallets.account_id", "accounts.id")
+    .leftJoin("users", "users.account_id", "accounts.id")
+    .selectAll("accounts")
+    .select(["wallets.balance_nanodollars", "users.role"])
+    .where((where) => where.or([has("accounts.email"), has("accounts.name"), has("accounts.id")]))
+    .orderBy("accounts.email")
+    .limit(foundMax)
+    .execute();
+  return rows.map((row) => ({
+    ...accountOf(row),
+    balanceNanodollars: row.balance_nanodollars === null ? 0 : row.balance_nanodollars,
+    role: row.role ?? undefined,
+  }));
 }
 
 export async function findAccount({ db }: Store, idOrEmail: string): Promise<Account | undefined> {

@@ -122,6 +122,7 @@ function knownKeyOf(record: KeyRecord, defaults: AccountDefaults): KnownKey {
         record.key_tokens_per_minute,
         record.account_tokens_per_minute ?? defaults.tokensPerMinute,
       ),
+      concurrentCalls: defaults.concurrentCalls,
     },
     freeTokensPerDay: record.free_tokens_per_day ?? defaults.freeTokensPerDay,
   };

@@ -3,9 +3,16 @@ import { createHash } from "node:crypto";
 /** What better-auth takes for an e-mail address, which is less than there is: `owner@localhost` has no such host. */
 const taken = /^(?!\.)(?!.*\.\.)[a-z0-9_'+.-]*[a-z0-9_+-]@([a-z0-9][a-z0-9-]*\.)+[a-z]{2,}$/;
 
+const madeUpHost = "@address.invalid";
+
 /** Under which address the holder of an e-mail signs in; the same one for the same e-mail, in any case. */
 export function signInAddressOf(email: string): string {
   const plain = email.trim().toLowerCase();
   if (taken.test(plain)) return plain;
-  return `${createHash("sha256").update(plain).digest("hex").slice(0, 40)}@address.invalid`;
+  return `${createHash("sha256").update(plain).digest("hex").slice(0, 40)}${madeUpHost}`;
+}
+
+/** Whether an address stands for an e-mail that is none to better-auth, and means nothing to a person. */
+export function isMadeUp(address: unknown): boolean {
+  return typeof address === "string" && address.endsWith(madeUpHost);
 }

@@ -5,7 +5,7 @@ import { AttemptLimit } from "./attempt-limit.ts";
 import { hashPassword } from "./password.ts";
 import { checkPassword, writePassword } from "./people.ts";
 import { authOrigin, readVisitor, type Visitor } from "./session-reader.ts";
-import { signInAddressOf } from "./sign-in-address.ts";
+import { isMadeUp, signInAddressOf } from "./sign-in-address.ts";
 
 /** Sign-in and the sessions it makes. */
 export interface SignIn {
@@ -168,7 +168,7 @@ async function clean(response: Response): Promise<Response> {
   const headers = new Headers(response.headers);
   headers.delete("content-length");
   return new Response(
-    JSON.stringify(body, (name, value) => (name === "token" ? undefined : value)),
+    JSON.stringify(body, (name, value) => (name === "token" || isMadeUp(value) ? undefined : value)),
     { headers },
   );
 }

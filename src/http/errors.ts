@@ -1,5 +1,8 @@
+import { ValueErrorType } from "@sinclair/typebox/errors";
+import type { ValidationError } from "elysia";
 import { type Caller, GatewayError } from "../contract/index.ts";
 import { type Log, makeCallId } from "../kernel/index.ts";
+import { explain, type Fault } from "./explain.ts";
 import type { HttpGround } from "./ground.ts";
 import { limitHeaders, type ResponseHeaders } from "./headers.ts";
 
@@ -26,7 +29,7 @@ export async function errorResponse(
   if (error.retryAfterMs !== undefined)
     headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
   if (known.attempts) headers["x-modelgate-attempts"] = String(known.attempts);
-  if (error.status === 401) headers["www-authenticate"] = "Bearer";
+  if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
   if (ground.sandbox) headers["x-modelgate-sandbox"] = "true";
   return Response.json(error.toBody(), { status: error.status, headers });
 }
@@ -51,6 +54,13 @@ interface Failure {
 /** For what fails outside an endpoint: an unknown path or method. */
 export function answerFailure(ground: HttpGround, methodsOf: (path: string) => string[]) {
   return async ({ error, code, request }: Failure): Promise<Response> => {
+    if (code === "VALIDATION") return errorResponse(ground, explainValidation(error as ValidationError));
+    if (code === "PARSE") {
+      return errorResponse(
+        ground,
+        new GatewayError("invalid_request", "Cannot read the body as JSON", { cause: error }),
+      );
+    }
     if (code !== "NOT_FOUND") return errorResponse(ground, error);
     const { pathname } = new URL(request.url);
     const methods = methodsOf(pathname);
@@ -61,4 +71,15 @@ export function answerFailure(ground: HttpGround, methodsOf: (path: string) => s
     const headers = { allow: methods.join(", ") };
     return errorResponse(ground, new GatewayError("method_not_allowed", sentence), { headers });
   };
+}
+
+/** The first fault of a body or query that Elysia checked. */
+function explainValidation({ validator, value }: ValidationError): GatewayError {
+  const fault = "Errors" in validator ? validator.Errors(value).First() : undefined;
+  if (fault?.type === ValueErrorType.ObjectAdditionalProperties) {
+    const param = fault.path.slice(1);
+    return new GatewayError("invalid_request", `${param} is no field of this request; leave it out`, { param });
+  }
+  if (fault !== undefined) return explain(fault as unknown as Fault);
+  return new GatewayError("invalid_request", "The request does not fit what was expected");
 }

@@ -4,6 +4,7 @@ import { GatewayError } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
 import { errorResponse } from "./errors.ts";
 import type { HttpGround } from "./ground.ts";
+import { originOf } from "./origin.ts";
 
 /** How long the address of a generated file is good for. */
 const fileLivesMs = 3_600_000;
@@ -55,12 +56,4 @@ function sign(ground: HttpGround, id: string, expires: number): string {
 function matches(expected: string, given: string): boolean {
   const [a, b] = [Buffer.from(expected), Buffer.from(given)];
   return a.length === b.length && timingSafeEqual(a, b);
-}
-
-/** The origin as the client knows it, also behind a proxy that terminates TLS. */
-function originOf(request: Request): string {
-  const url = new URL(request.url);
-  const proto = request.headers.get("x-forwarded-proto");
-  if (proto === "https" || proto === "http") url.protocol = `${proto}:`;
-  return url.origin;
 }

@@ -1,5 +1,6 @@
 import type { Caller, Ledger } from "../contract/index.ts";
 import type { Kernel, Log } from "../kernel/index.ts";
+import type { Desk } from "./desk.ts";
 
 /** Generated pictures kept for their hour. */
 export interface Files {
@@ -29,6 +30,8 @@ export interface HttpGround {
   readonly troubles: () => Promise<string[]>;
   /** Sentences about what is worse than it should be while calls are served all the same; absent: never any. */
   readonly degraded?: () => string[];
+  /** What people who sign in may do; absent: an API alone, where nobody does. */
+  readonly desk?: Desk;
   /** Sentences about plugins and prices that were not taken up; it is ready all the same. */
   readonly warnings: () => readonly string[];
 }

@@ -9,8 +9,12 @@ import { healthController } from "./health.ts";
 import { imagesController } from "./images.ts";
 import { keyController } from "./key.ts";
 import { modelsController } from "./models.ts";
+import { pageController } from "./page/index.ts";
+import { hasDesk } from "./session.ts";
+import { signInController } from "./sign-in.ts";
 import { speechController } from "./speech.ts";
 import { transcriptionsController } from "./transcriptions.ts";
+import { usageController } from "./usage.ts";
 
 /** The whole HTTP side: every endpoint below the base path and below `/v1`, health, and the API's description. */
 export function createHttp(ground: HttpGround) {
@@ -20,13 +24,14 @@ export function createHttp(ground: HttpGround) {
     .onError(answerFailure(ground, (path) => methodsOf(routes, path)))
     .use(healthController(ground))
     .use(docs(ground));
+  if (hasDesk(ground)) app.use(signInController(ground)).use(pageController(ground));
   for (const mount of mounts) app.group(mount, (group) => group.use(api(ground)));
   routes.push(...app.routes);
   return app;
 }
 
 function api(ground: HttpGround) {
-  return new Elysia()
+  const ofKeys = new Elysia()
     .use(chatController(ground))
     .use(embeddingsController(ground))
     .use(imagesController(ground))
@@ -35,6 +40,7 @@ function api(ground: HttpGround) {
     .use(modelsController(ground))
     .use(keyController(ground))
     .use(filesController(ground));
+  return hasDesk(ground) ? ofKeys.use(usageController(ground)) : ofKeys;
 }
 
 interface Route {

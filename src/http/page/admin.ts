@@ -1,0 +1,102 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { type DeskGround, signedInAdmin } from "../session.ts";
+import { accountRowFigures, deedFigures, voucherFigures } from "./figures.ts";
+import { readMoment, readUsd } from "./read-fields.ts";
+
+const detail = { hide: true };
+const Search = Type.Object({ search: Type.Optional(Type.String({ maxLength: 254 })) });
+const Usd = Type.String({ minLength: 1, maxLength: 30 });
+const Credit = Type.Object({
+  usd: Usd,
+  note: Type.String({ minLength: 1, maxLength: 500 }),
+  reference: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+});
+const Quota = Type.Object({ tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]) });
+const Disabled = Type.Object({ disabled: Type.Boolean() });
+const NewVoucher = Type.Object({ usd: Usd, expires_at: Type.Optional(Type.String({ maxLength: 40 })) });
+
+/** What administrators do with accounts. Each deed is on record. */
+export function adminAccountsController(ground: DeskGround) {
+  const { desk } = ground;
+  return new Elysia({ prefix: "/admin" })
+    .use(signedInAdmin(ground))
+    .get(
+      "/accounts",
+      async ({ query }) => ({ data: (await desk.searchAccounts(query.search ?? "")).map(accountRowFigures) }),
+      { detail, query: Search },
+    )
+    .post(
+      "/accounts/:id/credit",
+      async ({ admin, params: { id }, body: { usd, note, reference } }) => {
+        const nanodollars = readUsd(usd);
+        const result = await desk.credit({ accountId: id, nanodollars, note, reference });
+        const given = { usd: formatUsd(nanodollars), note, repeated: result.repeated };
+        await desk.recordDeed({ accountId: admin.accountId, action: "account.credit", subject: id, detail: given });
+        return { balance_usd: formatUsd(result.balanceNanodollars), repeated: result.repeated };
+      },
+      { detail, body: Credit },
+    )
+    .post(
+      "/accounts/:id/quota",
+      async ({ admin, params: { id }, body: { tokens } }) => {
+        await desk.accounts.setQuota(id, tokens ?? undefined);
+        await desk.recordDeed({ accountId: admin.accountId, action: "account.quota", subject: id, detail: { tokens } });
+        return { id, tokens };
+      },
+      { detail, body: Quota },
+    )
+    .post(
+      "/accounts/:id/disabled",
+      async ({ admin, params: { id }, body: { disabled } }) => {
+        if (id === admin.accountId && disabled) {
+          throw new GatewayError("conflict", "The own account cannot be disabled: nobody might be left to enable it");
+        }
+        await desk.accounts.setDisabled(id, disabled);
+        await desk.recordDeed({
+          accountId: admin.accountId,
+          action: "account.disabled",
+          subject: id,
+          detail: { disabled },
+        });
+        return { id, disabled };
+      },
+      { detail, body: Disabled },
+    )
+    .get("/audit", async () => ({ data: (await desk.listDeeds()).map(deedFigures) }), { detail });
+}
+
+/** The vouchers of the gateway. */
+export function adminVouchersController(ground: DeskGround) {
+  const { desk } = ground;
+  return new Elysia({ prefix: "/admin/vouchers" })
+    .use(signedInAdmin(ground))
+    .get("", async () => ({ data: (await desk.listVouchers()).map(voucherFigures) }), { detail })
+    .post(
+      "",
+      async ({ admin, body: { usd, expires_at } }) => {
+        const nanodollars = readUsd(usd);
+        const expiresAt = expires_at === undefined ? undefined : readMoment(expires_at);
+        const made = await desk.createVoucher({ nanodollars, expiresAt });
+        const given = { usd: formatUsd(nanodollars), expires_at: expires_at ?? null };
+        await desk.recordDeed({
+          accountId: admin.accountId,
+          action: "voucher.create",
+          subject: made.id,
+          detail: given,
+        });
+        return made;
+      },
+      { detail, body: NewVoucher },
+    )
+    .post(
+      "/:id/void",
+      async ({ admin, params }) => {
+        const { id } = await desk.voidVoucher(params.id);
+        await desk.recordDeed({ accountId: admin.accountId, action: "voucher.void", subject: id, detail: {} });
+        return { id };
+      },
+      { detail },
+    );
+}

@@ -1,0 +1,82 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { formatUsd } from "../../contract/index.ts";
+import { type DeskGround, signedIn } from "../session.ts";
+import { callFigures, lineFigures, quotaFigures, walletFigures } from "./figures.ts";
+
+const detail = { hide: true };
+const linesOfPage = 50;
+const Page = Type.Object({ page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })) });
+const CallsQuery = Type.Object({ before: Type.Optional(Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}T[\\d:.]+Z$" })) });
+const Redeem = Type.Object({ code: Type.String({ minLength: 1, maxLength: 100 }) });
+
+/** What a person sees of the own account. */
+export function ownController(ground: DeskGround) {
+  const { desk, ledger } = ground;
+  return new Elysia()
+    .use(signedIn(ground))
+    .get(
+      "/me",
+      async ({ visitor: { accountId, email, name, role, passwordIsTemporary, freeTokensPerDay } }) => {
+        const limit = freeTokensPerDay ?? desk.freeTokensPerDay;
+        const [wallet, quota] = await Promise.all([
+          ledger.walletOf(accountId),
+          ledger.quotaOf({ accountId, freeTokensPerDay: limit }),
+        ]);
+        const person = { email, name, role, password_is_temporary: passwordIsTemporary };
+        return { account: accountId, ...person, wallet: walletFigures(wallet), quota: quotaFigures(quota) };
+      },
+      { detail },
+    )
+    .get(
+      "/entries",
+      async ({ visitor, query }) => {
+        const page = Number(query.page ?? "1");
+        const lines = await desk.statement(visitor.accountId);
+        const shown = lines.slice((page - 1) * linesOfPage, page * linesOfPage);
+        return { data: shown.map(lineFigures), page, pages: Math.max(1, Math.ceil(lines.length / linesOfPage)) };
+      },
+      { detail, query: Page },
+    )
+    .get(
+      "/entries.csv",
+      async ({ visitor, set }) => {
+        set.headers["content-type"] = "text/csv; charset=utf-8";
+        set.headers["content-disposition"] = 'attachment; filename="modelgate-entries.csv"';
+        const lines = (await desk.statement(visitor.accountId)).map(lineFigures);
+        const rows = lines.map(({ at, kind, amount_usd, balance_usd, note }) => [
+          at,
+          kind,
+          amount_usd,
+          balance_usd,
+          cell(note),
+        ]);
+        return `${[["at", "kind", "amount_usd", "balance_usd", "note"], ...rows].map((row) => row.join(",")).join("\r\n")}\r\n`;
+      },
+      { detail },
+    )
+    .get(
+      "/calls",
+      async ({ visitor, query }) => {
+        const before = query.before === undefined ? undefined : Date.parse(query.before);
+        return { data: (await desk.recentCalls(visitor.accountId, { limit: linesOfPage, before })).map(callFigures) };
+      },
+      { detail, query: CallsQuery },
+    )
+    .get("/models", () => ({ data: [...ground.kernel.registry.offers].map(({ model }) => model) }), { detail })
+    .post(
+      "/vouchers/redeem",
+      async ({ visitor: { accountId }, body: { code } }) => {
+        const { nanodollars } = await desk.redeemVoucher({ accountId, code });
+        return { usd: formatUsd(nanodollars) };
+      },
+      { detail, body: Redeem },
+    );
+}
+
+/** A note in CSV: quoted, and with nothing at its begin that a spreadsheet takes for a formula. */
+function cell(text: string | null): string {
+  if (text === null) return "";
+  const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return `"${harmless.replaceAll('"', '""')}"`;
+}

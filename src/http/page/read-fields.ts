@@ -1,0 +1,19 @@
+import { GatewayError, parseUsd } from "../../contract/index.ts";
+
+/** Decimal US dollars as nanodollars. @throws {GatewayError} `invalid_request` */
+export function readUsd(text: string): number {
+  const nanodollars = parseUsd(text);
+  if (nanodollars !== undefined && nanodollars !== 0) return nanodollars;
+  throw new GatewayError("invalid_request", "usd is not US dollars other than 0 such as 5.00, at most nine decimals", {
+    param: "usd",
+  });
+}
+
+/** A moment as ISO text. @throws {GatewayError} `invalid_request` */
+export function readMoment(text: string): number {
+  const at = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(at)) return at;
+  throw new GatewayError("invalid_request", "expires_at is not a moment such as 2027-01-31T00:00:00Z", {
+    param: "expires_at",
+  });
+}

@@ -1,0 +1,137 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { formatUsd, type QuotaState, type WalletState } from "../contract/index.ts";
+import { makeCallId } from "../kernel/index.ts";
+import type { DaySpan, Period, UsageFigures, UsageSums } from "../ledger/index.ts";
+import { answers } from "./describe.ts";
+import { errorResponse } from "./errors.ts";
+import { type DeskGround, visitorOf } from "./session.ts";
+import { readUsageQuery } from "./usage-query.ts";
+
+const dayMs = 86_400_000;
+const hourMs = 3_600_000;
+
+const Figures = Type.Object({
+  requests: Type.Integer(),
+  failures: Type.Integer(),
+  prompt_tokens: Type.Integer(),
+  completion_tokens: Type.Integer(),
+  total_tokens: Type.Integer(),
+  characters: Type.Integer(),
+  images: Type.Integer(),
+  audio_seconds: Type.Number(),
+  quota_tokens: Type.Integer(),
+  cost_usd: Type.String({ description: "List price of what was used" }),
+  charged_usd: Type.String({ description: "What the wallet paid of it" }),
+});
+const ByModel = Type.Array(Type.Intersect([Type.Object({ model: Type.String() }), Figures]));
+const UsageRecord = Type.Object({
+  object: Type.Literal("usage"),
+  period: Type.String(),
+  start_date: Type.String(),
+  end_date: Type.String(),
+  quota: Type.Object({
+    limit: Type.Integer(),
+    used: Type.Integer(),
+    remaining: Type.Integer(),
+    resets_at: Type.String(),
+  }),
+  wallet: Type.Object({ balance_usd: Type.String(), held_usd: Type.String() }),
+  totals: Type.Intersect([Figures, Type.Object({ by_model: ByModel })]),
+  data: Type.Array(
+    Type.Intersect([
+      Type.Object({ start: Type.String(), end: Type.String() }),
+      Figures,
+      Type.Object({ by_model: ByModel }),
+    ]),
+  ),
+});
+const parameters = ["startDate", "endDate", "period"].map((name) => ({
+  name,
+  in: "query" as const,
+  required: false,
+  schema: { type: "string" as const },
+}));
+
+/** GET /usage: what the account of the person signed in has used, in UTC buckets. */
+export function usageController(ground: DeskGround) {
+  const answer = async ({ request }: { request: Request }): Promise<Response> => {
+    try {
+      const { accountId, freeTokensPerDay = ground.desk.freeTokensPerDay } = await visitorOf(ground, request);
+      const asked = readUsageQuery(new URL(request.url).searchParams, ground.now());
+      const [sums, quota, wallet] = await Promise.all([
+        ground.desk.usage(accountId, asked),
+        ground.ledger.quotaOf({ accountId, freeTokensPerDay }),
+        ground.ledger.walletOf(accountId),
+      ]);
+      const headers = { "cache-control": "no-store", "x-request-id": makeCallId(ground.now()) };
+      return Response.json(toRecord(asked, sums, { quota, wallet }), { headers });
+    } catch (error) {
+      return errorResponse(ground, error);
+    }
+  };
+  return new Elysia().get("/usage", answer, {
+    detail: {
+      summary: "Usage, quota and wallet of the account that is signed in",
+      description:
+        "Takes the cookie `session`, not an API key. `startDate` and `endDate` are UTC days, both counted (default: the " +
+        "last 30 days); `period` is hourly, daily (default), weekly, monthly or yearly.",
+      tags: ["Account"],
+      parameters,
+      security: [],
+      responses: answers(UsageRecord),
+    },
+  });
+}
+
+function toRecord(
+  { period, startDay, endDay }: DaySpan & { readonly period: Period },
+  { totals, buckets }: UsageSums,
+  { quota, wallet }: { quota: QuotaState; wallet: WalletState },
+) {
+  return {
+    object: "usage",
+    period,
+    start_date: dateOf(startDay * dayMs),
+    end_date: dateOf(endDay * dayMs),
+    quota: {
+      limit: quota.limitTokens,
+      used: quota.usedTokens,
+      remaining: Math.max(0, quota.limitTokens - quota.usedTokens - quota.heldTokens),
+      resets_at: new Date(quota.resetsAt).toISOString(),
+    },
+    wallet: { balance_usd: formatUsd(wallet.balanceNanodollars), held_usd: formatUsd(wallet.heldNanodollars) },
+    totals: { ...figuresOf(totals.figures), by_model: byModel(totals.byModel) },
+    data: buckets.map((bucket) => ({
+      start: new Date(bucket.startHour * hourMs).toISOString(),
+      end: new Date(bucket.endHour * hourMs).toISOString(),
+      ...figuresOf(bucket.figures),
+      by_model: byModel(bucket.byModel),
+    })),
+  };
+}
+
+function byModel(models: ReadonlyMap<string, UsageFigures>) {
+  return [...models].map(([model, figures]) => ({ model, ...figuresOf(figures) }));
+}
+
+function figuresOf(figures: UsageFigures) {
+  const prompt = figures.input_tokens + figures.cache_read_tokens + figures.cache_write_tokens;
+  return {
+    requests: figures.requests,
+    failures: figures.failures,
+    prompt_tokens: prompt,
+    completion_tokens: figures.output_tokens,
+    total_tokens: prompt + figures.output_tokens,
+    characters: figures.characters,
+    images: figures.images,
+    audio_seconds: figures.audio_ms / 1000,
+    quota_tokens: figures.quota_tokens,
+    cost_usd: formatUsd(figures.cost_nanodollars),
+    charged_usd: formatUsd(figures.charged_nanodollars),
+  };
+}
+
+function dateOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}

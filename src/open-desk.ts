@@ -1,0 +1,48 @@
+import {
+  type Accounts,
+  acceptInvitation,
+  createSignIn,
+  createVoucher,
+  listDeeds,
+  listVouchers,
+  recordDeed,
+  redeemVoucher,
+  searchAccounts,
+  voidVoucher,
+} from "./accounts/index.ts";
+import type { Config } from "./config.ts";
+import type { Desk } from "./http/desk.ts";
+import type { Log } from "./kernel/index.ts";
+import { creditWallet, readRecentCalls, readStatement, readUsage } from "./ledger/index.ts";
+import type { Store } from "./store/index.ts";
+
+interface DeskGround {
+  readonly config: Config;
+  readonly store: Store;
+  readonly accounts: Accounts;
+  readonly log: Log;
+  readonly now: () => number;
+}
+
+/** What people who sign in may have done, over the store. */
+export async function openDesk({ config, store, accounts, log, now }: DeskGround): Promise<Desk> {
+  const secret = await store.setting("session_secret", () => crypto.getRandomValues(new Uint8Array(32)).toHex());
+  const report = (error: unknown) => log.error("sign_in_failed", { error });
+  return {
+    signIn: createSignIn({ store, secret, signUp: config.signUp, now, report }),
+    accounts,
+    freeTokensPerDay: config.freeTokensPerDay,
+    acceptInvitation: (given) => acceptInvitation(store, given, now()),
+    usage: (accountId, asked) => readUsage(store, accountId, asked),
+    statement: (accountId) => readStatement(store, accountId),
+    recentCalls: (accountId, asked) => readRecentCalls(store, accountId, asked),
+    searchAccounts: (text) => searchAccounts(store, text),
+    credit: (credit) => creditWallet(store, credit, now),
+    createVoucher: (voucher) => createVoucher(store, voucher, now()),
+    listVouchers: () => listVouchers(store),
+    voidVoucher: (idOrCode) => voidVoucher(store, idOrCode, now()),
+    redeemVoucher: (given) => redeemVoucher(store, given, now()),
+    recordDeed: (deed) => recordDeed(store, deed, now()),
+    listDeeds: () => listDeeds(store),
+  };
+}

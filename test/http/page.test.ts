@@ -1,0 +1,224 @@
+import { describe, expect, test } from "bun:test";
+import { createVoucher } from "../../src/accounts/index.ts";
+import { invite } from "../../src/accounts/people.ts";
+import { creditWallet } from "../../src/ledger/index.ts";
+import { expectError } from "../support/expect-error.ts";
+import { cookieOf, deskGround, origin, password } from "./desk-ground.ts";
+
+const api = "/dashboard/api";
+
+async function twoMembers() {
+  const ground = await deskGround();
+  return { ...ground, ada: await ground.enter("ada@example.org"), ben: await ground.enter("ben@example.org") };
+}
+
+async function withAdmin() {
+  const ground = await twoMembers();
+  return { ...ground, admin: await ground.enter("admin@example.org", "admin") };
+}
+
+describe("every route of the page", () => {
+  test("is 401 for nobody, and of an administrator 403 for a member; nothing changes", async () => {
+    const { app, send, ada, accounts, store } = await withAdmin();
+    const routes = app.routes.filter(({ path }) => path.startsWith(api) && !path.endsWith("/invitations/accept"));
+    expect(routes.length).toBeGreaterThan(15);
+    for (const { method, path } of routes) {
+      const asked = path.replace(":id", ada.account.id);
+      const body = method === "GET" ? {} : { body: JSON.stringify({}) };
+      const headers = { origin, "content-type": "application/json" };
+      await expectError(await send(asked, { method, headers, ...body }), { status: 401, code: "invalid_session" });
+      if (!path.includes("/admin/")) continue;
+      const refused = await send(asked, { method, headers: { ...headers, cookie: ada.cookie }, ...body });
+      await expectError(refused, { status: 403, code: "forbidden" });
+    }
+    expect((await accounts.find(ada.account.id))?.disabledAt).toBeUndefined();
+    expect(await store.db.selectFrom("audit").selectAll().execute()).toEqual([]);
+  });
+
+  test("that changes something is refused from another site, or from nowhere", async () => {
+    const { app, send, ada } = await twoMembers();
+    const routes = app.routes.filter(({ method, path }) => path.startsWith(api) && method !== "GET");
+    for (const { method, path } of routes) {
+      for (const from of ["http://evil.example", "null", undefined]) {
+        const headers = { cookie: ada.cookie, "content-type": "application/json", ...(from && { origin: from }) };
+        const valid = JSON.stringify(path.endsWith("/accept") ? { token: "x", password } : { any: "thing" });
+        const refused = await send(path, { method, headers, ...(method === "POST" && { body: valid }) });
+        await expectError(refused, { status: 403, code: "forbidden", says: "only pages of this gateway" });
+      }
+    }
+  });
+});
+
+describe("a member", () => {
+  test("makes, sees and revokes keys of the own account alone", async () => {
+    const { ada, ben, accounts } = await twoMembers();
+    const made = await (await ada.post(`${api}/keys`, { name: "<script>", expires_at: "2100-01-01T00:00:00Z" })).json();
+    expect(await accounts.authenticate(made.key)).toMatchObject({ accountId: ada.account.id });
+    expect(await (await ada.get(`${api}/keys`)).json()).toMatchObject({
+      data: [{ id: made.id, name: "<script>", expires_at: "2100-01-01T00:00:00.000Z", revoked_at: null }],
+    });
+    expect(await (await ben.get(`${api}/keys`)).json()).toEqual({ data: [] });
+    await expectError(await ben.remove(`${api}/keys/${made.id}`), { status: 404 });
+    expect(await accounts.authenticate(made.key)).toBeDefined();
+    expect((await ada.remove(`${api}/keys/${made.id}`)).status).toBe(200);
+    expect(() => accounts.authenticate(made.key)).toThrow(/was revoked/);
+  });
+
+  test.each([
+    [{}, "name"],
+    [{ name: "x".repeat(10_000) }, "name"],
+    [{ name: "x", expires_at: "soon" }, "expires_at"],
+    [{ name: "x", expires_at: "2000-01-01T00:00:00Z" }, "expires"],
+    [{ name: "x", allowed_models: [] }, "allowed_models"],
+    [{ name: "x", account: "acc_another" }, "account"],
+  ])("is told what is wrong with a new key", async (body, param) => {
+    const { ada } = await twoMembers();
+    const response = await ada.post(`${api}/keys`, body);
+    expect([response.status, (await response.json()).error.param]).toEqual([400, param]);
+    expect(await (await ada.get(`${api}/keys`)).json()).toEqual({ data: [] });
+  });
+
+  test("sees the own figures, calls and models, and nothing of another's", async () => {
+    const { ada, ben, store } = await twoMembers();
+    await store.writeBooks([
+      {
+        kind: "open",
+        callId: "call-1",
+        accountId: ada.account.id,
+        keyId: "key-1",
+        model: "chat-1",
+        capability: "chat",
+        premium: true,
+        openedAt: 1000,
+        quotaDay: null,
+        holdNanodollars: 5,
+        holdTokens: 0,
+        priceVersion: null,
+      },
+    ]);
+    expect(await (await ada.get(`${api}/me`)).json()).toMatchObject({ email: "ada@example.org", role: "member" });
+    expect(await (await ada.get(`${api}/calls`)).json()).toMatchObject({
+      data: [{ id: "call-1", state: "open", premium: true }],
+    });
+    expect(await (await ben.get(`${api}/calls`)).json()).toEqual({ data: [] });
+    expect(await (await ada.get(`${api}/calls?before=1970-01-01T00:00:01Z`)).json()).toEqual({ data: [] });
+    expect(await (await ada.get(`${api}/models`)).json()).toMatchObject({ data: [{ id: "chat-1" }] });
+  });
+
+  test("sees entries with the running balance, page by page and as CSV without formulas", async () => {
+    const { ada, ben, store } = await twoMembers();
+    const accountId = ada.account.id;
+    for (const [at, usd] of [3, -1].entries()) {
+      await creditWallet(store, { accountId, nanodollars: usd * 1e9, note: `=cmd("${usd}")` }, () => at + 1);
+    }
+    const { data, pages } = await (await ada.get(`${api}/entries`)).json();
+    expect(data.map((line: { balance_usd: string }) => line.balance_usd)).toEqual(["2", "3"]);
+    expect(pages).toBe(1);
+    const response = await ada.get(`${api}/entries.csv`);
+    expect(response.headers.get("content-type")).toStartWith("text/csv");
+    expect((await response.text()).split("\r\n")).toEqual([
+      "at,kind,amount_usd,balance_usd,note",
+      `1970-01-01T00:00:00.002Z,debit,-1,2,"'=cmd(""-1"")"`,
+      `1970-01-01T00:00:00.001Z,credit,3,3,"'=cmd(""3"")"`,
+      "",
+    ]);
+    expect(await (await ben.get(`${api}/entries`)).json()).toMatchObject({ data: [] });
+    await expectError(await ada.get(`${api}/entries?page=0`), { status: 400, param: "page" });
+  });
+
+  test("redeems a voucher once, also when asked twice at once", async () => {
+    const { ada, ben, store } = await twoMembers();
+    const { code } = await createVoucher(store, { nanodollars: 5e9 }, 0);
+    const answers = await Promise.all([ada, ben].map((browser) => browser.post(`${api}/vouchers/redeem`, { code })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
+    await expectError(await ada.post(`${api}/vouchers/redeem`, { code: "none" }), { status: 404, param: "code" });
+  });
+});
+
+describe("an administrator", () => {
+  test("finds accounts, credits, sets quotas and shuts out, and all of it is on record", async () => {
+    const { admin, ada, accounts } = await withAdmin();
+    const path = `${api}/admin/accounts/${ada.account.id}`;
+    expect(await (await admin.post(`${path}/credit`, { usd: "2.50", note: "Hello", reference: "r1" })).json()).toEqual({
+      balance_usd: "2.5",
+      repeated: false,
+    });
+    expect((await admin.post(`${path}/quota`, { tokens: 7 })).status).toBe(200);
+    const { data } = await (await admin.get(`${api}/admin/accounts?search=ADA%40`)).json();
+    expect(data).toMatchObject([
+      { email: "ada@example.org", balance_usd: "2.5", free_tokens_per_day: 7, role: "member" },
+    ]);
+    expect((await admin.post(`${path}/disabled`, { disabled: true })).status).toBe(200);
+    await expectError(await ada.get(`${api}/me`), { status: 401 });
+    expect((await accounts.find(ada.account.id))?.disabledAt).toBeDefined();
+    const record = await (await admin.get(`${api}/admin/audit`)).json();
+    expect(record.data.map((deed: { action: string }) => deed.action).sort()).toEqual([
+      "account.credit",
+      "account.disabled",
+      "account.quota",
+    ]);
+    expect(record.data[0]).toMatchObject({
+      account: admin.account.id,
+      subject: ada.account.id,
+      at: expect.any(String),
+    });
+  });
+
+  test("is refused what cannot be, and that is not on record", async () => {
+    const { admin, ada } = await withAdmin();
+    const credit = `${api}/admin/accounts/${ada.account.id}/credit`;
+    await expectError(await admin.post(credit, { usd: "0", note: "x" }), { status: 400, param: "usd" });
+    await expectError(await admin.post(credit, { usd: "1", note: "x".repeat(501) }), { status: 400, param: "note" });
+    await expectError(await admin.post(`${api}/admin/accounts/none/quota`, { tokens: 1 }), { status: 404 });
+    const own = `${api}/admin/accounts/${admin.account.id}/disabled`;
+    await expectError(await admin.post(own, { disabled: true }), { status: 409 });
+    for (const search of ["%25", "a_a", "%5C"]) {
+      expect(await (await admin.get(`${api}/admin/accounts?search=${search}`)).json()).toEqual({ data: [] });
+    }
+    expect(await (await admin.get(`${api}/admin/audit`)).json()).toEqual({ data: [] });
+  });
+
+  test("makes vouchers, lists them without their codes and makes them void", async () => {
+    const { admin, ada } = await withAdmin();
+    const { id, code } = await (await admin.post(`${api}/admin/vouchers`, { usd: "5" })).json();
+    const listed = await (await admin.get(`${api}/admin/vouchers`)).text();
+    expect(listed).toContain(id);
+    expect(listed).not.toContain(code);
+    expect((await admin.post(`${api}/admin/vouchers/${id}/void`)).status).toBe(200);
+    await expectError(await ada.post(`${api}/vouchers/redeem`, { code }), { status: 409 });
+    await expectError(await admin.post(`${api}/admin/vouchers`, { usd: "-5" }), { status: 400, param: "usd" });
+  });
+});
+
+describe("over HTTP", () => {
+  test("a sign-in behind TLS makes a cookie for TLS alone, and a forged origin makes none", async () => {
+    const { send, enter } = await deskGround();
+    await enter("ada@example.org");
+    const signIn = (headers: Record<string, string>) =>
+      send("/api/auth/sign-in/email", {
+        method: "POST",
+        headers,
+        body: JSON.stringify({ email: "ada@example.org", password }),
+      });
+    const secure = await signIn({ origin: origin.replace("http:", "https:"), "x-forwarded-proto": "https" });
+    expect(secure.headers.getSetCookie()[0]).toMatch(/HttpOnly; SameSite=Lax; Secure$/);
+    expect((await signIn({ origin })).headers.getSetCookie()[0]).not.toContain("Secure");
+    const forged = await signIn({ origin: "http://evil.example" });
+    await expectError(forged, { status: 403 });
+    expect(cookieOf(forged)).toBe("");
+  });
+
+  test("an invitation is taken up once, without being signed in", async () => {
+    const { send, store, accounts, clock } = await deskGround();
+    const { id } = await accounts.create({ email: "new@example.org" });
+    const { token } = await invite(store, id, clock.now());
+    const accept = () =>
+      send(`${api}/invitations/accept`, {
+        method: "POST",
+        headers: { origin, "content-type": "application/json" },
+        body: JSON.stringify({ token, password }),
+      });
+    expect(await (await accept()).json()).toEqual({ email: "new@example.org" });
+    await expectError(await accept(), { status: 404 });
+  });
+});
