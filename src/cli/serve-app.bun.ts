@@ -3,7 +3,8 @@ import { type App, createApp, type Ground } from "../app.ts";
 import { type Config, catalogueFolder, makeHome, pluginFolders, pluginStateFileOf, storeOf } from "../config.ts";
 import { removeStateFile, type Shelf, writeStateFile } from "../loader/index.ts";
 import { createLog } from "../log.ts";
-import { openStore } from "../store/index.ts";
+import { openStore, type Store } from "../store/index.ts";
+import { firstAdmin } from "./first-admin.ts";
 import { firstKey } from "./first-key.ts";
 import { portTaken } from "./port-taken.ts";
 import { serveWorkers } from "./serve-workers.bun.ts";
@@ -30,7 +31,7 @@ export async function serveApp(config: Config, parts: Parts): Promise<void> {
     };
     const app = await createApp({ ...parts, config, store, log, onShelf });
     try {
-      await listenUntilSignal(app, config);
+      await listenUntilSignal(app, store, config);
     } finally {
       await app.close();
       if (config.worker <= 1) removeStateFile(stateFile);
@@ -47,13 +48,14 @@ function makeDropFolders(config: Config): void {
   for (const { path } of [...own, catalogueFolder(config)]) mkdirSync(path, { recursive: true });
 }
 
-async function listenUntilSignal(app: App, config: Config): Promise<void> {
+async function listenUntilSignal(app: App, store: Store, config: Config): Promise<void> {
   const port = listen(app, config);
   try {
     // Only now: a first key that is made and never shown, because the port was taken, would be lost.
     if (config.worker <= 1) {
       const key = await firstKey(app.accounts, config.bootstrapKey);
-      process.stdout.write(welcome({ config, port, key, app }));
+      const admin = await firstAdmin(store, app.accounts, Date.now());
+      process.stdout.write(welcome({ config, port, key, admin, app }));
     }
     await signalled(config);
   } finally {

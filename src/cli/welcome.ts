@@ -1,20 +1,21 @@
 import type { App } from "../app.ts";
 import type { Config } from "../config.ts";
+import type { FirstAdmin } from "./first-admin.ts";
 import type { FirstKey } from "./first-key.ts";
+import { originOf } from "./origin.ts";
 
 /** What the start needs to know to say how to go on. */
 export interface Start {
   config: Config;
   port: number;
   key: FirstKey | undefined;
+  admin: FirstAdmin | undefined;
   app: App;
 }
 
 /** The first screen: where the gateway is, with which key, a line that works when pasted, and the modes that are on. */
-export function welcome({ config, port, key, app }: Start): string {
-  const host = config.host.includes(":") ? `[${config.host}]` : config.host;
-  const shownHost = host === "0.0.0.0" || host === "[::]" ? "127.0.0.1" : host;
-  const origin = `http://${shownHost}:${port}`;
+export function welcome({ config, port, key, admin, app }: Start): string {
+  const origin = originOf(config, port);
   const baseUrl = `${origin}${config.basePath}`;
   const { registry } = app.kernel;
   const model = [...registry.offers].find(({ model }) => model.capability === "chat" && !model.premium)?.model.id;
@@ -24,6 +25,9 @@ export function welcome({ config, port, key, app }: Start): string {
     "",
     `  Base URL   ${baseUrl}   (also ${origin}/v1)`,
     `  API key    ${keyLine(key)}`,
+    ...(admin === undefined
+      ? []
+      : [`  Sign in    ${admin.email} with ${admin.password}   (shown this once; change it)`]),
     `  Models     ${registry.size}`,
     `  API page   ${origin}/docs`,
     `  Store      ${config.databaseUrl === undefined ? `embedded (SQLite in ${config.home})` : "PostgreSQL"}`,

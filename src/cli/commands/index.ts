@@ -1,6 +1,8 @@
 import type { Command } from "../command.ts";
 import { accountCreate } from "./account-create.ts";
+import { accountInvite } from "./account-invite.ts";
 import { accountList } from "./account-list.ts";
+import { accountPassword } from "./account-password.ts";
 import { accountShow } from "./account-show.ts";
 import { catalogueCheck } from "./catalogue-check.ts";
 import { config } from "./config.ts";
@@ -18,6 +20,9 @@ import { pluginRecord } from "./plugin-record.ts";
 import { quotaSet } from "./quota-set.ts";
 import { serve } from "./serve.ts";
 import { version } from "./version.ts";
+import { voucherCreate } from "./voucher-create.ts";
+import { voucherList } from "./voucher-list.ts";
+import { voucherVoid } from "./voucher-void.ts";
 import { walletCredit } from "./wallet-credit.ts";
 import { walletShow } from "./wallet-show.ts";
 
@@ -27,11 +32,16 @@ export const commands: readonly Command[] = [
   accountCreate,
   accountList,
   accountShow,
+  accountInvite,
+  accountPassword,
   keyCreate,
   keyList,
   keyRevoke,
   walletCredit,
   walletShow,
+  voucherCreate,
+  voucherList,
+  voucherVoid,
   quotaSet,
   models,
   pluginList,
