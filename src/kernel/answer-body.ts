@@ -1,7 +1,8 @@
 import { type ServerEvent, UpstreamFault } from "../contract/index.ts";
 import { SseParser } from "../kit/sse.ts";
 import type { Deadlines, Watch } from "./deadlines.ts";
-import type { Answer, Bytes } from "./wire/ask.ts";
+import type { Answer, Bytes, Taker } from "./wire/ask.ts";
+import { readPiece } from "./wire/read-piece.ts";
 
 /** What a body is read within. */
 export interface BodyGround {
@@ -19,76 +20,101 @@ export interface BodyGround {
 type Next<Item> = Promise<IteratorResult<Item, undefined>>;
 
 const decoder = new TextDecoder();
+const inPieces = { stream: true };
 
-/** A body piece by piece as it comes; leaving it early closes the connection. */
-export class BodyPieces implements AsyncIterableIterator<Bytes, undefined> {
+/** The pieces of a body, within their bounds. Silence counts only while a piece is waited for. */
+class Source implements Taker {
   readonly #answer: Answer;
   readonly #ground: BodyGround;
   readonly #watch: Watch;
   #bytes = 0;
+  #taker: Taker | undefined;
 
   constructor(answer: Answer, ground: BodyGround) {
     this.#answer = answer;
     this.#ground = ground;
-    this.#watch = { atMs: 0, onPassed: () => ground.onSilence() };
+    this.#watch = { atMs: 0, onPassed: ground.onSilence };
   }
 
-  [Symbol.asyncIterator](): this {
-    return this;
+  /** As an answer's `take`. */
+  take(taker: Taker): Bytes | undefined {
+    this.#taker = taker;
+    const bytes = this.#answer.take(this);
+    if (bytes !== undefined) {
+      if (this.#isWithin(bytes)) return bytes;
+      this.onFailure(tooLong(this.#ground.bytesMax));
+    } else if (this.#taker !== undefined) {
+      this.#ground.deadlines.renew(this.#watch, this.#ground.now() + this.#ground.idleMsMax);
+    }
+    return undefined;
   }
 
-  next(): Next<Bytes> {
-    return new Promise((resolve, reject) => {
-      this.take((value) => resolve(value === undefined ? { done: true, value } : { done: false, value }), reject);
-    });
+  onPiece(bytes: Bytes | undefined): void {
+    const taker = this.#taker;
+    if (bytes !== undefined && !this.#isWithin(bytes)) {
+      this.onFailure(tooLong(this.#ground.bytesMax));
+      return;
+    }
+    this.#taker = undefined;
+    this.#ground.deadlines.drop(this.#watch);
+    taker?.onPiece(bytes);
   }
 
-  /**
-   * Calls back with the next piece, `undefined` at the end, or why there is none: a stream's every piece comes this way,
-   * and a promise more on it costs as much as the rest. Silence counts only while a piece is waited for.
-   */
-  take(onPiece: (bytes: Bytes | undefined) => void, onFault: (fault: Error) => void): void {
-    const { deadlines, idleMsMax, bytesMax, now } = this.#ground;
-    deadlines.renew(this.#watch, now() + idleMsMax);
-    this.#answer.read().then(
-      (bytes) => {
-        deadlines.drop(this.#watch);
-        if (bytes !== undefined) this.#bytes += bytes.byteLength;
-        if (this.#bytes <= bytesMax) return onPiece(bytes);
-        this.#answer.cancel();
-        onFault(tooLong(bytesMax));
-      },
-      (error) => {
-        deadlines.drop(this.#watch);
-        this.#answer.cancel();
-        onFault(this.#ground.faultOf(error));
-      },
-    );
-  }
-
-  async return(): Next<Bytes> {
+  onFailure(error: unknown): void {
+    const taker = this.#taker;
     this.cancel();
-    return { done: true, value: undefined };
+    taker?.onFailure(this.#ground.faultOf(error));
   }
 
   cancel(): void {
     this.#ground.deadlines.drop(this.#watch);
     this.#answer.cancel();
   }
+
+  #isWithin({ byteLength }: Bytes): boolean {
+    this.#bytes += byteLength;
+    return this.#bytes <= this.#ground.bytesMax;
+  }
+}
+
+/** A body piece by piece as it comes; leaving it early closes the connection. */
+export class BodyPieces implements AsyncIterableIterator<Bytes, undefined> {
+  readonly #source: Source;
+
+  constructor(answer: Answer, ground: BodyGround) {
+    this.#source = new Source(answer, ground);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Next<Bytes> {
+    const value = await readPiece(this.#source);
+    return value === undefined ? { done: true, value } : { done: false, value };
+  }
+
+  async return(): Next<Bytes> {
+    this.#source.cancel();
+    return { done: true, value: undefined };
+  }
 }
 
 /** The events of a body. Those of one piece are read at once and handed out one by one. */
-export class BodyEvents implements AsyncIterableIterator<ServerEvent, undefined> {
-  readonly #pieces: BodyPieces;
+export class BodyEvents implements AsyncIterableIterator<ServerEvent, undefined>, Taker {
+  readonly #source: Source;
   readonly #parser = new SseParser();
   readonly #decoder = new TextDecoder();
   #events: ServerEvent[] = [];
   #at = 0;
   #isOver = false;
+  /** Who waits for an event. */
+  #resolve: ((result: IteratorResult<ServerEvent, undefined>) => void) | undefined;
+  #reject: ((error: unknown) => void) | undefined;
   #last: Next<ServerEvent> | undefined;
 
   constructor(answer: Answer, ground: BodyGround) {
-    this.#pieces = new BodyPieces(answer, ground);
+    this.#source = new Source(answer, ground);
   }
 
   [Symbol.asyncIterator](): this {
@@ -97,44 +123,62 @@ export class BodyEvents implements AsyncIterableIterator<ServerEvent, undefined>
 
   next(): Next<ServerEvent> {
     // Who asks again before the last was answered waits for that, as with a generator.
-    if (this.#last !== undefined) return this.#last.then(() => this.next());
-    const event = this.#events[this.#at++];
-    if (event !== undefined) return Promise.resolve({ done: false, value: event });
+    if (this.#resolve !== undefined) return (this.#last as Next<ServerEvent>).then(() => this.next());
+    const value = this.#events[this.#at++];
+    if (value !== undefined) return Promise.resolve({ done: false, value });
     if (this.#isOver) return Promise.resolve({ done: true, value: undefined });
-    this.#last = new Promise((resolve, reject) => this.#read(resolve, reject));
+    this.#last = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#read();
+    });
     return this.#last;
   }
 
   async return(): Next<ServerEvent> {
-    this.#isOver = true;
     this.#events = [];
-    this.#pieces.cancel();
+    this.#isOver = true;
+    this.#source.cancel();
     return { done: true, value: undefined };
   }
 
-  #read(resolve: (result: IteratorResult<ServerEvent, undefined>) => void, reject: (error: unknown) => void): void {
-    const fail = (error: unknown) => {
-      this.#isOver = true;
-      this.#last = undefined;
-      this.#pieces.cancel();
-      reject(error);
-    };
-    this.#pieces.take((bytes) => {
-      try {
-        this.#events = this.#parse(bytes);
-      } catch (error) {
-        return fail(error);
-      }
-      const [event] = this.#events;
-      this.#at = 1;
-      if (event === undefined && !this.#isOver) return this.#read(resolve, reject);
-      this.#last = undefined;
-      resolve(event === undefined ? { done: true, value: undefined } : { done: false, value: event });
-    }, fail);
+  onPiece(bytes: Bytes | undefined): void {
+    if (!this.#parse(bytes)) this.#read();
   }
 
-  #parse(bytes: Bytes | undefined): ServerEvent[] {
-    if (bytes !== undefined) return this.#parser.push(this.#decoder.decode(bytes, { stream: true }));
+  onFailure(error: unknown): void {
+    const reject = this.#reject;
+    this.#isOver = true;
+    this.#resolve = this.#reject = undefined;
+    this.#source.cancel();
+    reject?.(error);
+  }
+
+  #read(): void {
+    for (;;) {
+      const bytes = this.#source.take(this);
+      if (bytes === undefined || this.#parse(bytes)) return;
+    }
+  }
+
+  /** Answers who waits, if the bytes complete an event or are the last; says whether they did. */
+  #parse(bytes: Bytes | undefined): boolean {
+    try {
+      this.#events = bytes === undefined ? this.#end() : this.#parser.push(this.#decoder.decode(bytes, inPieces));
+    } catch (error) {
+      this.onFailure(error);
+      return true;
+    }
+    const value = this.#events[0];
+    if (value === undefined && !this.#isOver) return false;
+    this.#at = 1;
+    const resolve = this.#resolve;
+    this.#resolve = this.#reject = undefined;
+    resolve?.(value === undefined ? { done: true, value } : { done: false, value });
+    return true;
+  }
+
+  #end(): ServerEvent[] {
     this.#isOver = true;
     return [...this.#parser.push(this.#decoder.decode()), ...this.#parser.end()];
   }

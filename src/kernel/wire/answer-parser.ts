@@ -114,7 +114,7 @@ export class AnswerParser {
     }
     const end = Math.min(bytes.length, at + this.#left);
     this.#left -= end - at;
-    this.#sink.onBody(bytes.subarray(at, end));
+    this.#sink.onBody(new Uint8Array(bytes.buffer, bytes.byteOffset + at, end - at));
     if (this.#left === 0) this.#finish();
     return end;
   }

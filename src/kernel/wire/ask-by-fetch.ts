@@ -1,5 +1,5 @@
 import { UpstreamFault } from "../../contract/index.ts";
-import type { Answer, Ask, Bytes, Question } from "./ask.ts";
+import type { Answer, Ask, Bytes, Question, Taker } from "./ask.ts";
 
 /** Asks by a `fetch`: the platform's where an HTTP proxy stands in between, which the wire client does not speak to. */
 export function askByFetch(fetch: typeof globalThis.fetch): Ask {
@@ -13,9 +13,11 @@ export function askByFetch(fetch: typeof globalThis.fetch): Ask {
 }
 
 /** What a failure means: that of an aborted request is left as it is. */
-const failWith = (signal: AbortSignal) => (cause: unknown) => {
-  throw signal.aborted ? cause : new UpstreamFault("broken", "The connection to the provider failed", { cause });
-};
+const failWith =
+  (signal: AbortSignal) =>
+  (cause: unknown): never => {
+    throw signal.aborted ? cause : new UpstreamFault("broken", "The connection to the provider failed", { cause });
+  };
 
 class FetchedAnswer implements Answer {
   readonly #response: Response;
@@ -43,9 +45,17 @@ class FetchedAnswer implements Answer {
     return undefined;
   }
 
-  async read(): Promise<Bytes | undefined> {
-    this.#reader ??= this.#response.body?.getReader();
-    return (await this.#reader?.read().catch(failWith(this.#signal)))?.value;
+  take(taker: Taker): undefined {
+    const { body } = this.#response;
+    if (body === null) return void taker.onPiece(undefined);
+    this.#reader ??= body.getReader();
+    this.#reader
+      .read()
+      .catch(failWith(this.#signal))
+      .then(
+        ({ value }) => taker.onPiece(value),
+        (error) => taker.onFailure(error),
+      );
   }
 
   cancel(): void {

@@ -16,6 +16,14 @@ export interface Question {
   readonly signal: AbortSignal;
 }
 
+/** Who is given the next piece of a body. */
+export interface Taker {
+  /** `undefined` at the end. */
+  onPiece(bytes: Bytes | undefined): void;
+  /** There is no next piece. */
+  onFailure(error: unknown): void;
+}
+
 /** An answer whose head has arrived. */
 export interface Answer {
   readonly status: number;
@@ -25,8 +33,11 @@ export interface Answer {
   headers(): Headers;
   /** The whole body, when it has arrived already and in one piece; then there is nothing left to read. */
   whole(): Bytes | undefined;
-  /** The next piece of the body, `undefined` at its end. One read at a time. */
-  read(): Promise<Bytes | undefined>;
+  /**
+   * The next piece of the body, when it waits already; otherwise the taker is called with it, at once or later. One at
+   * a time. By call and not by promise, as a stream does this for each piece.
+   */
+  take(taker: Taker): Bytes | undefined;
   /** Lets go of what has not been read. */
   cancel(): void;
 }

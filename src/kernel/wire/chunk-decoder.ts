@@ -1,5 +1,6 @@
 import type { Buffer } from "node:buffer";
 import { areHeaderLines } from "./answer-head.ts";
+import type { Bytes } from "./ask.ts";
 import { malformed } from "./malformed.ts";
 
 /** Of the line that opens a chunk, with its extensions, in bytes. */
@@ -7,6 +8,12 @@ const sizeLineBytesMax = 4096;
 /** Of all trailers together, in bytes. */
 const trailerBytesMax = 16_384;
 const sizeForm = /^([\da-fA-F]{1,12})[\t ]*(?:;[^\0\r\n]*)?\r$/;
+/** Of a size that is read digit by digit. */
+const sizeDigitsMax = 8;
+/** What each byte is worth as a digit; -1 when it is none. */
+const hexDigits = Int8Array.from({ length: 256 }, (_, byte) =>
+  "0123456789abcdef".indexOf(String.fromCharCode(byte).toLowerCase()),
+);
 const carriageReturn = 13;
 const lineFeed = 10;
 
@@ -32,13 +39,13 @@ export class ChunkDecoder {
    * @returns The payload, `undefined` when there was none.
    * @throws {UpstreamFault} `broken` when the framing is wrong.
    */
-  push(bytes: Buffer<ArrayBuffer>, at: number): Buffer<ArrayBuffer> | undefined {
+  push(bytes: Buffer<ArrayBuffer>, at: number): Bytes | undefined {
     let start = -1;
     let end = -1;
     let next = at;
     while (next < bytes.length && this.#state !== "done") {
       if (this.#state !== "data") {
-        next = this.#takeLine(bytes, next);
+        next = this.#state === "size" && this.#line === "" ? this.#takeSize(bytes, next) : this.#takeLine(bytes, next);
         continue;
       }
       const taken = Math.min(this.#left, bytes.length - next);
@@ -50,7 +57,27 @@ export class ChunkDecoder {
       if (this.#left === 0) this.#state = "dataEnd";
     }
     this.endAt = next;
-    return start === -1 ? undefined : bytes.subarray(start, end);
+    return start === -1 ? undefined : new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start);
+  }
+
+  /** A size that is here whole and without extensions, as nearly all are: without making text of it. */
+  #takeSize(bytes: Buffer<ArrayBuffer>, at: number): number {
+    let size = 0;
+    let next = at;
+    for (; next < at + sizeDigitsMax; next++) {
+      const digit = hexDigits[bytes[next] as number];
+      if (digit === undefined || digit < 0) break;
+      size = size * 16 + digit;
+    }
+    const isWhole = next > at && bytes[next] === carriageReturn && bytes[next + 1] === lineFeed;
+    if (!isWhole) return this.#takeLine(bytes, at);
+    this.#opens(size);
+    return next + 2;
+  }
+
+  #opens(size: number): void {
+    this.#left = size;
+    this.#state = size === 0 ? "trailer" : "data";
   }
 
   #takeLine(bytes: Buffer<ArrayBuffer>, at: number): number {
@@ -76,8 +103,7 @@ export class ChunkDecoder {
     if (this.#state === "size") {
       const size = sizeForm.exec(line)?.[1];
       if (size === undefined) throw malformed("one of its chunks does not say its size");
-      this.#left = Number.parseInt(size, 16);
-      this.#state = this.#left === 0 ? "trailer" : "data";
+      this.#opens(Number.parseInt(size, 16));
     } else if (this.#state === "dataEnd") {
       if (line !== "\r") throw malformed("one of its chunks is longer than it says");
       this.#state = "size";

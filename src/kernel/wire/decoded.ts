@@ -1,7 +1,8 @@
 import { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { UpstreamFault } from "../../contract/index.ts";
-import type { Answer, Bytes } from "./ask.ts";
+import type { Answer, Bytes, Taker } from "./ask.ts";
+import { readPiece } from "./read-piece.ts";
 
 const decoders: Record<string, () => NodeJS.ReadWriteStream & { destroy(error?: Error): void }> = {
   gzip: createGunzip,
@@ -21,7 +22,6 @@ export function decoded(answer: Answer, encoding: string): Answer {
   if (name === "identity") return answer;
   const open = decoders[name];
   if (open === undefined) {
-    answer.cancel();
     throw new UpstreamFault("broken", "The provider compressed its answer in a way that was not asked for");
   }
   return new DecodedAnswer(answer, open());
@@ -56,15 +56,14 @@ class DecodedAnswer implements Answer {
     return undefined;
   }
 
-  async read(): Promise<Bytes | undefined> {
-    try {
-      const { done, value } = await this.#pieces.next();
-      return done === true ? undefined : (value as Bytes);
-    } catch (cause) {
-      this.cancel();
-      if (cause instanceof UpstreamFault) throw cause;
-      throw new UpstreamFault("broken", "The provider's compressed answer could not be unpacked", { cause });
-    }
+  take(taker: Taker): undefined {
+    this.#pieces.next().then(
+      ({ done, value }) => taker.onPiece(done === true ? undefined : (value as Bytes)),
+      (error) => {
+        this.cancel();
+        taker.onFailure(unpackingFault(error));
+      },
+    );
   }
 
   cancel(): void {
@@ -74,5 +73,12 @@ class DecodedAnswer implements Answer {
 }
 
 async function* piecesOf(answer: Answer): AsyncGenerator<Bytes> {
-  for (let bytes = await answer.read(); bytes !== undefined; bytes = await answer.read()) yield bytes;
+  for (let bytes = await readPiece(answer); bytes !== undefined; bytes = await readPiece(answer)) yield bytes;
+}
+
+/** A call that was cut has a reason of its own, which is no fault of the packing. */
+function unpackingFault(cause: unknown): unknown {
+  const isPacking = cause instanceof Error && "code" in cause && String(cause.code).match(/^(Z_|ERR_|BR)/) !== null;
+  if (!isPacking) return cause;
+  return new UpstreamFault("broken", "The provider's compressed answer could not be unpacked", { cause });
 }

@@ -2,9 +2,10 @@ import type { Buffer } from "node:buffer";
 import { UpstreamFault } from "../../contract/index.ts";
 import { type AnswerHead, headersOf } from "./answer-head.ts";
 import { AnswerParser, type AnswerSink } from "./answer-parser.ts";
-import type { Answer, Bytes } from "./ask.ts";
+import type { Answer, Bytes, Taker } from "./ask.ts";
 import type { Connection, ConnectionUser } from "./connection.ts";
 import { connectionFault } from "./connection-fault.ts";
+import { decoded } from "./decoded.ts";
 import type { Pool } from "./pool.ts";
 
 /** Bytes that wait for their reader; beyond it the provider waits too. */
@@ -24,8 +25,8 @@ export interface Letter {
   signal: AbortSignal;
 }
 
-interface Waiting<Outcome> {
-  resolve(outcome: Outcome): void;
+interface Waiting {
+  resolve(answer: Answer): void;
   reject(error: unknown): void;
 }
 
@@ -37,11 +38,11 @@ export class Exchange implements Answer, AnswerSink, ConnectionUser {
   #connection: Connection | undefined;
   #parser: AnswerParser;
   #sentAt = 0;
-  #answered: Waiting<Answer> | undefined;
+  #answered: Waiting | undefined;
   #head: AnswerHead | undefined;
   #waiting: Bytes[] = [];
   #waitingBytes = 0;
-  #reader: Waiting<Bytes | undefined> | undefined;
+  #taker: Taker | undefined;
   /** Nothing more comes: the answer is complete, or `#failure` says why not. */
   #isOver = false;
   #failure: unknown;
@@ -53,7 +54,7 @@ export class Exchange implements Answer, AnswerSink, ConnectionUser {
     this.#parser = new AnswerParser(this);
   }
 
-  /** Sends the request; resolves with the exchange itself once the head of the answer has come. */
+  /** Sends the request; resolves once the head of the answer has come. */
   start(): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const { signal } = this.#letter;
@@ -75,10 +76,6 @@ export class Exchange implements Answer, AnswerSink, ConnectionUser {
     return this.#head?.contentType;
   }
 
-  get contentEncoding(): string | undefined {
-    return this.#head?.contentEncoding;
-  }
-
   headers(): Headers {
     return headersOf(this.#head === undefined ? "" : this.#head.lines);
   }
@@ -88,18 +85,17 @@ export class Exchange implements Answer, AnswerSink, ConnectionUser {
     return this.#waiting.pop() ?? new Uint8Array(0);
   }
 
-  read(): Promise<Bytes | undefined> {
+  take(taker: Taker): Bytes | undefined {
     const next = this.#waiting.shift();
     if (next !== undefined) {
       this.#waitingBytes -= next.byteLength;
       if (this.#waitingBytes < waitingBytesMax) this.#connection?.resume();
-      return Promise.resolve(next);
+      return next;
     }
-    if (this.#failure !== undefined) return Promise.reject(this.#failure);
-    if (this.#isOver) return Promise.resolve(undefined);
-    return new Promise((resolve, reject) => {
-      this.#reader = { resolve, reject };
-    });
+    if (this.#failure !== undefined) taker.onFailure(this.#failure);
+    else if (this.#isOver) taker.onPiece(undefined);
+    else this.#taker = taker;
+    return undefined;
   }
 
   cancel(): void {
@@ -132,15 +128,17 @@ export class Exchange implements Answer, AnswerSink, ConnectionUser {
 
   onHead(head: AnswerHead): void {
     this.#head = head;
-    this.#answered?.resolve(this);
+    const answer = head.contentEncoding === undefined ? this : decoded(this, head.contentEncoding);
+    this.#answered?.resolve(answer);
     this.#answered = undefined;
   }
 
   onBody(bytes: Bytes): void {
-    const reader = this.#reader;
-    if (reader !== undefined) {
-      this.#reader = undefined;
-      reader.resolve(bytes);
+    const taker = this.#taker;
+    if (this.#isOver) return;
+    if (taker !== undefined) {
+      this.#taker = undefined;
+      taker.onPiece(bytes);
     } else {
       this.#waiting.push(bytes);
       this.#waitingBytes += bytes.byteLength;
@@ -148,10 +146,12 @@ export class Exchange implements Answer, AnswerSink, ConnectionUser {
   }
 
   onEnd(): void {
+    if (this.#isOver) return;
     this.#isOver = true;
     this.#letter.signal.removeEventListener("abort", this);
-    this.#reader?.resolve(undefined);
-    this.#reader = undefined;
+    const taker = this.#taker;
+    this.#taker = undefined;
+    taker?.onPiece(undefined);
   }
 
   onFinished(): void {
@@ -194,7 +194,9 @@ export class Exchange implements Answer, AnswerSink, ConnectionUser {
     this.#connection?.destroy();
     this.#connection = undefined;
     this.#answered?.reject(error);
-    this.#reader?.reject(error);
-    this.#answered = this.#reader = undefined;
+    this.#answered = undefined;
+    const taker = this.#taker;
+    this.#taker = undefined;
+    taker?.onFailure(error);
   }
 }

@@ -2,7 +2,6 @@ import { Buffer } from "node:buffer";
 import type { LookupFunction } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import type { Answer, Question } from "./ask.ts";
-import { decoded } from "./decoded.ts";
 import { Exchange, type Letter } from "./exchange.ts";
 import { defaultPoolBounds, Pool, type PoolBounds } from "./pool.ts";
 import { headerLines } from "./request-head.ts";
@@ -61,14 +60,17 @@ export class WireClient {
   }
 
   /** An `Ask`, bound to this client. */
-  readonly ask = async (question: Question): Promise<Answer> => {
-    const { body, signal } = question;
-    const place = this.#placeOf(question.baseUrl);
-    const start = this.#startOf(place, question);
-    const letter = typeof body === "string" ? textLetter(start, body, signal) : await formLetter(start, body, signal);
-    const exchange = new Exchange(place.pool, letter, this.#now);
-    await exchange.start();
-    return exchange.contentEncoding === undefined ? exchange : decoded(exchange, exchange.contentEncoding);
+  readonly ask = (question: Question): Promise<Answer> => {
+    try {
+      const { body, signal } = question;
+      const place = this.#placeOf(question.baseUrl);
+      const start = this.#startOf(place, question);
+      const send = (letter: Letter) => new Exchange(place.pool, letter, this.#now).start();
+      if (typeof body === "string") return send(textLetter(start, body, signal));
+      return formLetter(start, body, signal).then(send);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   };
 
   /** Closes idle connections. Those in use go on. */

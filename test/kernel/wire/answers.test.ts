@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { Socket } from "node:net";
+import { readPiece } from "../../../src/kernel/wire/read-piece.ts";
 import { WireClient } from "../../../src/kernel/wire/wire-client.ts";
 import { askText, faultOf, questionTo, textOf, until } from "./asking.ts";
 import { answerOf, chunkedOf, type RawServer, startRaw } from "./raw-server.ts";
@@ -126,7 +127,7 @@ describe("an answer", () => {
       const answer = await client.ask(questionTo(server.baseUrl));
       await until(() => client.counts.idle === 1);
       expect(new TextDecoder().decode(answer.whole())).toBe(expected);
-      expect(await answer.read()).toBeUndefined();
+      expect(await readPiece(answer)).toBeUndefined();
     }
   });
 
@@ -140,7 +141,8 @@ describe("an answer", () => {
     for (const path of ["/length", "/chunked"]) {
       const answer = await ask(questionTo(`http://127.0.0.1:${server.port}`, { path }));
       const hash = new Bun.CryptoHasher("sha256");
-      for (let piece = await answer.read(); piece !== undefined; piece = await answer.read()) hash.update(piece);
+      for (let piece = await readPiece(answer); piece !== undefined; piece = await readPiece(answer))
+        hash.update(piece);
       expect(hash.digest("hex")).toBe(Bun.SHA256.hash(bytes, "hex"));
     }
     await server.stop(true);
@@ -154,12 +156,12 @@ describe("an answer", () => {
     });
     const answer = await ask(questionTo(server.baseUrl));
     for (const word of ["one", "two", "three"]) {
-      const next = answer.read();
+      const next = readPiece(answer);
       socket?.write(`${word.length}\r\n${word}\r\n`);
       expect(new TextDecoder().decode(await next)).toBe(word);
     }
     socket?.write("0\r\n\r\n");
-    expect(await answer.read()).toBeUndefined();
+    expect(await readPiece(answer)).toBeUndefined();
   });
 
   test.each([
@@ -175,10 +177,10 @@ describe("an answer", () => {
       given.write(text);
     });
     const answer = await ask(questionTo(server.baseUrl));
-    expect(new TextDecoder().decode(await answer.read())).toBe("hello");
+    expect(new TextDecoder().decode(await readPiece(answer))).toBe("hello");
     if (how === "end") socket?.end();
     else socket?.resetAndDestroy();
-    const fault = await faultOf(answer.read());
+    const fault = await faultOf(readPiece(answer));
     expect(fault.kind).toBe("broken");
     expect(fault.message).toMatch(/in the middle of its answer$|was reset$/);
   });
@@ -227,7 +229,7 @@ test("a reader that waits makes the provider wait, and holds a bounded part", as
     fill();
   });
   const answer = await ask(questionTo(server.baseUrl));
-  let length = (await answer.read())?.byteLength ?? 0;
+  let length = (await readPiece(answer))?.byteLength ?? 0;
   let before = -1;
   while (before !== written) {
     before = written;
@@ -235,6 +237,7 @@ test("a reader that waits makes the provider wait, and holds a bounded part", as
   }
   // What lies between: the client's bound and the buffers of both sockets.
   expect(written).toBeLessThan(25_000_000);
-  for (let piece = await answer.read(); piece !== undefined; piece = await answer.read()) length += piece.byteLength;
+  for (let piece = await readPiece(answer); piece !== undefined; piece = await readPiece(answer))
+    length += piece.byteLength;
   expect(length).toBe(total);
 });

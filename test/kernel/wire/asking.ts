@@ -1,5 +1,6 @@
 import { UpstreamFault } from "../../../src/contract/index.ts";
 import type { Answer, Ask, Question } from "../../../src/kernel/wire/ask.ts";
+import { readPiece } from "../../../src/kernel/wire/read-piece.ts";
 
 /** A question to a base URL, with everything else as a test does not care. */
 export function questionTo(baseUrl: string, changes: Partial<Question> = {}): Question {
@@ -11,7 +12,7 @@ export function questionTo(baseUrl: string, changes: Partial<Question> = {}): Qu
 export async function textOf(answer: Answer): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
-  for (let bytes = await answer.read(); bytes !== undefined; bytes = await answer.read()) {
+  for (let bytes = await readPiece(answer); bytes !== undefined; bytes = await readPiece(answer)) {
     text += decoder.decode(bytes, { stream: true });
   }
   return text + decoder.decode();

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import type { Ask } from "../../../src/kernel/wire/ask.ts";
+import { readPiece } from "../../../src/kernel/wire/read-piece.ts";
 import { WireClient, type WireOptions } from "../../../src/kernel/wire/wire-client.ts";
 import { askText, faultOf, questionTo, textOf, until } from "./asking.ts";
 import { answerOf, chunkedOf, type RawServer, startRaw } from "./raw-server.ts";
@@ -203,12 +204,12 @@ describe("a call that is cut", () => {
     const { ask, client } = clientOf();
     const cut = new AbortController();
     const answer = await ask(questionTo(server.baseUrl, { signal: cut.signal }));
-    expect(new TextDecoder().decode(await answer.read())).toBe("hello");
-    const next = answer.read();
+    expect(new TextDecoder().decode(await readPiece(answer))).toBe("hello");
+    const next = readPiece(answer);
     if (reason === undefined) answer.cancel();
     else cut.abort(reason);
     await expect(next).rejects.toBeDefined();
-    await expect(answer.read()).rejects.toBeDefined();
+    await expect(readPiece(answer)).rejects.toBeDefined();
     expect(client.counts.open).toBe(0);
     await until(() => server.open.size === 0);
   });
