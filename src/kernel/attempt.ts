@@ -42,21 +42,22 @@ export async function attempt<Request, Answer>(
   trial: Trial<Request, Answer>,
 ): Promise<Answer> {
   const { now, network } = kernel;
-  const routes = rankRoutes(offer.routes, now(), kernel.random ?? Math.random);
+  const isOnly = offer.routes.length === 1;
+  const routes = isOnly ? offer.routes : rankRoutes(offer.routes, now(), kernel.random ?? Math.random);
   progress.limit(network.deadlines, progress.openedAt + network.bounds.beginMsMax);
   let last: unknown;
   for (const route of routes) {
-    const tried = new Set<number>();
-    let retries = routes.length === 1 ? 1 : 0;
+    // Made by the first failure: most calls need none.
+    let tried: Set<number> | undefined;
+    let retries = isOnly ? 1 : 0;
     while (progress.attempts < attemptsMax) {
-      const taken = route.keys.size === 0 ? undefined : route.keys.take(now(), tried);
-      if (taken === undefined && (route.keys.size > 0 || tried.size > 0)) break;
-      const index = taken === undefined ? 0 : taken.index;
-      tried.add(index);
+      const nowMs = now();
+      const taken = route.keys.size === 0 ? undefined : route.keys.take(nowMs, tried);
+      if (taken === undefined && (route.keys.size > 0 || (tried !== undefined && tried.size > 0))) break;
       if (progress.cutReason !== undefined) throw new UpstreamFault("broken", "The call was cut off");
       progress.attempts++;
       progress.trying = route;
-      route.circuit.begin(now());
+      route.circuit.begin(nowMs);
       try {
         const upstream = new BoundUpstream(network, route, taken?.key, progress);
         const answer = await trial.run(route.plugin, callOf(route, upstream, progress, trial.requestFor(route.model)));
@@ -66,6 +67,9 @@ export async function attempt<Request, Answer>(
         return answer;
       } catch (error) {
         progress.startOver();
+        const index = taken === undefined ? 0 : taken.index;
+        tried ??= new Set();
+        tried.add(index);
         if (progress.cutReason !== undefined || error instanceof GatewayError) throw error;
         const fault = readFailure(kernel, route, progress, error);
         last = fault;

@@ -3,6 +3,8 @@ import { Circuit, type CircuitBounds } from "./circuit.ts";
 /** A key that is refused is refused for everyone; two in ten minutes are no accident. */
 const keyBounds: CircuitBounds = { faultsMin: 2, windowMs: 600_000, restMs: 300_000, restMsMax: 3_600_000 };
 
+const none: ReadonlySet<number> = new Set();
+
 /** The keys of one plugin, taken in turn; one that a provider refuses or limits rests for a while. */
 export class KeyRing {
   readonly #keys: readonly string[];
@@ -28,7 +30,7 @@ export class KeyRing {
    *
    * @returns `undefined` when every key was tried.
    */
-  take(nowMs: number, tried: ReadonlySet<number>): { index: number; key: string } | undefined {
+  take(nowMs: number, tried: ReadonlySet<number> = none): { index: number; key: string } | undefined {
     let best: number | undefined;
     for (let step = 0; step < this.#keys.length; step++) {
       const index = (this.#next + step) % this.#keys.length;
