@@ -30,6 +30,29 @@ export function endOf(open: OpenWrite, settlement: Settlement, settledAt: number
   };
 }
 
+/**
+ * The end of a call that was refused because its hold could not be written, and it is not known whether it was: it
+ * would stand until this process ends, and nobody would ask for it.
+ */
+export function neverMade(open: OpenWrite): EndWrite {
+  return {
+    kind: "end",
+    open,
+    state: "released",
+    settledAt: open.openedAt,
+    meters: {},
+    usageSource: "none",
+    costNanodollars: null,
+    chargedNanodollars: 0,
+    quotaTokens: 0,
+    route: null,
+    status: 503,
+    errorCode: "unavailable",
+    firstByteMs: null,
+    durationMs: 0,
+  };
+}
+
 /** Tokens of all kinds, for the limit per minute; absent when the call was not metered in tokens. */
 export function tokensOf(meters: Meters): number | undefined {
   const { inputToken, cacheReadToken, cacheWriteToken, outputToken } = meters;

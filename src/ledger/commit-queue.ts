@@ -1,5 +1,6 @@
 import { setImmediate, setTimeout } from "node:timers";
-import { type BookWrite, type EndWrite, isConstraintError, type Store } from "../store/index.ts";
+import { type BookWrite, type EndWrite, isConstraintError, isOutcomeUnknown, type Store } from "../store/index.ts";
+import { neverMade } from "./call-end.ts";
 
 /** A batch of this many writes gains nothing by waiting. */
 const writesEnough = 64;
@@ -79,7 +80,10 @@ export class CommitQueue {
     const failures = await this.#write(batch.writes);
     this.#writing = undefined;
     for (const write of batch.writes) {
-      if (write.kind === "open") continue;
+      if (write.kind === "open") {
+        if (isOutcomeUnknown(failures?.get(write))) this.#unwritten.add(neverMade(write));
+        continue;
+      }
       if (failures?.has(write)) {
         this.#unwritten.add(write);
       } else {

@@ -9,7 +9,7 @@ import {
   type Settlement,
   type WalletState,
 } from "../contract/index.ts";
-import { type EndWrite, isOutcomeUnknown, type OpenWrite, type Store } from "../store/index.ts";
+import type { EndWrite, OpenWrite, Store } from "../store/index.ts";
 import type { AccountBook } from "./account-book.ts";
 import { AccountBooks } from "./account-books.ts";
 import { endOf, tokensOf } from "./call-end.ts";
@@ -99,7 +99,6 @@ class ProcessLedger implements LocalLedger {
         await this.#reread(claim.caller.accountId);
         continue;
       }
-      if (isOutcomeUnknown(failure)) this.#release(open);
       throw booksUnavailable("The call could not be written down, so it was not made; try again", failure);
     }
   }
@@ -174,26 +173,6 @@ class ProcessLedger implements LocalLedger {
     const call: OpenCall = { book, claim, open, end: undefined };
     this.#calls.set(claim.callId, call);
     return call;
-  }
-
-  /** The hold of a call that was not made may have been written after all, and would stand until this process ends. */
-  #release(open: OpenWrite): void {
-    void this.#queue.add({
-      kind: "end",
-      open,
-      state: "released",
-      settledAt: this.#now(),
-      meters: {},
-      usageSource: "none",
-      costNanodollars: null,
-      chargedNanodollars: 0,
-      quotaTokens: 0,
-      route: null,
-      status: 503,
-      errorCode: "unavailable",
-      firstByteMs: null,
-      durationMs: 0,
-    });
   }
 
   #end(call: OpenCall, settlement: Settlement): EndWrite {
