@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { filesOfPlugin } from "../../src/cli/plugin-new/files-of-plugin.ts";
@@ -58,6 +58,7 @@ describe("the pages on providers, followed word for word", () => {
   afterAll(async () => {
     await gateway.stop();
     await provider.stop(true);
+    rmSync(join(gateway.home, ".."), { recursive: true, force: true });
   });
 
   /** Runs a block of a page in a shell, in the user's home; the port and the key in place of the example's. */
@@ -91,6 +92,20 @@ describe("the pages on providers, followed word for word", () => {
     return stdout;
   }
 
+  /** What became of plugins, once the running gateway has taken all of them up. */
+  async function standingOf(...names: string[]): Promise<string[]> {
+    const deadline = Date.now() + 10_000;
+    while (true) {
+      const list = await gateway.cli<{ name: string; standing: string }[]>("plugin", "list");
+      const standings = names.flatMap((name) =>
+        list.filter((state) => state.name === name).map((state) => state.standing),
+      );
+      const isDone = standings.length === names.length && standings.every((standing) => standing === "serving");
+      if (isDone || Date.now() > deadline) return standings;
+      await Bun.sleep(100);
+    }
+  }
+
   test(
     "README: a file serves a provider while the gateway runs",
     async () => {
@@ -101,14 +116,7 @@ describe("the pages on providers, followed word for word", () => {
       expect(said).toContain("Hello from the provider");
       await follow(ready);
       expect(await follow(code)).toContain("beta: 17 of 17");
-      await Bun.sleep(2000);
-      const list = await gateway.cli<{ name: string; standing: string; error: string | null }[]>("plugin", "list");
-      const states = list.filter(({ name }) => ["acme", "beta", "vllm"].includes(name));
-      expect(states.map(({ name, standing, error }) => `${name} ${standing} ${error}`).sort()).toEqual([
-        "acme serving null",
-        "beta serving null",
-        "vllm serving null",
-      ]);
+      expect(await standingOf("acme", "beta", "vllm")).toEqual(["serving", "serving", "serving"]);
       await follow("rm ~/.modelgate/plugins/acme.json");
     },
     secondsMax,
@@ -121,7 +129,7 @@ describe("the pages on providers, followed word for word", () => {
       expect(await follow(make)).toContain("acme: 17 of 17");
       expect(await follow(record)).toContain("acme: 19 of 19");
       await follow(serve);
-      await Bun.sleep(2000);
+      expect(await standingOf("acme")).toEqual(["serving"]);
       const reply = await gateway.post("/chat/completions", {
         model: "acme-small",
         messages: [{ role: "user", content: "Hi" }],
@@ -134,8 +142,9 @@ describe("the pages on providers, followed word for word", () => {
 });
 
 test("Write a translated provider shows the code that is written", () => {
-  const written = filesOfPlugin("acme", "translated").get("index.ts") as string;
-  for (const block of blocksOf(page, "ts")) expect(written).toContain(block.trimEnd());
+  const flush = (text: string) => text.trim().replaceAll(/^ +/gm, "");
+  const written = flush(filesOfPlugin("acme", "translated").get("index.ts") as string);
+  for (const block of blocksOf(page, "ts")) expect(written).toContain(flush(block));
 });
 
 test("the page of ready manifests names each", () => {
