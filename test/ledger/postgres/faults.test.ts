@@ -181,7 +181,7 @@ describe("PostgreSQL", () => {
 /** For the sessions that are and those that come. */
 async function readOnly(url: string, isOn: boolean): Promise<void> {
   const setting = isOn ? "on" : "off";
-  await queryPostgres(url, "alter system set default_transaction_read_only = " + setting);
+  await queryPostgres(url, `alter system set default_transaction_read_only = ${setting}`);
   await queryPostgres(url, "select pg_reload_conf()");
   await until("the setting is in force", async () => {
     const [row] = await queryPostgres<{ default_transaction_read_only: string }>(
