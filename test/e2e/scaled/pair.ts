@@ -10,6 +10,7 @@ import { startRedis, type TestRedis, useRedisServers } from "../../support/redis
 export interface Pair {
   gateways: Gateway[];
   redis: TestRedis;
+  storeName: string;
 }
 
 /** What the two can stand on, here. */
@@ -18,7 +19,7 @@ if (whyNoPostgres !== undefined) console.warn(`Two gateways are not tried on Pos
 
 /** Starts a pair before the calling file's or describe's tests, and ends it after them. */
 export function usePair(storeName: string, env: Record<string, string> = {}): Pair {
-  const pair = { gateways: [] as Gateway[] } as Pair;
+  const pair = { gateways: [] as Gateway[], storeName } as Pair;
   const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
   beforeAll(async () => {
     pair.redis = await startRedis();
@@ -34,12 +35,22 @@ export function usePair(storeName: string, env: Record<string, string> = {}): Pa
   return pair;
 }
 
-/** A chat; the account's first gateway is asked for an even index, the second for an odd one. */
-export function chat(pair: Pair, index: number, fields: { key?: string; model?: string; text?: string } = {}) {
+const triesMax = 10;
+
+/**
+ * A chat; the first gateway is asked for an even index, the second for an odd one. A PostgreSQL that takes longer than a
+ * call may wait, as on a machine with too much to do, answers 503 with `retry-after`, and is asked again.
+ */
+export async function chat(pair: Pair, index: number, fields: { key?: string; model?: string; text?: string } = {}) {
   const { key, model = "famA-4.1", text = "Hello" } = fields;
   const body = { model, max_tokens: 100, messages: [{ role: "user", content: text }] };
   const gateway = pair.gateways[index % pair.gateways.length] as Gateway;
-  return gateway.post("/chat/completions", body, key === undefined ? {} : { authorization: `Bearer ${key}` });
+  const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  for (let tries = 1; ; tries++) {
+    const response = await gateway.post("/chat/completions", body, headers);
+    if (response.status !== 503 || pair.storeName === "SQLite" || tries === triesMax) return response;
+    await Bun.sleep(200);
+  }
 }
 
 /** A new account with this much money, and its key. */
