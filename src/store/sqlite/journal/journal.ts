@@ -57,7 +57,8 @@ export class Journal {
   own(): boolean {
     if (this.#writer !== undefined) return true;
     const nowMs = performance.now();
-    if (this.#closed || nowMs < this.#ownAfterMs) return false;
+    // A database in memory ends with its process, so there is nothing that a journal could keep.
+    if (this.#closed || this.#parts.file.startsWith(":memory:") || nowMs < this.#ownAfterMs) return false;
     this.#ownAfterMs = nowMs + ownRetryMs;
     const { file, bounds, database } = this.#parts;
     const lock = takeLock(`${file}-lock`);
