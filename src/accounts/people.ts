@@ -83,6 +83,13 @@ export async function acceptInvitation(
   now: number,
 ): Promise<{ email: string }> {
   checkPassword(password);
+  const known = await store.db
+    .selectFrom("invitations")
+    .select("used_at")
+    .where("token_hash", "=", hashToken(token))
+    .executeTakeFirst();
+  // A hash costs a whole core for a while, which a stranger does not get for nothing.
+  if (known === undefined || known.used_at !== null) throw noInvitation();
   const hash = await hashPassword(password);
   return store.db.transaction().execute(async (db) => {
     const taken = await db
@@ -93,9 +100,7 @@ export async function acceptInvitation(
       .where("expires_at", ">", now)
       .returning("account_id")
       .executeTakeFirst();
-    if (taken === undefined) {
-      throw new GatewayError("not_found", "This invitation is used, expired or none; ask for another");
-    }
+    if (taken === undefined) throw noInvitation();
     return writePassword(db, { accountId: taken.account_id, hash, temporary: false, role: "member" }, now);
   });
 }
@@ -154,6 +159,10 @@ export async function writePassword(
     .execute();
   await db.deleteFrom("sessions").where("user_id", "=", userId).execute();
   return { email: account.email };
+}
+
+function noInvitation(): GatewayError {
+  return new GatewayError("not_found", "This invitation is used, expired or none; ask for another");
 }
 
 function hashToken(token: string): string {
