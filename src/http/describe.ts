@@ -1,7 +1,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 
 /** The error body, for the OpenAPI document. */
-export const ErrorAnswer = Type.Object({
+const ErrorAnswer = Type.Object({
   error: Type.Object({
     message: Type.String(),
     type: Type.String(),

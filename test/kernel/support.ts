@@ -33,7 +33,7 @@ export class FakeClock {
   }
 }
 
-export const limitState: LimitState = {
+const limitState: LimitState = {
   limitRequests: 60,
   remainingRequests: 59,
   resetRequestsMs: 1000,
