@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import type { Config } from "../config.ts";
+import type { Offer } from "../kernel/index.ts";
 import type { FirstAdmin } from "./first-admin.ts";
 import type { FirstKey } from "./first-key.ts";
 import { originOf } from "./origin.ts";
@@ -18,7 +19,7 @@ export function welcome({ config, port, key, admin, app }: Start): string {
   const origin = originOf(config, port);
   const baseUrl = `${origin}${config.basePath}`;
   const { registry } = app.kernel;
-  const model = [...registry.offers].find(({ model }) => model.capability === "chat" && !model.premium)?.model.id;
+  const model = modelToTry(registry.offers);
   const shownKey = key === undefined || key.given ? "$MODELGATE_KEY" : key.key;
   const lines = [
     "modelgate is serving",
@@ -48,4 +49,14 @@ export function welcome({ config, port, key, admin, app }: Start): string {
 function keyLine(key: FirstKey | undefined): string {
   if (key === undefined) return "as made before; a new one: modelgate key create --account A --name N";
   return key.given ? "the one in MODELGATE_BOOTSTRAP_KEY" : `${key.key}   (shown this once)`;
+}
+
+/** A free chat model that its provider still has, so that the line works when pasted. */
+function modelToTry(offers: Iterable<Offer>): string | undefined {
+  const today = new Date().toISOString().slice(0, 10);
+  const free = [...offers]
+    .map(({ model }) => model)
+    .filter(({ capability, premium }) => capability === "chat" && !premium);
+  const current = free.find(({ retiredOn }) => retiredOn === undefined || retiredOn > today);
+  return (current ?? free[0])?.id;
 }
