@@ -33,7 +33,7 @@ export function prepareBookStatements(db: Kysely<Database>, database: DatabaseSy
   return {
     begin: database.prepare("begin immediate"),
     commit: database.prepare("commit"),
-    openCall: prepare(openCall(db)),
+    openCall: prepare(db.insertInto("calls").values(openColumns)),
     endCall: prepare(endCall(db)),
     enterCharge: prepare(
       db
@@ -64,41 +64,42 @@ export function prepareBookStatements(db: Kysely<Database>, database: DatabaseSy
   };
 }
 
-function openCall(db: Kysely<Database>): Compilable {
-  return db.insertInto("calls").values({
-    id: "",
-    account_id: "",
-    key_id: "",
-    model: "",
-    capability: "chat",
-    premium: 0,
-    state: "open",
-    opened_at: 0,
-    quota_day: null,
-    hold_nanodollars: 0,
-    hold_tokens: 0,
-    price_version: null,
-  });
-}
+/** What opens a call, in the order in which the statements take it; the values stand for their types only. */
+export const openColumns = {
+  id: "",
+  account_id: "",
+  key_id: "",
+  model: "",
+  capability: "chat",
+  premium: 0,
+  state: "open",
+  opened_at: 0,
+  quota_day: null,
+  hold_nanodollars: 0,
+  hold_tokens: 0,
+  price_version: null,
+} as const;
+
+/** What ends a call, but its state; likewise. */
+export const endColumns = {
+  settled_at: 0,
+  ...zeros(meters),
+  usage_source: null,
+  cost_nanodollars: null,
+  charged_nanodollars: 0,
+  quota_tokens: 0,
+  route: null,
+  status: 0,
+  error_code: null,
+  first_byte_ms: null,
+  duration_ms: 0,
+} as const;
 
 /** An abandoned call can still be settled: its process lives after all, and what it says is better than the policy. */
 function endCall(db: Kysely<Database>): Compilable {
   return db
     .updateTable("calls")
-    .set({
-      state: "settled",
-      settled_at: 0,
-      ...zeros(meters),
-      usage_source: null,
-      cost_nanodollars: null,
-      charged_nanodollars: 0,
-      quota_tokens: 0,
-      route: null,
-      status: 0,
-      error_code: null,
-      first_byte_ms: null,
-      duration_ms: 0,
-    })
+    .set({ state: "settled", ...endColumns })
     .where("id", "=", "")
     .where("state", "in", ["open", "abandoned"]);
 }

@@ -1,11 +1,10 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Kysely } from "kysely";
-import type { BookStatements } from "../../book-statements.ts";
+import { type BookStatements, endColumns, openColumns } from "../../book-statements.ts";
 import { BookTally } from "../../book-tally.ts";
 import type { BookWrite, EndWrite, OpenWrite } from "../../book-write.ts";
 import { endValues, enterCharge, openValues, writeEnd } from "../../book-writer.ts";
 import type { Database } from "../../database.ts";
-import { meterColumns } from "../../tables/meter-columns.ts";
 import type { JournalBatch } from "./journal-line.ts";
 
 /** The setting that says which batch was applied last. */
@@ -115,26 +114,11 @@ function collect(calls: Map<string, CallFacts>, write: BookWrite): void {
   else if (end !== undefined) facts.end ??= end;
 }
 
-const openZeros = {
-  id: "",
-  account_id: "",
-  key_id: "",
-  model: "",
-  capability: "chat",
-  premium: 0,
-  state: "open",
-  opened_at: 0,
-  quota_day: null,
-  hold_nanodollars: 0,
-  hold_tokens: 0,
-  price_version: null,
-} as const;
-
 /** Written again without harm: nobody is left who could be told that the id is taken, and the journal sees to that. */
 function openOnce(db: Kysely<Database>): string {
   return db
     .insertInto("calls")
-    .values(openZeros)
+    .values(openColumns)
     .onConflict((conflict) => conflict.column("id").doNothing())
     .compile().sql;
 }
@@ -142,20 +126,7 @@ function openOnce(db: Kysely<Database>): string {
 function finishOnce(db: Kysely<Database>): string {
   return db
     .insertInto("calls")
-    .values({
-      ...openZeros,
-      settled_at: 0,
-      ...(Object.fromEntries(Object.values(meterColumns).map((column) => [column, 0])) as Record<"images", number>),
-      usage_source: null,
-      cost_nanodollars: null,
-      charged_nanodollars: 0,
-      quota_tokens: 0,
-      route: null,
-      status: 0,
-      error_code: null,
-      first_byte_ms: null,
-      duration_ms: 0,
-    })
+    .values({ ...openColumns, ...endColumns })
     .onConflict((conflict) => conflict.column("id").doNothing())
     .compile().sql;
 }
