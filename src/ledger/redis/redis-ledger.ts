@@ -284,13 +284,8 @@ class NodeLedger implements RedisLedger {
   async #renew(): Promise<void> {
     const open = [...this.#calls].filter(([, call]) => call.open !== undefined);
     const byAccount = Map.groupBy(open, ([, call]) => call.claim.caller.accountId);
-    const renewals = [...byAccount].map(([accountId, calls]) =>
-      this.#redis.renew(
-        accountId,
-        calls.map(([callId]) => callId),
-      ),
-    );
-    await Promise.all(renewals);
+    const idsOf = (calls: typeof open) => calls.map(([callId]) => callId);
+    await Promise.all([...byAccount].map(([account, calls]) => this.#redis.renew(account, idsOf(calls))));
   }
 
   async #beatQuietly(): Promise<void> {
