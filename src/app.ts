@@ -169,9 +169,9 @@ function startTimers(
     }, ms);
   const timers = [
     every(syncMs, () => {
-      if (!store.outsideChange()) return;
+      if (!store.outsideChange()) return undefined;
       accounts.sync();
-      ledger.sync();
+      return ledger.sync();
     }),
     every(pruneMs, () => store.blobs.prune(Date.now())),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
