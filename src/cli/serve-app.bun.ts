@@ -26,6 +26,7 @@ export async function serveApp(config: Config, parts: Parts): Promise<void> {
   const log = createLog(config.logLevel, (text) => process.stderr.write(text));
   const store = await openStore(storeOf(config));
   try {
+    refuseSecond(store, config);
     const onShelf = ({ states }: Shelf) => {
       if (config.worker <= 1) writeStateFile(stateFile, { pid: process.pid, plugins: states });
     };
@@ -40,6 +41,12 @@ export async function serveApp(config: Config, parts: Parts): Promise<void> {
     log.flush();
     await store.close();
   }
+}
+
+/** Over Redis several gateways share one store; without it the first has it alone. */
+function refuseSecond(store: Store, { home, redisUrl }: Config): void {
+  if (redisUrl !== undefined || store.claim === undefined || store.claim()) return;
+  throw new Error(`Cannot serve from ${home}: another gateway does; stop it, or set MODELGATE_HOME to another folder`);
 }
 
 /** Makes the folders that files are dropped into; a home that cannot be written to was refused before. */

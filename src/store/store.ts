@@ -63,6 +63,11 @@ export interface Store {
    * about twice a second. Counts up `revision`.
    */
   outsideChange(): boolean;
+  /**
+   * Makes this process the one that serves from an embedded store, until it ends; `false` when another does. Two would
+   * each believe to know every balance. Absent where several may.
+   */
+  claim?(): boolean;
   /** Why the gateway should not be sent calls, in one sentence; absent when nothing is wrong. */
   trouble?(): string | undefined;
   /** The setting of this name, made and kept at the first question. */

@@ -110,6 +110,7 @@ function createStore({ database, connection, db, statements, journal, now }: Par
       return true;
     },
     setting: (name, make) => readSetting(db, name, make),
+    claim: () => journal.own(),
     trouble: () => journal.trouble(),
     async close() {
       await connection.free();
