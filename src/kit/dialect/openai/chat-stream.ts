@@ -39,6 +39,9 @@ function readChunk({ event, data }: ServerEvent): Chunk | undefined {
     if (event === "error") throw faultOfBody(data);
     throw new UpstreamFault("broken", "The provider's stream holds what is no JSON", { cause });
   }
+  if (event === "raw" && isRecord(chunk) && Array.isArray(chunk.choices)) {
+    throw new UpstreamFault("broken", "The provider sent a whole answer where a stream was asked for");
+  }
   if (event === "error" || event === "raw") throw faultOfBody(chunk);
   if (!isRecord(chunk)) return undefined;
   if (chunk.error !== undefined && chunk.error !== null) throw faultOfBody(chunk);

@@ -63,6 +63,11 @@ describe("toChunks", () => {
     ],
     ["HTML", "<html></html>", { kind: "broken" }],
     ["what is no JSON", "data: {oops\n\n", { kind: "broken" }],
+    [
+      "a whole answer instead of events",
+      '{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"}}]}',
+      { kind: "broken", message: "The provider sent a whole answer where a stream was asked for" },
+    ],
   ])("throws %s", async (_, text, fault) => {
     const { error } = await read(text);
     expect(error).toBeInstanceOf(UpstreamFault);
