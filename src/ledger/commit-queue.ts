@@ -24,14 +24,17 @@ interface Batch {
  */
 export class CommitQueue {
   readonly #store: Store;
-  readonly #onEndWritten: (end: EndWrite) => void;
+  readonly #onEndWritten: (end: EndWrite, wasInDoubt: boolean) => void;
   readonly #unwritten = new Set<EndWrite>();
   #next: Batch | undefined;
   #writing: Batch | undefined;
   #retry: NodeJS.Timeout | undefined;
 
-  /** `onEndWritten` is called in the same turn in which the write is known to stand. */
-  constructor(store: Store, onEndWritten: (end: EndWrite) => void) {
+  /**
+   * `onEndWritten` is called in the same turn in which the write is known to stand; `wasInDoubt` when an earlier try
+   * failed, which may have been written all the same.
+   */
+  constructor(store: Store, onEndWritten: (end: EndWrite, wasInDoubt: boolean) => void) {
     this.#store = store;
     this.#onEndWritten = onEndWritten;
   }
@@ -87,8 +90,8 @@ export class CommitQueue {
       if (failures?.has(write)) {
         this.#unwritten.add(write);
       } else {
-        this.#unwritten.delete(write);
-        this.#onEndWritten(write);
+        const wasInDoubt = this.#unwritten.delete(write);
+        this.#onEndWritten(write, wasInDoubt);
       }
     }
     if (this.#unwritten.size > 0) this.#scheduleRetry();

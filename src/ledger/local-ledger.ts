@@ -78,7 +78,7 @@ class ProcessLedger implements LocalLedger {
     this.#store = store;
     this.#now = now;
     this.#books = new AccountBooks(store, accountsMax);
-    this.#queue = new CommitQueue(store, (end) => this.#endWritten(end));
+    this.#queue = new CommitQueue(store, (end, wasInDoubt) => this.#endWritten(end, wasInDoubt));
   }
 
   async admit(claim: Claim): Promise<Hold> {
@@ -185,12 +185,14 @@ class ProcessLedger implements LocalLedger {
     return end;
   }
 
-  #endWritten(end: EndWrite): void {
+  #endWritten(end: EndWrite, wasInDoubt: boolean): void {
     const { callId, quotaDay } = end.open;
     const call = this.#calls.get(callId);
     if (call?.end !== end) return;
     this.#calls.delete(callId);
     call.book.written(quotaDay, end.chargedNanodollars, end.quotaTokens);
+    // What was read of the account meanwhile may hold the charge already: then it stands twice here, until read anew.
+    if (wasInDoubt) call.book.revision = undefined;
   }
 
   #bookOf(accountId: string, now: number): AccountBook | Promise<AccountBook> {
