@@ -16,6 +16,7 @@ const pruneMs = 60_000;
 /** Two thousand calls a second at most, and next to nothing when none is old. */
 const pruneCallsMs = 250;
 const recoverMs = 5000;
+const keyUseMs = 3000;
 
 /** Everything the gateway stands on; all of it given, so that a test can hand in its own. */
 export interface Ground {
@@ -113,6 +114,7 @@ export async function createApp(ground: Ground): Promise<App> {
     stopWatching();
     stopTimers();
     await ledger.close();
+    await accounts.saveKeyUse().catch((error) => log.error("upkeep_failed", { error }));
   };
   return {
     http,
@@ -173,6 +175,7 @@ function startTimers(
       accounts.sync();
       return ledger.sync();
     }),
+    every(keyUseMs, () => accounts.saveKeyUse()),
     every(pruneMs, () => store.blobs.prune(Date.now())),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];

@@ -6,6 +6,7 @@ import {
   listDeeds,
   listVouchers,
   recordDeed,
+  redeemedVouchers,
   redeemVoucher,
   searchAccounts,
   voidVoucher,
@@ -31,6 +32,7 @@ export async function openDesk({ config, store, accounts, log, now }: DeskGround
   return {
     signIn: createSignIn({ store, secret, signUp: config.signUp, now, report }),
     accounts,
+    signUp: config.signUp,
     freeTokensPerDay: config.freeTokensPerDay,
     acceptInvitation: (given) => acceptInvitation(store, given, now()),
     usage: (accountId, asked) => readUsage(store, accountId, asked),
@@ -40,6 +42,7 @@ export async function openDesk({ config, store, accounts, log, now }: DeskGround
     credit: (credit) => creditWallet(store, credit, now),
     createVoucher: (voucher) => createVoucher(store, voucher, now()),
     listVouchers: () => listVouchers(store),
+    redeemedVouchers: (accountId) => redeemedVouchers(store, accountId),
     voidVoucher: (idOrCode) => voidVoucher(store, idOrCode, now()),
     redeemVoucher: (given) => redeemVoucher(store, given, now()),
     recordDeed: (deed) => recordDeed(store, deed, now()),

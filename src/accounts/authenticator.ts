@@ -1,6 +1,7 @@
 import { type Caller, GatewayError, type Limits } from "../contract/index.ts";
 import type { KeyRecord, Store } from "../store/index.ts";
 import { apiKeyForm, hashSecret, type KeyParts, parseApiKey, sameHash } from "./api-key.ts";
+import type { KeyUse } from "./key-use.ts";
 import { LruCache } from "./lru-cache.ts";
 
 /** What accounts and keys have when they say nothing of their own. */
@@ -27,14 +28,16 @@ export class Authenticator {
   readonly #store: Store;
   readonly #defaults: AccountDefaults;
   readonly #now: () => number;
+  readonly #use: KeyUse;
   readonly #known = new LruCache<KnownKey>(keysMax);
   /** Whole tokens whose secret was found right, so that a key at work is not hashed again for each call. */
   readonly #verified = new LruCache<KnownKey>(keysMax);
   readonly #unknown = new LruCache<true>(unknownMax);
   #revision: number;
 
-  constructor(store: Store, defaults: AccountDefaults, now: () => number) {
+  constructor(store: Store, defaults: AccountDefaults, use: KeyUse, now: () => number) {
     this.#store = store;
+    this.#use = use;
     this.#defaults = defaults;
     this.#now = now;
     this.#revision = store.revision;
@@ -68,6 +71,7 @@ export class Authenticator {
       throw refusal(`API key ${caller.keyId} expired at ${new Date(expiresAt).toISOString()}; use another`);
     }
     if (disabled) throw refusal("The account of this API key is disabled; ask who runs this gateway");
+    this.#use.note(caller.keyId);
     return caller;
   }
 

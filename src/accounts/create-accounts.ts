@@ -3,6 +3,7 @@ import type { Store } from "../store/index.ts";
 import { type Account, createAccount, disableAccount, findAccount, listAccounts, setQuota } from "./account-admin.ts";
 import { type AccountDefaults, Authenticator } from "./authenticator.ts";
 import { type ApiKey, createKey, listKeys, type NewKey, revokeKey } from "./key-admin.ts";
+import { KeyUse } from "./key-use.ts";
 
 /** Accounts and their API keys. Each write is seen by this process at once, by others at their next {@link Accounts.sync}. */
 export interface Accounts {
@@ -25,6 +26,8 @@ export interface Accounts {
   setQuota(accountId: string, tokens: number | undefined): Promise<void>;
   /** Shuts an account out with its keys and people at once, or lets it in again. @throws {GatewayError} `not_found` */
   setDisabled(accountId: string, disabled: boolean): Promise<void>;
+  /** Writes down which keys were used since the last time. For a timer of the owner, and its end. */
+  saveKeyUse(): Promise<void>;
   /** Asks whether another process changed something, and forgets what was read before. For a timer of the owner. */
   sync(): void;
 }
@@ -38,7 +41,8 @@ export interface AccountsOptions {
 }
 
 export function createAccounts({ store, defaults, now = Date.now }: AccountsOptions): Accounts {
-  const authenticator = new Authenticator(store, defaults, now);
+  const use = new KeyUse();
+  const authenticator = new Authenticator(store, defaults, use, now);
   return {
     authenticate: (token) => authenticator.authenticate(token),
     create: (fields) => createAccount(store, fields, now()),
@@ -49,6 +53,7 @@ export function createAccounts({ store, defaults, now = Date.now }: AccountsOpti
     revokeKey: (id) => revokeKey(store, id, now()),
     setQuota: (accountId, tokens) => setQuota(store, accountId, tokens),
     setDisabled: (accountId, disabled) => disableAccount(store, accountId, disabled ? now() : undefined),
+    saveKeyUse: () => use.save(store, now()),
     sync() {
       store.outsideChange();
     },

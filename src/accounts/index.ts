@@ -6,4 +6,4 @@ export type { ApiKey, NewKey } from "./key-admin.ts";
 export { acceptInvitation, hasAdmin, invite, makeTemporaryPassword } from "./people.ts";
 export type { Visitor } from "./session-reader.ts";
 export { createSignIn, type SignIn } from "./sign-in.ts";
-export { createVoucher, listVouchers, redeemVoucher, type Voucher, voidVoucher } from "./vouchers.ts";
+export { createVoucher, listVouchers, redeemedVouchers, redeemVoucher, type Voucher, voidVoucher } from "./vouchers.ts";

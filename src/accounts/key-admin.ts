@@ -16,6 +16,8 @@ export interface ApiKey {
   createdAt: number;
   expiresAt: number | undefined;
   revokedAt: number | undefined;
+  /** To within some seconds; absent: not yet. */
+  lastUsedAt: number | undefined;
 }
 
 /** A key to be made. */
@@ -55,6 +57,7 @@ export async function createKey(store: Store, fields: NewKey, now: number): Prom
     created_at: now,
     expires_at: fields.expiresAt ?? null,
     revoked_at: null,
+    last_used_at: null,
   };
   try {
     await store.change((db) => db.insertInto("keys").values(row).execute());
@@ -118,5 +121,6 @@ function infoOf(row: Selectable<Database["keys"]>): ApiKey {
     createdAt: row.created_at,
     expiresAt: row.expires_at ?? undefined,
     revokedAt: row.revoked_at ?? undefined,
+    lastUsedAt: row.last_used_at ?? undefined,
   };
 }

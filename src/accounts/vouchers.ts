@@ -1,6 +1,7 @@
 import { createHash, randomInt } from "node:crypto";
+import type { Selectable } from "kysely";
 import { formatUsd, GatewayError } from "../contract/index.ts";
-import { moveWallet, type Store } from "../store/index.ts";
+import { type Database, moveWallet, type Store } from "../store/index.ts";
 
 /** A code worth money, without the code: that is shown once. */
 export interface Voucher {
@@ -63,15 +64,20 @@ export async function listVouchers({ db }: Store): Promise<Voucher[]> {
     .orderBy("id")
     .limit(listedMax)
     .execute();
-  return rows.map((row) => ({
-    id: row.id,
-    nanodollars: row.amount_nanodollars,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at ?? undefined,
-    voidedAt: row.voided_at ?? undefined,
-    redeemedAt: row.redeemed_at ?? undefined,
-    redeemedBy: row.redeemed_by ?? undefined,
-  }));
+  return rows.map(voucherOf);
+}
+
+/** Those that filled an account's wallet, the latest thousand, newest first. */
+export async function redeemedVouchers({ db }: Store, accountId: string): Promise<Voucher[]> {
+  const rows = await db
+    .selectFrom("vouchers")
+    .selectAll()
+    .where("redeemed_by", "=", accountId)
+    .orderBy("redeemed_at", "desc")
+    .orderBy("id")
+    .limit(listedMax)
+    .execute();
+  return rows.map(voucherOf);
 }
 
 /** Makes a voucher worthless, by its id or code. @throws {GatewayError} `not_found`, `conflict` when it is redeemed. */
@@ -147,6 +153,18 @@ async function reasonWhyNot(db: Pick<Store["db"], "selectFrom">, code: string): 
   const state =
     voucher.redeemed_at !== null ? "is redeemed already" : voucher.voided_at !== null ? "is void" : "has expired";
   return new GatewayError("conflict", `This voucher ${state}; ask for another`, { param });
+}
+
+function voucherOf(row: Selectable<Database["vouchers"]>): Voucher {
+  return {
+    id: row.id,
+    nanodollars: row.amount_nanodollars,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at ?? undefined,
+    voidedAt: row.voided_at ?? undefined,
+    redeemedAt: row.redeemed_at ?? undefined,
+    redeemedBy: row.redeemed_by ?? undefined,
+  };
 }
 
 function draw(length: number): string {

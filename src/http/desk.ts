@@ -1,16 +1,27 @@
 import type { AccountRow, Accounts, AuditRow, Deed, SignIn, Voucher } from "../accounts/index.ts";
-import type { Credit, CreditResult, DaySpan, Period, RecentCall, StatementLine, UsageSums } from "../ledger/index.ts";
+import type {
+  CallsPage,
+  Credit,
+  CreditResult,
+  DaySpan,
+  Period,
+  RecentCall,
+  StatementLine,
+  UsageSums,
+} from "../ledger/index.ts";
 
 /** All that people who sign in may have done, those with the role for it. */
 export interface Desk {
   readonly signIn: SignIn;
   readonly accounts: Pick<Accounts, "find" | "createKey" | "listKeys" | "revokeKey" | "setQuota" | "setDisabled">;
+  /** Whether a stranger may make an account. */
+  readonly signUp: "open" | "closed";
   /** The daily quota of an account that has none of its own. */
   readonly freeTokensPerDay: number;
   acceptInvitation(given: { token: string; password: string }): Promise<{ email: string }>;
   usage(accountId: string, asked: DaySpan & { readonly period: Period }): Promise<UsageSums>;
   statement(accountId: string): Promise<StatementLine[]>;
-  recentCalls(accountId: string, asked: { limit: number; before?: number | undefined }): Promise<RecentCall[]>;
+  recentCalls(accountId: string, asked: CallsPage): Promise<RecentCall[]>;
   searchAccounts(text: string): Promise<AccountRow[]>;
   credit(credit: Credit): Promise<CreditResult>;
   createVoucher(voucher: {
@@ -18,6 +29,7 @@ export interface Desk {
     expiresAt?: number | undefined;
   }): Promise<{ id: string; code: string }>;
   listVouchers(): Promise<Voucher[]>;
+  redeemedVouchers(accountId: string): Promise<Voucher[]>;
   voidVoucher(idOrCode: string): Promise<{ id: string }>;
   redeemVoucher(given: { accountId: string; code: string }): Promise<{ nanodollars: number }>;
   recordDeed(deed: Deed): Promise<void>;

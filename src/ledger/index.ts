@@ -2,7 +2,7 @@ export { type BookedUsage, bookedUsage } from "./booked-usage.ts";
 export { type CallsWanted, exportCalls, type WrittenCall } from "./export-calls.ts";
 export { createLocalLedger, type LocalLedger, type LocalLedgerOptions } from "./local-ledger.ts";
 export { createPruner, type PrunerOptions } from "./prune-calls.ts";
-export { type RecentCall, readRecentCalls } from "./recent-calls.ts";
+export { type CallsPage, type RecentCall, readRecentCalls } from "./recent-calls.ts";
 export type { Recovery } from "./recover.ts";
 export { RedisRefused } from "./redis/redis-door.ts";
 export { createRedisLedger } from "./redis/redis-ledger.ts";

@@ -1,10 +1,13 @@
 import type { Store } from "../store/index.ts";
 
-/** The latest calls of an account, newest first; `before` (milliseconds since 1970) goes further back. */
+/**
+ * The latest calls of an account, newest first; `before` (milliseconds since 1970) goes further back, `beforeId` with it among calls of
+ * that very millisecond.
+ */
 export function readRecentCalls(
   { db }: Store,
   accountId: string,
-  { limit, before = Number.MAX_SAFE_INTEGER }: { limit: number; before?: number | undefined },
+  { limit, before = Number.MAX_SAFE_INTEGER, beforeId = "" }: CallsPage,
 ) {
   return db
     .selectFrom("calls")
@@ -20,6 +23,9 @@ export function readRecentCalls(
       "cache_read_tokens",
       "cache_write_tokens",
       "output_tokens",
+      "images",
+      "audio_ms",
+      "characters",
       "usage_source",
       "cost_nanodollars",
       "charged_nanodollars",
@@ -31,10 +37,19 @@ export function readRecentCalls(
       "duration_ms",
     ])
     .where("account_id", "=", accountId)
-    .where("opened_at", "<", before)
+    .where("opened_at", "<=", before)
+    .where((where) => where.or([where("opened_at", "<", before), where("id", "<", beforeId)]))
     .orderBy("opened_at", "desc")
+    .orderBy("id", "desc")
     .limit(limit)
     .execute();
+}
+
+/** Which of the calls. */
+export interface CallsPage {
+  readonly limit: number;
+  readonly before?: number | undefined;
+  readonly beforeId?: string | undefined;
 }
 
 /** One of {@link readRecentCalls}. */

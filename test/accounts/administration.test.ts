@@ -96,6 +96,7 @@ describe("keys", () => {
         createdAt: 1000,
         expiresAt: 2000,
         revokedAt: 1000,
+        lastUsedAt: undefined,
       },
     ]);
   });

@@ -120,6 +120,54 @@ describe("authenticate", () => {
     await refusalOf(() => accounts.authenticate(key));
   });
 
+  test("notes when a key was used, which is written down together and drops no copy of a key", async () => {
+    const { accounts, account, store, clock, key, id } = await holder();
+    const others = 501;
+    const keys = [key];
+    for (let made = 0; made < others; made++) {
+      keys.push((await accounts.createKey({ accountId: account.id, name: `key ${made}` })).key);
+    }
+    const { id: idle } = await accounts.createKey({ accountId: account.id, name: "idle" });
+    const { revision } = store;
+    for (const used of keys) await accounts.authenticate(used);
+    await refusalOf(() => accounts.authenticate(`sk-mg-${idle}-${"0".repeat(48)}`));
+    await accounts.saveKeyUse();
+    const times = new Map((await accounts.listKeys()).map((known) => [known.id, known.lastUsedAt]));
+    expect(times.get(idle)).toBeUndefined();
+    expect([...times.values()].filter((at) => at === clock.time)).toHaveLength(others + 1);
+    expect(store.revision).toBe(revision);
+    const before = clock.time;
+    clock.time += 1000;
+    await accounts.saveKeyUse();
+    expect((await accounts.listKeys()).find((known) => known.id === id)?.lastUsedAt).toBe(before);
+  });
+
+  test("keeps what was noted when it cannot be written down, and never turns a time back", async () => {
+    const { store, account, accounts: making } = await holder();
+    const { key, id } = await making.createKey({ accountId: account.id, name: "second" });
+    let broken = true;
+    const shaky: Store = Object.create(store, {
+      db: {
+        get() {
+          if (broken) throw new Error("disk I/O error");
+          return store.db;
+        },
+      },
+    });
+    let time = 5000;
+    const accounts = createAccounts({ store: shaky, defaults, now: () => time });
+    await accounts.authenticate(key);
+    await expect(accounts.saveKeyUse()).rejects.toThrow("disk I/O error");
+    broken = false;
+    const lastUse = async () => (await making.listKeys()).find((known) => known.id === id)?.lastUsedAt;
+    await accounts.saveKeyUse();
+    expect(await lastUse()).toBe(5000);
+    time = 4000;
+    await accounts.authenticate(key);
+    await accounts.saveKeyUse();
+    expect(await lastUse()).toBe(5000);
+  });
+
   test("sees a revocation by another process after sync", async () => {
     const file = temporaryFile();
     const mine = await ground(file);

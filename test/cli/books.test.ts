@@ -80,6 +80,7 @@ describe("key", () => {
         allowed_models: ["acme-1"],
         created_at: expect.any(String),
         revoked_at: null,
+        last_used_at: null,
       },
     ]);
   });

@@ -6,6 +6,8 @@ import { expectError } from "../support/expect-error.ts";
 import { cookieOf, deskGround, origin, password } from "./desk-ground.ts";
 
 const api = "/dashboard/api";
+/** For who is not signed in yet. */
+const open = [`${api}/gateway`, `${api}/invitations/accept`];
 
 async function twoMembers() {
   const ground = await deskGround();
@@ -20,7 +22,7 @@ async function withAdmin() {
 describe("every route of the page", () => {
   test("is 401 for nobody, and of an administrator 403 for a member; nothing changes", async () => {
     const { app, send, ada, accounts, store } = await withAdmin();
-    const routes = app.routes.filter(({ path }) => path.startsWith(api) && !path.endsWith("/invitations/accept"));
+    const routes = app.routes.filter(({ path }) => path.startsWith(api) && !open.includes(path));
     expect(routes.length).toBeGreaterThan(15);
     for (const { method, path } of routes) {
       const asked = path.replace(":id", ada.account.id);
@@ -51,13 +53,18 @@ describe("every route of the page", () => {
 
 describe("a member", () => {
   test("makes, sees and revokes keys of the own account alone", async () => {
-    const { ada, ben, accounts } = await twoMembers();
+    const { ada, ben, accounts, clock } = await twoMembers();
     const made = await (await ada.post(`${api}/keys`, { name: "<script>", expires_at: "2100-01-01T00:00:00Z" })).json();
     expect(await accounts.authenticate(made.key)).toMatchObject({ accountId: ada.account.id });
     expect(await (await ada.get(`${api}/keys`)).json()).toMatchObject({
-      data: [{ id: made.id, name: "<script>", expires_at: "2100-01-01T00:00:00.000Z", revoked_at: null }],
+      data: [
+        { id: made.id, name: "<script>", expires_at: "2100-01-01T00:00:00.000Z", revoked_at: null, last_used_at: null },
+      ],
     });
     expect(await (await ben.get(`${api}/keys`)).json()).toEqual({ data: [] });
+    await accounts.saveKeyUse();
+    const [key] = (await (await ada.get(`${api}/keys`)).json()).data;
+    expect(Date.parse(key.last_used_at)).toBe(clock.now());
     await expectError(await ben.remove(`${api}/keys/${made.id}`), { status: 404 });
     expect(await accounts.authenticate(made.key)).toBeDefined();
     expect((await ada.remove(`${api}/keys/${made.id}`)).status).toBe(200);
@@ -101,7 +108,11 @@ describe("a member", () => {
       data: [{ id: "call-1", state: "open", premium: true }],
     });
     expect(await (await ben.get(`${api}/calls`)).json()).toEqual({ data: [] });
-    expect(await (await ada.get(`${api}/calls?before=1970-01-01T00:00:01Z`)).json()).toEqual({ data: [] });
+    const before = `${api}/calls?before=1970-01-01T00:00:01Z`;
+    expect(await (await ada.get(before)).json()).toEqual({ data: [] });
+    expect(await (await ada.get(`${before}&before_id=call-1`)).json()).toEqual({ data: [] });
+    expect(await (await ada.get(`${before}&before_id=call-2`)).json()).toMatchObject({ data: [{ id: "call-1" }] });
+    await expectError(await ada.get(`${api}/calls?before=2026-99-99T00:00:00Z`), { status: 400, param: "before" });
     expect(await (await ada.get(`${api}/models`)).json()).toMatchObject({ data: [{ id: "chat-1" }] });
   });
 
@@ -132,6 +143,12 @@ describe("a member", () => {
     const answers = await Promise.all([ada, ben].map((browser) => browser.post(`${api}/vouchers/redeem`, { code })));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
     await expectError(await ada.post(`${api}/vouchers/redeem`, { code: "none" }), { status: 404, param: "code" });
+    const winner = answers[0]?.status === 200 ? ada : ben;
+    const [mine, others] = await Promise.all(
+      [winner, winner === ada ? ben : ada].map((it) => it.get(`${api}/vouchers`)),
+    );
+    expect(await mine?.json()).toMatchObject({ data: [{ usd: "5", redeemed_by: winner.account.id }] });
+    expect(await others?.json()).toEqual({ data: [] });
   });
 });
 
@@ -191,6 +208,16 @@ describe("an administrator", () => {
 });
 
 describe("over HTTP", () => {
+  test("anybody is told what a sign-in needs, and nothing else", async () => {
+    const { send } = await deskGround({ SIGNUP: "open" });
+    expect(await (await send(`${api}/gateway`)).json()).toEqual({
+      version: "1.2.3",
+      sandbox: false,
+      base_path: "/api/v1",
+      sign_up: "open",
+    });
+  });
+
   test("a sign-in behind TLS makes a cookie for TLS alone, and a forged origin makes none", async () => {
     const { send, enter } = await deskGround();
     await enter("ada@example.org");

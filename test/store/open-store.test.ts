@@ -3,6 +3,7 @@ import { statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openStore, StoreError } from "../../src/store/index.ts";
+import { migrations } from "../../src/store/migrations/index.ts";
 import { temporaryFile, temporaryStore } from "./temporary-store.ts";
 
 const tables =
@@ -39,11 +40,7 @@ describe("openStore", () => {
     await first.close();
     const second = await temporaryStore(file, () => 2);
     const versions = await second.db.selectFrom("schema_versions").selectAll().execute();
-    expect(versions.map((row) => ({ ...row }))).toEqual([
-      { version: 1, applied_at: 1 },
-      { version: 2, applied_at: 1 },
-      { version: 3, applied_at: 1 },
-    ]);
+    expect(versions.map((row) => ({ ...row }))).toEqual(migrations.map(({ version }) => ({ version, applied_at: 1 })));
     expect(await second.setting("secret", () => "new")).toBe("kept");
   });
 
@@ -71,8 +68,8 @@ describe("openStore refuses in one sentence", () => {
     const store = await temporaryStore(file);
     await store.db.insertInto("schema_versions").values({ version: 99, applied_at: 0 }).execute();
     await store.close();
-    expect((await refusal(file)).message).toMatch(
-      /^The database has schema version 99 and this modelgate knows up to 3: /,
+    expect((await refusal(file)).message).toStartWith(
+      `The database has schema version 99 and this modelgate knows up to ${migrations.length}: `,
     );
   });
 

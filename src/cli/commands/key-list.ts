@@ -17,7 +17,7 @@ export const keyList = defineCommand({
     });
     const rows = keys.map((key) => {
       const models = key.allowedModels === undefined ? "all models" : key.allowedModels.join(",");
-      return [key.id, emails.get(key.accountId) ?? key.accountId, key.name, stateOf(key, now), models];
+      return [key.id, emails.get(key.accountId) ?? key.accountId, key.name, stateOf(key, now), models, useOf(key)];
     });
     const text = rows.length === 0 ? "No keys yet; make one with modelgate key create" : columns(rows);
     return { json: keys.map((key) => keyJson(key, now)), text };
@@ -34,13 +34,22 @@ function keyJson(key: ApiKey, now: number) {
     allowed_models: key.allowedModels ?? null,
     created_at: isoOf(key.createdAt),
     revoked_at: isoOf(key.revokedAt),
+    last_used_at: isoOf(key.lastUsedAt),
   };
 }
 
 function stateOf({ revokedAt, expiresAt }: ApiKey, now: number): string {
   if (revokedAt !== undefined) return "revoked";
   if (expiresAt === undefined) return "active";
-  return expiresAt <= now ? "expired" : `active until ${isoOf(expiresAt)?.slice(0, 16).replace("T", " ")}`;
+  return expiresAt <= now ? "expired" : `active until ${minuteOf(expiresAt)}`;
+}
+
+function useOf({ lastUsedAt }: ApiKey): string {
+  return lastUsedAt === undefined ? "never used" : `last used ${minuteOf(lastUsedAt)}`;
+}
+
+function minuteOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 16).replace("T", " ");
 }
 
 function isoOf(at: number | undefined): string | null {

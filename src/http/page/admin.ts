@@ -77,7 +77,7 @@ export function adminVouchersController(ground: DeskGround) {
       "",
       async ({ admin, body: { usd, expires_at } }) => {
         const nanodollars = readUsd(usd);
-        const expiresAt = expires_at === undefined ? undefined : readMoment(expires_at);
+        const expiresAt = expires_at === undefined ? undefined : readMoment(expires_at, "expires_at");
         const made = await desk.createVoucher({ nanodollars, expiresAt });
         const given = { usd: formatUsd(nanodollars), expires_at: expires_at ?? null };
         await desk.recordDeed({

@@ -30,6 +30,7 @@ export function keyFigures(key: ApiKey) {
     created_at: isoOf(key.createdAt),
     expires_at: isoOf(key.expiresAt),
     revoked_at: isoOf(key.revokedAt),
+    last_used_at: isoOf(key.lastUsedAt),
   };
 }
 

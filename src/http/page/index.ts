@@ -12,8 +12,8 @@ const Invitation = Type.Object({
 });
 
 /**
- * The page's own API below /dashboard/api. Each request is of a person who is signed in, but the one that takes up an
- * invitation; its token is its permission.
+ * The page's own API below /dashboard/api. Each request is of a person who is signed in, but two: what the page says
+ * before that, and the one that takes up an invitation, whose token is its permission.
  */
 export function pageController(ground: DeskGround) {
   return new Elysia({ prefix: "/dashboard/api" })
@@ -21,6 +21,14 @@ export function pageController(ground: DeskGround) {
     .use(keysController(ground))
     .use(adminAccountsController(ground))
     .use(adminVouchersController(ground))
+    .get(
+      "/gateway",
+      ({ set }) => {
+        set.headers["cache-control"] = "no-store";
+        return gatewayFigures(ground);
+      },
+      { detail: { hide: true } },
+    )
     .post(
       "/invitations/accept",
       async ({ request, body }) => {
@@ -29,4 +37,9 @@ export function pageController(ground: DeskGround) {
       },
       { detail: { hide: true }, body: Invitation },
     );
+}
+
+/** What a page shows of the gateway to anybody. */
+function gatewayFigures({ version, sandbox, basePath, desk }: DeskGround) {
+  return { version, sandbox, base_path: basePath, sign_up: desk.signUp };
 }

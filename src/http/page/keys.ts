@@ -28,7 +28,7 @@ export function keysController(ground: DeskGround) {
         accounts.createKey({
           accountId: visitor.accountId,
           name: body.name,
-          expiresAt: body.expires_at === undefined ? undefined : readMoment(body.expires_at),
+          expiresAt: body.expires_at === undefined ? undefined : readMoment(body.expires_at, "expires_at"),
           allowedModels: body.allowed_models,
         }),
       { detail, body: NewKey },

@@ -2,12 +2,16 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { formatUsd } from "../../contract/index.ts";
 import { type DeskGround, signedIn } from "../session.ts";
-import { callFigures, lineFigures, quotaFigures, walletFigures } from "./figures.ts";
+import { callFigures, lineFigures, quotaFigures, voucherFigures, walletFigures } from "./figures.ts";
+import { readMoment } from "./read-fields.ts";
 
 const detail = { hide: true };
 const linesOfPage = 50;
 const Page = Type.Object({ page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })) });
-const CallsQuery = Type.Object({ before: Type.Optional(Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}T[\\d:.]+Z$" })) });
+const CallsQuery = Type.Object({
+  before: Type.Optional(Type.String({ maxLength: 40 })),
+  before_id: Type.Optional(Type.String({ maxLength: 100 })),
+});
 const Redeem = Type.Object({ code: Type.String({ minLength: 1, maxLength: 100 }) });
 
 /** What a person sees of the own account. */
@@ -58,12 +62,20 @@ export function ownController(ground: DeskGround) {
     .get(
       "/calls",
       async ({ visitor, query }) => {
-        const before = query.before === undefined ? undefined : Date.parse(query.before);
-        return { data: (await desk.recentCalls(visitor.accountId, { limit: linesOfPage, before })).map(callFigures) };
+        const before = query.before === undefined ? undefined : readMoment(query.before, "before");
+        const asked = { limit: linesOfPage, before, beforeId: query.before_id };
+        return { data: (await desk.recentCalls(visitor.accountId, asked)).map(callFigures) };
       },
       { detail, query: CallsQuery },
     )
     .get("/models", () => ({ data: [...ground.kernel.registry.offers].map(({ model }) => model) }), { detail })
+    .get(
+      "/vouchers",
+      async ({ visitor }) => ({ data: (await desk.redeemedVouchers(visitor.accountId)).map(voucherFigures) }),
+      {
+        detail,
+      },
+    )
     .post(
       "/vouchers/redeem",
       async ({ visitor: { accountId }, body: { code } }) => {

@@ -10,10 +10,8 @@ export function readUsd(text: string): number {
 }
 
 /** A moment as ISO text. @throws {GatewayError} `invalid_request` */
-export function readMoment(text: string): number {
+export function readMoment(text: string, param: string): number {
   const at = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(at)) return at;
-  throw new GatewayError("invalid_request", "expires_at is not a moment such as 2027-01-31T00:00:00Z", {
-    param: "expires_at",
-  });
+  throw new GatewayError("invalid_request", `${param} is not a moment such as 2027-01-31T00:00:00Z`, { param });
 }

@@ -13,4 +13,6 @@ export interface KeysTable {
   created_at: number;
   expires_at: number | null;
   revoked_at: number | null;
+  /** To within some seconds; null: not yet. */
+  last_used_at: number | null;
 }
