@@ -69,7 +69,8 @@ export async function createApp(ground: Ground): Promise<App> {
   const network = openNetwork(new Deadlines(now), now, ground.bounds ?? {}, upstreamClientOf(config));
   const kernel: Kernel = { registry: shelf.registry, ledger, network, log, now };
   const http = createHttp({
-    desk: await openDesk({ config, store, accounts, log, now }),
+    desk: await openDesk({ config, store, accounts, log, now, shelf: () => shelf }),
+    running: new Set(),
     kernel,
     ledger,
     authenticate: (token) => accounts.authenticate(token),

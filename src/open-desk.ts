@@ -3,6 +3,8 @@ import {
   acceptInvitation,
   createSignIn,
   createVoucher,
+  emailsOf,
+  invite,
   listDeeds,
   listVouchers,
   recordDeed,
@@ -11,10 +13,11 @@ import {
   searchAccounts,
   voidVoucher,
 } from "./accounts/index.ts";
-import type { Config } from "./config.ts";
+import { type Config, describeConfig } from "./config.ts";
 import type { Desk } from "./http/desk.ts";
 import type { Log } from "./kernel/index.ts";
 import { creditWallet, readRecentCalls, readStatement, readUsage } from "./ledger/index.ts";
+import type { Shelf } from "./loader/index.ts";
 import type { Store } from "./store/index.ts";
 
 interface DeskGround {
@@ -22,11 +25,13 @@ interface DeskGround {
   readonly store: Store;
   readonly accounts: Accounts;
   readonly log: Log;
+  /** What is on sale now. */
+  readonly shelf: () => Pick<Shelf, "states" | "plugins">;
   readonly now: () => number;
 }
 
 /** What people who sign in may have done, over the store. */
-export async function openDesk({ config, store, accounts, log, now }: DeskGround): Promise<Desk> {
+export async function openDesk({ config, store, accounts, log, now, shelf }: DeskGround): Promise<Desk> {
   const secret = await store.setting("session_secret", () => crypto.getRandomValues(new Uint8Array(32)).toHex());
   const report = (error: unknown) => log.error("sign_in_failed", { error });
   return {
@@ -38,7 +43,10 @@ export async function openDesk({ config, store, accounts, log, now }: DeskGround
     usage: (accountId, asked) => readUsage(store, accountId, asked),
     statement: (accountId) => readStatement(store, accountId),
     recentCalls: (accountId, asked) => readRecentCalls(store, accountId, asked),
-    searchAccounts: (text) => searchAccounts(store, text),
+    searchAccounts: (text, after) => searchAccounts(store, text, after),
+    emailsOf: (accountIds) => emailsOf(store, accountIds),
+    createAccount: (fields) => accounts.create(fields),
+    invite: (accountId) => invite(store, accountId, now()),
     credit: (credit) => creditWallet(store, credit, now),
     createVoucher: (voucher) => createVoucher(store, voucher, now()),
     listVouchers: () => listVouchers(store),
@@ -46,6 +54,22 @@ export async function openDesk({ config, store, accounts, log, now }: DeskGround
     voidVoucher: (idOrCode) => voidVoucher(store, idOrCode, now()),
     redeemVoucher: (given) => redeemVoucher(store, given, now()),
     recordDeed: (deed) => recordDeed(store, deed, now()),
-    listDeeds: () => listDeeds(store),
+    listDeeds: (before) => listDeeds(store, before),
+    operation: {
+      plugins: () => shelf().states,
+      settings: () => describeConfig(config, usable(shelf().plugins, config)),
+    },
   };
+}
+
+/** Plugins with credentials that can be read; of the others their own state says what is wrong. */
+function usable(plugins: Shelf["plugins"], config: Config): string[] {
+  return plugins.flatMap(({ name }) => {
+    try {
+      config.credentials(name);
+      return [name];
+    } catch {
+      return [];
+    }
+  });
 }

@@ -77,10 +77,17 @@ export interface AccountRow extends Account {
   role: Role | undefined;
 }
 
-const foundMax = 100;
+const foundMax = 50;
 
-/** The first hundred accounts whose e-mail, name or id has the text in it, by e-mail; case does not matter. */
-export async function searchAccounts({ db }: Store, text: string): Promise<AccountRow[]> {
+/**
+ * The accounts whose e-mail, name or id has the text in it, by e-mail; case does not matter. Fifty at a time: `next` is
+ * what to ask for `after` to see more.
+ */
+export async function searchAccounts(
+  { db }: Store,
+  text: string,
+  after = "",
+): Promise<{ rows: AccountRow[]; next: string | undefined }> {
   const pattern = `%${text.toLowerCase().replaceAll(/[\\%_]/g, "\\$&")}%`;
   const has = (column: "accounts.email" | "accounts.name" | "accounts.id") =>
     sql<boolean>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`;
@@ -92,13 +99,23 @@ export async function searchAccounts({ db }: Store, text: string): Promise<Accou
     .select(["wallets.balance_nanodollars", "users.role"])
     .where((where) => where.or([has("accounts.email"), has("accounts.name"), has("accounts.id")]))
     .orderBy("accounts.email")
-    .limit(foundMax)
+    .where("accounts.email", ">", after)
+    .limit(foundMax + 1)
     .execute();
-  return rows.map((row) => ({
+  const shown = rows.slice(0, foundMax).map((row) => ({
     ...accountOf(row),
     balanceNanodollars: row.balance_nanodollars === null ? 0 : row.balance_nanodollars,
     role: row.role ?? undefined,
   }));
+  return { rows: shown, next: rows.length > foundMax ? shown.at(-1)?.email : undefined };
+}
+
+/** The e-mails of accounts by their ids; what is no account's id is left out. */
+export async function emailsOf({ db }: Store, accountIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const ids = [...new Set(accountIds)];
+  if (ids.length === 0) return new Map();
+  const rows = await db.selectFrom("accounts").select(["id", "email"]).where("id", "in", ids).execute();
+  return new Map(rows.map(({ id, email }) => [id, email]));
 }
 
 export async function findAccount({ db }: Store, idOrEmail: string): Promise<Account | undefined> {

@@ -18,7 +18,7 @@ export interface AuditRow extends Deed {
   at: number;
 }
 
-const listedMax = 500;
+const listedMax = 100;
 
 export async function recordDeed({ db }: Store, deed: Deed, at: number): Promise<void> {
   const row = { account_id: deed.accountId, action: deed.action, subject: deed.subject };
@@ -29,9 +29,16 @@ export async function recordDeed({ db }: Store, deed: Deed, at: number): Promise
     .execute();
 }
 
-/** The newest five hundred, newest first. */
-export async function listDeeds({ db }: Store): Promise<AuditRow[]> {
-  const rows = await db.selectFrom("audit").selectAll().orderBy("at", "desc").orderBy("id").limit(listedMax).execute();
+/** The newest hundred from before a time on, newest first. */
+export async function listDeeds({ db }: Store, before = Number.MAX_SAFE_INTEGER): Promise<AuditRow[]> {
+  const rows = await db
+    .selectFrom("audit")
+    .selectAll()
+    .where("at", "<", before)
+    .orderBy("at", "desc")
+    .orderBy("id")
+    .limit(listedMax)
+    .execute();
   return rows.map(({ id, at, account_id: accountId, action, subject, detail }) => ({
     id,
     at,

@@ -1,4 +1,4 @@
-export { type Account, type AccountRow, searchAccounts } from "./account-admin.ts";
+export { type Account, type AccountRow, emailsOf, searchAccounts } from "./account-admin.ts";
 export { type AuditRow, type Deed, listDeeds, recordDeed } from "./audit.ts";
 export type { AccountDefaults } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";

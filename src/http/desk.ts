@@ -1,4 +1,4 @@
-import type { AccountRow, Accounts, AuditRow, Deed, SignIn, Voucher } from "../accounts/index.ts";
+import type { Account, AccountRow, Accounts, AuditRow, Deed, SignIn, Voucher } from "../accounts/index.ts";
 import type {
   CallsPage,
   Credit,
@@ -9,6 +9,7 @@ import type {
   StatementLine,
   UsageSums,
 } from "../ledger/index.ts";
+import type { Operation } from "./operation.ts";
 
 /** All that people who sign in may have done, those with the role for it. */
 export interface Desk {
@@ -22,7 +23,12 @@ export interface Desk {
   usage(accountId: string, asked: DaySpan & { readonly period: Period }): Promise<UsageSums>;
   statement(accountId: string): Promise<StatementLine[]>;
   recentCalls(accountId: string, asked: CallsPage): Promise<RecentCall[]>;
-  searchAccounts(text: string): Promise<AccountRow[]>;
+  /** A page of the accounts with the text in e-mail, name or id, from the one after an e-mail on. */
+  searchAccounts(text: string, after: string): Promise<{ rows: AccountRow[]; next: string | undefined }>;
+  /** By account id; of those that there are. */
+  emailsOf(accountIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  createAccount(fields: { email: string; name?: string | undefined }): Promise<Account>;
+  invite(accountId: string): Promise<{ token: string; expiresAt: number }>;
   credit(credit: Credit): Promise<CreditResult>;
   createVoucher(voucher: {
     nanodollars: number;
@@ -33,5 +39,7 @@ export interface Desk {
   voidVoucher(idOrCode: string): Promise<{ id: string }>;
   redeemVoucher(given: { accountId: string; code: string }): Promise<{ nanodollars: number }>;
   recordDeed(deed: Deed): Promise<void>;
-  listDeeds(): Promise<AuditRow[]>;
+  /** The newest first, from before a time on. */
+  listDeeds(before: number | undefined): Promise<AuditRow[]>;
+  readonly operation: Operation;
 }

@@ -1,6 +1,7 @@
 import type { Caller, Ledger } from "../contract/index.ts";
 import type { Kernel, Log } from "../kernel/index.ts";
 import type { Desk } from "./desk.ts";
+import type { RunningCall } from "./operation.ts";
 
 /** Generated pictures kept for their hour. */
 export interface Files {
@@ -32,6 +33,8 @@ export interface HttpGround {
   readonly degraded?: () => string[];
   /** What people who sign in may do; absent: an API alone, where nobody does. */
   readonly desk?: Desk;
+  /** The calls on their way; absent: nobody asks about them. */
+  readonly running?: Set<RunningCall>;
   /** Sentences about plugins and prices that were not taken up; it is ready all the same. */
   readonly warnings: () => readonly string[];
 }

@@ -18,6 +18,7 @@ export async function run<C extends Capability>(
   const order: Order<C> = { ...wish, caller, progress };
   if (wish.outlet !== undefined) cutWhenLeft(visit);
   awaitProvider(visit);
+  ground.running?.add(order);
   try {
     return await serve(ground.kernel, order);
   } catch (error) {
@@ -29,6 +30,7 @@ export async function run<C extends Capability>(
     }
     throw error;
   } finally {
+    ground.running?.delete(order);
     awaitNoMore(visit);
     logCall(ground, order);
   }

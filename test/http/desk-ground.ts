@@ -1,6 +1,8 @@
 import { createAccounts } from "../../src/accounts/index.ts";
 import { setPassword } from "../../src/accounts/people.ts";
 import { readConfig } from "../../src/config.ts";
+import type { ProviderPlugin } from "../../src/contract/index.ts";
+import type { Shelf } from "../../src/loader/index.ts";
 import { openDesk } from "../../src/open-desk.ts";
 import type { Role } from "../../src/store/index.ts";
 import { temporaryStore } from "../store/temporary-store.ts";
@@ -10,14 +12,15 @@ export const password = "correct horse battery";
 export const origin = "http://gateway.example";
 
 /** The HTTP side over a real store and fakes of all else, where people sign in. */
-export async function deskGround(env: Record<string, string> = {}) {
+export async function deskGround(env: Record<string, string> = {}, plugins: readonly ProviderPlugin[] = [helloPlugin]) {
   const bench = httpOf();
   const { now } = bench.clock;
   const store = await temporaryStore(undefined, now);
   const config = readConfig(env);
   const accounts = createAccounts({ store, defaults: config, now });
-  const desk = await openDesk({ config, store, accounts, log: bench.log, now });
-  const http = httpOf([helloPlugin], { desk, now });
+  const shelf: Pick<Shelf, "states" | "plugins"> = { states: [], plugins };
+  const desk = await openDesk({ config, store, accounts, log: bench.log, now, shelf: () => shelf });
+  const http = httpOf(plugins, { desk, now, running: new Set() });
   const send = (path: string, init: RequestInit = {}) => http.app.handle(new Request(new URL(path, origin), init));
   /** Makes an account with a person, signs in and returns a browser of that person. */
   const enter = async (email: string, role: Role = "member") => {

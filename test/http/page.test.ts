@@ -14,6 +14,8 @@ async function twoMembers() {
   return { ...ground, ada: await ground.enter("ada@example.org"), ben: await ground.enter("ben@example.org") };
 }
 
+type Members = Awaited<ReturnType<typeof twoMembers>>;
+
 async function withAdmin() {
   const ground = await twoMembers();
   return { ...ground, admin: await ground.enter("admin@example.org", "admin") };
@@ -47,6 +49,35 @@ describe("every route of the page", () => {
         const refused = await send(path, { method, headers, ...(method === "POST" && { body: valid }) });
         await expectError(refused, { status: 403, code: "forbidden", says: "only pages of this gateway" });
       }
+    }
+  });
+});
+
+describe("every route with an id", () => {
+  /** What a member tries it with: another's. */
+  const another: Record<string, (ground: Members) => Promise<string>> = {
+    [`DELETE ${api}/keys/:id`]: async ({ accounts, ben }) =>
+      (await accounts.createKey({ accountId: ben.account.id, name: "Ben's" })).id,
+  };
+
+  test("is 404 for a member with another's id and with none, and changes nothing", async () => {
+    const ground = await twoMembers();
+    const { app, ada, send, store } = ground;
+    const routes = app.routes.filter(
+      ({ path }) => path.startsWith(api) && path.includes("/:") && !path.includes("/admin/"),
+    );
+    expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(another).sort());
+    for (const { method, path } of routes) {
+      const id = await another[`${method} ${path}`]?.(ground);
+      const before = await store.db.selectFrom("keys").selectAll().execute();
+      for (const given of [id, "none", "%00", "..%2f..", "x".repeat(10_000)]) {
+        const refused = await send(path.replace(/:\w+/, given as string), {
+          method,
+          headers: { origin, cookie: ada.cookie },
+        });
+        expect(refused.status).toBe(404);
+      }
+      expect(await store.db.selectFrom("keys").selectAll().execute()).toEqual(before);
     }
   });
 });
@@ -176,7 +207,9 @@ describe("an administrator", () => {
     ]);
     expect(record.data[0]).toMatchObject({
       account: admin.account.id,
+      email: "admin@example.org",
       subject: ada.account.id,
+      subject_email: "ada@example.org",
       at: expect.any(String),
     });
   });
@@ -190,7 +223,8 @@ describe("an administrator", () => {
     const own = `${api}/admin/accounts/${admin.account.id}/disabled`;
     await expectError(await admin.post(own, { disabled: true }), { status: 409 });
     for (const search of ["%25", "a_a", "%5C"]) {
-      expect(await (await admin.get(`${api}/admin/accounts?search=${search}`)).json()).toEqual({ data: [] });
+      const found = await (await admin.get(`${api}/admin/accounts?search=${search}`)).json();
+      expect(found).toEqual({ data: [], next: null });
     }
     expect(await (await admin.get(`${api}/admin/audit`)).json()).toEqual({ data: [] });
   });

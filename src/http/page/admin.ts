@@ -6,7 +6,15 @@ import { accountRowFigures, deedFigures, voucherFigures } from "./figures.ts";
 import { readMoment, readUsd } from "./read-fields.ts";
 
 const detail = { hide: true };
-const Search = Type.Object({ search: Type.Optional(Type.String({ maxLength: 254 })) });
+const Search = Type.Object({
+  search: Type.Optional(Type.String({ maxLength: 254 })),
+  after: Type.Optional(Type.String({ maxLength: 254 })),
+});
+const NewAccount = Type.Object({
+  email: Type.String({ minLength: 1, maxLength: 254 }),
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+});
+const AuditQuery = Type.Object({ before: Type.Optional(Type.String({ maxLength: 40 })) });
 const Usd = Type.String({ minLength: 1, maxLength: 30 });
 const Credit = Type.Object({
   usd: Usd,
@@ -24,8 +32,29 @@ export function adminAccountsController(ground: DeskGround) {
     .use(signedInAdmin(ground))
     .get(
       "/accounts",
-      async ({ query }) => ({ data: (await desk.searchAccounts(query.search ?? "")).map(accountRowFigures) }),
+      async ({ query: { search = "", after = "" } }) => {
+        const { rows, next } = await desk.searchAccounts(search, after);
+        return { data: rows.map(accountRowFigures), next: next ?? null };
+      },
       { detail, query: Search },
+    )
+    .post(
+      "/accounts",
+      async ({ admin, body }) => {
+        const { id, email } = await desk.createAccount(body);
+        await desk.recordDeed({ accountId: admin.accountId, action: "account.create", subject: id, detail: { email } });
+        return { id, email };
+      },
+      { detail, body: NewAccount },
+    )
+    .post(
+      "/accounts/:id/invite",
+      async ({ admin, params: { id } }) => {
+        const { token, expiresAt } = await desk.invite(id);
+        await desk.recordDeed({ accountId: admin.accountId, action: "account.invite", subject: id, detail: {} });
+        return { token, expires_at: new Date(expiresAt).toISOString() };
+      },
+      { detail },
     )
     .post(
       "/accounts/:id/credit",
@@ -64,7 +93,15 @@ export function adminAccountsController(ground: DeskGround) {
       },
       { detail, body: Disabled },
     )
-    .get("/audit", async () => ({ data: (await desk.listDeeds()).map(deedFigures) }), { detail });
+    .get(
+      "/audit",
+      async ({ query: { before } }) => {
+        const deeds = await desk.listDeeds(before === undefined ? undefined : readMoment(before, "before"));
+        const emails = await desk.emailsOf(deeds.flatMap(({ accountId, subject }) => [accountId, subject]));
+        return { data: deeds.map((deed) => deedFigures(deed, emails)) };
+      },
+      { detail, query: AuditQuery },
+    );
 }
 
 /** The vouchers of the gateway. */

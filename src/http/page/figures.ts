@@ -3,7 +3,7 @@ import { formatUsd, type QuotaState, type WalletState } from "../../contract/ind
 import type { RecentCall, StatementLine } from "../../ledger/index.ts";
 
 /** How the page is told things: times as ISO text, money as exact decimal text, `null` for what there is not. */
-function isoOf(at: number | null | undefined): string | null {
+export function isoOf(at: number | null | undefined): string | null {
   return at === undefined || at === null ? null : new Date(at).toISOString();
 }
 
@@ -82,6 +82,10 @@ export function voucherFigures(voucher: Voucher) {
   };
 }
 
-export function deedFigures({ id, at, accountId, action, subject, detail }: AuditRow) {
-  return { id, at: isoOf(at), account: accountId, action, subject, detail };
+export function deedFigures(
+  { id, at, accountId, action, subject, detail }: AuditRow,
+  emails: ReadonlyMap<string, string>,
+) {
+  const who = { account: accountId, email: emails.get(accountId) ?? null };
+  return { id, at: isoOf(at), ...who, action, subject, subject_email: emails.get(subject) ?? null, detail };
 }

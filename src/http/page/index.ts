@@ -4,6 +4,7 @@ import { checkOrigin } from "../origin.ts";
 import type { DeskGround } from "../session.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { keysController } from "./keys.ts";
+import { adminOperationController } from "./operation.ts";
 import { ownController } from "./own.ts";
 
 const Invitation = Type.Object({
@@ -21,6 +22,7 @@ export function pageController(ground: DeskGround) {
     .use(keysController(ground))
     .use(adminAccountsController(ground))
     .use(adminVouchersController(ground))
+    .use(adminOperationController(ground))
     .get(
       "/gateway",
       ({ set }) => {
