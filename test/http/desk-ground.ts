@@ -36,7 +36,7 @@ export async function deskGround(env: Record<string, string> = {}, plugins: read
       remove: (path: string) => send(path, { method: "DELETE", headers: { cookie, origin } }),
     };
   };
-  return { ...http, store, accounts, desk, send, enter };
+  return { ...http, clock: bench.clock, store, accounts, desk, send, enter };
 }
 
 function postTo(send: (path: string, init: RequestInit) => Promise<Response>, path: string, body: unknown) {
