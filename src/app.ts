@@ -1,4 +1,4 @@
-import { type Accounts, createAccounts } from "./accounts/index.ts";
+import { type Accounts, createAccounts, pruneSignIn } from "./accounts/index.ts";
 import type { Config } from "./config.ts";
 import { catalogueFolder, isLoopback, pluginFolders, prefixOf, upstreamClientOf } from "./config.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
@@ -178,6 +178,7 @@ function startTimers(
     }),
     every(keyUseMs, () => accounts.saveKeyUse()),
     every(pruneMs, () => store.blobs.prune(Date.now())),
+    every(pruneMs, () => pruneSignIn(store, now())),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];
   // The engine over Redis looks after dead nodes by itself.

@@ -4,6 +4,7 @@ export type { AccountDefaults } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export type { ApiKey, NewKey } from "./key-admin.ts";
 export { acceptInvitation, hasAdmin, invite, makeTemporaryPassword } from "./people.ts";
+export { pruneSignIn } from "./prune-sign-in.ts";
 export type { Visitor } from "./session-reader.ts";
 export { createSignIn, type SignIn } from "./sign-in.ts";
 export { createVoucher, listVouchers, redeemedVouchers, redeemVoucher, type Voucher, voidVoucher } from "./vouchers.ts";

@@ -73,6 +73,7 @@ export function createSignIn(options: SignInOptions): SignIn {
       if (action === "sign-up/email") await signUp(options, body);
       if (action.endsWith("/email")) return ask(signInOf(request, body));
       const visitor = action === "change-password" ? await visitorOf(request.headers.get("cookie")) : undefined;
+      if (visitor !== undefined) checkChange(visitor, body);
       const response = await ask(
         new Request(request.url, { method: "POST", headers: headersOf(request), body: JSON.stringify(body) }),
       );
@@ -146,6 +147,16 @@ async function readBody(request: Request): Promise<Record<string, unknown>> {
     // Told below, as any other body that is no object.
   }
   throw new GatewayError("invalid_request", "The body is not a JSON object");
+}
+
+/** Whoever else has seen the password, and signed in with it, is out with it. */
+function checkChange({ passwordIsTemporary }: Visitor, body: Record<string, unknown>): void {
+  if (body.newPassword === body.currentPassword) {
+    throw new GatewayError("invalid_request", "The new password is the old one; choose another", {
+      param: "newPassword",
+    });
+  }
+  if (passwordIsTemporary) body.revokeOtherSessions = true;
 }
 
 async function keepPassword({ db }: Store, { userId }: Visitor): Promise<void> {

@@ -163,8 +163,12 @@ describe("a session", () => {
       ask("change-password", { currentPassword, newPassword: "another password" }, cookie);
     expect((await refusalOf(change("not this one"))).status).toBe(400);
     expect((await signIn.visitorOf(cookie))?.passwordIsTemporary).toBe(true);
-    await change(temporary);
-    expect((await signIn.visitorOf(cookie))?.passwordIsTemporary).toBe(false);
+    expect(
+      (await refusalOf(ask("change-password", { currentPassword: temporary, newPassword: temporary }, cookie))).status,
+    ).toBe(400);
+    const changed = cookieOf(await change(temporary));
+    expect(await signIn.visitorOf(cookie)).toBeUndefined();
+    expect((await signIn.visitorOf(changed))?.passwordIsTemporary).toBe(false);
     expect((await refusalOf(ask("sign-in/email", { email: "ada@example.org", password: temporary }))).status).toBe(401);
     expect((await ask("sign-in/email", { email: "ada@example.org", password: "another password" })).status).toBe(200);
   });

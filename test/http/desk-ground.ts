@@ -23,9 +23,9 @@ export async function deskGround(env: Record<string, string> = {}, plugins: read
   const http = httpOf(plugins, { desk, now, running: new Set() });
   const send = (path: string, init: RequestInit = {}) => http.app.handle(new Request(new URL(path, origin), init));
   /** Makes an account with a person, signs in and returns a browser of that person. */
-  const enter = async (email: string, role: Role = "member") => {
+  const enter = async (email: string, role: Role = "member", temporary = false) => {
     const account = await accounts.create({ email });
-    await setPassword(store, { accountId: account.id, password, temporary: false, role }, now());
+    await setPassword(store, { accountId: account.id, password, temporary, role }, now());
     const cookie = cookieOf(await postTo(send, "/api/auth/sign-in/email", { email, password }));
     const headers = { cookie, origin, "content-type": "application/json" };
     return {
@@ -51,4 +51,17 @@ export function cookieOf(response: Response): string {
       .find((line) => line.startsWith("session="))
       ?.split(";")[0] ?? ""
   );
+}
+
+/** The ground with two members signed in, who should know nothing of each other. */
+export async function twoMembers() {
+  const ground = await deskGround();
+  return { ...ground, ada: await ground.enter("ada@example.org"), ben: await ground.enter("ben@example.org") };
+}
+
+export type Members = Awaited<ReturnType<typeof twoMembers>>;
+
+export async function withAdmin() {
+  const ground = await twoMembers();
+  return { ...ground, admin: await ground.enter("admin@example.org", "admin") };
 }

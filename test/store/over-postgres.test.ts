@@ -8,7 +8,9 @@ const suites = [
   ...["rows", "wallet", "quota", "races", "verify", "prune-calls", "usage/read-usage"].map(
     (name) => `test/ledger/${name}.test.ts`,
   ),
-  ...["administration", "authenticate", "sign-in", "vouchers"].map((name) => `test/accounts/${name}.test.ts`),
+  ...["administration", "authenticate", "prune-sign-in", "sign-in", "vouchers"].map(
+    (name) => `test/accounts/${name}.test.ts`,
+  ),
 ];
 
 if (whyNoPostgres !== undefined) console.warn(`The suites over PostgreSQL are skipped: ${whyNoPostgres}`);

@@ -4,6 +4,7 @@ import { checkOrigin } from "../origin.ts";
 import type { DeskGround } from "../session.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { keysController } from "./keys.ts";
+import { meController } from "./me.ts";
 import { adminOperationController } from "./operation.ts";
 import { ownController } from "./own.ts";
 
@@ -18,6 +19,7 @@ const Invitation = Type.Object({
  */
 export function pageController(ground: DeskGround) {
   return new Elysia({ prefix: "/dashboard/api" })
+    .use(meController(ground))
     .use(ownController(ground))
     .use(keysController(ground))
     .use(adminAccountsController(ground))

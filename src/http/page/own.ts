@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { formatUsd } from "../../contract/index.ts";
 import { type DeskGround, signedIn } from "../session.ts";
-import { callFigures, lineFigures, quotaFigures, voucherFigures, walletFigures } from "./figures.ts";
+import { callFigures, lineFigures, voucherFigures } from "./figures.ts";
 import { readMoment } from "./read-fields.ts";
 
 const detail = { hide: true };
@@ -16,22 +16,9 @@ const Redeem = Type.Object({ code: Type.String({ minLength: 1, maxLength: 100 })
 
 /** What a person sees of the own account. */
 export function ownController(ground: DeskGround) {
-  const { desk, ledger } = ground;
+  const { desk } = ground;
   return new Elysia()
     .use(signedIn(ground))
-    .get(
-      "/me",
-      async ({ visitor: { accountId, email, name, role, passwordIsTemporary, freeTokensPerDay } }) => {
-        const limit = freeTokensPerDay ?? desk.freeTokensPerDay;
-        const [wallet, quota] = await Promise.all([
-          ledger.walletOf(accountId),
-          ledger.quotaOf({ accountId, freeTokensPerDay: limit }),
-        ]);
-        const person = { email, name, role, password_is_temporary: passwordIsTemporary };
-        return { account: accountId, ...person, wallet: walletFigures(wallet), quota: quotaFigures(quota) };
-      },
-      { detail },
-    )
     .get(
       "/entries",
       async ({ visitor, query }) => {
