@@ -3,6 +3,7 @@ import type { Config } from "./config.ts";
 import { catalogueFolder, isLoopback, pluginFolders, prefixOf, upstreamClientOf } from "./config.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
 import { createHttp } from "./http/server.ts";
+import type { Site } from "./http/site.ts";
 import { Deadlines, type Kernel, type Log, openNetwork, type UpstreamBounds } from "./kernel/index.ts";
 import { createPruner, type LocalLedger } from "./ledger/index.ts";
 import { type Shelf, Stock, watchFolders } from "./loader/index.ts";
@@ -27,6 +28,8 @@ export interface Ground {
   sandboxOf(models: readonly Model[]): ProviderPlugin;
   readonly log: Log;
   readonly version: string;
+  /** The dashboard's files; absent: no page is served. */
+  readonly site?: Site;
   readonly now?: () => number;
   readonly bounds?: Partial<UpstreamBounds>;
   /** Told what is on sale, at the start and whenever it has changed. */
@@ -71,6 +74,7 @@ export async function createApp(ground: Ground): Promise<App> {
   const http = createHttp({
     desk: await openDesk({ config, store, accounts, log, now, shelf: () => shelf }),
     running: new Set(),
+    site: ground.site,
     kernel,
     ledger,
     authenticate: (token) => accounts.authenticate(token),

@@ -36,8 +36,8 @@ export async function openDesk({ config, store, accounts, log, now, shelf }: Des
   const report = (error: unknown) => log.error("sign_in_failed", { error });
   return {
     signIn: createSignIn({ store, secret, signUp: config.signUp, now, report }),
-    accounts,
     signUp: config.signUp,
+    accounts,
     freeTokensPerDay: config.freeTokensPerDay,
     acceptInvitation: (given) => acceptInvitation(store, given, now()),
     usage: (accountId, asked) => readUsage(store, accountId, asked),

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { type App, createApp, type Ground } from "../app.ts";
 import { type Config, catalogueFolder, makeHome, pluginFolders, pluginStateFileOf, storeOf } from "../config.ts";
+import { openSite } from "../dashboard/open-site.bun.ts";
 import { removeStateFile, type Shelf, writeStateFile } from "../loader/index.ts";
 import { createLog } from "../log.ts";
 import { openStore, type Store } from "../store/index.ts";
@@ -30,7 +31,7 @@ export async function serveApp(config: Config, parts: Parts): Promise<void> {
     const onShelf = ({ states }: Shelf) => {
       if (config.worker <= 1) writeStateFile(stateFile, { pid: process.pid, plugins: states });
     };
-    const app = await createApp({ ...parts, config, store, log, onShelf });
+    const app = await createApp({ ...parts, site: openSite(), config, store, log, onShelf });
     try {
       await listenUntilSignal(app, store, config);
     } finally {

@@ -30,6 +30,7 @@ export function welcome({ config, port, key, admin, app }: Start): string {
       ? []
       : [`  Sign in    ${admin.email} with ${admin.password}   (shown this once; change it)`]),
     `  Models     ${registry.size}`,
+    `  Dashboard  ${origin}/`,
     `  API page   ${origin}/docs`,
     `  Store      ${config.databaseUrl === undefined ? `embedded (SQLite in ${config.home})` : "PostgreSQL"}`,
     ...(app.sandbox ? ["  Sandbox    ON: every answer is simulated, no provider is asked and nothing is spent"] : []),

@@ -2,6 +2,7 @@ import type { Caller, Ledger } from "../contract/index.ts";
 import type { Kernel, Log } from "../kernel/index.ts";
 import type { Desk } from "./desk.ts";
 import type { RunningCall } from "./operation.ts";
+import type { Site } from "./site.ts";
 
 /** Generated pictures kept for their hour. */
 export interface Files {
@@ -35,6 +36,8 @@ export interface HttpGround {
   readonly desk?: Desk;
   /** The calls on their way; absent: nobody asks about them. */
   readonly running?: Set<RunningCall>;
+  /** The page at `/`; absent: none is served. */
+  readonly site?: Site | undefined;
   /** Sentences about plugins and prices that were not taken up; it is ready all the same. */
   readonly warnings: () => readonly string[];
 }

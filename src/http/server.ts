@@ -12,6 +12,7 @@ import { modelsController } from "./models.ts";
 import { pageController } from "./page/index.ts";
 import { hasDesk } from "./session.ts";
 import { signInController } from "./sign-in.ts";
+import { siteController } from "./site.ts";
 import { speechController } from "./speech.ts";
 import { transcriptionsController } from "./transcriptions.ts";
 import { usageController } from "./usage.ts";
@@ -25,6 +26,7 @@ export function createHttp(ground: HttpGround) {
     .use(healthController(ground))
     .use(docs(ground));
   if (hasDesk(ground)) app.use(signInController(ground)).use(pageController(ground));
+  if (ground.site !== undefined) app.use(siteController(ground.site));
   for (const mount of mounts) app.group(mount, (group) => group.use(api(ground)));
   routes.push(...app.routes);
   return app;

@@ -47,3 +47,6 @@ export function pageController(ground: DeskGround) {
 function gatewayFigures({ version, sandbox, basePath, desk }: DeskGround) {
   return { version, sandbox, base_path: basePath, sign_up: desk.signUp };
 }
+
+/** What the page knows of its API: types alone, the rest goes over the wire. */
+export type PageApi = ReturnType<typeof pageController>;

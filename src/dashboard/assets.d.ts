@@ -1,0 +1,5 @@
+/** A picture of the page; the value is its address. */
+declare module "*.svg" {
+  const address: string;
+  export default address;
+}

@@ -1,0 +1,89 @@
+const locale = "en-US";
+const whole = new Intl.NumberFormat(locale);
+const short = new Intl.NumberFormat(locale, { notation: "compact", maximumFractionDigits: 1 });
+const dateTime = new Intl.DateTimeFormat(locale, {
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+});
+const dayOnly = new Intl.DateTimeFormat(locale, { year: "numeric", month: "short", day: "numeric" });
+const dayInUtc = new Intl.DateTimeFormat(locale, { month: "short", day: "numeric", timeZone: "UTC" });
+const monthInUtc = new Intl.DateTimeFormat(locale, { month: "short", year: "numeric", timeZone: "UTC" });
+const hourInUtc = new Intl.DateTimeFormat(locale, {
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+  timeZone: "UTC",
+});
+const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "short" });
+
+const minuteMs = 60_000;
+const hourMs = 3_600_000;
+const dayMs = 86_400_000;
+
+export function formatCount(value: number): string {
+  return whole.format(value);
+}
+
+/** `1.2M` for what is too long to be read at a glance. */
+export function formatShort(value: number): string {
+  return value < 10_000 ? whole.format(value) : short.format(value);
+}
+
+/** Exact decimal dollars for the eye: cents, and more digits where the sum is below a cent. */
+export function formatUsd(text: string): string {
+  const value = Number(text);
+  const sign = value < 0 ? "−" : "";
+  const size = Math.abs(value);
+  if (size === 0) return "$0.00";
+  if (size >= 0.1)
+    return `${sign}$${size.toLocaleString(locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+  return `${sign}$${size.toLocaleString(locale, { minimumFractionDigits: 2, maximumSignificantDigits: 3, maximumFractionDigits: 9 })}`;
+}
+
+export function formatMs(ms: number | null): string {
+  if (ms === null) return "–";
+  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
+}
+
+export function formatMoment(text: string | null): string {
+  return text === null ? "–" : dateTime.format(new Date(text));
+}
+
+function formatDay(text: string | null): string {
+  return text === null ? "–" : dayOnly.format(new Date(text));
+}
+
+/** `3 min ago`, `in 2 hr.`; after a month the day. */
+export function formatAge(text: string | null, now: number = Date.now()): string {
+  if (text === null) return "–";
+  const ms = Date.parse(text) - now;
+  const size = Math.abs(ms);
+  if (size < minuteMs) return ms <= 0 ? "just now" : "in a moment";
+  if (size < hourMs) return relative.format(Math.round(ms / minuteMs), "minute");
+  if (size < dayMs) return relative.format(Math.round(ms / hourMs), "hour");
+  if (size < 30 * dayMs) return relative.format(Math.round(ms / dayMs), "day");
+  return formatDay(text);
+}
+
+/** `3 h 12 min` until then. */
+export function formatUntil(text: string, now: number = Date.now()): string {
+  const minutes = Math.max(0, Math.ceil((Date.parse(text) - now) / minuteMs));
+  const hours = Math.floor(minutes / 60);
+  return hours === 0 ? `${minutes} min` : `${hours} h ${minutes % 60} min`;
+}
+
+/** The name of a bucket of usage, which is counted in UTC. */
+export function formatBucket(start: string, period: string): string {
+  const at = new Date(start);
+  if (period === "hourly") return `${dayInUtc.format(at)}, ${hourInUtc.format(at)}`;
+  if (period === "monthly") return monthInUtc.format(at);
+  return dayInUtc.format(at);
+}
+
+/** A bucket under the axis, where there is little room. */
+export function formatTick(start: string, period: string): string {
+  return period === "hourly" ? hourInUtc.format(new Date(start)) : formatBucket(start, period);
+}

@@ -1,0 +1,127 @@
+import { type Call, useCalls } from "../../data/calls.ts";
+import { formatAge, formatCount, formatMoment, formatMs, formatUsd } from "../../format.ts";
+import { Section } from "../../ui/page.tsx";
+import { Empty, Loaded } from "../../ui/states.tsx";
+
+/** The latest calls: what became of them, how long they took, and what they cost. */
+export function CallsCard() {
+  const calls = useCalls();
+  return (
+    <Section title="Recent calls" actions={<span className="faint">the latest 50</span>}>
+      <Loaded state={calls} lines={6}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty icon="pulse" title="No calls yet">
+              <p>Each call that your keys make is listed here, with its status, tokens, cost and route.</p>
+            </Empty>
+          ) : (
+            <CallsTable calls={data} />
+          )
+        }
+      </Loaded>
+    </Section>
+  );
+}
+
+function CallsTable({ calls }: { calls: readonly Call[] }) {
+  return (
+    <div className="table-wrap">
+      <table className="table is-cards">
+        <thead>
+          <tr>
+            <th scope="col">Model</th>
+            <th scope="col">Status</th>
+            <th scope="col" className="end">
+              Tokens
+            </th>
+            <th scope="col" className="end">
+              First byte
+            </th>
+            <th scope="col" className="end">
+              Took
+            </th>
+            <th scope="col" className="end">
+              Cost
+            </th>
+            <th scope="col">Route</th>
+            <th scope="col" className="end">
+              When
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {calls.map((call) => (
+            <CallRow key={call.id} call={call} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function CallRow({ call }: { call: Call }) {
+  return (
+    <tr>
+      <td className="name lead">
+        <span className="cut" title={call.id}>
+          {call.model}
+        </span>
+        <span className="sub">{call.capability}</span>
+      </td>
+      <td data-name="Status">
+        <Status call={call} />
+      </td>
+      <td className="end" data-name="Tokens">
+        {tokensOf(call)}
+      </td>
+      <td className="end" data-name="First byte">
+        {formatMs(call.first_byte_ms)}
+      </td>
+      <td className="end" data-name="Took">
+        {formatMs(call.duration_ms)}
+      </td>
+      <td className="end" data-name="Cost">
+        <Cost call={call} />
+      </td>
+      <td data-name="Route">{call.route ?? "–"}</td>
+      <td className="end tight" data-name="When">
+        <time dateTime={call.at ?? undefined} title={formatMoment(call.at)}>
+          {formatAge(call.at)}
+        </time>
+      </td>
+    </tr>
+  );
+}
+
+/** In and out; what was counted here and not told by the provider is marked. */
+function tokensOf(call: Call): string {
+  if (call.input_tokens === null && call.output_tokens === null) return "–";
+  const input = (call.input_tokens ?? 0) + (call.cache_read_tokens ?? 0) + (call.cache_write_tokens ?? 0);
+  const about = call.usage_source === "estimated" ? "≈ " : "";
+  return `${about}${formatCount(input)} → ${formatCount(call.output_tokens ?? 0)}`;
+}
+
+function Cost({ call }: { call: Call }) {
+  if (!call.premium) {
+    return call.quota_tokens === null ? (
+      "–"
+    ) : (
+      <span title="Drawn from the free quota">{formatCount(call.quota_tokens)} free</span>
+    );
+  }
+  return call.charged_usd === null ? "–" : <span title={`$${call.charged_usd}`}>{formatUsd(call.charged_usd)}</span>;
+}
+
+function Status({ call }: { call: Call }) {
+  if (call.state === "open") {
+    return (
+      <span className="badge is-accent">
+        <span className="dot" />
+        running
+      </span>
+    );
+  }
+  const tone = call.status === null || call.status === 499 ? "is-warn" : call.status < 400 ? "is-good" : "is-bad";
+  const words = call.status === 499 ? "stopped" : (call.error_code ?? call.status ?? call.state);
+  return <span className={`badge ${tone}`}>{words}</span>;
+}

@@ -1,0 +1,154 @@
+import { useEffect, useRef, useState } from "react";
+import uPlot from "uplot";
+import { useIsDark } from "../../theme.ts";
+
+/** One kind of thing in every bar. */
+export interface Series {
+  readonly name: string;
+  /** One a bar, from the left. */
+  readonly values: readonly number[];
+}
+
+interface Props {
+  /** What the chart shows, in words. */
+  label: string;
+  /** At most six, from below. */
+  series: readonly Series[];
+  /** Under the axis, one a bar. */
+  ticks: readonly string[];
+  /** The head of the box beside the pointer, one a bar. */
+  titles: readonly string[];
+  format: (value: number) => string;
+}
+
+const height = 260;
+const tipWidth = 190;
+
+/** Bars over time, each made of the same few parts. The figures stand beside the pointer, and in full under the chart. */
+export function StackedBars({ label, series, ticks, titles, format }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const [at, setAt] = useState<{ bar: number; left: number }>();
+  const isDark = useIsDark();
+  const told = JSON.stringify([series, ticks]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `told` is what they hold; a refresh that brought nothing new draws nothing
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const plot = new uPlot(optionsOf({ series, ticks, format }, element.clientWidth, setAt), dataOf(series), element);
+    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      plot.destroy();
+    };
+  }, [told, isDark]);
+  const shown = at === undefined ? [] : partsOf(series, at.bar);
+  return (
+    <div className="chart" role="img" aria-label={label}>
+      <div ref={box} className="chart" />
+      {at !== undefined && shown.length > 0 && (
+        <div className="chart-tip" style={{ transform: `translate(${at.left}px, 8px)` }}>
+          <strong>{titles[at.bar]}</strong>
+          <ul>
+            {shown.map(({ name, value, place }) => (
+              <li key={name}>
+                <span className={`swatch swatch-${place + 1}`} />
+                <span className="cut">{name}</span>
+                <span>{format(value)}</span>
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function partsOf(series: readonly Series[], bar: number) {
+  return series
+    .map(({ name, values }, place) => ({ name, place, value: values[bar] ?? 0 }))
+    .filter(({ value }) => value > 0)
+    .reverse();
+}
+
+/** The highest first: each lower one is drawn over it, from the ground. */
+function dataOf(series: readonly Series[]): uPlot.AlignedData {
+  const bars = series[0]?.values.length ?? 0;
+  const sums = Array.from({ length: bars }, () => 0);
+  const stacked = series.map(({ values }) =>
+    values.map((value, bar) => {
+      sums[bar] = (sums[bar] ?? 0) + value;
+      return sums[bar];
+    }),
+  );
+  return [Array.from({ length: bars }, (_, bar) => bar), ...stacked.reverse()];
+}
+
+function optionsOf(
+  { series, ticks, format }: Pick<Props, "series" | "ticks" | "format">,
+  width: number,
+  point: (at: { bar: number; left: number } | undefined) => void,
+): uPlot.Options {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name: string) => style.getPropertyValue(name).trim();
+  const font = `11px ${getComputedStyle(document.body).fontFamily}`;
+  const axis = { stroke: colour("--text-faint"), font, ticks: { show: false } };
+  const isWhole = series.every(({ values }) => values.every(Number.isInteger));
+  const bars = uPlot.paths.bars?.({ size: [0.72, 44], radius: 0.12 });
+  return {
+    width,
+    height,
+    padding: [12, 8, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, focus: { prox: -1 } },
+    scales: {
+      x: { time: false, range: (_plot, _min, max) => [-0.5, max + 0.5] },
+      y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
+    },
+    axes: [
+      {
+        ...axis,
+        size: 30,
+        grid: { show: false },
+        space: 64,
+        incrs: stepsOf(ticks.length),
+        values: (_plot, at) => at.map((bar) => ticks[bar] ?? ""),
+      },
+      {
+        ...axis,
+        size: 56,
+        space: 44,
+        grid: { stroke: colour("--line"), width: 1 },
+        // Half a request is none.
+        values: (_plot, at) => at.map((value) => (isWhole && value % 1 !== 0 ? "" : format(value))),
+      },
+    ],
+    series: [
+      {},
+      ...series
+        .map(({ name }, place) => ({
+          label: name,
+          fill: colour(`--series-${place + 1}`),
+          width: 0,
+          points: { show: false },
+          ...(bars !== undefined && { paths: bars }),
+        }))
+        .reverse(),
+    ],
+    hooks: {
+      setCursor: [
+        ({ cursor: { idx, left }, over, bbox }) => {
+          if (idx === null || idx === undefined || left === undefined || left < 0) return point(undefined);
+          const edge = bbox.left / devicePixelRatio;
+          const isRight = left > over.clientWidth / 2;
+          point({ bar: idx, left: edge + left + (isRight ? -tipWidth - 12 : 12) });
+        },
+      ],
+    },
+  };
+}
+
+/** Whole numbers of bars between two words of the axis. */
+function stepsOf(bars: number): number[] {
+  return [1, 2, 3, 4, 6, 7, 12, 14, 24, 30, 48, 60, 96, 168].filter((step) => step <= Math.max(1, bars));
+}

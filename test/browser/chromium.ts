@@ -1,0 +1,62 @@
+import { existsSync } from "node:fs";
+import AxeBuilder from "axe-core";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+
+/** Debian's; on a machine without it these tests say so and are skipped. */
+const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+
+export const hasChromium = existsSync(executablePath);
+if (!hasChromium) console.log(`Skipped: no browser at ${executablePath} (apt-get install chromium, or set CHROMIUM)`);
+
+const quiet = [
+  "--headless=new",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export function openBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath, args: quiet, headless: true });
+}
+
+/** A tab that keeps what went wrong in it. */
+export interface Watched {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** Errors of the console, breaches of the policy among them, and requests to any other host. Statuses that are told to the person are no errors. */
+  readonly troubles: readonly string[];
+  close(): Promise<void>;
+}
+
+/** Opens a tab of a browser of its own, which goes to this origin alone. */
+export async function openTab(browser: Browser, origin: string, options: BrowserContextOptions = {}): Promise<Watched> {
+  const context = await browser.newContext({ baseURL: origin, viewport: { width: 1280, height: 900 }, ...options });
+  const page = await context.newPage();
+  const troubles: string[] = [];
+  page.on("console", (message) => {
+    const isStatus = message.text().startsWith("Failed to load resource: the server responded with a status");
+    if (["error", "warning"].includes(message.type()) && !isStatus) troubles.push(message.text());
+  });
+  page.on("pageerror", (error) => troubles.push(`thrown: ${error.message}`));
+  context.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${origin}/`) && !/^(data|blob):/.test(url)) troubles.push(`left the host: ${url}`);
+  });
+  return { context, page, troubles, close: () => context.close() };
+}
+
+/** What axe finds that is serious or worse, as `rule: where`. */
+export async function seriousFaults(page: Page): Promise<string[]> {
+  // By the debugger's protocol, which the page's policy does not bind.
+  await page.evaluate(AxeBuilder.source);
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: { run(): Promise<{ violations: AxeBuilder.Result[] }> } }).axe.run(),
+  );
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target.join(" ")} ${node.failureSummary ?? ""}`));
+}
