@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import { UpstreamFault } from "../contract/index.ts";
-import { isPublicAddress } from "./public-address.ts";
+import { isLocalHost, isPublicAddress } from "./public-address.ts";
 import type { Route } from "./registry.ts";
 
 /** How long an answer of the name service is taken as it is, and how long while it is asked again. */
@@ -148,12 +148,6 @@ function refusal(host: string): UpstreamFault {
     "The provider's host leads to a private address and is not asked; the operator can write the address itself as " +
     "the base URL, or set <PLUGIN>_BASE_URL";
   return new UpstreamFault("broken", sentence, { code: "private_address", cause: host });
-}
-
-/** Whether a host is written as an address of this machine or of a private network. */
-function isLocalHost(host: string): boolean {
-  if (host === "localhost" || host.endsWith(".localhost")) return true;
-  return isIP(host) > 0 && !isPublicAddress(host);
 }
 
 function bare(hostname: string): string {

@@ -37,3 +37,9 @@ export function isPublicAddress(address: string): boolean {
   if (family === 6) return global6.check(address, "ipv6") && !blocked.check(address, "ipv6");
   return false;
 }
+
+/** Whether a host is written as an address of this machine or of a private network. */
+export function isLocalHost(host: string): boolean {
+  if (isIP(host) > 0) return !isPublicAddress(host);
+  return /(^|\.)localhost\.?$/i.test(host);
+}

@@ -1,6 +1,7 @@
 import type { ProviderPlugin, Upstream, UpstreamBytes, UpstreamInit } from "../contract/index.ts";
 import { type RefusedAnswer, type ServerEvent, UpstreamFault } from "../contract/index.ts";
 import { BodyEvents, type BodyGround, BodyPieces, readText } from "./answer-body.ts";
+import { askPublicBy } from "./ask-public.ts";
 import type { Deadlines } from "./deadlines.ts";
 import { downloadPublic } from "./download.ts";
 import { HostGuard, resolveHost } from "./host-guard.ts";
@@ -31,6 +32,8 @@ export interface Network {
   /** How providers are asked. */
   ask: Ask;
   /** How files are fetched that callers named. */
+  askPublic: Ask;
+  /** The platform's own, which guards nothing: for a recording that its operator makes. */
   fetch: typeof globalThis.fetch;
   deadlines: Deadlines;
   now: () => number;
@@ -59,8 +62,10 @@ export function openNetwork(
 ): Network {
   const { fetch } = globalThis;
   const guard = new HostGuard(resolveHost, now);
-  const ask = client === "wire" ? new WireClient({ now, lookup: guard.lookup }).ask : askByFetch(fetch);
-  return { ask, fetch, deadlines, now, bounds: { ...defaultBounds, ...bounds }, guard };
+  const isWire = client === "wire";
+  const ask = isWire ? new WireClient({ now, lookup: guard.lookup }).ask : askByFetch(fetch);
+  const askPublic = isWire ? askPublicBy(resolveHost, now) : ask;
+  return { ask, askPublic, fetch, deadlines, now, bounds: { ...defaultBounds, ...bounds }, guard };
 }
 
 const noHeaders = {};
@@ -132,7 +137,7 @@ export class BoundUpstream implements Upstream {
     if (!mentions(this.#progress.request, url) && !this.#answers.some((answer) => mentions(answer, url))) {
       throw new TypeError("Cannot download an address that neither the request nor the provider's answer holds");
     }
-    return downloadPublic(this.#network.fetch, url, this.#signal);
+    return downloadPublic(this.#network.askPublic, url, this.#signal);
   }
 
   async #post(path: string, body: string | FormData, init: UpstreamInit | undefined): Promise<Answer> {

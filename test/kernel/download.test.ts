@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { downloadBytesMax, downloadPublic } from "../../src/kernel/download.ts";
 import { isPublicAddress } from "../../src/kernel/public-address.ts";
+import { askByFetch } from "../../src/kernel/wire/ask-by-fetch.ts";
 import { fetchOf, liveBody, silence } from "./fake-fetch.ts";
 import { rejectionOf } from "./support.ts";
 
@@ -9,7 +10,7 @@ const never = new AbortController().signal;
 const picture = new Response("PNG", { headers: { "content-type": "image/png; q=1" } });
 
 const get = (fetch: ReturnType<typeof fetchOf>, url = here, signal = never) =>
-  downloadPublic(fetch as unknown as typeof globalThis.fetch, url, signal);
+  downloadPublic(askByFetch(fetch as unknown as typeof globalThis.fetch), url, signal);
 
 describe("an address", () => {
   test.each([
@@ -64,6 +65,18 @@ describe("a download", () => {
     ["an IPv6 address of ours", "https://[::1]/", "not on the public internet"],
     ["an IPv4 address mapped into IPv6", "https://[::ffff:169.254.169.254]/", "not on the public internet"],
     ["a name that leads here", "https://localhost/", "not on the public internet"],
+    ["a name that leads here, with a dot at its end", "https://localhost./", "not on the public internet"],
+    ["an address short of numbers", "https://127.1/", "not on the public internet"],
+    ["one written in hexadecimal", "https://0x7f000001/", "not on the public internet"],
+    ["one with mixed radixes", "https://0xa9.254.0251.254/", "not on the public internet"],
+    ["the metadata service", "https://169.254.169.254/latest", "not on the public internet"],
+    ["this machine's every address", "https://0.0.0.0/", "not on the public internet"],
+    ["one of full-width digits", "https://１２７.0.0.1/", "not on the public internet"],
+    ["NAT64", "https://[64:ff9b::a9fe:a9fe]/", "not on the public internet"],
+    ["the metadata service in IPv6", "https://[fd00:ec2::254]/", "not on the public internet"],
+    ["an IPv4-compatible address", "https://[::127.0.0.1]/", "not on the public internet"],
+    ["one with a user name in front", "https://8.8.8.8@127.0.0.1/", "a user name"],
+    ["a public one with a password", "https://me:secret@8.8.8.8/", "a user name or a password"],
   ])("asks nobody for %s", async (_, url, says) => {
     const fetch = fetchOf(picture);
     const error = await rejectionOf(get(fetch, url));

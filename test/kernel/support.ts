@@ -152,6 +152,7 @@ export function benchOf(plugins: readonly ProviderPlugin[], options: BenchOption
   const fetch = (options.fetch ?? noNetwork) as unknown as typeof globalThis.fetch;
   const network: Network = {
     ask: askByFetch(fetch),
+    askPublic: askByFetch(fetch),
     fetch,
     deadlines: clock.deadlines,
     now: clock.now,

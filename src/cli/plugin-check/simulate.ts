@@ -66,6 +66,7 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: S
   const now = Date.now;
   const network: Kernel["network"] = {
     ask: askByFetch(fetch),
+    askPublic: askByFetch(fetch),
     fetch,
     deadlines: new Deadlines(now),
     now,

@@ -6,7 +6,9 @@ export function askByFetch(fetch: typeof globalThis.fetch): Ask {
   return async ({ baseUrl, path, headers, more, body, signal }: Question) => {
     const all: Record<string, string> = { ...headers, ...more };
     if (typeof body === "string") all["content-type"] = "application/json";
-    const init: RequestInit = { method: "POST", headers: all, body, signal, redirect: "manual" };
+    const init: RequestInit = { method: "POST", headers: all, signal, redirect: "manual" };
+    if (body === undefined) init.method = "GET";
+    else init.body = body;
     const response = await fetch(baseUrl + path, init).catch(failWith(signal));
     return new FetchedAnswer(response, signal);
   };

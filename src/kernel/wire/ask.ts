@@ -1,7 +1,7 @@
 /** Bytes that belong to whoever reads them. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
-/** One POST to a provider. */
+/** One POST to a provider, or one GET of a file. */
 export interface Question {
   /** Such as `https://api.example/v1`; the path is appended to it. */
   readonly baseUrl: string;
@@ -10,8 +10,8 @@ export interface Question {
   readonly headers: Readonly<Record<string, string>>;
   /** What this request adds or replaces. */
   readonly more: Readonly<Record<string, string>> | undefined;
-  /** JSON text, or a form. */
-  readonly body: string | FormData;
+  /** JSON text, or a form; `undefined` makes it a GET. */
+  readonly body: string | FormData | undefined;
   /** Aborts the request and the reading of its answer. */
   readonly signal: AbortSignal;
 }

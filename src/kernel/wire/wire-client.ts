@@ -29,7 +29,7 @@ const pathsMax = 1000;
 const sweepMs = 1000;
 
 /**
- * Asks providers by HTTP/1.1 over sockets of its own: in one thread, without a bound on how many at once but that of the
+ * Asks by HTTP/1.1 over sockets of its own: in one thread, without a bound on how many at once but that of the
  * pool, and for about half the CPU time of the platform's `fetch`. It knows no proxies, redirects, cookies or caches.
  */
 export class WireClient {
@@ -67,6 +67,7 @@ export class WireClient {
       const start = this.#startOf(place, question);
       const send = (letter: Letter) => new Exchange(place.pool, letter, this.#now).start();
       if (typeof body === "string") return send(textLetter(start, body, signal));
+      if (body === undefined) return send({ head: `${start}\r\n`, body: "", isAscii: true, signal });
       return formLetter(start, body, signal).then(send);
     } catch (error) {
       return Promise.reject(error);
@@ -81,8 +82,8 @@ export class WireClient {
   }
 
   /** The head of a request, but for the lines on its body. */
-  #startOf({ target, paths }: Place, { path, headers, more }: Question): string {
-    let line = paths.get(path);
+  #startOf({ target, paths }: Place, { path, headers, more, body }: Question): string {
+    let line = body === undefined ? `GET ${requestPath(target, path)} HTTP/1.1\r\n` : paths.get(path);
     if (line === undefined) {
       line = `POST ${requestPath(target, path)} HTTP/1.1\r\n`;
       if (paths.size >= pathsMax) paths.clear();
