@@ -11,11 +11,21 @@ export interface OpenLog extends Log {
   flush(): void;
 }
 
+interface LogOptions {
+  now?: () => number;
+  /** Takes secrets out of a line. Lines of a level above or below `info` alone, as those hold what others said. */
+  hide?: ((text: string) => string) | undefined;
+}
+
 /**
  * One JSON line an event. Lines are gathered and written every 100 ms, because a write for each call would cost as
  * much as its bookkeeping.
  */
-export function createLog(level: LogLevel, write: (text: string) => void, now: () => number = Date.now): OpenLog {
+export function createLog(
+  level: LogLevel,
+  write: (text: string) => void,
+  { now = Date.now, hide }: LogOptions = {},
+): OpenLog {
   const least = logLevels.indexOf(level);
   let waiting = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -30,7 +40,8 @@ export function createLog(level: LogLevel, write: (text: string) => void, now: (
   const at = (name: LogLevel) => {
     if (logLevels.indexOf(name) < least) return () => undefined;
     return (event: string, fields: Record<string, unknown> = {}) => {
-      waiting += `${toLine(now(), name, event, fields)}\n`;
+      const line = toLine(now(), name, event, fields);
+      waiting += `${name === "info" || hide === undefined ? line : hide(line)}\n`;
       timer ??= setTimeout(flush, flushMs);
     };
   };

@@ -3,11 +3,7 @@ import { createLog, type LogLevel } from "../src/log.ts";
 
 function logOf(level: LogLevel) {
   const written: string[] = [];
-  const log = createLog(
-    level,
-    (text) => written.push(text),
-    () => 0,
-  );
+  const log = createLog(level, (text) => written.push(text), { now: () => 0 });
   const lines = () => {
     log.flush();
     return written.join("").split("\n").slice(0, -1);

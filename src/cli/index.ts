@@ -1,6 +1,7 @@
 import { ConfigError, readConfig } from "../config.ts";
 import { GatewayError } from "../contract/index.ts";
 import { RedisRefused } from "../ledger/index.ts";
+import { hiderOf } from "../secrets.ts";
 import { StoreError } from "../store/index.ts";
 import { type Answer, type CliGround, Mistake } from "./command.ts";
 import { commands } from "./commands/index.ts";
@@ -55,9 +56,10 @@ function exitCodeOf({ exitCode }: Answer): number {
 const wrongs = [Mistake, ConfigError, GatewayError, RedisRefused, StoreError];
 
 function reportError(error: unknown, ground: CliGround): number {
-  const sentence = error instanceof Error ? error.message : String(error);
+  const hide = hiderOf(ground.env);
+  const sentence = hide(error instanceof Error ? error.message : String(error));
   ground.stderr(`${sentence}\n`);
   if (wrongs.some((wrong) => error instanceof wrong)) return 2;
-  if (ground.env.LOG_LEVEL === "debug" && error instanceof Error) ground.stderr(`${error.stack}\n`);
+  if (ground.env.LOG_LEVEL === "debug" && error instanceof Error) ground.stderr(`${hide(String(error.stack))}\n`);
   return 1;
 }

@@ -4,6 +4,7 @@ import { type Config, catalogueFolder, makeHome, pluginFolders, pluginStateFileO
 import { openSite } from "../dashboard/open-site.bun.ts";
 import { removeStateFile, type Shelf, writeStateFile } from "../loader/index.ts";
 import { createLog } from "../log.ts";
+import { hiderOf } from "../secrets.ts";
 import { openStore, type Store } from "../store/index.ts";
 import { firstAdmin } from "./first-admin.ts";
 import { firstKey } from "./first-key.ts";
@@ -24,7 +25,7 @@ export async function serveApp(config: Config, parts: Parts): Promise<void> {
   if (config.workers > 1 && config.worker === 0) return await serveWorkers(config, process.env);
   makeDropFolders(config);
   const stateFile = pluginStateFileOf(config);
-  const log = createLog(config.logLevel, (text) => process.stderr.write(text));
+  const log = createLog(config.logLevel, (text) => process.stderr.write(text), { hide: hiderOf(process.env) });
   const store = await openStore(storeOf(config));
   try {
     refuseSecond(store, config);

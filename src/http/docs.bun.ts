@@ -3,6 +3,7 @@ import type { Elysia } from "elysia";
 import styleFile from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import scriptFile from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import type { HttpGround } from "./ground.ts";
+import { pageHeaders } from "./security-headers.ts";
 
 const page = `<!doctype html>
 <html lang="en">
@@ -31,7 +32,10 @@ function completed(description: Description): Description {
   return { ...description, openapi: "3.1.0" };
 }
 
-/** The API's description at /openapi.json, made from the schemas that validate, and its page at /docs. All of it is served from here. */
+/**
+ * The API's description at /openapi.json, made from the schemas that validate, and its page at /docs. All of it is served
+ * from here. To be used after all other routes: what it sets for its own would stand on those that follow.
+ */
 export function docs(ground: HttpGround) {
   let described: unknown;
   const hidden = { detail: { hide: true } };
@@ -39,6 +43,9 @@ export function docs(ground: HttpGround) {
     new Response(Bun.file(path), { headers: { "content-type": mediaType, "cache-control": "public, max-age=86400" } });
   return (app: Elysia) =>
     app
+      .onTransform(({ request, set }) => {
+        Object.assign(set.headers, pageHeaders(request, policy));
+      })
       .use(
         swagger({
           path: "/docs",
@@ -74,7 +81,7 @@ export function docs(ground: HttpGround) {
         "/docs",
         async () =>
           new Response(page, {
-            headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": policy },
+            headers: { "content-type": "text/html; charset=utf-8" },
           }),
         hidden,
       );

@@ -50,7 +50,7 @@ export function endpoint(ground: HttpGround, answer: (visit: Visit) => Promise<R
       caller = known instanceof Promise ? await known : known;
       return await answer({ request, caller, progress, server });
     } catch (error) {
-      return errorResponse(ground, error, { id: progress.id, caller, attempts: progress.attempts });
+      return errorResponse(ground, error, { request, id: progress.id, caller, attempts: progress.attempts });
     }
   };
 }

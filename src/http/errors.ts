@@ -5,6 +5,7 @@ import { type Log, makeCallId } from "../kernel/index.ts";
 import { explain, type Fault } from "./explain.ts";
 import type { HttpGround } from "./ground.ts";
 import { limitHeaders, type ResponseHeaders } from "./headers.ts";
+import { dataHeaders } from "./security-headers.ts";
 
 /** Whatever was thrown as the one error callers see. What has no name yet is logged in full and shown as nothing. */
 export function toGatewayError(error: unknown, log: Log): GatewayError {
@@ -14,14 +15,20 @@ export function toGatewayError(error: unknown, log: Log): GatewayError {
   return new GatewayError("internal_error", sentence);
 }
 
+/** What is known of whoever gets the error. */
+interface Known {
+  request: Request;
+  id?: string;
+  caller?: Caller | undefined;
+  headers?: ResponseHeaders;
+  attempts?: number;
+}
+
 /** The only place that makes a response of an error. */
-export async function errorResponse(
-  ground: HttpGround,
-  thrown: unknown,
-  known: { id?: string; caller?: Caller | undefined; headers?: ResponseHeaders; attempts?: number } = {},
-): Promise<Response> {
+export async function errorResponse(ground: HttpGround, thrown: unknown, known: Known): Promise<Response> {
   const error = toGatewayError(thrown, ground.log);
   const headers: ResponseHeaders = {
+    ...dataHeaders(known.request),
     ...(known.caller !== undefined && (await limitsOf(ground, known.caller))),
     ...known.headers,
     "x-request-id": known.id === undefined ? makeCallId(ground.now()) : known.id,
@@ -54,23 +61,26 @@ interface Failure {
 /** For what fails outside an endpoint: an unknown path or method. */
 export function answerFailure(ground: HttpGround, methodsOf: (path: string) => string[]) {
   return async ({ error, code, request }: Failure): Promise<Response> => {
-    if (code === "VALIDATION") return errorResponse(ground, explainValidation(error as ValidationError));
-    if (code === "PARSE") {
-      return errorResponse(
-        ground,
-        new GatewayError("invalid_request", "Cannot read the body as JSON", { cause: error }),
-      );
-    }
-    if (code !== "NOT_FOUND") return errorResponse(ground, error);
+    if (code === "VALIDATION") return errorResponse(ground, explainValidation(error as ValidationError), { request });
+    if (code === "PARSE") return errorResponse(ground, causeOf(error), { request });
+    if (code !== "NOT_FOUND") return errorResponse(ground, error, { request });
     const { pathname } = new URL(request.url);
     const methods = methodsOf(pathname);
     if (methods.length === 0) {
-      return errorResponse(ground, new GatewayError("not_found", `There is no endpoint ${request.method} ${pathname}`));
+      const sentence = `There is no endpoint ${request.method} ${pathname}`;
+      return errorResponse(ground, new GatewayError("not_found", sentence), { request });
     }
     const sentence = `${pathname} takes ${methods.join(", ")}, not ${request.method}`;
     const headers = { allow: methods.join(", ") };
-    return errorResponse(ground, new GatewayError("method_not_allowed", sentence), { headers });
+    return errorResponse(ground, new GatewayError("method_not_allowed", sentence), { request, headers });
   };
+}
+
+/** Elysia wraps what is thrown while a body is read. */
+function causeOf(error: unknown): unknown {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (cause instanceof GatewayError) return cause;
+  return new GatewayError("invalid_request", "Cannot read the body as JSON", { cause: error });
 }
 
 /** The first fault of a body or query that Elysia checked. */

@@ -5,6 +5,7 @@ import { makeCallId } from "../kernel/index.ts";
 import { errorResponse } from "./errors.ts";
 import type { HttpGround } from "./ground.ts";
 import { originOf } from "./origin.ts";
+import { pageHeaders } from "./security-headers.ts";
 
 /** How long the address of a generated file is good for. */
 const fileLivesMs = 3_600_000;
@@ -34,13 +35,12 @@ export function filesController(ground: HttpGround) {
       const file = isOurs && expires * 1000 > ground.now() ? await ground.files.get(id) : undefined;
       if (file === undefined) {
         const sentence = "There is no such file: its address is wrong or has expired after an hour";
-        return errorResponse(ground, new GatewayError("not_found", sentence));
+        return errorResponse(ground, new GatewayError("not_found", sentence), { request });
       }
       const headers = {
+        ...pageHeaders(request, "default-src 'none'; frame-ancestors 'none'; sandbox"),
         "content-type": file.mediaType,
         "cache-control": "private, max-age=3600",
-        "content-security-policy": "default-src 'none'",
-        "x-content-type-options": "nosniff",
         "x-request-id": makeCallId(ground.now()),
       };
       return new Response(file.bytes as Uint8Array<ArrayBuffer>, { headers });

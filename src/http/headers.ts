@@ -20,6 +20,7 @@ export function callHeaders(progress: Progress, sandbox: boolean, contentType: s
   const { hold, route, costNanodollars } = progress;
   const headers = hold === undefined ? {} : limitHeaders(hold.limits);
   headers["content-type"] = contentType;
+  headers["x-content-type-options"] = "nosniff";
   headers["x-request-id"] = progress.id;
   if (route !== undefined) {
     headers["x-modelgate-route"] = route;

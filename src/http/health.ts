@@ -1,28 +1,30 @@
 import { Elysia } from "elysia";
 import { makeCallId } from "../kernel/index.ts";
 import type { HttpGround } from "./ground.ts";
+import { dataHeaders } from "./security-headers.ts";
 
 /**
  * GET /healthz: the process answers. GET /readyz: it can serve (also `degraded`), or 503 with what is not in order. No
  * key needed.
  */
 export function healthController(ground: HttpGround) {
-  const reply = (status: number, body: unknown) =>
-    Response.json(body, { status, headers: { "x-request-id": makeCallId(ground.now()) } });
+  const reply = (request: Request, status: number, body: unknown) =>
+    Response.json(body, { status, headers: { ...dataHeaders(request), "x-request-id": makeCallId(ground.now()) } });
   return new Elysia()
-    .get("/healthz", async () => reply(200, { status: "ok", version: ground.version }), {
+    .get("/healthz", async ({ request }) => reply(request, 200, { status: "ok", version: ground.version }), {
       detail: { summary: "The process answers", tags: ["Operation"], security: [] },
     })
     .get(
       "/readyz",
-      async () => {
+      async ({ request }) => {
         const troubles = await ground.troubles();
         const models = ground.kernel.registry.size;
         const degraded = ground.degraded?.() ?? [];
         const status = troubles.length > 0 ? "unready" : degraded.length > 0 ? "degraded" : "ready";
         const { sandbox } = ground;
         const warnings = ground.warnings();
-        return reply(troubles.length > 0 ? 503 : 200, { status, sandbox, models, troubles, degraded, warnings });
+        const said = { status, sandbox, models, troubles, degraded, warnings };
+        return reply(request, troubles.length > 0 ? 503 : 200, said);
       },
       { detail: { summary: "It can serve", tags: ["Operation"], security: [] } },
     );

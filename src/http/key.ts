@@ -5,6 +5,7 @@ import { answers } from "./describe.ts";
 import { endpoint } from "./endpoint.ts";
 import type { HttpGround } from "./ground.ts";
 import { limitHeaders } from "./headers.ts";
+import { dataHeaders } from "./security-headers.ts";
 
 const Amount = Type.Integer();
 const KeyObject = Type.Object({
@@ -22,13 +23,13 @@ const KeyObject = Type.Object({
 
 /** GET /key: what the calling key may do, and how much of it is left. */
 export function keyController(ground: HttpGround) {
-  const answer = endpoint(ground, async ({ caller, progress }) => {
+  const answer = endpoint(ground, async ({ request, caller, progress }) => {
     const [limits, quota, wallet] = await Promise.all([
       ground.ledger.limitsOf(caller),
       ground.ledger.quotaOf(caller),
       ground.ledger.walletOf(caller.accountId),
     ]);
-    const headers = { ...limitHeaders(limits), "x-request-id": progress.id };
+    const headers = { ...dataHeaders(request), ...limitHeaders(limits), "x-request-id": progress.id };
     return Response.json(toObject(caller, { limits, quota, wallet }), { headers });
   });
   return new Elysia().get("/key", answer, {

@@ -4,6 +4,8 @@ import { audioFileBytesMax, GatewayError } from "../contract/index.ts";
 export const jsonBytesMax = 32 * 1024 * 1024;
 /** The largest form: the largest audio file, and room for its other fields. */
 export const formBytesMax = audioFileBytesMax + 1024 * 1024;
+/** The largest body of a form of the page, in bytes: a key with five hundred models. */
+const smallBytesMax = 256 * 1024;
 /** How deep objects and arrays of a body may stand in one another: what translates them does so by recursion. */
 export const nestingMax = 200;
 
@@ -17,11 +19,31 @@ export async function readJson(request: Request): Promise<unknown> {
   const text = await request.text();
   if (text.length > jsonBytesMax) throw tooLarge(jsonBytesMax);
   if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
-  const value = parse(text);
-  if (!isWithin(value, nestingMax)) {
-    throw new GatewayError("invalid_request", `The body is nested deeper than ${nestingMax} levels`);
+  return shallow(parse(text));
+}
+
+/**
+ * Reads a body of at most {@link smallBytesMax} as text, and no byte more: of a sender who may be anyone.
+ *
+ * @throws {GatewayError} `payload_too_large`.
+ */
+export async function readSmall(request: Request): Promise<string> {
+  refuseLarge(request, smallBytesMax);
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const piece of request.body ?? []) {
+    bytes += piece.byteLength;
+    if (bytes > smallBytesMax) throw tooLarge(smallBytesMax);
+    text += decoder.decode(piece, { stream: true });
   }
-  return value;
+  return text + decoder.decode();
+}
+
+/** As {@link readSmall}, as JSON; `undefined` when it is empty. @throws {GatewayError} `invalid_request` as well. */
+export async function readSmallJson(request: Request): Promise<unknown> {
+  const text = await readSmall(request);
+  return text === "" ? undefined : shallow(parse(text));
 }
 
 /** Reads a body as multipart/form-data. @throws {GatewayError} as {@link readJson} */
@@ -46,6 +68,12 @@ function parse(text: string): unknown {
     const reason = error instanceof Error ? error.message : "it is malformed";
     throw new GatewayError("invalid_request", `Cannot read the body as JSON: ${reason}`, { cause: error });
   }
+}
+
+/** @throws {GatewayError} `invalid_request` for what is nested deeper than {@link nestingMax}. */
+function shallow(value: unknown): unknown {
+  if (isWithin(value, nestingMax)) return value;
+  throw new GatewayError("invalid_request", `The body is nested deeper than ${nestingMax} levels`);
 }
 
 function isWithin(value: unknown, levels: number): boolean {

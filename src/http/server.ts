@@ -23,11 +23,11 @@ export function createHttp(ground: HttpGround) {
   const routes: Route[] = [];
   const app = new Elysia({ normalize: false })
     .onError(answerFailure(ground, (path) => methodsOf(routes, path)))
-    .use(healthController(ground))
-    .use(docs(ground));
+    .use(healthController(ground));
   if (hasDesk(ground)) app.use(signInController(ground)).use(pageController(ground));
   if (ground.site !== undefined) app.use(siteController(ground.site));
   for (const mount of mounts) app.group(mount, (group) => group.use(api(ground)));
+  app.use(docs(ground));
   routes.push(...app.routes);
   return app;
 }

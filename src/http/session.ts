@@ -5,6 +5,8 @@ import { makeCallId } from "../kernel/index.ts";
 import type { Desk } from "./desk.ts";
 import type { HttpGround } from "./ground.ts";
 import { checkOrigin } from "./origin.ts";
+import { readSmallJson } from "./read-body.ts";
+import { dataHeaders } from "./security-headers.ts";
 
 /** A ground on which people sign in. */
 export type DeskGround = HttpGround & { readonly desk: Desk };
@@ -36,35 +38,53 @@ async function anyVisitorOf({ desk }: DeskGround, request: Request): Promise<Vis
 
 /** For routes of the page: known who asks, before anything of the request is read. */
 export function signedIn(ground: DeskGround) {
-  return new Elysia().derive({ as: "scoped" }, async ({ request, set }) => ({
-    visitor: await admit(ground, request, { headers: set.headers, visitorOf }),
-  }));
+  return opened(ground, porter(ground, visitorOf));
 }
 
 /** For what also those see who have to change their password first. */
 export function signedInAtAll(ground: DeskGround) {
-  return new Elysia().derive({ as: "scoped" }, async ({ request, set }) => ({
-    visitor: await admit(ground, request, { headers: set.headers, visitorOf: anyVisitorOf }),
-  }));
+  return opened(ground, porter(ground, anyVisitorOf));
 }
 
 /** For routes of administrators. */
 export function signedInAdmin(ground: DeskGround) {
-  return new Elysia().derive({ as: "scoped" }, async ({ request, set }) => {
-    const admin = await admit(ground, request, { headers: set.headers, visitorOf });
-    if (admin.role !== "admin") throw new GatewayError("forbidden", "This is for administrators of this gateway");
-    return { admin };
+  const admit = porter(ground, async (_, request) => {
+    const admin = await visitorOf(ground, request);
+    if (admin.role === "admin") return admin;
+    throw new GatewayError("forbidden", "This is for administrators of this gateway");
   });
+  return opened(ground, admit).derive({ as: "scoped" }, ({ visitor }) => ({ admin: visitor }));
 }
 
-interface Admission {
-  readonly headers: Record<string, string | number>;
-  readonly visitorOf: typeof visitorOf;
+/** For what anybody may see or send from a page of this gateway. */
+export function ofAnybody(ground: DeskGround) {
+  return opened(ground, async (request) => checkOrigin(request));
 }
 
-function admit(ground: DeskGround, request: Request, { headers, visitorOf }: Admission): Promise<Visitor> {
-  headers["x-request-id"] = makeCallId(ground.now());
-  headers["cache-control"] = "no-store";
-  checkOrigin(request);
-  return visitorOf(ground, request);
+/** Elysia reads a body before it derives anything: who sends it is asked before both. */
+function opened<Who>(ground: DeskGround, admit: (request: Request) => Promise<Who>) {
+  return new Elysia()
+    .onParse({ as: "scoped" }, async ({ request }) => {
+      await admit(request);
+      return await readSmallJson(request);
+    })
+    .derive({ as: "scoped" }, async ({ request, set }) => {
+      Object.assign(set.headers, dataHeaders(request));
+      set.headers["x-request-id"] = makeCallId(ground.now());
+      return { visitor: await admit(request) };
+    });
+}
+
+/** Says who sends a request from a page of this gateway; looked up once, however often it is asked. */
+function porter(ground: DeskGround, find: typeof visitorOf): (request: Request) => Promise<Visitor> {
+  const known = new WeakMap<Request, Promise<Visitor>>();
+  return async (request) => {
+    checkOrigin(request);
+    let visitor = known.get(request);
+    if (visitor === undefined) {
+      visitor = find(ground, request);
+      known.set(request, visitor);
+    }
+    return await visitor;
+  };
 }

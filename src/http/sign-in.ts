@@ -1,7 +1,9 @@
 import { Elysia } from "elysia";
 import { makeCallId } from "../kernel/index.ts";
 import { errorResponse } from "./errors.ts";
-import { checkOrigin, originOf } from "./origin.ts";
+import { checkOrigin } from "./origin.ts";
+import { readSmall } from "./read-body.ts";
+import { dataHeaders, isSecure } from "./security-headers.ts";
 import type { DeskGround } from "./session.ts";
 
 interface Peers {
@@ -13,14 +15,22 @@ export function signInController(ground: DeskGround) {
   const answer = async ({ request, server }: { request: Request; server: Peers | null }): Promise<Response> => {
     try {
       checkOrigin(request);
-      const response = await ground.desk.signIn.handle(request, peerOf(request, server));
-      return dressed(ground, response, originOf(request).startsWith("https:"));
+      const response = await ground.desk.signIn.handle(await bounded(request), peerOf(request, server));
+      return dressed(ground, response, request);
     } catch (error) {
-      return errorResponse(ground, error);
+      return errorResponse(ground, error, { request });
     }
   };
   const detail = { hide: true };
   return new Elysia().get("/api/auth/*", answer, { detail }).post("/api/auth/*", answer, { detail });
+}
+
+/** The request with a body that is read already and small: anyone may send one here. */
+async function bounded(request: Request): Promise<Request> {
+  if (request.method === "GET") return request;
+  const headers = new Headers(request.headers);
+  headers.delete("content-length");
+  return new Request(request.url, { method: request.method, headers, body: await readSmall(request) });
 }
 
 /** Whose attempts are counted together. A proxy on this machine is believed about whom it speaks for. */
@@ -31,12 +41,12 @@ function peerOf(request: Request, server: Peers | null): string {
 }
 
 /** With what every answer carries; cookies that came over TLS are sent over nothing else. */
-function dressed(ground: DeskGround, response: Response, isSecure: boolean): Response {
+function dressed(ground: DeskGround, response: Response, request: Request): Response {
   const headers = new Headers(response.headers);
+  for (const [name, value] of Object.entries(dataHeaders(request))) headers.set(name, value);
   headers.delete("set-cookie");
   for (const cookie of response.headers.getSetCookie())
-    headers.append("set-cookie", isSecure ? `${cookie}; Secure` : cookie);
-  headers.set("cache-control", "no-store");
+    headers.append("set-cookie", isSecure(request) ? `${cookie}; Secure` : cookie);
   headers.set("x-request-id", makeCallId(ground.now()));
   return new Response(response.body, { status: response.status, headers });
 }

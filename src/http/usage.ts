@@ -5,6 +5,7 @@ import { makeCallId } from "../kernel/index.ts";
 import type { DaySpan, Period, UsageFigures, UsageSums } from "../ledger/index.ts";
 import { answers } from "./describe.ts";
 import { errorResponse } from "./errors.ts";
+import { dataHeaders } from "./security-headers.ts";
 import { type DeskGround, visitorOf } from "./session.ts";
 import { readUsageQuery } from "./usage-query.ts";
 
@@ -64,10 +65,10 @@ export function usageController(ground: DeskGround) {
         ground.ledger.quotaOf({ accountId, freeTokensPerDay }),
         ground.ledger.walletOf(accountId),
       ]);
-      const headers = { "cache-control": "no-store", "x-request-id": makeCallId(ground.now()) };
+      const headers = { ...dataHeaders(request), "x-request-id": makeCallId(ground.now()) };
       return Response.json(toRecord(asked, sums, { quota, wallet }), { headers });
     } catch (error) {
-      return errorResponse(ground, error);
+      return errorResponse(ground, error, { request });
     }
   };
   return new Elysia().get("/usage", answer, {

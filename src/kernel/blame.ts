@@ -1,8 +1,22 @@
 import { GatewayError, UpstreamFault } from "../contract/index.ts";
 import type { Progress } from "./progress.ts";
 
-/** What the caller is told of a fault, whatever it was. Words of a provider about our keys never come through. */
+/**
+ * What the caller is told of a fault, whatever it was. Words of a provider about our keys never come through, and a key
+ * that it repeats in other words is hidden.
+ */
 export function blame(error: unknown, progress: Progress): GatewayError {
+  const told = blameUnhidden(error, progress);
+  const keys = progress.trying?.keys;
+  if (keys === undefined) return told;
+  const { code, retryAfterMs } = told;
+  const [message, shownCode] = [keys.hide(told.message), keys.hide(told.shownCode)];
+  const param = told.param === undefined ? undefined : keys.hide(told.param);
+  if (message === told.message && shownCode === told.shownCode && param === told.param) return told;
+  return new GatewayError(code, message, { param, shownCode, retryAfterMs, cause: error });
+}
+
+function blameUnhidden(error: unknown, progress: Progress): GatewayError {
   if (progress.cutReason === "left") return new GatewayError("invalid_request", "The client left", { cause: error });
   if (progress.cutReason === "draining") {
     const sentence = "The gateway is shutting down and ended this call; send it again";

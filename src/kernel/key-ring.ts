@@ -3,6 +3,9 @@ import { Circuit, type CircuitBounds } from "./circuit.ts";
 /** A key that is refused is refused for everyone; two in ten minutes are no accident. */
 const keyBounds: CircuitBounds = { faultsMin: 2, windowMs: 600_000, restMs: 300_000, restMsMax: 3_600_000 };
 
+/** A shorter one is a word such as `none`, for a server that wants any. */
+const keyCharactersMin = 8;
+
 const none: ReadonlySet<number> = new Set();
 
 /** The keys of one plugin, taken in turn; one that a provider refuses or limits rests for a while. */
@@ -61,6 +64,13 @@ export class KeyRing {
   /** The provider said when the key can be used again. */
   rest(index: number, untilMs: number): void {
     this.#at(index).rest(untilMs);
+  }
+
+  /** A text without any of the keys, for what a provider says and others read. */
+  hide(text: string): string {
+    let hidden = text;
+    for (const key of this.#keys) if (key.length >= keyCharactersMin) hidden = hidden.replaceAll(key, "[hidden]");
+    return hidden;
   }
 
   #at(index: number): Circuit {

@@ -1,7 +1,6 @@
 import { type Hold, type Meters, UpstreamFault, type UsageSource } from "../contract/index.ts";
-import type { Circuit } from "./circuit.ts";
 import type { Deadlines, Watch } from "./deadlines.ts";
-import type { PluginHealth } from "./plugin-health.ts";
+import type { Route } from "./registry.ts";
 
 /** Why a call was cut off by the gateway itself. */
 export type CutReason = "left" | "timeout" | "draining";
@@ -20,7 +19,7 @@ export class Progress {
   /** The plugin that answered. */
   route: string | undefined = undefined;
   /** The route of the attempt under way, then the one that answered. */
-  trying: { readonly circuit: Circuit; readonly health: PluginHealth } | undefined = undefined;
+  trying: Pick<Route, "circuit" | "health" | "keys"> | undefined = undefined;
   attempts = 0;
   status = 200;
   errorCode: string | undefined = undefined;

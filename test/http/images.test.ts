@@ -36,7 +36,7 @@ describe("POST /images/generations", () => {
     expect([...(await file.bytes())]).toEqual([...png]);
     expect(Object.fromEntries(file.headers)).toMatchObject({
       "content-type": "image/png",
-      "content-security-policy": "default-src 'none'",
+      "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
       "x-content-type-options": "nosniff",
       "cache-control": "private, max-age=3600",
     });

@@ -1,7 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { checkOrigin } from "../origin.ts";
-import type { DeskGround } from "../session.ts";
+import { type DeskGround, ofAnybody } from "../session.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { keysController } from "./keys.ts";
 import { meController } from "./me.ts";
@@ -25,22 +24,15 @@ export function pageController(ground: DeskGround) {
     .use(adminAccountsController(ground))
     .use(adminVouchersController(ground))
     .use(adminOperationController(ground))
-    .get(
-      "/gateway",
-      ({ set }) => {
-        set.headers["cache-control"] = "no-store";
-        return gatewayFigures(ground);
-      },
-      { detail: { hide: true } },
-    )
-    .post(
-      "/invitations/accept",
-      async ({ request, body }) => {
-        checkOrigin(request);
-        return ground.desk.acceptInvitation(body);
-      },
-      { detail: { hide: true }, body: Invitation },
-    );
+    .use(anybodyController(ground));
+}
+
+function anybodyController(ground: DeskGround) {
+  const detail = { hide: true };
+  return new Elysia()
+    .use(ofAnybody(ground))
+    .get("/gateway", () => gatewayFigures(ground), { detail })
+    .post("/invitations/accept", async ({ body }) => ground.desk.acceptInvitation(body), { detail, body: Invitation });
 }
 
 /** What a page shows of the gateway to anybody. */
