@@ -2,9 +2,10 @@ import { type Accounts, createAccounts, pruneSignIn } from "./accounts/index.ts"
 import type { Config } from "./config.ts";
 import { catalogueFolder, isLoopback, pluginFolders, prefixOf, upstreamClientOf } from "./config.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
+import { KeepAlive } from "./http/keep-alive.ts";
 import { createHttp } from "./http/server.ts";
 import type { Site } from "./http/site.ts";
-import { Deadlines, type Kernel, type Log, openNetwork, type UpstreamBounds } from "./kernel/index.ts";
+import { Deadlines, Gate, type Kernel, type Log, openNetwork, type UpstreamBounds } from "./kernel/index.ts";
 import { createPruner, type LocalLedger } from "./ledger/index.ts";
 import { type Shelf, Stock, watchFolders } from "./loader/index.ts";
 import { loadCode } from "./loader/load-code.bun.ts";
@@ -32,6 +33,8 @@ export interface Ground {
   readonly site?: Site;
   readonly now?: () => number;
   readonly bounds?: Partial<UpstreamBounds>;
+  /** Of silence in a stream until a comment is sent; absent: as the configuration says. */
+  readonly keepAliveMs?: number;
   /** Told what is on sale, at the start and whenever it has changed. */
   onShelf?(shelf: Shelf): void;
 }
@@ -42,6 +45,7 @@ export interface App {
   readonly accounts: Accounts;
   readonly ledger: LocalLedger;
   readonly kernel: Kernel;
+  readonly gate: Gate;
   readonly sandbox: boolean;
   close(): Promise<void>;
 }
@@ -71,9 +75,12 @@ export async function createApp(ground: Ground): Promise<App> {
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
   const network = openNetwork(new Deadlines(now), now, ground.bounds ?? {}, upstreamClientOf(config));
   const kernel: Kernel = { registry: shelf.registry, ledger, network, log, now };
+  const { callsMax, overloadLagMs, keepAliveSeconds } = config;
+  const gate = new Gate({ callsMax, lagMsMax: overloadLagMs }, now, (event, fields) => log.warn(event, fields));
   const http = createHttp({
+    gate,
+    keepAlive: new KeepAlive(ground.keepAliveMs ?? keepAliveSeconds * 1000),
     desk: await openDesk({ config, store, accounts, log, now, shelf: () => shelf }),
-    running: new Set(),
     site: ground.site,
     kernel,
     ledger,
@@ -118,6 +125,7 @@ export async function createApp(ground: Ground): Promise<App> {
   const close = async () => {
     stopWatching();
     stopTimers();
+    network.close();
     await ledger.close();
     await accounts.saveKeyUse().catch((error) => log.error("upkeep_failed", { error }));
   };
@@ -126,6 +134,7 @@ export async function createApp(ground: Ground): Promise<App> {
     accounts,
     ledger,
     kernel,
+    gate,
     get sandbox() {
       return shelf.sandbox;
     },

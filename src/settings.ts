@@ -97,6 +97,46 @@ export const settings = {
     fallback: undefined,
     read: toWhole,
   }),
+  /** Calls of all accounts that may run at once in one process. */
+  callsMax: define({
+    variable: "CALLS_MAX",
+    schema: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+    expected: "a whole number from 1 to 1000000",
+    fallback: "12000",
+    read: toWhole,
+  }),
+  /** How late the event loop may be before new calls are refused; 0: however late. */
+  overloadLagMs: define({
+    variable: "OVERLOAD_LAG_MS",
+    schema: Type.Integer({ minimum: 0, maximum: 60_000 }),
+    expected: "a whole number of milliseconds from 0 (any) to 60000",
+    fallback: "50",
+    read: toWhole,
+  }),
+  /** Of silence in a stream until a comment is sent in it; 0: none is. */
+  keepAliveSeconds: define({
+    variable: "KEEP_ALIVE_SECONDS",
+    schema: Type.Integer({ minimum: 0, maximum: 240 }),
+    expected: "a whole number of seconds from 0 (never) to 240",
+    fallback: "10",
+    read: toWhole,
+  }),
+  /** How long calls at work may go on when the process is asked to end. */
+  drainSeconds: define({
+    variable: "DRAIN_SECONDS",
+    schema: Type.Integer({ minimum: 0, maximum: 3600 }),
+    expected: "a whole number of seconds from 0 to 3600",
+    fallback: "30",
+    read: toWhole,
+  }),
+  /** How long calls are still taken when the process is asked to end, while `/readyz` says so already. */
+  drainNoticeSeconds: define({
+    variable: "DRAIN_NOTICE_SECONDS",
+    schema: Type.Integer({ minimum: 0, maximum: 300 }),
+    expected: "a whole number of seconds from 0 to 300",
+    fallback: "0",
+    read: toWhole,
+  }),
   /** Shares limits, quotas and wallets between gateways; absent: this process keeps them alone. */
   redisUrl: define({
     variable: "REDIS_URL",

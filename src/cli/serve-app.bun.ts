@@ -3,13 +3,15 @@ import { type App, createApp, type Ground } from "../app.ts";
 import { type Config, catalogueFolder, makeHome, pluginFolders, pluginStateFileOf, storeOf } from "../config.ts";
 import { openSite } from "../dashboard/open-site.bun.ts";
 import { removeStateFile, type Shelf, writeStateFile } from "../loader/index.ts";
-import { createLog } from "../log.ts";
+import { createLog, type OpenLog } from "../log.ts";
 import { hiderOf } from "../secrets.ts";
 import { openStore, type Store } from "../store/index.ts";
+import { drain } from "./drain.bun.ts";
 import { firstAdmin } from "./first-admin.ts";
 import { firstKey } from "./first-key.ts";
 import { portTaken } from "./port-taken.ts";
 import { serveWorkers } from "./serve-workers.bun.ts";
+import { type EndSignals, watchParent, watchSignals } from "./signals.ts";
 import { welcome } from "./welcome.ts";
 
 /** The largest body the server reads at all; each endpoint has a smaller bound with a clear error. */
@@ -34,7 +36,7 @@ export async function serveApp(config: Config, parts: Parts): Promise<void> {
     };
     const app = await createApp({ ...parts, site: openSite(), config, store, log, onShelf });
     try {
-      await listenUntilSignal(app, store, config);
+      await listenUntilSignal(app, { store, config, log });
     } finally {
       await app.close();
       if (config.worker <= 1) removeStateFile(stateFile);
@@ -57,8 +59,17 @@ function makeDropFolders(config: Config): void {
   for (const { path } of [...own, catalogueFolder(config)]) mkdirSync(path, { recursive: true });
 }
 
-async function listenUntilSignal(app: App, store: Store, config: Config): Promise<void> {
+/** What a server stands on beside its app. */
+interface Footing {
+  readonly store: Store;
+  readonly config: Config;
+  readonly log: OpenLog;
+}
+
+async function listenUntilSignal(app: App, { store, config, log }: Footing): Promise<void> {
   const port = listen(app, config);
+  // From here on: who serves ends in order.
+  const signals: EndSignals = config.worker === 0 ? watchSignals(() => log.flush()) : watchParent();
   try {
     // Only now: a first key that is made and never shown, because the port was taken, would be lost.
     if (config.worker <= 1) {
@@ -66,9 +77,11 @@ async function listenUntilSignal(app: App, store: Store, config: Config): Promis
       const admin = await firstAdmin(store, app.accounts, Date.now());
       process.stdout.write(welcome({ config, port, key, admin, app }));
     }
-    await signalled(config);
+    await signals.first;
+    await drain(app, config, log);
   } finally {
-    await app.http.stop();
+    await app.http.server?.stop(true);
+    signals.stop();
   }
 }
 
@@ -86,14 +99,4 @@ function listen(app: App, config: Config): number {
     throw portTaken(error, config.host, config.port);
   }
   return app.http.server?.port ?? config.port;
-}
-
-async function signalled({ worker }: Config): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
-  if (worker === 0) return await promise;
-  // A worker's input ends with the process that started it; left open it would keep the worker from ending.
-  process.stdin.once("end", resolve).resume();
-  await promise;
-  process.stdin.destroy();
 }

@@ -1,5 +1,6 @@
 import type { Config } from "../config.ts";
 import { portTaken } from "./port-taken.ts";
+import { watchSignals } from "./signals.ts";
 
 const readyMsMax = 30_000;
 const pollMs = 50;
@@ -15,7 +16,9 @@ type Worker = Bun.Subprocess<"pipe", "inherit", "inherit">;
 export async function serveWorkers(config: Config, env: Record<string, string | undefined>): Promise<void> {
   expectFreePort(config);
   const workers = new Map<number, Worker>();
-  const stopping = Promise.withResolvers<void>();
+  const signals = watchSignals(() => {
+    for (const worker of workers.values()) worker.kill("SIGKILL");
+  });
   let isStopping = false;
   const start = (index: number) => {
     const worker = spawn(index, env);
@@ -26,16 +29,16 @@ export async function serveWorkers(config: Config, env: Record<string, string | 
     });
     return worker;
   };
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopping.resolve());
   const first = start(1);
   try {
-    await Promise.race([untilReady(config, first), stopping.promise]);
+    await Promise.race([untilReady(config, first), signals.first]);
     for (let index = 2; index <= config.workers; index++) start(index);
-    await stopping.promise;
+    await signals.first;
   } finally {
     isStopping = true;
     for (const worker of workers.values()) worker.kill("SIGTERM");
     await Promise.all([...workers.values()].map((worker) => worker.exited));
+    signals.stop();
   }
 }
 

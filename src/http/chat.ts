@@ -32,19 +32,22 @@ export function chatController(ground: HttpGround) {
 async function stream(ground: HttpGround, visit: Visit, request: ChatRequest): Promise<Response> {
   const { progress } = visit;
   const outlet = new StreamOutlet<ChatChunk>(progress, encodeData);
+  ground.keepAlive.add(outlet);
   const done = run(ground, visit, { capability: "chat", request, outlet });
   const finished = done.then(
     () => {
+      ground.keepAlive.delete(outlet);
       outlet.send(doneBytes);
       outlet.end();
     },
     (error) => {
+      ground.keepAlive.delete(outlet);
       outlet.send(encodeData(toGatewayError(error, ground.log).toBody()));
       outlet.end();
     },
   );
   finished.catch((error) => ground.log.error("stream_failed", { call: progress.id, error }));
-  // The status line waits for the first piece: until then a failure is an ordinary error answer.
+  // The status line waits for the first piece, or a long silence: until then a failure is an ordinary error answer.
   await Promise.race([outlet.opened, done]);
   awaitNoMore(visit);
   const headers = callHeaders(progress, ground.sandbox, "text/event-stream; charset=utf-8");

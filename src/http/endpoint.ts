@@ -43,6 +43,8 @@ export function awaitNoMore({ server, request }: Visit): void {
 export function endpoint(ground: HttpGround, answer: (visit: Visit) => Promise<Response>) {
   return async ({ request, server }: Pick<Visit, "request" | "server">): Promise<Response> => {
     const openedAt = ground.now();
+    const refusal = ground.gate.refusal(openedAt);
+    if (refusal !== undefined) return errorResponse(ground, refusal, { request });
     const progress = new Progress(makeCallId(openedAt), openedAt);
     let caller: Caller | undefined;
     try {

@@ -38,6 +38,7 @@ export async function errorResponse(ground: HttpGround, thrown: unknown, known: 
   if (known.attempts) headers["x-modelgate-attempts"] = String(known.attempts);
   if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
   if (ground.sandbox) headers["x-modelgate-sandbox"] = "true";
+  if (ground.gate.isLeaving) headers.connection = "close";
   return Response.json(error.toBody(), { status: error.status, headers });
 }
 

@@ -1,7 +1,7 @@
 import type { Caller, Ledger } from "../contract/index.ts";
-import type { Kernel, Log } from "../kernel/index.ts";
+import type { Gate, Kernel, Log } from "../kernel/index.ts";
 import type { Desk } from "./desk.ts";
-import type { RunningCall } from "./operation.ts";
+import type { KeepAlive } from "./keep-alive.ts";
 import type { Site } from "./site.ts";
 
 /** Generated pictures kept for their hour. */
@@ -18,6 +18,10 @@ export interface HttpGround {
   readonly kernel: Kernel;
   readonly ledger: Ledger;
   readonly authenticate: Authenticate;
+  /** Where calls come in. */
+  readonly gate: Gate;
+  /** Keeps silent streams alive. */
+  readonly keepAlive: KeepAlive;
   readonly files: Files;
   /** Signs the addresses of files. */
   readonly signingSecret: string;
@@ -34,8 +38,6 @@ export interface HttpGround {
   readonly degraded?: () => string[];
   /** What people who sign in may do; absent: an API alone, where nobody does. */
   readonly desk?: Desk;
-  /** The calls on their way; absent: nobody asks about them. */
-  readonly running?: Set<RunningCall>;
   /** The page at `/`; absent: none is served. */
   readonly site?: Site | undefined;
   /** Sentences about plugins and prices that were not taken up; it is ready all the same. */

@@ -9,7 +9,14 @@ import { dataHeaders } from "./security-headers.ts";
  */
 export function healthController(ground: HttpGround) {
   const reply = (request: Request, status: number, body: unknown) =>
-    Response.json(body, { status, headers: { ...dataHeaders(request), "x-request-id": makeCallId(ground.now()) } });
+    Response.json(body, {
+      status,
+      headers: {
+        ...dataHeaders(request),
+        "x-request-id": makeCallId(ground.now()),
+        ...(ground.gate.isLeaving && { connection: "close" }),
+      },
+    });
   return new Elysia()
     .get("/healthz", async ({ request }) => reply(request, 200, { status: "ok", version: ground.version }), {
       detail: { summary: "The process answers", tags: ["Operation"], security: [] },
@@ -17,7 +24,8 @@ export function healthController(ground: HttpGround) {
     .get(
       "/readyz",
       async ({ request }) => {
-        const troubles = await ground.troubles();
+        const leaving = ground.gate.isLeaving ? ["The gateway is shutting down"] : [];
+        const troubles = [...leaving, ...(await ground.troubles())];
         const models = ground.kernel.registry.size;
         const degraded = ground.degraded?.() ?? [];
         const status = troubles.length > 0 ? "unready" : degraded.length > 0 ? "degraded" : "ready";

@@ -1,6 +1,3 @@
-import type { Capability } from "../contract/index.ts";
-import type { Progress } from "../kernel/index.ts";
-
 /** What became of a plugin; the loader says it. */
 export interface PluginReport {
   readonly name: string;
@@ -21,15 +18,6 @@ export interface SettingReport {
   readonly name: string;
   readonly value: string;
   readonly source: string;
-}
-
-/** A call on its way. */
-export interface RunningCall {
-  readonly capability: Capability;
-  readonly caller: { readonly accountId: string; readonly keyId: string };
-  readonly progress: Progress;
-  /** Present where the answer is streamed. */
-  readonly outlet?: unknown;
 }
 
 /** What an administrator sees of the gateway at work. */

@@ -16,9 +16,9 @@ export async function run<C extends Capability>(
 ) {
   const { caller, progress } = visit;
   const order: Order<C> = { ...wish, caller, progress };
+  ground.gate.enter(order);
   if (wish.outlet !== undefined) cutWhenLeft(visit);
   awaitProvider(visit);
-  ground.running?.add(order);
   try {
     return await serve(ground.kernel, order);
   } catch (error) {
@@ -30,7 +30,7 @@ export async function run<C extends Capability>(
     }
     throw error;
   } finally {
-    ground.running?.delete(order);
+    ground.gate.leave(order);
     awaitNoMore(visit);
     logCall(ground, order);
   }
@@ -44,7 +44,9 @@ function cutWhenLeft({ request, progress }: Visit): void {
 
 /** A whole answer as JSON, with the headers of its call. */
 export function jsonReply(ground: HttpGround, progress: Progress, body: unknown): Response {
-  return new Response(JSON.stringify(body), { headers: callHeaders(progress, ground.sandbox, "application/json") });
+  const headers = callHeaders(progress, ground.sandbox, "application/json");
+  if (ground.gate.isLeaving) headers.connection = "close";
+  return new Response(JSON.stringify(body), { headers });
 }
 
 function logCall<C extends Capability>(ground: HttpGround, { capability, caller, progress }: Order<C>): void {

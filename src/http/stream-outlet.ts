@@ -1,6 +1,8 @@
 import type { Outlet, Progress } from "../kernel/index.ts";
 
 const bufferedBytesMax = 64 * 1024;
+/** What every reader of server-sent events ignores. */
+const commentBytes = new TextEncoder().encode(": keep-alive\n\n");
 
 /**
  * An outlet whose pieces become the bytes of a response body. When the client reads slower than the provider sends,
@@ -11,6 +13,9 @@ export class StreamOutlet<Piece> implements Outlet<Piece> {
   /** Resolves when the head may be sent. */
   readonly opened: Promise<void>;
   readonly #encode: (piece: Piece) => Uint8Array;
+  /** Ticks of the {@link KeepAlive} since something was sent. */
+  silentTicks = 0;
+  isOpen = false;
   #open: () => void = () => undefined;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   /** What everyone waits for whose pieces the reader has not taken yet. */
@@ -38,6 +43,7 @@ export class StreamOutlet<Piece> implements Outlet<Piece> {
   }
 
   open(): void {
+    this.isOpen = true;
     this.#open();
   }
 
@@ -49,6 +55,7 @@ export class StreamOutlet<Piece> implements Outlet<Piece> {
   send(bytes: Uint8Array): Promise<void> | undefined {
     const controller = this.#controller;
     if (controller === undefined) return undefined;
+    this.silentTicks = 0;
     controller.enqueue(bytes);
     if ((controller.desiredSize as number) > 0) return undefined;
     if (this.#behind === undefined) {
@@ -56,6 +63,12 @@ export class StreamOutlet<Piece> implements Outlet<Piece> {
       this.#behind = { resumed: promise, resume: resolve };
     }
     return this.#behind.resumed;
+  }
+
+  /** Says nothing, aloud: for readers of server-sent events, and not to one who is behind anyway. */
+  comment(): void {
+    this.open();
+    if (this.#behind === undefined) void this.send(commentBytes);
   }
 
   end(): void {

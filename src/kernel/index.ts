@@ -2,6 +2,7 @@ export { readAudioMs } from "./audio-length.ts";
 export { makeCallId } from "./call-id.ts";
 export { Deadlines } from "./deadlines.ts";
 export { describeRoutes, type RouteState } from "./describe-routes.ts";
+export { Gate, type RunningCall } from "./gate.ts";
 export type { Kernel, Log } from "./kernel.ts";
 export type { Outlet } from "./outlet.ts";
 export { Progress } from "./progress.ts";

@@ -39,6 +39,8 @@ export interface Network {
   now: () => number;
   bounds: UpstreamBounds;
   guard: HostGuard;
+  /** Closes the connections that nothing uses. */
+  close(): void;
 }
 
 export const defaultBounds: UpstreamBounds = {
@@ -62,10 +64,11 @@ export function openNetwork(
 ): Network {
   const { fetch } = globalThis;
   const guard = new HostGuard(resolveHost, now);
-  const isWire = client === "wire";
-  const ask = isWire ? new WireClient({ now, lookup: guard.lookup }).ask : askByFetch(fetch);
-  const askPublic = isWire ? askPublicBy(resolveHost, now) : ask;
-  return { ask, askPublic, fetch, deadlines, now, bounds: { ...defaultBounds, ...bounds }, guard };
+  const wire = client === "wire" ? new WireClient({ now, lookup: guard.lookup }) : undefined;
+  const ask = wire === undefined ? askByFetch(fetch) : wire.ask;
+  const askPublic = wire === undefined ? ask : askPublicBy(resolveHost, now);
+  const close = () => wire?.close();
+  return { ask, askPublic, fetch, deadlines, now, bounds: { ...defaultBounds, ...bounds }, guard, close };
 }
 
 const noHeaders = {};

@@ -20,7 +20,7 @@ export async function deskGround(env: Record<string, string> = {}, plugins: read
   const accounts = createAccounts({ store, defaults: config, now });
   const shelf: Pick<Shelf, "states" | "plugins"> = { states: [], plugins };
   const desk = await openDesk({ config, store, accounts, log: bench.log, now, shelf: () => shelf });
-  const http = httpOf(plugins, { desk, now, running: new Set() });
+  const http = httpOf(plugins, { desk, now });
   const send = (path: string, init: RequestInit = {}) => http.app.handle(new Request(new URL(path, origin), init));
   /** Makes an account with a person, signs in and returns a browser of that person. */
   const enter = async (email: string, role: Role = "member", temporary = false) => {

@@ -1,6 +1,8 @@
 import { type Caller, GatewayError, type ProviderPlugin } from "../../src/contract/index.ts";
 import type { Files, HttpGround } from "../../src/http/ground.ts";
+import { KeepAlive } from "../../src/http/keep-alive.ts";
 import { createHttp } from "../../src/http/server.ts";
+import { Gate } from "../../src/kernel/index.ts";
 import { completionOf } from "../kernel/streams.ts";
 import { benchOf, caller, pluginOf } from "../kernel/support.ts";
 
@@ -40,6 +42,8 @@ export function httpOf(plugins: readonly ProviderPlugin[] = [helloPlugin], chang
     kernel: bench.kernel,
     ledger: bench.ledger,
     authenticate,
+    gate: new Gate(),
+    keepAlive: new KeepAlive(0),
     files,
     signingSecret: "a secret for tests",
     log: bench.log,

@@ -158,6 +158,7 @@ export function benchOf(plugins: readonly ProviderPlugin[], options: BenchOption
     now: clock.now,
     bounds: { ...defaultBounds, ...options.bounds },
     guard: new HostGuard(async () => ["93.184.216.34"], clock.now),
+    close: () => undefined,
   };
   const credentialOf = (name: string) => options.credentials?.[name] ?? { keys: ["key-a"] };
   const { registry, refused } = buildRegistry(plugins, credentialOf);

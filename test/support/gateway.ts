@@ -39,6 +39,8 @@ export interface Gateway {
   home: string;
   /** Id of the process, for tests that end it in other ways than `stop`. */
   pid: number;
+  /** Its exit code, once it has ended. */
+  ended: Promise<number>;
   /** All that was printed so far. */
   stdout(): string;
   stderr(): string;
@@ -104,6 +106,7 @@ export async function startGateway({ env = {}, home: given }: GatewayOptions = {
     key: environment.MODELGATE_BOOTSTRAP_KEY ?? bootstrapKey,
     home,
     pid: child.pid,
+    ended: child.exited,
     stdout,
     stderr,
     ask,

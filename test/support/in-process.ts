@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtIns, sandbox } from "../../plugins/index.ts";
-import { createApp, type Ground } from "../../src/app.ts";
+import { type App, createApp, type Ground } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { creditWallet } from "../../src/ledger/index.ts";
 import { createLog } from "../../src/log.ts";
@@ -14,14 +14,15 @@ export interface InProcessGateway {
   baseUrl: string;
   key: string;
   books: Books;
+  app: App;
   post(path: string, body: unknown): Promise<Response>;
   stop(): Promise<void>;
 }
 
-type Parts = Partial<Pick<Ground, "bounds" | "plugins">> & { env: Record<string, string> };
+type Parts = Partial<Pick<Ground, "bounds" | "plugins" | "keepAliveMs">> & { env: Record<string, string> };
 
 /** Starts one on a free loopback port, with money in its wallet. */
-export async function startInProcess({ env, bounds, plugins = builtIns }: Parts): Promise<InProcessGateway> {
+export async function startInProcess({ env, plugins = builtIns, ...injected }: Parts): Promise<InProcessGateway> {
   const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
   const config = readConfig({ MODELGATE_HOME: home, HOST: "127.0.0.1", ...env });
   const store = await openStore({ file: join(home, "modelgate.db") });
@@ -33,7 +34,7 @@ export async function startInProcess({ env, bounds, plugins = builtIns }: Parts)
     sandboxOf: sandbox,
     log,
     version: "test",
-    ...(bounds && { bounds }),
+    ...injected,
   });
   const { id: accountId } = await app.accounts.create({ email: "test@example.org" });
   const { key } = await app.accounts.createKey({ accountId, name: "test" });
@@ -45,6 +46,7 @@ export async function startInProcess({ env, bounds, plugins = builtIns }: Parts)
     baseUrl,
     key,
     books,
+    app,
     post: (path, body) =>
       fetch(baseUrl + path, {
         method: "POST",

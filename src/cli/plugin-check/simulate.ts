@@ -72,6 +72,7 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: S
     now,
     bounds: { ...defaultBounds, firstByteMsMax: 5000, beginMsMax: 5000, callMsMax: 10_000, idleMsMax: 5000 },
     guard: new HostGuard(async () => ["93.184.216.34"], now),
+    close: () => undefined,
   };
   const outcome = await serveOnce({ registry, network }, { ...fixture, model: row?.id ?? "none" });
   return { ...outcome, asked };

@@ -1,7 +1,6 @@
 import { Elysia } from "elysia";
 import { formatUsd } from "../../contract/index.ts";
-import { describeRoutes } from "../../kernel/index.ts";
-import type { RunningCall } from "../operation.ts";
+import { describeRoutes, type RunningCall } from "../../kernel/index.ts";
 import { type DeskGround, signedInAdmin } from "../session.ts";
 import { isoOf } from "./figures.ts";
 
@@ -43,7 +42,7 @@ export function adminOperationController(ground: DeskGround) {
     .get(
       "/live",
       async () => {
-        const running = [...(ground.running ?? [])];
+        const running = [...ground.gate.running];
         running.sort((one, other) => one.progress.openedAt - other.progress.openedAt);
         const shown = running.slice(0, liveShownMax);
         const emails = await desk.emailsOf(shown.map(({ caller }) => caller.accountId));
