@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Gateway, hookMsMax, startGateway } from "../support/gateway.ts";
+import { newDatabase, whyNoPostgres } from "../support/postgres.ts";
+import { redisProgram, startRedis, useRedisServers } from "../support/redis.ts";
+import { probed } from "./heap-probe.ts";
+import { type SoakProvider, startSoakProvider } from "./provider.ts";
+import { type SoakReport, soak } from "./soak.ts";
+
+/** `LONG=1` makes it half an hour. Both forms run at the same time. */
+const isLong = process.env.LONG === "1";
+const warmUpSeconds = isLong ? 180 : 20;
+const seconds = isLong ? 1800 : 60;
+const callsPerSecond = 100;
+const testMsMax = (seconds * 1.2 + 300) * 1000;
+/** Of the heap after a collection and, in half an hour, of all memory under traffic. */
+const growthPercentMax = 5;
+/** Of all memory at rest, where the warm-up was short. */
+const restGrowthPercentMax = isLong ? 5 : 10;
+/** What may stay open beside what was open before: idle connections to the provider, PostgreSQL and Redis. */
+const handlesMore = 32;
+const whyNoPair = redisProgram === null ? "there is no redis-server" : whyNoPostgres;
+
+const home = mkdtempSync(join(tmpdir(), "modelgate-soak-"));
+const gateways = { embedded: [] as Gateway[], pair: [] as Gateway[] };
+let provider: SoakProvider;
+
+useRedisServers();
+
+beforeAll(async () => {
+  provider = await startSoakProvider();
+  const env = { OPENAI_API_KEY: "upstream-key", OPENAI_BASE_URL: provider.baseUrl, LOG_LEVEL: "error", ...probed };
+  gateways.embedded.push(await startGateway({ env }));
+  if (whyNoPair !== undefined) return;
+  const { url } = await startRedis();
+  const shared = { ...env, REDIS_URL: url, DATABASE_URL: await newDatabase() };
+  for (let i = 0; i < 2; i++) gateways.pair.push(await startGateway({ home, env: shared }));
+}, hookMsMax);
+
+afterAll(async () => {
+  for (const gateway of [...gateways.embedded, ...gateways.pair]) await gateway.stop();
+  await provider.stop();
+  rmSync(home, { recursive: true, force: true });
+}, hookMsMax);
+
+test.concurrent(
+  "an embedded gateway is after mixed traffic what it was before",
+  () => soaked("embedded", gateways.embedded),
+  testMsMax,
+);
+
+if (whyNoPair === undefined) {
+  test.concurrent(
+    "two gateways on PostgreSQL and Redis are after mixed traffic what they were before",
+    () => soaked("two on PostgreSQL", gateways.pair),
+    testMsMax,
+  );
+} else {
+  test.skip(`two gateways are not soaked: ${whyNoPair}`, () => undefined);
+}
+
+async function soaked(name: string, group: readonly Gateway[]): Promise<void> {
+  const report = await soak({ gateways: group, provider, warmUpSeconds, seconds, callsPerSecond });
+  process.stdout.write(`${describeReport(name, report)}\n`);
+  expect(report.unexplained).toEqual([]);
+  expect(report.revocations).toBeGreaterThan(0);
+  expect(report.reloads).toBeGreaterThan(0);
+  for (const { before, after, traffic } of report.vitals) {
+    expect(growth(before.heapMb, after.heapMb)).toBeLessThan(growthPercentMax);
+    expect(growth(before.rssMb, after.rssMb)).toBeLessThan(restGrowthPercentMax);
+    if (isLong) expect(growth(traffic.firstMb, traffic.secondMb)).toBeLessThan(growthPercentMax);
+    expect(after.handles).toBeLessThanOrEqual(before.handles + handlesMore);
+  }
+  for (const gateway of group) expect(gateway.stderr()).toBe("");
+  const { code, stdout, stderr } = await (group[0] as Gateway).run("ledger", "verify");
+  expect(code, stdout + stderr).toBe(0);
+  expect(stdout).toContain("0 open and 0 abandoned");
+}
+
+function growth(first: number, second: number): number {
+  return (second / first - 1) * 100;
+}
+
+function describeReport(name: string, { calls, reloads, revocations, vitals, heldBack }: SoakReport): string {
+  const lines = vitals.map(({ before, after, traffic: { firstMb, secondMb, mostMb } }) =>
+    [
+      `heap ${before.heapMb.toFixed(1)} → ${after.heapMb.toFixed(1)} MB`,
+      `RSS at rest ${before.rssMb.toFixed(0)} → ${after.rssMb.toFixed(0)} MB`,
+      `under traffic ${firstMb.toFixed(0)} → ${secondMb.toFixed(0)} MB (most ${mostMb.toFixed(0)})`,
+      `handles ${before.handles} → ${after.handles}`,
+    ].join(", "),
+  );
+  const held = heldBack === 0 ? "" : `, ${heldBack} calls not made: the machine was too slow`;
+  const done = `${calls} calls, ${reloads} reloads, ${revocations} keys revoked${held}`;
+  return [`soak, ${name}: ${done}`, ...lines].join("\n  ");
+}
