@@ -6,6 +6,7 @@ import { KeepAlive } from "./http/keep-alive.ts";
 import { createHttp } from "./http/server.ts";
 import type { Site } from "./http/site.ts";
 import { Deadlines, Gate, type Kernel, type Log, openNetwork, type UpstreamBounds } from "./kernel/index.ts";
+import { dialByBun } from "./kernel/wire/bun-line.bun.ts";
 import { createPruner, type LocalLedger } from "./ledger/index.ts";
 import { type Shelf, Stock, watchFolders } from "./loader/index.ts";
 import { loadCode } from "./loader/load-code.bun.ts";
@@ -73,7 +74,8 @@ export async function createApp(ground: Ground): Promise<App> {
   const { ledger, degraded } = await openLedger(config, ground);
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
-  const network = openNetwork(new Deadlines(now), now, ground.bounds ?? {}, upstreamClientOf(config));
+  const client = upstreamClientOf(config);
+  const network = openNetwork(new Deadlines(now), now, ground.bounds ?? {}, { client, dial: dialByBun });
   const kernel: Kernel = { registry: shelf.registry, ledger, network, log, now };
   const { callsMax, overloadLagMs, keepAliveSeconds } = config;
   const gate = new Gate({ callsMax, lagMsMax: overloadLagMs }, now, (event, fields) => log.warn(event, fields));

@@ -9,6 +9,7 @@ import type { Progress } from "./progress.ts";
 import type { Route } from "./registry.ts";
 import type { Answer, Ask } from "./wire/ask.ts";
 import { askByFetch } from "./wire/ask-by-fetch.ts";
+import type { Dial } from "./wire/line.ts";
 import { WireClient } from "./wire/wire-client.ts";
 
 /** How long a provider may keep a call waiting, and how much it may send. */
@@ -55,16 +56,24 @@ export const defaultBounds: UpstreamBounds = {
 /** Which HTTP client asks providers: the gateway's own, or the platform's `fetch`. */
 export type UpstreamClient = "wire" | "fetch";
 
+/** By what providers are asked. */
+export interface AskedBy {
+  client?: UpstreamClient;
+  /** What opens the wire client's sockets; absent: `node:net`. */
+  dial?: Dial;
+}
+
 /** The network, with the platform's own `fetch`: the only place that names it. */
 export function openNetwork(
   deadlines: Deadlines,
   now: () => number,
   bounds: Partial<UpstreamBounds>,
-  client: UpstreamClient = "wire",
+  { client = "wire", dial }: AskedBy = {},
 ): Network {
   const { fetch } = globalThis;
   const guard = new HostGuard(resolveHost, now);
-  const wire = client === "wire" ? new WireClient({ now, lookup: guard.lookup }) : undefined;
+  const dialling = { now, lookup: guard.lookup, ...(dial && { dial }) };
+  const wire = client === "wire" ? new WireClient(dialling) : undefined;
   const ask = wire === undefined ? askByFetch(fetch) : wire.ask;
   const askPublic = wire === undefined ? ask : askPublicBy(resolveHost, now);
   const close = () => wire?.close();

@@ -2,6 +2,7 @@
 import { buildRegistry, Deadlines, openNetwork, Progress } from "../../src/kernel/index.ts";
 import type { Route } from "../../src/kernel/registry.ts";
 import { BoundUpstream, type UpstreamClient } from "../../src/kernel/upstream.ts";
+import { dialByBun } from "../../src/kernel/wire/bun-line.bun.ts";
 import { definePlugin } from "../../src/kit/index.ts";
 import { chunkCount, type JobKind, requestBody } from "./job.ts";
 import { Processes } from "./processes.ts";
@@ -30,7 +31,7 @@ async function call(upstream: BoundUpstream, kind: keyof typeof callsOf, body: u
 
 /** CPU µs a call. */
 async function measure(client: UpstreamClient, kind: keyof typeof callsOf, route: Route): Promise<number> {
-  const network = openNetwork(new Deadlines(), Date.now, {}, client);
+  const network = openNetwork(new Deadlines(), Date.now, {}, { client, dial: dialByBun });
   const body = JSON.parse(requestBody(kind));
   const run = async (calls: number) => {
     let left = calls;

@@ -2,6 +2,7 @@ import type { LookupFunction } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import { UpstreamFault } from "../../contract/index.ts";
 import { Connection, type ConnectionKeeper, type ConnectionUser } from "./connection.ts";
+import type { Dial } from "./line.ts";
 import type { Target } from "./target.ts";
 
 /** How many connections are kept, and for how long. */
@@ -23,6 +24,13 @@ export const defaultPoolBounds: PoolBounds = {
   connectMsMax: 10_000,
 };
 
+/** How connections of all pools come about. */
+export interface Dialling {
+  readonly tls: ConnectionOptions;
+  readonly dial: Dial;
+  readonly lookup: LookupFunction | undefined;
+}
+
 /** Taken off what a server says it waits: a request that is under way when it closes is lost. */
 const keepAliveMarginMs = 1000;
 
@@ -30,17 +38,19 @@ const keepAliveMarginMs = 1000;
 export class Pool implements ConnectionKeeper {
   readonly target: Target;
   readonly tls: ConnectionOptions;
-  readonly connectMsMax: number;
+  readonly dial: Dial;
   readonly lookup: LookupFunction | undefined;
+  readonly connectMsMax: number;
   readonly #bounds: PoolBounds;
   readonly #idle: Connection[] = [];
   readonly #open = new Set<Connection>();
   session: Uint8Array | undefined;
 
-  constructor(target: Target, tls: ConnectionOptions, bounds: PoolBounds, lookup?: LookupFunction) {
+  constructor(target: Target, { tls, dial, lookup }: Dialling, bounds: PoolBounds) {
     this.target = target;
-    this.lookup = lookup;
     this.tls = tls;
+    this.dial = dial;
+    this.lookup = lookup;
     this.connectMsMax = bounds.connectMsMax;
     this.#bounds = bounds;
   }

@@ -3,7 +3,9 @@ import type { LookupFunction } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import type { Answer, Question } from "./ask.ts";
 import { Exchange, type Letter } from "./exchange.ts";
-import { defaultPoolBounds, Pool, type PoolBounds } from "./pool.ts";
+import type { Dial } from "./line.ts";
+import { dialByNode } from "./node-line.ts";
+import { type Dialling, defaultPoolBounds, Pool, type PoolBounds } from "./pool.ts";
 import { headerLines } from "./request-head.ts";
 import { readTarget, requestPath, type Target } from "./target.ts";
 
@@ -15,6 +17,8 @@ export interface WireOptions {
   now?: () => number;
   /** Says at which addresses a host name may be reached; absent: the system does. */
   lookup?: LookupFunction;
+  /** By what sockets are opened; absent: `node:net`. */
+  dial?: Dial;
 }
 
 /** What is kept of a base URL. */
@@ -37,15 +41,13 @@ export class WireClient {
   readonly #pools = new Map<string, Pool>();
   readonly #lines = new WeakMap<Readonly<Record<string, string>>, { host: string; lines: string }>();
   readonly #bounds: PoolBounds;
-  readonly #tls: ConnectionOptions;
+  readonly #dialling: Dialling;
   readonly #now: () => number;
-  readonly #lookup: LookupFunction | undefined;
   #sweep: ReturnType<typeof setInterval> | undefined;
 
-  constructor({ bounds, tls = {}, now = Date.now, lookup }: WireOptions = {}) {
-    this.#lookup = lookup;
+  constructor({ bounds, tls = {}, now = Date.now, lookup, dial = dialByNode }: WireOptions = {}) {
     this.#bounds = { ...defaultPoolBounds, ...bounds };
-    this.#tls = tls;
+    this.#dialling = { tls, dial, lookup };
     this.#now = now;
   }
 
@@ -104,7 +106,7 @@ export class WireClient {
     const target = readTarget(baseUrl);
     let pool = this.#pools.get(target.origin);
     if (pool === undefined) {
-      pool = new Pool(target, this.#tls, this.#bounds, this.#lookup);
+      pool = new Pool(target, this.#dialling, this.#bounds);
       this.#pools.set(target.origin, pool);
       this.#startSweep();
     }

@@ -1,6 +1,15 @@
 import { UpstreamFault } from "../../../src/contract/index.ts";
 import type { Answer, Ask, Question } from "../../../src/kernel/wire/ask.ts";
+import { dialByBun } from "../../../src/kernel/wire/bun-line.bun.ts";
+import type { Dial } from "../../../src/kernel/wire/line.ts";
+import { dialByNode } from "../../../src/kernel/wire/node-line.ts";
 import { readPiece } from "../../../src/kernel/wire/read-piece.ts";
+
+/** Both ways to a socket: what is true of the client is true by each. */
+export const dials: [name: string, dial: Dial][] = [
+  ["node:net", dialByNode],
+  ["Bun's sockets", dialByBun],
+];
 
 /** A question to a base URL, with everything else as a test does not care. */
 export function questionTo(baseUrl: string, changes: Partial<Question> = {}): Question {

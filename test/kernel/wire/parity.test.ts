@@ -6,6 +6,7 @@ import { askByFetch } from "../../../src/kernel/wire/ask-by-fetch.ts";
 import { WireClient } from "../../../src/kernel/wire/wire-client.ts";
 import { fetchOf } from "../fake-fetch.ts";
 import { benchOf, newProgress, pluginOf } from "../support.ts";
+import { dials } from "./asking.ts";
 import { answerOf, chunkedOf, type RawServer, startRaw } from "./raw-server.ts";
 
 const plugin = pluginOf({ chat: () => Promise.reject(new Error("Not asked")) });
@@ -13,7 +14,8 @@ const { network, kernel } = benchOf([plugin], {
   fetch: fetchOf(),
   bounds: { streamBytesMax: 5000, answerBytesMax: 5000 },
 });
-const clients: Record<string, Ask> = { wire: new WireClient().ask, fetch: askByFetch(fetch) };
+const fetching = askByFetch(fetch);
+const wires = dials.map(([name, dial]): [string, Ask] => [name, new WireClient({ dial }).ask]);
 
 const json = ["content-type: application/json"];
 const sse = ["content-type: text/event-stream"];
@@ -91,11 +93,8 @@ describe.each(answers)("%s", (_, answer) => {
     async (method) => {
       await server?.stop();
       server = await startRaw((socket) => socket.end(answer));
-      const [wire, fetched] = [
-        await outcomeOf(clients.wire as Ask, method),
-        await outcomeOf(clients.fetch as Ask, method),
-      ];
-      expect(wire).toEqual(fetched);
+      const fetched = await outcomeOf(fetching, method);
+      for (const [name, ask] of wires) expect([name, await outcomeOf(ask, method)]).toEqual([name, fetched]);
     },
   );
 });

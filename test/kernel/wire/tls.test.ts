@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { createServer, type TLSSocket } from "node:tls";
 import { WireClient } from "../../../src/kernel/wire/wire-client.ts";
-import { askText, faultOf, questionTo, until } from "./asking.ts";
+import { askText, dials, faultOf, questionTo, until } from "./asking.ts";
 import { makeCertificates } from "./certificates.ts";
 import { answerOf } from "./raw-server.ts";
 
@@ -41,13 +41,13 @@ async function start(cert: string, options: { closes?: boolean } = {}) {
   return { seen, named: `https://localhost:${port}`, addressed: `https://127.0.0.1:${port}` };
 }
 
-describe.skipIf(certificates === undefined)("over TLS", () => {
+describe.skipIf(certificates === undefined).each(dials)("over TLS by %s", (_, dial) => {
   const { ca, cert, foreignCert, oldCert } = certificates ?? { ca: "", cert: "", foreignCert: "", oldCert: "" };
   const headers = { authorization: "Bearer secret" };
 
   test("a certificate of a known authority is accepted, the name said, HTTP/1.1 chosen, the connection kept", async () => {
     const { seen, named } = await start(cert);
-    const client = new WireClient({ tls: { ca } });
+    const client = new WireClient({ dial, tls: { ca } });
     expect([await askText(client.ask, named), await askText(client.ask, named)]).toEqual(["hello", "hello"]);
     expect(seen.names).toEqual(["localhost"]);
     expect(seen.protocols).toEqual(["http/1.1"]);
@@ -55,7 +55,7 @@ describe.skipIf(certificates === undefined)("over TLS", () => {
 
   test("an address may stand in the certificate as well", async () => {
     const { seen, addressed } = await start(cert);
-    expect(await askText(new WireClient({ tls: { ca } }).ask, addressed)).toBe("hello");
+    expect(await askText(new WireClient({ dial, tls: { ca } }).ask, addressed)).toBe("hello");
     expect(seen.texts).toHaveLength(1);
   });
 
@@ -65,7 +65,7 @@ describe.skipIf(certificates === undefined)("over TLS", () => {
     ["that is over", oldCert, ca],
   ])("a certificate %s is refused before a key is sent", async (_, shown, known) => {
     const { seen, named, addressed } = await start(shown);
-    const client = new WireClient(known === undefined ? {} : { tls: { ca: known } });
+    const client = new WireClient(known === undefined ? { dial } : { dial, tls: { ca: known } });
     for (const baseUrl of [named, addressed]) {
       const fault = await faultOf(client.ask(questionTo(baseUrl, { headers })));
       expect(fault.kind).toBe("broken");
@@ -79,7 +79,7 @@ describe.skipIf(certificates === undefined)("over TLS", () => {
 
   test("verification cannot be turned off", async () => {
     const { seen, named } = await start(cert);
-    const client = new WireClient({ tls: { rejectUnauthorized: false } });
+    const client = new WireClient({ dial, tls: { rejectUnauthorized: false } });
     await faultOf(client.ask(questionTo(named)));
     expect(seen.texts).toEqual([]);
   });
@@ -91,7 +91,7 @@ describe.skipIf(certificates === undefined)("over TLS", () => {
       socket: { data: (socket) => void socket.end("HTTP/1.1 400 Bad Request\r\n\r\n") },
     });
     toStop.push(() => plain.stop(true));
-    const fault = await faultOf(new WireClient().ask(questionTo(`https://localhost:${plain.port}`)));
+    const fault = await faultOf(new WireClient({ dial }).ask(questionTo(`https://localhost:${plain.port}`)));
     expect(fault.kind).toBe("broken");
     expect(fault.message).toStartWith("The connection to the provider ");
   });
@@ -99,7 +99,7 @@ describe.skipIf(certificates === undefined)("over TLS", () => {
   test("a server that never answers the greeting is given up in time", async () => {
     const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
     toStop.push(() => silent.stop(true));
-    const client = new WireClient({ bounds: { connectMsMax: 50 } });
+    const client = new WireClient({ dial, bounds: { connectMsMax: 50 } });
     const fault = await faultOf(client.ask(questionTo(`https://localhost:${silent.port}`)));
     expect([fault.kind, fault.message]).toEqual([
       "timeout",
@@ -110,7 +110,7 @@ describe.skipIf(certificates === undefined)("over TLS", () => {
 
   test("a second connection resumes the session of the first", async () => {
     const { seen, named } = await start(cert, { closes: true });
-    const client = new WireClient({ tls: { ca } });
+    const client = new WireClient({ dial, tls: { ca } });
     for (let call = 0; call < 4; call++) {
       await askText(client.ask, named);
       await until(() => client.counts.open === 0);
