@@ -5,6 +5,7 @@ import { type Log, makeCallId } from "../kernel/index.ts";
 import { explain, type Fault } from "./explain.ts";
 import type { HttpGround } from "./ground.ts";
 import { limitHeaders, type ResponseHeaders } from "./headers.ts";
+import { badHost } from "./origin.ts";
 import { dataHeaders } from "./security-headers.ts";
 
 /** Whatever was thrown as the one error callers see. What has no name yet is logged in full and shown as nothing. */
@@ -65,7 +66,9 @@ export function answerFailure(ground: HttpGround, methodsOf: (path: string) => s
     if (code === "VALIDATION") return errorResponse(ground, explainValidation(error as ValidationError), { request });
     if (code === "PARSE") return errorResponse(ground, causeOf(error), { request });
     if (code !== "NOT_FOUND") return errorResponse(ground, error, { request });
-    const { pathname } = new URL(request.url);
+    const url = URL.parse(request.url);
+    if (url === null) return errorResponse(ground, badHost(), { request });
+    const { pathname } = url;
     const methods = methodsOf(pathname);
     if (methods.length === 0) {
       const sentence = `There is no endpoint ${request.method} ${pathname}`;

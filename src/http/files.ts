@@ -4,7 +4,7 @@ import { GatewayError } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
 import { errorResponse } from "./errors.ts";
 import type { HttpGround } from "./ground.ts";
-import { originOf } from "./origin.ts";
+import { originOf, urlOf } from "./origin.ts";
 import { pageHeaders } from "./security-headers.ts";
 
 /** How long the address of a generated file is good for. */
@@ -28,7 +28,7 @@ export function filesController(ground: HttpGround) {
   return new Elysia().get(
     "/files/:id",
     async ({ request }) => {
-      const { pathname, searchParams } = new URL(request.url);
+      const { pathname, searchParams } = urlOf(request);
       const id = pathname.split("/").at(-1) as string;
       const expires = Number(searchParams.get("expires"));
       const isOurs = matches(sign(ground, id, expires), searchParams.get("signature") ?? "");

@@ -5,6 +5,7 @@ import { describeRoutes } from "../kernel/index.ts";
 import { answers } from "./describe.ts";
 import { endpoint } from "./endpoint.ts";
 import type { HttpGround } from "./ground.ts";
+import { urlOf } from "./origin.ts";
 import { jsonReply } from "./run.ts";
 
 const ModelObject = Type.Object(
@@ -39,11 +40,11 @@ const prefix = "/models/";
 export function modelsController(ground: HttpGround) {
   const list = endpoint(ground, async ({ request, progress }) => {
     const data = [...ground.kernel.registry.offers].map((offer) => toObject(offer.model));
-    const asArray = new URL(request.url).searchParams.get("format") === "array";
+    const asArray = urlOf(request).searchParams.get("format") === "array";
     return jsonReply(ground, progress, asArray ? data : { object: "list", data });
   });
   const one = endpoint(ground, async ({ request, progress }) => {
-    const { pathname } = new URL(request.url);
+    const { pathname } = urlOf(request);
     const name = pathname.slice(pathname.indexOf(prefix) + prefix.length);
     return jsonReply(ground, progress, find(ground, decode(name)));
   });

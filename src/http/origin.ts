@@ -1,8 +1,23 @@
 import { GatewayError } from "../contract/index.ts";
 
-/** The origin as the client knows it, also behind a proxy that terminates TLS. */
+/**
+ * The address that was asked. It is put together from the header `Host`, in which a stranger can write anything.
+ *
+ * @throws {GatewayError} `invalid_request`
+ */
+export function urlOf(request: Request): URL {
+  const url = URL.parse(request.url);
+  if (url !== null) return url;
+  throw badHost();
+}
+
+export function badHost(): GatewayError {
+  return new GatewayError("invalid_request", "The header Host is missing or is no host name with a port");
+}
+
+/** The origin as the client knows it, also behind a proxy that terminates TLS. @throws {GatewayError} as {@link urlOf} */
 export function originOf(request: Request): string {
-  const url = new URL(request.url);
+  const url = urlOf(request);
   const proto = request.headers.get("x-forwarded-proto");
   if (proto === "https" || proto === "http") url.protocol = `${proto}:`;
   return url.origin;
@@ -18,7 +33,7 @@ export function checkOrigin(request: Request): void {
   if (request.method === "GET" || request.method === "HEAD") return;
   const origin = request.headers.get("origin");
   if (origin === null && !request.headers.has("cookie")) return;
-  if (origin !== null && URL.canParse(origin) && new URL(origin).host === new URL(request.url).host) return;
+  if (origin !== null && URL.canParse(origin) && new URL(origin).host === urlOf(request).host) return;
   const from = origin === null ? "does not say where it comes from (header Origin)" : `comes from ${origin}`;
   throw new GatewayError("forbidden", `This request ${from}, and only pages of this gateway may send it`);
 }

@@ -1,8 +1,7 @@
 import type { ResponseHeaders } from "./headers.ts";
-import { originOf } from "./origin.ts";
 
 /** A browser takes an answer for what it says it is, and for nothing else. */
-const nosniff = { "x-content-type-options": "nosniff" };
+export const nosniff = { "x-content-type-options": "nosniff" };
 
 const ofAll = { ...nosniff, "referrer-policy": "no-referrer" };
 const ofData = {
@@ -25,5 +24,6 @@ export function pageHeaders(request: Request, policy: string): ResponseHeaders {
 
 /** Whether the client came by TLS, also where a proxy ends it. */
 export function isSecure(request: Request): boolean {
-  return originOf(request).startsWith("https:");
+  const proto = request.headers.get("x-forwarded-proto");
+  return proto === "https" || (proto === null && request.url.startsWith("https:"));
 }

@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { GatewayError } from "../contract/index.ts";
 import { chatController } from "./chat.ts";
 import { docs } from "./docs.bun.ts";
 import { embeddingsController } from "./embeddings.ts";
@@ -10,6 +11,7 @@ import { imagesController } from "./images.ts";
 import { keyController } from "./key.ts";
 import { modelsController } from "./models.ts";
 import { pageController } from "./page/index.ts";
+import { nosniff } from "./security-headers.ts";
 import { hasDesk } from "./session.ts";
 import { signInController } from "./sign-in.ts";
 import { siteController } from "./site.ts";
@@ -21,7 +23,7 @@ import { usageController } from "./usage.ts";
 export function createHttp(ground: HttpGround) {
   const mounts = [...new Set([ground.basePath, "/v1"])];
   const routes: Route[] = [];
-  const app = new Elysia({ normalize: false })
+  const app = new Elysia({ normalize: false, serve: lastResort(ground) })
     .onError(answerFailure(ground, (path) => methodsOf(routes, path)))
     .use(healthController(ground));
   if (hasDesk(ground)) app.use(signInController(ground)).use(pageController(ground));
@@ -43,6 +45,21 @@ function api(ground: HttpGround) {
     .use(keyController(ground))
     .use(filesController(ground));
   return hasDesk(ground) ? ofKeys.use(usageController(ground)) : ofKeys;
+}
+
+/** For what fails where no hook of Elysia sees it. Without this Bun answers with a page that shows the source. */
+function lastResort(ground: HttpGround) {
+  return {
+    development: false,
+    error(error: unknown) {
+      ground.log.error("unexpected", { error });
+      const told = new GatewayError("internal_error", "The gateway failed; the operator finds the reason in the log");
+      return Response.json(told.toBody(), {
+        status: told.status,
+        headers: { "cache-control": "no-store", ...nosniff },
+      });
+    },
+  };
 }
 
 interface Route {

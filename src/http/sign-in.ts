@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { makeCallId } from "../kernel/index.ts";
 import { errorResponse } from "./errors.ts";
-import { checkOrigin } from "./origin.ts";
+import { checkOrigin, urlOf } from "./origin.ts";
 import { readSmall } from "./read-body.ts";
 import { dataHeaders, isSecure } from "./security-headers.ts";
 import type { DeskGround } from "./session.ts";
@@ -14,6 +14,7 @@ interface Peers {
 export function signInController(ground: DeskGround) {
   const answer = async ({ request, server }: { request: Request; server: Peers | null }): Promise<Response> => {
     try {
+      urlOf(request);
       checkOrigin(request);
       const response = await ground.desk.signIn.handle(await bounded(request), peerOf(request, server));
       return dressed(ground, response, request);

@@ -5,6 +5,7 @@ import { makeCallId } from "../kernel/index.ts";
 import type { DaySpan, Period, UsageFigures, UsageSums } from "../ledger/index.ts";
 import { answers } from "./describe.ts";
 import { errorResponse } from "./errors.ts";
+import { urlOf } from "./origin.ts";
 import { dataHeaders } from "./security-headers.ts";
 import { type DeskGround, visitorOf } from "./session.ts";
 import { readUsageQuery } from "./usage-query.ts";
@@ -59,7 +60,7 @@ export function usageController(ground: DeskGround) {
   const answer = async ({ request }: { request: Request }): Promise<Response> => {
     try {
       const { accountId, freeTokensPerDay = ground.desk.freeTokensPerDay } = await visitorOf(ground, request);
-      const asked = readUsageQuery(new URL(request.url).searchParams, ground.now());
+      const asked = readUsageQuery(urlOf(request).searchParams, ground.now());
       const [sums, quota, wallet] = await Promise.all([
         ground.desk.usage(accountId, asked),
         ground.ledger.quotaOf({ accountId, freeTokensPerDay }),

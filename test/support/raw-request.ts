@@ -31,3 +31,29 @@ export function answerToUnfinished(origin: string, request: string, msMax = 5000
     socket.on("close", () => finish(() => reject(new Error(`The connection closed without an answer: ${text}`))));
   });
 }
+
+/**
+ * Writes bytes on a fresh connection and gathers what comes back until the server closes it.
+ *
+ * @throws When it is not closed within `msMax`, with what came so far.
+ */
+export function answersTo(origin: string, request: string, msMax = 10_000): Promise<string> {
+  const { hostname, port } = new URL(origin);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => socket.write(request, "latin1"));
+    let text = "";
+    const timer = setTimeout(() => {
+      socket.destroy();
+      reject(new Error(`Not closed in ${msMax} ms; so far: ${text}`));
+    }, msMax);
+    socket.on("data", (bytes) => {
+      text += bytes.toString("latin1");
+    });
+    // A reset after an answer is a way to close, too.
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => {
+      clearTimeout(timer);
+      resolve(text);
+    });
+  });
+}
