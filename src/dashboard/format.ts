@@ -9,6 +9,12 @@ const dateTime = new Intl.DateTimeFormat(locale, {
   hourCycle: "h23",
 });
 const dayOnly = new Intl.DateTimeFormat(locale, { year: "numeric", month: "short", day: "numeric" });
+const wholeDayInUtc = new Intl.DateTimeFormat(locale, {
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  timeZone: "UTC",
+});
 const dayInUtc = new Intl.DateTimeFormat(locale, { month: "short", day: "numeric", timeZone: "UTC" });
 const monthInUtc = new Intl.DateTimeFormat(locale, { month: "short", year: "numeric", timeZone: "UTC" });
 const hourInUtc = new Intl.DateTimeFormat(locale, {
@@ -52,8 +58,13 @@ export function formatMoment(text: string | null): string {
   return text === null ? "–" : dateTime.format(new Date(text));
 }
 
-function formatDay(text: string | null): string {
+export function formatDay(text: string | null): string {
   return text === null ? "–" : dayOnly.format(new Date(text));
+}
+
+/** A day of the books, which is one of UTC. */
+export function formatUtcDay(text: string | null): string {
+  return text === null ? "–" : wholeDayInUtc.format(new Date(text));
 }
 
 /** `3 min ago`, `in 2 hr.`; after a month the day. */

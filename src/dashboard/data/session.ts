@@ -1,5 +1,6 @@
 import useSWR, { mutate } from "swr";
 import { api, ask, told } from "./api.ts";
+import { endPlaygroundKey } from "./playground-key.ts";
 
 /** How often what is on the screen is asked for again; not while the tab is hidden. */
 export const refreshMs = 5000;
@@ -32,6 +33,8 @@ export async function signUp(fields: { name: string; email: string; password: st
 }
 
 export async function signOut(): Promise<void> {
+  // It ends by itself within the hour; a failure here is no reason to stay signed in.
+  await endPlaygroundKey().catch(() => undefined);
   await ask("/api/auth/sign-out", {});
 }
 

@@ -11,7 +11,18 @@ export interface PageEntry {
 }
 
 /** Pages of everybody. Those that are not the first to be seen are loaded when they are. */
-export const ownPages: readonly PageEntry[] = [{ path: "/", name: "Overview", icon: "overview", page: OverviewPage }];
+export const ownPages: readonly PageEntry[] = [
+  { path: "/", name: "Overview", icon: "overview", page: OverviewPage },
+  { path: "/keys", name: "API keys", icon: "key", page: lazy(() => import("../pages/keys/keys-page.tsx")) },
+  { path: "/billing", name: "Billing", icon: "billing", page: lazy(() => import("../pages/billing/billing-page.tsx")) },
+  { path: "/models", name: "Models", icon: "models", page: lazy(() => import("../pages/models/models-page.tsx")) },
+  {
+    path: "/playground",
+    name: "Playground",
+    icon: "play",
+    page: lazy(() => import("../pages/playground/playground-page.tsx")),
+  },
+];
 
 /** Pages of administrators, below `/admin`. */
 export const adminPages: readonly PageEntry[] = [];

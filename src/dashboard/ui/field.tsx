@@ -9,7 +9,7 @@ interface FieldProps {
 }
 
 /** A label with what it labels, its hint and what is wrong with it, tied together for screen readers. */
-function Field({
+export function Field({
   label,
   hint,
   wrong,

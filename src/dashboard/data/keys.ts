@@ -1,0 +1,33 @@
+import useSWR from "swr";
+import { api, told } from "./api.ts";
+
+const getKeys = () => told(api.keys.get());
+
+export type Key = Awaited<ReturnType<typeof getKeys>>["data"][number];
+
+/** The API keys of the own account; never what is secret of them. */
+export function useKeys() {
+  return useSWR("keys", getKeys, { refreshInterval: 15_000 });
+}
+
+export type KeyState = "active" | "expired" | "revoked";
+
+export function stateOf(key: Pick<Key, "revoked_at" | "expires_at">, now: number = Date.now()): KeyState {
+  if (key.revoked_at !== null) return "revoked";
+  return key.expires_at !== null && Date.parse(key.expires_at) <= now ? "expired" : "active";
+}
+
+export interface NewKey {
+  readonly name: string;
+  readonly expires_at?: string;
+  readonly allowed_models?: string[];
+}
+
+/** Makes a key; the answer is the only one that has its secret. */
+export function createKey(fields: NewKey) {
+  return told(api.keys.post(fields));
+}
+
+export function revokeKey(id: string) {
+  return told(api.keys({ id }).delete());
+}
