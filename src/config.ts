@@ -3,7 +3,10 @@ import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import type { Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { isLoopback } from "./loopback.ts";
 import { type Setting, settings } from "./settings.ts";
+
+export { isLoopback };
 
 type SettingName = keyof typeof settings;
 
@@ -60,6 +63,7 @@ export function readConfig(env: Environment): Config {
     (Object.keys(settings) as SettingName[]).map((name) => [name, readSetting(settings[name], env)]),
   ) as { [Name in SettingName]: Static<(typeof settings)[Name]["schema"]> };
   checkWorkers(values);
+  checkTogether(values);
   const given = new Set(Object.keys(env).filter((variable) => textOf(env, variable) !== undefined));
   return {
     ...values,
@@ -142,11 +146,6 @@ export function upstreamClientOf({ upstreamClient, given }: Pick<Config, "upstre
   return proxies.some((variable) => given.has(variable)) ? "fetch" : "wire";
 }
 
-/** Whether only this machine can reach a server that listens on the host. */
-export function isLoopback(host: string): boolean {
-  return /^(localhost|127(\.\d{1,3}){3}|::1|::ffff:127(\.\d{1,3}){3})$/i.test(host);
-}
-
 /** The prefix of a plugin's variables: `my-host` → `MY_HOST`. */
 export function prefixOf(pluginName: string): string {
   return pluginName.toUpperCase().replaceAll("-", "_");
@@ -204,6 +203,27 @@ function checkWorkers({
     throw new ConfigError("WORKERS", `${workers} without REDIS_URL`, expected);
   }
   if (port === 0) throw new ConfigError("PORT", "0 with several WORKERS", "one port for all of them to listen on");
+}
+
+/** Settings that mean nothing without one another. */
+const groups = [["oidcIssuer", "oidcClientId", "oidcClientSecret"]] as const satisfies SettingName[][];
+
+function checkTogether(values: Readonly<Record<SettingName, unknown>>): void {
+  if (values.oidcIssuer !== undefined && values.port === 0 && values.publicUrl === undefined) {
+    throw new ConfigError(
+      "PUBLIC_URL",
+      "not set, and PORT 0",
+      "where people reach the gateway, for the issuer to send them back",
+    );
+  }
+  for (const group of groups) {
+    const [given, missing] = [true, false].map((wanted) =>
+      group.find((name) => (values[name] !== undefined) === wanted),
+    );
+    if (given === undefined || missing === undefined) continue;
+    const expected = `it to be set as ${settings[given].variable} is, or neither`;
+    throw new ConfigError(settings[missing].variable, "not set", expected);
+  }
 }
 
 function absolute(folder: string, env: Environment): string {

@@ -7,6 +7,7 @@ import {
   invite,
   listDeeds,
   listVouchers,
+  type OidcOptions,
   recordDeed,
   redeemedVouchers,
   redeemVoucher,
@@ -18,6 +19,7 @@ import type { Desk } from "./http/desk.ts";
 import type { Log } from "./kernel/index.ts";
 import { creditWallet, readRecentCalls, readStatement, readUsage } from "./ledger/index.ts";
 import type { Shelf } from "./loader/index.ts";
+import { publicOriginOf } from "./public-origin.ts";
 import type { Store } from "./store/index.ts";
 
 interface DeskGround {
@@ -35,8 +37,9 @@ export async function openDesk({ config, store, accounts, log, now, shelf }: Des
   const secret = await store.setting("session_secret", () => crypto.getRandomValues(new Uint8Array(32)).toHex());
   const report = (error: unknown) => log.error("sign_in_failed", { error });
   return {
-    signIn: createSignIn({ store, secret, signUp: config.signUp, now, report }),
+    signIn: createSignIn({ store, secret, signUp: config.signUp, now, report, oidc: oidcOf(config) }),
     signUp: config.signUp,
+    oidc: config.oidcIssuer !== undefined,
     accounts,
     freeTokensPerDay: config.freeTokensPerDay,
     acceptInvitation: (given) => acceptInvitation(store, given, now()),
@@ -60,6 +63,12 @@ export async function openDesk({ config, store, accounts, log, now, shelf }: Des
       settings: () => describeConfig(config, usable(shelf().plugins, config)),
     },
   };
+}
+
+function oidcOf(config: Config): OidcOptions | undefined {
+  const { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret } = config;
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined) return undefined;
+  return { issuer, clientId, clientSecret, publicOrigin: publicOriginOf(config, config.port) };
 }
 
 /** Plugins with credentials that can be read; of the others their own state says what is wrong. */

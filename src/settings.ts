@@ -1,5 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { apiKeyForm, parseApiKey } from "./accounts/api-key.ts";
+import { isLoopback } from "./loopback.ts";
 
 const count = (minimum: number) => Type.Integer({ minimum, maximum: Number.MAX_SAFE_INTEGER });
 const oneOf = <const T extends string[]>(...words: T) =>
@@ -179,6 +180,35 @@ export const settings = {
     fallback: "closed",
     read: (text) => text.toLowerCase(),
   }),
+  /** Where people reach the gateway, without a path; absent: where it listens. */
+  publicUrl: define({
+    variable: "PUBLIC_URL",
+    schema: Type.Union([Type.String(), Type.Undefined()]),
+    expected: "where people reach the gateway, such as https://gate.example.com, without a path",
+    fallback: undefined,
+    read: (text) => readOrigin(text) ?? null,
+  }),
+  /** Whose word is taken for who somebody is, beside passwords; absent: nobody's. */
+  oidcIssuer: define({
+    variable: "OIDC_ISSUER",
+    schema: Type.Union([Type.String(), Type.Undefined()]),
+    expected: "an issuer's address such as https://id.example.com; http only on this machine",
+    fallback: undefined,
+    read: (text) => (isIssuer(text) ? text : null),
+  }),
+  oidcClientId: define({
+    variable: "OIDC_CLIENT_ID",
+    schema: Type.Union([Type.String(), Type.Undefined()]),
+    expected: "the id under which the issuer knows this gateway",
+    fallback: undefined,
+  }),
+  oidcClientSecret: define({
+    variable: "OIDC_CLIENT_SECRET",
+    schema: Type.Union([Type.String(), Type.Undefined()]),
+    expected: "the secret that the issuer gave for OIDC_CLIENT_ID",
+    fallback: undefined,
+    secret: true,
+  }),
   /** A second folder of plugins, beside `plugins` in the home folder; absolute. */
   pluginsDir: define({
     variable: "PLUGINS_DIR",
@@ -210,6 +240,19 @@ export const settings = {
     read: (text) => text.toLowerCase(),
   }),
 } satisfies Record<string, Setting>;
+
+/** The origin of an http or https URL that is nothing but one. */
+function readOrigin(text: string): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : undefined;
+}
+
+/** What is said over http can be changed on its way, unless it stays on the machine. */
+function isIssuer(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || url.search + url.hash + url.username + url.password !== "") return false;
+  return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
+}
 
 function isRedisUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;

@@ -17,6 +17,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const key = "sk-mg-first001-0123456789abcdef0123456789abcdef0123456789abcdef";
 
+const oidc = { OIDC_ISSUER: "https://id.example.com", OIDC_CLIENT_ID: "x", OIDC_CLIENT_SECRET: "hush" };
+
 describe("readConfig", () => {
   test("stands on the documented defaults when nothing is set", () => {
     const { given, credentials, ...values } = readConfig({});
@@ -42,6 +44,10 @@ describe("readConfig", () => {
       bootstrapKey: undefined,
       pluginsDir: undefined,
       signUp: "closed",
+      publicUrl: undefined,
+      oidcIssuer: undefined,
+      oidcClientId: undefined,
+      oidcClientSecret: undefined,
       logLevel: "info",
       upstreamClient: "auto",
       sandbox: "auto",
@@ -80,6 +86,7 @@ describe("readConfig", () => {
     ["LOG_LEVEL", "DEBUG", { logLevel: "debug" as const }],
     ["SANDBOX", "on", { sandbox: "on" as const }],
     ["UPSTREAM_CLIENT", "Fetch", { upstreamClient: "fetch" as const }],
+    ["PUBLIC_URL", "https://gate.example.com/", { publicUrl: "https://gate.example.com" }],
     ["PLUGINS_DIR", "relative/folder", { pluginsDir: resolve("relative/folder") }],
     ["MODELGATE_HOME", "relative/folder", { home: resolve("relative/folder") }],
   ])("takes %s=%s", (variable, text, expected) => {
@@ -107,6 +114,10 @@ describe("readConfig", () => {
     ["FREE_TOKENS_PER_DAY", "9007199254740992", "a whole number from 0"],
     ["REQUESTS_PER_MINUTE", "0", "a whole number from 1"],
     ["TOKENS_PER_MINUTE", "1e6", "a whole number from 1"],
+    ["PUBLIC_URL", "gate.example.com", "where people reach"],
+    ["PUBLIC_URL", "https://gate.example.com/desk", "without a path"],
+    ["OIDC_ISSUER", "http://id.example.com", "http only on this machine"],
+    ["OIDC_ISSUER", "https://id.example.com?a=b", "an issuer's address"],
     ["LOG_LEVEL", "loud", "debug, info, warn, error or silent"],
     ["SANDBOX", "yes", "on, off or auto"],
     ["UPSTREAM_CLIENT", "curl", "wire, fetch or auto"],
@@ -116,6 +127,25 @@ describe("readConfig", () => {
     expect(error.message).toStartWith(`Cannot use ${variable}: it is ${JSON.stringify(text)}, expected `);
     expect(error.message).toContain(expected);
     expect(error.message).not.toMatch(/[.\n]$/);
+  });
+
+  test.each([
+    [
+      { OIDC_ISSUER: "https://id.example.com" },
+      "OIDC_CLIENT_ID: it is not set, expected it to be set as OIDC_ISSUER is",
+    ],
+    [{ OIDC_ISSUER: "https://id.example.com", OIDC_CLIENT_ID: "x" }, "OIDC_CLIENT_SECRET: it is not set"],
+    [{ OIDC_CLIENT_SECRET: "x" }, "OIDC_ISSUER: it is not set, expected it to be set as OIDC_CLIENT_SECRET is"],
+    [{ ...oidc, PORT: "0" }, "PUBLIC_URL: it is not set, and PORT 0"],
+  ])("refuses %j, which is half of something", (env, says) => {
+    expect(failureOf(() => readConfig(env)).message).toStartWith(`Cannot use ${says}`);
+  });
+
+  test("takes an issuer with all it needs, on this machine over http", () => {
+    const local = { ...oidc, OIDC_ISSUER: "http://127.0.0.1:9000" };
+    expect(readConfig(local)).toMatchObject({ oidcIssuer: "http://127.0.0.1:9000", oidcClientId: "x" });
+    expect(readConfig({ ...local, PORT: "0", PUBLIC_URL: "http://127.0.0.1" }).publicUrl).toBe("http://127.0.0.1");
+    expect(JSON.stringify(describeConfig(readConfig(local)))).not.toContain("hush");
   });
 
   test.each(["http://127.0.0.1:6379", "redis://:hunter2@127.0.0.1/zero", "127.0.0.1:6379"])(

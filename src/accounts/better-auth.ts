@@ -1,4 +1,4 @@
-import { betterAuth } from "better-auth";
+import { type BetterAuthOptions, betterAuth } from "better-auth";
 import type { Store } from "../store/index.ts";
 import { hashPassword, passwordLengthMax, passwordLengthMin, verifyPassword } from "./password.ts";
 import { authOrigin, sessionCookie } from "./session-reader.ts";
@@ -7,16 +7,27 @@ const secondsOfDay = 86_400;
 /** How the names of the columns differ from those of better-auth's fields. */
 const times = { createdAt: "created_at", updatedAt: "updated_at" };
 
+/** What better-auth stands on. */
+export interface AuthGround {
+  readonly store: Store;
+  /** Signs the cookies. */
+  readonly secret: string;
+  /** Told what failed and is not the visitor's fault. */
+  report(error: unknown): void;
+}
+
 /**
  * better-auth over the tables of the store. Loaded at the first request to it, since that takes as long as the whole
- * start. Its adapter is told SQLite also over PostgreSQL: the columns are the same, times in text and truths 0 or 1.
+ * start.
  */
-export function openBetterAuth(
-  store: Store,
-  secret: string,
-  report: (error: unknown) => void,
-): (request: Request) => Promise<Response> {
-  const auth = betterAuth({
+export function openBetterAuth(ground: AuthGround): (request: Request) => Promise<Response> {
+  const auth = betterAuth(authOptions(ground));
+  return (request) => auth.handler(request);
+}
+
+/** The adapter is told SQLite also over PostgreSQL: the columns are the same, times in text and truths 0 or 1. */
+export function authOptions({ store, secret, report }: AuthGround) {
+  return {
     baseURL: authOrigin,
     basePath: "/api/auth",
     secret,
@@ -66,6 +77,5 @@ export function openBetterAuth(
       },
     },
     verification: { modelName: "verifications", fields: { ...times, expiresAt: "expires_at" } },
-  });
-  return (request) => auth.handler(request);
+  } satisfies BetterAuthOptions;
 }

@@ -3,6 +3,7 @@ export { type AuditRow, type Deed, listDeeds, recordDeed } from "./audit.ts";
 export type { AccountDefaults } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export type { ApiKey, NewKey } from "./key-admin.ts";
+export type { OidcOptions } from "./oidc/issuer.ts";
 export { acceptInvitation, hasAdmin, invite, makeTemporaryPassword } from "./people.ts";
 export { pruneSignIn } from "./prune-sign-in.ts";
 export type { Visitor } from "./session-reader.ts";

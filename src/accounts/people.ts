@@ -112,12 +112,12 @@ export function checkPassword(password: string): void {
   throw new GatewayError("invalid_request", sentence, { param: "password" });
 }
 
-/** Within a transaction: makes the person of an account or finds the one there, and gives the password. */
-export async function writePassword(
+/** Within a transaction: makes the person of an account, or leaves the one there as is. */
+export async function makePerson(
   db: Transaction<Database>,
-  { accountId, hash, temporary, role }: Omit<NewPassword, "password"> & { readonly hash: string },
+  { accountId, role, emailVerified }: { accountId: string; role: Role; emailVerified: boolean },
   now: number,
-): Promise<{ email: string }> {
+): Promise<{ userId: string; email: string }> {
   const account = await db
     .selectFrom("accounts")
     .select(["email", "name"])
@@ -133,17 +133,31 @@ export async function writePassword(
       email: signInAddressOf(account.email),
       name: account.name ?? account.email,
       role,
-      password_is_temporary: temporary ? 1 : 0,
-      email_verified: 0,
+      password_is_temporary: 0,
+      email_verified: emailVerified ? 1 : 0,
       image: null,
       created_at: at,
       updated_at: at,
     })
-    .onConflict((conflict) =>
-      conflict.column("account_id").doUpdateSet({ password_is_temporary: temporary ? 1 : 0, updated_at: at }),
-    )
+    .onConflict((conflict) => conflict.column("account_id").doUpdateSet({ updated_at: at }))
     .returning("id")
     .executeTakeFirstOrThrow();
+  return { userId, email: account.email };
+}
+
+/** Within a transaction: gives the person of an account, made when there is none, a password, and ends all sessions. */
+export async function writePassword(
+  db: Transaction<Database>,
+  { accountId, hash, temporary, role, claimed = false }: PasswordWrite,
+  now: number,
+): Promise<{ email: string }> {
+  const { userId, email } = await makePerson(db, { accountId, role, emailVerified: false }, now);
+  await db
+    .updateTable("users")
+    .set({ password_is_temporary: temporary ? 1 : 0, ...(!claimed && { email_verified: 1 }) })
+    .where("id", "=", userId)
+    .execute();
+  const at = new Date(now).toISOString();
   await db.deleteFrom("credentials").where("user_id", "=", userId).where("provider_id", "=", "credential").execute();
   await db
     .insertInto("credentials")
@@ -158,7 +172,13 @@ export async function writePassword(
     } as never)
     .execute();
   await db.deleteFrom("sessions").where("user_id", "=", userId).execute();
-  return { email: account.email };
+  return { email };
+}
+
+interface PasswordWrite extends Omit<NewPassword, "password"> {
+  readonly hash: string;
+  /** A stranger says that the e-mail is theirs; else the operator, who made the account, says whose it is. */
+  readonly claimed?: boolean;
 }
 
 function noInvitation(): GatewayError {

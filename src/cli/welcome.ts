@@ -1,9 +1,9 @@
 import type { App } from "../app.ts";
 import type { Config } from "../config.ts";
 import type { Offer } from "../kernel/index.ts";
+import { publicOriginOf } from "../public-origin.ts";
 import type { FirstAdmin } from "./first-admin.ts";
 import type { FirstKey } from "./first-key.ts";
-import { originOf } from "./origin.ts";
 
 /** What the start needs to know to say how to go on. */
 export interface Start {
@@ -16,7 +16,7 @@ export interface Start {
 
 /** The first screen: where the gateway is, with which key, a line that works when pasted, and the modes that are on. */
 export function welcome({ config, port, key, admin, app }: Start): string {
-  const origin = originOf(config, port);
+  const origin = publicOriginOf(config, port);
   const baseUrl = `${origin}${config.basePath}`;
   const { registry } = app.kernel;
   const model = modelToTry(registry.offers);

@@ -17,6 +17,8 @@ export interface Desk {
   readonly accounts: Pick<Accounts, "find" | "createKey" | "listKeys" | "revokeKey" | "setQuota" | "setDisabled">;
   /** Whether a stranger may make an account. */
   readonly signUp: "open" | "closed";
+  /** Whether people can sign in by a provider of identities too. */
+  readonly oidc: boolean;
   /** The daily quota of an account that has none of its own. */
   readonly freeTokensPerDay: number;
   acceptInvitation(given: { token: string; password: string }): Promise<{ email: string }>;

@@ -173,6 +173,7 @@ describe("over HTTP", () => {
       sandbox: false,
       base_path: "/api/v1",
       sign_up: "open",
+      oidc: false,
     });
   });
 

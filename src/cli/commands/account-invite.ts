@@ -1,7 +1,7 @@
 import { invite } from "../../accounts/index.ts";
+import { publicOriginOf } from "../../public-origin.ts";
 import { accountOf, withBooks } from "../books.ts";
 import { defineCommand } from "../command.ts";
-import { originOf } from "../origin.ts";
 
 export const accountInvite = defineCommand({
   name: "account invite",
@@ -14,7 +14,7 @@ export const accountInvite = defineCommand({
       const { id } = await accountOf(accounts, args.A);
       return invite(store, id, now);
     });
-    const url = `${originOf(config, config.port)}/#invitation=${token}`;
+    const url = `${publicOriginOf(config, config.port)}/#invitation=${token}`;
     const expires = new Date(expiresAt).toISOString();
     return { json: { url, token, expires_at: expires }, text: `${url}\nGood once, until ${expires.slice(0, 16)} UTC` };
   },

@@ -37,7 +37,7 @@ function anybodyController(ground: DeskGround) {
 
 /** What a page shows of the gateway to anybody. */
 function gatewayFigures({ version, sandbox, basePath, desk }: DeskGround) {
-  return { version, sandbox, base_path: basePath, sign_up: desk.signUp };
+  return { version, sandbox, base_path: basePath, sign_up: desk.signUp, oidc: desk.oidc };
 }
 
 /** What the page knows of its API: types alone, the rest goes over the wire. */
