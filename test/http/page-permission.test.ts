@@ -1,8 +1,11 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { expectError } from "../support/expect-error.ts";
 import { cookieOf, deskGround, type Members, origin, password, twoMembers, withAdmin } from "./desk-ground.ts";
 
 const api = "/dashboard/api";
+/** Every route there is, several times. */
+setDefaultTimeout(60_000);
+
 /** For who is not signed in yet. */
 const open = [`${api}/gateway`, `${api}/invitations/accept`];
 
