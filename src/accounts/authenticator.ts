@@ -1,6 +1,7 @@
-import { type Caller, GatewayError, type Limits } from "../contract/index.ts";
+import { type Caller, GatewayError, type KeyBounds, type Limits } from "../contract/index.ts";
 import type { KeyRecord, Store } from "../store/index.ts";
 import { apiKeyForm, hashSecret, type KeyParts, parseApiKey, sameHash } from "./api-key.ts";
+import { boundsOf } from "./key-bounds.ts";
 import type { KeyUse } from "./key-use.ts";
 import { LruCache } from "./lru-cache.ts";
 
@@ -118,18 +119,14 @@ function knownKeyOf(record: KeyRecord, defaults: AccountDefaults): KnownKey {
     accountId: record.account_id,
     keyId: record.id,
     limits: {
-      requestsPerMinute: narrower(
-        record.key_requests_per_minute,
-        record.account_requests_per_minute ?? defaults.requestsPerMinute,
-      ),
-      tokensPerMinute: narrower(
-        record.key_tokens_per_minute,
-        record.account_tokens_per_minute ?? defaults.tokensPerMinute,
-      ),
+      requestsPerMinute: record.account_requests_per_minute ?? defaults.requestsPerMinute,
+      tokensPerMinute: record.account_tokens_per_minute ?? defaults.tokensPerMinute,
       concurrentCalls: defaults.concurrentCalls,
     },
     freeTokensPerDay: record.free_tokens_per_day ?? defaults.freeTokensPerDay,
   };
+  const own = ownBounds(record);
+  if (own !== undefined) caller.own = own;
   if (record.allowed_models !== null) caller.allowedModels = new Set(JSON.parse(record.allowed_models) as string[]);
   return {
     secretHash: Buffer.from(record.secret_hash, "hex"),
@@ -140,9 +137,15 @@ function knownKeyOf(record: KeyRecord, defaults: AccountDefaults): KnownKey {
   };
 }
 
-/** A key can narrow its account's limit and not widen it. */
-function narrower(own: number | null, wider: number): number {
-  return own === null ? wider : Math.min(own, wider);
+/** Absent for a key that has none, so that its calls pay nothing for them. */
+function ownBounds(record: KeyRecord): KeyBounds | undefined {
+  const bounds = boundsOf({
+    requests_per_minute: record.key_requests_per_minute,
+    tokens_per_minute: record.key_tokens_per_minute,
+    concurrent_calls: record.key_concurrent_calls,
+    budget_nanodollars: record.budget_nanodollars,
+  });
+  return Object.values(bounds).some((bound) => bound !== undefined) ? bounds : undefined;
 }
 
 function refusal(message: string): GatewayError {

@@ -1,8 +1,9 @@
 import type { Selectable } from "kysely";
-import { GatewayError } from "../contract/index.ts";
-import { type Database, isConstraintError, type Store } from "../store/index.ts";
+import { GatewayError, type KeyBounds } from "../contract/index.ts";
+import { type Database, isConstraintError, monthOf, type Store } from "../store/index.ts";
 import { findAccount, unknownAccount } from "./account-admin.ts";
 import { apiKeyForm, formatApiKey, hashSecret, makeApiKey, parseApiKey } from "./api-key.ts";
+import { boundColumns, boundsOf, checkBounds, columnOf, type KeyBoundChanges } from "./key-bounds.ts";
 
 /** What can be said of an API key once it is made. */
 export interface ApiKey {
@@ -12,6 +13,10 @@ export interface ApiKey {
   name: string;
   /** Absent: all models. */
   allowedModels: string[] | undefined;
+  /** Its own, beside those of its account; each absent where it has none. */
+  bounds: KeyBounds;
+  /** What its budget has paid this UTC month. */
+  spentNanodollars: number;
   /** Milliseconds since 1970, as the other times. */
   createdAt: number;
   expiresAt: number | undefined;
@@ -28,6 +33,8 @@ export interface NewKey {
   expiresAt?: number | undefined;
   /** Model ids; absent: all. */
   allowedModels?: readonly string[] | undefined;
+  /** Of its own, beside those of its account. */
+  bounds?: KeyBounds | undefined;
   /** A key made elsewhere, for scripts. Importing the same one again changes nothing. */
   key?: string | undefined;
 }
@@ -52,8 +59,7 @@ export async function createKey(store: Store, fields: NewKey, now: number): Prom
     name: fields.name,
     secret_hash: hashSecret(parts.secret).toString("hex"),
     allowed_models: fields.allowedModels === undefined ? null : JSON.stringify(fields.allowedModels),
-    requests_per_minute: null,
-    tokens_per_minute: null,
+    ...boundColumns(fields.bounds ?? {}),
     created_at: now,
     expires_at: fields.expiresAt ?? null,
     revoked_at: null,
@@ -73,9 +79,20 @@ export async function createKey(store: Store, fields: NewKey, now: number): Prom
 }
 
 /** Every key, or those of one account, oldest first. */
-export async function listKeys({ db }: Store, accountId?: string): Promise<ApiKey[]> {
-  let query = db.selectFrom("keys").selectAll().orderBy("created_at").orderBy("id");
-  if (accountId !== undefined) query = query.where("account_id", "=", accountId);
+export async function listKeys({ db }: Store, now: number, accountId?: string): Promise<ApiKey[]> {
+  let query = db
+    .selectFrom("keys")
+    .leftJoin("key_months", (join) =>
+      join
+        .onRef("key_months.account_id", "=", "keys.account_id")
+        .onRef("key_months.key_id", "=", "keys.id")
+        .on("key_months.month", "=", monthOf(now)),
+    )
+    .selectAll("keys")
+    .select("key_months.spent_nanodollars")
+    .orderBy("keys.created_at")
+    .orderBy("keys.id");
+  if (accountId !== undefined) query = query.where("keys.account_id", "=", accountId);
   return (await query.execute()).map(infoOf);
 }
 
@@ -88,15 +105,40 @@ export async function revokeKey(store: Store, id: string, now: number): Promise<
       .where("id", "=", id)
       .executeTakeFirstOrThrow(),
   );
-  if (numUpdatedRows === 0n) {
-    throw new GatewayError(
-      "not_found",
-      `No API key has the id ${JSON.stringify(id)}; it stands between sk-mg- and the secret`,
-    );
-  }
+  if (numUpdatedRows === 0n) throw unknownKey(id);
 }
 
-function checkNewKey({ name, expiresAt, allowedModels }: NewKey, now: number): void {
+function unknownKey(id: string): GatewayError {
+  return new GatewayError(
+    "not_found",
+    `No API key has the id ${JSON.stringify(id)}; it stands between sk-mg- and the secret`,
+  );
+}
+
+/**
+ * Changes the bounds of a key: what is given becomes so, `null` takes a bound away, and what is absent stays. A budget
+ * counts what is charged to calls that begin under it; changing it keeps what the month has paid.
+ *
+ * @throws {GatewayError} `invalid_request` for a bound that is none, `not_found` for an unknown key.
+ */
+export async function changeKey(store: Store, id: string, changes: KeyBoundChanges): Promise<void> {
+  const given = Object.entries(changes).filter(([, value]) => value !== undefined) as [
+    keyof KeyBounds,
+    number | null,
+  ][];
+  if (given.length === 0) throw invalid("bounds", "Nothing is to be changed: name at least one bound of the key");
+  const bounds = Object.fromEntries(given.map(([name, value]) => [name, value ?? undefined])) as KeyBounds;
+  checkBounds(bounds);
+  const columns = boundColumns(bounds);
+  const set = Object.fromEntries(given.map(([name]) => [columnOf[name], columns[columnOf[name]]]));
+  const { numUpdatedRows } = await store.change((db) =>
+    db.updateTable("keys").set(set).where("id", "=", id).executeTakeFirstOrThrow(),
+  );
+  if (numUpdatedRows === 0n) throw unknownKey(id);
+}
+
+function checkNewKey({ name, expiresAt, allowedModels, bounds = {} }: NewKey, now: number): void {
+  checkBounds(bounds);
   if (name.trim() === "" || name.length > nameLengthMax) {
     throw invalid("name", `Key name has ${name.length} characters, expected 1 to ${nameLengthMax}`);
   }
@@ -112,12 +154,14 @@ function invalid(param: string, message: string): GatewayError {
   return new GatewayError("invalid_request", message, { param });
 }
 
-function infoOf(row: Selectable<Database["keys"]>): ApiKey {
+function infoOf(row: Selectable<Database["keys"]> & { spent_nanodollars: number | null }): ApiKey {
   return {
     id: row.id,
     accountId: row.account_id,
     name: row.name,
     allowedModels: row.allowed_models === null ? undefined : (JSON.parse(row.allowed_models) as string[]),
+    bounds: boundsOf(row),
+    spentNanodollars: row.spent_nanodollars === null ? 0 : row.spent_nanodollars,
     createdAt: row.created_at,
     expiresAt: row.expires_at ?? undefined,
     revokedAt: row.revoked_at ?? undefined,

@@ -37,6 +37,28 @@ export function readDay(flag: string, text: string): number {
 }
 
 /**
+ * Decimal US dollars from 0 as nanodollars.
+ *
+ * @throws {Mistake} When the text is none.
+ */
+export function readBudget(flag: string, text: string): number {
+  const nanodollars = parseUsd(text);
+  if (nanodollars !== undefined && nanodollars >= 0) return nanodollars;
+  throw new Mistake(`Cannot read ${flag} ${text}, expected US dollars from 0 such as 5.00, at most nine decimals`);
+}
+
+/**
+ * A limit, a whole number from 1.
+ *
+ * @throws {Mistake} When the text is none.
+ */
+export function readLimit(flag: string, text: string): number {
+  const limit = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
+  throw new Mistake(`Cannot read ${flag} ${text}, expected a whole number from 1`);
+}
+
+/**
  * Decimal US dollars as nanodollars, below zero to take away; never none.
  *
  * @throws {Mistake} When the text is none.

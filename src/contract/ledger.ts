@@ -1,12 +1,22 @@
 import type { Capability } from "./capability.ts";
 import type { Meters, UsageSource } from "./meters.ts";
 
-/** Bounds of an account or a key; an absent one falls back to the next wider (key → account → configuration). */
+/** Bounds of an account; one that it does not name is the configuration's. */
 export interface Limits {
   requestsPerMinute: number;
   tokensPerMinute: number;
   /** Calls of the account that may run at once; absent means any number. */
   concurrentCalls?: number | undefined;
+}
+
+/** Bounds that a key has of its own and beside those of its account; an absent one does not bind. */
+export interface KeyBounds {
+  requestsPerMinute?: number | undefined;
+  tokensPerMinute?: number | undefined;
+  /** Calls of the key that may run at once. */
+  concurrentCalls?: number | undefined;
+  /** The most that premium calls of the key may cost in a UTC month. Calls that cost the account nothing draw nothing. */
+  budgetNanodollars?: number | undefined;
 }
 
 /** Who is calling: what a checked API key stands for. */
@@ -16,6 +26,8 @@ export interface Caller {
   /** Models the key may use, by id; absent means all. */
   allowedModels?: ReadonlySet<string> | undefined;
   limits: Limits;
+  /** Absent for a key that has none, which is most. */
+  own?: KeyBounds | undefined;
   /** Tokens of the daily free quota (UTC day). */
   freeTokensPerDay: number;
 }
@@ -92,16 +104,39 @@ export interface QuotaState {
   resetsAt: number;
 }
 
+/** How many calls run, of how many that may; of a key that has a bound of its own whichever has fewer left. */
+export interface CallsState {
+  /** Absent: any number. */
+  limit: number | undefined;
+  running: number;
+}
+
+/** The budget of a key in the running UTC month. */
+export interface BudgetState {
+  limitNanodollars: number;
+  spentNanodollars: number;
+  heldNanodollars: number;
+  /** Milliseconds since 1970 of the next month's begin. */
+  resetsAt: number;
+}
+
+/** What a caller has used of the bounds that stand in no header. */
+export interface BoundsState {
+  calls: CallsState;
+  /** Absent for a key without a budget. */
+  budget?: BudgetState | undefined;
+}
+
 /**
  * Holds, wallets, quota and limits. A call is admitted once, then settled once; both promises resolve when the fact
  * is written down, so that no call reaches a provider before its hold and no last byte is sent before its charge.
  */
 export interface Ledger {
   /**
-   * Admits a call in one atomic step over rate limits and quota or wallet, and holds its worst case.
+   * Admits a call in one atomic step over the key's budget, rate limits and quota or wallet, and holds its worst case.
    *
-   * @throws {GatewayError} `rate_limit_exceeded`, `quota_exceeded`, `insufficient_balance` or `unavailable`, naming
-   * the one limit that blocked and when it frees. Nothing is held then.
+   * @throws {GatewayError} `budget_exceeded`, `rate_limit_exceeded`, `quota_exceeded`, `insufficient_balance` or
+   * `unavailable`, naming the one limit that blocked and when it frees. Nothing is held then.
    */
   admit(claim: Claim): Promise<Hold>;
   /** Ends a call. Repeating it for the same call changes nothing. */
@@ -109,4 +144,5 @@ export interface Ledger {
   walletOf(accountId: string): Promise<WalletState>;
   quotaOf(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState>;
   limitsOf(caller: Caller): Promise<LimitState>;
+  boundsOf(caller: Caller): Promise<BoundsState>;
 }

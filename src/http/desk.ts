@@ -14,7 +14,10 @@ import type { Operation } from "./operation.ts";
 /** All that people who sign in may have done, those with the role for it. */
 export interface Desk {
   readonly signIn: SignIn;
-  readonly accounts: Pick<Accounts, "find" | "createKey" | "listKeys" | "revokeKey" | "setQuota" | "setDisabled">;
+  readonly accounts: Pick<
+    Accounts,
+    "find" | "createKey" | "changeKey" | "listKeys" | "revokeKey" | "setQuota" | "setDisabled"
+  >;
   /** Whether a stranger may make an account. */
   readonly signUp: "open" | "closed";
   /** Whether people can sign in by a provider of identities too. */

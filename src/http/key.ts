@@ -1,6 +1,15 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type Caller, formatUsd, type LimitState, type QuotaState, type WalletState } from "../contract/index.ts";
+import {
+  type BoundsState,
+  type BudgetState,
+  type Caller,
+  type CallsState,
+  formatUsd,
+  type LimitState,
+  type QuotaState,
+  type WalletState,
+} from "../contract/index.ts";
 import { answers } from "./describe.ts";
 import { endpoint } from "./endpoint.ts";
 import type { HttpGround } from "./ground.ts";
@@ -8,33 +17,81 @@ import { limitHeaders } from "./headers.ts";
 import { dataHeaders } from "./security-headers.ts";
 
 const Amount = Type.Integer();
+const Usd = Type.String({ description: "US dollars, exact decimal text" });
+const resetsIn = Type.Number({ description: "Seconds until nothing of it is used" });
+const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+const PerMinute = (what: string) =>
+  Type.Object(
+    { limit: Amount, used: Amount, remaining: Amount, resets_in_seconds: resetsIn },
+    { description: `${what} a minute, of the key or of its account: of whichever has fewer left` },
+  );
+
 const KeyObject = Type.Object({
   object: Type.Literal("key"),
   id: Type.String(),
   account: Type.String(),
-  allowed_models: Type.Union([Type.Array(Type.String()), Type.Null()]),
+  allowed_models: Type.Union([Type.Array(Type.String()), Type.Null()], { description: "`null`: all" }),
   limits: Type.Object({
-    requests_per_minute: Type.Object({ limit: Amount, remaining: Amount, resets_in_seconds: Type.Number() }),
-    tokens_per_minute: Type.Object({ limit: Amount, remaining: Amount, resets_in_seconds: Type.Number() }),
+    requests_per_minute: PerMinute("Requests"),
+    tokens_per_minute: PerMinute("Tokens"),
+    concurrent_calls: Type.Object(
+      {
+        limit: orNull(Amount),
+        used: Amount,
+        remaining: orNull(Amount),
+        resets_in_seconds: Type.Null({ description: "A call is free again when one that runs has ended" }),
+      },
+      { description: "Calls at once, of the key or of its account; `limit` is `null` where any number may run" },
+    ),
   }),
-  quota: Type.Object({ limit: Amount, used: Amount, held: Amount, remaining: Amount, resets_at: Type.String() }),
-  wallet: Type.Object({ balance_usd: Type.String(), held_usd: Type.String(), available_usd: Type.String() }),
+  quota: Type.Object(
+    { limit: Amount, used: Amount, held: Amount, remaining: Amount, resets_at: Type.String({ format: "date-time" }) },
+    { description: "Free tokens of the account in this UTC day" },
+  ),
+  budget: Type.Union(
+    [
+      Type.Object({
+        limit_usd: Usd,
+        used_usd: Usd,
+        held_usd: Usd,
+        remaining_usd: Usd,
+        resets_at: Type.String({ format: "date-time" }),
+      }),
+      Type.Null(),
+    ],
+    { description: "What premium calls of this key may cost in this UTC month; `null` where it has no budget" },
+  ),
+  wallet: Type.Object(
+    {
+      balance_usd: Usd,
+      held_usd: Usd,
+      available_usd: Usd,
+      limit_usd: Usd,
+      used_usd: Usd,
+      remaining_usd: Usd,
+      resets_at: Type.Null({ description: "A wallet is filled by credits alone" }),
+    },
+    {
+      description: "The account's money: `limit` is the balance, `used` is held by running calls, `remaining` is free",
+    },
+  ),
 });
 
 /** GET /key: what the calling key may do, and how much of it is left. */
 export function keyController(ground: HttpGround) {
   const answer = endpoint(ground, async ({ request, caller, progress }) => {
-    const [limits, quota, wallet] = await Promise.all([
+    const [limits, bounds, quota, wallet] = await Promise.all([
       ground.ledger.limitsOf(caller),
+      ground.ledger.boundsOf(caller),
       ground.ledger.quotaOf(caller),
       ground.ledger.walletOf(caller.accountId),
     ]);
     const headers = { ...dataHeaders(request), ...limitHeaders(limits), "x-request-id": progress.id };
-    return Response.json(toObject(caller, { limits, quota, wallet }), { headers });
+    return Response.json(toObject(caller, { limits, bounds, quota, wallet }), { headers });
   });
   return new Elysia().get("/key", answer, {
     detail: {
-      summary: "Limits, quota and balance of the calling key",
+      summary: "Limits, quota, budget and balance of the calling key",
       tags: ["Account"],
       responses: answers(KeyObject),
     },
@@ -43,11 +100,12 @@ export function keyController(ground: HttpGround) {
 
 interface KeyState {
   limits: LimitState;
+  bounds: BoundsState;
   quota: QuotaState;
   wallet: WalletState;
 }
 
-function toObject(caller: Caller, { limits, quota, wallet }: KeyState): Static<typeof KeyObject> {
+function toObject(caller: Caller, { limits, bounds, quota, wallet }: KeyState): Static<typeof KeyObject> {
   const { balanceNanodollars: balance, heldNanodollars: held } = wallet;
   return {
     object: "key",
@@ -57,14 +115,17 @@ function toObject(caller: Caller, { limits, quota, wallet }: KeyState): Static<t
     limits: {
       requests_per_minute: {
         limit: limits.limitRequests,
+        used: limits.limitRequests - limits.remainingRequests,
         remaining: limits.remainingRequests,
         resets_in_seconds: limits.resetRequestsMs / 1000,
       },
       tokens_per_minute: {
         limit: limits.limitTokens,
+        used: limits.limitTokens - limits.remainingTokens,
         remaining: limits.remainingTokens,
         resets_in_seconds: limits.resetTokensMs / 1000,
       },
+      concurrent_calls: callsObject(bounds.calls),
     },
     quota: {
       limit: quota.limitTokens,
@@ -73,10 +134,30 @@ function toObject(caller: Caller, { limits, quota, wallet }: KeyState): Static<t
       remaining: Math.max(0, quota.limitTokens - quota.usedTokens - quota.heldTokens),
       resets_at: new Date(quota.resetsAt).toISOString(),
     },
+    budget: bounds.budget === undefined ? null : budgetObject(bounds.budget),
     wallet: {
       balance_usd: formatUsd(balance),
       held_usd: formatUsd(held),
       available_usd: formatUsd(Math.max(0, balance - held)),
+      limit_usd: formatUsd(balance),
+      used_usd: formatUsd(held),
+      remaining_usd: formatUsd(Math.max(0, balance - held)),
+      resets_at: null,
     },
+  };
+}
+
+function callsObject({ limit, running }: CallsState) {
+  const remaining = limit === undefined ? null : Math.max(0, limit - running);
+  return { limit: limit ?? null, used: running, remaining, resets_in_seconds: null };
+}
+
+function budgetObject({ limitNanodollars, spentNanodollars, heldNanodollars, resetsAt }: BudgetState) {
+  return {
+    limit_usd: formatUsd(limitNanodollars),
+    used_usd: formatUsd(spentNanodollars),
+    held_usd: formatUsd(heldNanodollars),
+    remaining_usd: formatUsd(Math.max(0, limitNanodollars - spentNanodollars - heldNanodollars)),
+    resets_at: new Date(resetsAt).toISOString(),
   };
 }

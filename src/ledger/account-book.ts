@@ -1,11 +1,16 @@
-import type { Caller, Claim, LimitState, QuotaState, WalletState } from "../contract/index.ts";
-import type { Funds, OpenWrite } from "../store/index.ts";
+import type { BoundsState, Caller, Claim, LimitState, QuotaState, WalletState } from "../contract/index.ts";
+import type { BudgetFunds, EndWrite, Funds, OpenWrite } from "../store/index.ts";
 import { AccountLimits } from "./account-limits.ts";
 import { startOfDay } from "./day.ts";
+import { budgetOf, KeyBook } from "./key-book.ts";
+import { narrowerCalls } from "./narrower-calls.ts";
 import { balanceExceeded, callsExceeded, quotaExceeded } from "./refusals.ts";
 
 /** What a call takes from its account while it runs. */
-export type Taken = Pick<OpenWrite, "quotaDay" | "holdNanodollars" | "holdTokens">;
+export type Taken = Pick<OpenWrite, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth">;
+
+/** Keys of an account beside which idle ones are forgotten. */
+const keysEnough = 1000;
 
 /**
  * One account in memory: what is written of it, what is held, and what is charged but not yet written. Each method
@@ -25,6 +30,8 @@ export class AccountBook {
   /** Held by other processes when the store was last read; 0 where there are none. */
   #othersHeld = 0;
   #othersHeldTokens = 0;
+  /** Keys that have bounds of their own; absent while none was seen. */
+  #keys: Map<string, KeyBook> | undefined;
   /** The store's revision that was last read; absent before the first. */
   revision: number | undefined;
 
@@ -58,14 +65,18 @@ export class AccountBook {
    * @throws {GatewayError} Naming the one limit that blocks.
    */
   take(claim: Claim, now: number): Taken {
-    const { limits } = claim.caller;
+    const { limits, own } = claim.caller;
+    const key = own === undefined ? undefined : this.#keyOf(claim.caller.keyId, now);
+    if (own !== undefined) key?.check(claim, own, now);
     this.#limits.check(claim, now);
     const most = limits.concurrentCalls;
     if (most !== undefined && this.#openCalls >= most) throw callsExceeded(most);
-    const taken = claim.premium ? this.#takeMoney(claim) : this.#takeQuota(claim, now);
+    const taken = claim.premium ? this.#takeMoney(claim, key) : this.#takeQuota(claim, now);
     this.#limits.add(1, claim.limitTokens, limits, now);
     this.#openCalls += 1;
-    return taken;
+    if (own === undefined || key === undefined) return taken;
+    const budgetMonth = key.take(claim, own, { holdNanodollars: taken.holdNanodollars, now });
+    return { ...taken, budgetMonth };
   }
 
   /** Gives back all that {@link take} took, as if the call had never come. */
@@ -73,10 +84,12 @@ export class AccountBook {
     this.#limits.add(-1, -claim.limitTokens, claim.caller.limits, now);
     this.#giveBack(taken);
     this.#openCalls -= 1;
+    this.#keyIn(claim)?.undo(claim, taken, now);
   }
 
   /** Turns a hold into a charge that is still to be written. */
-  charge(taken: Taken, nanodollars: number, quotaTokens: number): void {
+  charge(claim: Claim, taken: Taken, { chargedNanodollars: nanodollars, quotaTokens }: EndWrite): void {
+    this.#keyIn(claim)?.charge(taken, nanodollars);
     this.#giveBack(taken);
     this.#balance -= nanodollars;
     this.#unwritten += nanodollars;
@@ -86,15 +99,45 @@ export class AccountBook {
   }
 
   /** The charge of a call is written. */
-  written(quotaDay: number | null, nanodollars: number, quotaTokens: number): void {
-    this.#unwritten -= nanodollars;
+  written(claim: Claim, { open, chargedNanodollars, quotaTokens }: EndWrite): void {
+    const { quotaDay, budgetMonth } = open;
+    this.#keyIn(claim)?.written(budgetMonth, chargedNanodollars);
+    this.#unwritten -= chargedNanodollars;
     if (quotaDay === this.#day) this.#unwrittenTokens -= quotaTokens;
     this.#openCalls -= 1;
   }
 
   /** Counts the tokens that came beyond those counted at admission; the account may go into debt by them. */
-  countTokens(tokens: number, limits: Caller["limits"], now: number): void {
-    this.#limits.add(0, tokens, limits, now);
+  countTokens(tokens: number, { caller }: Claim, now: number): void {
+    this.#limits.add(0, tokens, caller.limits, now);
+    if (caller.own !== undefined) this.#keys?.get(caller.keyId)?.countTokens(tokens, caller.own, now);
+  }
+
+  /** It is not certain what is written of this call, so that what is known of the account and its key is read anew. */
+  doubt(claim: Claim): void {
+    this.revision = undefined;
+    const key = this.#keyIn(claim);
+    if (key !== undefined) key.revision = undefined;
+  }
+
+  /** Whether the budget of a key as it is known holds for this moment. */
+  knowsBudget(keyId: string, revision: number, now: number): boolean {
+    return this.#keys?.get(keyId)?.knowsBudget(revision, now) === true;
+  }
+
+  /** Begins a new month for a key; `false` when nothing is known of its budget. */
+  turnBudget(keyId: string, month: number): boolean {
+    const key = this.#keys?.get(keyId);
+    if (key?.revision === undefined) return false;
+    key.turnTo(month);
+    return true;
+  }
+
+  /** Takes over what is written of a key's budget. */
+  refreshBudget(keyId: string, funds: BudgetFunds, read: { month: number; revision: number; now: number }): void {
+    const key = this.#keyOf(keyId, read.now);
+    key.refresh(funds, read.month);
+    key.revision = read.revision;
   }
 
   /** Whether forgetting this account loses nothing. */
@@ -116,17 +159,46 @@ export class AccountBook {
     };
   }
 
-  limitState(limits: Caller["limits"], now: number): LimitState {
-    return this.#limits.state(limits, now);
+  limitState({ limits, own, keyId }: Caller, now: number): LimitState {
+    const state = this.#limits.state(limits, now);
+    return own === undefined ? state : this.#keyOf(keyId, now).narrow(state, own, now);
   }
 
-  #takeMoney(claim: Claim): Taken {
+  bounds({ limits, own, keyId }: Caller, now: number): BoundsState {
+    const calls = { limit: limits.concurrentCalls, running: this.#openCalls };
+    if (own === undefined) return { calls };
+    const key = this.#keyOf(keyId, now);
+    const { budgetNanodollars } = own;
+    return {
+      calls: narrowerCalls(calls, { limit: own.concurrentCalls, running: key.running }),
+      budget: budgetNanodollars === undefined ? undefined : key.budget(budgetNanodollars),
+    };
+  }
+
+  #keyOf(keyId: string, now: number): KeyBook {
+    this.#keys ??= new Map();
+    let key = this.#keys.get(keyId);
+    if (key !== undefined) return key;
+    if (this.#keys.size >= keysEnough) for (const [id, old] of this.#keys) if (old.isIdle(now)) this.#keys.delete(id);
+    key = new KeyBook();
+    this.#keys.set(keyId, key);
+    return key;
+  }
+
+  /** That of a call that was let in with bounds of its key. */
+  #keyIn({ caller }: Claim): KeyBook | undefined {
+    return caller.own === undefined ? undefined : this.#keys?.get(caller.keyId);
+  }
+
+  #takeMoney(claim: Claim, key: KeyBook | undefined): Taken {
     const held = this.#held + this.#othersHeld;
     const available = this.#balance - held;
     if (available <= 0) throw balanceExceeded(claim.model, this.#balance, held);
-    const holdNanodollars = Math.min(available, claim.holdNanodollars);
+    const budget = budgetOf(claim);
+    const most = key === undefined || budget === undefined ? available : Math.min(available, key.available(budget));
+    const holdNanodollars = Math.min(most, claim.holdNanodollars);
     this.#held += holdNanodollars;
-    return { quotaDay: null, holdNanodollars, holdTokens: 0 };
+    return { quotaDay: null, holdNanodollars, holdTokens: 0, budgetMonth: null };
   }
 
   #takeQuota(claim: Claim, now: number): Taken {
@@ -138,7 +210,7 @@ export class AccountBook {
     }
     const holdTokens = Math.min(available, claim.holdTokens);
     this.#heldTokens += holdTokens;
-    return { quotaDay: this.#day, holdNanodollars: 0, holdTokens };
+    return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, budgetMonth: null };
   }
 
   #giveBack(taken: Taken): void {

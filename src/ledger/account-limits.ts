@@ -19,7 +19,9 @@ export class AccountLimits {
     const requestsWait = this.#requests.waitMs(1, requestsPerMinute, now);
     if (requestsWait > 0) throw requestsExceeded(requestsPerMinute, requestsWait);
     const tokensWait = this.#tokens.waitMs(claim.limitTokens, tokensPerMinute, now);
-    if (tokensWait > 0) throw tokensExceeded(claim, tokensWait);
+    if (tokensWait > 0) {
+      throw tokensExceeded({ limit: tokensPerMinute, limitTokens: claim.limitTokens }, tokensWait);
+    }
   }
 
   /** Counts a call; negative numbers give it back. */

@@ -1,6 +1,7 @@
 import { type Claim, isAmount } from "../contract/index.ts";
 import type { OpenWrite } from "../store/index.ts";
 import type { Taken } from "./account-book.ts";
+import { budgetOf } from "./key-book.ts";
 
 /** Makes the record of an admitted call. */
 export function openWriteOf(claim: Claim, taken: Taken, guarded = false): OpenWrite {
@@ -17,8 +18,13 @@ export function openWriteOf(claim: Claim, taken: Taken, guarded = false): OpenWr
     holdNanodollars: taken.holdNanodollars,
     holdTokens: taken.holdTokens,
     priceVersion: claim.priceVersion ?? null,
-    guard: guarded ? { quotaLimit: claim.caller.freeTokensPerDay } : undefined,
+    budgetMonth: taken.budgetMonth,
+    guard: guarded ? guardOf(claim) : undefined,
   };
+}
+
+function guardOf(claim: Claim): NonNullable<OpenWrite["guard"]> {
+  return { quotaLimit: claim.caller.freeTokensPerDay, budgetLimit: budgetOf(claim) };
 }
 
 /** @throws {RangeError} When a figure is no whole number from 0 to 2^53 − 1: a negative one would mint money. */

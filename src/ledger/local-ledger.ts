@@ -1,4 +1,5 @@
 import {
+  type BoundsState,
   type Caller,
   type Claim,
   GatewayError,
@@ -16,6 +17,7 @@ import { endOf, tokensOf } from "./call-end.ts";
 import { checkClaim, openWriteOf } from "./call-open.ts";
 import { CommitQueue, fundsGone } from "./commit-queue.ts";
 import { expectEnded } from "./expect-ended.ts";
+import { budgetOf } from "./key-book.ts";
 import { type Recovery, recover } from "./recover.ts";
 import { booksUnavailable } from "./refusals.ts";
 
@@ -52,7 +54,7 @@ export interface LocalLedger extends Ledger {
 
 /** How often a hold is tried anew when other processes were faster. */
 const attemptsMax = 8;
-const fundsCodes: ReadonlySet<string> = new Set(["insufficient_balance", "quota_exceeded"]);
+const fundsCodes: ReadonlySet<string> = new Set(["insufficient_balance", "quota_exceeded", "budget_exceeded"]);
 
 interface OpenCall {
   readonly book: AccountBook;
@@ -87,7 +89,7 @@ class ProcessLedger implements LocalLedger {
       const opened = this.#store.shared ? this.#openShared(claim, now) : this.#open(claim, now);
       const call = opened instanceof Promise ? await opened : opened;
       const { book, open } = call;
-      const limits = book.limitState(claim.caller.limits, now);
+      const limits = book.limitState(claim.caller, now);
       const failures = await this.#queue.add(open);
       if (!failures?.has(open)) {
         return { callId: claim.callId, heldNanodollars: open.holdNanodollars, heldTokens: open.holdTokens, limits };
@@ -96,7 +98,7 @@ class ProcessLedger implements LocalLedger {
       this.#calls.delete(claim.callId);
       book.undo(claim, open, this.#now());
       if (failure === fundsGone && attempts < attemptsMax) {
-        await this.#reread(claim.caller.accountId);
+        await this.#reread(claim);
         continue;
       }
       throw booksUnavailable("The call could not be written down, so it was not made; try again", failure);
@@ -126,7 +128,13 @@ class ProcessLedger implements LocalLedger {
 
   async limitsOf(caller: Caller): Promise<LimitState> {
     const now = this.#now();
-    return (await this.#bookOf(caller.accountId, now)).limitState(caller.limits, now);
+    return (await this.#bookOf(caller.accountId, now)).limitState(caller, now);
+  }
+
+  async boundsOf(caller: Caller): Promise<BoundsState> {
+    const now = this.#now();
+    const budgetKey = caller.own?.budgetNanodollars === undefined ? undefined : caller.keyId;
+    return (await this.#bookOf(caller.accountId, now, budgetKey)).bounds(caller, now);
   }
 
   recover(): Promise<Recovery> {
@@ -151,7 +159,7 @@ class ProcessLedger implements LocalLedger {
   #open(claim: Claim, now: number): OpenCall | Promise<OpenCall> {
     if (this.#closed) throw booksUnavailable("The gateway is shutting down; try again");
     checkClaim(claim);
-    const book = this.#bookOf(claim.caller.accountId, now);
+    const book = this.#bookOf(claim.caller.accountId, now, budgetKeyOf(claim));
     if (book instanceof Promise) return book.then((read) => this.#take(read, claim, now));
     return this.#take(book, claim, now);
   }
@@ -164,7 +172,7 @@ class ProcessLedger implements LocalLedger {
       const isFunds = error instanceof GatewayError && fundsCodes.has(error.code);
       if (!isFunds || this.#closed) throw error;
     }
-    return this.#take(await this.#reread(claim.caller.accountId), claim, now);
+    return this.#take(await this.#reread(claim), claim, now);
   }
 
   #take(book: AccountBook, claim: Claim, now: number): OpenCall {
@@ -179,38 +187,43 @@ class ProcessLedger implements LocalLedger {
     const { book, claim, open } = call;
     const now = this.#now();
     const end = endOf(open, settlement, now);
-    book.charge(open, end.chargedNanodollars, end.quotaTokens);
+    book.charge(claim, open, end);
     const tokens = settlement.outcome === "settled" ? tokensOf(settlement.meters) : undefined;
-    if (tokens !== undefined) book.countTokens(tokens - claim.limitTokens, claim.caller.limits, now);
+    if (tokens !== undefined) book.countTokens(tokens - claim.limitTokens, claim, now);
     return end;
   }
 
   #endWritten(end: EndWrite, wasInDoubt: boolean): void {
-    const { callId, quotaDay } = end.open;
+    const { callId } = end.open;
     const call = this.#calls.get(callId);
     if (call?.end !== end) return;
     this.#calls.delete(callId);
-    call.book.written(quotaDay, end.chargedNanodollars, end.quotaTokens);
+    call.book.written(call.claim, end);
     // What was read of the account meanwhile may hold the charge already: then it stands twice here, until read anew.
-    if (wasInDoubt) call.book.revision = undefined;
+    if (wasInDoubt) call.book.doubt(call.claim);
   }
 
-  #bookOf(accountId: string, now: number): AccountBook | Promise<AccountBook> {
+  #bookOf(accountId: string, now: number, budgetOf?: string): AccountBook | Promise<AccountBook> {
     try {
-      const book = this.#books.get(accountId, now, !this.#queue.writing);
+      const book = this.#books.get(accountId, now, !this.#queue.writing, budgetOf);
       return book instanceof Promise ? book.catch(accountUnreadable) : book;
     } catch (error) {
       return accountUnreadable(error);
     }
   }
 
-  async #reread(accountId: string): Promise<AccountBook> {
+  async #reread(claim: Claim): Promise<AccountBook> {
     try {
-      return await this.#books.reread(accountId, this.#now());
+      return await this.#books.reread(claim.caller.accountId, this.#now(), budgetKeyOf(claim));
     } catch (error) {
       return accountUnreadable(error);
     }
   }
+}
+
+/** The key whose budget must be known to admit a call; absent where it has none. */
+function budgetKeyOf(claim: Claim): string | undefined {
+  return budgetOf(claim) === undefined ? undefined : claim.caller.keyId;
 }
 
 function accountUnreadable(cause: unknown): never {

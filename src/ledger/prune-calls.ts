@@ -27,7 +27,7 @@ export interface PrunerOptions {
 }
 
 /**
- * Makes the work that deletes old calls: those that began, ended and drew their quota before the day that began
+ * Makes the work that deletes old calls: those that began, ended and drew their quota or budget before the day that began
  * `retentionDays` ago. What they summed to is added to their account's opening in the same transaction, so that
  * `verifyLedger` proves the books as before. Roll-ups and entries stay. For a timer of the owner: each call is a short
  * step of a pass over all accounts, and returns how many calls it deleted.
@@ -68,6 +68,7 @@ function oldCalls(db: Kysely<Database>, accountId: string, beforeDay: number) {
     .where("opened_at", "<", before)
     .where("settled_at", "<", before)
     .where((where) => where.or([where("quota_day", "is", null), where("quota_day", "<", beforeDay)]))
+    .where((where) => where.or([where("budget_month", "is", null), where("budget_month", "<", beforeDay)]))
     .where("state", "<>", "open");
 }
 
@@ -96,11 +97,12 @@ interface Pruning {
 }
 
 async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, list }: Pruning): Promise<void> {
-  const columns = ["calls", "requests", "failures", ...openingSums];
+  const columns = ["calls", "requests", "failures", "budget_nanodollars", ...openingSums];
   const sums = sql.join([
     sql`count(*)`,
     sql`coalesce(sum(case when state = 'settled' then 1 else 0 end), 0)`,
     sql`coalesce(sum(case when state = 'released' then 1 else 0 end), 0)`,
+    sql`coalesce(sum(case when budget_month is null then 0 else charged_nanodollars end), 0)`,
     ...openingSums.map((column) => sql`coalesce(sum(${sql.ref(column)}), 0)`),
   ]);
   const added = sql.join(

@@ -1,31 +1,37 @@
-import { type Claim, formatUsd, GatewayError } from "../contract/index.ts";
+import { type BudgetState, formatUsd, GatewayError } from "../contract/index.ts";
 
 /** How long a caller should wait when the books cannot be written. */
 const unavailableRetryMs = 1000;
 /** When a running call ends is not known. */
 const callsRetryMs = 1000;
 
-export function requestsExceeded(limit: number, waitMs: number): GatewayError {
+/** Whose limit it is. */
+type Owner = "account" | "key";
+
+export function requestsExceeded(limit: number, waitMs: number, owner: Owner = "account"): GatewayError {
   return new GatewayError(
     "rate_limit_exceeded",
-    `Request limit reached: ${limit} requests a minute for this account; try again in ${seconds(waitMs)}`,
+    `Request limit reached: ${limit} requests a minute for this ${owner}; try again in ${seconds(waitMs)}`,
     { retryAfterMs: waitMs },
   );
 }
 
-export function tokensExceeded(claim: Claim, waitMs: number): GatewayError {
-  const limit = claim.caller.limits.tokensPerMinute;
+export function tokensExceeded(
+  { limit, limitTokens }: { limit: number; limitTokens: number },
+  waitMs: number,
+  owner: Owner = "account",
+): GatewayError {
   return new GatewayError(
     "rate_limit_exceeded",
-    `Token limit reached: ${limit} tokens a minute for this account, and this request has ${claim.limitTokens}; try again in ${seconds(waitMs)}`,
+    `Token limit reached: ${limit} tokens a minute for this ${owner}, and this request has ${limitTokens}; try again in ${seconds(waitMs)}`,
     { retryAfterMs: waitMs },
   );
 }
 
-export function callsExceeded(limit: number): GatewayError {
+export function callsExceeded(limit: number, owner: Owner = "account"): GatewayError {
   return new GatewayError(
     "rate_limit_exceeded",
-    `Concurrency limit reached: ${limit} calls at once for this account; try again when one of them has ended`,
+    `Concurrency limit reached: ${limit} calls at once for this ${owner}; try again when one of them has ended`,
     { retryAfterMs: callsRetryMs },
   );
 }
@@ -34,6 +40,15 @@ export function quotaExceeded(quota: { limit: number; used: number; held: number
   return new GatewayError(
     "quota_exceeded",
     `Daily token quota reached: ${quota.limit} free tokens a day, ${quota.used} used and ${quota.held} held by running calls; it resets at ${new Date(resetsAt).toISOString()}`,
+    { retryAfterMs: Math.max(0, resetsAt - now) },
+  );
+}
+
+export function budgetExceeded(budget: BudgetState, now: number): GatewayError {
+  const { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt } = budget;
+  return new GatewayError(
+    "budget_exceeded",
+    `Monthly budget of this key reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls; it resets at ${new Date(resetsAt).toISOString()}; until then raise the budget, or use another key or a model that is not premium`,
     { retryAfterMs: Math.max(0, resetsAt - now) },
   );
 }

@@ -56,6 +56,20 @@ export const openingComparisons: readonly Comparison[] = [
     },
   },
   {
+    wording: { what: "Budgets of the keys of", found },
+    written: {
+      columns: ["spent_nanodollars"],
+      from: sql`select ${subject}, spent_nanodollars from key_months
+        join openings on openings.account_id = key_months.account_id where month < before_day`,
+    },
+    found: {
+      columns: ["spent_nanodollars"],
+      from: sql`select ${subject}, openings.budget_nanodollars as spent_nanodollars from openings
+        union all select ${subject}, coalesce(calls.charged_nanodollars, 0) from calls
+        join openings on openings.account_id = calls.account_id where budget_month < before_day`,
+    },
+  },
+  {
     wording: { what: "Charges of", found },
     written: {
       columns: ["charged_nanodollars"],

@@ -14,8 +14,8 @@ export interface Verification {
 }
 
 /**
- * Recomputes every balance from the entries, every charge from its call, and every quota day and hourly sum from the
- * calls, and compares with what is written. Each comparison is one statement and so sees one state of the books, also
+ * Recomputes every balance from the entries, every charge from its call, and every quota day, budget of a key and
+ * hourly sum from the calls, and compares with what is written. Each comparison is one statement and so sees one state of the books, also
  * while a gateway is running. Of the days whose calls were pruned the sums are compared, by account.
  */
 export async function verifyLedger(store: Store): Promise<Verification> {
@@ -24,6 +24,7 @@ export async function verifyLedger(store: Store): Promise<Verification> {
     ...(await compareSums(store, { what: "Call", found: "its entry says" }, charges, chargeEntries)),
     ...(await compareSums(store, { what: "Call", found: "its cost is" }, settled, costs)),
     ...(await compareSums(store, { what: "Quota of", found: "calls sum to" }, quotaDays, quotaCalls)),
+    ...(await compareSums(store, { what: "Budget of", found: "calls sum to" }, budgetMonths, budgetCalls)),
     ...(await compareSums(store, { what: "Usage of", found: "calls sum to" }, usageHours, usageCalls)),
   ];
   for (const { wording, written, found } of openingComparisons) {
@@ -78,6 +79,21 @@ const quotaCalls: SumsQuery = {
     from calls ${opening} calls.account_id
     where quota_day is not null and calls.quota_tokens <> 0 and (before_day is null or quota_day >= before_day)
     group by calls.account_id, quota_day`,
+};
+
+const budgetMonths: SumsQuery = {
+  columns: ["spent_nanodollars"],
+  from: sql`select 'key ' || key_id || ' in the month from day ' || month as subject, spent_nanodollars
+    from key_months ${opening} key_months.account_id where before_day is null or month >= before_day`,
+};
+const budgetCalls: SumsQuery = {
+  columns: ["spent_nanodollars"],
+  from: sql`select 'key ' || key_id || ' in the month from day ' || budget_month as subject,
+    sum(calls.charged_nanodollars) as spent_nanodollars
+    from calls ${opening} calls.account_id
+    where budget_month is not null and calls.charged_nanodollars <> 0
+      and (before_day is null or budget_month >= before_day)
+    group by key_id, budget_month`,
 };
 
 /** Summed under the same name in the roll-up as it has in `calls`. */

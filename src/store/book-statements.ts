@@ -24,6 +24,7 @@ export interface BookStatements {
   enterCharge: StatementSync;
   moveWallet: StatementSync;
   drawQuota: StatementSync;
+  spendBudget: StatementSync;
   addUsage: StatementSync;
 }
 
@@ -60,6 +61,16 @@ export function prepareBookStatements(db: Kysely<Database>, database: DatabaseSy
           })),
         ),
     ),
+    spendBudget: prepare(
+      db
+        .insertInto("key_months")
+        .values({ account_id: "", key_id: "", month: 0, spent_nanodollars: 0 })
+        .onConflict((conflict) =>
+          conflict.columns(["account_id", "key_id", "month"]).doUpdateSet((set) => ({
+            spent_nanodollars: set("key_months.spent_nanodollars", "+", set.ref("excluded.spent_nanodollars")),
+          })),
+        ),
+    ),
     addUsage: prepare(addUsage(db)),
   };
 }
@@ -78,6 +89,7 @@ export const openColumns = {
   hold_nanodollars: 0,
   hold_tokens: 0,
   price_version: null,
+  budget_month: null,
 } as const;
 
 /** What ends a call, but its state; likewise. */

@@ -17,10 +17,11 @@ interface UsageSum {
   quotaTokens: number;
 }
 
-/** What a batch adds to wallets, quota days and usage hours, so that each row is touched once a batch. */
+/** What a batch adds to wallets, quota days, budgets and usage hours, so that each row is touched once a batch. */
 export class BookTally {
   readonly #wallets = new Map<string, number>();
   readonly #quotas = new Map<string, { accountId: string; day: number; tokens: number }>();
+  readonly #budgets = new Map<string, { open: OpenWrite; nanodollars: number }>();
   readonly #usage = new Map<string, UsageSum>();
 
   add(end: EndWrite): void {
@@ -28,6 +29,7 @@ export class BookTally {
     if (end.chargedNanodollars !== 0) {
       const before = this.#wallets.get(open.accountId);
       this.#wallets.set(open.accountId, (before === undefined ? 0 : before) - end.chargedNanodollars);
+      if (open.budgetMonth !== null) this.#spend(open, end.chargedNanodollars);
     }
     if (open.quotaDay !== null && end.quotaTokens !== 0) this.#draw(open.accountId, open.quotaDay, end.quotaTokens);
     this.#count(open, end);
@@ -36,6 +38,9 @@ export class BookTally {
   write(statements: BookStatements): void {
     for (const [accountId, amount] of this.#wallets) statements.moveWallet.run(accountId, amount);
     for (const { accountId, day, tokens } of this.#quotas.values()) statements.drawQuota.run(accountId, day, tokens);
+    for (const { open, nanodollars } of this.#budgets.values()) {
+      statements.spendBudget.run(open.accountId, open.keyId, open.budgetMonth, nanodollars);
+    }
     for (const sum of this.#usage.values()) {
       const { meters } = sum;
       statements.addUsage.run(
@@ -64,6 +69,13 @@ export class BookTally {
     const draw = this.#quotas.get(key);
     if (draw === undefined) this.#quotas.set(key, { accountId, day, tokens });
     else draw.tokens += tokens;
+  }
+
+  #spend(open: OpenWrite, nanodollars: number): void {
+    const key = `${open.budgetMonth} ${open.keyId}`;
+    const spent = this.#budgets.get(key);
+    if (spent === undefined) this.#budgets.set(key, { open, nanodollars });
+    else spent.nanodollars += nanodollars;
   }
 
   #count(open: OpenWrite, end: EndWrite): void {

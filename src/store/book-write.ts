@@ -12,14 +12,17 @@ export interface OpenWrite {
   readonly openedAt: number;
   /** Days since 1970; `null` for a premium call. */
   readonly quotaDay: number | null;
+  /** The month whose budget of the key pays, as its first day since 1970; `null` where none does. */
+  readonly budgetMonth: number | null;
   readonly holdNanodollars: number;
   readonly holdTokens: number;
   readonly priceVersion: string | null;
   /**
    * Has a shared store judge the hold by what all processes wrote: it is left out when less is available than it takes.
-   * `quotaLimit` is the account's tokens a day. Absent where something else has judged, and ignored by the embedded store.
+   * `quotaLimit` is the account's tokens a day, `budgetLimit` that of the key in
+   * nanodollars where `budgetMonth` says that it pays. Absent where something else has judged, and ignored by the embedded store.
    */
-  readonly guard?: { readonly quotaLimit: number } | undefined;
+  readonly guard?: { readonly quotaLimit: number; readonly budgetLimit?: number | undefined } | undefined;
 }
 
 /**

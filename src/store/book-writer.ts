@@ -53,6 +53,7 @@ export function openValues(open: OpenWrite, state: "open" | EndWrite["state"]): 
     open.holdNanodollars,
     open.holdTokens,
     open.priceVersion,
+    open.budgetMonth,
   ];
 }
 

@@ -3,6 +3,7 @@ import type { AuditTable } from "./tables/audit.ts";
 import type { BlobsTable } from "./tables/blobs.ts";
 import type { CallsTable } from "./tables/calls.ts";
 import type { EntriesTable } from "./tables/entries.ts";
+import type { KeyMonthsTable } from "./tables/key-months.ts";
 import type { KeysTable } from "./tables/keys.ts";
 import type { NodesTable } from "./tables/nodes.ts";
 import type { OpeningsTable } from "./tables/openings.ts";
@@ -24,6 +25,7 @@ export interface Database {
   entries: EntriesTable;
   wallets: WalletsTable;
   quota_days: QuotaDaysTable;
+  key_months: KeyMonthsTable;
   usage_hours: UsageHoursTable;
   openings: OpeningsTable;
   nodes: NodesTable;

@@ -8,4 +8,22 @@ export interface Funds {
   usedTokens: number;
   /** Held by open calls of other processes; absent where no other writes. */
   others?: { nanodollars: number; tokens: number };
+  /** Of the key that was asked for. */
+  budget?: BudgetFunds | undefined;
+}
+
+/** What the budget of a key has paid. */
+export interface BudgetFunds {
+  /** The latest month from the asked one on in which it paid; absent when there is none. */
+  month: number | undefined;
+  /** Paid in that month. */
+  spentNanodollars: number;
+  /** Held in that month, or else the asked one, by open calls of other processes. */
+  othersNanodollars: number;
+}
+
+/** A key whose budget is asked for, and a month as the first of its UTC days. */
+export interface BudgetAsked {
+  keyId: string;
+  month: number;
 }

@@ -13,6 +13,8 @@ export interface KeyRecord {
   account_disabled_at: number | null;
   key_requests_per_minute: number | null;
   key_tokens_per_minute: number | null;
+  key_concurrent_calls: number | null;
+  budget_nanodollars: number | null;
   account_requests_per_minute: number | null;
   account_tokens_per_minute: number | null;
   free_tokens_per_day: number | null;
@@ -32,6 +34,8 @@ export function keyQuery(db: Kysely<Database>) {
       "keys.revoked_at",
       "keys.requests_per_minute as key_requests_per_minute",
       "keys.tokens_per_minute as key_tokens_per_minute",
+      "keys.concurrent_calls as key_concurrent_calls",
+      "keys.budget_nanodollars",
       "accounts.requests_per_minute as account_requests_per_minute",
       "accounts.tokens_per_minute as account_tokens_per_minute",
       "accounts.free_tokens_per_day",

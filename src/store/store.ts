@@ -2,7 +2,7 @@ import type { Kysely, Transaction } from "kysely";
 import type { Blobs } from "./blobs.ts";
 import type { BookWrite, OpenWrite } from "./book-write.ts";
 import type { Database } from "./database.ts";
-import type { Funds } from "./funds.ts";
+import type { BudgetAsked, Funds } from "./funds.ts";
 import type { KeyRecord } from "./key-reader.ts";
 import type { JournalBounds } from "./sqlite/journal/journal-bounds.ts";
 
@@ -40,9 +40,9 @@ export interface Store {
   writeBooks(batch: readonly BookWrite[]): Promise<ReadonlySet<OpenWrite> | undefined>;
   /**
    * What is written of an account's money and quota: at once in the embedded store, else with all writes that were
-   * asked for before, and none after.
+   * asked for before, and none after. `asked` wants a budget of one of its keys too.
    */
-  readFunds(accountId: string): Funds | Promise<Funds>;
+  readFunds(accountId: string, asked?: BudgetAsked): Funds | Promise<Funds>;
   /** The key with this public id and what its account says about it; at once in the embedded store. */
   readKey(keyId: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   /**

@@ -93,6 +93,8 @@ describe("keys", () => {
         accountId: ada.id,
         name: "first",
         allowedModels: ["m"],
+        bounds: {},
+        spentNanodollars: 0,
         createdAt: 1000,
         expiresAt: 2000,
         revokedAt: 1000,

@@ -44,7 +44,7 @@ describe("authenticate", () => {
     expect(await accounts.authenticate(key)).toEqual(caller);
   });
 
-  test("lets a key narrow its account's limits and not widen them", async () => {
+  test("tells a key's own bounds beside the limits of its account", async () => {
     const { accounts, account, store, id, key } = await holder();
     await store.db.updateTable("accounts").set({ requests_per_minute: 100 }).where("id", "=", account.id).execute();
     await store.db
@@ -53,7 +53,9 @@ describe("authenticate", () => {
       .where("id", "=", id)
       .execute();
     store.touch();
-    expect((await accounts.authenticate(key)).limits).toEqual({ requestsPerMinute: 100, tokensPerMinute: 7 });
+    const { limits, own } = await accounts.authenticate(key);
+    expect(limits).toEqual({ requestsPerMinute: 100, tokensPerMinute: defaults.tokensPerMinute });
+    expect(own).toEqual({ requestsPerMinute: 500, tokensPerMinute: 7 });
   });
 
   test("says which models a key may use, all when it says nothing", async () => {

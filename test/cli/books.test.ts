@@ -78,6 +78,11 @@ describe("key", () => {
         state: "active",
         expires_at: new Date(benchNow + 30 * 86_400_000).toISOString(),
         allowed_models: ["acme-1"],
+        budget_usd: null,
+        requests_per_minute: null,
+        tokens_per_minute: null,
+        concurrent_calls: null,
+        budget_used_usd: null,
         created_at: expect.any(String),
         revoked_at: null,
         last_used_at: null,
@@ -96,12 +101,52 @@ describe("key", () => {
     ["--expires", "soon", "Cannot read --expires soon"],
     ["--expires", "2026-11-20", "already past"],
     ["--models", ",", "expected model ids"],
+    ["--budget-usd", "-1", "Cannot read --budget-usd -1, expected US dollars from 0"],
+    ["--budget-usd", "NaN", "Cannot read --budget-usd NaN"],
+    ["--budget-usd", "0.0000000001", "at most nine decimals"],
+    ["--budget-usd", "9007200", "Cannot read --budget-usd 9007200"],
+    ["--requests-per-minute", "0", "Cannot read --requests-per-minute 0, expected a whole number from 1"],
+    ["--tokens-per-minute", "1.5", "Cannot read --tokens-per-minute 1.5"],
+    ["--concurrent-calls", "9007199254740993", "Cannot read --concurrent-calls"],
   ])("create refuses %s %s and makes no key", async (flag, value, sentence) => {
     await create();
     const { code, stderr } = await bench.run("key", "create", "--account", email, "--name", "n", flag, value);
     expect(code).toBe(2);
     expect(stderr).toContain(sentence);
     expect(await bench.json("key", "list")).toEqual([]);
+  });
+
+  const bounds = ["budget_usd", "requests_per_minute", "tokens_per_minute", "concurrent_calls"];
+  const boundsOf = async () => {
+    const [key] = await bench.json<Record<string, unknown>[]>("key", "list");
+    return bounds.map((name) => key?.[name]);
+  };
+
+  test("create takes a budget and limits, set changes them one by one, and none takes one away", async () => {
+    await create();
+    const limits = ["--requests-per-minute", "60", "--tokens-per-minute", "9000", "--concurrent-calls", "4"];
+    const { id, key } = await makeKey("--budget-usd", "5.00", ...limits);
+    expect(await boundsOf()).toEqual(["5", 60, 9000, 4]);
+    const changed = { id, budget_usd: "7.000000001", requests_per_minute: null };
+    expect(
+      await bench.json("key", "set", key, "--budget-usd", "7.000000001", "--requests-per-minute", "none"),
+    ).toMatchObject(changed);
+    expect(await boundsOf()).toEqual(["7.000000001", null, 9000, 4]);
+    expect((await bench.run("key", "list")).stdout).toContain("0 of 7.000000001 USD this month");
+  });
+
+  test.each([
+    [["nokey", "--budget-usd", "5"], "No API key has the id"],
+    [["ID"], "Nothing to change, expected one of --budget-usd"],
+    [["ID", "--budget-usd", "-5"], "Cannot read --budget-usd -5"],
+    [["ID", "--tokens-per-minute", "0"], "Cannot read --tokens-per-minute 0"],
+  ])("set refuses %j and changes nothing", async (argv, sentence) => {
+    await create();
+    const { id } = await makeKey("--budget-usd", "1");
+    const { code, stderr } = await bench.run("key", "set", ...argv.map((word) => (word === "ID" ? id : word)));
+    expect([code, stderr.trim().split("\n").length]).toEqual([2, 1]);
+    expect(stderr).toContain(sentence);
+    expect(await boundsOf()).toEqual(["1", null, null, null]);
   });
 
   test("revoke ends it, by its id or the key itself, and says when there is none", async () => {

@@ -225,6 +225,7 @@ describe("ledger reconcile", () => {
       audio_ms: 0,
       characters: 0,
       call_units: 0,
+      budget_nanodollars: 0,
     };
     await store.db
       .insertInto("openings")

@@ -37,6 +37,7 @@ export async function deskGround(env: Record<string, string> = {}, plugins: read
       cookie,
       get: (path: string) => send(path, { headers: { cookie } }),
       post: (path: string, body: unknown = {}) => send(path, { method: "POST", headers, body: JSON.stringify(body) }),
+      patch: (path: string, body: unknown) => send(path, { method: "PATCH", headers, body: JSON.stringify(body) }),
       remove: (path: string) => send(path, { method: "DELETE", headers: { cookie, origin } }),
     };
   };

@@ -13,11 +13,16 @@ describe("GET /key", () => {
       account: "account-1",
       allowed_models: null,
       limits: {
-        requests_per_minute: { limit: 60, remaining: 59, resets_in_seconds: 1 },
-        tokens_per_minute: { limit: 100_000, remaining: 99_000, resets_in_seconds: 0.6 },
+        requests_per_minute: { limit: 60, used: 1, remaining: 59, resets_in_seconds: 1 },
+        tokens_per_minute: { limit: 100_000, used: 1000, remaining: 99_000, resets_in_seconds: 0.6 },
+        concurrent_calls: { limit: null, used: 1, remaining: null, resets_in_seconds: null },
       },
       quota: { limit: 250_000, used: 1000, held: 500, remaining: 248_500, resets_at: "2026-11-22T00:00:00.000Z" },
-      wallet: { balance_usd: "5", held_usd: "1", available_usd: "4" },
+      budget: null,
+      wallet: {
+        ...{ balance_usd: "5", held_usd: "1", available_usd: "4" },
+        ...{ limit_usd: "5", used_usd: "1", remaining_usd: "4", resets_at: null },
+      },
     });
     expect(response.headers.get("x-ratelimit-remaining-tokens")).toBe("99000");
   });
@@ -26,6 +31,26 @@ describe("GET /key", () => {
     const narrow = { ...caller, allowedModels: new Set(["chat-1"]) };
     const { ask } = httpOf([helloPlugin], { authenticate: () => narrow });
     expect(await (await ask("key")).json()).toMatchObject({ allowed_models: ["chat-1"] });
+  });
+
+  test("tells the budget of the month and the calls at once of a key that has them", async () => {
+    const { ask, ledger } = httpOf();
+    const usd = 1_000_000_000;
+    const used = { spentNanodollars: 3.5 * usd, heldNanodollars: 2 * usd, resetsAt: Date.UTC(2026, 11, 1) };
+    ledger.boundsOf = async () => ({
+      calls: { limit: 4, running: 3 },
+      budget: { limitNanodollars: 5 * usd, ...used },
+    });
+    expect(await (await ask("key")).json()).toMatchObject({
+      limits: { concurrent_calls: { limit: 4, used: 3, remaining: 1, resets_in_seconds: null } },
+      budget: {
+        limit_usd: "5",
+        used_usd: "3.5",
+        held_usd: "2",
+        remaining_usd: "0",
+        resets_at: "2026-12-01T00:00:00.000Z",
+      },
+    });
   });
 
   test("never tells less than nothing", async () => {

@@ -17,6 +17,7 @@ describe("a member", () => {
       ],
     });
     expect(await (await ben.get(`${api}/keys`)).json()).toEqual({ data: [] });
+    await expectError(await ben.patch(`${api}/keys/${made.id}`, { budget_usd: "9" }), { status: 404 });
     await accounts.saveKeyUse();
     const [key] = (await (await ada.get(`${api}/keys`)).json()).data;
     expect(Date.parse(key.last_used_at)).toBe(clock.now());
@@ -26,7 +27,29 @@ describe("a member", () => {
     expect(() => accounts.authenticate(made.key)).toThrow(/was revoked/);
   });
 
+  test("makes a key with a budget and limits, and changes them", async () => {
+    const { ada, accounts } = await twoMembers();
+    const bounds = { budget_usd: "5.00", requests_per_minute: 60, tokens_per_minute: 9000, concurrent_calls: 4 };
+    const { id, key } = await (await ada.post(`${api}/keys`, { name: "bounded", ...bounds })).json();
+    expect(await accounts.authenticate(key)).toMatchObject({
+      own: { budgetNanodollars: 5e9, requestsPerMinute: 60, tokensPerMinute: 9000, concurrentCalls: 4 },
+    });
+    const shown = { ...bounds, id, budget_usd: "5", budget_used_usd: "0" };
+    expect(await (await ada.get(`${api}/keys`)).json()).toMatchObject({ data: [shown] });
+    const change = { budget_usd: "7.5", requests_per_minute: null };
+    expect((await ada.patch(`${api}/keys/${id}`, change)).status).toBe(200);
+    const changed = { budgetNanodollars: 7.5e9, tokensPerMinute: 9000, concurrentCalls: 4 };
+    expect((await accounts.authenticate(key)).own).toEqual(changed);
+    for (const budget_usd of ["-1", "NaN", "0.0000000001", "9007200"]) {
+      await expectError(await ada.patch(`${api}/keys/${id}`, { budget_usd }), { status: 400, param: "budget_usd" });
+    }
+    await expectError(await ada.patch(`${api}/keys/${id}`, {}), { status: 400 });
+    expect((await accounts.authenticate(key)).own).toEqual(changed);
+  });
+
   test.each([
+    [{ name: "x", budget_usd: "five" }, "budget_usd"],
+    [{ name: "x", requests_per_minute: 0 }, "requests_per_minute"],
     [{}, "name"],
     [{ name: "x".repeat(10_000) }, "name"],
     [{ name: "x", expires_at: "soon" }, "expires_at"],
@@ -56,6 +79,7 @@ describe("a member", () => {
         holdNanodollars: 5,
         holdTokens: 0,
         priceVersion: null,
+        budgetMonth: null,
       },
     ]);
     expect(await (await ada.get(`${api}/me`)).json()).toMatchObject({ email: "ada@example.org", role: "member" });

@@ -1,4 +1,5 @@
 import {
+  type BoundsState,
   type Caller,
   type Capability,
   type Claim,
@@ -75,6 +76,10 @@ export class FakeLedger implements Ledger {
 
   async limitsOf() {
     return limitState;
+  }
+
+  async boundsOf(): Promise<BoundsState> {
+    return { calls: { limit: undefined, running: 1 } };
   }
 
   /** The one settlement of the one call. @throws When there was another number of them. */

@@ -1,4 +1,4 @@
-import type { Claim, Settlement } from "../../src/contract/index.ts";
+import type { Claim, KeyBounds, Settlement } from "../../src/contract/index.ts";
 
 /** 2026-01-01T00:00:00Z. */
 export const newYear = Date.UTC(2026, 0, 1);
@@ -10,6 +10,8 @@ export interface ClaimFields extends Partial<Omit<Claim, "caller">> {
   requestsPerMinute?: number;
   tokensPerMinute?: number;
   concurrentCalls?: number;
+  keyId?: string;
+  own?: KeyBounds | undefined;
 }
 
 let claims = 0;
@@ -21,6 +23,8 @@ export function claimOf(fields: ClaimFields = {}): Claim {
     requestsPerMinute = 1e6,
     tokensPerMinute = 1e9,
     concurrentCalls,
+    keyId = "key_1",
+    own,
     ...rest
   } = fields;
   claims += 1;
@@ -28,7 +32,8 @@ export function claimOf(fields: ClaimFields = {}): Claim {
     callId: `call_${String(claims).padStart(8, "0")}`,
     caller: {
       accountId,
-      keyId: "key_1",
+      keyId,
+      own,
       freeTokensPerDay,
       limits: { requestsPerMinute, tokensPerMinute, concurrentCalls },
     },

@@ -9,7 +9,14 @@ async function call(
   accountId: string,
   fields: { premium?: boolean; lastsMs?: number } = {},
 ) {
-  const claim = claimOf({ accountId, premium: fields.premium ?? true, openedAt: clock.time });
+  const own = { budgetNanodollars: 1e9 };
+  const claim = claimOf({
+    accountId,
+    own,
+    keyId: `key_${accountId}`,
+    premium: fields.premium ?? true,
+    openedAt: clock.time,
+  });
   await ledger.admit(claim);
   clock.time += fields.lastsMs ?? 5;
   await ledger.settle(settlementOf(claim.callId));
@@ -87,6 +94,7 @@ test.each([
   ],
   ["update quota_days set used_tokens = used_tokens + 1 where account_id = 'acc_2'", "Quota of acc_2 before day"],
   ["delete from entries where kind = 'charge' and account_id = 'acc_2'", "Charges of acc_2 before day"],
+  ["update key_months set spent_nanodollars = 1 where account_id = 'acc_2'", "Budgets of the keys of acc_2 before day"],
 ])("after “%s” the difference is told, though the calls are gone", async (tampering, told) => {
   const ground = await books();
   await pruneAll(ground, newYear + 400 * dayMs);

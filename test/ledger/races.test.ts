@@ -7,6 +7,8 @@ import { addAccount, claimOf, ledgerGround, settlementOf } from "./ground.ts";
 
 const engines = useEngines();
 
+const budget = 80;
+
 describe.each(engineNames)("%s engine", (name) => {
   const make: MakeLedger = (options) => engines[name](options);
 
@@ -63,6 +65,7 @@ describe.each(engineNames)("%s engine", (name) => {
   test("in any order of holds, settles and credits, balance, held and spent add up, in memory and on disk", async () => {
     const step = fc.record({
       account: fc.constantFrom("acc_1", "acc_2"),
+      key: fc.constantFrom("plain", "bounded_1", "bounded_2"),
       premium: fc.boolean(),
       hold: fc.integer({ min: 0, max: 60 }),
       spends: fc.integer({ min: 0, max: 70 }),
@@ -77,10 +80,14 @@ describe.each(engineNames)("%s engine", (name) => {
           ["acc_1", 0],
           ["acc_2", 0],
         ]);
+        const paid = new Map<string, number>();
         for (const id of spent.keys()) await addAccount(store, id, 200);
-        const running = steps.map(async ({ account, premium, hold, spends, end, turns, waits }) => {
+        const running = steps.map(async ({ account, key, premium, hold, spends, end, turns, waits }) => {
           for (let i = 0; i < waits; i++) await new Promise(setImmediate);
-          const claim = claimOf({ accountId: account, premium, holdNanodollars: hold, holdTokens: hold });
+          const keyId = `${account}_${key}`;
+          const own = key === "plain" ? undefined : { budgetNanodollars: budget };
+          const holds = { premium, holdNanodollars: hold, holdTokens: hold };
+          const claim = claimOf({ accountId: account, keyId, own, ...holds });
           const before = await ledger.walletOf(account);
           const outcome = await ledger.admit(claim).catch((error: unknown) => error);
           if (outcome instanceof GatewayError) return;
@@ -91,8 +98,16 @@ describe.each(engineNames)("%s engine", (name) => {
             settlementOf(claim.callId, { outcome: end, costNanodollars: spends, quotaTokens: spends }),
           );
           if (premium && end === "settled") spent.set(account, (spent.get(account) as number) + spends);
+          if (premium && end === "settled" && own !== undefined) paid.set(keyId, (paid.get(keyId) ?? 0) + spends);
         });
         await Promise.all(running);
+        for (const [keyId, sum] of paid) {
+          const caller = claimOf({ accountId: keyId.slice(0, 5), keyId, own: { budgetNanodollars: budget } }).caller;
+          expect((await ledger.boundsOf(caller)).budget).toMatchObject({ spentNanodollars: sum, heldNanodollars: 0 });
+        }
+        const months = await store.db.selectFrom("key_months").select(["key_id", "spent_nanodollars"]).execute();
+        const written = new Map(months.map((row) => [row.key_id, row.spent_nanodollars]));
+        expect(written).toEqual(new Map([...paid].filter(([, sum]) => sum > 0)));
         for (const [id, sum] of spent) {
           expect(await ledger.walletOf(id)).toEqual({ balanceNanodollars: 200 - sum, heldNanodollars: 0 });
           expect(await walletOf(store, id)).toEqual({ balanceNanodollars: 200 - sum, heldNanodollars: 0 });

@@ -8,7 +8,7 @@ async function books() {
   const ground = await ledgerGround();
   await addAccount(ground.store, "acc_1", 100);
   const [paid, free, released, running] = [
-    claimOf({ callId: "paid" }),
+    claimOf({ callId: "paid", own: { budgetNanodollars: 100 } }),
     claimOf({ callId: "free", premium: false }),
     claimOf({ callId: "released" }),
     claimOf({ callId: "running" }),
@@ -65,6 +65,14 @@ test.each([
     ],
   ],
   ["update quota_days set used_tokens = 0", [`Quota of acc_1 on day ${day}: used_tokens is 0, calls sum to 10`]],
+  [
+    "update key_months set spent_nanodollars = 9",
+    [`Budget of key key_1 in the month from day ${day}: spent_nanodollars is 9, calls sum to 10`],
+  ],
+  [
+    "delete from key_months",
+    [`Budget of key key_1 in the month from day ${day}: spent_nanodollars is 0, calls sum to 10`],
+  ],
   [
     "update usage_hours set requests = 3, failures = 0",
     [

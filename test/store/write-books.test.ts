@@ -18,6 +18,7 @@ function openOf(callId: string, fields: Partial<OpenWrite> = {}): OpenWrite {
     holdNanodollars: 15,
     holdTokens: 0,
     priceVersion: "v1",
+    budgetMonth: null,
     ...fields,
   };
 }
@@ -98,6 +99,7 @@ describe("writeBooks", () => {
         error_code: "upstream_error",
         first_byte_ms: 11,
         duration_ms: 22,
+        budget_month: null,
         node_id: engine === "sqlite" ? null : expect.any(String),
       },
     ]);

@@ -9,6 +9,7 @@ import { config } from "./config.ts";
 import { keyCreate } from "./key-create.ts";
 import { keyList } from "./key-list.ts";
 import { keyRevoke } from "./key-revoke.ts";
+import { keySet } from "./key-set.ts";
 import { ledgerExport } from "./ledger-export.ts";
 import { ledgerReconcile } from "./ledger-reconcile.ts";
 import { ledgerVerify } from "./ledger-verify.ts";
@@ -36,6 +37,7 @@ export const commands: readonly Command[] = [
   accountPassword,
   keyCreate,
   keyList,
+  keySet,
   keyRevoke,
   walletCredit,
   walletShow,

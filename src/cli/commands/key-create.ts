@@ -1,5 +1,6 @@
 import { accountOf, withBooks } from "../books.ts";
 import { defineCommand } from "../command.ts";
+import { boundFlags, readBounds } from "../key-bounds.ts";
 import { readAllowedModels } from "../read-allowed-models.ts";
 import { readExpiry } from "../read-values.ts";
 
@@ -11,12 +12,14 @@ export const keyCreate = defineCommand({
     name: { value: "N", about: "What it is for", required: true },
     expires: { value: "30d", about: "Ends after a span (30d, 12h, 1y) or with a day (2027-01-31)" },
     models: { value: "a,b", about: "Models it may use; all when left out" },
+    ...boundFlags,
   },
   args: [],
-  example: "key create --account ada@example.org --name laptop --expires 30d",
+  example: "key create --account ada@example.org --name laptop --budget-usd 5.00",
   async run(ground, { flags, config, now }) {
     const expiresAt = flags.expires === undefined ? undefined : readExpiry(flags.expires, now);
     const allowedModels = flags.models === undefined ? undefined : readAllowedModels(flags.models, ground);
+    const bounds = readBounds(flags);
     const { id, key } = await withBooks(config, async ({ accounts }) => {
       const { id: accountId } = await accountOf(accounts, flags.account);
       return accounts.createKey({
@@ -24,6 +27,7 @@ export const keyCreate = defineCommand({
         name: flags.name,
         expiresAt,
         allowedModels,
+        bounds,
       });
     });
     return {

@@ -1,7 +1,9 @@
 import type { ApiKey } from "../../accounts/index.ts";
+import { formatUsd } from "../../contract/index.ts";
 import { accountOf, withBooks } from "../books.ts";
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
+import { boundsJson } from "../key-bounds.ts";
 
 export const keyList = defineCommand({
   name: "key list",
@@ -17,7 +19,8 @@ export const keyList = defineCommand({
     });
     const rows = keys.map((key) => {
       const models = key.allowedModels === undefined ? "all models" : key.allowedModels.join(",");
-      return [key.id, emails.get(key.accountId) ?? key.accountId, key.name, stateOf(key, now), models, useOf(key)];
+      const owner = emails.get(key.accountId) ?? key.accountId;
+      return [key.id, owner, key.name, stateOf(key, now), models, budgetText(key), useOf(key)];
     });
     const text = rows.length === 0 ? "No keys yet; make one with modelgate key create" : columns(rows);
     return { json: keys.map((key) => keyJson(key, now)), text };
@@ -32,10 +35,17 @@ function keyJson(key: ApiKey, now: number) {
     state: stateOf(key, now).split(" ")[0],
     expires_at: isoOf(key.expiresAt),
     allowed_models: key.allowedModels ?? null,
+    ...boundsJson(key.bounds),
+    budget_used_usd: key.bounds.budgetNanodollars === undefined ? null : formatUsd(key.spentNanodollars),
     created_at: isoOf(key.createdAt),
     revoked_at: isoOf(key.revokedAt),
     last_used_at: isoOf(key.lastUsedAt),
   };
+}
+
+function budgetText({ bounds, spentNanodollars }: ApiKey): string {
+  const budget = bounds.budgetNanodollars;
+  return budget === undefined ? "no budget" : `${formatUsd(spentNanodollars)} of ${formatUsd(budget)} USD this month`;
 }
 
 function stateOf({ revokedAt, expiresAt }: ApiKey, now: number): string {

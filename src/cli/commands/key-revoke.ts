@@ -1,5 +1,6 @@
 import { withBooks } from "../books.ts";
 import { defineCommand } from "../command.ts";
+import { keyIdOf } from "../key-id.ts";
 
 export const keyRevoke = defineCommand({
   name: "key revoke",
@@ -8,8 +9,7 @@ export const keyRevoke = defineCommand({
   args: ["ID"],
   example: "key revoke ID",
   async run(_ground, { args, config }) {
-    // A pasted key is taken too: whoever revokes a leaked one has the key at hand, not its id.
-    const id = /^sk-mg-([^-]+)-/.exec(args.ID)?.[1] ?? args.ID;
+    const id = keyIdOf(args.ID);
     await withBooks(config, ({ accounts }) => accounts.revokeKey(id));
     return { json: { id, revoked: true }, text: `Revoked ${id}` };
   },

@@ -128,6 +128,7 @@ function openBooks(settlements: Settlement[]): Ledger {
     walletOf: async () => ({ balanceNanodollars: 0, heldNanodollars: 0 }),
     quotaOf: async () => ({ limitTokens: 0, usedTokens: 0, heldTokens: 0, resetsAt: 0 }),
     limitsOf: async () => limits,
+    boundsOf: async () => ({ calls: { limit: undefined, running: 0 } }),
   };
 }
 

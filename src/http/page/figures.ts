@@ -23,10 +23,17 @@ export function quotaFigures({ limitTokens, usedTokens, heldTokens, resetsAt }: 
 }
 
 export function keyFigures(key: ApiKey) {
+  const budget = key.bounds.budgetNanodollars;
   return {
     id: key.id,
     name: key.name,
     allowed_models: key.allowedModels ?? null,
+    budget_usd: budget === undefined ? null : formatUsd(budget),
+    /** What the budget has paid this UTC month. */
+    budget_used_usd: budget === undefined ? null : formatUsd(key.spentNanodollars),
+    requests_per_minute: key.bounds.requestsPerMinute ?? null,
+    tokens_per_minute: key.bounds.tokensPerMinute ?? null,
+    concurrent_calls: key.bounds.concurrentCalls ?? null,
     created_at: isoOf(key.createdAt),
     expires_at: isoOf(key.expiresAt),
     revoked_at: isoOf(key.revokedAt),

@@ -3,20 +3,37 @@ import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
 import { type DeskGround, signedIn } from "../session.ts";
 import { keyFigures } from "./figures.ts";
-import { readMoment } from "./read-fields.ts";
+import { readBudget, readMoment } from "./read-fields.ts";
 
 const detail = { hide: true };
+const Budget = Type.String({ minLength: 1, maxLength: 30 });
+const Limit = Type.Integer({ minimum: 1 });
 const NewKey = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 200 }),
   expires_at: Type.Optional(Type.String({ maxLength: 40 })),
   allowed_models: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 500 }),
   ),
+  budget_usd: Type.Optional(Budget),
+  requests_per_minute: Type.Optional(Limit),
+  tokens_per_minute: Type.Optional(Limit),
+  concurrent_calls: Type.Optional(Limit),
+});
+/** `null` takes a bound away; what is absent stays. */
+const KeyChange = Type.Object({
+  budget_usd: Type.Optional(Type.Union([Budget, Type.Null()])),
+  requests_per_minute: Type.Optional(Type.Union([Limit, Type.Null()])),
+  tokens_per_minute: Type.Optional(Type.Union([Limit, Type.Null()])),
+  concurrent_calls: Type.Optional(Type.Union([Limit, Type.Null()])),
 });
 
 /** The API keys of the account that is signed in. */
 export function keysController(ground: DeskGround) {
   const { accounts } = ground.desk;
+  const expectOwn = async (accountId: string, id: string) => {
+    const isOwn = (await accounts.listKeys(accountId)).some((key) => key.id === id);
+    if (!isOwn) throw new GatewayError("not_found", "No API key of this account has this id");
+  };
   return new Elysia({ prefix: "/keys" })
     .use(signedIn(ground))
     .get("", async ({ visitor }) => ({ data: (await accounts.listKeys(visitor.accountId)).map(keyFigures) }), {
@@ -30,14 +47,33 @@ export function keysController(ground: DeskGround) {
           name: body.name,
           expiresAt: body.expires_at === undefined ? undefined : readMoment(body.expires_at, "expires_at"),
           allowedModels: body.allowed_models,
+          bounds: {
+            budgetNanodollars: body.budget_usd === undefined ? undefined : readBudget(body.budget_usd),
+            requestsPerMinute: body.requests_per_minute,
+            tokensPerMinute: body.tokens_per_minute,
+            concurrentCalls: body.concurrent_calls,
+          },
         }),
       { detail, body: NewKey },
+    )
+    .patch(
+      "/:id",
+      async ({ visitor, params: { id }, body }) => {
+        await expectOwn(visitor.accountId, id);
+        await accounts.changeKey(id, {
+          budgetNanodollars: typeof body.budget_usd === "string" ? readBudget(body.budget_usd) : body.budget_usd,
+          requestsPerMinute: body.requests_per_minute,
+          tokensPerMinute: body.tokens_per_minute,
+          concurrentCalls: body.concurrent_calls,
+        });
+        return { id };
+      },
+      { detail, body: KeyChange },
     )
     .delete(
       "/:id",
       async ({ visitor, params: { id } }) => {
-        const isOwn = (await accounts.listKeys(visitor.accountId)).some((key) => key.id === id);
-        if (!isOwn) throw new GatewayError("not_found", "No API key of this account has this id");
+        await expectOwn(visitor.accountId, id);
         await accounts.revokeKey(id);
         return { id };
       },

@@ -9,6 +9,15 @@ export function readUsd(text: string): number {
   });
 }
 
+/** Decimal US dollars from 0 as nanodollars. @throws {GatewayError} `invalid_request` */
+export function readBudget(text: string): number {
+  const nanodollars = parseUsd(text);
+  if (nanodollars !== undefined && nanodollars >= 0) return nanodollars;
+  throw new GatewayError("invalid_request", "budget_usd is not US dollars from 0 such as 5.00, at most nine decimals", {
+    param: "budget_usd",
+  });
+}
+
 /** A moment as ISO text. @throws {GatewayError} `invalid_request` */
 export function readMoment(text: string, param: string): number {
   const at = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : Number.NaN;

@@ -1,3 +1,4 @@
+import { checkKey, readKey, takeKey } from "./key-script.ts";
 import { defineScript } from "./script.ts";
 
 /**
@@ -30,11 +31,15 @@ end
 /**
  * Admits a call in one step, or names the limit that blocks. Keys: account, holds, deadlines. Arguments: time, the life
  * of Redis, call id, lease in ms, what the request and its tokens add to the backlogs in ms, calls at once, whether
- * it is premium, the hold wanted, the daily quota.
+ * it is premium, the hold wanted, the daily quota; of a key with bounds of its own its id, its budget, what the request
+ * and its tokens add to its backlogs in ms, and its calls at once, each empty where it has none.
  */
 export const admitScript = defineScript(`
 ${readAccount}
 local minute, tolerance = 60000, 0.001
+local keyId = ARGV[11]
+${readKey}
+${checkKey}
 local wait = requests + tonumber(ARGV[5]) - minute
 if wait > tolerance then return string.format('requests %.17g', wait) end
 wait = tokens + math.min(tonumber(ARGV[6]), minute) - minute
@@ -47,8 +52,10 @@ if available <= 0 then
   if premium then return string.format('balance %.0f %.0f', balance, held) end
   return string.format('quota %.0f %.0f %.0f', used, heldTokens, day)
 end
+if budget then available = math.min(available, budget - spent - keyHeld) end
 local hold = math.min(available, tonumber(ARGV[9]))
 local record = premium and string.format('%.0f 0 -1', hold) or string.format('0 %.0f %.0f', hold, day)
+if keyId then record = record .. string.format(' %.0f ', budget and month or -1) .. keyId end
 if redis.call('HSETNX', KEYS[2], ARGV[3], record) == 0 then return 'running' end
 redis.call('ZADD', KEYS[3], string.format('%.0f', now + tonumber(ARGV[4])), ARGV[3])
 requests = requests + tonumber(ARGV[5])
@@ -59,11 +66,19 @@ if turned then
   redis.call('HSET', KEYS[1], 'day', string.format('%.0f', day), 'used', '0', 'heldTokens', '0')
 end
 redis.call('HINCRBY', KEYS[1], premium and 'held' or 'heldTokens', string.format('%.0f', hold))
-return string.format('ok %.0f %.0f %.17g %.17g', hold, day, requests, tokens)
+${takeKey}
+local answer = string.format('ok %.0f %.0f %.17g %.17g', hold, day, requests, tokens)
+if not keyId then return answer end
+return answer .. string.format(' %.0f %.17g %.17g', budget and month or -1, keyRequests, keyTokens)
 `);
 
-/** Tells an account's figures. Keys and the first two arguments as above. */
+/** Tells an account's figures, and those of one of its keys. Keys and the first two arguments as above, then a key's id. */
 export const readScript = defineScript(`
 ${readAccount}
-return string.format('ok %.0f %.0f %.0f %.0f %.0f %.17g %.17g', balance, held, day, used, heldTokens, requests, tokens)
+local keyId = ARGV[3]
+${readKey}
+local answer = string.format('ok %.0f %.0f %.0f %.0f %.0f %.17g %.17g %.0f',
+  balance, held, day, used, heldTokens, requests, tokens, redis.call('HLEN', KEYS[2]))
+if not keyId then return answer end
+return answer .. string.format(' %.0f %.0f %.0f %.17g %.17g %.0f', month, spent, keyHeld, keyRequests, keyTokens, keyCalls)
 `);

@@ -1,3 +1,4 @@
+import { endKey } from "./key-script.ts";
 import { defineScript } from "./script.ts";
 
 /**
@@ -5,7 +6,7 @@ import { defineScript } from "./script.ts";
  * counted by the seeding that dropped it, which left its mark, or the account has lost something and is seeded anew.
  * Either way a seeding under way is called off, for it may have read SQL before this call's end. Keys: account, holds,
  * deadlines, marks. Arguments: time, call id, charge, quota tokens, what is added to the backlogs of requests and
- * tokens in ms.
+ * tokens in ms, and likewise to those of its key.
  */
 export const endScript = defineScript(`
 redis.call('HDEL', KEYS[1], 'guard')
@@ -19,7 +20,7 @@ redis.call('HDEL', KEYS[2], ARGV[2])
 redis.call('ZREM', KEYS[3], ARGV[2])
 local fields = redis.call('HMGET', KEYS[1], 'sound', 'day', 'requests', 'tokens', 'drained')
 if not fields[1] then return 'unsound' end
-local hold, holdTokens, day = string.match(record, '^(%S+) (%S+) (%S+)$')
+local hold, holdTokens, day, month, keyId = string.match(record, '^(%S+) (%S+) (%S+) ?(%S*) ?(%S*)$')
 if day == '-1' then
   if hold ~= '0' then redis.call('HINCRBY', KEYS[1], 'held', '-' .. hold) end
   if ARGV[3] ~= '0' then redis.call('HINCRBY', KEYS[1], 'balance', '-' .. ARGV[3]) end
@@ -27,6 +28,7 @@ elseif day == fields[2] then
   if holdTokens ~= '0' then redis.call('HINCRBY', KEYS[1], 'heldTokens', '-' .. holdTokens) end
   if ARGV[4] ~= '0' then redis.call('HINCRBY', KEYS[1], 'used', ARGV[4]) end
 end
+${endKey}
 local moreRequests, moreTokens = tonumber(ARGV[5]), tonumber(ARGV[6])
 if moreRequests ~= 0 or moreTokens ~= 0 then
   local elapsed = math.max(0, now - tonumber(fields[5] or now))

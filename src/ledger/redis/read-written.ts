@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { Database } from "../../store/index.ts";
+import { type Database, monthOf } from "../../store/index.ts";
 
 /** A call that holds something of an account. */
 export interface OpenHold {
@@ -8,6 +8,15 @@ export interface OpenHold {
   tokens: number;
   /** `null` for a premium call. */
   day: number | null;
+  keyId: string;
+  /** `null` where no budget pays. */
+  budgetMonth: number | null;
+}
+
+/** What the budget of a key has paid in its latest month. */
+export interface BudgetPaid {
+  month: number;
+  nanodollars: number;
 }
 
 /** What SQL says of an account at one moment. */
@@ -17,38 +26,72 @@ export interface Written {
   quotaDay: number | undefined;
   usedTokens: number;
   open: OpenHold[];
+  /** By key, of those whose budget has paid lately. */
+  budgets: Map<string, BudgetPaid>;
   /** Of the calls asked about, those that are no longer open. */
   ended: { callId: string; charged: boolean }[];
 }
 
 interface Row {
-  kind: "wallet" | "quota" | "open" | "settled" | "released" | "abandoned";
+  kind: "wallet" | "quota" | "budget" | "open" | "settled" | "released" | "abandoned";
   id: string;
   amount: number;
   tokens: number;
   day: number | null;
+  key_id: string;
+  month: number | null;
+}
+
+/** A node's clock may be at the end of a month while that of another is in the next. */
+const lateMs = 86_400_000;
+
+/** What is to be read. */
+export interface WrittenAsked {
+  accountId: string;
+  /** Of these it is asked whether they are still open. */
+  callIds: string[];
+  now: number;
 }
 
 /** Reads it in one statement, so that no call is seen both open and charged. */
-export async function readWritten(db: Kysely<Database>, accountId: string, callIds: string[]): Promise<Written> {
+export async function readWritten(db: Kysely<Database>, { accountId, callIds, now }: WrittenAsked): Promise<Written> {
   const asked = callIds.length === 0 ? sql`select null where 1 = 0` : sql.join(callIds);
   const { rows } = await sql<Row>`
-    select 'wallet' as kind, '' as id, balance_nanodollars as amount, 0 as tokens, 0 as day
+    select 'wallet' as kind, '' as id, balance_nanodollars as amount, 0 as tokens, 0 as day, '' as key_id, 0 as month
       from wallets where account_id = ${accountId}
-    union all select * from (select 'quota' as kind, '' as id, 0 as amount, used_tokens as tokens, day
+    union all select * from (select 'quota' as kind, '' as id, 0 as amount, used_tokens as tokens, day, '' as key_id, 0 as month
       from quota_days where account_id = ${accountId} order by day desc limit 1) as latest
-    union all select 'open' as kind, id, hold_nanodollars as amount, hold_tokens as tokens, quota_day as day
+    union all select 'budget' as kind, '' as id, spent_nanodollars as amount, 0 as tokens, 0 as day, key_id, month
+      from key_months where account_id = ${accountId} and month >= ${monthOf(now - lateMs)}
+    union all select 'open' as kind, id, hold_nanodollars as amount, hold_tokens as tokens, quota_day as day, key_id, budget_month as month
       from calls where account_id = ${accountId} and state = 'open'
-    union all select state as kind, id, 0 as amount, 0 as tokens, 0 as day
+    union all select state as kind, id, 0 as amount, 0 as tokens, 0 as day, '' as key_id, 0 as month
       from calls where id in (${asked}) and state <> 'open'`.execute(db);
-  const written: Written = { balanceNanodollars: 0, quotaDay: undefined, usedTokens: 0, open: [], ended: [] };
-  for (const { kind, id: callId, amount, tokens, day } of rows) {
+  const written: Written = {
+    balanceNanodollars: 0,
+    quotaDay: undefined,
+    usedTokens: 0,
+    open: [],
+    budgets: new Map(),
+    ended: [],
+  };
+  for (const { kind, id: callId, amount, tokens, day, key_id: keyId, month } of rows) {
     if (kind === "wallet") written.balanceNanodollars = amount;
     else if (kind === "quota") {
       written.quotaDay = day === null ? undefined : day;
       written.usedTokens = tokens;
-    } else if (kind === "open") written.open.push({ callId, nanodollars: amount, tokens, day });
-    else written.ended.push({ callId, charged: kind !== "abandoned" });
+    } else if (kind === "budget") {
+      const paid = written.budgets.get(keyId);
+      const isLater = month !== null && (paid === undefined || month > paid.month);
+      if (isLater) written.budgets.set(keyId, { month, nanodollars: amount });
+    } else if (kind === "open") {
+      written.open.push({ callId, nanodollars: amount, tokens, day, keyId, budgetMonth: month });
+    } else written.ended.push({ callId, charged: kind !== "abandoned" });
   }
   return written;
+}
+
+/** The accounts of which calls are open. */
+export function accountsWithCalls(db: Kysely<Database>): Promise<{ account_id: string }[]> {
+  return db.selectFrom("calls").select("account_id").distinct().where("state", "=", "open").execute();
 }

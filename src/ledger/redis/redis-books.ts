@@ -1,12 +1,12 @@
-import { type Claim, GatewayError } from "../../contract/index.ts";
+import type { Claim, KeyBounds } from "../../contract/index.ts";
 import type { EndWrite } from "../../store/index.ts";
 import type { Taken } from "../account-book.ts";
-import { startOfDay } from "../day.ts";
-import { balanceExceeded, callsExceeded, quotaExceeded, requestsExceeded, tokensExceeded } from "../refusals.ts";
+import { budgetOf } from "../key-book.ts";
 import { admitScript, readScript } from "./admit-script.ts";
 import type { BooksGround } from "./books-ground.ts";
 import { endScript, renewScript } from "./end-script.ts";
-import type { Figures } from "./figures.ts";
+import type { Figures, KeyFigures } from "./figures.ts";
+import { refusalOf } from "./refusal-of.ts";
 import { Seeder } from "./seeder.ts";
 
 const minuteMs = 60_000;
@@ -17,6 +17,8 @@ const seedsMax = 3;
 export interface Backlogs {
   requestsMs: number;
   tokensMs: number;
+  /** Those of the key; absent where it has no bounds of its own. */
+  key?: { requestsMs: number; tokensMs: number } | undefined;
 }
 
 /** Accounts in Redis: each method is one atomic step there, after the account was seeded where that is needed. */
@@ -49,41 +51,48 @@ export class RedisBooks {
         claim.premium ? "1" : "0",
         String(claim.premium ? claim.holdNanodollars : claim.holdTokens),
         String(freeTokensPerDay),
+        ...keyWords(claim),
       ]),
     );
     if (words[0] !== "ok") throw refusalOf(words, claim, now);
-    const [hold, day, requestsMs, tokensMs] = words.slice(1).map(Number) as [number, number, number, number];
+    const [hold, day, requestsMs, tokensMs, month, ...key] = words.slice(1).map(Number) as FourNumbers;
+    const budgetMonth = month === undefined || month === -1 ? null : month;
     const taken = claim.premium
-      ? { quotaDay: null, holdNanodollars: hold, holdTokens: 0 }
-      : { quotaDay: day, holdNanodollars: 0, holdTokens: hold };
-    return { ...taken, requestsMs, tokensMs };
+      ? { quotaDay: null, holdNanodollars: hold, holdTokens: 0, budgetMonth }
+      : { quotaDay: day, holdNanodollars: 0, holdTokens: hold, budgetMonth };
+    return { ...taken, ...backlogsOf(requestsMs, tokensMs, key) };
   }
 
   /** Takes the charge of a call whose end is written, and gives its hold back; `moreTokens` came beyond those counted. */
   async end(claim: Claim, end: EndWrite, moreTokens: number): Promise<void> {
-    const { tokensPerMinute } = claim.caller.limits;
-    await this.#end(claim, [
-      String(end.chargedNanodollars),
-      String(end.quotaTokens),
-      "0",
-      String((moreTokens * minuteMs) / tokensPerMinute),
-    ]);
+    const charge = [String(end.chargedNanodollars), String(end.quotaTokens)];
+    await this.#end(claim, [...charge, ...backlogWords(claim, 0, moreTokens)]);
   }
 
   /** Gives back all that {@link admit} took, as if the call had never come. */
   async undo(claim: Claim): Promise<void> {
-    const { requestsPerMinute, tokensPerMinute } = claim.caller.limits;
-    const tokensMs = (claim.limitTokens * minuteMs) / tokensPerMinute;
-    await this.#end(claim, ["0", "0", String(-minuteMs / requestsPerMinute), String(-tokensMs)]);
+    await this.#end(claim, ["0", "0", ...backlogWords(claim, -1, -claim.limitTokens)]);
   }
 
-  async read(accountId: string): Promise<Figures & Backlogs> {
+  /** The figures of an account, and of one of its keys where that is asked for. */
+  async read(accountId: string, keyId?: string): Promise<Figures & Backlogs & { ofKey: KeyFigures | undefined }> {
+    const args = keyId === undefined ? [] : [keyId];
     const words = await this.#ask(accountId, () =>
-      this.#options.door.run(readScript, this.#keys(accountId).slice(0, 3), [this.#time(), this.#options.door.life]),
+      this.#options.door.run(readScript, this.#keys(accountId).slice(0, 3), [
+        this.#time(),
+        this.#options.door.life,
+        ...args,
+      ]),
     );
-    const figures = words.slice(1).map(Number) as [number, number, number, number, number, number, number];
-    const [balanceNanodollars, heldNanodollars, day, usedTokens, heldTokens, requestsMs, tokensMs] = figures;
-    return { balanceNanodollars, heldNanodollars, day, usedTokens, heldTokens, requestsMs, tokensMs };
+    const figures = words.slice(1).map(Number) as number[] & EightNumbers;
+    const [balanceNanodollars, heldNanodollars, day, usedTokens, heldTokens, requestsMs, tokensMs, running] = figures;
+    const [month = 0, spent = 0, held = 0, keyRequestsMs = 0, keyTokensMs = 0, calls = 0] = figures.slice(8);
+    return {
+      ...{ balanceNanodollars, heldNanodollars, day, usedTokens, heldTokens, running },
+      ...backlogsOf(requestsMs, tokensMs, keyId === undefined ? [] : [keyRequestsMs, keyTokensMs]),
+      ofKey:
+        keyId === undefined ? undefined : { month, spentNanodollars: spent, heldNanodollars: held, running: calls },
+    };
   }
 
   /** Says that these calls are still running. */
@@ -128,23 +137,39 @@ export class RedisBooks {
   }
 }
 
-function refusalOf(words: string[], claim: Claim, now: number): Error {
-  const { limits, freeTokensPerDay: limit } = claim.caller;
-  const [first, second, third] = words.slice(1).map(Number) as [number, number, number];
-  switch (words[0]) {
-    case "requests":
-      return requestsExceeded(limits.requestsPerMinute, first);
-    case "tokens":
-      return tokensExceeded(claim, first);
-    case "calls":
-      return callsExceeded(limits.concurrentCalls as number);
-    case "balance":
-      return balanceExceeded(claim.model, first, second);
-    case "quota":
-      return quotaExceeded({ limit, used: first, held: second }, startOfDay(third + 1), now);
-    case "running":
-      return new GatewayError("conflict", `Call ${claim.callId} is already running`);
-    default:
-      return new Error(`Redis answered ${words.join(" ")} to an admission`);
-  }
+type FourNumbers = [number, number, number, number, ...number[]];
+type EightNumbers = [number, number, number, number, number, number, number, number];
+
+/** What an admission says of a key with bounds of its own; nothing of any other. */
+function keyWords(claim: Claim): string[] {
+  const { own, keyId } = claim.caller;
+  if (own === undefined) return [];
+  const wordOf = (value: number | undefined) => (value === undefined ? "" : String(value));
+  return [
+    keyId,
+    wordOf(budgetOf(claim)),
+    ...keyBacklogs(own, 1, claim.limitTokens).map(wordOf),
+    wordOf(own.concurrentCalls),
+  ];
+}
+
+/** What requests and tokens add to the backlogs of a key; absent where it has no such limit. */
+function keyBacklogs(own: KeyBounds, requests: number, tokens: number): [number | undefined, number | undefined] {
+  const { requestsPerMinute, tokensPerMinute } = own;
+  return [
+    requestsPerMinute === undefined ? undefined : (requests * minuteMs) / requestsPerMinute,
+    tokensPerMinute === undefined ? undefined : (tokens * minuteMs) / tokensPerMinute,
+  ];
+}
+
+function backlogWords({ caller: { limits, own } }: Claim, requests: number, tokens: number): string[] {
+  const ofAccount = [(requests * minuteMs) / limits.requestsPerMinute, (tokens * minuteMs) / limits.tokensPerMinute];
+  const ofKey = own === undefined ? [] : keyBacklogs(own, requests, tokens).map((added) => added ?? 0);
+  return [...ofAccount, ...ofKey].map(String);
+}
+
+function backlogsOf(requestsMs: number, tokensMs: number, ofKey: readonly number[]): Backlogs {
+  const [keyRequestsMs, keyTokensMs] = ofKey;
+  if (keyRequestsMs === undefined || keyTokensMs === undefined) return { requestsMs, tokensMs };
+  return { requestsMs, tokensMs, key: { requestsMs: keyRequestsMs, tokensMs: keyTokensMs } };
 }

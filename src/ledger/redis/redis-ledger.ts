@@ -1,5 +1,6 @@
 import { clearInterval, setInterval } from "node:timers";
 import {
+  type BoundsState,
   type Caller,
   type Claim,
   GatewayError,
@@ -17,8 +18,9 @@ import { startOfDay } from "../day.ts";
 import { expectEnded } from "../expect-ended.ts";
 import { type Recovery, recoveryOf } from "../recover.ts";
 import { booksUnavailable } from "../refusals.ts";
-import type { Figures } from "./figures.ts";
+import { boundsOf, type Figures, type KeyFigures, keyOf } from "./figures.ts";
 import { LimitsByAccount } from "./limits-by-account.ts";
+import { accountsWithCalls } from "./read-written.ts";
 import { RedisBooks } from "./redis-books.ts";
 import { RedisDoor } from "./redis-door.ts";
 import type { RedisLedger, RedisLedgerOptions } from "./redis-ledger-options.ts";
@@ -112,7 +114,7 @@ class NodeLedger implements RedisLedger {
       throw error;
     }
     const { holdNanodollars, holdTokens } = call.open;
-    const limits = this.#limits.of(claim.caller.accountId).state(claim.caller.limits, this.#now());
+    const limits = this.#limits.state(claim.caller, this.#now());
     return { callId, heldNanodollars: holdNanodollars, heldTokens: holdTokens, limits };
   }
 
@@ -139,16 +141,20 @@ class NodeLedger implements RedisLedger {
   }
 
   async limitsOf(caller: Caller): Promise<LimitState> {
-    const limits = this.#limits.of(caller.accountId);
     try {
       if (this.#door.open) {
-        const { requestsMs, tokensMs } = await this.#redis.read(caller.accountId);
-        limits.restore(requestsMs, tokensMs, this.#now());
+        const backlogs = await this.#redis.read(caller.accountId, keyOf(caller));
+        this.#limits.restore(caller, backlogs, this.#now());
       }
     } catch {
       // The door is shut by now and has said why; what this node last saw is told instead.
     }
-    return limits.state(caller.limits, this.#now());
+    return this.#limits.state(caller, this.#now());
+  }
+
+  async boundsOf(caller: Caller): Promise<BoundsState> {
+    const { running, ofKey } = await this.#figuresOf(caller.accountId, keyOf(caller));
+    return boundsOf(caller, running, ofKey);
   }
 
   /** The open calls of other nodes are theirs: only what nobody renews any more is ended. */
@@ -159,12 +165,7 @@ class NodeLedger implements RedisLedger {
   async beat(): Promise<Recovery> {
     if (this.#door.open) {
       await this.#renew();
-      const rows = await this.#store.db
-        .selectFrom("calls")
-        .select("account_id")
-        .distinct()
-        .where("state", "=", "open")
-        .execute();
+      const rows = await accountsWithCalls(this.#store.db);
       // Reading an account that holds something expired seeds it, which ends the calls of dead processes.
       for (const row of rows) if (this.#door.open) await this.#redis.read(row.account_id);
     }
@@ -204,8 +205,8 @@ class NodeLedger implements RedisLedger {
     let open: OpenWrite;
     try {
       if (this.#missed.size > 0) await this.#back();
-      const { requestsMs, tokensMs, ...taken } = await this.#redis.admit(claim, this.#now());
-      this.#limits.of(accountId).restore(requestsMs, tokensMs, this.#now());
+      const taken = await this.#redis.admit(claim, this.#now());
+      this.#limits.restore(claim.caller, taken, this.#now());
       open = openWriteOf(claim, taken);
     } catch (error) {
       if (error instanceof GatewayError) throw error;
@@ -219,18 +220,16 @@ class NodeLedger implements RedisLedger {
   }
 
   async #admitBySql(claim: Claim): Promise<OpenWrite> {
-    const { accountId, limits } = claim.caller;
-    const used = this.#limits.of(accountId);
-    used.check(claim, this.#now());
-    used.add(1, claim.limitTokens, limits, this.#now());
+    this.#limits.check(claim, this.#now());
+    this.#limits.add(1, claim.limitTokens, claim.caller, this.#now());
     try {
       return await this.#sql.admit(claim, this.#now());
     } catch (error) {
-      used.add(-1, -claim.limitTokens, limits, this.#now());
+      this.#limits.add(-1, -claim.limitTokens, claim.caller, this.#now());
       if (error instanceof GatewayError) throw error;
       throw booksUnavailable("The call could not be written down, so it was not made; try again", error);
     } finally {
-      this.#miss(accountId);
+      this.#miss(claim.caller.accountId);
     }
   }
 
@@ -243,10 +242,10 @@ class NodeLedger implements RedisLedger {
 
   /** Only after SQL has it: what Redis is seeded with in between has the charge already, or still the hold. */
   async #tell(claim: Claim, end: EndWrite): Promise<void> {
-    const { accountId, limits } = claim.caller;
+    const { accountId } = claim.caller;
     const tokens = end.state === "settled" ? tokensOf(end.meters) : undefined;
     const moreTokens = tokens === undefined ? 0 : tokens - claim.limitTokens;
-    this.#limits.of(accountId).add(0, moreTokens, limits, this.#now());
+    this.#limits.add(0, moreTokens, claim.caller, this.#now());
     try {
       if (this.#door.open) await this.#redis.end(claim, end, moreTokens);
       else this.#miss(accountId);
@@ -255,13 +254,13 @@ class NodeLedger implements RedisLedger {
     }
   }
 
-  async #figuresOf(accountId: string): Promise<Figures> {
+  async #figuresOf(accountId: string, keyId?: string): Promise<Figures & { ofKey: KeyFigures | undefined }> {
     try {
-      if (this.#door.open) return await this.#redis.read(accountId);
+      if (this.#door.open) return await this.#redis.read(accountId, keyId);
     } catch {
       this.#miss(accountId);
     }
-    return this.#sql.figures(accountId, this.#now()).catch((error) => {
+    return this.#sql.figures(accountId, keyId, this.#now()).catch((error) => {
       throw booksUnavailable("The account could not be read; try again", error);
     });
   }

@@ -1,3 +1,4 @@
+import { seedKeys } from "./key-script.ts";
 import { defineScript } from "./script.ts";
 
 /**
@@ -12,8 +13,8 @@ return { redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', now)
 /**
  * Ends a seeding with what SQL said after its begin, unless a call ended or another seeding began meanwhile. Keys:
  * account, holds, deadlines, marks. Arguments: time, token, the life of Redis, lease in ms, balance, latest quota day,
- * tokens used on it, then three counted lists: open calls (id, hold, tokens, day), holds to be dropped, and those of
- * the dropped whose charge is in the balance already.
+ * tokens used on it, then four counted lists: open calls (id, hold, tokens, day, month, key), holds to be dropped, those
+ * of the dropped whose charge is in the balance already, and what budgets paid (key, month, nanodollars).
  */
 export const seedScript = defineScript(`
 if redis.call('HGET', KEYS[1], 'guard') ~= ARGV[2] then return 'again' end
@@ -21,10 +22,11 @@ local at = 8
 local deadline = string.format('%.0f', now + tonumber(ARGV[4]))
 for _ = 1, tonumber(ARGV[at]) do
   local record = ARGV[at + 2] .. ' ' .. ARGV[at + 3] .. ' ' .. ARGV[at + 4]
+    .. ' ' .. ARGV[at + 5] .. ' ' .. ARGV[at + 6]
   if redis.call('HSETNX', KEYS[2], ARGV[at + 1], record) == 1 then
     redis.call('ZADD', KEYS[3], deadline, ARGV[at + 1])
   end
-  at = at + 4
+  at = at + 6
 end
 at = at + 1
 for _ = 1, tonumber(ARGV[at]) do
@@ -38,10 +40,12 @@ for _ = 1, tonumber(ARGV[at]) do
   at = at + 1
 end
 redis.call('PEXPIRE', KEYS[4], 600000)
+at = at + 1
+${seedKeys}
 local day = math.max(math.floor(now / 86400000), tonumber(ARGV[6]), tonumber(redis.call('HGET', KEYS[1], 'day') or 0))
 local held, heldTokens = 0, 0
 for _, record in ipairs(redis.call('HVALS', KEYS[2])) do
-  local hold, tokens, holdDay = string.match(record, '^(%S+) (%S+) (%S+)$')
+  local hold, tokens, holdDay = string.match(record, '^(%S+) (%S+) (%S+)')
   held = held + tonumber(hold)
   if tonumber(holdDay) == day then heldTokens = heldTokens + tonumber(tokens) end
 end

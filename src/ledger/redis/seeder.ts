@@ -67,7 +67,11 @@ export class Seeder {
       const begun = await door.run(beginScript, keys.slice(0, 3), [this.#time(), token]);
       const [expired, known] = begun as [string[], string[]];
       const dead = await this.#bury(keys, expired);
-      const written = await readWritten(store.db, accountId, known);
+      const written = await readWritten(store.db, {
+        accountId,
+        callIds: known,
+        now: this.#options.now?.() ?? Date.now(),
+      });
       const args = [this.#time(), token, door.life, String(this.#options.leaseMs), ...listsOf(written, known, dead)];
       if ((await door.run(seedScript, keys, args)) === "ok") return this.#keep(accountId, revision);
     }
@@ -101,17 +105,20 @@ export class Seeder {
 
 /** A hold that Redis has and SQL does not is about to be written, unless its lease ran out. */
 function listsOf(
-  { balanceNanodollars, quotaDay, usedTokens, open, ended }: Written,
+  { balanceNanodollars, quotaDay, usedTokens, open, budgets, ended }: Written,
   known: string[],
   dead: Set<string>,
 ) {
   const held = new Set(known);
-  const holds = open.flatMap(({ callId, nanodollars, tokens, day }) => [
+  const holds = open.flatMap(({ callId, nanodollars, tokens, day, keyId, budgetMonth }) => [
     callId,
     String(nanodollars),
     String(tokens),
     String(day ?? -1),
+    String(budgetMonth ?? -1),
+    keyId,
   ]);
+  const paid = [...budgets].flatMap(([keyId, { month, nanodollars }]) => [keyId, String(month), String(nanodollars)]);
   const dropped = new Set([...ended.map(({ callId }) => callId), ...dead]);
   const counted = ended.filter(({ callId, charged }) => charged && held.has(callId)).map(({ callId }) => callId);
   return [
@@ -124,6 +131,8 @@ function listsOf(
     ...dropped,
     String(counted.length),
     ...counted,
+    String(budgets.size),
+    ...paid,
   ];
 }
 

@@ -1,12 +1,13 @@
 import { sql } from "kysely";
 import type { Claim } from "../../contract/index.ts";
-import type { OpenWrite, Store } from "../../store/index.ts";
+import { endOfMonth, type OpenWrite, type Store } from "../../store/index.ts";
 import type { Taken } from "../account-book.ts";
 import { openWriteOf } from "../call-open.ts";
 import { type CommitQueue, fundsGone } from "../commit-queue.ts";
 import { startOfDay } from "../day.ts";
-import { balanceExceeded, callsExceeded, quotaExceeded } from "../refusals.ts";
-import { type Figures, figuresOf } from "./figures.ts";
+import { budgetOf } from "../key-book.ts";
+import { balanceExceeded, budgetExceeded, callsExceeded, quotaExceeded } from "../refusals.ts";
+import { type Figures, figuresOf, type KeyFigures, keyFiguresOf, keyOf } from "./figures.ts";
 import { readWritten } from "./read-written.ts";
 
 /** Each try that fails means that another node took something; so many in a row are no bad luck. */
@@ -33,17 +34,25 @@ export class SqlBooks {
   async admit(claim: Claim, now: number): Promise<OpenWrite> {
     const { accountId, limits } = claim.caller;
     for (let tries = 0; tries < triesMax; tries++) {
-      const written = await readWritten(this.#store.db, accountId, []);
+      const written = await readWritten(this.#store.db, { accountId, callIds: [], now });
+      const keyId = keyOf(claim.caller);
+      const ofKey = keyId === undefined ? undefined : keyFiguresOf(written, keyId, now);
+      if (ofKey !== undefined) checkKey(claim, ofKey, now);
       const most = limits.concurrentCalls;
       if (most !== undefined && written.open.length >= most) throw callsExceeded(most);
-      const open = openWriteOf(claim, take(claim, figuresOf(written, now), now), true);
+      const open = openWriteOf(claim, take(claim, { ...figuresOf(written, now), ofKey }, now), true);
       if (this.#store.shared ? await this.#queued(open) : await this.#inserted(open)) return open;
     }
     throw new Error(`The hold of call ${claim.callId} was taken away by others ${triesMax} times`);
   }
 
-  async figures(accountId: string, now: number): Promise<Figures> {
-    return figuresOf(await readWritten(this.#store.db, accountId, []), now);
+  async figures(
+    accountId: string,
+    keyId: string | undefined,
+    now: number,
+  ): Promise<Figures & { ofKey: KeyFigures | undefined }> {
+    const written = await readWritten(this.#store.db, { accountId, callIds: [], now });
+    return { ...figuresOf(written, now), ofKey: keyId === undefined ? undefined : keyFiguresOf(written, keyId, now) };
   }
 
   /** A shared store judges guarded holds itself. */
@@ -67,22 +76,52 @@ export class SqlBooks {
     const { rows } = await sql`
       insert into calls (${sql.join(Object.keys(row).map((column) => sql.ref(column)))})
       select ${sql.join(Object.values(row))} where ${owned} - coalesce((select sum(${held}) from calls
-        where account_id = ${open.accountId} and state = 'open' ${ofDay}), 0) >= ${Math.max(1, hold)}
+        where account_id = ${open.accountId} and state = 'open' ${ofDay}), 0) >= ${Math.max(1, hold)} ${inBudget(open)}
       returning id`.execute(this.#store.db);
     return rows.length > 0;
   }
 }
 
-function take(claim: Claim, figures: Figures, now: number): Taken {
+/** @throws {GatewayError} Naming the bound of the key that blocks. */
+function checkKey(claim: Claim, ofKey: KeyFigures, now: number): void {
+  const limitNanodollars = budgetOf(claim);
+  const { spentNanodollars, heldNanodollars, month } = ofKey;
+  if (limitNanodollars !== undefined && limitNanodollars - spentNanodollars - heldNanodollars <= 0) {
+    const budget = { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt: endOfMonth(month) };
+    throw budgetExceeded(budget, now);
+  }
+  const most = claim.caller.own?.concurrentCalls;
+  if (most !== undefined && ofKey.running >= most) throw callsExceeded(most, "key");
+}
+
+/** That the budget of the key has as much as the hold takes. */
+function inBudget({ accountId, keyId, budgetMonth, guard, holdNanodollars }: OpenWrite) {
+  const limit = guard?.budgetLimit;
+  if (limit === undefined || budgetMonth === null) return sql``;
+  return sql`and ${limit} - coalesce((select spent_nanodollars from key_months
+      where account_id = ${accountId} and key_id = ${keyId} and month = ${budgetMonth}), 0)
+    - coalesce((select sum(hold_nanodollars) from calls where account_id = ${accountId} and state = 'open'
+      and key_id = ${keyId} and budget_month = ${budgetMonth}), 0) >= ${Math.max(1, holdNanodollars)}`;
+}
+
+function take(claim: Claim, figures: Figures & { ofKey: KeyFigures | undefined }, now: number): Taken {
   const { balanceNanodollars: balance, heldNanodollars: held, usedTokens: used, heldTokens, day } = figures;
   if (claim.premium) {
     if (balance - held <= 0) throw balanceExceeded(claim.model, balance, held);
-    return { quotaDay: null, holdNanodollars: Math.min(balance - held, claim.holdNanodollars), holdTokens: 0 };
+    const budget = budgetOf(claim);
+    const { ofKey } = figures;
+    if (budget === undefined || ofKey === undefined) {
+      const holdNanodollars = Math.min(balance - held, claim.holdNanodollars);
+      return { quotaDay: null, holdNanodollars, holdTokens: 0, budgetMonth: null };
+    }
+    const left = budget - ofKey.spentNanodollars - ofKey.heldNanodollars;
+    const holdNanodollars = Math.min(balance - held, left, claim.holdNanodollars);
+    return { quotaDay: null, holdNanodollars, holdTokens: 0, budgetMonth: ofKey.month };
   }
   const limit = claim.caller.freeTokensPerDay;
   const available = limit - used - heldTokens;
   if (available <= 0) throw quotaExceeded({ limit, used, held: heldTokens }, startOfDay(day + 1), now);
-  return { quotaDay: day, holdNanodollars: 0, holdTokens: Math.min(available, claim.holdTokens) };
+  return { quotaDay: day, holdNanodollars: 0, holdTokens: Math.min(available, claim.holdTokens), budgetMonth: null };
 }
 
 function rowOf(open: OpenWrite) {
@@ -99,5 +138,6 @@ function rowOf(open: OpenWrite) {
     hold_nanodollars: open.holdNanodollars,
     hold_tokens: open.holdTokens,
     price_version: open.priceVersion,
+    budget_month: open.budgetMonth,
   };
 }

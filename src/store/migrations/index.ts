@@ -2,7 +2,8 @@ import { books } from "./0001-books.ts";
 import { nodes } from "./0002-nodes.ts";
 import { people } from "./0003-people.ts";
 import { desk } from "./0004-desk.ts";
+import { budgets } from "./0005-budgets.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
-export const migrations: readonly Migration[] = [books, nodes, people, desk];
+export const migrations: readonly Migration[] = [books, nodes, people, desk, budgets];

@@ -95,7 +95,7 @@ function createStore(
       return changes.revision;
     },
     writeBooks: (batch) => writeBatch(writes, nodeId, batch),
-    readFunds: (accountId) => readFunds(writes, nodeId, accountId),
+    readFunds: (accountId, asked) => readFunds(writes, nodeId, accountId, asked),
     readKey: keyReader(db, reads),
     abandonCalls: (at) => abandonDead(db, nodeId, at),
     change: (work) => changes.change(db, work),

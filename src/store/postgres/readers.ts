@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Database } from "../database.ts";
-import type { Funds } from "../funds.ts";
+import type { BudgetAsked, Funds } from "../funds.ts";
 import { type KeyRecord, keyQuery } from "../key-reader.ts";
 import type { Lane } from "./lane.ts";
 
@@ -15,23 +15,43 @@ const fundsText = `select
     from calls where account_id = $1 and state = 'open' and node_id is distinct from $2
   ) as others on true`;
 
+/** The same, with what a key's budget has paid from a month on. */
+const budgetText = fundsText
+  .replace("others.tokens\n", "others.tokens, paid.month, paid.spent, running.held\n")
+  .concat(`
+  left join (select month, spent_nanodollars as spent from key_months
+    where account_id = $1 and key_id = $3 and month >= $4 order by month desc limit 1) as paid on true
+  left join lateral (select sum(hold_nanodollars) as held from calls
+    where account_id = $1 and state = 'open' and node_id is distinct from $2 and key_id = $3
+    and budget_month = coalesce(paid.month, $4)) as running on true`);
+
 interface FundsRow {
   balance: number;
   day: number | null;
   used_tokens: number | null;
   nanodollars: number | null;
   tokens: number | null;
+  month?: number | null;
+  spent?: number | null;
+  held?: number | null;
 }
 
 /** On the lane of the writes, so that it sees those that were asked for before, and none after. */
-export async function readFunds(lane: Lane, nodeId: string, accountId: string): Promise<Funds> {
-  const { rows } = await lane.query<FundsRow>({ name: "funds", text: fundsText, values: [accountId, nodeId] });
-  const { balance, day, used_tokens, nanodollars, tokens } = rows[0] as FundsRow;
+export async function readFunds(lane: Lane, nodeId: string, accountId: string, asked?: BudgetAsked): Promise<Funds> {
+  const { rows } = await lane.query<FundsRow>(
+    asked === undefined
+      ? { name: "funds", text: fundsText, values: [accountId, nodeId] }
+      : { name: "funds_of_key", text: budgetText, values: [accountId, nodeId, asked.keyId, asked.month] },
+  );
+  const { balance, day, used_tokens, nanodollars, tokens, month, spent, held } = rows[0] as FundsRow;
   return {
     balanceNanodollars: balance,
     quotaDay: day === null ? undefined : day,
     usedTokens: used_tokens === null ? 0 : used_tokens,
     others: { nanodollars: nanodollars === null ? 0 : nanodollars, tokens: tokens === null ? 0 : tokens },
+    ...(asked !== undefined && {
+      budget: { month: month ?? undefined, spentNanodollars: spent ?? 0, othersNanodollars: held ?? 0 },
+    }),
   };
 }
 

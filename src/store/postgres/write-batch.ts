@@ -59,6 +59,9 @@ function openRow(open: OpenWrite) {
     hold_tokens: open.holdTokens,
     guarded: open.guard !== undefined,
     quota_limit: open.guard?.quotaLimit,
+    // Left out of the text of a call that has none.
+    budget_month: open.budgetMonth ?? undefined,
+    budget_limit: open.guard?.budgetLimit,
   };
 }
 

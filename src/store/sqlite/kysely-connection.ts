@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { SqliteDatabase, SqliteStatement } from "kysely";
 
 /** A name that means something else costs little; a table of the books that is missing here would be read stale. */
-const asksBooks = /^begin$|\b(calls|entries|wallets|quota_days|usage_hours|openings)\b/;
+const asksBooks = /^begin$|\b(calls|entries|wallets|quota_days|key_months|usage_hours|openings)\b/;
 
 /** What Kysely's SQLite dialect wants of a driver, over the one connection of the store. */
 export class KyselyConnection implements SqliteDatabase {

@@ -98,7 +98,7 @@ function createStore({ database, connection, db, statements, journal, now }: Par
       touch();
       return result;
     },
-    readFunds: (accountId) => journal.readFunds(accountId),
+    readFunds: (accountId, asked) => journal.readFunds(accountId, asked),
     readKey: prepareKeyReader(db, database),
     touch,
     outsideChange() {

@@ -11,4 +11,6 @@ export interface OpeningsTable extends MeterColumns<number> {
   cost_nanodollars: number;
   charged_nanodollars: number;
   quota_tokens: number;
+  /** Of what was charged, what budgets of keys paid. */
+  budget_nanodollars: number;
 }

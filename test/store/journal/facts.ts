@@ -15,6 +15,7 @@ export function openOf(callId: string, fields: Partial<OpenWrite> = {}): OpenWri
     holdNanodollars: 15,
     holdTokens: 0,
     priceVersion: "v1",
+    budgetMonth: null,
     ...fields,
   };
 }

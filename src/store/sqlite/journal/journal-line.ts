@@ -42,7 +42,12 @@ type OpenRow = ReturnType<typeof openRow>;
 type EndRow = ReturnType<typeof endRow>;
 type Row = OpenRow | EndRow;
 
+/** Most calls have no budget, and their lines end without one, as those of the first gateways do. */
 function openRow(open: OpenWrite) {
+  return open.budgetMonth === null ? plainRow(open) : ([...plainRow(open), open.budgetMonth] as const);
+}
+
+function plainRow(open: OpenWrite) {
   return [
     open.callId,
     open.accountId,
@@ -86,8 +91,19 @@ function isEnd(row: Row): row is EndRow {
 }
 
 function openOf(row: OpenRow): OpenWrite {
-  const [callId, accountId, keyId, model, capability, premium, openedAt, quotaDay, holdNanodollars, holdTokens, price] =
-    row;
+  const [
+    callId,
+    accountId,
+    keyId,
+    model,
+    capability,
+    premium,
+    openedAt,
+    quotaDay,
+    holdNanodollars,
+    holdTokens,
+    ...rest
+  ] = row;
   return {
     kind: "open",
     callId,
@@ -100,7 +116,8 @@ function openOf(row: OpenRow): OpenWrite {
     quotaDay,
     holdNanodollars,
     holdTokens,
-    priceVersion: price,
+    priceVersion: rest[0],
+    budgetMonth: rest[1] ?? null,
   };
 }
 

@@ -3,7 +3,7 @@ import type { Kysely } from "kysely";
 import type { BookStatements } from "../../book-statements.ts";
 import type { BookWrite } from "../../book-write.ts";
 import type { Database } from "../../database.ts";
-import type { Funds } from "../../funds.ts";
+import type { BudgetAsked, Funds } from "../../funds.ts";
 import { Applier } from "./applier.ts";
 import { prepareDrain } from "./drain-file.ts";
 import type { JournalBounds } from "./journal-bounds.ts";
@@ -35,7 +35,7 @@ export class Journal {
   readonly #parts: JournalParts;
   readonly #applier: Applier;
   readonly #drainFile: () => void;
-  readonly #writtenFunds: (accountId: string) => WrittenFunds;
+  readonly #writtenFunds: (accountId: string, asked?: BudgetAsked) => WrittenFunds;
   #writer: JournalWriter | undefined;
   #ownAfterMs = 0;
   #closed = false;
@@ -89,12 +89,12 @@ export class Journal {
     else this.#writer.drain();
   }
 
-  readFunds(accountId: string): Funds {
+  readFunds(accountId: string, asked?: BudgetAsked): Funds {
     if (this.#writer === undefined) this.drain();
-    const { funds, applied } = this.#writtenFunds(accountId);
+    const { funds, applied } = this.#writtenFunds(accountId, asked);
     if (this.#writer === undefined) return funds;
     this.#writer.forget(applied);
-    return this.#writer.waiting.settle(accountId, funds);
+    return this.#writer.waiting.settle(accountId, funds, asked);
   }
 
   trouble(): string | undefined {
