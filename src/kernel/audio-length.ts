@@ -1,5 +1,3 @@
-import { parseBlob } from "music-metadata";
-
 /**
  * The length of an audio file in milliseconds, read from the file itself.
  *
@@ -7,6 +5,8 @@ import { parseBlob } from "music-metadata";
  */
 export async function readAudioMs(file: Blob): Promise<number | undefined> {
   try {
+    // Loaded by the first file: gateways that transcribe nothing go without its 10 MB.
+    const { parseBlob } = await import("music-metadata");
     const { format } = await parseBlob(file, { duration: true, skipCovers: true });
     const { duration } = format;
     if (duration === undefined || !Number.isFinite(duration) || duration < 0) return undefined;

@@ -1,12 +1,12 @@
 export { type BookedUsage, bookedUsage } from "./booked-usage.ts";
 export { type CallsWanted, exportCalls, type WrittenCall } from "./export-calls.ts";
 export { createLocalLedger, type LocalLedger, type LocalLedgerOptions } from "./local-ledger.ts";
+export { createRedisLedger } from "./open-redis-ledger.ts";
 export { createPruner, type PrunerOptions } from "./prune-calls.ts";
 export { type CallsPage, type RecentCall, readRecentCalls } from "./recent-calls.ts";
 export type { Recovery } from "./recover.ts";
-export { RedisRefused } from "./redis/redis-door.ts";
-export { createRedisLedger } from "./redis/redis-ledger.ts";
 export type { RedisLedger, RedisLedgerOptions } from "./redis/redis-ledger-options.ts";
+export { RedisRefused } from "./redis/redis-refused.ts";
 export { readStatement, type StatementLine } from "./statement.ts";
 export { type DaySpan, type Period, periods, spanDaysMax } from "./usage/buckets.ts";
 export { readUsage } from "./usage/read-usage.ts";

@@ -1,4 +1,3 @@
-import { openPostgres } from "./postgres/open-postgres.ts";
 import { openSqlite } from "./sqlite/open-sqlite.ts";
 import type { Store, StoreOptions } from "./store.ts";
 
@@ -7,8 +6,12 @@ import type { Store, StoreOptions } from "./store.ts";
  *
  * @throws {StoreError} When it cannot be opened or reached, is no database of modelgate's, or is newer.
  */
-export function openStore({ file, url, patienceMs, journal, now = Date.now }: StoreOptions): Promise<Store> {
-  if (url !== undefined) return openPostgres({ url, now, ...(patienceMs !== undefined && { patienceMs }) });
+export async function openStore({ file, url, patienceMs, journal, now = Date.now }: StoreOptions): Promise<Store> {
+  if (url !== undefined) {
+    // Its client, some 10 MB of memory, is loaded only where there is such a database.
+    const { openPostgres } = await import("./postgres/open-postgres.ts");
+    return openPostgres({ url, now, ...(patienceMs !== undefined && { patienceMs }) });
+  }
   if (file === undefined) throw new TypeError("Cannot open the store: neither a file nor a URL is named");
   return openSqlite({ file, now, journal });
 }

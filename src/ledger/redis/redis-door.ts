@@ -1,6 +1,7 @@
 import { clearTimeout, setTimeout } from "node:timers";
 import { Redis } from "ioredis";
 import { inTime } from "./in-time.ts";
+import { RedisRefused } from "./redis-refused.ts";
 import type { Script } from "./script.ts";
 import { formatScript } from "./seed-scripts.ts";
 
@@ -12,11 +13,6 @@ const probeMsMin = 100;
 const probeMsMax = 1000;
 /** A connection on which so many probes died is given up for a new one. */
 const probesPerConnection = 3;
-
-/** A Redis that cannot be used at all; the sentence says what to do. */
-export class RedisRefused extends Error {
-  override readonly name = "RedisRefused";
-}
 
 /** What {@link RedisDoor} wants. */
 export interface RedisDoorOptions {
