@@ -95,13 +95,14 @@ export function describeConfig(config: Config, pluginNames: readonly string[] = 
 }
 
 /**
- * Makes the home folder where it is missing, open to its owner alone.
+ * Makes the home folder where it is missing, open to its owner alone, and the folders inside it that are named.
  *
- * @throws {ConfigError} When it cannot be made or is no folder.
+ * @throws {ConfigError} When it cannot be made or written to, or is no folder.
  */
-export function makeHome(config: Pick<Config, "home">): string {
+export function makeHome(config: Pick<Config, "home">, ...inside: string[]): string {
   try {
     mkdirSync(config.home, { recursive: true, mode: 0o700 });
+    for (const path of inside) mkdirSync(path, { recursive: true });
   } catch (cause) {
     const reason = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
     throw new ConfigError(

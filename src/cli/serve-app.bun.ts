@@ -1,4 +1,3 @@
-import { mkdirSync } from "node:fs";
 import { type App, createApp, type Ground } from "../app.ts";
 import { type Config, catalogueFolder, makeHome, pluginFolders, pluginStateFileOf, storeOf } from "../config.ts";
 import { openSite } from "../dashboard/open-site.bun.ts";
@@ -53,10 +52,10 @@ function refuseSecond(store: Store, { home, redisUrl }: Config): void {
   throw new Error(`Cannot serve from ${home}: another gateway does; stop it, or set MODELGATE_HOME to another folder`);
 }
 
-/** Makes the folders that files are dropped into; a home that cannot be written to was refused before. */
+/** Makes the folders that files are dropped into. */
 function makeDropFolders(config: Config): void {
   const own = pluginFolders(config).filter(({ required }) => !required);
-  for (const { path } of [...own, catalogueFolder(config)]) mkdirSync(path, { recursive: true });
+  makeHome(config, ...[...own, catalogueFolder(config)].map(({ path }) => path));
 }
 
 /** What a server stands on beside its app. */

@@ -4,6 +4,8 @@ import type { SqliteDatabase, SqliteStatement } from "kysely";
 /** A name that means something else costs little; a table of the books that is missing here would be read stale. */
 const asksBooks = /^begin$|\b(calls|entries|wallets|quota_days|key_months|usage_hours|openings)\b/;
 
+const nothingDone = { changes: 0, lastInsertRowid: 0 };
+
 /** What Kysely's SQLite dialect wants of a driver, over the one connection of the store. */
 export class KyselyConnection implements SqliteDatabase {
   readonly #database: DatabaseSync;
@@ -35,7 +37,9 @@ export class KyselyConnection implements SqliteDatabase {
       all: (parameters) => statement.all(...(parameters as SQLInputValue[])),
       iterate: (parameters) => statement.iterate(...(parameters as SQLInputValue[])),
       run: (parameters) => {
-        const result = statement.run(...(parameters as SQLInputValue[]));
+        // A full disk has SQLite roll back by itself; that there is nothing left to do must not hide why.
+        const isDone = sql === "rollback" && !this.#database.isTransaction;
+        const result = isDone ? nothingDone : statement.run(...(parameters as SQLInputValue[]));
         if (ends) this.#wake();
         return result;
       },

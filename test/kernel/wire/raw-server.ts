@@ -67,7 +67,7 @@ function takeRequest(text: string): { head: string; body: string } | undefined {
   const end = text.indexOf("\r\n\r\n");
   if (end === -1) return undefined;
   const head = text.slice(0, end);
-  const length = Number(/\r\ncontent-length: (\d+)(?:\r\n|$)/.exec(head)?.[1] ?? 0);
+  const length = Number(/\r\ncontent-length: (\d+)(?:\r\n|$)/i.exec(head)?.[1] ?? 0);
   const body = text.slice(end + 4, end + 4 + length);
   return body.length < length ? undefined : { head, body };
 }
