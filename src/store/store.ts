@@ -1,4 +1,4 @@
-import type { Kysely, Transaction } from "kysely";
+import type { CompiledQuery, Kysely, Transaction } from "kysely";
 import type { Blobs } from "./blobs.ts";
 import type { BookWrite, OpenWrite } from "./book-write.ts";
 import type { Database } from "./database.ts";
@@ -43,6 +43,11 @@ export interface Store {
    * asked for before, and none after. `asked` wants a budget of one of its keys too.
    */
   readFunds(accountId: string, asked?: BudgetAsked): Funds | Promise<Funds>;
+  /**
+   * Answers a question that a call waits for: unlike {@link Store.db} within the time that a call may wait, and not at
+   * all when the store is gone.
+   */
+  ask<Row>(query: CompiledQuery<Row>): Promise<Row[]>;
   /** The key with this public id and what its account says about it; at once in the embedded store. */
   readKey(keyId: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   /**

@@ -1,5 +1,5 @@
-import { type Kysely, sql } from "kysely";
-import { type Database, monthOf } from "../../store/index.ts";
+import { sql } from "kysely";
+import { monthOf, type Store } from "../../store/index.ts";
 
 /** A call that holds something of an account. */
 export interface OpenHold {
@@ -54,9 +54,9 @@ export interface WrittenAsked {
 }
 
 /** Reads it in one statement, so that no call is seen both open and charged. */
-export async function readWritten(db: Kysely<Database>, { accountId, callIds, now }: WrittenAsked): Promise<Written> {
+export async function readWritten(store: Store, { accountId, callIds, now }: WrittenAsked): Promise<Written> {
   const asked = callIds.length === 0 ? sql`select null where 1 = 0` : sql.join(callIds);
-  const { rows } = await sql<Row>`
+  const query = sql<Row>`
     select 'wallet' as kind, '' as id, balance_nanodollars as amount, 0 as tokens, 0 as day, '' as key_id, 0 as month
       from wallets where account_id = ${accountId}
     union all select * from (select 'quota' as kind, '' as id, 0 as amount, used_tokens as tokens, day, '' as key_id, 0 as month
@@ -66,7 +66,7 @@ export async function readWritten(db: Kysely<Database>, { accountId, callIds, no
     union all select 'open' as kind, id, hold_nanodollars as amount, hold_tokens as tokens, quota_day as day, key_id, budget_month as month
       from calls where account_id = ${accountId} and state = 'open'
     union all select state as kind, id, 0 as amount, 0 as tokens, 0 as day, '' as key_id, 0 as month
-      from calls where id in (${asked}) and state <> 'open'`.execute(db);
+      from calls where id in (${asked}) and state <> 'open'`.compile(store.db);
   const written: Written = {
     balanceNanodollars: 0,
     quotaDay: undefined,
@@ -75,7 +75,7 @@ export async function readWritten(db: Kysely<Database>, { accountId, callIds, no
     budgets: new Map(),
     ended: [],
   };
-  for (const { kind, id: callId, amount, tokens, day, key_id: keyId, month } of rows) {
+  for (const { kind, id: callId, amount, tokens, day, key_id: keyId, month } of await store.ask(query)) {
     if (kind === "wallet") written.balanceNanodollars = amount;
     else if (kind === "quota") {
       written.quotaDay = day === null ? undefined : day;

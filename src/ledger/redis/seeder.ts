@@ -67,7 +67,7 @@ export class Seeder {
       const begun = await door.run(beginScript, keys.slice(0, 3), [this.#time(), token]);
       const [expired, known] = begun as [string[], string[]];
       const dead = await this.#bury(keys, expired);
-      const written = await readWritten(store.db, {
+      const written = await readWritten(store, {
         accountId,
         callIds: known,
         now: this.#options.now?.() ?? Date.now(),
@@ -136,12 +136,13 @@ function listsOf(
   ];
 }
 
-async function abandon({ db }: Store, callIds: string[], now: number): Promise<AbandonedCall[]> {
-  return await db
+async function abandon(store: Store, callIds: string[], now: number): Promise<AbandonedCall[]> {
+  const query = store.db
     .updateTable("calls")
     .set({ state: "abandoned", settled_at: now })
     .where("id", "in", callIds)
     .where("state", "=", "open")
     .returning(["id", "hold_nanodollars", "hold_tokens"])
-    .execute();
+    .compile();
+  return store.ask(query);
 }

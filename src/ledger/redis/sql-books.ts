@@ -34,7 +34,7 @@ export class SqlBooks {
   async admit(claim: Claim, now: number): Promise<OpenWrite> {
     const { accountId, limits } = claim.caller;
     for (let tries = 0; tries < triesMax; tries++) {
-      const written = await readWritten(this.#store.db, { accountId, callIds: [], now });
+      const written = await readWritten(this.#store, { accountId, callIds: [], now });
       const keyId = keyOf(claim.caller);
       const ofKey = keyId === undefined ? undefined : keyFiguresOf(written, keyId, now);
       if (ofKey !== undefined) checkKey(claim, ofKey, now);
@@ -51,7 +51,7 @@ export class SqlBooks {
     keyId: string | undefined,
     now: number,
   ): Promise<Figures & { ofKey: KeyFigures | undefined }> {
-    const written = await readWritten(this.#store.db, { accountId, callIds: [], now });
+    const written = await readWritten(this.#store, { accountId, callIds: [], now });
     return { ...figuresOf(written, now), ofKey: keyId === undefined ? undefined : keyFiguresOf(written, keyId, now) };
   }
 

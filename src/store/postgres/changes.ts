@@ -63,18 +63,19 @@ export class Changes {
     return heard;
   }
 
-  async poll(lane: Lane): Promise<void> {
+  async poll(lane: Lane, patienceMs?: number): Promise<void> {
     if (this.#polling) return;
     this.#polling = true;
     try {
-      const { rows } = await lane.query<{ revision: number }>({
+      const statement = {
         name: "poll",
         text: `with beat as (insert into nodes (id, seen_at)
           values ($1, floor(extract(epoch from clock_timestamp()) * 1000))
           on conflict (id) do update set seen_at = excluded.seen_at)
           select revision from revisions where name = 'copies'`,
         values: [this.#nodeId],
-      });
+      };
+      const { rows } = await lane.query<{ revision: number }>(statement, patienceMs);
       const revision = rows[0]?.revision as number;
       if (this.#seen !== undefined && revision !== this.#seen) this.#hear();
       this.#seen = revision;

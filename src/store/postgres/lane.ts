@@ -53,11 +53,15 @@ export class Lane {
     return this.#connecting;
   }
 
-  async query<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>> {
+  /** `patienceMs` where it may take longer than a call waits. */
+  async query<Row extends QueryResultRow>(
+    statement: QueryConfig,
+    patienceMs = this.#options.patienceMs,
+  ): Promise<QueryResult<Row>> {
     const before = this.#last;
     const done = Promise.withResolvers<void>();
     this.#last = done.promise;
-    const timer = setTimeout(() => this.#lose(this.#client, this.#silence()), this.#options.patienceMs);
+    const timer = setTimeout(() => this.#lose(this.#client, silence(patienceMs)), patienceMs);
     try {
       await before;
       return await this.#send<Row>(statement);
@@ -122,10 +126,6 @@ export class Lane {
     }
   }
 
-  #silence(): Error {
-    return new Error(`PostgreSQL did not answer within ${this.#options.patienceMs} ms`);
-  }
-
   #lose(client: pg.Client | undefined, cause: unknown): void {
     if (client === undefined || this.#client !== client) return;
     this.#client = undefined;
@@ -144,4 +144,8 @@ export class Lane {
     this.#retry.unref();
     this.#retryMs = Math.min(reconnectMsMax, this.#retryMs * 2);
   }
+}
+
+function silence(ms: number): Error {
+  return new Error(`PostgreSQL did not answer within ${ms} ms`);
 }

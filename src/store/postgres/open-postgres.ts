@@ -10,7 +10,7 @@ import { Changes, clockMs } from "./changes.ts";
 import { connectionOptions, shownUrl } from "./connection-options.ts";
 import { Lane } from "./lane.ts";
 import { patientBlobs } from "./patient-blobs.ts";
-import { keyReader, readFunds } from "./readers.ts";
+import { ask, keyReader, readFunds } from "./readers.ts";
 import { writeBatch } from "./write-batch.ts";
 
 /** With what a call does beside waiting, it stays below a quarter of a second. */
@@ -52,7 +52,8 @@ export async function openPostgres({ url, now, patienceMs = patienceMsDefault }:
   try {
     await migrate(parts.db, "postgres", now);
     await Promise.all([parts.writes.open(), parts.reads.open()]);
-    await parts.changes.poll(parts.reads);
+    // No call waits for this one.
+    await parts.changes.poll(parts.reads, connectWaitMs);
     return createStore(parts, patienceMs, now);
   } catch (error) {
     await closeAll(parts);
@@ -96,6 +97,7 @@ function createStore(
     },
     writeBooks: (batch) => writeBatch(writes, nodeId, batch),
     readFunds: (accountId, asked) => readFunds(writes, nodeId, accountId, asked),
+    ask: (query) => ask(reads, query),
     readKey: keyReader(db, reads),
     abandonCalls: (at) => abandonDead(db, nodeId, at),
     change: (work) => changes.change(db, work),

@@ -1,4 +1,5 @@
-import type { Kysely } from "kysely";
+import type { CompiledQuery, Kysely } from "kysely";
+import type { QueryResultRow } from "pg";
 import type { Database } from "../database.ts";
 import type { BudgetAsked, Funds } from "../funds.ts";
 import { type KeyRecord, keyQuery } from "../key-reader.ts";
@@ -59,4 +60,9 @@ export async function readFunds(lane: Lane, nodeId: string, accountId: string, a
 export function keyReader(db: Kysely<Database>, lane: Lane): (keyId: string) => Promise<KeyRecord | undefined> {
   const text = keyQuery(db).compile().sql;
   return async (keyId) => (await lane.query<KeyRecord>({ name: "key", text, values: [keyId] })).rows[0];
+}
+
+export async function ask<Row>(lane: Lane, { sql, parameters }: CompiledQuery<Row>): Promise<Row[]> {
+  const { rows } = await lane.query<QueryResultRow>({ text: sql, values: [...parameters] });
+  return rows as Row[];
 }

@@ -98,6 +98,9 @@ function createStore({ database, connection, db, statements, journal, now }: Par
       touch();
       return result;
     },
+    async ask(query) {
+      return (await db.executeQuery(query)).rows;
+    },
     readFunds: (accountId, asked) => journal.readFunds(accountId, asked),
     readKey: prepareKeyReader(db, database),
     touch,
