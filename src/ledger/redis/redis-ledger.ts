@@ -235,9 +235,13 @@ class NodeLedger implements RedisLedger {
 
   #endWritten(end: EndWrite): void {
     const call = this.#calls.get(end.open.callId);
-    if (call?.end !== end) return;
-    call.told = this.#tell(call.claim, end);
-    this.#calls.delete(end.open.callId);
+    if (call?.end === end) {
+      call.told = this.#tell(call.claim, end);
+      this.#calls.delete(end.open.callId);
+    } else {
+      // Of a hold that was not to be: Redis may have been seeded with it while it was not known whether it stands.
+      this.#miss(end.open.accountId);
+    }
   }
 
   /** Only after SQL has it: what Redis is seeded with in between has the charge already, or still the hold. */
