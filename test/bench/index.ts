@@ -1,5 +1,6 @@
 /** `bun run bench`: what modelgate costs beside the barest proxy, in the same run. How to read it: README.md here. */
 import { existsSync } from "node:fs";
+import { measureBooks } from "./books.ts";
 import { jobKinds } from "./job.ts";
 import { describeMachine } from "./machine.ts";
 import { watchMemory } from "./memory.ts";
@@ -32,6 +33,7 @@ async function main(options: Options, processes: Processes): Promise<Results> {
   if (options.parts.includes("json") || options.parts.includes("stream")) {
     results.rows = await measureCalls(options, processes, upstream);
   }
+  if (options.parts.includes("books")) results.books = await measureBooks(options, processes, { upstream, say });
   if (options.parts.includes("rss")) {
     say(`rss: ${options.rssCalls} calls`);
     const gate = await startGate(processes, upstream, { home: "rss" });

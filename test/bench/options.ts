@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-export const parts = ["json", "stream", "translate", "start", "rss"] as const;
+export const parts = ["json", "stream", "books", "translate", "start", "rss"] as const;
 export type Part = (typeof parts)[number];
 
 export interface Options {

@@ -8,6 +8,8 @@ import type { Translation } from "./translate.ts";
 export interface Results {
   machine: Machine;
   rows: Row[];
+  /** Whole answers, by where the books are. */
+  books?: Row[];
   translations?: Translation[];
   memory?: Memory;
   starts?: StartTime[];
@@ -22,13 +24,14 @@ const nameOf: Record<JobKind, string> = {
 const columns = ["job", "conns", "subject", "CPU µs", "ratio", "p50 ms", "p99 ms", "1st byte", "calls/s", "RSS MB"];
 
 /** As Markdown, so that what is printed can stand in a page as it is. */
-export function formatResults({ machine, rows, translations, memory, starts }: Results): string {
+export function formatResults({ machine, rows, books, translations, memory, starts }: Results): string {
   const lines = [
     `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, Bun ${machine.bun}`,
     `Load: ${machine.load}; pinning: ${machine.pinning}; load average before: ${machine.loadAverage.toFixed(2)}`,
     "",
   ];
   if (rows.length > 0) lines.push(...formatRows(rows), "");
+  if (books !== undefined) lines.push(...formatBooks(books), "");
   for (const { provider, chunkUs, ratio } of translations ?? []) {
     lines.push(`Translating a stream of ${provider}: ${chunkUs.toFixed(2)} µs a chunk, ${ratio.toFixed(2)} × openai's`);
   }
@@ -58,9 +61,33 @@ function formatRows(rows: Row[]): string[] {
     row.callsPerSecond.toFixed(0),
     row.rssMb.toFixed(0),
   ]);
-  const widths = columns.map((title, i) => Math.max(title.length, ...cells.map((row) => (row[i] as string).length)));
-  const line = (row: string[]) =>
-    `| ${row.map((cell, i) => (i === 0 || i === 2 ? cell.padEnd(widths[i] as number) : cell.padStart(widths[i] as number))).join(" | ")} |`;
-  const rule = `|${widths.map((width, i) => (i === 0 || i === 2 ? "-".repeat(width + 2) : `${"-".repeat(width + 1)}:`)).join("|")}|`;
-  return [line(columns), rule, ...cells.map(line)];
+  return formatTable(columns, cells, [0, 2]);
+}
+
+const booksColumns = ["conns", "books", "CPU µs", "ratio", "added p50 ms", "added p99 ms", "calls/s", "RSS MB"];
+
+function formatBooks(rows: Row[]): string[] {
+  const cells = rows.map((row) => [
+    String(row.connections),
+    row.subject,
+    row.cpuUs.toFixed(1),
+    row.ratio.toFixed(2),
+    row.addedP50Ms.toFixed(2),
+    row.addedP99Ms.toFixed(2),
+    row.callsPerSecond.toFixed(0),
+    row.rssMb.toFixed(0),
+  ]);
+  return formatTable(booksColumns, cells, [1]);
+}
+
+/** `words` are the columns that are no figures. */
+function formatTable(titles: string[], cells: string[][], words: number[]): string[] {
+  const widths = titles.map((title, i) => Math.max(title.length, ...cells.map((row) => (row[i] as string).length)));
+  const pad = (cell: string, i: number) => {
+    const width = widths[i] as number;
+    return words.includes(i) ? cell.padEnd(width) : cell.padStart(width);
+  };
+  const line = (row: string[]) => `| ${row.map(pad).join(" | ")} |`;
+  const rule = widths.map((width, i) => (words.includes(i) ? "-".repeat(width + 2) : `${"-".repeat(width + 1)}:`));
+  return [line(titles), `|${rule.join("|")}|`, ...cells.map(line)];
 }

@@ -18,6 +18,9 @@ export interface Row {
   p99Ms: number;
   /** Of streams. */
   firstByteP50Ms?: number;
+  /** What it adds to the times of the bare proxy in the same round. */
+  addedP50Ms: number;
+  addedP99Ms: number;
   rssMb: number;
 }
 
@@ -73,6 +76,8 @@ function toRow(order: RoundsOrder, { name }: Subject, rounds: Round[], base: Rou
     callsPerSecond: middle((round) => round.calls / round.seconds),
     p50Ms: middle((round) => round.p50Ms),
     p99Ms: middle((round) => round.p99Ms),
+    addedP50Ms: middle((round, index) => round.p50Ms - (base[index] as Round).p50Ms),
+    addedP99Ms: middle((round, index) => round.p99Ms - (base[index] as Round).p99Ms),
     ...(isStream && { firstByteP50Ms: middle((round) => round.firstByteP50Ms as number) }),
     rssMb: middle((round) => round.rssMb),
   };

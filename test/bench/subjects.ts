@@ -25,6 +25,8 @@ export interface GateOptions {
   logLevel?: string;
   /** Instead of the source: the compiled binary. */
   binary?: string;
+  /** Where it keeps its books, when not in its home. */
+  books?: { DATABASE_URL: string; REDIS_URL: string };
   /** Home folder, below the bench's own; the same name finds what an earlier start left there. */
   home: string;
 }
@@ -46,6 +48,7 @@ export async function startGate(processes: Processes, upstream: Server, options:
       REQUESTS_PER_MINUTE: "1000000000",
       TOKENS_PER_MINUTE: "1000000000000",
       LOG_LEVEL: logLevel,
+      ...options.books,
     },
   });
   const name = logLevel === "silent" ? "modelgate" : `modelgate, log ${logLevel}`;
