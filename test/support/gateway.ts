@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "./free-port.ts";
 
 const projectRoot = join(import.meta.dir, "../..");
 
@@ -178,12 +178,4 @@ async function untilReady(origin: string, exitCode: () => number | null): Promis
     await Bun.sleep(20);
   }
   throw new Error(`The gateway was not ready after ${startMsMax} ms`);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  return port;
 }

@@ -1,8 +1,8 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import { freePort } from "./free-port.ts";
 
 /** A real PostgreSQL of this test run alone: its own data, a free port of the loopback, fsync on. */
 export interface PostgresServer {
@@ -11,6 +11,8 @@ export interface PostgresServer {
   url(database: string): string;
   /** Stops every process of it where it stands, or lets all go on. */
   freeze(isFrozen: boolean): void;
+  /** Lets no file grow beyond so many bytes, as a full disk would; `undefined` ends that. */
+  limitFiles(bytes: number | undefined): Promise<void>;
   /** Ends it at once, as a crash would, and leaves its data. */
   kill(): Promise<void>;
   /** Starts it again on the same data and port. */
@@ -89,6 +91,16 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     for (const pid of [child.pid, ...childrenOf(child.pid)]) process.kill(pid, name);
   };
+  const limitFiles = async (bytes: number | undefined) => {
+    const limit = bytes === undefined ? "unlimited" : String(bytes);
+    const master = (child as Bun.Subprocess).pid;
+    // The master first: who is started from now on has the limit from it.
+    await run([...asUser, "prlimit", "--pid", String(master), `--fsize=${limit}:unlimited`]);
+    for (const pid of childrenOf(master)) {
+      // One that has just ended needs none.
+      await run([...asUser, "prlimit", "--pid", String(pid), `--fsize=${limit}:unlimited`]).catch(() => undefined);
+    }
+  };
   const end = async () => {
     // All at once: a backend does not notice for a while that its parent is gone.
     signal("SIGKILL");
@@ -103,6 +115,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     },
     url: (database) => urlOf(port, database),
     freeze: (isFrozen) => signal(isFrozen ? "SIGSTOP" : "SIGCONT"),
+    limitFiles,
     kill: end,
     start,
     async remove() {
@@ -171,15 +184,6 @@ async function run(command: string[]): Promise<void> {
   const child = Bun.spawn(command, { stdout: "ignore", stderr: "pipe" });
   const words = await new Response(child.stderr).text();
   if ((await child.exited) !== 0) throw new Error(`${command.join(" ")} failed: ${words}`);
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 async function untilAnswers(connectionString: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { creditWallet, verifyLedger, walletOf } from "../../../src/ledger/index.ts";
@@ -8,6 +8,8 @@ import { addAccount, type ClaimFields, claimOf, settlementOf } from "../ground.t
 import { type Node, startNode, startNodes, until, useNodes } from "./ground.ts";
 
 useNodes();
+/** For a machine that has other work. */
+setDefaultTimeout(60_000);
 
 /** Lets 64 calls race over the nodes; returns the ids let in, what they hold, and why the others were not. */
 async function race(nodes: Node[], fields: ClaimFields) {

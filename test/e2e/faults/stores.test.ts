@@ -1,0 +1,238 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { verifyLedger } from "../../../src/ledger/index.ts";
+import { openStore } from "../../../src/store/index.ts";
+import { fillWallet, type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import {
+  newDatabase,
+  type PostgresServer,
+  queryPostgres,
+  startPostgres,
+  whyNoPostgres,
+} from "../../support/postgres.ts";
+import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
+import { type SlowProxy, startSlowProxy } from "../../support/slow-proxy.ts";
+
+/** What a call may hang for a store's sake, and what a busy machine may add to that. */
+const hangMsMax = 250;
+const slackMs = 1250;
+const untilMsMax = 30_000;
+const testMsMax = 90_000;
+
+interface Ground {
+  postgres: PostgresServer;
+  redis: TestRedis;
+  beforePostgres: SlowProxy;
+  beforeRedis: SlowProxy;
+  url: string;
+}
+
+interface Fault {
+  what: string;
+  strike(ground: Ground): unknown;
+  mend(ground: Ground): unknown;
+}
+
+const signal = ({ redis }: Ground, name: NodeJS.Signals) => void process.kill(redis.pid, name);
+const delay = (name: "beforePostgres" | "beforeRedis", ms: number) => ({
+  strike: (ground: Ground) => {
+    ground[name].delayMs = ms;
+  },
+  mend: (ground: Ground) => {
+    ground[name].delayMs = 0;
+  },
+});
+
+/** Through these nobody is refused, and `degraded` says whether it is seen from outside. */
+const redisFaults: (Fault & { degraded: boolean })[] = [
+  { what: "Redis, slow within bounds", degraded: false, ...delay("beforeRedis", 10) },
+  { what: "Redis, too slow", degraded: true, ...delay("beforeRedis", 400) },
+  { what: "Redis, silent", degraded: true, ...delay("beforeRedis", Number.POSITIVE_INFINITY) },
+  {
+    what: "Redis, stopped (SIGSTOP)",
+    degraded: true,
+    strike: (ground) => signal(ground, "SIGSTOP"),
+    mend: (ground) => signal(ground, "SIGCONT"),
+  },
+  {
+    what: "Redis, paused (CLIENT PAUSE)",
+    degraded: true,
+    strike: ({ redis }) => redis.command("CLIENT", "PAUSE", "1500", "ALL"),
+    mend: () => undefined,
+  },
+  {
+    what: "Redis, flushed",
+    degraded: false,
+    strike: ({ redis }) => redis.command("FLUSHALL"),
+    mend: () => undefined,
+  },
+  {
+    what: "Redis, a replica that takes no writes",
+    degraded: true,
+    strike: ({ redis }) => redis.command("REPLICAOF", "127.0.0.1", "1"),
+    mend: ({ redis }) => redis.command("REPLICAOF", "NO", "ONE"),
+  },
+  {
+    what: "Redis, full (maxmemory, noeviction)",
+    degraded: true,
+    strike: ({ redis }) => redis.command("CONFIG", "SET", "maxmemory", "1"),
+    mend: ({ redis }) => redis.command("CONFIG", "SET", "maxmemory", "0"),
+  },
+  {
+    what: "Redis, killed and back empty",
+    degraded: true,
+    strike: ({ redis }) => redis.stop("SIGKILL"),
+    mend: async (ground) => {
+      ground.redis = await startRedis({ port: ground.redis.port });
+    },
+  },
+];
+
+/** Through these nobody is served. */
+const postgresFaults: Fault[] = [
+  { what: "PostgreSQL, too slow", ...delay("beforePostgres", 400) },
+  { what: "PostgreSQL, silent", ...delay("beforePostgres", Number.POSITIVE_INFINITY) },
+  {
+    what: "PostgreSQL, stopped (SIGSTOP)",
+    strike: ({ postgres }) => postgres.freeze(true),
+    mend: ({ postgres }) => postgres.freeze(false),
+  },
+  {
+    what: "PostgreSQL, read-only",
+    strike: (ground) => readOnly(ground, "on"),
+    mend: (ground) => readOnly(ground, "off"),
+  },
+  {
+    what: "PostgreSQL, its disk full",
+    strike: async ({ postgres, url }) => {
+      // No file may be larger than a segment of the log; the calls' is, and has no room for another row.
+      const segmentBytes = 16 * 1024 * 1024;
+      await queryPostgres(url, bloat);
+      await postgres.limitFiles(segmentBytes);
+    },
+    mend: async ({ postgres, url }) => {
+      await postgres.limitFiles(undefined);
+      await queryPostgres(url, "delete from calls where id like 'bloat%'");
+    },
+  },
+  {
+    what: "PostgreSQL, killed and back",
+    strike: ({ postgres }) => postgres.kill(),
+    mend: ({ postgres }) => postgres.start(),
+  },
+];
+
+const bloat = `insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, hold_nanodollars,
+  hold_tokens, settled_at) select 'bloat' || n, 'nobody', 'none', repeat('m', 400), 'chat', 0, 'abandoned', n, 0, 0, n
+  from generate_series(1, 60000) as n`;
+
+async function readOnly({ url }: Ground, setting: "on" | "off"): Promise<void> {
+  await queryPostgres(url, `alter system set default_transaction_read_only = ${setting}`);
+  await queryPostgres(url, "select pg_reload_conf()");
+}
+
+describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway over PostgreSQL and Redis", () => {
+  useRedisServers();
+  const ground = {} as Ground;
+  let gateway: Gateway;
+  beforeAll(async () => {
+    ground.postgres = await startPostgres();
+    ground.redis = await startRedis();
+    ground.url = await newDatabase(ground.postgres);
+    ground.beforePostgres = await startSlowProxy(ground.postgres.port);
+    ground.beforeRedis = await startSlowProxy(ground.redis.port);
+    const env = {
+      SANDBOX: "on",
+      DATABASE_URL: ground.url.replace(`:${ground.postgres.port}/`, `:${ground.beforePostgres.port}/`),
+      REDIS_URL: `redis://127.0.0.1:${ground.beforeRedis.port}/0`,
+    };
+    gateway = await startGateway({ env });
+    await fillWallet(gateway);
+    // Connections and plans are made once; this is not what is asked here.
+    await until("a first call is answered", async () => (await chat()).status === 200);
+  }, 2 * hookMsMax);
+  afterAll(async () => {
+    await gateway.stop();
+    await ground.beforePostgres.stop();
+    await ground.beforeRedis.stop();
+    await ground.postgres.remove();
+  }, hookMsMax);
+
+  const chat = () =>
+    gateway.post("/chat/completions", {
+      model: "famA-4.1",
+      max_tokens: 5,
+      messages: [{ role: "user", content: "Hello" }],
+    });
+  const readiness = async () => {
+    const response = await fetch(`${gateway.origin}/readyz`);
+    return `${response.status} ${((await response.json()) as { status: string }).status}`;
+  };
+
+  async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+    const deadline = Date.now() + untilMsMax;
+    while (!(await isSo())) {
+      if (Date.now() > deadline) throw new Error(`After ${untilMsMax} ms it is still not so: ${what}`);
+      await Bun.sleep(20);
+    }
+  }
+
+  /** Waves of calls at once: the statuses, and that none took longer than it may. */
+  async function callsInTime(): Promise<Response[]> {
+    const responses: Response[] = [];
+    for (let wave = 0; wave < 3; wave++) {
+      const begun = performance.now();
+      responses.push(...(await Promise.all(Array.from({ length: 8 }, chat))));
+      expect(performance.now() - begun).toBeLessThan(hangMsMax + slackMs);
+    }
+    return responses;
+  }
+
+  /** Everything is as before, and the books balance. */
+  async function expectWhole(): Promise<void> {
+    await until("calls are answered", async () => (await chat()).status === 200);
+    await until("it is ready", async () => (await readiness()) === "200 ready");
+    await until("nothing is held", async () => {
+      const { wallet } = (await (await gateway.ask("/key")).json()) as { wallet: { held_usd: string } };
+      return wallet.held_usd === "0";
+    });
+    const store = await openStore({ url: ground.url, patienceMs: 10_000 });
+    const { differences, counts } = await verifyLedger(store);
+    await store.close();
+    expect([differences, counts.open]).toEqual([[], 0]);
+  }
+
+  test.each(redisFaults)(
+    "$what: nobody is refused, none waits for it, and the books balance",
+    async ({ strike, mend, degraded }) => {
+      await strike(ground);
+      const responses = await callsInTime();
+      expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
+      if (degraded) expect(await readiness()).toBe("200 degraded");
+      await mend(ground);
+      await expectWhole();
+    },
+    testMsMax,
+  );
+
+  test("PostgreSQL, slow within bounds: nobody is refused", async () => {
+    ground.beforePostgres.delayMs = 15;
+    const responses = await callsInTime();
+    ground.beforePostgres.delayMs = 0;
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
+    await expectWhole();
+  });
+
+  test.each(postgresFaults)(
+    "$what: 503 with retry-after in time, and the books balance",
+    async ({ strike, mend }) => {
+      await strike(ground);
+      await until("it is noticed", async () => (await chat()).status === 503);
+      const responses = await callsInTime();
+      const told = responses.map(({ status, headers }) => [status, headers.get("retry-after")]);
+      expect(told).toEqual(responses.map(() => [503, "1"]));
+      await mend(ground);
+      await expectWhole();
+    },
+    testMsMax,
+  );
+});

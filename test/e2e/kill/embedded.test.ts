@@ -1,0 +1,61 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openStore } from "../../../src/store/index.ts";
+import { fillWallet, type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { rounds, timeoutMs } from "../../support/long.ts";
+import { randomBelow } from "../../support/random.ts";
+import { startClients } from "./clients.ts";
+import { expectTrueBooks } from "./expect-true-books.ts";
+import { startMeteredProvider } from "./metered-provider.ts";
+
+const roundCount = rounds(20, 200);
+const clientCount = 8;
+/** After its start a gateway lives for at most so long, and sometimes for hardly a call. */
+const lifeMsMax = 250;
+
+const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
+const provider = startMeteredProvider(3);
+let gateway: Gateway | undefined;
+afterAll(async () => {
+  await gateway?.stop();
+  await provider.stop();
+  rmSync(home, { recursive: true, force: true });
+}, hookMsMax);
+
+test(
+  `a gateway killed with -9 at random instants under load, ${roundCount} times, loses no charge and doubles none`,
+  async () => {
+    const below = randomBelow(4);
+    const env = { OPENAI_API_KEY: "sk-upstream", OPENAI_BASE_URL: provider.baseUrl };
+    gateway = await startGateway({ home, env });
+    await fillWallet(gateway);
+    const clients = startClients(clientCount, gateway.key, () => (gateway as Gateway).origin);
+    for (let round = 0; round < roundCount; round++) {
+      await Bun.sleep(below(lifeMsMax));
+      process.kill(gateway.pid, "SIGKILL");
+      await gateway.stop();
+      gateway = await startGateway({ home, env });
+    }
+    await clients.stop();
+    expect(await gateway.stop()).toBe(0);
+    gateway = undefined;
+    const store = await openStore({ file: join(home, "modelgate.db") });
+    const { settled, unpaid } = await expectTrueBooks(store, { provider, clients });
+    const { count } = await store.db
+      .selectFrom("calls")
+      .select((select) => select.fn.countAll<number>().as("count"))
+      .where("state", "=", "open")
+      .executeTakeFirstOrThrow();
+    expect(count).toBe(0);
+    await store.close();
+    expect(clients.delivered.size).toBeGreaterThan(5 * roundCount);
+    // What a client saw is a 200, or an answer that broke off: never an error that the gateway made.
+    expect([...clients.statuses.keys()].filter((status) => status !== 200 && status !== 0)).toEqual([]);
+    console.log(
+      `${roundCount} kills: ${clients.delivered.size} answers delivered, ${settled} charged, ${unpaid} unpaid`,
+    );
+  },
+  timeoutMs(120_000),
+);

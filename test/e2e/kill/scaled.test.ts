@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { walletOf } from "../../../src/ledger/index.ts";
+import { openStore, type Store } from "../../../src/store/index.ts";
+import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
+import { isLong, rounds, timeoutMs } from "../../support/long.ts";
+import { newDatabase, type PostgresServer, startPostgres, whyNoPostgres } from "../../support/postgres.ts";
+import { randomBelow } from "../../support/random.ts";
+import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
+import { type Clients, startClients } from "./clients.ts";
+import { expectTrueBooks } from "./expect-true-books.ts";
+import { startMeteredProvider } from "./metered-provider.ts";
+
+/** Starting PostgreSQL takes longest, so the short form has fewer of it: 20 in all. */
+const roundCounts = { gateway: rounds(10, 200), redis: rounds(6, 200), postgres: rounds(4, 200) };
+const clientCount = 8;
+/** Between two kills. */
+const peaceMsMax = 150;
+/** What was killed stays away for at most so long. */
+const awayMsMax = 150;
+const untilMsMax = 60_000;
+
+const places = 2;
+const homes = Array.from({ length: places }, () => mkdtempSync(join(tmpdir(), "modelgate-test-")));
+
+async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + untilMsMax;
+  while (!(await isSo())) {
+    if (Date.now() > deadline) throw new Error(`After ${untilMsMax} ms it is still not so: ${what}`);
+    await Bun.sleep(20);
+  }
+}
+
+describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("two gateways, a PostgreSQL and a Redis", () => {
+  useRedisServers();
+  const provider = startMeteredProvider(5);
+  const gateways: Gateway[] = [];
+  const below = randomBelow(6);
+  let postgres: PostgresServer;
+  let redis: TestRedis;
+  let url: string;
+  let clients: Clients;
+
+  const start = async (place: number) => {
+    const env = { DATABASE_URL: url, REDIS_URL: redis.url, OPENAI_API_KEY: "sk", OPENAI_BASE_URL: provider.baseUrl };
+    gateways[place] = await startGateway({ home: homes[place] as string, env });
+  };
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    redis = await startRedis();
+    url = await newDatabase(postgres);
+    for (let place = 0; place < places; place++) await start(place);
+    await fillWallet(gateways[0] as Gateway);
+    const key = (gateways[0] as Gateway).key;
+    clients = startClients(clientCount, key, (number) => (gateways[number % places] as Gateway).origin);
+  }, 120_000);
+  afterAll(async () => {
+    await clients.stop();
+    for (const gateway of gateways) await gateway.stop();
+    await provider.stop();
+    await postgres.remove();
+    for (const home of homes) rmSync(home, { recursive: true, force: true });
+  }, 120_000);
+
+  /** Calls are answered again by both. */
+  const untilServed = (what: string) =>
+    until(what, async () => {
+      const before = clients.delivered.size;
+      await Bun.sleep(20);
+      return clients.delivered.size > before;
+    });
+
+  const victims: [string, number, () => Promise<void>][] = [
+    [
+      "a gateway",
+      roundCounts.gateway,
+      async () => {
+        const place = below(places);
+        const gateway = gateways[place] as Gateway;
+        process.kill(gateway.pid, "SIGKILL");
+        await gateway.stop();
+        await start(place);
+      },
+    ],
+    [
+      "Redis",
+      roundCounts.redis,
+      async () => {
+        await redis.stop("SIGKILL");
+        await Bun.sleep(below(awayMsMax));
+        redis = await startRedis({ port: redis.port });
+      },
+    ],
+    [
+      "PostgreSQL",
+      roundCounts.postgres,
+      async () => {
+        await postgres.kill();
+        await Bun.sleep(below(awayMsMax));
+        await postgres.start();
+      },
+    ],
+  ];
+
+  test.each(victims)(
+    "%s killed with -9 at random instants under load, %i times: calls go through again",
+    async (_who, roundCount, killAndStart) => {
+      for (let round = 0; round < roundCount; round++) {
+        await Bun.sleep(below(peaceMsMax));
+        await killAndStart();
+        await untilServed(`a call is answered in round ${round}`);
+      }
+    },
+    timeoutMs(120_000),
+  );
+
+  test(
+    "and afterwards no charge is lost, none is doubled, and all agree on the wallet",
+    async () => {
+      await clients.stop();
+      const store = await openStore({ url, patienceMs: 10_000 });
+      await until("no call of the living is open", async () => (await openCalls(store, true)) === 0);
+      // The dead's are ended when their leases run out, for which the short form does not wait.
+      if (isLong)
+        await until("no call is open, also none of the dead", async () => (await openCalls(store, false)) === 0);
+      const { settled, unpaid } = await expectTrueBooks(store, { provider, clients });
+      expect(clients.delivered.size).toBeGreaterThan(100);
+      // PostgreSQL away is 503; for Redis and for a killed gateway nobody gets an error.
+      expect([...clients.statuses.keys()].filter((status) => ![200, 503, 0].includes(status))).toEqual([]);
+      const account = await store.db.selectFrom("accounts").select("id").executeTakeFirstOrThrow();
+      const written = await walletOf(store, account.id);
+      const nanodollars = (usd: string | undefined) => Math.round(Number(usd) * 1e9);
+      for (const gateway of gateways) {
+        const { wallet } = (await (await gateway.ask("/key")).json()) as { wallet: Record<string, string> };
+        const told = {
+          balanceNanodollars: nanodollars(wallet.balance_usd),
+          heldNanodollars: nanodollars(wallet.held_usd),
+        };
+        expect(told).toEqual(written);
+      }
+      await store.close();
+      const delivered = clients.delivered.size;
+      console.log(`Kills by turns: ${delivered} answers delivered, ${settled} charged, ${unpaid} unpaid`);
+    },
+    timeoutMs(120_000),
+  );
+});
+
+/** A node that lives says so twice a second. */
+const seenMsMax = 5000;
+
+async function openCalls({ db }: Store, ofLiving: boolean): Promise<number> {
+  const living = db
+    .selectFrom("nodes")
+    .select("id")
+    .where("seen_at", ">", Date.now() - seenMsMax);
+  let open = db
+    .selectFrom("calls")
+    .select((select) => select.fn.countAll<number>().as("count"))
+    .where("state", "=", "open");
+  if (ofLiving) open = open.where("node_id", "in", living);
+  return (await open.executeTakeFirstOrThrow()).count;
+}

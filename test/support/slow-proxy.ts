@@ -1,0 +1,83 @@
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/** Stands before a server on loopback and makes it slow, or silent. */
+export interface SlowProxy {
+  readonly port: number;
+  /** How long each piece waits, both ways; `Infinity`: until it is set lower. */
+  delayMs: number;
+  stop(): Promise<void>;
+}
+
+/** Pieces on their way from one socket to another, which arrive in the order in which they were sent. */
+class Way {
+  readonly #pieces: { bytes: Buffer; sentAt: number }[] = [];
+  readonly #to: Socket;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(to: Socket) {
+    this.#to = to;
+  }
+
+  push(bytes: Buffer, delayMs: number): void {
+    this.#pieces.push({ bytes, sentAt: performance.now() });
+    this.move(delayMs);
+  }
+
+  /** Hands over what has waited long enough, and comes again for the rest. */
+  move(delayMs: number): void {
+    clearTimeout(this.#timer);
+    while (this.#pieces[0] !== undefined) {
+      const waitMs = this.#pieces[0].sentAt + delayMs - performance.now();
+      if (waitMs > 0) {
+        if (waitMs < Number.POSITIVE_INFINITY) this.#timer = setTimeout(() => this.move(delayMs), waitMs);
+        return;
+      }
+      this.#to.write((this.#pieces.shift() as { bytes: Buffer }).bytes);
+    }
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#to.destroy();
+  }
+}
+
+/** Starts one before this port. A connection that ends on one side ends on the other at once. */
+export async function startSlowProxy(targetPort: number): Promise<SlowProxy> {
+  const ways = new Set<Way>();
+  let delayMs = 0;
+  const server = createServer((near) => {
+    const far = connect(targetPort, "127.0.0.1");
+    const pair = [new Way(far), new Way(near)];
+    const end = () => {
+      for (const way of pair) {
+        way.end();
+        ways.delete(way);
+      }
+    };
+    for (const [index, socket] of [near, far].entries()) {
+      const way = pair[index] as Way;
+      ways.add(way);
+      socket.setNoDelay(true);
+      socket.on("data", (bytes) => way.push(bytes as Buffer, delayMs));
+      socket.on("error", end);
+      socket.on("close", end);
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    get delayMs() {
+      return delayMs;
+    },
+    set delayMs(ms) {
+      delayMs = ms;
+      for (const way of ways) way.move(ms);
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        for (const way of ways) way.end();
+        server.close(() => resolve());
+      }),
+  };
+}
