@@ -92,6 +92,6 @@ export async function readWritten(store: Store, { accountId, callIds, now }: Wri
 }
 
 /** The accounts of which calls are open. */
-export function accountsWithCalls(db: Kysely<Database>): Promise<{ account_id: string }[]> {
-  return db.selectFrom("calls").select("account_id").distinct().where("state", "=", "open").execute();
+export function accountsWithCalls(store: Store): Promise<{ account_id: string }[]> {
+  return store.ask(store.db.selectFrom("calls").select("account_id").distinct().where("state", "=", "open").compile());
 }

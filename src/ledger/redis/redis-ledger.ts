@@ -165,7 +165,7 @@ class NodeLedger implements RedisLedger {
   async beat(): Promise<Recovery> {
     if (this.#door.open) {
       await this.#renew();
-      const rows = await accountsWithCalls(this.#store.db);
+      const rows = await accountsWithCalls(this.#store);
       // Reading an account that holds something expired seeds it, which ends the calls of dead processes.
       for (const row of rows) if (this.#door.open) await this.#redis.read(row.account_id);
     }
@@ -235,13 +235,10 @@ class NodeLedger implements RedisLedger {
 
   #endWritten(end: EndWrite): void {
     const call = this.#calls.get(end.open.callId);
-    if (call?.end === end) {
-      call.told = this.#tell(call.claim, end);
-      this.#calls.delete(end.open.callId);
-    } else {
-      // Of a hold that was not to be: Redis may have been seeded with it while it was not known whether it stands.
-      this.#miss(end.open.accountId);
-    }
+    // Of a hold that was not to be: Redis may have been seeded with it while it was not known whether it stands.
+    if (call?.end !== end) this.#miss(end.open.accountId);
+    else call.told = this.#tell(call.claim, end);
+    if (call?.end === end) this.#calls.delete(end.open.callId);
   }
 
   /** Only after SQL has it: what Redis is seeded with in between has the charge already, or still the hold. */
