@@ -2,17 +2,20 @@ import { type Accounts, createAccounts, pruneSignIn } from "./accounts/index.ts"
 import type { Config } from "./config.ts";
 import { catalogueFolder, isLoopback, pluginFolders, prefixOf, upstreamClientOf } from "./config.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
+import type { Files } from "./http/ground.ts";
 import { KeepAlive } from "./http/keep-alive.ts";
 import { createHttp } from "./http/server.ts";
 import type { Site } from "./http/site.ts";
 import { Deadlines, Gate, type Kernel, type Log, openNetwork, type UpstreamBounds } from "./kernel/index.ts";
 import { dialByBun } from "./kernel/wire/bun-line.bun.ts";
-import { createPruner, type LocalLedger } from "./ledger/index.ts";
+import { createPruner, type LocalLedger, readOverdrawn } from "./ledger/index.ts";
 import { type Shelf, Stock, watchFolders } from "./loader/index.ts";
 import { loadCode } from "./loader/load-code.bun.ts";
 import { openDesk } from "./open-desk.ts";
 import { openLedger } from "./open-ledger.ts";
+import type { Watch } from "./open-watch.bun.ts";
 import type { Store } from "./store/index.ts";
+import type { Facts } from "./watch/index.ts";
 
 const syncMs = 500;
 const pruneMs = 60_000;
@@ -36,6 +39,8 @@ export interface Ground {
   readonly bounds?: Partial<UpstreamBounds>;
   /** Of silence in a stream until a comment is sent; absent: as the configuration says. */
   readonly keepAliveMs?: number;
+  /** Looks on; absent: nobody does. */
+  readonly watch?: Watch | undefined;
   /** Told what is on sale, at the start and whenever it has changed. */
   onShelf?(shelf: Shelf): void;
 }
@@ -62,7 +67,7 @@ class StartError extends Error {
  * @throws {StartError} When there is nothing to serve.
  */
 export async function createApp(ground: Ground): Promise<App> {
-  const { config, store, log } = ground;
+  const { config, store, log, watch } = ground;
   const now = ground.now ?? Date.now;
   const stock = openStock(ground, now);
   const taken = stock.stamp();
@@ -71,12 +76,12 @@ export async function createApp(ground: Ground): Promise<App> {
   const { requestsPerMinute, tokensPerMinute, concurrentCalls, freeTokensPerDay } = config;
   const defaults = { requestsPerMinute, tokensPerMinute, concurrentCalls, freeTokensPerDay };
   const accounts = createAccounts({ store, defaults, now });
-  const { ledger, degraded } = await openLedger(config, ground);
+  const { ledger, degraded } = await openLedger(config, { store, log, now: ground.now, onCommit: watch?.onCommit });
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
   const client = upstreamClientOf(config);
   const network = openNetwork(new Deadlines(now), now, ground.bounds ?? {}, { client, dial: dialByBun });
-  const kernel: Kernel = { registry: shelf.registry, ledger, network, log, now };
+  const kernel: Kernel = { registry: shelf.registry, ledger, network, log, now, watch: watch?.calls };
   const { callsMax, overloadLagMs, keepAliveSeconds } = config;
   const gate = new Gate({ callsMax, lagMsMax: overloadLagMs }, now, (event, fields) => log.warn(event, fields));
   const http = createHttp({
@@ -87,10 +92,7 @@ export async function createApp(ground: Ground): Promise<App> {
     kernel,
     ledger,
     authenticate: (token) => accounts.authenticate(token),
-    files: {
-      put: ({ mediaType, bytes, expiresAt }) => store.blobs.put({ mediaType, bytes: new Uint8Array(bytes), expiresAt }),
-      get: (id) => store.blobs.get(id),
-    },
+    files: filesOf(store),
     signingSecret: await store.setting("file_signing_secret", makeSecret),
     log,
     now,
@@ -105,7 +107,9 @@ export async function createApp(ground: Ground): Promise<App> {
       ...[store.trouble?.()].filter((trouble) => trouble !== undefined),
     ],
     warnings: () => shelf.warnings,
+    metrics: watch?.onApi,
   });
+  watch?.begin(factsOf(ground, { kernel, gate, degraded, shelf: () => shelf }));
   const stopWatching = watchFolders(
     {
       folders: [...pluginFolders(config).map(({ path }) => path), catalogueFolder(config).path],
@@ -141,6 +145,32 @@ export async function createApp(ground: Ground): Promise<App> {
       return shelf.sandbox;
     },
     close,
+  };
+}
+
+function filesOf({ blobs }: Store): Files {
+  return {
+    put: ({ mediaType, bytes, expiresAt }) => blobs.put({ mediaType, bytes: new Uint8Array(bytes), expiresAt }),
+    get: (id) => blobs.get(id),
+  };
+}
+
+/** What is seen of the gateway at a scrape. */
+function factsOf(
+  { config, store, now = Date.now }: Ground,
+  { kernel, gate, degraded, shelf }: { kernel: Kernel; gate: Gate; degraded: () => string[]; shelf: () => Shelf },
+): Facts {
+  return {
+    registry: () => kernel.registry,
+    now,
+    running: () => gate.running,
+    turnedAway: () => gate.refusedCount,
+    isLeaving: () => gate.isLeaving,
+    isSandbox: () => shelf().sandbox,
+    store: store.shared ? "postgres" : "sqlite",
+    storeTrouble: () => store.trouble?.(),
+    isRedisUp: config.redisUrl === undefined ? undefined : () => degraded().length === 0,
+    overdrawn: () => readOverdrawn(store),
   };
 }
 

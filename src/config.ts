@@ -4,11 +4,13 @@ import { isAbsolute, join, resolve } from "node:path";
 import type { Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { isLoopback } from "./loopback.ts";
-import { type Setting, settings } from "./settings.ts";
+import type { Setting } from "./setting.ts";
+import { settings } from "./settings.ts";
 
 export { isLoopback };
 
 type SettingName = keyof typeof settings;
+type Values = { readonly [Name in SettingName]: Static<(typeof settings)[Name]["schema"]> };
 
 /** The variables read, without those of the plugins. */
 export const variables: readonly string[] = Object.values(settings).map(({ variable }) => variable);
@@ -22,7 +24,7 @@ export interface Credentials {
 }
 
 /** All that the environment says, checked. */
-export type Config = { readonly [Name in SettingName]: Static<(typeof settings)[Name]["schema"]> } & {
+export type Config = Values & {
   /** Variables that were set; the others stand on their default. */
   readonly given: ReadonlySet<string>;
   /**
@@ -61,9 +63,10 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function readConfig(env: Environment): Config {
   const values = Object.fromEntries(
     (Object.keys(settings) as SettingName[]).map((name) => [name, readSetting(settings[name], env)]),
-  ) as { [Name in SettingName]: Static<(typeof settings)[Name]["schema"]> };
+  ) as Values;
   checkWorkers(values);
   checkTogether(values);
+  checkMetrics(values);
   const given = new Set(Object.keys(env).filter((variable) => textOf(env, variable) !== undefined));
   return {
     ...values,
@@ -225,6 +228,23 @@ function checkTogether(values: Readonly<Record<SettingName, unknown>>): void {
     const expected = `it to be set as ${settings[given].variable} is, or neither`;
     throw new ConfigError(settings[missing].variable, "not set", expected);
   }
+}
+
+/** A port that the API has, or a scrape that would meet another worker each time, is of no use. */
+function checkMetrics({ workers, metricsPort, metricsToken, port }: Values): void {
+  if (metricsPort === undefined) {
+    if (workers === 1 || metricsToken === undefined) return;
+    const expected = "METRICS_PORT with it, for each worker counts its own calls";
+    throw new ConfigError("METRICS_TOKEN", "set with several WORKERS", expected);
+  }
+  if (metricsPort === 0) {
+    if (workers === 1) return;
+    throw new ConfigError("METRICS_PORT", "0 with several WORKERS", "the first of as many ports, one for each");
+  }
+  const last = metricsPort + workers - 1;
+  if (last > 65_535) throw new ConfigError("METRICS_PORT", `${metricsPort}`, `at most ${65_536 - workers}`);
+  if (port < metricsPort || port > last) return;
+  throw new ConfigError("METRICS_PORT", `${metricsPort}, which is PORT`, "another port than the API's");
 }
 
 function absolute(folder: string, env: Environment): string {

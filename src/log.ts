@@ -1,74 +1,102 @@
 import type { Log } from "./kernel/index.ts";
+import { jsonLine } from "./log-line.ts";
 
 export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-const lineCharactersMax = 4_000;
+/** One event as text, without the line's end. */
+export type LineOf = (atMs: number, level: string, event: string, fields: Record<string, unknown>) => string;
+
 const flushMs = 100;
+/** What waits while nobody takes it: about a second of the busiest gateway's lines. */
+const waitingCharactersMax = 4 * 1024 * 1024;
 
 /** A log, and the means to have its last lines written. */
 export interface OpenLog extends Log {
+  /** Lines that were dropped so far, because those before them were not taken. */
+  readonly dropped: number;
+  /** Writes what waits. */
   flush(): void;
+  /** Writes what waits; says whether it was taken within so long. */
+  close(msMax: number): Promise<boolean>;
 }
 
-interface LogOptions {
+/** What {@link createLog} may be told. */
+export interface LogOptions {
   now?: () => number;
+  lineOf?: LineOf;
   /** Takes secrets out of a line. Lines of a level above or below `info` alone, as those hold what others said. */
   hide?: ((text: string) => string) | undefined;
 }
 
 /**
- * One JSON line an event. Lines are gathered and written every 100 ms, because a write for each call would cost as
- * much as its bookkeeping.
+ * One line an event. Lines are gathered and written every 100 ms, because a write for each call would cost as much as
+ * its bookkeeping.
+ *
+ * @param write Takes the lines; where it returns a promise, the next are handed over when that has resolved. What comes
+ * meanwhile waits, and beyond 4 MB is dropped and counted: a log that nobody reads stops no call and fills no memory.
  */
-export function createLog(
-  level: LogLevel,
-  write: (text: string) => void,
-  { now = Date.now, hide }: LogOptions = {},
-): OpenLog {
+export function createLog(level: LogLevel, write: (text: string) => unknown, options: LogOptions = {}): OpenLog {
+  const { now = Date.now, lineOf = jsonLine, hide } = options;
   const least = logLevels.indexOf(level);
   let waiting = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let taken: Promise<unknown> | undefined;
+  let dropped = 0;
+  let told = 0;
   const flush = () => {
     clearTimeout(timer);
     timer = undefined;
-    if (waiting === "") return;
+    if (waiting === "" || taken !== undefined) return;
     const text = waiting;
     waiting = "";
-    write(text);
+    const writing = write(text);
+    if (!(writing instanceof Promise)) return;
+    const after = () => {
+      taken = undefined;
+      if (dropped > told) {
+        waiting += `${lineOf(now(), "warn", "log_lines_dropped", { lines: dropped - told })}\n`;
+        told = dropped;
+      }
+      if (waiting !== "") timer ??= setTimeout(flush, flushMs);
+    };
+    taken = writing.then(after, after);
   };
   const at = (name: LogLevel) => {
     if (logLevels.indexOf(name) < least) return () => undefined;
     return (event: string, fields: Record<string, unknown> = {}) => {
-      const line = toLine(now(), name, event, fields);
+      if (waiting.length > waitingCharactersMax) {
+        dropped++;
+        return;
+      }
+      const line = lineOf(now(), name, event, fields);
       waiting += `${name === "info" || hide === undefined ? line : hide(line)}\n`;
-      timer ??= setTimeout(flush, flushMs);
+      if (taken === undefined) timer ??= setTimeout(flush, flushMs);
     };
   };
-  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), flush };
-}
-
-let stampedAt = -1;
-let stamp = "";
-
-function toLine(atMs: number, level: string, event: string, fields: Record<string, unknown>): string {
-  if (atMs !== stampedAt) {
-    stampedAt = atMs;
-    stamp = new Date(atMs).toISOString();
-  }
-  // A replacer function would make every line several times as dear, and few have an error.
-  const plain = fields.error instanceof Error ? { ...fields, error: describe(fields.error) } : fields;
-  const rest = JSON.stringify(plain);
-  const line = `{"time":"${stamp}","level":"${level}","event":"${event}"${rest === "{}" ? "}" : `,${rest.slice(1)}`}`;
-  return line.length > lineCharactersMax ? `${line.slice(0, lineCharactersMax)}…` : line;
-}
-
-function describe(error: Error): Record<string, unknown> {
-  const { name, message, stack, cause } = error;
+  const close = async (msMax: number) => {
+    const late = Promise.withResolvers<boolean>();
+    const patience = setTimeout(() => late.resolve(false), msMax);
+    const written = async () => {
+      for (;;) {
+        flush();
+        if (taken === undefined) return true;
+        await taken;
+      }
+    };
+    const inTime = await Promise.race([written(), late.promise]);
+    clearTimeout(patience);
+    return inTime;
+  };
   return {
-    name,
-    message,
-    stack,
-    ...(cause !== undefined && { cause: cause instanceof Error ? cause.message : cause }),
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    flush,
+    close,
+    get dropped() {
+      return dropped;
+    },
   };
 }

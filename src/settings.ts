@@ -1,22 +1,10 @@
-import { type TSchema, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { apiKeyForm, parseApiKey } from "./accounts/api-key.ts";
 import { isLoopback } from "./loopback.ts";
+import { define, hostForm, oneOf, type Setting, toWhole, withoutBrackets } from "./setting.ts";
+import { watchSettings } from "./watch-settings.ts";
 
 const count = (minimum: number) => Type.Integer({ minimum, maximum: Number.MAX_SAFE_INTEGER });
-const oneOf = <const T extends string[]>(...words: T) =>
-  Type.Union(words.map((word) => Type.Literal(word as T[number])));
-
-/** One setting: its variable, what is taken when it is not set, and how its text becomes a checked value. */
-export interface Setting<S extends TSchema = TSchema> {
-  readonly variable: string;
-  readonly schema: S;
-  readonly expected: string;
-  readonly fallback: string | undefined;
-  readonly secret?: true;
-  read?(text: string): unknown;
-}
-
-const define = <S extends TSchema>(setting: Setting<S>): Setting<S> => setting;
 
 /** Every setting but those of the plugins. */
 export const settings = {
@@ -30,10 +18,10 @@ export const settings = {
   /** Address to listen on. */
   host: define({
     variable: "HOST",
-    schema: Type.String({ pattern: "^[A-Za-z0-9._:-]{1,253}$" }),
+    schema: Type.String({ pattern: hostForm }),
     expected: "a host name or an address such as 127.0.0.1",
     fallback: "127.0.0.1",
-    read: (text) => text.replace(/^\[(.*)\]$/, "$1"),
+    read: withoutBrackets,
   }),
   /** Port to listen on; 0 takes any free one. */
   port: define({
@@ -223,6 +211,7 @@ export const settings = {
     fallback: "info",
     read: (text) => text.toLowerCase(),
   }),
+  ...watchSettings,
   /** What asks the providers: the gateway's own HTTP client, or the platform's fetch. */
   upstreamClient: define({
     variable: "UPSTREAM_CLIENT",
@@ -264,8 +253,4 @@ function isRedisUrl(text: string): boolean {
 function isPostgresUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url !== undefined && /^postgres(ql)?:$/.test(url.protocol) && url.hostname !== "" && url.pathname.length > 1;
-}
-
-function toWhole(text: string): number | string {
-  return /^\d{1,16}$/.test(text) ? Number(text) : text;
 }

@@ -3,8 +3,11 @@ import { type Config, catalogueFolder, makeHome, pluginFolders, pluginStateFileO
 import { openSite } from "../dashboard/open-site.bun.ts";
 import { removeStateFile, type Shelf, writeStateFile } from "../loader/index.ts";
 import { createLog, type OpenLog } from "../log.ts";
+import { prettyLine } from "../log-line.ts";
+import { openWatch, type Watch } from "../open-watch.bun.ts";
 import { hiderOf } from "../secrets.ts";
 import { openStore, type Store } from "../store/index.ts";
+import { buildVersion } from "./build-version.ts";
 import { drain } from "./drain.bun.ts";
 import { firstAdmin } from "./first-admin.ts";
 import { firstKey } from "./first-key.ts";
@@ -17,6 +20,9 @@ import { welcome } from "./welcome.ts";
 const requestBytesMax = 64 * 1024 * 1024;
 /** Sockets on which nothing moves for this long are closed; the most that Bun takes. Calls at work are exempt. */
 const idleSecondsMax = 255;
+/** How long the last log lines may wait to be taken. */
+const lastLinesMsMax = 1000;
+const exitMs = 100;
 
 type Parts = Pick<Ground, "plugins" | "sandboxOf" | "version">;
 
@@ -26,24 +32,41 @@ export async function serveApp(config: Config, parts: Parts): Promise<void> {
   if (config.workers > 1 && config.worker === 0) return await serveWorkers(config, process.env);
   makeDropFolders(config);
   const stateFile = pluginStateFileOf(config);
-  const log = createLog(config.logLevel, (text) => process.stderr.write(text), { hide: hiderOf(process.env) });
+  const log = openLog(config);
   const store = await openStore(storeOf(config));
   try {
     refuseSecond(store, config);
     const onShelf = ({ states }: Shelf) => {
       if (config.worker <= 1) writeStateFile(stateFile, { pid: process.pid, plugins: states });
     };
-    const app = await createApp({ ...parts, site: openSite(), config, store, log, onShelf });
+    const watch = await openWatch(config, { log, version: buildVersion });
+    const app = await createApp({ ...parts, site: openSite(), config, store, log, onShelf, watch });
     try {
-      await listenUntilSignal(app, { store, config, log });
+      await listenUntilSignal(app, { store, config, log, watch });
     } finally {
       await app.close();
+      await watch?.close();
       if (config.worker <= 1) removeStateFile(stateFile);
     }
   } finally {
-    log.flush();
     await store.close();
+    await endLog(log);
   }
+}
+
+function openLog({ logLevel, logFormat, given }: Config): OpenLog {
+  const { stderr } = process;
+  const isPretty = logFormat === "pretty" || (logFormat === "auto" && stderr.isTTY);
+  const isColoured = stderr.isTTY && !given.has("NO_COLOR");
+  // Standard error takes text at once and keeps it; only its word that the text is gone bounds what it keeps.
+  const write = (text: string) => new Promise<void>((resolve) => stderr.write(text, () => resolve()));
+  const hide = hiderOf(process.env);
+  return createLog(logLevel, write, isPretty ? { lineOf: prettyLine(isColoured), hide } : { hide });
+}
+
+/** Lines that nobody takes would keep the process alive for ever. */
+async function endLog(log: OpenLog): Promise<void> {
+  if (!(await log.close(lastLinesMsMax))) setTimeout(() => process.exit(), exitMs).unref();
 }
 
 /** Over Redis several gateways share one store; without it the first has it alone. */
@@ -63,9 +86,11 @@ interface Footing {
   readonly store: Store;
   readonly config: Config;
   readonly log: OpenLog;
+  readonly watch: Watch | undefined;
 }
 
-async function listenUntilSignal(app: App, { store, config, log }: Footing): Promise<void> {
+async function listenUntilSignal(app: App, { store, config, log, watch }: Footing): Promise<void> {
+  const metricsPort = watch?.listen();
   const port = listen(app, config);
   // From here on: who serves ends in order.
   const signals: EndSignals = config.worker === 0 ? watchSignals(() => log.flush()) : watchParent();
@@ -74,7 +99,7 @@ async function listenUntilSignal(app: App, { store, config, log }: Footing): Pro
     if (config.worker <= 1) {
       const key = await firstKey(app.accounts, config.bootstrapKey);
       const admin = await firstAdmin(store, app.accounts, Date.now());
-      process.stdout.write(welcome({ config, port, key, admin, app }));
+      process.stdout.write(welcome({ config, port, metricsPort, key, admin, app }));
     }
     await signals.first;
     await drain(app, config, log);

@@ -9,13 +9,15 @@ import type { FirstKey } from "./first-key.ts";
 export interface Start {
   config: Config;
   port: number;
+  /** Of `/metrics`, where that has a port of its own. */
+  metricsPort: number | undefined;
   key: FirstKey | undefined;
   admin: FirstAdmin | undefined;
   app: App;
 }
 
 /** The first screen: where the gateway is, with which key, a line that works when pasted, and the modes that are on. */
-export function welcome({ config, port, key, admin, app }: Start): string {
+export function welcome({ config, port, metricsPort, key, admin, app }: Start): string {
   const origin = publicOriginOf(config, port);
   const baseUrl = `${origin}${config.basePath}`;
   const { registry } = app.kernel;
@@ -32,6 +34,9 @@ export function welcome({ config, port, key, admin, app }: Start): string {
     `  Models     ${registry.size}`,
     `  Dashboard  ${origin}/`,
     `  API page   ${origin}/docs`,
+    ...(metricsPort === undefined
+      ? []
+      : [`  Metrics    ${publicOriginOf({ host: config.metricsHost, publicUrl: undefined }, metricsPort)}/metrics`]),
     `  Store      ${config.databaseUrl === undefined ? `embedded (SQLite in ${config.home})` : "PostgreSQL"}`,
     ...(app.sandbox ? ["  Sandbox    ON: every answer is simulated, no provider is asked and nothing is spent"] : []),
     "",

@@ -6,6 +6,7 @@ import { tokenOf } from "./authenticate.ts";
 import { errorResponse } from "./errors.ts";
 import { explain, type Fault } from "./explain.ts";
 import type { HttpGround } from "./ground.ts";
+import { clientRequestIdOf } from "./headers.ts";
 import { readJson } from "./read-body.ts";
 
 /** A request whose sender is known. */
@@ -46,6 +47,7 @@ export function endpoint(ground: HttpGround, answer: (visit: Visit) => Promise<R
     const refusal = ground.gate.refusal(openedAt);
     if (refusal !== undefined) return errorResponse(ground, refusal, { request });
     const progress = new Progress(makeCallId(openedAt), openedAt);
+    progress.clientRequestId = clientRequestIdOf(request);
     let caller: Caller | undefined;
     try {
       const known = ground.authenticate(tokenOf(request));

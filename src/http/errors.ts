@@ -4,7 +4,7 @@ import { type Caller, GatewayError } from "../contract/index.ts";
 import { type Log, makeCallId } from "../kernel/index.ts";
 import { explain, type Fault } from "./explain.ts";
 import type { HttpGround } from "./ground.ts";
-import { limitHeaders, type ResponseHeaders } from "./headers.ts";
+import { clientRequestIdOf, limitHeaders, type ResponseHeaders } from "./headers.ts";
 import { badHost } from "./origin.ts";
 import { dataHeaders } from "./security-headers.ts";
 
@@ -28,6 +28,7 @@ interface Known {
 /** The only place that makes a response of an error. */
 export async function errorResponse(ground: HttpGround, thrown: unknown, known: Known): Promise<Response> {
   const error = toGatewayError(thrown, ground.log);
+  ground.kernel.watch?.refused(error.code);
   const headers: ResponseHeaders = {
     ...dataHeaders(known.request),
     ...(known.caller !== undefined && (await limitsOf(ground, known.caller))),
@@ -36,6 +37,8 @@ export async function errorResponse(ground: HttpGround, thrown: unknown, known: 
   };
   if (error.retryAfterMs !== undefined)
     headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
+  const clientRequestId = clientRequestIdOf(known.request);
+  if (clientRequestId !== undefined) headers["x-client-request-id"] = clientRequestId;
   if (known.attempts) headers["x-modelgate-attempts"] = String(known.attempts);
   if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
   if (ground.sandbox) headers["x-modelgate-sandbox"] = "true";

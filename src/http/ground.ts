@@ -40,6 +40,8 @@ export interface HttpGround {
   readonly desk?: Desk;
   /** The page at `/`; absent: none is served. */
   readonly site?: Site | undefined;
+  /** Metrics on the API's port, for those who are allowed to read them; absent: they are not there. */
+  readonly metrics?: { isAllowed(authorization: string | null): boolean; scrape(): Promise<Response> } | undefined;
   /** Sentences about plugins and prices that were not taken up; it is ready all the same. */
   readonly warnings: () => readonly string[];
 }

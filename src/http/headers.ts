@@ -22,6 +22,7 @@ export function callHeaders(progress: Progress, sandbox: boolean, contentType: s
   headers["content-type"] = contentType;
   headers["x-content-type-options"] = "nosniff";
   headers["x-request-id"] = progress.id;
+  if (progress.clientRequestId !== undefined) headers["x-client-request-id"] = progress.clientRequestId;
   if (route !== undefined) {
     headers["x-modelgate-route"] = route;
     headers["x-modelgate-attempts"] = String(progress.attempts);
@@ -29,6 +30,15 @@ export function callHeaders(progress: Progress, sandbox: boolean, contentType: s
   if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
   if (sandbox || route === "sandbox") headers["x-modelgate-sandbox"] = "true";
   return headers;
+}
+
+/** Ids as tools make them: UUIDs, ULIDs, base64, paths. Another is left out, and is no reason to refuse a call. */
+const clientRequestIdForm = /^[\w.:/+=@-]{1,128}$/;
+
+/** The client's own `x-request-id`, if it is one that can stand in a header and a log line. */
+export function clientRequestIdOf({ headers }: Request): string | undefined {
+  const given = headers.get("x-request-id");
+  return given !== null && clientRequestIdForm.test(given) ? given : undefined;
 }
 
 function seconds(ms: number): string {

@@ -32,6 +32,7 @@ export async function run<C extends Capability>(
   } finally {
     ground.gate.leave(order);
     awaitNoMore(visit);
+    ground.kernel.watch?.ended(progress, wish.capability, wish.outlet !== undefined);
     logCall(ground, order);
   }
 }
@@ -50,21 +51,24 @@ export function jsonReply(ground: HttpGround, progress: Progress, body: unknown)
 }
 
 function logCall<C extends Capability>(ground: HttpGround, { capability, caller, progress }: Order<C>): void {
-  const { attempts, notes } = progress;
+  const { state, notes } = progress;
   ground.log.info("call", {
     call: progress.id,
+    client_request_id: progress.clientRequestId,
     account: caller.accountId,
     key: caller.keyId,
     capability,
     model: progress.model,
     route: progress.route,
     status: progress.status,
+    state,
     error: progress.errorCode,
-    usage: progress.usageSource,
+    usage: state === "refused" ? undefined : progress.meters,
+    usage_source: progress.usageSource,
     cost_nanodollars: progress.costNanodollars,
     first_byte_ms: progress.firstByteMs,
     duration_ms: ground.now() - progress.openedAt,
-    attempts: attempts === 1 ? undefined : attempts,
+    attempts: progress.attempts,
     notes: notes.length === 0 ? undefined : notes,
   });
 }

@@ -9,6 +9,7 @@ import type { HttpGround } from "./ground.ts";
 import { healthController } from "./health.ts";
 import { imagesController } from "./images.ts";
 import { keyController } from "./key.ts";
+import { metricsController } from "./metrics.ts";
 import { modelsController } from "./models.ts";
 import { pageController } from "./page/index.ts";
 import { nosniff } from "./security-headers.ts";
@@ -26,6 +27,7 @@ export function createHttp(ground: HttpGround) {
   const app = new Elysia({ normalize: false, serve: lastResort(ground) })
     .onError(answerFailure(ground, (path) => methodsOf(routes, path)))
     .use(healthController(ground));
+  if (ground.metrics !== undefined) app.use(metricsController(ground, ground.metrics));
   if (hasDesk(ground)) app.use(signInController(ground)).use(pageController(ground));
   if (ground.site !== undefined) app.use(siteController(ground.site));
   for (const mount of mounts) app.group(mount, (group) => group.use(api(ground)));

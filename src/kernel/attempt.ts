@@ -64,9 +64,11 @@ export async function attempt<Request, Answer>(
         progress.route = route.plugin.name;
         progress.limit(network.deadlines, progress.openedAt + network.bounds.callMsMax);
         noteAnswer(route, taken?.index);
+        kernel.watch?.attempted(progress, route, nowMs);
         return answer;
       } catch (error) {
         progress.startOver();
+        kernel.watch?.attempted(progress, route, nowMs, error);
         const index = taken === undefined ? 0 : taken.index;
         tried ??= new Set();
         tried.add(index);

@@ -1,5 +1,6 @@
 export { readAudioMs } from "./audio-length.ts";
 export { makeCallId } from "./call-id.ts";
+export type { CallWatch } from "./call-watch.ts";
 export { Deadlines } from "./deadlines.ts";
 export { describeRoutes, type RouteState } from "./describe-routes.ts";
 export { Gate, type RunningCall } from "./gate.ts";
@@ -13,6 +14,7 @@ export {
   type Refusal,
   type Registry,
   type RegistryMemory,
+  type Route,
 } from "./registry.ts";
 export { type Order, serve } from "./serve.ts";
 export { openNetwork, type UpstreamBounds } from "./upstream.ts";

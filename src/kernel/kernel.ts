@@ -1,4 +1,5 @@
 import type { Ledger } from "../contract/index.ts";
+import type { CallWatch } from "./call-watch.ts";
 import type { Registry } from "./registry.ts";
 import type { Network } from "./upstream.ts";
 
@@ -17,6 +18,8 @@ export interface Kernel {
   readonly network: Network;
   readonly log: Log;
   readonly now: () => number;
+  /** Who counts and traces calls; absent: nobody does. */
+  readonly watch?: CallWatch | undefined;
   /** From 0 to below 1, to draw among equal routes; absent: the platform's. */
   readonly random?: (() => number) | undefined;
   /** Waits before a retry; absent: by a timer. */

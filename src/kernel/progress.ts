@@ -12,6 +12,8 @@ export class Progress {
   #controller = new AbortController();
   #onCut: () => void = () => undefined;
   #limit: Watch | undefined = undefined;
+  /** What the client itself calls its request; its word, so it is shown and logged and used for nothing. */
+  clientRequestId: string | undefined = undefined;
   hold: Hold | undefined = undefined;
   model: string | undefined = undefined;
   /** What the caller asks for. */
@@ -33,6 +35,12 @@ export class Progress {
   constructor(id: string, openedAt: number) {
     this.id = id;
     this.openedAt = openedAt;
+  }
+
+  /** What the books make of it: charged, let go for nothing, or never admitted. Final once the call has ended. */
+  get state(): "settled" | "released" | "refused" {
+    if (this.hold === undefined) return "refused";
+    return this.usageSource === "none" ? "released" : "settled";
   }
 
   /** Aborted when the attempt under way or the whole call ends; every request to a provider carries it. */

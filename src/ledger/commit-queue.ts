@@ -13,6 +13,9 @@ export const fundsGone = new Error("Other processes have left less than the call
 /** The writes of a batch that failed, and why; absent when all of it is written. */
 export type Failures = ReadonlyMap<BookWrite, unknown> | undefined;
 
+/** Told of each transaction that was tried: how many writes, how long it took, how many ends of calls still wait. */
+export type OnCommit = (writes: number, ms: number, unwritten: number) => void;
+
 interface Batch {
   readonly writes: BookWrite[];
   readonly done: PromiseWithResolvers<Failures>;
@@ -25,6 +28,7 @@ interface Batch {
 export class CommitQueue {
   readonly #store: Store;
   readonly #onEndWritten: (end: EndWrite, wasInDoubt: boolean) => void;
+  readonly #onCommit: OnCommit | undefined;
   readonly #unwritten = new Set<EndWrite>();
   #next: Batch | undefined;
   #writing: Batch | undefined;
@@ -34,9 +38,10 @@ export class CommitQueue {
    * `onEndWritten` is called in the same turn in which the write is known to stand; `wasInDoubt` when an earlier try
    * failed, which may have been written all the same.
    */
-  constructor(store: Store, onEndWritten: (end: EndWrite, wasInDoubt: boolean) => void) {
+  constructor(store: Store, onEndWritten: (end: EndWrite, wasInDoubt: boolean) => void, onCommit?: OnCommit) {
     this.#store = store;
     this.#onEndWritten = onEndWritten;
+    this.#onCommit = onCommit;
   }
 
   /** Whether a transaction is under way, so that it is not known whether it stands. */
@@ -80,6 +85,7 @@ export class CommitQueue {
     const batch = this.#next as Batch;
     this.#next = undefined;
     this.#writing = batch;
+    const startedMs = this.#onCommit === undefined ? 0 : performance.now();
     const failures = await this.#write(batch.writes);
     this.#writing = undefined;
     for (const write of batch.writes) {
@@ -94,6 +100,7 @@ export class CommitQueue {
         this.#onEndWritten(write, wasInDoubt);
       }
     }
+    this.#onCommit?.(batch.writes.length, performance.now() - startedMs, this.#unwritten.size);
     if (this.#unwritten.size > 0) this.#scheduleRetry();
     if (this.#next !== undefined) this.#schedule();
     batch.done.resolve(failures);

@@ -1,7 +1,9 @@
 export { type BookedUsage, bookedUsage } from "./booked-usage.ts";
+export type { OnCommit } from "./commit-queue.ts";
 export { type CallsWanted, exportCalls, type WrittenCall } from "./export-calls.ts";
 export { createLocalLedger, type LocalLedger, type LocalLedgerOptions } from "./local-ledger.ts";
 export { createRedisLedger } from "./open-redis-ledger.ts";
+export { type Overdrawn, readOverdrawn } from "./overdrawn.ts";
 export { createPruner, type PrunerOptions } from "./prune-calls.ts";
 export { type CallsPage, type RecentCall, readRecentCalls } from "./recent-calls.ts";
 export type { Recovery } from "./recover.ts";

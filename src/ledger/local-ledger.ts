@@ -15,7 +15,7 @@ import type { AccountBook } from "./account-book.ts";
 import { AccountBooks } from "./account-books.ts";
 import { endOf, tokensOf } from "./call-end.ts";
 import { checkClaim, openWriteOf } from "./call-open.ts";
-import { CommitQueue, fundsGone } from "./commit-queue.ts";
+import { CommitQueue, fundsGone, type OnCommit } from "./commit-queue.ts";
 import { expectEnded } from "./expect-ended.ts";
 import { budgetOf } from "./key-book.ts";
 import { type Recovery, recover } from "./recover.ts";
@@ -28,6 +28,7 @@ export interface LocalLedgerOptions {
   now?: () => number;
   /** Accounts kept in memory, beside those that are busy; default 20 000. */
   accountsMax?: number;
+  onCommit?: OnCommit | undefined;
 }
 
 /** The ledger of one process over its store. */
@@ -76,11 +77,11 @@ class ProcessLedger implements LocalLedger {
   readonly #calls = new Map<string, OpenCall>();
   #closed = false;
 
-  constructor({ store, now = Date.now, accountsMax = 20_000 }: LocalLedgerOptions) {
+  constructor({ store, now = Date.now, accountsMax = 20_000, onCommit }: LocalLedgerOptions) {
     this.#store = store;
     this.#now = now;
     this.#books = new AccountBooks(store, accountsMax);
-    this.#queue = new CommitQueue(store, (end, wasInDoubt) => this.#endWritten(end, wasInDoubt));
+    this.#queue = new CommitQueue(store, (end, wasInDoubt) => this.#endWritten(end, wasInDoubt), onCommit);
   }
 
   async admit(claim: Claim): Promise<Hold> {

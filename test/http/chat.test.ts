@@ -38,7 +38,11 @@ describe("POST /chat/completions", () => {
     });
     expect(response.headers.get("x-modelgate-sandbox")).toBeNull();
     expect(log.lines.filter(({ event }) => event === "call")).toEqual([
-      { level: "info", event: "call", fields: expect.objectContaining({ call: id, status: 200, usage: "reported" }) },
+      {
+        level: "info",
+        event: "call",
+        fields: expect.objectContaining({ call: id, status: 200, usage_source: "reported" }),
+      },
     ]);
   });
 

@@ -41,11 +41,14 @@ describe("run", () => {
         status: 200,
         model: "chat-1",
         route: "acme",
-        usage: "reported",
+        state: "settled",
+        usage: { inputToken: 100, outputToken: 20 },
+        usage_source: "reported",
+        attempts: 1,
         cost_nanodollars: 140_000,
         account: "account-1",
       },
-      { status: 400, error: "model_not_found", usage: "none" },
+      { status: 400, state: "refused", error: "model_not_found", usage: undefined, attempts: 0 },
     ]);
   });
 
@@ -58,7 +61,7 @@ describe("run", () => {
     });
     const { ground, log } = httpOf([failing]);
     await run(ground, visitOf().visit, { capability: "chat", request }).catch(() => undefined);
-    expect(log.lines.at(-1)?.fields).toMatchObject({ attempts: undefined, notes: ["top_k was left out"] });
+    expect(log.lines.at(-1)?.fields).toMatchObject({ attempts: 1, notes: ["top_k was left out"] });
   });
 
   test("cuts a call whose client is gone already", async () => {
@@ -86,4 +89,40 @@ test("the server that listens is told of every call", async () => {
   } finally {
     await app.stop(true);
   }
+});
+
+describe("a client's own x-request-id", () => {
+  const body = { model: "chat-1", messages: [{ role: "user", content: "Say hello" }] };
+
+  test.each(["0b2c7f3e-1d6a-4c8e-9f00-5a1b2c3d4e5f", "trace/1:2=3+4@host", "x".repeat(128)])(
+    "comes back beside ours and stands in the log: %s",
+    async (given) => {
+      const { post, log } = httpOf();
+      const response = await post("chat/completions", body, { "x-request-id": given });
+      expect(response.headers.get("x-client-request-id")).toBe(given);
+      const id = response.headers.get("x-request-id");
+      expect(id).toStartWith("req_");
+      const fields = log.lines.find(({ event }) => event === "call")?.fields;
+      expect(fields).toMatchObject({ call: id, client_request_id: given });
+    },
+  );
+
+  test.each(["x".repeat(129), "with space", 'quo"te', "schön", "a,b"])("is left out when it is %s", async (given) => {
+    const { post, log } = httpOf();
+    const response = await post("chat/completions", body, { "x-request-id": given });
+    expect([response.status, response.headers.get("x-client-request-id")]).toEqual([200, null]);
+    expect(log.lines.find(({ event }) => event === "call")?.fields?.client_request_id).toBeUndefined();
+  });
+
+  test("comes back with an error too, also of a stream", async () => {
+    const { post, ask } = httpOf();
+    const headers = { "x-request-id": "mine-1" };
+    const wrong = await post("chat/completions", { ...body, model: "nobody" }, headers);
+    expect([wrong.status, wrong.headers.get("x-client-request-id")]).toEqual([400, "mine-1"]);
+    const stranger = await ask("chat/completions", { method: "POST", headers: { ...headers, authorization: "" } });
+    expect([stranger.status, stranger.headers.get("x-client-request-id")]).toEqual([401, "mine-1"]);
+    const stream = await post("chat/completions", { ...body, stream: true }, headers);
+    await stream.text();
+    expect(stream.headers.get("x-client-request-id")).toBe("mine-1");
+  });
 });

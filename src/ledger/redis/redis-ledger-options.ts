@@ -1,4 +1,5 @@
 import type { Store } from "../../store/index.ts";
+import type { OnCommit } from "../commit-queue.ts";
 import type { LocalLedger } from "../local-ledger.ts";
 import type { Recovery } from "../recover.ts";
 
@@ -13,6 +14,7 @@ export interface RedisLedgerOptions {
   leaseMs?: number;
   /** How long one answer of Redis may take; default 80. */
   answerMsMax?: number;
+  onCommit?: OnCommit | undefined;
   /** Told of a Redis that went or came back, and of calls that a dead process left. */
   report?: (event: string, fields: Record<string, unknown>) => void;
 }

@@ -84,7 +84,7 @@ class NodeLedger implements RedisLedger {
       isRunning: (callId) => this.#calls.has(callId),
       onAbandoned: (calls) => this.#abandoned.push(...calls),
     });
-    this.#queue = new CommitQueue(store, (end) => this.#endWritten(end));
+    this.#queue = new CommitQueue(store, (end) => this.#endWritten(end), options.onCommit);
     this.#sql = new SqlBooks(store, this.#queue);
     this.#beats = setInterval(() => void this.#beatQuietly(), leaseMs / 3);
     this.#beats.unref();
