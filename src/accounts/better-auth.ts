@@ -1,4 +1,5 @@
 import { type BetterAuthOptions, betterAuth } from "better-auth";
+import { twoFactor } from "better-auth/plugins/two-factor";
 import type { Store } from "../store/index.ts";
 import { hashPassword, passwordLengthMax, passwordLengthMin, verifyPassword } from "./password.ts";
 import { authOrigin, sessionCookie } from "./session-reader.ts";
@@ -21,8 +22,18 @@ export interface AuthGround {
  * start.
  */
 export function openBetterAuth(ground: AuthGround): (request: Request) => Promise<Response> {
-  const auth = betterAuth(authOptions(ground));
+  const auth = betterAuth({ ...authOptions(ground), plugins: [secondFactor()] });
   return (request) => auth.handler(request);
+}
+
+function secondFactor() {
+  return twoFactor({
+    issuer: "modelgate",
+    schema: {
+      user: { fields: { twoFactorEnabled: "two_factor_enabled" } },
+      twoFactor: { modelName: "two_factors", fields: { backupCodes: "backup_codes", userId: "user_id" } },
+    },
+  });
 }
 
 /** The adapter is told SQLite also over PostgreSQL: the columns are the same, times in text and truths 0 or 1. */

@@ -4,6 +4,7 @@ import { GatewayError } from "../contract/index.ts";
 import type { Database, Role, Store } from "../store/index.ts";
 import { unknownAccount } from "./account-admin.ts";
 import { hashPassword, makePassword, passwordLengthMax, passwordLengthMin } from "./password.ts";
+import { removeSecondFactor } from "./second-factor.ts";
 import { signInAddressOf } from "./sign-in-address.ts";
 
 /** How long an invitation is good for: 48 hours. */
@@ -145,7 +146,10 @@ export async function makePerson(
   return { userId, email: account.email };
 }
 
-/** Within a transaction: gives the person of an account, made when there is none, a password, and ends all sessions. */
+/**
+ * Within a transaction: gives the person of an account, made when there is none, a password. All sessions end,
+ * and so does the second step of the sign-in: who asks the operator may have lost what it needs.
+ */
 export async function writePassword(
   db: Transaction<Database>,
   { accountId, hash, temporary, role, claimed = false }: PasswordWrite,
@@ -157,6 +161,7 @@ export async function writePassword(
     .set({ password_is_temporary: temporary ? 1 : 0, ...(!claimed && { email_verified: 1 }) })
     .where("id", "=", userId)
     .execute();
+  if (!claimed) await removeSecondFactor(db, userId);
   const at = new Date(now).toISOString();
   await db.deleteFrom("credentials").where("user_id", "=", userId).where("provider_id", "=", "credential").execute();
   await db

@@ -10,12 +10,15 @@ export const authOrigin = "http://modelgate.invalid";
 /** Who is signed in. */
 export interface Visitor {
   readonly userId: string;
+  readonly sessionId: string;
   readonly accountId: string;
   readonly email: string;
   readonly name: string;
   readonly role: Role;
   /** Somebody else has seen the password: it is to be changed. */
   readonly passwordIsTemporary: boolean;
+  /** Whether a code is asked for after the password. */
+  readonly secondFactor: boolean;
   /** The account's own daily free quota; absent when it has the configured one. */
   readonly freeTokensPerDay: number | undefined;
 }
@@ -38,11 +41,13 @@ export async function readVisitor(
     .innerJoin("users", "users.id", "sessions.user_id")
     .innerJoin("accounts", "accounts.id", "users.account_id")
     .select([
+      "sessions.id as session_id",
       "sessions.expires_at",
       "users.id",
       "users.account_id",
       "users.role",
       "users.password_is_temporary",
+      "users.two_factor_enabled",
       "accounts.email",
       "accounts.name",
       "accounts.free_tokens_per_day",
@@ -53,11 +58,13 @@ export async function readVisitor(
   if (row === undefined || row.disabled_at !== null || Date.parse(row.expires_at) <= now) return undefined;
   return {
     userId: row.id,
+    sessionId: row.session_id,
     accountId: row.account_id,
     email: row.email,
     name: row.name ?? row.email,
     role: row.role,
     passwordIsTemporary: row.password_is_temporary !== 0,
+    secondFactor: row.two_factor_enabled !== 0,
     freeTokensPerDay: row.free_tokens_per_day ?? undefined,
   };
 }

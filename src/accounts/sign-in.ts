@@ -3,8 +3,10 @@ import type { Store } from "../store/index.ts";
 import { AttemptLimit } from "./attempt-limit.ts";
 import { clean } from "./auth-answer.ts";
 import { authPrefix, missing, readBody, requestOf } from "./auth-request.ts";
+import { changeFirst } from "./change-first.ts";
 import type { OidcOptions } from "./oidc/issuer.ts";
 import { createOidcSignIn } from "./oidc/oidc-sign-in.ts";
+import { namedFor, SecondFactorLimit, secondFactorPaths } from "./second-factor.ts";
 import { readVisitor, type Visitor } from "./session-reader.ts";
 import { signInAddressOf } from "./sign-in-address.ts";
 import { makeAccount } from "./sign-up.ts";
@@ -13,7 +15,7 @@ import { makeAccount } from "./sign-up.ts";
 export interface SignIn {
   /**
    * Answers a request below `/api/auth`: `sign-in/email`, `sign-up/email`, `sign-out`, `change-password`,
-   * `get-session`, `revoke-sessions`, `revoke-other-sessions`, and `sign-in/oauth2` where there is a provider of identities,
+   * `get-session`, `revoke-sessions`, `revoke-other-sessions`, `two-factor/…`, and `sign-in/oauth2` where there is a provider of identities,
    * who sends back to `oauth2/callback/oidc`. No answer tells a session's token: it is in the cookie.
    *
    * The caller has seen to it that the request comes from a page of its own origin.
@@ -51,9 +53,17 @@ const offered: Readonly<Record<string, "GET" | "POST">> = {
   "get-session": "GET",
   "revoke-sessions": "POST",
   "revoke-other-sessions": "POST",
+  ...Object.fromEntries(secondFactorPaths.map((path) => [path, "POST" as const])),
 };
 /** Those that try a password, or cost the hash of one, or have the issuer asked. */
-const attempts = ["sign-in/email", "sign-up/email", "change-password", "sign-in/oauth2", "oauth2/callback/oidc"];
+const attempts = [
+  "sign-in/email",
+  "sign-up/email",
+  "change-password",
+  "sign-in/oauth2",
+  "oauth2/callback/oidc",
+  ...secondFactorPaths,
+];
 
 export function createSignIn(options: SignInOptions): SignIn {
   const { store, secret, now, oidc } = options;
@@ -64,6 +74,13 @@ export function createSignIn(options: SignInOptions): SignIn {
     return clean(await (await auth)(request));
   };
   const byIssuer = oidc === undefined ? undefined : createOidcSignIn({ ...options, oidc });
+  const second = new SecondFactorLimit(now);
+  /** Only whoever knows the password is counted, so nobody else can shut a person out. */
+  const withSecondStep = async (response: Response, email: string): Promise<Response> => {
+    const body = (await response.json()) as Record<string, unknown> | null;
+    if (body?.twoFactorRedirect === true) second.challenge(signInAddressOf(email));
+    return answerOf(response, body);
+  };
   const visitorOf = (cookies: string | null) => readVisitor(store, cookies, { secret, now: now() });
   return {
     visitorOf,
@@ -78,12 +95,17 @@ export function createSignIn(options: SignInOptions): SignIn {
       if (request.method === "GET") return ask(request);
       const body = await readBody(request);
       if (path === "sign-up/email") await makeAccount(options, body);
-      if (path.endsWith("/email")) return ask(signInOf(request, body));
-      const visitor = path === "change-password" ? await visitorOf(request.headers.get("cookie")) : undefined;
-      if (visitor !== undefined) checkChange(visitor, body);
+      if (path.endsWith("/email")) return withSecondStep(await ask(signInOf(request, body)), body.email as string);
+      const cookies = request.headers.get("cookie");
+      if (path.startsWith("two-factor/")) second.guess(cookies);
+      const visitor = await visitorOf(cookies);
+      if (visitor !== undefined) checkStep(visitor, path, body);
       const response = await ask(requestOf(request, path, body));
-      if (visitor !== undefined) await keepPassword(store, visitor);
-      return response;
+      if (visitor === undefined) return response;
+      if (path === "change-password") await keepPassword(store, visitor);
+      return path === "two-factor/enable"
+        ? answerOf(response, namedFor(visitor.email, await response.json()))
+        : response;
     },
   };
 }
@@ -96,8 +118,10 @@ function signInOf(request: Request, { email, password, rememberMe }: Record<stri
   return requestOf(request, "sign-in/email", body);
 }
 
-/** Whoever else has seen the password, and signed in with it, is out with it. */
-function checkChange({ passwordIsTemporary }: Visitor, body: Record<string, unknown>): void {
+/** Whoever else has seen a password for the first sign-in, and signed in with it, is out with its change. */
+function checkStep({ passwordIsTemporary }: Visitor, path: string, body: Record<string, unknown>): void {
+  if (passwordIsTemporary && path.startsWith("two-factor/")) throw changeFirst();
+  if (path !== "change-password") return;
   if (body.newPassword === body.currentPassword) {
     throw new GatewayError("invalid_request", "The new password is the old one; choose another", {
       param: "newPassword",
@@ -108,6 +132,11 @@ function checkChange({ passwordIsTemporary }: Visitor, body: Record<string, unkn
 
 async function keepPassword({ db }: Store, { userId }: Visitor): Promise<void> {
   await db.updateTable("users").set({ password_is_temporary: 0 }).where("id", "=", userId).execute();
+}
+
+/** The same answer with another body. */
+function answerOf({ headers }: Response, body: unknown): Response {
+  return new Response(JSON.stringify(body), { headers });
 }
 
 function notOffered(method: string, path: string): GatewayError {

@@ -1,4 +1,4 @@
-import type { Account, AccountRow, Accounts, AuditRow, Deed, SignIn, Voucher } from "../accounts/index.ts";
+import type { Account, AccountRow, Accounts, AuditRow, Deed, Session, SignIn, Voucher } from "../accounts/index.ts";
 import type {
   CallsPage,
   Credit,
@@ -25,6 +25,9 @@ export interface Desk {
   /** The daily quota of an account that has none of its own. */
   readonly freeTokensPerDay: number;
   acceptInvitation(given: { token: string; password: string }): Promise<{ email: string }>;
+  listSessions(userId: string): Promise<Session[]>;
+  /** Returns whether there was such a one of this person. */
+  endSession(userId: string, id: string): Promise<boolean>;
   usage(accountId: string, asked: DaySpan & { readonly period: Period }): Promise<UsageSums>;
   statement(accountId: string): Promise<StatementLine[]>;
   recentCalls(accountId: string, asked: CallsPage): Promise<RecentCall[]>;

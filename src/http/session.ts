@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import type { Visitor } from "../accounts/index.ts";
+import { changeFirst, type Visitor } from "../accounts/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
 import type { Desk } from "./desk.ts";
@@ -23,8 +23,7 @@ export function hasDesk(ground: HttpGround): ground is DeskGround {
 export async function visitorOf(ground: DeskGround, request: Request): Promise<Visitor> {
   const visitor = await anyVisitorOf(ground, request);
   if (!visitor.passwordIsTemporary) return visitor;
-  const sentence = "This password is good for the first sign-in alone: change it, and everything else is open";
-  throw new GatewayError("forbidden", sentence, { shownCode: "password_change_required" });
+  throw changeFirst();
 }
 
 async function anyVisitorOf({ desk }: DeskGround, request: Request): Promise<Visitor> {

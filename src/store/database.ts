@@ -12,6 +12,7 @@ import type { RevisionsTable } from "./tables/revisions.ts";
 import type { SchemaVersionsTable } from "./tables/schema-versions.ts";
 import type { InvitationsTable, SessionsTable, VerificationsTable } from "./tables/sessions.ts";
 import type { SettingsTable } from "./tables/settings.ts";
+import type { TwoFactorsTable } from "./tables/two-factors.ts";
 import type { UsageHoursTable } from "./tables/usage-hours.ts";
 import type { CredentialsTable, UsersTable } from "./tables/users.ts";
 import type { VouchersTable } from "./tables/vouchers.ts";
@@ -32,6 +33,7 @@ export interface Database {
   revisions: RevisionsTable;
   users: UsersTable;
   credentials: CredentialsTable;
+  two_factors: TwoFactorsTable;
   sessions: SessionsTable;
   verifications: VerificationsTable;
   invitations: InvitationsTable;

@@ -68,6 +68,7 @@ describe("every route with an id", () => {
   const another: Record<string, (ground: Members) => Promise<string>> = {
     [`DELETE ${api}/keys/:id`]: async ({ accounts, ben }) =>
       (await accounts.createKey({ accountId: ben.account.id, name: "Ben's" })).id,
+    [`DELETE ${api}/sessions/:id`]: async ({ ben }) => (await (await ben.get(`${api}/sessions`)).json()).data[0].id,
   };
 
   test("is 404 for a member with another's id and with none, and changes nothing", async () => {
@@ -79,7 +80,11 @@ describe("every route with an id", () => {
     expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(another).sort());
     for (const { method, path } of routes) {
       const id = await another[`${method} ${path}`]?.(ground);
-      const before = await store.db.selectFrom("keys").selectAll().execute();
+      const all = async () => [
+        await store.db.selectFrom("keys").selectAll().execute(),
+        await store.db.selectFrom("sessions").selectAll().execute(),
+      ];
+      const before = await all();
       for (const given of [id, "none", "%00", "..%2f..", "x".repeat(10_000)]) {
         const refused = await send(path.replace(/:\w+/, given as string), {
           method,
@@ -87,7 +92,7 @@ describe("every route with an id", () => {
         });
         expect(refused.status).toBe(404);
       }
-      expect(await store.db.selectFrom("keys").selectAll().execute()).toEqual(before);
+      expect(await all()).toEqual(before);
     }
   });
 });

@@ -1,9 +1,12 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createVoucher } from "../../src/accounts/index.ts";
 import { invite } from "../../src/accounts/people.ts";
 import { creditWallet } from "../../src/ledger/index.ts";
 import { expectError } from "../support/expect-error.ts";
 import { cookieOf, deskGround, origin, password, twoMembers, withAdmin } from "./desk-ground.ts";
+
+/** Passwords cost a core for a while. */
+setDefaultTimeout(30_000);
 
 const api = "/dashboard/api";
 describe("a member", () => {

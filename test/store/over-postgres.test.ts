@@ -8,7 +8,7 @@ const suites = [
   ...["rows", "wallet", "quota", "races", "verify", "prune-calls", "usage/read-usage"].map(
     (name) => `test/ledger/${name}.test.ts`,
   ),
-  ...["administration", "authenticate", "prune-sign-in", "sign-in", "vouchers"].map(
+  ...["administration", "authenticate", "prune-sign-in", "second-factor", "sign-in", "vouchers"].map(
     (name) => `test/accounts/${name}.test.ts`,
   ),
 ];

@@ -6,6 +6,7 @@ import { keysController } from "./keys.ts";
 import { meController } from "./me.ts";
 import { adminOperationController } from "./operation.ts";
 import { ownController } from "./own.ts";
+import { sessionsController } from "./sessions.ts";
 
 const Invitation = Type.Object({
   token: Type.String({ minLength: 1, maxLength: 100 }),
@@ -21,6 +22,7 @@ export function pageController(ground: DeskGround) {
     .use(meController(ground))
     .use(ownController(ground))
     .use(keysController(ground))
+    .use(sessionsController(ground))
     .use(adminAccountsController(ground))
     .use(adminVouchersController(ground))
     .use(adminOperationController(ground))

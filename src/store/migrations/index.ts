@@ -3,7 +3,8 @@ import { nodes } from "./0002-nodes.ts";
 import { people } from "./0003-people.ts";
 import { desk } from "./0004-desk.ts";
 import { budgets } from "./0005-budgets.ts";
+import { secondFactor } from "./0006-second-factor.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
-export const migrations: readonly Migration[] = [books, nodes, people, desk, budgets];
+export const migrations: readonly Migration[] = [books, nodes, people, desk, budgets, secondFactor];

@@ -1,3 +1,5 @@
+import type { Generated } from "kysely";
+
 /** What a person who is signed in may do: `admin` everything, `member` what concerns the own account. */
 export type Role = "admin" | "member";
 
@@ -11,6 +13,8 @@ export interface UsersTable {
   role: Role;
   /** 1: somebody else knows the password, so it is to be changed. */
   password_is_temporary: number;
+  /** 1: a code is asked for after the password. */
+  two_factor_enabled: Generated<number>;
   email_verified: number;
   image: string | null;
   /** ISO text, as every time that better-auth writes. */
