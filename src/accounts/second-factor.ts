@@ -17,7 +17,7 @@ const tenMinutesMs = 600_000;
 const challengesMax = 10;
 const guessesMax = 5;
 /** How better-auth names a sign-in whose second step is to come. */
-const challengePattern = /2fa-[A-Za-z0-9]{20}/g;
+const challengePattern = /2fa-[\w-]{20}/g;
 
 /** Bounds how often codes are guessed, from however many machines: by whoever knows the password already. */
 export class SecondFactorLimit {
