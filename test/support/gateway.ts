@@ -65,7 +65,7 @@ export function commandLine(): string[] {
 /** Starts a gateway on a free loopback port and waits until it is ready. Limits are set wide unless `env` says otherwise. */
 export async function startGateway({ env = {}, home: given }: GatewayOptions = {}): Promise<Gateway> {
   const home = given ?? mkdtempSync(join(tmpdir(), "modelgate-test-"));
-  const port = await freePort();
+  const port = env.PORT ?? (await freePort());
   const environment: Record<string, string> = {
     PATH: process.env.PATH ?? "",
     HOME: home,
