@@ -130,10 +130,10 @@ export const settings = {
   redisUrl: define({
     variable: "REDIS_URL",
     schema: Type.Union([Type.String(), Type.Undefined()]),
-    expected: "a URL such as redis://user:password@host:6379/0, or rediss: for TLS",
+    expected: "a URL such as redis://user:password@host:6379/0, rediss: for TLS, or nodes of a cluster by comma",
     fallback: undefined,
     secret: true,
-    read: (text) => (isRedisUrl(text) ? text : null),
+    read: (text) => (areRedisUrls(text) ? text : null),
   }),
   /** Processes on one port. */
   workers: define({
@@ -241,6 +241,12 @@ function isIssuer(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.search + url.hash + url.username + url.password !== "") return false;
   return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
+}
+
+/** A cluster has no numbered databases. */
+function areRedisUrls(text: string): boolean {
+  const urls = text.split(",").map((url) => url.trim());
+  return urls.every(isRedisUrl) && (urls.length === 1 || urls.every((url) => /^\/?0?$/.test(new URL(url).pathname)));
 }
 
 function isRedisUrl(text: string): boolean {

@@ -1,13 +1,12 @@
 import { clearTimeout, setTimeout } from "node:timers";
-import { Redis } from "ioredis";
 import { inTime } from "./in-time.ts";
+import { clientOf, onLoss, type RedisClient, serversOf } from "./redis-client.ts";
 import { RedisRefused } from "./redis-refused.ts";
 import type { Script } from "./script.ts";
 import { formatScript } from "./seed-scripts.ts";
 
 /** The format of what we keep; a newer one gets another number. */
 const format = "modelgate-ledger 1";
-const connectMsMax = 1000;
 /** How soon after a failure it is tried again, and how slowly at last. */
 const probeMsMin = 100;
 const probeMsMax = 1000;
@@ -30,7 +29,7 @@ export interface RedisDoorOptions {
  * that does not answer; it opens again when Redis answers, takes writes and all that it missed was told to it.
  */
 export class RedisDoor {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #options: RedisDoorOptions;
   #life = "";
   #open = false;
@@ -43,20 +42,11 @@ export class RedisDoor {
 
   constructor(options: RedisDoorOptions) {
     this.#options = options;
-    this.#redis = new Redis(options.url, {
-      lazyConnect: true,
-      enableAutoPipelining: true,
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      connectTimeout: connectMsMax,
-      retryStrategy: (times) => Math.min(probeMsMin * times, probeMsMax),
-    });
+    this.#redis = clientOf(options.url);
     this.#redis.on("error", (error) => {
       this.#said = error;
-      this.#shut(error);
     });
-    this.#redis.on("close", () => this.#shut(new Error("The connection to Redis was closed")));
+    onLoss(this.#redis, (error) => this.#shut(error));
   }
 
   /** Whether Redis is in use. */
@@ -64,7 +54,7 @@ export class RedisDoor {
     return this.#open;
   }
 
-  /** Names this run of the server: what an earlier one wrote may be lost in part. */
+  /** Names this run of the server, or of all of a cluster: what an earlier one wrote may be lost in part. */
   get life(): string {
     return this.#life;
   }
@@ -175,16 +165,26 @@ export class RedisDoor {
   }
 
   async #check(): Promise<void> {
-    const info = await inTime(this.#redis.info("server"), this.#options.answerMsMax);
+    const infos = await inTime(serversOf(this.#redis), this.#options.answerMsMax);
+    if (!this.#redis.isCluster && /redis_mode:cluster/.test(infos[0] as string)) throw oneOfCluster();
     const found = await this.#run(formatScript, ["modelgate:format"], ["", format]);
     if (found !== format) throw foreign(String(found));
-    this.#life = /run_id:(\w+)/.exec(info)?.[1] ?? "unnamed";
+    this.#life = infos
+      .map((info) => /run_id:(\w+)/.exec(info)?.[1] ?? "unnamed")
+      .sort()
+      .join("-");
   }
 }
 
 function foreign(found: string): RedisRefused {
   return new RedisRefused(
     `Cannot use this Redis: its key modelgate:format says ${JSON.stringify(found.slice(0, 80))} and ${JSON.stringify(format)} was expected; another program or version keeps its data there: name another Redis or database number in REDIS_URL`,
+  );
+}
+
+function oneOfCluster(): RedisRefused {
+  return new RedisRefused(
+    "Cannot use this Redis: it is a node of a cluster; name several of its nodes in REDIS_URL, by comma",
   );
 }
 

@@ -30,7 +30,8 @@ test(
     const below = randomBelow(4);
     const env = { OPENAI_API_KEY: "sk-upstream", OPENAI_BASE_URL: provider.baseUrl };
     gateway = await startGateway({ home, env });
-    await fillWallet(gateway);
+    // The calls cost more and more, as their numbers are what they cost.
+    await fillWallet(gateway, "1000000.00");
     const clients = startClients(clientCount, gateway.key, () => (gateway as Gateway).origin);
     for (let round = 0; round < roundCount; round++) {
       await Bun.sleep(below(lifeMsMax));

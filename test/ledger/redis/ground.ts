@@ -56,11 +56,11 @@ export async function makeCall({ ledger }: Pick<Node, "ledger">): Promise<number
   return Math.max(admitted - start, performance.now() - admitted);
 }
 
-/** Waits until something holds. @throws When it does not within five seconds. */
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 5000;
+/** Waits until something holds. @throws When it does not within `msMax`. */
+export async function until(holds: () => boolean | Promise<boolean>, msMax = 5000): Promise<void> {
+  const deadline = Date.now() + msMax;
   while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`Still not so after five seconds: ${holds}`);
+    if (Date.now() > deadline) throw new Error(`Still not so after ${msMax} ms: ${holds}`);
     await Bun.sleep(10);
   }
 }
