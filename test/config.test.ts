@@ -160,23 +160,6 @@ describe("readConfig", () => {
     expect(JSON.stringify(describeConfig(readConfig(local)))).not.toContain("hush");
   });
 
-  test("takes the nodes of a Redis Cluster, by comma", () => {
-    const text = "redis://a:7001,redis://b:7002, redis://c:7003/0";
-    expect(readConfig({ REDIS_URL: text }).redisUrl).toBe(text);
-  });
-
-  test.each([
-    "http://127.0.0.1:6379",
-    "redis://:hunter2@127.0.0.1/zero",
-    "127.0.0.1:6379",
-    "redis://a:7001/1,redis://b:7002/1",
-    "redis://a:7001,",
-  ])("refuses REDIS_URL=%s without showing it", (text) => {
-    const error = failureOf(() => readConfig({ REDIS_URL: text }));
-    expect(error.message).toStartWith("Cannot use REDIS_URL: it is set, but not in that form, expected a URL such as");
-    expect(error.message).not.toContain("hunter2");
-  });
-
   test.each(["mysql://ada:hunter2@db.example.org/books", "postgres://ada:hunter2@db.example.org", "books"])(
     "refuses DATABASE_URL=%s without showing it",
     (text) => {
