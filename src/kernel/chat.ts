@@ -3,6 +3,7 @@ import {
   type ChatCompletion,
   type ChatRequest,
   type ChatUsage,
+  type ChunkChoice,
   costNanodollars,
   GatewayError,
   type Meters,
@@ -119,10 +120,14 @@ async function pump(job: Job<ChatRequest, ChatChunk>, opened: Opened, head: Answ
     // A call that was cut has settled by now: nothing may be counted or sent after that.
     if (progress.cutReason !== undefined) throw new UpstreamFault("broken", "The call was cut off");
     const chunk = tidier.push(raw);
-    for (const choice of tidier.before.splice(0)) outlet.write(tidier.chunkOf(raw, [choice]));
+    sendEach(tidier.before, raw);
     const behind = chunk === undefined ? undefined : outlet.write(chunk);
-    for (const choice of tidier.after.splice(0)) outlet.write(tidier.chunkOf(raw, [choice]));
+    sendEach(tidier.after, raw);
     return behind;
+  };
+  const sendEach = (choices: ChunkChoice[], raw: ChatChunk) => {
+    if (choices.length === 0) return;
+    for (const choice of choices.splice(0)) outlet.write(tidier.chunkOf(raw, [choice]));
   };
   try {
     outlet.open();
