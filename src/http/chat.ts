@@ -1,3 +1,4 @@
+import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type ChatChunk, ChatCompletion, ChatRequest } from "../contract/index.ts";
 import { answers, jsonBody } from "./describe.ts";
@@ -24,7 +25,7 @@ export function chatController(ground: HttpGround) {
       description: "With `stream: true` the answer is `text/event-stream`, ended by `data: [DONE]`.",
       tags: ["Models at work"],
       requestBody: jsonBody(ChatRequest),
-      responses: answers(ChatCompletion),
+      responses: answers({ "application/json": ChatCompletion, "text/event-stream": Type.Unknown({ description: "One ChatCompletionChunk an event" }) }),
     },
   });
 }

@@ -57,7 +57,12 @@ export function docs(ground: HttpGround) {
               version: ground.version,
               description: "One API in front of many model providers",
             },
-            components: { securitySchemes: { key: { type: "http", scheme: "bearer" } } },
+            components: {
+              securitySchemes: {
+                key: { type: "http", scheme: "bearer" },
+                session: { type: "apiKey", in: "cookie", name: "session" },
+              },
+            },
             security: [{ key: [] }],
           },
         }),

@@ -16,7 +16,7 @@ export function embeddingsController(ground: HttpGround) {
       summary: "Vector embeddings",
       tags: ["Models at work"],
       requestBody: jsonBody(EmbedRequest),
-      responses: answers(EmbeddingList),
+      responses: answers({ "application/json": EmbeddingList }),
     },
   });
 }

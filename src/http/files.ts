@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
+import { answers, Bytes } from "./describe.ts";
 import { errorResponse } from "./errors.ts";
 import type { HttpGround } from "./ground.ts";
 import { originOf, urlOf } from "./origin.ts";
@@ -45,7 +46,21 @@ export function filesController(ground: HttpGround) {
       };
       return new Response(file.bytes as Uint8Array<ArrayBuffer>, { headers });
     },
-    { detail: { summary: "A generated file, for an hour", tags: ["Models at work"], security: [] } },
+    {
+      detail: {
+        summary: "A generated file, for an hour",
+        tags: ["Models at work"],
+        parameters: ["expires", "signature"].map((name) => ({
+          name,
+          in: "query" as const,
+          required: false,
+          description: "As in the address that was handed out",
+          schema: { type: "string" as const },
+        })),
+        security: [],
+        responses: answers({ "image/*": Bytes }, [400, 404, 500, 503]),
+      },
+    },
   );
 }
 

@@ -1,7 +1,20 @@
+import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { makeCallId } from "../kernel/index.ts";
+import { answers } from "./describe.ts";
 import type { HttpGround } from "./ground.ts";
 import { dataHeaders } from "./security-headers.ts";
+
+const Alive = Type.Object({ status: Type.Literal("ok"), version: Type.String() });
+const Sentences = Type.Array(Type.String());
+const Readiness = Type.Object({
+  status: Type.Union([Type.Literal("ready"), Type.Literal("degraded"), Type.Literal("unready")]),
+  sandbox: Type.Boolean(),
+  models: Type.Integer(),
+  troubles: Sentences,
+  degraded: Sentences,
+  warnings: Sentences,
+});
 
 /**
  * GET /healthz: the process answers. GET /readyz: it can serve (also `degraded`), or 503 with what is not in order. No
@@ -19,7 +32,12 @@ export function healthController(ground: HttpGround) {
     });
   return new Elysia()
     .get("/healthz", async ({ request }) => reply(request, 200, { status: "ok", version: ground.version }), {
-      detail: { summary: "The process answers", tags: ["Operation"], security: [] },
+      detail: {
+        summary: "The process answers",
+        tags: ["Operation"],
+        security: [],
+        responses: answers({ "application/json": Alive }, [500]),
+      },
     })
     .get(
       "/readyz",
@@ -34,6 +52,19 @@ export function healthController(ground: HttpGround) {
         const said = { status, sandbox, models, troubles, degraded, warnings };
         return reply(request, troubles.length > 0 ? 503 : 200, said);
       },
-      { detail: { summary: "It can serve", tags: ["Operation"], security: [] } },
+      {
+        detail: {
+          summary: "It can serve",
+          tags: ["Operation"],
+          security: [],
+          responses: {
+            ...answers({ "application/json": Readiness }, [500]),
+            "503": {
+              description: "It cannot, and why",
+              content: { "application/json": { schema: Readiness as never } },
+            },
+          },
+        },
+      },
     );
 }

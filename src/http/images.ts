@@ -26,7 +26,7 @@ export function imagesController(ground: HttpGround) {
       summary: "Image generation",
       tags: ["Models at work"],
       requestBody: jsonBody(ImageRequest),
-      responses: answers(ImagesResponse),
+      responses: answers({ "application/json": ImagesResponse }),
     },
   });
 }

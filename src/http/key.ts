@@ -93,7 +93,7 @@ export function keyController(ground: HttpGround) {
     detail: {
       summary: "Limits, quota, budget and balance of the calling key",
       tags: ["Account"],
-      responses: answers(KeyObject),
+      responses: answers({ "application/json": KeyObject }, [401, 500, 503]),
     },
   });
 }

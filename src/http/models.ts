@@ -34,6 +34,14 @@ const ModelObject = Type.Object(
 );
 const ModelList = Type.Object({ object: Type.Literal("list"), data: Type.Array(ModelObject) });
 
+const format = {
+  name: "format",
+  in: "query" as const,
+  required: false,
+  description: "`array` answers the bare array",
+  schema: { type: "string" as const },
+};
+
 const prefix = "/models/";
 
 /** GET /models, its alias /v1/models, and one model by its id (which may hold slashes). */
@@ -50,15 +58,19 @@ export function modelsController(ground: HttpGround) {
   });
   const detail = {
     summary: "List the models that can be served now",
-    description: "`?format=array` answers the bare array.",
     tags: ["Models"],
-    responses: answers(ModelList),
+    parameters: [format],
+    responses: answers({ "application/json": Type.Union([ModelList, Type.Array(ModelObject)]) }, [401, 500, 503]),
   };
   return new Elysia()
     .get("/models", list, { detail })
     .get("/v1/models", list, { detail })
     .get("/models/:model", one, {
-      detail: { summary: "One model", tags: ["Models"], responses: answers(ModelObject) },
+      detail: {
+        summary: "One model",
+        tags: ["Models"],
+        responses: answers({ "application/json": ModelObject }, [400, 401, 404, 500, 503]),
+      },
     })
     .get("/models/*", one, { detail: { hide: true } });
 }

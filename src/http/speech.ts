@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { SpeakRequest } from "../contract/index.ts";
-import { answers, jsonBody } from "./describe.ts";
+import { answers, Bytes, jsonBody } from "./describe.ts";
 import { awaitNoMore, jsonEndpoint } from "./endpoint.ts";
 import type { HttpGround } from "./ground.ts";
 import { callHeaders } from "./headers.ts";
@@ -28,7 +28,7 @@ export function speechController(ground: HttpGround) {
       summary: "Text to speech",
       tags: ["Models at work"],
       requestBody: jsonBody(SpeakRequest),
-      responses: answers("binary", "audio/wav"),
+      responses: answers({ "audio/wav": Bytes }),
     },
   });
 }

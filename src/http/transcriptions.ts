@@ -1,3 +1,4 @@
+import { Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Value } from "@sinclair/typebox/value";
 import { Elysia } from "elysia";
@@ -18,6 +19,7 @@ import { readForm } from "./read-body.ts";
 import { jsonReply, run } from "./run.ts";
 import { TranscriptionAnswer, TranscriptionForm } from "./transcription-shapes.ts";
 
+const soundForm = { schema: TranscriptionForm as never, encoding: { file: { contentType: "audio/wav, audio/mpeg" } } };
 const fieldsCheck = TypeCompiler.Compile(TranscribeFields);
 
 /** POST /audio/transcriptions: a multipart form in; JSON, plain text or verbose JSON out. */
@@ -38,8 +40,8 @@ export function transcriptionsController(ground: HttpGround) {
     detail: {
       summary: "Speech to text",
       tags: ["Models at work"],
-      requestBody: { required: true, content: { "multipart/form-data": { schema: TranscriptionForm as never } } },
-      responses: answers(TranscriptionAnswer),
+      requestBody: { required: true, content: { "multipart/form-data": soundForm } },
+      responses: answers({ "application/json": TranscriptionAnswer, "text/plain": Type.String() }),
     },
   });
 }

@@ -80,8 +80,8 @@ export function usageController(ground: DeskGround) {
         "last 30 days); `period` is hourly, daily (default), weekly, monthly or yearly.",
       tags: ["Account"],
       parameters,
-      security: [],
-      responses: answers(UsageRecord),
+      security: [{ session: [] }],
+      responses: answers({ "application/json": UsageRecord }, [400, 401, 403, 500, 503]),
     },
   });
 }

@@ -34,7 +34,7 @@ describe("the description of the API", () => {
     expect(description.openapi).toMatch(/^3\.1\.\d$/);
     expect(description.info).toMatchObject({ title: "modelgate", version: "1.2.3" });
     expect(description.security).toEqual([{ key: [] }]);
-    expect(Object.keys(description.components.securitySchemes)).toEqual(["key"]);
+    expect(Object.keys(description.components.securitySchemes)).toEqual(["key", "session"]);
   });
 
   test("has every endpoint that is served, below both mounts", () => {
