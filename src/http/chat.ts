@@ -25,7 +25,10 @@ export function chatController(ground: HttpGround) {
       description: "With `stream: true` the answer is `text/event-stream`, ended by `data: [DONE]`.",
       tags: ["Models at work"],
       requestBody: jsonBody(ChatRequest),
-      responses: answers({ "application/json": ChatCompletion, "text/event-stream": Type.Unknown({ description: "One ChatCompletionChunk an event" }) }),
+      responses: answers({
+        "application/json": ChatCompletion,
+        "text/event-stream": Type.Unknown({ description: "One ChatCompletionChunk an event" }),
+      }),
     },
   });
 }
