@@ -1,0 +1,176 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { UpstreamFault } from "../../src/contract/index.ts";
+import { readAudioMs } from "../../src/kernel/audio-length.ts";
+import { joinWav, PluginError, readModels, readWav, wavMs, writeWav } from "../../src/kit/index.ts";
+import { readManifest } from "../../src/loader/manifest.ts";
+import { batchOf, lineOf, sequenceOf } from "../../src/store/sqlite/journal/journal-line.ts";
+import { readJournal } from "../../src/store/sqlite/journal/read-journal.ts";
+import { StoreError } from "../../src/store/store-error.ts";
+import { openOf } from "../store/journal/facts.ts";
+import { anyJson, expectPrototypesClean, runs, thrownBy } from "../support/hostile.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "modelgate-properties-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const rowWords = [
+  "models",
+  "id",
+  "upstreamId",
+  "capability",
+  "chat",
+  "premium",
+  "price",
+  "inputToken",
+  "usd",
+  "per",
+  "tiers",
+];
+const manifestWords = [
+  "name",
+  "baseUrl",
+  "https://a.example/v1",
+  "dialect",
+  "openai",
+  "authorize",
+  "{key}",
+  "quirks",
+  "hosts",
+];
+
+describe("facts that are dropped in", () => {
+  test("as a catalogue are read, or refused with the place", () => {
+    fc.assert(
+      fc.property(anyJson(...rowWords), (file) => {
+        try {
+          for (const { id } of readModels(file)) expect(id).toBeString();
+        } catch (error) {
+          expect(error).toBeInstanceOf(PluginError);
+        }
+        expectPrototypesClean();
+      }),
+      runs(1000),
+    );
+  });
+
+  test("as a manifest make a plugin, or are refused with the field", () => {
+    const good = { baseUrl: "https://a.example/v1", dialect: "openai", models: [{ id: "a", premium: false }] };
+    const changed = fc
+      .tuple(fc.constantFrom(...manifestWords, "models", "__proto__", "nMax"), anyJson(...manifestWords, ...rowWords))
+      .map(([name, value]) =>
+        JSON.parse(JSON.stringify({ ...good }).replace(/}$/, `,${JSON.stringify(name)}:${JSON.stringify(value)}}`)),
+      );
+    fc.assert(
+      fc.property(fc.oneof(changed, anyJson(...manifestWords)), (value) => {
+        try {
+          expect(readManifest(value, "acme").name).toBeString();
+        } catch (error) {
+          expect(error).toBeInstanceOf(PluginError);
+        }
+        expectPrototypesClean();
+      }),
+      runs(1000),
+    );
+  });
+});
+
+describe("sound", () => {
+  const bytes = fc.uint8Array({ maxLength: 120 }).map((given) => new Uint8Array(given));
+  const spoilt = fc
+    .tuple(bytes, fc.nat(60), fc.uint8Array({ maxLength: 4 }), fc.nat(200))
+    .map(([pcm, at, put, length]) => {
+      const wav = writeWav({ pcm, sampleRate: 8000, channels: 1, bitsPerSample: 16 });
+      wav.set(put.subarray(0, Math.max(0, wav.length - at)), Math.min(at, wav.length));
+      return wav.slice(0, length);
+    });
+
+  test("of any bytes is read within what is there, or is broken", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(bytes, spoilt), async (given) => {
+        for (const read of [() => readWav(given).pcm.length, () => joinWav([given, given]).length]) {
+          const error = await thrownBy(() => expect(read()).toBeLessThanOrEqual(44 + 2 * given.length));
+          if (error !== undefined) expect(error).toBeInstanceOf(UpstreamFault);
+        }
+        const ms = wavMs(given);
+        expect(ms === undefined || (Number.isFinite(ms) && ms >= 0)).toBe(true);
+      }),
+      runs(500),
+    );
+  });
+
+  test("of any file has a length, or none that is known", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(bytes, spoilt),
+        fc.constantFrom("a.wav", "a.mp3", "a.m4a", "a.webm"),
+        async (given, name) => {
+          const ms = await readAudioMs(new File([given], name));
+          expect(ms === undefined || (Number.isSafeInteger(ms) && ms >= 0)).toBe(true);
+        },
+      ),
+      runs(50),
+    );
+  });
+});
+
+describe("the journal", () => {
+  const name = fc.string({ unit: "grapheme", maxLength: 12 });
+  const batches = fc.array(fc.array(name, { maxLength: 3 }), { minLength: 1, maxLength: 5 }).map((all) =>
+    all.map((models, index) => ({
+      sequence: index + 1,
+      writes: models.map((model, at) => ({ ...openOf(`c${at}`), model })),
+    })),
+  );
+
+  test("torn at any byte has every whole batch before it, and no other", () => {
+    const file = join(folder, "torn");
+    fc.assert(
+      fc.property(batches, fc.nat(), (written, cut) => {
+        const lines = written.map((batch) => Buffer.from(lineOf(batch)));
+        const whole = Buffer.concat(lines);
+        const at = cut % (whole.length + 1);
+        writeFileSync(file, whole.subarray(0, at));
+        const { batches: found, bytes } = readJournal(file, 0);
+        let [end, count] = [0, 0];
+        while (count < lines.length && end + (lines[count] as Buffer).length <= at)
+          end += (lines[count++] as Buffer).length;
+        expect(found).toEqual(written.slice(0, count));
+        expect(bytes).toBe(end);
+      }),
+      runs(200),
+    );
+  });
+
+  test("with any byte changed is read up to there or called damaged, and tells nothing that was not written", () => {
+    const file = join(folder, "changed");
+    fc.assert(
+      fc.property(batches, fc.nat(), fc.integer({ min: 1, max: 255 }), (written, where, change) => {
+        const whole = Buffer.concat(written.map((batch) => Buffer.from(lineOf(batch))));
+        const at = where % whole.length;
+        whole[at] = (whole[at] as number) ^ change;
+        writeFileSync(file, whole);
+        try {
+          const { batches: found } = readJournal(file, 0);
+          expect(found).toEqual(written.slice(0, found.length));
+        } catch (error) {
+          expect(error).toBeInstanceOf(StoreError);
+        }
+      }),
+      runs(300),
+    );
+  });
+
+  test("takes no line for its own that it did not write", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 60 }), (given) => {
+        const line = Buffer.from(given);
+        const sequence = sequenceOf(line);
+        if (sequence !== undefined) batchOf(line);
+      }),
+      runs(1000),
+    );
+  });
+});
