@@ -4,10 +4,10 @@ import { AccountLimits } from "./account-limits.ts";
 import { startOfDay } from "./day.ts";
 import { budgetOf, KeyBook } from "./key-book.ts";
 import { narrowerCalls } from "./narrower-calls.ts";
-import { balanceExceeded, callsExceeded, quotaExceeded } from "./refusals.ts";
+import { balanceExceeded, budgetExceeded, callsExceeded, quotaExceeded } from "./refusals.ts";
 
 /** What a call takes from its account while it runs. */
-export type Taken = Pick<OpenWrite, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth">;
+export type Taken = Pick<OpenWrite, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth" | "partial">;
 
 /** Keys of an account beside which idle ones are forgotten. */
 const keysEnough = 1000;
@@ -30,6 +30,11 @@ export class AccountBook {
   /** Held by other processes when the store was last read; 0 where there are none. */
   #othersHeld = 0;
   #othersHeldTokens = 0;
+  /** Running calls that hold less than they may cost: one of each kind at a time, of this and other processes. */
+  #partials = 0;
+  #partialDraws = 0;
+  #othersPartial = false;
+  #othersPartialDraw = false;
   /** Keys that have bounds of their own; absent while none was seen. */
   #keys: Map<string, KeyBook> | undefined;
   /** The store's revision that was last read; absent before the first. */
@@ -47,6 +52,8 @@ export class AccountBook {
     if (funds.others === undefined) return;
     this.#othersHeld = funds.others.nanodollars;
     this.#othersHeldTokens = funds.others.tokens;
+    this.#othersPartial = funds.others.isPartial;
+    this.#othersPartialDraw = funds.others.isPartialDraw;
   }
 
   /** Begins a new day's quota; holds and unwritten draws of an older day no longer count. */
@@ -56,6 +63,8 @@ export class AccountBook {
     this.#usedTokens = 0;
     this.#heldTokens = 0;
     this.#othersHeldTokens = 0;
+    this.#partialDraws = 0;
+    this.#othersPartialDraw = false;
     this.#unwrittenTokens = 0;
   }
 
@@ -71,7 +80,7 @@ export class AccountBook {
     this.#limits.check(claim, now);
     const most = limits.concurrentCalls;
     if (most !== undefined && this.#openCalls >= most) throw callsExceeded(most);
-    const taken = claim.premium ? this.#takeMoney(claim, key) : this.#takeQuota(claim, now);
+    const taken = claim.premium ? this.#takeMoney(claim, key, now) : this.#takeQuota(claim, now);
     this.#limits.add(1, claim.limitTokens, limits, now);
     this.#openCalls += 1;
     if (own === undefined || key === undefined) return taken;
@@ -190,31 +199,42 @@ export class AccountBook {
     return caller.own === undefined ? undefined : this.#keys?.get(caller.keyId);
   }
 
-  #takeMoney(claim: Claim, key: KeyBook | undefined): Taken {
+  #takeMoney(claim: Claim, key: KeyBook | undefined, now: number): Taken {
     const held = this.#held + this.#othersHeld;
     const available = this.#balance - held;
     if (available <= 0) throw balanceExceeded(claim.model, this.#balance, held);
     const budget = budgetOf(claim);
-    const most = key === undefined || budget === undefined ? available : Math.min(available, key.available(budget));
-    const holdNanodollars = Math.min(most, claim.holdNanodollars);
+    const inBudget = key === undefined || budget === undefined ? available : key.available(budget);
+    const holdNanodollars = Math.min(available, inBudget, claim.holdNanodollars);
+    const partial = holdNanodollars < claim.holdNanodollars;
+    if (partial && (this.#partials > 0 || this.#othersPartial)) {
+      if (inBudget < available && key !== undefined) throw budgetExceeded(key.budget(budget as number), now);
+      throw balanceExceeded(claim.model, this.#balance, held);
+    }
+    if (partial) this.#partials += 1;
     this.#held += holdNanodollars;
-    return { quotaDay: null, holdNanodollars, holdTokens: 0, budgetMonth: null };
+    return { quotaDay: null, holdNanodollars, holdTokens: 0, budgetMonth: null, partial };
   }
 
   #takeQuota(claim: Claim, now: number): Taken {
     const limit = claim.caller.freeTokensPerDay;
     const held = this.#heldTokens + this.#othersHeldTokens;
     const available = limit - this.#usedTokens - held;
-    if (available <= 0) {
+    const holdTokens = Math.min(available, claim.holdTokens);
+    const partial = holdTokens < claim.holdTokens;
+    if (available <= 0 || (partial && (this.#partialDraws > 0 || this.#othersPartialDraw))) {
       throw quotaExceeded({ limit, used: this.#usedTokens, held }, startOfDay(this.#day + 1), now);
     }
-    const holdTokens = Math.min(available, claim.holdTokens);
+    if (partial) this.#partialDraws += 1;
     this.#heldTokens += holdTokens;
-    return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, budgetMonth: null };
+    return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, budgetMonth: null, partial };
   }
 
   #giveBack(taken: Taken): void {
     this.#held -= taken.holdNanodollars;
-    if (taken.quotaDay === this.#day) this.#heldTokens -= taken.holdTokens;
+    if (taken.partial && taken.quotaDay === null) this.#partials -= 1;
+    if (taken.quotaDay !== this.#day) return;
+    this.#heldTokens -= taken.holdTokens;
+    if (taken.partial) this.#partialDraws -= 1;
   }
 }

@@ -19,6 +19,7 @@ export function openWriteOf(claim: Claim, taken: Taken, guarded = false): OpenWr
     holdTokens: taken.holdTokens,
     priceVersion: claim.priceVersion ?? null,
     budgetMonth: taken.budgetMonth,
+    partial: taken.partial,
     guard: guarded ? guardOf(claim) : undefined,
   };
 }

@@ -120,11 +120,11 @@ class ProcessLedger implements LocalLedger {
   }
 
   async walletOf(accountId: string): Promise<WalletState> {
-    return (await this.#bookOf(accountId, this.#now())).wallet();
+    return (await this.#shown(accountId)).wallet();
   }
 
   async quotaOf(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState> {
-    return (await this.#bookOf(caller.accountId, this.#now())).quota(caller.freeTokensPerDay);
+    return (await this.#shown(caller.accountId)).quota(caller.freeTokensPerDay);
   }
 
   async limitsOf(caller: Caller): Promise<LimitState> {
@@ -133,9 +133,8 @@ class ProcessLedger implements LocalLedger {
   }
 
   async boundsOf(caller: Caller): Promise<BoundsState> {
-    const now = this.#now();
     const budgetKey = caller.own?.budgetNanodollars === undefined ? undefined : caller.keyId;
-    return (await this.#bookOf(caller.accountId, now, budgetKey)).bounds(caller, now);
+    return (await this.#shown(caller.accountId, budgetKey)).bounds(caller, this.#now());
   }
 
   recover(): Promise<Recovery> {
@@ -213,9 +212,19 @@ class ProcessLedger implements LocalLedger {
     }
   }
 
-  async #reread(claim: Claim): Promise<AccountBook> {
+  /** For whoever looks at it: what other processes spent and hold shows too. */
+  async #shown(accountId: string, budgetOf?: string): Promise<AccountBook> {
+    if (!this.#store.shared) return this.#bookOf(accountId, this.#now(), budgetOf);
+    return this.#rereadOf(accountId, budgetOf);
+  }
+
+  #reread(claim: Claim): Promise<AccountBook> {
+    return this.#rereadOf(claim.caller.accountId, budgetKeyOf(claim));
+  }
+
+  async #rereadOf(accountId: string, budgetOf: string | undefined): Promise<AccountBook> {
     try {
-      return await this.#books.reread(claim.caller.accountId, this.#now(), budgetKeyOf(claim));
+      return await this.#books.reread(accountId, this.#now(), budgetOf);
     } catch (error) {
       return accountUnreadable(error);
     }

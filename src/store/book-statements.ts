@@ -90,6 +90,7 @@ export const openColumns = {
   hold_tokens: 0,
   price_version: null,
   budget_month: null,
+  partial: null,
 } as const;
 
 /** What ends a call, but its state; likewise. */

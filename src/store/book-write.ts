@@ -17,6 +17,8 @@ export interface OpenWrite {
   readonly holdNanodollars: number;
   readonly holdTokens: number;
   readonly priceVersion: string | null;
+  /** Whether it holds less than it may cost, because no more was left; one call of an account at a time may. */
+  readonly partial: boolean;
   /**
    * Has a shared store judge the hold by what all processes wrote: it is left out when less is available than it takes.
    * `quotaLimit` is the account's tokens a day, `budgetLimit` that of the key in

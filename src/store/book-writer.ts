@@ -54,6 +54,7 @@ export function openValues(open: OpenWrite, state: "open" | EndWrite["state"]): 
     open.holdTokens,
     open.priceVersion,
     open.budgetMonth,
+    open.partial ? 1 : null,
   ];
 }
 

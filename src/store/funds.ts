@@ -7,9 +7,17 @@ export interface Funds {
   /** Drawn on that day. */
   usedTokens: number;
   /** Held by open calls of other processes; absent where no other writes. */
-  others?: { nanodollars: number; tokens: number };
+  others?: OthersHold;
   /** Of the key that was asked for. */
   budget?: BudgetFunds | undefined;
+}
+
+/** Held by open calls of other processes, and whether one of them holds less than it may cost. */
+export interface OthersHold {
+  nanodollars: number;
+  tokens: number;
+  isPartial: boolean;
+  isPartialDraw: boolean;
 }
 
 /** What the budget of a key has paid. */

@@ -83,6 +83,7 @@ describe("a member", () => {
         holdTokens: 0,
         priceVersion: null,
         budgetMonth: null,
+        partial: false,
       },
     ]);
     expect(await (await ada.get(`${api}/me`)).json()).toMatchObject({ email: "ada@example.org", role: "member" });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { GatewayError } from "../../src/contract/index.ts";
+import { GatewayError, type Hold } from "../../src/contract/index.ts";
 import { verifyLedger, walletOf } from "../../src/ledger/index.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, claimOf, ledgerGround, settlementOf } from "./ground.ts";
@@ -60,6 +60,46 @@ describe.each(engineNames)("%s engine", (name) => {
     await ledger.admit(claim);
     expect(ledger.admit(claim)).rejects.toThrow(`Cannot admit call ${claim.callId}: it is already running`);
     expect((await ledger.walletOf("acc_1")).heldNanodollars).toBe(10);
+  });
+
+  test("whatever calls cost of what they may, a wallet and a budget are overdrawn by one call at most", async () => {
+    const most = 60;
+    const step = fc.record({
+      key: fc.constantFrom("key_1", "key_2"),
+      hold: fc.integer({ min: 1, max: most }),
+      share: fc.integer({ min: 0, max: 100 }),
+      turns: fc.nat(4),
+      waits: fc.nat(12),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+        const { store, ledger } = await ledgerGround(undefined, make);
+        await addAccount(store, "acc_1", 150);
+        const partial = new Set<string>();
+        const running = steps.map(async ({ key: keyId, hold, share, turns, waits }) => {
+          for (let i = 0; i < waits; i++) await new Promise(setImmediate);
+          const claim = claimOf({ keyId, own: { budgetNanodollars: budget }, holdNanodollars: hold });
+          const outcome = await ledger.admit(claim).catch((error: unknown) => error);
+          if (outcome instanceof GatewayError) return;
+          if (outcome instanceof Error) throw outcome;
+          if ((outcome as Hold).heldNanodollars < hold) {
+            expect(partial.size).toBe(0);
+            partial.add(claim.callId);
+          }
+          for (let i = 0; i < turns; i++) await new Promise(setImmediate);
+          partial.delete(claim.callId);
+          await ledger.settle(settlementOf(claim.callId, { costNanodollars: Math.ceil((hold * share) / 100) }));
+        });
+        await Promise.all(running);
+        expect((await ledger.walletOf("acc_1")).balanceNanodollars).toBeGreaterThan(-most);
+        for (const { spent_nanodollars } of await store.db.selectFrom("key_months").selectAll().execute()) {
+          expect(spent_nanodollars).toBeLessThan(budget + most);
+        }
+        expect((await verifyLedger(store)).differences).toEqual([]);
+        await store.close();
+      }),
+      { numRuns: 30 },
+    );
   });
 
   test("in any order of holds, settles and credits, balance, held and spent add up, in memory and on disk", async () => {

@@ -10,7 +10,7 @@ const engines = useEngines();
  * Each row is a story of one account with a wallet of 100 nanodollars and a quota of 100 tokens a day. Steps:
  * `hold N` (premium, answers with what it got), `free N` (non-premium), `settle N`, `release`, `unpriced` (settled at
  * an unknown price), `balance N`, `held N`, `used N`, `refused CODE` (the step before it, which then is not counted as
- * running). A letter after a number names the call; without one it is the last.
+ * running). Of calls that hold less than they may cost one runs at a time. A letter after a number names the call; without one it is the last.
  */
 const rows = [
   "hold 15 | held 15 | settle 13 | balance 87 | held 0",
@@ -27,10 +27,13 @@ const rows = [
   "hold 60a | hold 60b | settle 60a | settle 60b | balance -20",
   "hold 100 | settle 100 | hold 1 | refused insufficient_balance | free 10 | settle 10 | used 10",
   "hold 0 | held 0 | settle 3 | balance 97",
+  "hold 60a | hold 60b | settle 10a | held 40 | hold 60 | refused insufficient_balance | hold 20c | held 60 | settle 60b | balance 30 | hold 60d | held 30 | settle 20c | settle 60d | balance -50",
+  "hold 60a | hold 60b | settle 10a | release b | hold 90 | held 90 | settle 90 | balance 0",
   "free 30 | settle 20 | used 20 | balance 100",
   "free 30 | release | used 0",
   "free 30 | settle 40 | used 40",
   "free 60a | free 60b | free 1 | refused quota_exceeded | settle 10a | free 1 | settle 1 | settle 60b | used 71",
+  "free 60a | free 60b | settle 10a | free 60 | refused quota_exceeded | free 20c | settle 20c | settle 60b | used 90 | free 60 | settle 60 | used 150",
   "free 100 | settle 120 | used 120 | free 1 | refused quota_exceeded | hold 5 | settle 5 | balance 95",
 ];
 

@@ -19,6 +19,7 @@ function openOf(callId: string, fields: Partial<OpenWrite> = {}): OpenWrite {
     holdTokens: 0,
     priceVersion: "v1",
     budgetMonth: null,
+    partial: false,
     ...fields,
   };
 }
@@ -100,6 +101,7 @@ describe("writeBooks", () => {
         first_byte_ms: 11,
         duration_ms: 22,
         budget_month: null,
+        partial: null,
         node_id: engine === "sqlite" ? null : expect.any(String),
       },
     ]);

@@ -52,12 +52,24 @@ if available <= 0 then
   if premium then return string.format('balance %.0f %.0f', balance, held) end
   return string.format('quota %.0f %.0f %.0f', used, heldTokens, day)
 end
-if budget then available = math.min(available, budget - spent - keyHeld) end
-local hold = math.min(available, tonumber(ARGV[9]))
+local inBudget = budget and budget - spent - keyHeld or available
+local wanted = tonumber(ARGV[9])
+local hold = math.min(available, inBudget, wanted)
+if hold < wanted then
+  local field = premium and 'partial' or 'partialDraw'
+  local other = redis.call('HGET', KEYS[1], field)
+  local otherHold = other and redis.call('HGET', KEYS[2], other)
+  if otherHold and string.match(otherHold, '^%S+ %S+ (%S+)') == (premium and '-1' or string.format('%.0f', day)) then
+    if inBudget < available then return string.format('budget %.0f %.0f %.0f', spent, keyHeld, month) end
+    if premium then return string.format('balance %.0f %.0f', balance, held) end
+    return string.format('quota %.0f %.0f %.0f', used, heldTokens, day)
+  end
+end
 local record = premium and string.format('%.0f 0 -1', hold) or string.format('0 %.0f %.0f', hold, day)
 if keyId then record = record .. string.format(' %.0f ', budget and month or -1) .. keyId end
 if redis.call('HSETNX', KEYS[2], ARGV[3], record) == 0 then return 'running' end
 redis.call('ZADD', KEYS[3], string.format('%.0f', now + tonumber(ARGV[4])), ARGV[3])
+if hold < wanted then redis.call('HSET', KEYS[1], premium and 'partial' or 'partialDraw', ARGV[3]) end
 requests = requests + tonumber(ARGV[5])
 tokens = tokens + tonumber(ARGV[6])
 redis.call('HSET', KEYS[1], 'requests', string.format('%.17g', requests), 'tokens', string.format('%.17g', tokens),

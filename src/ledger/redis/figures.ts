@@ -16,6 +16,11 @@ export interface Figures {
   running: number;
 }
 
+/** Whether a running call holds less money, or fewer tokens of a day, than it may cost. */
+export function hasPartial({ open }: Written, day: number | null): boolean {
+  return open.some((hold) => hold.partial && hold.day === day);
+}
+
 /** A key's budget and calls as admission sees them. */
 export interface KeyFigures {
   /** Named by its first day. */

@@ -57,9 +57,10 @@ export class RedisBooks {
     if (words[0] !== "ok") throw refusalOf(words, claim, now);
     const [hold, day, requestsMs, tokensMs, month, ...key] = words.slice(1).map(Number) as FourNumbers;
     const budgetMonth = month === undefined || month === -1 ? null : month;
+    const partial = hold < (claim.premium ? claim.holdNanodollars : claim.holdTokens);
     const taken = claim.premium
-      ? { quotaDay: null, holdNanodollars: hold, holdTokens: 0, budgetMonth }
-      : { quotaDay: day, holdNanodollars: 0, holdTokens: hold, budgetMonth };
+      ? { quotaDay: null, holdNanodollars: hold, holdTokens: 0, budgetMonth, partial }
+      : { quotaDay: day, holdNanodollars: 0, holdTokens: hold, budgetMonth, partial };
     return { ...taken, ...backlogsOf(requestsMs, tokensMs, key) };
   }
 

@@ -165,9 +165,9 @@ class NodeLedger implements RedisLedger {
   async beat(): Promise<Recovery> {
     if (this.#door.open) {
       await this.#renew();
-      const rows = await accountsWithCalls(this.#store);
       // Reading an account that holds something expired seeds it, which ends the calls of dead processes.
-      for (const row of rows) if (this.#door.open) await this.#redis.read(row.account_id);
+      for (const row of await accountsWithCalls(this.#store))
+        if (this.#door.open) await this.#redis.read(row.account_id);
     }
     const abandoned = this.#abandoned;
     this.#abandoned = [];
@@ -207,6 +207,8 @@ class NodeLedger implements RedisLedger {
       if (this.#missed.size > 0) await this.#back();
       const taken = await this.#redis.admit(claim, this.#now());
       this.#limits.restore(claim.caller, taken, this.#now());
+      // Others take their holds in SQL by now, which has not got this one.
+      if (!this.#door.open) throw this.#door.reason;
       open = openWriteOf(claim, taken);
     } catch (error) {
       if (error instanceof GatewayError) throw error;

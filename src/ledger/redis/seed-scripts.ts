@@ -14,7 +14,8 @@ return { redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', now)
  * Ends a seeding with what SQL said after its begin, unless a call ended or another seeding began meanwhile. Keys:
  * account, holds, deadlines, marks. Arguments: time, token, the life of Redis, lease in ms, balance, latest quota day,
  * tokens used on it, then four counted lists: open calls (id, hold, tokens, day, month, key), holds to be dropped, those
- * of the dropped whose charge is in the balance already, and what budgets paid (key, month, nanodollars).
+ * of the dropped whose charge is in the balance already, and what budgets paid (key, month,
+ * nanodollars); last the ids of the open calls that hold less money or tokens than they may cost, empty without one.
  */
 export const seedScript = defineScript(`
 if redis.call('HGET', KEYS[1], 'guard') ~= ARGV[2] then return 'again' end
@@ -42,6 +43,8 @@ end
 redis.call('PEXPIRE', KEYS[4], 600000)
 at = at + 1
 ${seedKeys}
+if ARGV[at + 1] ~= '' then redis.call('HSET', KEYS[1], 'partial', ARGV[at + 1]) end
+if ARGV[at + 2] ~= '' then redis.call('HSET', KEYS[1], 'partialDraw', ARGV[at + 2]) end
 local day = math.max(math.floor(now / 86400000), tonumber(ARGV[6]), tonumber(redis.call('HGET', KEYS[1], 'day') or 0))
 local held, heldTokens = 0, 0
 for _, record in ipairs(redis.call('HVALS', KEYS[2])) do

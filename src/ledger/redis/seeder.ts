@@ -133,6 +133,8 @@ function listsOf(
     ...counted,
     String(budgets.size),
     ...paid,
+    open.find(({ partial, day }) => partial && day === null)?.callId ?? "",
+    open.findLast(({ partial, day }) => partial && day !== null)?.callId ?? "",
   ];
 }
 

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Claim } from "../../contract/index.ts";
+import type { BudgetState, Claim } from "../../contract/index.ts";
 import { endOfMonth, type OpenWrite, type Store } from "../../store/index.ts";
 import type { Taken } from "../account-book.ts";
 import { openWriteOf } from "../call-open.ts";
@@ -7,8 +7,8 @@ import { type CommitQueue, fundsGone } from "../commit-queue.ts";
 import { startOfDay } from "../day.ts";
 import { budgetOf } from "../key-book.ts";
 import { balanceExceeded, budgetExceeded, callsExceeded, quotaExceeded } from "../refusals.ts";
-import { type Figures, figuresOf, type KeyFigures, keyFiguresOf, keyOf } from "./figures.ts";
-import { readWritten } from "./read-written.ts";
+import { type Figures, figuresOf, hasPartial, type KeyFigures, keyFiguresOf } from "./figures.ts";
+import { readWritten, type Written } from "./read-written.ts";
 
 /** Each try that fails means that another node took something; so many in a row are no bad luck. */
 const triesMax = 16;
@@ -33,14 +33,14 @@ export class SqlBooks {
    */
   async admit(claim: Claim, now: number): Promise<OpenWrite> {
     const { accountId, limits } = claim.caller;
+    // What Redis let in before it was gone is on its way to the books, and must be seen there.
+    await this.#queue.flush();
     for (let tries = 0; tries < triesMax; tries++) {
       const written = await readWritten(this.#store, { accountId, callIds: [], now });
-      const keyId = keyOf(claim.caller);
-      const ofKey = keyId === undefined ? undefined : keyFiguresOf(written, keyId, now);
-      if (ofKey !== undefined) checkKey(claim, ofKey, now);
+      checkKey(claim, written, now);
       const most = limits.concurrentCalls;
       if (most !== undefined && written.open.length >= most) throw callsExceeded(most);
-      const open = openWriteOf(claim, take(claim, { ...figuresOf(written, now), ofKey }, now), true);
+      const open = openWriteOf(claim, take(claim, written, now), true);
       if (this.#store.shared ? await this.#queued(open) : await this.#inserted(open)) return open;
     }
     throw new Error(`The hold of call ${claim.callId} was taken away by others ${triesMax} times`);
@@ -76,22 +76,21 @@ export class SqlBooks {
     const { rows } = await sql`
       insert into calls (${sql.join(Object.keys(row).map((column) => sql.ref(column)))})
       select ${sql.join(Object.values(row))} where ${owned} - coalesce((select sum(${held}) from calls
-        where account_id = ${open.accountId} and state = 'open' ${ofDay}), 0) >= ${Math.max(1, hold)} ${inBudget(open)}
+        where account_id = ${open.accountId} and state = 'open' ${ofDay}), 0) >= ${Math.max(1, hold)}
+        ${inBudget(open)} ${aloneInPart(open)}
       returning id`.execute(this.#store.db);
     return rows.length > 0;
   }
 }
 
 /** @throws {GatewayError} Naming the bound of the key that blocks. */
-function checkKey(claim: Claim, ofKey: KeyFigures, now: number): void {
-  const limitNanodollars = budgetOf(claim);
-  const { spentNanodollars, heldNanodollars, month } = ofKey;
-  if (limitNanodollars !== undefined && limitNanodollars - spentNanodollars - heldNanodollars <= 0) {
-    const budget = { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt: endOfMonth(month) };
-    throw budgetExceeded(budget, now);
-  }
-  const most = claim.caller.own?.concurrentCalls;
-  if (most !== undefined && ofKey.running >= most) throw callsExceeded(most, "key");
+function checkKey(claim: Claim, written: Written, now: number): void {
+  const { own, keyId } = claim.caller;
+  if (own === undefined) return;
+  const budget = budgetStateOf(claim, written, now);
+  if (budget !== undefined && availableOf(budget) <= 0) throw budgetExceeded(budget, now);
+  const most = own.concurrentCalls;
+  if (most !== undefined && keyFiguresOf(written, keyId, now).running >= most) throw callsExceeded(most, "key");
 }
 
 /** That the budget of the key has as much as the hold takes. */
@@ -104,24 +103,62 @@ function inBudget({ accountId, keyId, budgetMonth, guard, holdNanodollars }: Ope
       and key_id = ${keyId} and budget_month = ${budgetMonth}), 0) >= ${Math.max(1, holdNanodollars)}`;
 }
 
-function take(claim: Claim, figures: Figures & { ofKey: KeyFigures | undefined }, now: number): Taken {
-  const { balanceNanodollars: balance, heldNanodollars: held, usedTokens: used, heldTokens, day } = figures;
-  if (claim.premium) {
-    if (balance - held <= 0) throw balanceExceeded(claim.model, balance, held);
-    const budget = budgetOf(claim);
-    const { ofKey } = figures;
-    if (budget === undefined || ofKey === undefined) {
-      const holdNanodollars = Math.min(balance - held, claim.holdNanodollars);
-      return { quotaDay: null, holdNanodollars, holdTokens: 0, budgetMonth: null };
-    }
-    const left = budget - ofKey.spentNanodollars - ofKey.heldNanodollars;
-    const holdNanodollars = Math.min(balance - held, left, claim.holdNanodollars);
-    return { quotaDay: null, holdNanodollars, holdTokens: 0, budgetMonth: ofKey.month };
+function take(claim: Claim, written: Written, now: number): Taken {
+  const figures = figuresOf(written, now);
+  return claim.premium ? takeMoney(claim, { written, figures }, now) : takeQuota(claim, { written, figures }, now);
+}
+
+interface Known {
+  written: Written;
+  figures: Figures;
+}
+
+function takeMoney(claim: Claim, { written, figures }: Known, now: number): Taken {
+  const { balanceNanodollars: balance, heldNanodollars: held } = figures;
+  const available = balance - held;
+  if (available <= 0) throw balanceExceeded(claim.model, balance, held);
+  const budget = budgetStateOf(claim, written, now);
+  const inBudget = budget === undefined ? available : availableOf(budget);
+  const holdNanodollars = Math.min(available, inBudget, claim.holdNanodollars);
+  const partial = holdNanodollars < claim.holdNanodollars;
+  if (partial && hasPartial(written, null)) {
+    throw budget !== undefined && inBudget < available
+      ? budgetExceeded(budget, now)
+      : balanceExceeded(claim.model, balance, held);
   }
+  return { quotaDay: null, holdNanodollars, holdTokens: 0, budgetMonth: budget?.month ?? null, partial };
+}
+
+function takeQuota(claim: Claim, { written, figures }: Known, now: number): Taken {
+  const { usedTokens: used, heldTokens: held, day } = figures;
   const limit = claim.caller.freeTokensPerDay;
-  const available = limit - used - heldTokens;
-  if (available <= 0) throw quotaExceeded({ limit, used, held: heldTokens }, startOfDay(day + 1), now);
-  return { quotaDay: day, holdNanodollars: 0, holdTokens: Math.min(available, claim.holdTokens), budgetMonth: null };
+  const available = limit - used - held;
+  const holdTokens = Math.min(available, claim.holdTokens);
+  const partial = holdTokens < claim.holdTokens;
+  if (available <= 0 || (partial && hasPartial(written, day))) {
+    throw quotaExceeded({ limit, used, held }, startOfDay(day + 1), now);
+  }
+  return { quotaDay: day, holdNanodollars: 0, holdTokens, budgetMonth: null, partial };
+}
+
+/** The budget that a call draws on, with its month; absent where none does. */
+function budgetStateOf(claim: Claim, written: Written, now: number): (BudgetState & { month: number }) | undefined {
+  const limitNanodollars = budgetOf(claim);
+  if (limitNanodollars === undefined) return undefined;
+  const { month, spentNanodollars, heldNanodollars } = keyFiguresOf(written, claim.caller.keyId, now);
+  return { month, limitNanodollars, spentNanodollars, heldNanodollars, resetsAt: endOfMonth(month) };
+}
+
+function availableOf({ limitNanodollars, spentNanodollars, heldNanodollars }: BudgetState): number {
+  return limitNanodollars - spentNanodollars - heldNanodollars;
+}
+
+/** That no other call of the account holds less than it may cost. */
+function aloneInPart({ accountId, partial, premium, quotaDay }: OpenWrite) {
+  if (!partial) return sql``;
+  const sameKind = premium ? sql`premium = 1` : sql`quota_day = ${quotaDay}`;
+  return sql`and not exists (select 1 from calls where account_id = ${accountId} and state = 'open' and partial = 1
+    and ${sameKind})`;
 }
 
 function rowOf(open: OpenWrite) {
@@ -139,5 +176,6 @@ function rowOf(open: OpenWrite) {
     hold_tokens: open.holdTokens,
     price_version: open.priceVersion,
     budget_month: open.budgetMonth,
+    partial: open.partial ? 1 : null,
   };
 }

@@ -2,14 +2,16 @@ import { sql } from "kysely";
 import { writeBudgetsFunction } from "./0005-write-books.ts";
 import type { Migration } from "./migration.ts";
 
-/** Keys with a monthly budget and limits of their own. */
+/** Keys with a monthly budget and limits of their own, and calls that say that they hold less than they may cost. */
 export const budgets: Migration = {
   version: 5,
   async up(db, engine) {
     for (const column of ["concurrent_calls", "budget_nanodollars"]) {
       await db.schema.alterTable("keys").addColumn(column, "bigint").execute();
     }
-    await db.schema.alterTable("calls").addColumn("budget_month", "bigint").execute();
+    for (const column of ["budget_month", "partial"]) {
+      await db.schema.alterTable("calls").addColumn(column, "bigint").execute();
+    }
     await db.schema
       .alterTable("openings")
       .addColumn("budget_nanodollars", "bigint", (column) => column.notNull().defaultTo(0))

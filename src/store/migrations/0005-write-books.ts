@@ -14,7 +14,7 @@ const usageSums = [...meters, "cost_nanodollars", "charged_nanodollars", "quota_
 
 /** What a hold writes. */
 const openTexts = "id account_id key_id model capability price_version".split(" ");
-const openNumbers = "premium opened_at quota_day hold_nanodollars hold_tokens budget_month".split(" ");
+const openNumbers = "premium opened_at quota_day hold_nanodollars hold_tokens budget_month partial".split(" ");
 
 /** Replaces the two halves of the function that writes a batch by such as know the budgets of keys. */
 export async function writeBudgetsFunction(db: Kysely<unknown>): Promise<void> {
@@ -69,7 +69,8 @@ async function endCalls(db: Kysely<unknown>): Promise<void> {
 /**
  * Returns the ids of guarded holds that were not written, because the other nodes have left less than they take. Nodes
  * judge one after another: the lock of an account is held until the transaction ends. Later holds of a batch count
- * those before them also when these are refused, which errs on the careful side.
+ * those before them also when these are refused, which errs on the careful side. Of an account one call at a time may hold
+ * less than it may cost: what it costs beyond that is then all that the account can overdraw.
  */
 async function openCalls(db: Kysely<unknown>): Promise<void> {
   await sql`
@@ -90,14 +91,18 @@ async function openCalls(db: Kysely<unknown>): Promise<void> {
         select account_id,
           coalesce((select balance_nanodollars from wallets where wallets.account_id = asked.account_id), 0)
           - coalesce((select sum(hold_nanodollars) from calls
-            where calls.account_id = asked.account_id and state = 'open'), 0) as available
+            where calls.account_id = asked.account_id and state = 'open'), 0) as available,
+          exists (select from calls where calls.account_id = asked.account_id and state = 'open'
+            and premium = 1 and partial = 1) as has_partial
         from (select distinct account_id from given where guarded and premium = 1) as asked
       ), tokens as (
         select account_id, quota_day,
           coalesce((select used_tokens from quota_days
             where quota_days.account_id = asked.account_id and day = asked.quota_day), 0)
           + coalesce((select sum(hold_tokens) from calls where calls.account_id = asked.account_id
-            and state = 'open' and calls.quota_day = asked.quota_day), 0) as taken
+            and state = 'open' and calls.quota_day = asked.quota_day), 0) as taken,
+          exists (select from calls where calls.account_id = asked.account_id and state = 'open'
+            and calls.quota_day = asked.quota_day and partial = 1) as has_partial
         from (select distinct account_id, quota_day from given where guarded and premium = 0) as asked
       ), budgets as (
         select key_id, budget_month,
@@ -111,15 +116,19 @@ async function openCalls(db: Kysely<unknown>): Promise<void> {
           when given.guarded is not true then true
           when premium = 1 then money.available - before_nanodollars > 0
             and money.available - before_nanodollars >= hold_nanodollars
+            and (partial is null or before_partials = 0 and not money.has_partial)
             and (budget_limit is null or budget_limit - budgets.taken - before_budget > 0
               and budget_limit - budgets.taken - before_budget >= hold_nanodollars)
           else quota_limit - tokens.taken - before_tokens > 0
             and quota_limit - tokens.taken - before_tokens >= hold_tokens
+            and (partial is null or before_partials = 0 and not tokens.has_partial)
           end as let_in
         from (select *,
             sum(hold_nanodollars) over (partition by account_id order by place) - hold_nanodollars as before_nanodollars,
             sum(hold_tokens) over (partition by account_id order by place) - hold_tokens as before_tokens,
-            sum(hold_nanodollars) over (partition by key_id, budget_month order by place) - hold_nanodollars as before_budget
+            sum(hold_nanodollars) over (partition by key_id, budget_month order by place) - hold_nanodollars as before_budget,
+            count(partial) over (partition by account_id, premium order by place) - count(partial) over (partition by id)
+              as before_partials
           from given) as given
         left join money on money.account_id = given.account_id
         left join tokens on tokens.account_id = given.account_id and tokens.quota_day = given.quota_day

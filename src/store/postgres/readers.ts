@@ -7,18 +7,19 @@ import type { Lane } from "./lane.ts";
 
 const fundsText = `select
   coalesce((select balance_nanodollars from wallets where account_id = $1), 0) as balance,
-  latest.day, latest.used_tokens, others.nanodollars, others.tokens
+  latest.day, latest.used_tokens, others.nanodollars, others.tokens, others.partial, others.partial_draw
   from (values (1)) as one
   left join (select day, used_tokens from quota_days where account_id = $1 order by day desc limit 1) as latest on true
   left join (
     select sum(hold_nanodollars) as nanodollars,
-      sum(hold_tokens) filter (where quota_day = (select max(quota_day) from calls where account_id = $1 and state = 'open')) as tokens
+      sum(hold_tokens) filter (where quota_day = (select max(quota_day) from calls where account_id = $1 and state = 'open')) as tokens,
+      bool_or(partial = 1 and premium = 1) as partial, bool_or(partial = 1 and premium = 0) as partial_draw
     from calls where account_id = $1 and state = 'open' and node_id is distinct from $2
   ) as others on true`;
 
 /** The same, with what a key's budget has paid from a month on. */
 const budgetText = fundsText
-  .replace("others.tokens\n", "others.tokens, paid.month, paid.spent, running.held\n")
+  .replace("others.partial_draw\n", "others.partial_draw, paid.month, paid.spent, running.held\n")
   .concat(`
   left join (select month, spent_nanodollars as spent from key_months
     where account_id = $1 and key_id = $3 and month >= $4 order by month desc limit 1) as paid on true
@@ -32,6 +33,8 @@ interface FundsRow {
   used_tokens: number | null;
   nanodollars: number | null;
   tokens: number | null;
+  partial: boolean | null;
+  partial_draw: boolean | null;
   month?: number | null;
   spent?: number | null;
   held?: number | null;
@@ -44,14 +47,23 @@ export async function readFunds(lane: Lane, nodeId: string, accountId: string, a
       ? { name: "funds", text: fundsText, values: [accountId, nodeId] }
       : { name: "funds_of_key", text: budgetText, values: [accountId, nodeId, asked.keyId, asked.month] },
   );
-  const { balance, day, used_tokens, nanodollars, tokens, month, spent, held } = rows[0] as FundsRow;
+  const { balance, day, used_tokens, nanodollars, tokens, partial, partial_draw, ...budget } = rows[0] as FundsRow;
   return {
     balanceNanodollars: balance,
     quotaDay: day === null ? undefined : day,
     usedTokens: used_tokens === null ? 0 : used_tokens,
-    others: { nanodollars: nanodollars === null ? 0 : nanodollars, tokens: tokens === null ? 0 : tokens },
+    others: {
+      nanodollars: nanodollars === null ? 0 : nanodollars,
+      tokens: tokens === null ? 0 : tokens,
+      isPartial: partial === true,
+      isPartialDraw: partial_draw === true,
+    },
     ...(asked !== undefined && {
-      budget: { month: month ?? undefined, spentNanodollars: spent ?? 0, othersNanodollars: held ?? 0 },
+      budget: {
+        month: budget.month ?? undefined,
+        spentNanodollars: budget.spent ?? 0,
+        othersNanodollars: budget.held ?? 0,
+      },
     }),
   };
 }

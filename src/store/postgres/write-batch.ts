@@ -61,6 +61,7 @@ function openRow(open: OpenWrite) {
     quota_limit: open.guard?.quotaLimit,
     // Left out of the text of a call that has none.
     budget_month: open.budgetMonth ?? undefined,
+    partial: open.partial ? 1 : undefined,
     budget_limit: open.guard?.budgetLimit,
   };
 }

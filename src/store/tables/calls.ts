@@ -39,6 +39,8 @@ export interface CallsTable extends MeterColumns<number | null> {
   duration_ms: number | null;
   /** The month (its first UTC day, days since 1970) whose budget of the key pays; null where the key has no budget. */
   budget_month: number | null;
+  /** 1: it holds less than it may cost, because no more was left; null: it holds all. */
+  partial: number | null;
   /** The process that runs the call, where several share a database; null in the embedded store. */
   node_id: string | null;
 }

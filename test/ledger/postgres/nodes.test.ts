@@ -62,6 +62,38 @@ postgresTest(
   60_000,
 );
 
+postgresTest(
+  "the monthly budget of a key is one, whichever node a call comes to, and so is the call that overdraws",
+  async () => {
+    const { store, ledgers } = await twoNodes();
+    const [here, there] = ledgers;
+    await addAccount(store, "acc_1", 10_000);
+    const own = { budgetNanodollars: 105 };
+    const { admitted, refused } = await race(
+      ledgers,
+      Array.from({ length: 64 }, () => claimOf({ own })),
+    );
+    expect(admitted.map(({ hold }) => hold.heldNanodollars).sort((a, b) => b - a)).toEqual([...Array(10).fill(10), 5]);
+    expect(new Set(refused)).toEqual(new Set(["budget_exceeded"]));
+    const [first, ...rest] = admitted.filter(({ hold }) => hold.heldNanodollars === 10);
+    await first?.ledger.settle(settlementOf(first.claim.callId, { costNanodollars: 1 }));
+    // Nine are free again, and the one partial hold still runs on one of the nodes.
+    for (const ledger of ledgers) {
+      const more = await ledger.admit(claimOf({ own })).catch((error: GatewayError) => error.code);
+      expect(more).toBe("budget_exceeded");
+    }
+    const partial = admitted.filter(({ hold }) => hold.heldNanodollars === 5);
+    for (const { claim, ledger } of [...rest, ...partial]) await ledger.settle(settlementOf(claim.callId));
+    for (const ledger of [here, there]) {
+      expect((await ledger.boundsOf(claimOf({ own }).caller)).budget).toMatchObject({
+        spentNanodollars: 101,
+        heldNanodollars: 0,
+      });
+    }
+    expect((await verifyLedger(store)).differences).toEqual([]);
+  },
+);
+
 postgresTest("the daily quota is one, whichever node a call comes to, also on its first day", async () => {
   const { store, ledgers } = await twoNodes();
   const claims = Array.from({ length: 40 }, () => claimOf({ premium: false, holdTokens: 10 }));

@@ -44,6 +44,10 @@ describe.skipIf(redisProgram === null)("two nodes", () => {
     ["requests per minute", { requestsPerMinute: 7 }, 7, "rate_limit_exceeded"],
     ["tokens per minute", { tokensPerMinute: 900, limitTokens: 100 }, 9, "rate_limit_exceeded"],
     ["calls at once", { concurrentCalls: 5 }, 5, "rate_limit_exceeded"],
+    ["a monthly budget", { own: { budgetNanodollars: 95 } }, 10, "budget_exceeded"],
+    ["a key's requests per minute", { own: { requestsPerMinute: 7 } }, 7, "rate_limit_exceeded"],
+    ["a key's tokens per minute", { own: { tokensPerMinute: 900 }, limitTokens: 100 }, 9, "rate_limit_exceeded"],
+    ["a key's calls at once", { own: { concurrentCalls: 5 } }, 5, "rate_limit_exceeded"],
   ])("share %s", async (_what, fields, count, code) => {
     const { nodes } = await startNodes(2, 100_000);
     const { admitted, refusals } = await race(nodes, fields);
@@ -83,7 +87,9 @@ describe.skipIf(redisProgram === null)("two nodes", () => {
         const running = steps.map(async ({ node, premium, hold, spends, end, waits, flush }) => {
           const { ledger } = nodes[node] as Node;
           for (let i = 0; i < waits; i++) await new Promise(setImmediate);
-          const claim = claimOf({ accountId, premium, holdNanodollars: hold, holdTokens: hold, openedAt: Date.now() });
+          const own = { budgetNanodollars: 150, concurrentCalls: 1000 };
+          const holds = { premium, holdNanodollars: hold, holdTokens: hold };
+          const claim = claimOf({ accountId, keyId: `key${accountId}`, own, ...holds, openedAt: Date.now() });
           const outcome = await ledger.admit(claim).catch((error: unknown) => error);
           if (flush) await redis.command("FLUSHALL");
           if (outcome instanceof GatewayError) return;
@@ -94,7 +100,12 @@ describe.skipIf(redisProgram === null)("two nodes", () => {
         });
         await Promise.all(running);
         const wallet = { balanceNanodollars: 200 - spent, heldNanodollars: 0 };
-        for (const { ledger } of nodes) expect(await ledger.walletOf(accountId)).toEqual(wallet);
+        const { caller } = claimOf({ accountId, keyId: `key${accountId}`, own: { budgetNanodollars: 150 } });
+        for (const { ledger } of nodes) {
+          expect(await ledger.walletOf(accountId)).toEqual(wallet);
+          const { budget, calls } = await ledger.boundsOf(caller);
+          expect([budget?.spentNanodollars, budget?.heldNanodollars, calls.running]).toEqual([spent, 0, 0]);
+        }
         expect(await walletOf(store, accountId)).toEqual(wallet);
       }),
       { numRuns: 40 },

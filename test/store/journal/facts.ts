@@ -16,6 +16,7 @@ export function openOf(callId: string, fields: Partial<OpenWrite> = {}): OpenWri
     holdTokens: 0,
     priceVersion: "v1",
     budgetMonth: null,
+    partial: false,
     ...fields,
   };
 }

@@ -42,9 +42,10 @@ type OpenRow = ReturnType<typeof openRow>;
 type EndRow = ReturnType<typeof endRow>;
 type Row = OpenRow | EndRow;
 
-/** Most calls have no budget, and their lines end without one, as those of the first gateways do. */
+/** Most calls have no budget and hold all that they may cost: their lines end before it, as those of old gateways do. */
 function openRow(open: OpenWrite) {
-  return open.budgetMonth === null ? plainRow(open) : ([...plainRow(open), open.budgetMonth] as const);
+  const isPlain = open.budgetMonth === null && !open.partial;
+  return isPlain ? plainRow(open) : ([...plainRow(open), open.budgetMonth, open.partial] as const);
 }
 
 function plainRow(open: OpenWrite) {
@@ -118,6 +119,7 @@ function openOf(row: OpenRow): OpenWrite {
     holdTokens,
     priceVersion: rest[0],
     budgetMonth: rest[1] ?? null,
+    partial: rest[2] ?? false,
   };
 }
 
