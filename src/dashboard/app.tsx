@@ -2,6 +2,8 @@ import { useEffect, useState } from "react";
 import { isSignedOut } from "./data/api.ts";
 import { touchSession, useMe } from "./data/session.ts";
 import { Gate } from "./gate/gate.tsx";
+import { Invited } from "./gate/invited.tsx";
+import { useInvitation } from "./gate/use-invitation.ts";
 import { Shell } from "./shell/shell.tsx";
 import { Failed } from "./ui/states.tsx";
 import { Toasts } from "./ui/toast.tsx";
@@ -22,6 +24,8 @@ export function App() {
 
 function Visited() {
   const { data: me, error, mutate } = useMe();
+  const [invitation, leaveInvitation] = useInvitation();
+  if (invitation !== undefined) return <Invited token={invitation} onLeave={leaveInvitation} />;
   if (isSignedOut(error)) return <Gate />;
   if (me !== undefined) return me.password_is_temporary ? <Gate me={me} /> : <Shell me={me} />;
   if (error === undefined) return null;

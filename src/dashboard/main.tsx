@@ -1,16 +1,15 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { SWRConfig } from "swr";
+import { mutate, SWRConfig } from "swr";
 import { App } from "./app.tsx";
 import { isSignedOut } from "./data/api.ts";
-import { changeVisitor } from "./data/session.ts";
 import { applyTheme } from "./theme.ts";
 
 applyTheme();
 
-/** A session that ended while a page was open: everything else is asked anew, and the sign-in stands there. */
+/** A session that ended while a page was open: who is signed in is asked anew, and the sign-in takes the page's place. */
 function onError(error: unknown, key: string): void {
-  if (isSignedOut(error) && key !== "me") void changeVisitor();
+  if (isSignedOut(error) && key !== "me") void mutate("me");
 }
 
 const root = document.getElementById("root");

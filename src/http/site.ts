@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
+import { pageHeaders } from "./security-headers.ts";
 
 /** A file of the dashboard in each form that it is sent in. */
 interface SiteFile {
@@ -42,13 +43,10 @@ const policy = [
 ].join("; ");
 
 const always = {
-  "content-security-policy": policy,
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
   "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-  "referrer-policy": "same-origin",
   vary: "accept-encoding",
-  "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
 };
 
@@ -76,6 +74,7 @@ async function answer(site: Site, request: Request, path: string): Promise<Respo
   const isNamedByContent = path.startsWith("/assets/");
   const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
   const headers = {
+    ...pageHeaders(request, policy),
     ...always,
     "cache-control": isNamedByContent ? "public, max-age=31536000, immutable" : "no-cache",
     etag,

@@ -1,54 +1,87 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { type Gateway, hookMsMax, startGateway } from "../support/gateway.ts";
-import { hasChromium, openBrowser, openTab, seriousFaults } from "./chromium.ts";
+import { describe, expect, test } from "bun:test";
+import { hasChromium } from "./chromium.ts";
+import { fillSignIn, makePerson, ownPassword, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
 
-const testMsMax = 60_000;
-
-describe.skipIf(!hasChromium)("in a browser", () => {
-  let gateway: Gateway;
-  let browser: Browser;
-  beforeAll(async () => {
-    gateway = await startGateway({ env: { SANDBOX: "on" } });
-    browser = await openBrowser();
-  }, hookMsMax);
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-  }, hookMsMax);
+describe.skipIf(!hasChromium)("signing in by the page", () => {
+  const dashboard = useDashboard({ SIGNUP: "open" });
 
   test(
     "an invitation's link sets a password, and leads in",
-    async () => {
-      const { id } = await gateway.cli<{ id: string }>(
-        "account",
-        "create",
-        "--email",
-        "ada@example.org",
-        "--name",
-        "Ada",
-      );
-      const { url } = await gateway.cli<{ url: string }>("account", "invite", id);
-      const tab = await openTab(browser, gateway.origin);
-      try {
-        const { page } = tab;
+    () =>
+      dashboard.visit(async (page) => {
+        const { gateway } = dashboard;
+        const { id } = await gateway.cli<{ id: string }>("account", "create", "--email", "ada@example.org");
+        const { url } = await gateway.cli<{ url: string }>("account", "invite", id);
         await page.goto(url);
-        await page.getByRole("heading", { name: "Welcome" }).waitFor();
+        await seeHeading(page, "Welcome");
         expect(page.url()).not.toContain("invitation");
         await page.getByLabel("New password").fill("short");
         await page.getByRole("button", { name: "Set password and sign in" }).click();
         await page.getByText("expected 10 to 200").waitFor();
-        await page.getByLabel("New password").fill("correct horse battery");
+        await page.getByLabel("New password").fill(ownPassword);
         await page.getByRole("button", { name: "Set password and sign in" }).click();
-        await page.getByRole("heading", { name: "Overview" }).waitFor();
-        expect(await seriousFaults(page)).toEqual([]);
+        await seeHeading(page, "Overview");
         await page.getByRole("button", { name: "Sign out" }).click();
-        await page.getByRole("heading", { name: "Sign in" }).waitFor();
-        expect(tab.troubles).toEqual([]);
-      } finally {
-        await tab.close();
-      }
-    },
+        await seeHeading(page, "Sign in");
+        await page.goto(url);
+        await page.getByLabel("New password").fill(ownPassword);
+        await page.getByRole("button", { name: "Set password and sign in" }).click();
+        await page.getByRole("alert").waitFor();
+      }),
+    testMsMax,
+  );
+
+  test(
+    "a wrong password is told in the page, and so is an unknown e-mail, in the same words",
+    () =>
+      dashboard.visit(async (page) => {
+        await makePerson(dashboard, "ben@example.org");
+        await page.goto("/billing");
+        const told: (string | null)[] = [];
+        for (const email of ["ben@example.org", "nobody@example.org"]) {
+          await fillSignIn(page, email, "not the password");
+          await page.getByRole("alert").waitFor();
+          told.push(await page.getByRole("alert").textContent());
+          await page.reload();
+        }
+        expect(new Set(told).size).toBe(1);
+        await fillSignIn(page, "ben@example.org", ownPassword);
+        await seeHeading(page, "Billing");
+      }),
+    testMsMax,
+  );
+
+  test(
+    "whoever signs out everywhere is out in every tab",
+    () =>
+      dashboard.visit(async (page, { context }) => {
+        await makePerson(dashboard, "cleo@example.org");
+        await signIn(page, "cleo@example.org");
+        const other = await context.newPage();
+        await other.goto("/settings");
+        await other.getByRole("button", { name: "Sign out everywhere" }).click();
+        await seeHeading(other, "Sign in");
+        await seeHeading(page, "Sign in");
+      }),
+    testMsMax,
+  );
+
+  test(
+    "where the gateway is open, a stranger makes an account",
+    () =>
+      dashboard.visit(async (page) => {
+        await page.goto("/");
+        await page.getByRole("button", { name: "Create an account" }).click();
+        await page.getByLabel("Name").fill("<b>Dora</b>");
+        await page.getByLabel("E-mail").fill("dora@example.org");
+        await page.getByLabel("Password", { exact: true }).fill("short");
+        await page.getByRole("button", { name: "Create account" }).click();
+        await page.getByText("expected 10 to 200").waitFor();
+        await page.getByLabel("Password", { exact: true }).fill(ownPassword);
+        await page.getByRole("button", { name: "Create account" }).click();
+        await seeHeading(page, "Overview");
+        await page.getByText("<b>Dora</b>").waitFor();
+      }),
     testMsMax,
   );
 });

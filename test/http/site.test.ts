@@ -50,7 +50,7 @@ describe("the dashboard", () => {
     for (const [name, value] of [
       ["x-content-type-options", "nosniff"],
       ["x-frame-options", "DENY"],
-      ["referrer-policy", "same-origin"],
+      ["referrer-policy", "no-referrer"],
       ["cross-origin-opener-policy", "same-origin"],
     ] as const)
       expect([name, response.headers.get(name)]).toEqual([name, value]);

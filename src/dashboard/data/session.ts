@@ -2,8 +2,8 @@ import useSWR, { mutate } from "swr";
 import { api, ask, told } from "./api.ts";
 import { endPlaygroundKey } from "./playground-key.ts";
 
-/** How often what is on the screen is asked for again; not while the tab is hidden. */
-export const refreshMs = 5000;
+/** A call is seen within five seconds. How often what is on the screen is asked for again; not while the tab is hidden. */
+export const refreshMs = 4000;
 
 const getMe = () => told(api.me.get());
 
@@ -14,9 +14,10 @@ export function useMe() {
   return useSWR("me", getMe, { refreshInterval: refreshMs, keepPreviousData: true });
 }
 
-/** Forgets all that was shown, and asks anew as whoever is signed in now. */
+/** Forgets all that was shown, and asks who is signed in now; the rest is asked for by what is shown then. */
 export async function changeVisitor(): Promise<void> {
-  await mutate(() => true, undefined, { revalidate: true });
+  await mutate((key) => key !== "gateway", undefined, { revalidate: false });
+  await mutate("me");
 }
 
 /** Extends the session by its use. Whether there is one is told by what is asked next. */

@@ -13,6 +13,7 @@ export function Invited({ token, onLeave }: { token: string; onLeave: () => void
   const { run, isBusy, wrongOf, otherThan } = useAction(async () => {
     const { email } = await told(api.invitations.accept.post({ token, password }));
     await signIn(email, password);
+    onLeave();
     await changeVisitor();
   });
   const submit = (event: FormEvent) => {
@@ -26,7 +27,7 @@ export function Invited({ token, onLeave }: { token: string; onLeave: () => void
       about="You were invited. Choose a password, and you are in."
       foot={
         <button type="button" className="link" onClick={onLeave}>
-          Sign in instead
+          Go on without it
         </button>
       }
     >

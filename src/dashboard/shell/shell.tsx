@@ -1,4 +1,4 @@
-import { Suspense, useEffect, useRef } from "react";
+import { type ReactNode, Suspense, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 import type { Me } from "../data/session.ts";
 import { Icon } from "../ui/icon.tsx";
@@ -49,10 +49,10 @@ export function Shell({ me }: { me: Me }) {
 
 /** In the place of the navigation on a phone. */
 function TopBar({ me }: { me: Me }) {
-  const drawer = useRef<HTMLDialogElement>(null);
+  const [isOpen, setOpen] = useState(false);
   const [path] = useLocation();
   // biome-ignore lint/correctness/useExhaustiveDependencies: closed by each way to another page
-  useEffect(() => drawer.current?.close(), [path]);
+  useEffect(() => setOpen(false), [path]);
   return (
     <div className="topbar">
       <Brand />
@@ -60,20 +60,40 @@ function TopBar({ me }: { me: Me }) {
         type="button"
         className="btn btn-plain btn-icon"
         aria-label="Open the navigation"
-        onClick={() => drawer.current?.showModal()}
+        onClick={() => setOpen(true)}
       >
         <Icon name="menu" size={20} />
       </button>
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, as every dialog */}
-      <dialog
-        ref={drawer}
-        className="drawer"
-        aria-label="Navigation"
-        onClick={(event) => event.target === drawer.current && drawer.current.close()}
-      >
-        <Navigation me={me} />
-      </dialog>
+      {isOpen && (
+        <Drawer onClose={() => setOpen(false)}>
+          <Navigation me={me} />
+        </Drawer>
+      )}
     </div>
+  );
+}
+
+function Drawer({ onClose, children }: { onClose: () => void; children: ReactNode }) {
+  const element = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    const drawer = element.current;
+    drawer?.showModal();
+    return () => drawer?.close();
+  }, []);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, as every dialog
+    <dialog
+      ref={element}
+      className="drawer"
+      aria-label="Navigation"
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={(event) => event.target === element.current && onClose()}
+    >
+      {children}
+    </dialog>
   );
 }
 

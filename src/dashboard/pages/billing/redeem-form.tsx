@@ -22,7 +22,7 @@ export function RedeemForm() {
   };
   const wrong = otherThan("code");
   return (
-    <form className="card card-body stack stack-tight" onSubmit={submit} noValidate aria-label="Redeem a voucher">
+    <form className="card card-body stack stack-tight" onSubmit={submit} noValidate>
       {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
       <div className="redeem">
         <TextField

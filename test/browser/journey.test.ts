@@ -1,0 +1,78 @@
+import { describe, expect, test } from "bun:test";
+import OpenAI from "openai";
+import { hasChromium } from "./chromium.ts";
+import { enterFirst, seeHeading, testMsMax, useDashboard } from "./dashboard.ts";
+
+/** A call is seen within five seconds, where the machine has nothing else to do. */
+const shownMsMax = 15_000;
+
+describe.skipIf(!hasChromium)("from the first start to the end of a key", () => {
+  const dashboard = useDashboard({ MODELGATE_BOOTSTRAP_KEY: "", FREE_TOKENS_PER_DAY: "1000" });
+
+  test(
+    "an owner signs in, changes the password, makes a key, calls with it, pays and ends it",
+    () =>
+      dashboard.visit(async (page) => {
+        const { gateway } = dashboard;
+        await enterFirst(page, gateway);
+
+        await page.getByRole("link", { name: "API keys" }).click();
+        await page.getByRole("button", { name: "New API key" }).first().click();
+        await page.getByRole("textbox", { name: "Name" }).fill("laptop");
+        await page.getByRole("button", { name: "Make key" }).click();
+        const secret = await page.locator("[data-secret]").textContent();
+        expect(secret).toStartWith("sk-mg-");
+        expect(await page.locator(".code pre").textContent()).toContain(`Authorization: Bearer ${secret}`);
+        await page.getByRole("button", { name: "Node" }).click();
+        expect(await page.locator(".code pre").textContent()).toContain(`baseURL: "${gateway.baseUrl}"`);
+        await page.getByRole("button", { name: "I have kept it" }).click();
+        expect(await page.content()).not.toContain(secret);
+
+        await page.getByRole("link", { name: "Overview" }).click();
+        await page.getByText("1,000 tokens left").waitFor();
+        const client = new OpenAI({ baseURL: gateway.baseUrl, apiKey: secret, maxRetries: 0 });
+        const messages = [{ role: "user" as const, content: "Say hello" }];
+        const ask = async (model: string) => await client.chat.completions.create({ model, messages });
+        const free = await ask("famA-4o-mini");
+        const left = 1000 - (free.usage?.total_tokens ?? 0);
+        await page.getByText(`${left} tokens left`).waitFor({ timeout: shownMsMax });
+        await page
+          .getByRole("cell", { name: /famA-4o-mini/ })
+          .first()
+          .waitFor({ timeout: shownMsMax });
+
+        await expect(ask("famA-5")).rejects.toMatchObject({ status: 403, code: "insufficient_balance" });
+        const { code } = await gateway.cli<{ code: string }>("voucher", "create", "--usd", "5");
+        await page.getByRole("link", { name: "Billing" }).click();
+        await page.getByLabel("Redeem a voucher").fill("nonsense");
+        await page.getByRole("button", { name: "Redeem" }).click();
+        await page.getByText("No voucher has this code").waitFor();
+        await page.getByLabel("Redeem a voucher").fill(code);
+        await page.getByRole("button", { name: "Redeem" }).click();
+        await page.getByText("$5.00 are in your wallet").waitFor();
+        await page.getByLabel("Redeem a voucher").fill(code);
+        await page.getByRole("button", { name: "Redeem" }).click();
+        await page.getByText("is redeemed already").waitFor();
+
+        await page.getByRole("link", { name: "Overview" }).click();
+        await ask("famA-5");
+        await page
+          .getByRole("cell", { name: /famA-5/ })
+          .first()
+          .waitFor({ timeout: shownMsMax });
+        await page
+          .getByTitle(/^\$4\.99/)
+          .first()
+          .waitFor({ timeout: shownMsMax });
+
+        await page.getByRole("link", { name: "API keys" }).click();
+        await page.getByRole("button", { name: "Revoke laptop" }).click();
+        await page.getByRole("button", { name: "Revoke key" }).click();
+        await page.getByText("“laptop” is revoked").waitFor();
+        await expect(ask("famA-4o-mini")).rejects.toMatchObject({ status: 401 });
+        await page.getByRole("button", { name: "Sign out" }).click();
+        await seeHeading(page, "Sign in");
+      }),
+    testMsMax,
+  );
+});

@@ -1,0 +1,129 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { fillWallet, hookMsMax } from "../support/gateway.ts";
+import { hasChromium, seriousFaults } from "./chromium.ts";
+import { enterFirst, ownPassword, signIn, testMsMax, useDashboard } from "./dashboard.ts";
+
+/** The narrowest screen that there is. */
+const phone = { width: 320, height: 700 };
+
+/** Every page that the navigation leads to. */
+async function pathsOf(page: Page): Promise<string[]> {
+  const links = await page.locator(".nav a").evaluateAll((all) => all.map((link) => link.getAttribute("href") ?? ""));
+  return [...links, "/settings"];
+}
+
+async function open(page: Page, path: string): Promise<void> {
+  await page.goto(path);
+  await page.locator("main h1").waitFor();
+  await page.waitForLoadState("networkidle");
+}
+
+describe.skipIf(!hasChromium)("every page", () => {
+  const dashboard = useDashboard();
+  beforeAll(async () => {
+    const { gateway } = dashboard;
+    await fillWallet(gateway);
+    for (const model of ["famA-4o-mini", "famA-5", "famA-4.1-mini"]) {
+      await gateway.post("/chat/completions", { model, messages: [{ role: "user", content: "Say hello" }] });
+    }
+    await dashboard.visit((page) => enterFirst(page, gateway));
+  }, hookMsMax * 2);
+
+  for (const colorScheme of ["light", "dark"] as const) {
+    test(
+      `in ${colorScheme} colours has no fault that axe calls serious`,
+      () =>
+        dashboard.visit(
+          async (page) => {
+            await page.goto("/");
+            await page.getByLabel("E-mail").waitFor();
+            expect(await seriousFaults(page)).toEqual([]);
+            await signIn(page, "owner@localhost");
+            for (const path of await pathsOf(page)) {
+              await open(page, path);
+              expect([path, ...(await seriousFaults(page))]).toEqual([path]);
+            }
+            await page.goto("/keys");
+            await page.getByRole("button", { name: "New API key" }).click();
+            await page.getByLabel("Only these").check();
+            await page.getByRole("checkbox").first().waitFor();
+            expect(await seriousFaults(page)).toEqual([]);
+            await page.goto("/models");
+            await page.getByRole("button", { name: "famA-5", exact: true }).click();
+            await page.getByRole("dialog").waitFor();
+            expect(await seriousFaults(page)).toEqual([]);
+          },
+          { colorScheme, reducedMotion: "reduce" },
+        ),
+      testMsMax * 2,
+    );
+  }
+
+  test(
+    "fits a screen of 320 pixels, and its navigation is in a drawer there",
+    () =>
+      dashboard.visit(
+        async (page) => {
+          await signIn(page, "owner@localhost");
+          await page.getByRole("button", { name: "Open the navigation" }).click();
+          await page.getByRole("dialog").getByRole("link", { name: "Billing" }).click();
+          await page.getByRole("heading", { level: 1, name: "Billing" }).waitFor();
+          expect(await page.getByRole("dialog").count()).toBe(0);
+          for (const path of await pathsOf(page)) {
+            await open(page, path);
+            const widths = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+            expect([path, ...widths]).toEqual([path, phone.width, phone.width]);
+          }
+        },
+        { viewport: phone, hasTouch: true, isMobile: true },
+      ),
+    testMsMax,
+  );
+
+  test(
+    "is reached by keyboard alone, and keeps the colours that were chosen",
+    () =>
+      dashboard.visit(async (page) => {
+        await page.goto("/");
+        await page.getByLabel("E-mail").waitFor();
+        await page.keyboard.type("owner@localhost");
+        await page.keyboard.press("Tab");
+        await page.keyboard.type(ownPassword);
+        await page.keyboard.press("Enter");
+        await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+        await page.locator("body").press("Tab");
+        expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to the content");
+        await page.getByRole("link", { name: "API keys" }).press("Enter");
+        await page.getByRole("heading", { level: 1, name: "API keys" }).waitFor();
+        const make = page.getByRole("button", { name: "New API key" });
+        await make.press("Enter");
+        await page.getByRole("dialog").waitFor();
+        await page.keyboard.press("Escape");
+        await page.getByRole("dialog").waitFor({ state: "detached" });
+        expect(await make.evaluate((button) => button === document.activeElement)).toBe(true);
+        await page.getByRole("button", { name: "Dark" }).press("Enter");
+        await page.reload();
+        await page.getByRole("heading", { level: 1, name: "API keys" }).waitFor();
+        expect(await page.evaluate(() => getComputedStyle(document.documentElement).colorScheme)).toBe("dark");
+      }),
+    testMsMax,
+  );
+
+  test(
+    "says so when the gateway does not answer, and goes on when it does",
+    () =>
+      dashboard.visit(async (page) => {
+        await signIn(page, "owner@localhost");
+        await page.route("**/dashboard/api/keys", (route) =>
+          route.fulfill({ status: 503, json: { error: { message: "The books are closed for a moment" } } }),
+        );
+        await page.getByRole("link", { name: "API keys" }).click();
+        await page.getByText("The books are closed for a moment").waitFor();
+        await page.unroute("**/dashboard/api/keys");
+        await page.getByRole("button", { name: "Try again" }).click();
+        await page.getByText("bootstrap key").waitFor();
+      }),
+    testMsMax,
+  );
+});

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { type Books, openBooks } from "../support/books.ts";
+import { fillWallet, hookMsMax } from "../support/gateway.ts";
+import { wavFile } from "../support/wav.ts";
+import { hasChromium } from "./chromium.ts";
+import { enterFirst, signIn, testMsMax, useDashboard } from "./dashboard.ts";
+
+describe.skipIf(!hasChromium)("the playground", () => {
+  const dashboard = useDashboard();
+  let books: Books;
+  beforeAll(async () => {
+    const { gateway } = dashboard;
+    await fillWallet(gateway);
+    await dashboard.visit((page) => enterFirst(page, gateway));
+    books = openBooks(gateway.home);
+  }, hookMsMax * 2);
+  afterAll(() => books?.close());
+
+  /** What is shown as curl, run as it stands. */
+  async function runShownCurl(page: Page): Promise<string> {
+    await page.getByRole("button", { name: "Show as curl" }).click();
+    const command = (await page.locator(".code pre").textContent()) ?? "";
+    const env = { PATH: process.env.PATH ?? "", MODELGATE_KEY: dashboard.gateway.key };
+    const child = Bun.spawn(["bash", "-c", `${command} -sS --max-time 20`], {
+      env,
+      cwd: dashboard.gateway.home,
+      stdout: "pipe",
+    });
+    const said = await new Response(child.stdout).text();
+    expect(await child.exited).toBe(0);
+    return said;
+  }
+
+  async function send(page: Page, text: string): Promise<void> {
+    await page.getByLabel("Your message").fill(text);
+    await page.keyboard.press("Enter");
+  }
+
+  test(
+    "talks with a model, and shows the same as curl",
+    () =>
+      dashboard.visit(async (page) => {
+        await signIn(page, "owner@localhost");
+        await page.goto("/playground?model=famA-5");
+        await send(page, "Say it's <fine>");
+        await page.locator(".turn-end").waitFor();
+        expect(await page.locator(".turn.is-assistant .turn-text").textContent()).toContain("it's <fine>");
+        expect(await page.locator(".turn-end").textContent()).toMatch(/^\d+ tokens in, \d+ out · [\d.]+ s · sandbox$/);
+        await page.getByLabel("Your message").fill("It's $HOME `ls`");
+        const said = await runShownCurl(page);
+        expect(said).toContain("data: [DONE]");
+        expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain(
+          "sk-mg",
+        );
+      }),
+    testMsMax,
+  );
+
+  test(
+    "charges a stream that was stopped half-way for what was shown",
+    () =>
+      dashboard.visit(async (page) => {
+        await signIn(page, "owner@localhost");
+        await page.goto("/playground?model=famA-5");
+        const words = Array.from({ length: 60 }, (_, at) => `word${at}`).join(" ");
+        await send(page, `[[fault:pace=150]]${words}`);
+        const answer = page.locator(".turn.is-assistant .turn-text");
+        await answer.getByText(/word3\b/).waitFor();
+        await page.getByRole("button", { name: "Stop" }).click();
+        await page.getByText("Stopped; what came is charged").waitFor();
+        const shown = (await answer.textContent()) ?? "";
+        expect(shown).not.toContain("word59");
+        const cells = page.getByRole("cell", { name: "stopped" });
+        await page.getByRole("link", { name: "Overview" }).click();
+        await cells.first().waitFor();
+        const call = books.latest();
+        expect(call).toMatchObject({ state: "settled", status: 499, usage_source: "estimated", model: "famA-5" });
+        expect(call?.charged_nanodollars).toBeGreaterThan(0);
+        expect(call?.charged_nanodollars).toBe(call?.cost_nanodollars as number);
+        // A piece or two may have been on their way when it was stopped.
+        const pieces = shown.split(" ").length;
+        expect(call?.output_tokens).toBeGreaterThanOrEqual(pieces);
+        expect(call?.output_tokens).toBeLessThan(60 * 2);
+        expect(await dashboard.gateway.cli("ledger", "verify")).toMatchObject({ ok: true });
+      }),
+    testMsMax,
+  );
+
+  test(
+    "makes a picture, reads aloud and writes down",
+    () =>
+      dashboard.visit(async (page) => {
+        await signIn(page, "owner@localhost");
+        await page.goto("/playground");
+        await page.getByRole("button", { name: "Image", exact: true }).click();
+        await page.getByLabel("What should be in the picture?").fill("A lighthouse");
+        await page.getByRole("button", { name: "Make the picture" }).click();
+        const picture = page.locator(".picture img");
+        await picture.waitFor();
+        expect(
+          await picture.evaluate((image: HTMLImageElement) => image.decode().then(() => image.naturalWidth)),
+        ).toBeGreaterThan(0);
+        expect(JSON.parse(await runShownCurl(page)).data).toHaveLength(1);
+
+        await page.getByRole("button", { name: "Speech" }).click();
+        await page.getByLabel("What should be said?").fill("Good evening");
+        await page.getByRole("button", { name: "Say it" }).click();
+        const player = page.locator("audio");
+        await player.waitFor();
+        await page.waitForFunction(() => (document.querySelector("audio")?.duration ?? 0) > 0);
+
+        await page.getByRole("button", { name: "Transcription" }).click();
+        const file = page.getByLabel("Sound file");
+        await file.setInputFiles({ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("no sound") });
+        await page.getByText("notes.txt is no sound that is taken").waitFor();
+        await file.setInputFiles({
+          name: "speech.wav",
+          mimeType: "audio/wav",
+          buffer: Buffer.from(await wavFile(2000).bytes()),
+        });
+        await page.getByRole("button", { name: "Write it down" }).click();
+        await page.locator(".turn-text").getByText("[sandbox]").waitFor();
+      }),
+    testMsMax,
+  );
+
+  test(
+    "calls by a key of its own, which ends with the page",
+    () =>
+      dashboard.visit(async (page) => {
+        await signIn(page, "owner@localhost");
+        await page.goto("/playground");
+        await send(page, "Hello");
+        await page.locator(".turn-end").waitFor();
+        await page.getByRole("link", { name: "API keys" }).click();
+        const row = page.getByRole("row", { name: /Playground/ });
+        await row.waitFor();
+        expect(await row.textContent()).toContain("active");
+        await page.getByRole("button", { name: "Sign out" }).click();
+        await signIn(page, "owner@localhost");
+        await page.goto("/keys");
+        await page.getByText("bootstrap key").waitFor();
+        expect(await page.getByRole("row", { name: /Playground/ }).count()).toBe(0);
+      }),
+    testMsMax,
+  );
+});
