@@ -39,7 +39,7 @@ export function useDashboard(env: Record<string, string> = {}): Dashboard {
 }
 
 /** The password that the first start printed. */
-export function firstPassword({ stdout }: Gateway): string {
+function firstPassword({ stdout }: Gateway): string {
   const [, password] = /Sign in {2,}\S+ with (\S+)/.exec(stdout()) ?? [];
   if (password === undefined) throw new Error(`The start printed no password:\n${stdout()}`);
   return password;
