@@ -1,8 +1,9 @@
 import { portTaken } from "./cli/port-taken.ts";
 import type { Config } from "./config.ts";
-import type { CallWatch } from "./kernel/index.ts";
+import type { CallWatch, Log } from "./kernel/index.ts";
 import type { OnCommit } from "./ledger/index.ts";
 import {
+  both,
   CallCounts,
   CommitCounts,
   createScrapeGuard,
@@ -14,7 +15,8 @@ import {
 /** All that looks on while calls are served: metrics and traces, as the configuration asks for them. */
 export interface Watch {
   readonly calls: CallWatch;
-  readonly onCommit: OnCommit;
+  /** Absent: nobody counts transactions. */
+  readonly onCommit: OnCommit | undefined;
   /** Metrics on the API's port; absent: they are not to be had there. */
   readonly onApi: MetricsDoor | undefined;
   /** Given once the gateway is in place, before it listens. */
@@ -24,14 +26,49 @@ export interface Watch {
   close(): Promise<void>;
 }
 
-type Asked = Pick<Config, "metricsPort" | "metricsHost" | "metricsToken" | "worker">;
+/** What looks on is told by. */
+interface WatchGround {
+  readonly log: Pick<Log, "warn"> & { readonly dropped: number };
+  readonly version: { version: string; commit?: string };
+}
 
 /** Makes ready what is asked for; `undefined` when nothing is, and then a call is not looked at. */
-export async function openWatch(
-  { metricsPort, metricsHost, metricsToken, worker }: Asked,
-  { log, version }: { log: { readonly dropped: number }; version: { version: string; commit?: string } },
-): Promise<Watch | undefined> {
-  if (metricsPort === undefined && metricsToken === undefined) return undefined;
+export async function openWatch(config: Config, ground: WatchGround): Promise<Watch | undefined> {
+  const traces = await openTraces(config, ground);
+  const isCounted = config.metricsPort !== undefined || config.metricsToken !== undefined;
+  if (isCounted) return await openMetrics(config, ground, traces);
+  if (traces === undefined) return undefined;
+  const nothing = () => undefined;
+  return {
+    calls: traces.calls,
+    onCommit: undefined,
+    onApi: undefined,
+    begin: nothing,
+    listen: nothing,
+    close: traces.close,
+  };
+}
+
+/** The packages of OpenTelemetry are loaded only where they are used: they are slow to start and take memory. */
+async function openTraces({ otlpEndpoint, otlpHeaders, otelServiceName, traceRatio }: Config, ground: WatchGround) {
+  if (otlpEndpoint === undefined) return undefined;
+  const traces = await import("./watch/traces/open-traces.bun.ts");
+  const headers = (otlpHeaders ?? "").split(",").filter((header) => header !== "");
+  return traces.openTraces({
+    endpoint: otlpEndpoint,
+    headers: Object.fromEntries(headers.map((header) => header.split(/=(.*)/, 2) as [string, string])),
+    serviceName: otelServiceName,
+    version: ground.version.version,
+    ratio: traceRatio,
+    report: (event, fields) => ground.log.warn(event, fields),
+  });
+}
+
+async function openMetrics(
+  { metricsPort, metricsHost, metricsToken, worker }: Config,
+  { log, version }: WatchGround,
+  traces: Awaited<ReturnType<typeof openTraces>>,
+): Promise<Watch> {
   const { createMetrics } = await import("./watch/metrics/create-metrics.bun.ts");
   const calls = new CallCounts(Date.now);
   const commits = new CommitCounts();
@@ -42,11 +79,11 @@ export async function openWatch(
     scrape: async () => metrics?.scrape() ?? new Response("The gateway is starting\n", { status: 503 }),
   };
   return {
-    calls,
+    calls: traces === undefined ? calls : both(calls, traces.calls),
     onCommit: commits.note,
     onApi: metricsPort === undefined ? door : undefined,
     begin(facts) {
-      metrics = createMetrics({ calls, commits, facts, log, version });
+      metrics = createMetrics({ calls, commits, facts, log, version, spans: traces?.counts });
     },
     listen() {
       if (metricsPort === undefined) return undefined;
@@ -61,7 +98,7 @@ export async function openWatch(
     },
     async close() {
       metrics?.close();
-      await server?.close();
+      await Promise.all([server?.close(), traces?.close()]);
     },
   };
 }

@@ -53,6 +53,10 @@ describe("readConfig", () => {
       metricsPort: undefined,
       metricsHost: "127.0.0.1",
       metricsToken: undefined,
+      otlpEndpoint: undefined,
+      otlpHeaders: undefined,
+      otelServiceName: "modelgate",
+      traceRatio: 1,
       upstreamClient: "auto",
       sandbox: "auto",
     });

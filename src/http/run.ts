@@ -32,7 +32,7 @@ export async function run<C extends Capability>(
   } finally {
     ground.gate.leave(order);
     awaitNoMore(visit);
-    ground.kernel.watch?.ended(progress, wish.capability, wish.outlet !== undefined);
+    ground.kernel.watch?.ended(progress, wish.capability, wish.outlet !== undefined, visit.request);
     logCall(ground, order);
   }
 }

@@ -9,8 +9,8 @@ import type { Route } from "./registry.ts";
 export interface CallWatch {
   /** An attempt at a route ended: it began to answer, or failed with the error. */
   attempted(progress: Progress, route: Route, startedMs: number, error?: unknown): void;
-  /** A call ended; nothing of it changes any more. */
-  ended(progress: Progress, capability: Capability, isStreamed: boolean): void;
+  /** A call ended; nothing of it changes any more. Of the request only the headers are of use. */
+  ended(progress: Progress, capability: Capability, isStreamed: boolean, request: Request): void;
   /** An error was answered, of a call or of what never became one. */
   refused(code: ErrorCode): void;
 }

@@ -82,6 +82,8 @@ async function finishCompletion(
   if (opened.completion === undefined) throw new TypeError("A stream was returned where a completion was asked for");
   const completion = tidyCompletion(opened.completion, head);
   const { tally } = job;
+  if (job.kernel.watch !== undefined)
+    job.progress.finishReasons = completion.choices.flatMap((choice) => choice.finish_reason ?? []);
   tally.produced = true;
   tally.complete = true;
   const meters = metersOfUsage(completion.usage);
@@ -143,6 +145,7 @@ async function pump(job: Job<ChatRequest, ChatChunk>, opened: Opened, head: Answ
   }
   if (!tidier.finished) throw new UpstreamFault("broken", "The provider's stream ended before the answer was complete");
   tally.complete = true;
+  if (job.kernel.watch !== undefined) progress.finishReasons = tidier.finishReasons;
   if (!includeUsage) return;
   const { meters, source } = await tally.count();
   const reported = source === "estimated" || tidier.usage === undefined ? usageOf(meters) : tidyUsage(tidier.usage);

@@ -30,6 +30,8 @@ export class Progress {
   meters: Meters = {};
   usageSource: UsageSource = "none";
   costNanodollars: number | undefined = undefined;
+  /** Of each choice, where somebody looks on. */
+  finishReasons: string[] | undefined = undefined;
   readonly notes: string[] = [];
 
   constructor(id: string, openedAt: number) {

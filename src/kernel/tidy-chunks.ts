@@ -17,7 +17,8 @@ const charactersMax = 64 * 1024 * 1024;
 /** How far one choice of a stream has come. */
 interface ChoiceState {
   begun: boolean;
-  finished: boolean;
+  /** Why it finished; absent until then. */
+  finish: string | undefined;
   /** Our tool-call index by the provider's index, as last used. */
   indexByProvider: Map<number, number>;
   indexById: Map<string, number>;
@@ -70,7 +71,14 @@ export class ChunkTidier {
 
   /** Whether every choice that began has finished; a stream that ends otherwise was cut. */
   get finished(): boolean {
-    return this.#choices.length > 0 && this.#choices.every((state) => state === undefined || state.finished);
+    return (
+      this.#choices.length > 0 && this.#choices.every((state) => state === undefined || state.finish !== undefined)
+    );
+  }
+
+  /** Why each choice finished. */
+  get finishReasons(): string[] {
+    return this.#choices.flatMap((state) => state?.finish ?? []);
   }
 
   /** The last piece when usage was asked for. */
@@ -103,8 +111,8 @@ export class ChunkTidier {
     if (delta.tool_calls) this.#tidyToolCalls(delta, state);
     choice.logprobs = choice.logprobs ? tidyLogprobs(choice.logprobs) : null;
     if (choice.finish_reason) {
-      state.finished = true;
       choice.finish_reason = finishOf(choice.finish_reason, state.toolCalls > 0);
+      state.finish = choice.finish_reason;
       this.#tally.produced = true;
       if (hasSubstance(delta)) this.#end(choice);
     } else choice.finish_reason = null;
@@ -142,7 +150,7 @@ export class ChunkTidier {
   #stateOf(index: number): ChoiceState {
     const known = this.#choices[index];
     if (known !== undefined) return known;
-    const state = { begun: false, finished: false, indexByProvider: new Map(), indexById: new Map(), toolCalls: 0 };
+    const state = { begun: false, finish: undefined, indexByProvider: new Map(), indexById: new Map(), toolCalls: 0 };
     this.#choices[index] = state;
     return state;
   }

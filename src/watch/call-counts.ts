@@ -1,14 +1,7 @@
-import {
-  type Capability,
-  type ErrorCode,
-  GatewayError,
-  type MeterName,
-  type Meters,
-  meterNames,
-  UpstreamFault,
-} from "../contract/index.ts";
+import { type Capability, type ErrorCode, type MeterName, type Meters, meterNames } from "../contract/index.ts";
 import type { CallWatch, Progress, Route } from "../kernel/index.ts";
 import { Buckets } from "./buckets.ts";
+import { outcomeOf } from "./outcome.ts";
 
 /** Upper bounds in milliseconds. */
 const durationBoundsMs = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 300_000];
@@ -110,14 +103,6 @@ export class CallCounts implements CallWatch {
 }
 
 const overflow = { model: other, route: undefined } as Progress;
-
-/** `answered`, the kind of the provider's fault, or why the attempt was given up here. */
-function outcomeOf(progress: Progress, error: unknown): string {
-  if (error === undefined) return "answered";
-  if (progress.cutReason !== undefined) return "cut";
-  if (error instanceof UpstreamFault) return error.kind;
-  return error instanceof GatewayError ? "refused" : "plugin";
-}
 
 function add(counts: Map<string, number>, key: string): void;
 function add(counts: Map<number, number>, key: number): void;

@@ -1,3 +1,4 @@
+export { both } from "./both.ts";
 export { CallCounts } from "./call-counts.ts";
 export { CommitCounts } from "./commit-counts.ts";
 export type { Facts } from "./facts.ts";

@@ -1,13 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { fillWallet, hookMsMax, startGateway } from "../support/gateway.ts";
 import { useSandboxGateway } from "../support/sandbox-gateway.ts";
-import { type MetricLine, readScrape, sampleOf } from "./prometheus-text.ts";
+import { type MetricLine, metricsOf, readScrape, sampleOf } from "./prometheus-text.ts";
 
 const token = "a-token-of-the-operator";
 const chat = { model: "gpt-4.1-nano", messages: [{ role: "user", content: "Say hello" }] };
-
-/** Where the gateway says that its metrics are. */
-const addressIn = (stdout: string) => /Metrics +(http:\S+)/.exec(stdout)?.[1] as string;
 
 describe("/metrics on a port of its own", () => {
   const shared = useSandboxGateway({ METRICS_PORT: "0" });
@@ -15,7 +12,7 @@ describe("/metrics on a port of its own", () => {
   let lines: MetricLine[] = [];
   beforeAll(async () => {
     const { gateway } = shared;
-    address = addressIn(gateway.stdout());
+    address = await metricsOf(gateway);
     await gateway.post("/chat/completions", chat).then((response) => response.text());
     await gateway.post("/chat/completions", { ...chat, stream: true }).then((response) => response.text());
     await gateway.post("/chat/completions", { ...chat, model: `secret ${gateway.key}` });
@@ -120,7 +117,7 @@ test(
     const gateway = await startGateway({ env: { METRICS_PORT: "0" } });
     try {
       await fillWallet(gateway);
-      const address = addressIn(gateway.stdout());
+      const address = await metricsOf(gateway);
       const read = async () => readScrape(await (await fetch(address)).text());
       const body = { ...chat, model: "famA-4.1", messages: [{ role: "user", content: "Hello [[fault:delay=1500]]" }] };
       const answer = gateway.post("/chat/completions", body);

@@ -26,6 +26,17 @@ export function readScrape(text: string): MetricLine[] {
   return lines;
 }
 
+/** Where a gateway says that its metrics are; it says so a moment after it is ready. @throws After ten seconds. */
+export async function metricsOf(gateway: { stdout(): string }): Promise<string> {
+  const deadline = Date.now() + 10_000;
+  while (Date.now() < deadline) {
+    const address = /Metrics +(http:\S+)/.exec(gateway.stdout())?.[1];
+    if (address !== undefined) return address;
+    await Bun.sleep(10);
+  }
+  throw new Error(`The gateway does not say where its metrics are: ${gateway.stdout()}`);
+}
+
 /** The one value of a line with these labels. @throws When there is none or several. */
 export function sampleOf(lines: MetricLine[], name: string, labels: Record<string, string> = {}): number {
   const found = lines.filter(

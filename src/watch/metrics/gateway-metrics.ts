@@ -2,6 +2,7 @@ import type { Registry } from "prom-client";
 import { describeRoutes } from "../../kernel/index.ts";
 import type { CommitCounts } from "../commit-counts.ts";
 import type { Facts } from "../facts.ts";
+import type { SpanCounts } from "../traces/span-queue.ts";
 import { addCounter, addGauge, addHistogram, type Sample } from "./samples.ts";
 
 const routeStates = ["ready", "probing", "resting"] as const;
@@ -111,10 +112,23 @@ function addOverdrawn(registry: Registry, facts: Facts): void {
 }
 
 /** What watching itself had to leave out. */
-export function addLogMetrics(registry: Registry, log: { readonly dropped: number }): void {
+export function addLogMetrics(
+  registry: Registry,
+  log: { readonly dropped: number },
+  spans: SpanCounts | undefined,
+): void {
   addCounter(registry, {
     name: "modelgate_log_lines_dropped_total",
     help: "Log lines dropped because standard error took no more",
     read: () => [[{}, log.dropped]],
+  });
+  addCounter(registry, {
+    name: "modelgate_spans_total",
+    help: "Spans by what became of them: exported, failed (the collector did not take them) or dropped (too many waited)",
+    labels: ["outcome"],
+    *read(): Iterable<Sample> {
+      if (spans === undefined) return;
+      for (const outcome of ["exported", "failed", "dropped"] as const) yield [{ outcome }, spans[outcome]];
+    },
   });
 }

@@ -1,0 +1,103 @@
+import {
+  type Context,
+  context,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import { type Capability, UpstreamFault } from "../../contract/index.ts";
+import type { CallWatch, Progress, Route } from "../../kernel/index.ts";
+import { outcomeOf } from "../outcome.ts";
+import { callAttributes, operations, providerOf } from "./span-attributes.ts";
+
+interface Attempt {
+  readonly route: Route;
+  readonly startedMs: number;
+  readonly endedMs: number;
+  readonly outcome: string;
+  readonly status: number | undefined;
+}
+
+/**
+ * Makes the spans of a call when it has ended: one for the call, and one below it for each attempt at a provider. A
+ * caller's `traceparent` is the parent. Providers are told none: they are other companies, whose spans nobody here sees.
+ */
+export class CallTraces implements CallWatch {
+  readonly #tracer: Tracer;
+  readonly #now: () => number;
+  readonly #attempts = new WeakMap<Progress, Attempt[]>();
+
+  constructor(tracer: Tracer, now: () => number) {
+    this.#tracer = tracer;
+    this.#now = now;
+  }
+
+  attempted(progress: Progress, route: Route, startedMs: number, error?: unknown): void {
+    const outcome = outcomeOf(progress, error);
+    const status = error instanceof UpstreamFault ? error.status : undefined;
+    const attempt: Attempt = { route, startedMs, endedMs: this.#now(), outcome, status };
+    const known = this.#attempts.get(progress);
+    if (known === undefined) this.#attempts.set(progress, [attempt]);
+    else known.push(attempt);
+  }
+
+  ended(progress: Progress, capability: Capability, isStreamed: boolean, { headers }: Request): void {
+    const endedMs = this.#now();
+    const operation = operations[capability];
+    const name = progress.model === undefined ? operation : `${operation} ${progress.model}`;
+    const options = { kind: SpanKind.SERVER, startTime: progress.openedAt };
+    const span = this.#tracer.startSpan(name, options, parentOf(headers.get("traceparent")));
+    const attempts = this.#attempts.get(progress) ?? [];
+    if (span.isRecording()) {
+      const answeredBy = attempts.find(({ outcome }) => outcome === "answered")?.route.model;
+      span.setAttributes(callAttributes(progress, { capability, isStreamed, answeredBy }));
+      if (progress.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+      for (const attempt of attempts) this.#span(attempt, { operation, endedMs, span });
+    }
+    span.end(endedMs);
+  }
+
+  refused(): void {
+    // What never became a call has no span.
+  }
+
+  #span(
+    { route, startedMs, endedMs, outcome, status }: Attempt,
+    call: { operation: string; endedMs: number; span: Span },
+  ): void {
+    const name = `${call.operation} ${route.model.upstreamId}`;
+    const above = trace.setSpan(context.active(), call.span);
+    const span = this.#tracer.startSpan(name, { kind: SpanKind.CLIENT, startTime: startedMs }, above);
+    span.setAttributes({
+      "gen_ai.operation.name": call.operation,
+      "gen_ai.provider.name": providerOf(route.plugin.name),
+      "gen_ai.request.model": route.model.upstreamId,
+      "server.address": hostOf(route.baseUrl),
+      "modelgate.outcome": outcome,
+    });
+    if (outcome !== "answered") {
+      span.setAttribute("error.type", outcome);
+      span.setStatus({ code: SpanStatusCode.ERROR });
+    }
+    if (status !== undefined) span.setAttribute("http.response.status_code", status);
+    // What answered went on to the call's end.
+    span.end(outcome === "answered" ? call.endedMs : endedMs);
+  }
+}
+
+/** The caller's span by W3C Trace Context; what is none is left unheeded, as that demands. */
+function parentOf(header: string | null): Context {
+  const match = header === null ? null : /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(header);
+  if (match === null) return ROOT_CONTEXT;
+  const [, traceId = "", spanId = "", flags = "00"] = match;
+  const parent = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true };
+  return isSpanContextValid(parent) ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT;
+}
+
+function hostOf(baseUrl: string): string {
+  return URL.parse(baseUrl)?.hostname ?? "unknown";
+}

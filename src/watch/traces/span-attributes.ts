@@ -1,0 +1,73 @@
+import type { Attributes } from "@opentelemetry/api";
+import type { Capability, Model } from "../../contract/index.ts";
+import type { Progress } from "../../kernel/index.ts";
+
+/** OpenTelemetry's words for what a call does; those it has none for are ours. */
+export const operations: Readonly<Record<Capability, string>> = {
+  chat: "chat",
+  embed: "embeddings",
+  image: "generate_content",
+  transcribe: "transcription",
+  speak: "speech",
+};
+
+const outputTypes: Partial<Record<Capability, string>> = {
+  chat: "text",
+  image: "image",
+  speak: "speech",
+  transcribe: "text",
+};
+
+/** Providers that OpenTelemetry knows by a name of its own. */
+const providers: Readonly<Record<string, string>> = { gemini: "gcp.gemini", mistral: "mistral_ai", xai: "x_ai" };
+
+/** A plugin's provider by OpenTelemetry's name for it. */
+export function providerOf(plugin: string): string {
+  return providers[plugin] ?? plugin;
+}
+
+/** What a call's own span says: facts and figures, never a prompt or an answer. */
+export function callAttributes(
+  progress: Progress,
+  {
+    capability,
+    isStreamed,
+    answeredBy,
+  }: { capability: Capability; isStreamed: boolean; answeredBy: Model | undefined },
+): Attributes {
+  const { meters, usageSource, costNanodollars, firstByteMs } = progress;
+  const attributes: Attributes = {
+    "gen_ai.operation.name": operations[capability],
+    "gen_ai.request.stream": isStreamed,
+    "gen_ai.response.id": progress.id,
+    "http.request.method": "POST",
+    "http.response.status_code": progress.status,
+    "modelgate.attempts": progress.attempts,
+    "modelgate.state": progress.state,
+    "modelgate.usage_source": usageSource,
+  };
+  const more: Record<string, string | number | string[] | undefined> = {
+    "gen_ai.output.type": outputTypes[capability],
+    "gen_ai.provider.name": progress.route === undefined ? undefined : providerOf(progress.route),
+    "gen_ai.request.model": progress.model,
+    "gen_ai.response.model": answeredBy?.upstreamId,
+    "gen_ai.response.finish_reasons": progress.finishReasons,
+    "gen_ai.response.time_to_first_chunk": isStreamed && firstByteMs !== undefined ? firstByteMs / 1000 : undefined,
+    // As OpenTelemetry counts them, with those of the cache among the input.
+    "gen_ai.usage.input_tokens": sum(meters.inputToken, meters.cacheReadToken, meters.cacheWriteToken),
+    "gen_ai.usage.output_tokens": meters.outputToken,
+    "gen_ai.usage.cache_read.input_tokens": meters.cacheReadToken,
+    "gen_ai.usage.cache_creation.input_tokens": meters.cacheWriteToken,
+    "modelgate.client_request_id": progress.clientRequestId,
+    "modelgate.cost_usd": costNanodollars === undefined ? undefined : costNanodollars / 1e9,
+    "error.type": progress.errorCode,
+  };
+  for (const name in more) if (more[name] !== undefined) attributes[name] = more[name];
+  return attributes;
+}
+
+function sum(...amounts: (number | undefined)[]): number | undefined {
+  let total: number | undefined;
+  for (const amount of amounts) if (amount !== undefined) total = (total ?? 0) + amount;
+  return total;
+}
