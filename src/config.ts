@@ -210,7 +210,10 @@ function checkWorkers({
 }
 
 /** Settings that mean nothing without one another. */
-const groups = [["oidcIssuer", "oidcClientId", "oidcClientSecret"]] as const satisfies SettingName[][];
+const groups = [
+  ["oidcIssuer", "oidcClientId", "oidcClientSecret"],
+  ["stripeSecretKey", "stripeWebhookSecret"],
+] as const satisfies SettingName[][];
 
 function checkTogether(values: Readonly<Record<SettingName, unknown>>): void {
   if (values.oidcIssuer !== undefined && values.port === 0 && values.publicUrl === undefined) {

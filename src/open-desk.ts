@@ -10,6 +10,8 @@ import {
   listSessions,
   listVouchers,
   type OidcOptions,
+  type Payments,
+  paymentDesk,
   recordDeed,
   redeemedVouchers,
   redeemVoucher,
@@ -32,13 +34,25 @@ interface DeskGround {
   /** What is on sale now. */
   readonly shelf: () => Pick<Shelf, "states" | "plugins">;
   readonly now: () => number;
+  /** Takes payments in the place of what the configuration says. */
+  readonly payments?: Payments;
 }
 
 /** What people who sign in may have done, over the store. */
-export async function openDesk({ config, store, accounts, log, now, shelf }: DeskGround): Promise<Desk> {
+export async function openDesk(ground: DeskGround): Promise<Desk> {
+  const { config, store, accounts, log, now, shelf } = ground;
   const secret = await store.setting("session_secret", () => crypto.getRandomValues(new Uint8Array(32)).toHex());
   const report = (error: unknown) => log.error("sign_in_failed", { error });
+  const payments = ground.payments ?? (await paymentsOf(config));
+  const publicOrigin = publicOriginOf(config, config.port);
   return {
+    payments,
+    beginPayment: paymentDesk({
+      payments,
+      publicOrigin,
+      now,
+      report: (error) => log.error("payment_failed", { error }),
+    }),
     signIn: createSignIn({ store, secret, signUp: config.signUp, now, report, oidc: oidcOf(config) }),
     signUp: config.signUp,
     oidc: config.oidcIssuer !== undefined,
@@ -67,6 +81,13 @@ export async function openDesk({ config, store, accounts, log, now, shelf }: Des
       settings: () => describeConfig(config, usable(shelf().plugins, config)),
     },
   };
+}
+
+/** Loaded where it is used: it is large. */
+async function paymentsOf({ stripeSecretKey, stripeWebhookSecret }: Config): Promise<Payments | undefined> {
+  if (stripeSecretKey === undefined || stripeWebhookSecret === undefined) return undefined;
+  const { openStripe } = await import("./accounts/payments/stripe.ts");
+  return openStripe({ secretKey: stripeSecretKey, webhookSecret: stripeWebhookSecret });
 }
 
 function oidcOf(config: Config): OidcOptions | undefined {

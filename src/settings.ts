@@ -197,6 +197,22 @@ export const settings = {
     fallback: undefined,
     secret: true,
   }),
+  /** Takes payments by Stripe; absent, as the next: none are taken. */
+  stripeSecretKey: define({
+    variable: "STRIPE_SECRET_KEY",
+    schema: Type.Union([Type.String({ pattern: "^(sk|rk)_[A-Za-z0-9_]{8,}$" }), Type.Undefined()]),
+    expected: "a secret key of Stripe such as sk_live_…",
+    fallback: undefined,
+    secret: true,
+  }),
+  /** Proves that messages about payments are Stripe's. */
+  stripeWebhookSecret: define({
+    variable: "STRIPE_WEBHOOK_SECRET",
+    schema: Type.Union([Type.String({ pattern: "^whsec_[A-Za-z0-9+/=_-]{8,}$" }), Type.Undefined()]),
+    expected: "the signing secret of Stripe's webhook such as whsec_…",
+    fallback: undefined,
+    secret: true,
+  }),
   /** A second folder of plugins, beside `plugins` in the home folder; absolute. */
   pluginsDir: define({
     variable: "PLUGINS_DIR",

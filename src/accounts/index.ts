@@ -5,6 +5,8 @@ export { changeFirst } from "./change-first.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export type { ApiKey, NewKey } from "./key-admin.ts";
 export type { OidcOptions } from "./oidc/issuer.ts";
+export { type PaymentWish, paymentDesk } from "./payments/begin-payment.ts";
+export type { Payments } from "./payments/payments.ts";
 export { acceptInvitation, hasAdmin, invite, makeTemporaryPassword } from "./people.ts";
 export { pruneSignIn } from "./prune-sign-in.ts";
 export type { Visitor } from "./session-reader.ts";

@@ -5,6 +5,11 @@ const taken = /^(?!\.)(?!.*\.\.)[a-z0-9_'+.-]*[a-z0-9_+-]@([a-z0-9][a-z0-9-]*\.)
 
 const madeUpHost = "@address.invalid";
 
+/** Whether an e-mail has a host that mail can be sent to, by its looks. */
+export function isEmailTaken(email: string): boolean {
+  return taken.test(email);
+}
+
 /** Under which address the holder of an e-mail signs in; the same one for the same e-mail, in any case. */
 export function signInAddressOf(email: string): string {
   const plain = email.trim().toLowerCase();

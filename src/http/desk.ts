@@ -1,4 +1,15 @@
-import type { Account, AccountRow, Accounts, AuditRow, Deed, Session, SignIn, Voucher } from "../accounts/index.ts";
+import type {
+  Account,
+  AccountRow,
+  Accounts,
+  AuditRow,
+  Deed,
+  Payments,
+  PaymentWish,
+  Session,
+  SignIn,
+  Voucher,
+} from "../accounts/index.ts";
 import type {
   CallsPage,
   Credit,
@@ -46,6 +57,10 @@ export interface Desk {
   redeemedVouchers(accountId: string): Promise<Voucher[]>;
   voidVoucher(idOrCode: string): Promise<{ id: string }>;
   redeemVoucher(given: { accountId: string; code: string }): Promise<{ nanodollars: number }>;
+  /** Takes payments; absent: none are taken. */
+  readonly payments: Payments | undefined;
+  /** Says where the browser goes to pay. @throws {GatewayError} `not_found` where no payments are taken */
+  beginPayment(wish: PaymentWish): Promise<{ url: string }>;
   recordDeed(deed: Deed): Promise<void>;
   /** The newest first, from before a time on. */
   listDeeds(before: number | undefined): Promise<AuditRow[]>;

@@ -19,6 +19,7 @@ import { siteController } from "./site.ts";
 import { speechController } from "./speech.ts";
 import { transcriptionsController } from "./transcriptions.ts";
 import { usageController } from "./usage.ts";
+import { webhooksController } from "./webhooks.ts";
 
 /** The whole HTTP side: every endpoint below the base path and below `/v1`, health, and the API's description. */
 export function createHttp(ground: HttpGround) {
@@ -28,7 +29,7 @@ export function createHttp(ground: HttpGround) {
     .onError(answerFailure(ground, (path) => methodsOf(routes, path)))
     .use(healthController(ground));
   if (ground.metrics !== undefined) app.use(metricsController(ground, ground.metrics));
-  if (hasDesk(ground)) app.use(signInController(ground)).use(pageController(ground));
+  if (hasDesk(ground)) app.use(signInController(ground)).use(pageController(ground)).use(webhooksController(ground));
   if (ground.site !== undefined) app.use(siteController(ground.site));
   for (const mount of mounts) app.group(mount, (group) => group.use(api(ground)));
   app.use(docs(ground));

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { createAccounts } from "../../src/accounts/index.ts";
+import { createAccounts, type Payments } from "../../src/accounts/index.ts";
 import { hashPassword } from "../../src/accounts/password.ts";
 import { writePassword } from "../../src/accounts/people.ts";
 import { readConfig } from "../../src/config.ts";
@@ -14,14 +14,26 @@ export const password = "correct horse battery";
 export const origin = "http://gateway.example";
 
 /** The HTTP side over a real store and fakes of all else, where people sign in. */
-export async function deskGround(env: Record<string, string> = {}, plugins: readonly ProviderPlugin[] = [helloPlugin]) {
+export async function deskGround(
+  env: Record<string, string> = {},
+  plugins: readonly ProviderPlugin[] = [helloPlugin],
+  payments?: Payments,
+) {
   const bench = httpOf();
   const { now } = bench.clock;
   const store = await temporaryStore(undefined, now);
   const config = readConfig(env);
   const accounts = createAccounts({ store, defaults: config, now });
   const shelf: Pick<Shelf, "states" | "plugins"> = { states: [], plugins };
-  const desk = await openDesk({ config, store, accounts, log: bench.log, now, shelf: () => shelf });
+  const desk = await openDesk({
+    config,
+    store,
+    accounts,
+    log: bench.log,
+    now,
+    shelf: () => shelf,
+    ...(payments && { payments }),
+  });
   const http = httpOf(plugins, { desk, now });
   const send = (path: string, init: RequestInit = {}) => http.app.handle(new Request(new URL(path, origin), init));
   /** Makes an account with a person who has {@link password}, and returns a browser in which that person is signed in. */

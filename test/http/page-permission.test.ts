@@ -64,10 +64,12 @@ describe("who has a password for the first sign-in alone", () => {
 });
 
 describe("every route with an id", () => {
+  const keyOfBen = async ({ accounts, ben }: Members) =>
+    (await accounts.createKey({ accountId: ben.account.id, name: "Ben's" })).id;
   /** What a member tries it with: another's. */
   const another: Record<string, (ground: Members) => Promise<string>> = {
-    [`DELETE ${api}/keys/:id`]: async ({ accounts, ben }) =>
-      (await accounts.createKey({ accountId: ben.account.id, name: "Ben's" })).id,
+    [`DELETE ${api}/keys/:id`]: keyOfBen,
+    [`PATCH ${api}/keys/:id`]: keyOfBen,
     [`DELETE ${api}/sessions/:id`]: async ({ ben }) => (await (await ben.get(`${api}/sessions`)).json()).data[0].id,
   };
 
@@ -88,7 +90,8 @@ describe("every route with an id", () => {
       for (const given of [id, "none", "%00", "..%2f..", "x".repeat(10_000)]) {
         const refused = await send(path.replace(/:\w+/, given as string), {
           method,
-          headers: { origin, cookie: ada.cookie },
+          headers: { origin, cookie: ada.cookie, "content-type": "application/json" },
+          ...(method === "PATCH" && { body: JSON.stringify({ requests_per_minute: 1 }) }),
         });
         expect(refused.status).toBe(404);
       }

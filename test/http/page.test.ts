@@ -202,6 +202,7 @@ describe("over HTTP", () => {
       base_path: "/api/v1",
       sign_up: "open",
       oidc: false,
+      payments: null,
     });
   });
 

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type DeskGround, ofAnybody } from "../session.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
+import { checkoutController } from "./checkout.ts";
 import { keysController } from "./keys.ts";
 import { meController } from "./me.ts";
 import { adminOperationController } from "./operation.ts";
@@ -23,6 +24,7 @@ export function pageController(ground: DeskGround) {
     .use(ownController(ground))
     .use(keysController(ground))
     .use(sessionsController(ground))
+    .use(checkoutController(ground))
     .use(adminAccountsController(ground))
     .use(adminVouchersController(ground))
     .use(adminOperationController(ground))
@@ -39,7 +41,14 @@ function anybodyController(ground: DeskGround) {
 
 /** What a page shows of the gateway to anybody. */
 function gatewayFigures({ version, sandbox, basePath, desk }: DeskGround) {
-  return { version, sandbox, base_path: basePath, sign_up: desk.signUp, oidc: desk.oidc };
+  return {
+    version,
+    sandbox,
+    base_path: basePath,
+    sign_up: desk.signUp,
+    oidc: desk.oidc,
+    payments: desk.payments?.name ?? null,
+  };
 }
 
 /** What the page knows of its API: types alone, the rest goes over the wire. */
