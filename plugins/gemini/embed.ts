@@ -19,9 +19,10 @@ export function toEmbedOrders({ input, dimensions }: EmbedRequest, upstreamId: s
 
 /** @throws {UpstreamFault} `broken` when there is not one vector for each text. */
 export function fromEmbedAnswer(answer: unknown, count: number): number[][] {
-  type Vector = { values?: number[] } | undefined;
+  type Vector = { values?: unknown } | undefined;
   const { embedding, embeddings = [embedding] } = (answer ?? {}) as { embedding?: Vector; embeddings?: Vector[] };
-  const vectors = embeddings.map((vector) => vector?.values ?? []);
+  const found = Array.isArray(embeddings) ? embeddings : [];
+  const vectors = found.map((vector) => (Array.isArray(vector?.values) ? (vector.values as number[]) : []));
   if (vectors.length === count && vectors.every((vector) => vector.length > 0)) return vectors;
   throw new UpstreamFault("broken", `The provider did not answer ${count} vectors that are not empty`);
 }

@@ -34,6 +34,9 @@ export async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>):
   if (choices.some((choice) => typeof choice?.message !== "object" || choice.message === null)) {
     throw new UpstreamFault("broken", "A choice of the provider's answer has no message");
   }
+  if (!choices.every(({ message }) => areToolCalls(message.tool_calls))) {
+    throw new UpstreamFault("broken", "A tool call in the provider's answer names no function");
+  }
   return { completion: answer };
 }
 
@@ -65,8 +68,18 @@ async function openStream(stream: AsyncIterable<ChatChunk>): Promise<Opened> {
 function hasBegun(chunk: ChatChunk): boolean {
   if (!Array.isArray(chunk?.choices))
     throw new UpstreamFault("broken", "A piece of the provider's stream has no choices");
-  return chunk.choices.some(({ delta, finish_reason }) => finish_reason || hasSubstance(delta));
+  return chunk.choices.some((choice) => {
+    if (!isObject(choice)) throw new UpstreamFault("broken", "A choice in the provider's stream is no object");
+    return choice.finish_reason || hasSubstance(choice.delta);
+  });
 }
+
+function areToolCalls(calls: unknown): boolean {
+  if (calls === undefined || calls === null) return true;
+  return Array.isArray(calls) && calls.every((call) => isObject(call) && isObject(call.function));
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
 
 function isIterable(answer: ChatCompletion | AsyncIterable<ChatChunk>): answer is AsyncIterable<ChatChunk> {
   return answer !== null && typeof answer === "object" && Symbol.asyncIterator in answer;

@@ -106,8 +106,9 @@ async function finishCompletion(
 function textOf(completion: ChatCompletion): string {
   let text = "";
   for (const { message } of completion.choices) {
-    for (const part of [message.content, message.reasoning_content, message.refusal]) if (part) text += part;
-    for (const call of message.tool_calls ?? []) text += call.function.name + call.function.arguments;
+    const parts: unknown[] = [message.content, message.reasoning_content, message.refusal];
+    for (const call of message.tool_calls ?? []) parts.push(call.function.name, call.function.arguments);
+    for (const part of parts) if (part) text += typeof part === "string" ? part : JSON.stringify(part);
   }
   return text;
 }

@@ -48,8 +48,21 @@ export class ChunkTidier {
     this.#includeUsage = parts.includeUsage;
   }
 
-  /** The piece to send, or `undefined` when it said nothing or held only a usage report. */
+  /**
+   * The piece to send, or `undefined` when it said nothing or held only a usage report.
+   *
+   * @throws {UpstreamFault} When it is not of the form it should have: what it holds is looked at only as far as it is used.
+   */
   push(raw: ChatChunk): ChatChunk | undefined {
+    try {
+      return this.#tidy(raw);
+    } catch (cause) {
+      if (cause instanceof UpstreamFault) throw cause;
+      throw new UpstreamFault("broken", "A piece of the provider's stream cannot be read", { cause });
+    }
+  }
+
+  #tidy(raw: ChatChunk): ChatChunk | undefined {
     if (raw.usage) this.#report(raw.usage);
     const { choices } = raw;
     if (!Array.isArray(choices)) throw new UpstreamFault("broken", "A piece of the provider's stream has no choices");
