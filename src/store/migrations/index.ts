@@ -4,7 +4,8 @@ import { people } from "./0003-people.ts";
 import { desk } from "./0004-desk.ts";
 import { budgets } from "./0005-budgets.ts";
 import { secondFactor } from "./0006-second-factor.ts";
+import { planBooks } from "./0007-plan-books.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
-export const migrations: readonly Migration[] = [books, nodes, people, desk, budgets, secondFactor];
+export const migrations: readonly Migration[] = [books, nodes, people, desk, budgets, secondFactor, planBooks];

@@ -23,6 +23,12 @@ const lostMs = 2000;
 /** One that still has its connection may be busy, but not for so long. */
 const silentMs = 10_000;
 
+/**
+ * All that the writes look for, they look for by its key. A plan that is kept must not have been made for tables so
+ * small that reading all of one was quicker.
+ */
+const byKeys = "set enable_seqscan = off";
+
 interface PostgresOptions {
   url: string;
   patienceMs?: number;
@@ -74,7 +80,12 @@ function partsOf(url: string, patienceMs: number): Parts {
   return {
     pool,
     db: new Kysely<Database>({ dialect: new PostgresDialect({ pool }) }),
-    writes: new Lane({ url, patienceMs, name: laneName("writes", nodeId) }),
+    writes: new Lane({
+      url,
+      patienceMs,
+      name: laneName("writes", nodeId),
+      onConnect: async (client) => void (await client.query(byKeys)),
+    }),
     reads: new Lane({ url, patienceMs, name: laneName("reads", nodeId), onConnect: (it) => changes.listen(it) }),
     changes,
     nodeId,
