@@ -7,6 +7,8 @@ export interface LoadOrder {
   kind: JobKind;
   url: string;
   key: string;
+  /** Asks with so many keys by turns; `pattern` has `%07d` for their number. Only for wrk. */
+  keys?: { pattern: string; count: number };
   connections: number;
   seconds?: number;
   calls?: number;
@@ -67,8 +69,9 @@ async function runWrk(processes: Processes, order: LoadOrder): Promise<LoadRepor
   const bodyFile = join(processes.folder, `${order.kind}.json`);
   await Bun.write(bodyFile, requestBody(order.kind));
   const size = ["-t1", `-c${order.connections}`, `-d${order.seconds}s`];
-  const script = ["-s", join(import.meta.dir, "wrk-post.lua"), order.url, "--", bodyFile, order.key];
-  const output = await processes.run([wrk as string, ...size, ...script], coreOf.load);
+  const script = ["-s", join(import.meta.dir, "wrk-post.lua"), order.url, "--", bodyFile];
+  const keys = order.keys === undefined ? [order.key] : [order.keys.pattern, String(order.keys.count)];
+  const output = await processes.run([wrk as string, ...size, ...script, ...keys], coreOf.load);
   const line = /^report (\{.*\})$/m.exec(output)?.[1];
   if (line === undefined) throw new Error(`wrk reported nothing: ${output}`);
   const { bytes, failed, refused, ...report } = JSON.parse(line);

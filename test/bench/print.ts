@@ -25,11 +25,7 @@ const columns = ["job", "conns", "subject", "CPU µs", "ratio", "p50 ms", "p99 m
 
 /** As Markdown, so that what is printed can stand in a page as it is. */
 export function formatResults({ machine, rows, books, translations, memory, starts }: Results): string {
-  const lines = [
-    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, Bun ${machine.bun}`,
-    `Load: ${machine.load}; pinning: ${machine.pinning}; load average before: ${machine.loadAverage.toFixed(2)}`,
-    "",
-  ];
+  const lines = formatMachine(machine);
   if (rows.length > 0) lines.push(...formatRows(rows), "");
   if (books !== undefined) lines.push(...formatBooks(books), "");
   for (const { provider, chunkUs, ratio } of translations ?? []) {
@@ -62,6 +58,28 @@ function formatRows(rows: Row[]): string[] {
     row.rssMb.toFixed(0),
   ]);
   return formatTable(columns, cells, [0, 2]);
+}
+
+function formatMachine(machine: Machine): string[] {
+  return [
+    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, Bun ${machine.bun}`,
+    `Load: ${machine.load}; pinning: ${machine.pinning}; load average before: ${machine.loadAverage.toFixed(2)}`,
+    "",
+  ];
+}
+
+/** Of stores of several sizes; `starts` in milliseconds, in the order of the rows after the first. */
+export function formatScale(machine: Machine, rows: Row[], starts: number[]): string {
+  const cells = rows.map(({ subject, cpuUs, ratio, p50Ms, rssMb }, index) => [
+    subject,
+    cpuUs.toFixed(1),
+    ratio.toFixed(2),
+    p50Ms.toFixed(2),
+    rssMb.toFixed(0),
+    starts[index - 1]?.toFixed(0) ?? "",
+  ]);
+  const titles = ["store", "CPU µs", "ratio", "p50 ms", "RSS MB", "start ms"];
+  return `${[...formatMachine(machine), ...formatTable(titles, cells, [0])].join("\n")}\n`;
 }
 
 const booksColumns = ["conns", "books", "CPU µs", "ratio", "added p50 ms", "added p99 ms", "calls/s", "RSS MB"];

@@ -54,9 +54,10 @@ export async function warmUp(processes: Processes, subject: Subject): Promise<vo
   }
 }
 
-async function runRound(processes: Processes, { url, key, pid }: Subject, order: RoundsOrder): Promise<Round> {
+async function runRound(processes: Processes, subject: Subject, order: RoundsOrder): Promise<Round> {
+  const { url, key, pid, keys } = subject;
   const { kind, connections, seconds } = order;
-  const load = await probe({ kind, connections, seconds, url, key });
+  const load = await probe({ kind, connections, seconds, url, key, ...(keys && { keys }) });
   const before = readCpu(pid);
   const report = await runLoad(processes, load);
   const cpuUs = cpuUsBetween(before, readCpu(pid));

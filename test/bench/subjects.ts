@@ -9,6 +9,8 @@ export interface Subject extends Server {
   name: string;
   url: string;
   key: string;
+  /** Asked with by turns, in place of the one key. */
+  keys?: { pattern: string; count: number };
 }
 
 export async function startUpstream(processes: Processes): Promise<Server> {

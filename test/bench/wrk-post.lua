@@ -6,6 +6,22 @@ function init(args)
   wrk.headers["content-type"] = "application/json"
   wrk.headers["authorization"] = "Bearer " .. args[2]
   file:close()
+  local count = tonumber(args[3] or "0")
+  if count > 0 then rotate(args[2], count) end
+end
+
+-- Asks with so many keys by turns, in an order that is no order; the pattern has a place for their number.
+function rotate(pattern, count)
+  local requests = {}
+  for number = 1, count do
+    wrk.headers["authorization"] = "Bearer " .. string.format(pattern, number)
+    requests[number] = wrk.format()
+  end
+  local at = 0
+  function request()
+    at = (at + 7919) % count
+    return requests[at + 1]
+  end
 end
 
 function done(summary, latency)

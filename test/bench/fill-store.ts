@@ -1,0 +1,63 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { openStore } from "../../src/store/index.ts";
+
+/** How much stands in a store before it is measured. */
+export interface StoreSize {
+  accounts: number;
+  /** Calls that have ended, by turns of all accounts, over the last 80 days. */
+  calls: number;
+}
+
+const secret = "0123456789abcdef0123456789abcdef";
+const day = 86_400_000;
+const days = 80;
+
+/** The key of the account of this number, from 1. */
+export const keyOfAccount = (number: number) => `sk-mg-${idOf(number)}-${secret}`;
+
+const idOf = (number: number) => `scale${String(number).padStart(7, "0")}`;
+
+/** Fills the embedded store of a new home, by SQL of its own: through the gateway it would take hours. */
+export async function fillStore(home: string, { accounts, calls }: StoreSize): Promise<void> {
+  const file = join(home, "modelgate.db");
+  await (await openStore({ file })).close();
+  const database = new DatabaseSync(file);
+  const hash = createHash("sha256").update(secret).digest("hex");
+  const count = (name: string, to: number) =>
+    `with recursive ${name}(n) as (values (1) union all select n + 1 from ${name} where n < ${to})`;
+  const id = "printf('scale%07d', n)";
+  database.exec(`
+    pragma synchronous = off;
+    pragma cache_size = -500000;
+    begin;
+    ${count("a", accounts)} insert into accounts (id, email, created_at) select ${id}, ${id} || '@example.org', 0 from a;
+    ${count("a", accounts)} insert into keys (id, account_id, name, secret_hash, created_at)
+      select ${id}, ${id}, 'scale', '${hash}', 0 from a;
+    commit;`);
+  if (calls > 0) fillCalls(database, { accounts, calls }, count("c", calls));
+  database.exec("pragma wal_checkpoint(truncate)");
+  database.close();
+}
+
+function fillCalls(database: DatabaseSync, { accounts, calls }: StoreSize, numbers: string): void {
+  const indexes = database.prepare(
+    "select name, sql from sqlite_master where tbl_name = 'calls' and sql like '%index%'",
+  );
+  // Each is made in one go afterwards, which is the same index and takes minutes less.
+  const made = indexes.all().filter(({ sql }) => String(sql).toLowerCase().startsWith("create index"));
+  for (const { name } of made) database.exec(`drop index ${name}`);
+  const account = `printf('scale%07d', n % ${accounts} + 1)`;
+  const from = Date.now() - days * day;
+  const at = `${from} + n * ${Math.floor(((days - 1) * day) / calls)}`;
+  database.exec(`
+    begin;
+    ${numbers} insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at, quota_day,
+      hold_nanodollars, hold_tokens, input_tokens, output_tokens, usage_source, cost_nanodollars, charged_nanodollars,
+      quota_tokens, price_version, route, status, duration_ms)
+      select printf('req_%010d%016d', n, n), ${account}, ${account}, 'famA-4.1-nano', 'chat', 0, 'settled', ${at}, ${at} + 900,
+      (${at}) / ${day}, 0, 900, 350, 120, 'reported', 83000, 0, 470, 'v1', 'openai', 200, 900 from c;
+    commit;`);
+  for (const { sql } of made) database.exec(String(sql));
+}

@@ -1,0 +1,72 @@
+/**
+ * Whether a call costs more in a large store: `bun test/bench/scale.ts` fills several (5 GB below the temporary folder,
+ * some minutes), and measures them by turns beside the bare proxy. Needs wrk.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { fillStore, keyOfAccount, type StoreSize } from "./fill-store.ts";
+import { runLoad, wrk } from "./load.ts";
+import { describeMachine } from "./machine.ts";
+import { formatScale } from "./print.ts";
+import { Processes } from "./processes.ts";
+import { runRounds } from "./rounds.ts";
+import { type Subject, startBare, startGate, startUpstream } from "./subjects.ts";
+
+interface Case extends StoreSize {
+  /** So many keys are at work. */
+  active: number;
+}
+
+const million = 1_000_000;
+const cases: Case[] = [
+  { accounts: 1, calls: 0, active: 1 },
+  { accounts: 1, calls: 10 * million, active: 1 },
+  { accounts: 10_000, calls: 0, active: 100 },
+  { accounts: million, calls: 0, active: 100 },
+  { accounts: million, calls: 10 * million, active: 100 },
+  // More than the caches of keys and accounts have room for.
+  { accounts: million, calls: 10 * million, active: 50_000 },
+];
+const secondsMax = 3600;
+const warmUpCalls = 20_000;
+const order = { kind: "json", connections: 32, seconds: 4, rounds: 5 } as const;
+
+const say = (line: string) => process.stderr.write(`${line}\n`);
+
+async function measure(processes: Processes): Promise<string> {
+  const upstream = await startUpstream(processes);
+  const subjects: Subject[] = [await startBare(processes, upstream)];
+  const starts: number[] = [];
+  const pattern = keyOfAccount(0).replace("0000000", "%07d");
+  for (const [index, { accounts, calls, active }] of cases.entries()) {
+    const home = `scale-${index}`;
+    say(`filling: ${accounts} accounts, ${calls} calls`);
+    mkdirSync(join(processes.folder, home));
+    await fillStore(join(processes.folder, home), { accounts, calls });
+    const begun = performance.now();
+    const gate = await startGate(processes, upstream, { home });
+    starts.push(performance.now() - begun);
+    const key = keyOfAccount(1);
+    const name = `${accounts} accounts, ${calls} calls, ${active} at work`;
+    subjects.push({ ...gate, name, key, keys: { pattern, count: active } });
+  }
+  for (const { url, key } of subjects) {
+    await runLoad(processes, { kind: "json", url, key, connections: 32, calls: warmUpCalls });
+  }
+  say("measuring");
+  return formatScale(describeMachine(), await runRounds(processes, subjects, order), starts);
+}
+
+if (wrk === null) {
+  say("wrk is not installed here: apt-get install wrk");
+  process.exit(2);
+}
+const processes = new Processes();
+const timer = setTimeout(() => process.exit(1), secondsMax * 1000);
+try {
+  process.stdout.write(await measure(processes));
+} finally {
+  clearTimeout(timer);
+  await processes.endAll();
+}
+process.exit(0);
