@@ -6,7 +6,7 @@ const json = { "content-type": "application/json" };
 
 const server = Bun.serve({
   hostname: "127.0.0.1",
-  port: 0,
+  port: Number(process.argv[3] ?? 0),
   idleTimeout: 60,
   async fetch(request) {
     const body = await request.text();

@@ -5,6 +5,8 @@ import { jobKinds } from "./job.ts";
 import { describeMachine } from "./machine.ts";
 import { watchMemory } from "./memory.ts";
 import { help, type Options, readOptions } from "./options.ts";
+import { formatPeers } from "./peers/report.ts";
+import { runPeers } from "./peers/run-peers.ts";
 import { formatResults, type Results } from "./print.ts";
 import { Processes, type Server } from "./processes.ts";
 import { runRounds, warmUp } from "./rounds.ts";
@@ -60,6 +62,21 @@ async function measureCalls(options: Options, processes: Processes, upstream: Se
   return rows;
 }
 
+async function benchOurs(options: Options, processes: Processes): Promise<string> {
+  const results = await main(options, processes);
+  return options.json ? jsonOf(results) : formatResults(results);
+}
+
+async function benchPeers({ json, rounds, roundSeconds, secondsMax }: Options, processes: Processes): Promise<string> {
+  const lengths = { rounds, closedSeconds: roundSeconds, openSeconds: roundSeconds * 3, secondsMax: secondsMax - 30 };
+  const results = await runPeers(lengths, processes, say);
+  return json ? jsonOf(results) : formatPeers(results);
+}
+
+function jsonOf(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
 async function runBench(options: Options): Promise<number> {
   const processes = new Processes();
   const stop = async (sentence: string) => {
@@ -70,8 +87,7 @@ async function runBench(options: Options): Promise<number> {
   const timer = setTimeout(() => stop(`The bench took longer than ${options.secondsMax} s`), options.secondsMax * 1000);
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop(`Ended by ${signal}`));
   try {
-    const results = await main(options, processes);
-    process.stdout.write(options.json ? `${JSON.stringify(results, null, 2)}\n` : formatResults(results));
+    process.stdout.write(await (options.peers ? benchPeers : benchOurs)(options, processes));
     return 0;
   } catch (error) {
     say(`The bench failed: ${error instanceof Error ? error.message : error}`);

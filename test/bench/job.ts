@@ -26,9 +26,10 @@ export const usage = {
   completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0 },
 };
 
-export function requestBody(kind: JobKind): string {
+/** @param asked The model's name where another proxy has another. */
+export function requestBody(kind: JobKind, asked = model): string {
   return JSON.stringify({
-    model,
+    model: asked,
     messages: [
       { role: "system", content: "You are a helpful assistant who answers in few words. ".repeat(8) },
       {

@@ -1,12 +1,10 @@
 import { join } from "node:path";
-import { type JobKind, mistakeIn, requestBody } from "./job.ts";
+import type { Question } from "./exchange.ts";
+import { mistakeIn, requestBody } from "./job.ts";
 import { coreOf, type Processes } from "./processes.ts";
 
 /** One run of load, as long as `seconds` or as `calls` says. */
-export interface LoadOrder {
-  kind: JobKind;
-  url: string;
-  key: string;
+export interface LoadOrder extends Question {
   /** Asks with so many keys by turns; `pattern` has `%07d` for their number. Only for wrk. */
   keys?: { pattern: string; count: number };
   connections: number;
@@ -14,6 +12,8 @@ export interface LoadOrder {
   calls?: number;
   /** Of every answer; see {@link probe}. */
   bodyBytesMin?: number;
+  /** Not by wrk, but by a client that reads every answer and cuts off none. */
+  ownClient?: boolean;
 }
 
 /** What a run gave. First bytes are known from streams only. */
@@ -48,16 +48,25 @@ export async function runLoad(processes: Processes, order: LoadOrder): Promise<L
  */
 export async function probe(order: LoadOrder): Promise<LoadOrder> {
   if (!usesWrk(order)) return order;
-  const headers = { "content-type": "application/json", authorization: `Bearer ${order.key}` };
-  const response = await fetch(order.url, { method: "POST", headers, body: requestBody(order.kind) });
-  const body = await response.text();
-  const mistake = mistakeIn(order.kind, response.status, body);
+  const { mistake, body } = await askOnce(order);
   if (mistake !== undefined) throw new Error(`${order.url} gave a wrong answer: ${mistake}`);
   return { ...order, bodyBytesMin: body.length };
 }
 
+/** Asks once, and says what was wrong with the answer. @throws When there is none. */
+export async function askOnce({ kind, url, key, headers, model }: Question, msMax = 60_000) {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${key}`, ...headers },
+    body: requestBody(kind, model),
+    signal: AbortSignal.timeout(msMax),
+  });
+  const body = await response.text();
+  return { mistake: mistakeIn(kind, response.status, body), body };
+}
+
 function usesWrk(order: LoadOrder): boolean {
-  return wrk !== null && order.kind === "json" && order.calls === undefined;
+  return wrk !== null && order.kind === "json" && order.calls === undefined && order.ownClient !== true;
 }
 
 async function runClient(processes: Processes, order: LoadOrder): Promise<LoadReport> {
@@ -66,12 +75,13 @@ async function runClient(processes: Processes, order: LoadOrder): Promise<LoadRe
 }
 
 async function runWrk(processes: Processes, order: LoadOrder): Promise<LoadReport> {
-  const bodyFile = join(processes.folder, `${order.kind}.json`);
-  await Bun.write(bodyFile, requestBody(order.kind));
-  const size = ["-t1", `-c${order.connections}`, `-d${order.seconds}s`];
+  const bodyFile = join(processes.folder, "question.json");
+  await Bun.write(bodyFile, requestBody(order.kind, order.model));
+  const size = ["-t1", `-c${order.connections}`, `-d${order.seconds}s`, "--timeout", "20s"];
   const script = ["-s", join(import.meta.dir, "wrk-post.lua"), order.url, "--", bodyFile];
-  const keys = order.keys === undefined ? [order.key] : [order.keys.pattern, String(order.keys.count)];
-  const output = await processes.run([wrk as string, ...size, ...script, ...keys], coreOf.load);
+  const { keys = { pattern: order.key, count: 0 }, headers = {} } = order;
+  const words = [keys.pattern, String(keys.count), ...Object.entries(headers).flat()];
+  const output = await processes.run([wrk as string, ...size, ...script, ...words], coreOf.load);
   const line = /^report (\{.*\})$/m.exec(output)?.[1];
   if (line === undefined) throw new Error(`wrk reported nothing: ${output}`);
   const { bytes, failed, refused, ...report } = JSON.parse(line);

@@ -7,6 +7,8 @@ export interface Options {
   parts: readonly Part[];
   /** Prints one JSON value instead of tables. */
   json: boolean;
+  /** Measures the peers, and nothing else. */
+  peers: boolean;
   roundSeconds: number;
   rounds: number;
   /** Calls after which memory is looked at. */
@@ -16,10 +18,12 @@ export interface Options {
 }
 
 export const help = `bun run bench [--quick] [--long] [--only ${parts.join("|")}] [--json]
+bun run bench --peers [--quick] [--json]
 
   --quick   short rounds of one second: a first look, not a figure to quote
   --long    looks at memory after 200 000 calls instead of 20 000
   --only    one part, or several by comma
+  --peers   the same job for other gateways, which are installed into the folder for temporary files: up to 12 minutes
   --json    prints one JSON value`;
 
 /** @throws {TypeError} When an option is unknown or has a value that is none of its own. */
@@ -30,6 +34,7 @@ export function readOptions(args: string[]): Options | "help" {
       quick: { type: "boolean", default: false },
       long: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
+      peers: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
       only: { type: "string" },
     },
@@ -38,10 +43,11 @@ export function readOptions(args: string[]): Options | "help" {
   return {
     parts: values.only === undefined ? parts : values.only.split(",").map(toPart),
     json: values.json,
+    peers: values.peers,
     roundSeconds: values.quick ? 1 : 2,
     rounds: values.quick ? 2 : 3,
     rssCalls: values.long ? 200_000 : values.quick ? 5_000 : 20_000,
-    secondsMax: values.long ? 600 : 240,
+    secondsMax: values.peers ? 720 : values.long ? 600 : 240,
   };
 }
 

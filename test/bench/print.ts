@@ -3,6 +3,7 @@ import type { Machine } from "./machine.ts";
 import type { Memory } from "./memory.ts";
 import type { Row } from "./rounds.ts";
 import type { StartTime } from "./start-time.ts";
+import { formatTable } from "./table.ts";
 import type { Translation } from "./translate.ts";
 
 export interface Results {
@@ -96,16 +97,4 @@ function formatBooks(rows: Row[]): string[] {
     row.rssMb.toFixed(0),
   ]);
   return formatTable(booksColumns, cells, [1]);
-}
-
-/** `words` are the columns that are no figures. */
-function formatTable(titles: string[], cells: string[][], words: number[]): string[] {
-  const widths = titles.map((title, i) => Math.max(title.length, ...cells.map((row) => (row[i] as string).length)));
-  const pad = (cell: string, i: number) => {
-    const width = widths[i] as number;
-    return words.includes(i) ? cell.padEnd(width) : cell.padStart(width);
-  };
-  const line = (row: string[]) => `| ${row.map(pad).join(" | ")} |`;
-  const rule = widths.map((width, i) => (words.includes(i) ? "-".repeat(width + 2) : `${"-".repeat(width + 1)}:`));
-  return [line(titles), `|${rule.join("|")}|`, ...cells.map(line)];
 }

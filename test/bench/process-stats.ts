@@ -19,6 +19,20 @@ export function readCpu(pid: number): CpuReading {
   return { threads, ticksUs: (Number(fields[11]) + Number(fields[12])) * tickUs };
 }
 
+/** A process and all that it has started, as one. */
+export function readTreeCpu(pid: number): CpuReading {
+  const readings = treeOf(pid).map(readCpu);
+  const threads = new Map(readings.flatMap((reading) => [...reading.threads]));
+  return { threads, ticksUs: readings.reduce((sum, { ticksUs }) => sum + ticksUs, 0) };
+}
+
+/** A process and its descendants. */
+export function treeOf(pid: number): number[] {
+  const children = readIfThere(`/proc/${pid}/task/${pid}/children`);
+  if (children === undefined) return [];
+  return [pid, ...children.split(" ").filter(Boolean).map(Number).flatMap(treeOf)];
+}
+
 /** CPU µs between two readings. Where a thread has ended in between, its time is only in the ticks. */
 export function cpuUsBetween(before: CpuReading, after: CpuReading): number {
   const hasLost = [...before.threads.keys()].some((id) => !after.threads.has(id));

@@ -1,8 +1,11 @@
-import { mkdtempSync, openSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { treeOf } from "./process-stats.ts";
 
 const startMsMax = 20_000;
+/** In front of a command that is to end with this process, however that ends. */
+export const untilDeath = Bun.which("setpriv") === null ? [] : ["setpriv", "--pdeathsig", "KILL"];
 const hasTaskset = Bun.which("taskset") !== null;
 const cores = availableParallelism();
 
@@ -12,6 +15,16 @@ export const coreOf = {
   upstream: Math.min(1, cores - 1),
   load: Math.min(2, cores - 1),
 } as const;
+
+/** As taskset names them. */
+export const allCores = `0-${cores - 1}`;
+
+/** Moves a running process, all its threads, to these cores. */
+export async function setCores(pid: number, list: string): Promise<void> {
+  if (!isPinned) return;
+  const child = Bun.spawn(["taskset", "-a", "-p", "-c", list, String(pid)], { stdout: "ignore", stderr: "ignore" });
+  if ((await child.exited) !== 0) throw new Error(`Cannot move process ${pid} to the cores ${list}`);
+}
 
 export const isPinned = hasTaskset && cores > 1;
 
@@ -31,6 +44,14 @@ export interface ServerCommand {
   env?: Record<string, string>;
 }
 
+/** A process that was started, and the file of what it says. */
+export interface Launched {
+  pid: number;
+  logFile: string;
+  /** Resolves when it has ended. */
+  exited: Promise<number>;
+}
+
 /** All that the bench has started, so that it can end all of it. */
 export class Processes {
   readonly #children = new Set<Bun.Subprocess>();
@@ -39,18 +60,38 @@ export class Processes {
 
   /** Starts a server that says on its standard output where it listens. */
   async serve({ command, core, env = {} }: ServerCommand): Promise<Server> {
-    const logFile = join(this.folder, `server-${this.#logs++}.log`);
-    const child = Bun.spawn(pinned(core, command), {
+    const logFile = this.#newLog();
+    const child = this.#spawn(pinned(core, command), { env, stdout: "pipe", stderr: openSync(logFile, "w") });
+    const port = await portFrom(child.stdout as ReadableStream<Uint8Array>);
+    if (port !== undefined) return { pid: child.pid, origin: `http://127.0.0.1:${port}` };
+    throw new Error(`${command.join(" ")} did not start: ${(await Bun.file(logFile).text()).slice(-2000)}`);
+  }
+
+  /** Starts a program that knows nothing of the bench; it ends with the bench all the same. */
+  launch({ command, core, env = {} }: ServerCommand): Launched {
+    const logFile = this.#newLog();
+    const log = openSync(logFile, "w");
+    const child = this.#spawn([...untilDeath, ...pinned(core, command)], { env, stdout: log, stderr: log });
+    closeSync(log);
+    return { pid: child.pid, logFile, exited: child.exited };
+  }
+
+  #newLog(): string {
+    return join(this.folder, `server-${this.#logs++}.log`);
+  }
+
+  #spawn(
+    command: string[],
+    { env, ...output }: { env: Record<string, string>; stdout: "pipe" | number; stderr: number },
+  ): Bun.Subprocess {
+    const child = Bun.spawn(command, {
       env: { PATH: process.env.PATH ?? "", HOME: this.folder, ...env },
       cwd: this.folder,
       stdin: "pipe",
-      stdout: "pipe",
-      stderr: openSync(logFile, "w"),
+      ...output,
     });
     this.#children.add(child);
-    const port = await portFrom(child.stdout);
-    if (port !== undefined) return { pid: child.pid, origin: `http://127.0.0.1:${port}` };
-    throw new Error(`${command.join(" ")} did not start: ${(await Bun.file(logFile).text()).slice(-2000)}`);
+    return child;
   }
 
   /** Runs a command to its end. */
@@ -70,16 +111,27 @@ export class Processes {
   async end(pid: number): Promise<void> {
     for (const child of this.#children) {
       if (child.pid !== pid) continue;
-      child.kill("SIGKILL");
+      killTree(child.pid);
       await child.exited;
       this.#children.delete(child);
     }
   }
 
   async endAll(): Promise<void> {
-    for (const child of this.#children) child.kill("SIGKILL");
+    for (const child of this.#children) if (child.exitCode === null) killTree(child.pid);
     await Promise.all([...this.#children].map((child) => child.exited));
     rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** A child that has ended in the same instant needs no signal. */
+function killTree(pid: number): void {
+  for (const each of treeOf(pid)) {
+    try {
+      process.kill(each, "SIGKILL");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
   }
 }
 

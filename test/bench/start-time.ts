@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mistakeIn, requestBody } from "./job.ts";
+import { askOnce } from "./load.ts";
 import type { Processes, Server } from "./processes.ts";
 import { median } from "./rounds.ts";
 import { binaryFile, startGate } from "./subjects.ts";
@@ -30,9 +30,7 @@ async function timeStart(processes: Processes, upstream: Server, program: StartT
   const startedAt = performance.now();
   const options = { home: `start-${program}`, ...(program === "binary" && { binary: binaryFile }) };
   const { url, key, pid } = await startGate(processes, upstream, options);
-  const headers = { "content-type": "application/json", authorization: `Bearer ${key}` };
-  const response = await fetch(url, { method: "POST", headers, body: requestBody("json") });
-  const mistake = mistakeIn("json", response.status, await response.text());
+  const { mistake } = await askOnce({ kind: "json", url, key });
   const ms = performance.now() - startedAt;
   if (mistake !== undefined) throw new Error(`The gateway's first answer was wrong: ${mistake}`);
   await processes.end(pid);

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { coreOf, type Processes, type Server } from "./processes.ts";
 
-const root = join(import.meta.dir, "../..");
+export const gateRoot = join(import.meta.dir, "../..");
 const key = "sk-mg-bench0001-0123456789abcdef0123456789abcdef";
 
 /** What is measured: a proxy in front of the loopback upstream. */
@@ -35,21 +35,13 @@ export interface GateOptions {
 
 /** Starts the gateway as an operator would, with limits so wide that they are counted and never reached. */
 export async function startGate(processes: Processes, upstream: Server, options: GateOptions): Promise<Subject> {
-  const program = options.binary === undefined ? [process.execPath, join(root, "src/main.ts")] : [options.binary];
+  const program = options.binary === undefined ? [process.execPath, join(gateRoot, "src/main.ts")] : [options.binary];
   const logLevel = options.logLevel ?? "silent";
   const server = await processes.serve({
     command: [...program, "serve"],
     core: coreOf.subject,
     env: {
-      MODELGATE_HOME: join(processes.folder, options.home),
-      MODELGATE_BOOTSTRAP_KEY: key,
-      PORT: "0",
-      OPENAI_API_KEY: "sk-upstream",
-      OPENAI_BASE_URL: `${upstream.origin}/v1`,
-      FREE_TOKENS_PER_DAY: "1000000000000000",
-      REQUESTS_PER_MINUTE: "1000000000",
-      TOKENS_PER_MINUTE: "1000000000000",
-      LOG_LEVEL: logLevel,
+      ...gateEnv({ home: join(processes.folder, options.home), port: 0, provider: upstream.origin, key, logLevel }),
       ...options.books,
     },
   });
@@ -57,4 +49,25 @@ export async function startGate(processes: Processes, upstream: Server, options:
   return { ...server, name, url: `${server.origin}/v1/chat/completions`, key };
 }
 
-export const binaryFile = join(root, "dist/modelgate");
+/** The environment of a gateway whose limits are counted and never reached. */
+export function gateEnv(place: {
+  home: string;
+  port: number;
+  provider: string;
+  key: string;
+  logLevel?: string;
+}): Record<string, string> {
+  return {
+    MODELGATE_HOME: place.home,
+    MODELGATE_BOOTSTRAP_KEY: place.key,
+    PORT: String(place.port),
+    OPENAI_API_KEY: "sk-upstream",
+    OPENAI_BASE_URL: `${place.provider}/v1`,
+    FREE_TOKENS_PER_DAY: "1000000000000000",
+    REQUESTS_PER_MINUTE: "1000000000",
+    TOKENS_PER_MINUTE: "1000000000000",
+    LOG_LEVEL: place.logLevel ?? "silent",
+  };
+}
+
+export const binaryFile = join(gateRoot, "dist/modelgate");

@@ -5,8 +5,9 @@ function init(args)
   wrk.body = file:read("*a")
   wrk.headers["content-type"] = "application/json"
   wrk.headers["authorization"] = "Bearer " .. args[2]
+  for i = 4, #args - 1, 2 do wrk.headers[args[i]] = args[i + 1] end
   file:close()
-  local count = tonumber(args[3] or "0")
+  local count = tonumber(args[3])
   if count > 0 then rotate(args[2], count) end
 end
 

@@ -79,7 +79,13 @@ export const callKinds: readonly CallKind[] = [
   },
 ];
 
-/** Makes one call. Returns what was wrong with its end, if it is not the one that was asked for. */
+/** A refusal that says so: on a machine with too much to do a call is not made, or its charge takes too long to write. */
+export const busy = "busy";
+
+/**
+ * Makes one call. Returns what was wrong with its end, if it is not the one that was asked for; {@link busy} when the
+ * gateway asked for it to be sent again later.
+ */
 export async function makeCall(gateway: Gateway, kind: CallKind, leaveAfterMs: number): Promise<string | undefined> {
   const signal = kind.end === "left" ? AbortSignal.timeout(leaveAfterMs) : undefined;
   try {
@@ -89,7 +95,9 @@ export async function makeCall(gateway: Gateway, kind: CallKind, leaveAfterMs: n
       body: JSON.stringify(kind.body),
       ...(signal && { signal }),
     });
-    return mistakeIn(kind.end, response.status, await response.text());
+    const text = await response.text();
+    if (response.status === 503 && response.headers.has("retry-after")) return busy;
+    return mistakeIn(kind.end, response.status, text);
   } catch (error) {
     return signal?.aborted ? undefined : String(error);
   }
@@ -105,8 +113,9 @@ function mistakeIn(end: End, status: number, text: string): string | undefined {
   if (end === "text") return JSON.parse(text).choices[0].message.content === saidText ? undefined : wrong;
   if (end === "vector") return JSON.parse(text).data[0].embedding.length === 3 ? undefined : wrong;
   if (end === "left") return undefined;
-  const { events, done } = parseEvents<{ error?: object; choices?: { delta: { content?: string } }[] }>(text);
+  const { events, done } = parseEvents<{ error?: { code: string }; choices?: { delta: { content?: string } }[] }>(text);
   const said = events.map(({ choices }) => choices?.[0]?.delta.content ?? "").join("");
+  if (events.at(-1)?.error?.code === "unavailable") return busy;
   const isWhole = done && said === saidText;
   const isBroken = !done && events.at(-1)?.error !== undefined && said !== "" && saidText.startsWith(said);
   return (end === "stream" ? isWhole : isBroken) ? undefined : wrong;

@@ -17,8 +17,10 @@ const callsPerSecond = 100;
 const testMsMax = (seconds * 1.2 + 300) * 1000;
 /** Of the heap after a collection and, in half an hour, of all memory under traffic. */
 const growthPercentMax = 5;
-/** Of all memory at rest, where the warm-up was short. */
-const restGrowthPercentMax = isLong ? 5 : 10;
+/** Of all memory at rest: pages come back to the system one by one. */
+const restGrowthPercentMax = 10;
+/** None on a machine that has nothing else to do. */
+const busyPercentMax = 10;
 /** What may stay open beside what was open before: idle connections to the provider, PostgreSQL and Redis. */
 const handlesMore = 32;
 const whyNoPair = redisProgram === null ? "there is no redis-server" : whyNoPostgres;
@@ -65,6 +67,7 @@ async function soaked(name: string, group: readonly Gateway[]): Promise<void> {
   const report = await soak({ gateways: group, provider, warmUpSeconds, seconds, callsPerSecond });
   process.stdout.write(`${describeReport(name, report)}\n`);
   expect(report.unexplained).toEqual([]);
+  expect((100 * report.busy) / report.calls).toBeLessThan(busyPercentMax);
   expect(report.revocations).toBeGreaterThan(0);
   expect(report.reloads).toBeGreaterThan(0);
   for (const { before, after, traffic } of report.vitals) {
@@ -73,7 +76,8 @@ async function soaked(name: string, group: readonly Gateway[]): Promise<void> {
     if (isLong) expect(growth(traffic.firstMb, traffic.secondMb)).toBeLessThan(growthPercentMax);
     expect(after.handles).toBeLessThanOrEqual(before.handles + handlesMore);
   }
-  for (const gateway of group) expect(gateway.stderr()).toBe("");
+  // A store that answers too late is rightly complained of.
+  if (report.busy === 0) for (const gateway of group) expect(gateway.stderr()).toBe("");
   const { code, stdout, stderr } = await (group[0] as Gateway).run("ledger", "verify");
   expect(code, stdout + stderr).toBe(0);
   expect(stdout).toContain("0 open and 0 abandoned");
@@ -83,7 +87,7 @@ function growth(first: number, second: number): number {
   return (second / first - 1) * 100;
 }
 
-function describeReport(name: string, { calls, reloads, revocations, vitals, heldBack }: SoakReport): string {
+function describeReport(name: string, { calls, reloads, revocations, vitals, busy, heldBack }: SoakReport): string {
   const lines = vitals.map(({ before, after, traffic: { firstMb, secondMb, mostMb } }) =>
     [
       `heap ${before.heapMb.toFixed(1)} → ${after.heapMb.toFixed(1)} MB`,
@@ -92,7 +96,8 @@ function describeReport(name: string, { calls, reloads, revocations, vitals, hel
       `handles ${before.handles} → ${after.handles}`,
     ].join(", "),
   );
-  const held = heldBack === 0 ? "" : `, ${heldBack} calls not made: the machine was too slow`;
+  const held =
+    busy + heldBack === 0 ? "" : `, ${busy} calls refused and ${heldBack} not made: the machine was too slow`;
   const done = `${calls} calls, ${reloads} reloads, ${revocations} keys revoked${held}`;
   return [`soak, ${name}: ${done}`, ...lines].join("\n  ");
 }

@@ -1,6 +1,6 @@
 import type { Gateway } from "../support/gateway.ts";
 import { randomBelow } from "../support/random.ts";
-import { type CallKind, callKinds, makeCall } from "./calls.ts";
+import { busy, type CallKind, callKinds, makeCall } from "./calls.ts";
 
 const tickMs = 20;
 const openMax = 1000;
@@ -14,13 +14,15 @@ export interface TrafficReport {
   byKind: Record<string, number>;
   /** Ends that nobody asked for. */
   unexplained: string[];
+  /** Calls that the gateway would not make at that moment. */
+  busy: number;
   /** Calls that were not made, because too many were open: a machine with too much to do. */
   heldBack: number;
 }
 
 /** Calls at an even pace, whatever the answers take, drawn from all kinds; each gateway is asked in turn. */
 export class Traffic {
-  readonly #report: TrafficReport = { calls: 0, byKind: {}, unexplained: [], heldBack: 0 };
+  readonly #report: TrafficReport = { calls: 0, byKind: {}, unexplained: [], busy: 0, heldBack: 0 };
   readonly #open = new Set<Promise<void>>();
   readonly #gateways: readonly Gateway[];
   readonly #below: (bound: number) => number;
@@ -61,6 +63,10 @@ export class Traffic {
     const open = makeCall(gateway, kind, this.#below(leaveMsMax)).then((mistake) => {
       this.#open.delete(open);
       if (mistake === undefined) return;
+      if (mistake === busy) {
+        this.#report.busy++;
+        return;
+      }
       const { unexplained } = this.#report;
       unexplained.push(
         unexplained.length < toldMax ? `${new Date().toISOString()} ${kind.name}: ${mistake}` : kind.name,

@@ -1,0 +1,39 @@
+import { join } from "node:path";
+import { type Contender, key, providerKey } from "./contender.ts";
+import { installOnce, versionOf } from "./install.ts";
+
+const version = "1.104.4";
+
+export async function litellm(): Promise<Contender> {
+  const python = await versionOf("python3", "--version");
+  const folder = await installOnce(`litellm-${version}`, async (into) => {
+    const pip = [join(into, "env/bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    return [
+      { command: ["python3", "-m", "venv", join(into, "env")] },
+      { command: [...pip, `litellm[proxy]==${version}`] },
+    ];
+  });
+  return {
+    name: "LiteLLM",
+    version: `${version}, Python ${python}, 1 worker`,
+    without: "keys of its own making (one master key is checked), limits, quota and money, books, log",
+    async commandAt({ port, provider, folder: scratch }) {
+      const config = join(scratch, "litellm.json");
+      await Bun.write(config, JSON.stringify(configOf(provider)));
+      const command = [join(folder, "env/bin/litellm"), "--config", config, "--host", "127.0.0.1"];
+      return {
+        command: [...command, "--port", String(port), "--num_workers", "1", "--telemetry", "False"],
+        env: { LITELLM_LOCAL_MODEL_COST_MAP: "True", LITELLM_LOG: "ERROR" },
+      };
+    },
+  };
+}
+
+/** JSON is YAML too. */
+function configOf(provider: string): unknown {
+  const asked = { model: "openai/gpt-4.1-nano", api_base: `${provider}/v1`, api_key: providerKey };
+  return {
+    model_list: [{ model_name: "famA-4.1-nano", litellm_params: asked }],
+    general_settings: { master_key: key },
+  };
+}
