@@ -102,6 +102,22 @@ export const settings = {
     fallback: "50",
     read: toWhole,
   }),
+  /** Of large bodies that are at work at once, in megabytes. */
+  bodiesMb: define({
+    variable: "BODIES_MB",
+    schema: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+    expected: "a whole number of megabytes from 1",
+    fallback: "256",
+    read: toWhole,
+  }),
+  /** How long a request may take to arrive, and a kept connection may be idle. */
+  bodySeconds: define({
+    variable: "BODY_SECONDS",
+    schema: Type.Integer({ minimum: 5, maximum: 255 }),
+    expected: "a whole number of seconds from 5 to 255",
+    fallback: "120",
+    read: toWhole,
+  }),
   /** Of silence in a stream until a comment is sent in it; 0: none is. */
   keepAliveSeconds: define({
     variable: "KEEP_ALIVE_SECONDS",

@@ -32,6 +32,8 @@ describe("readConfig", () => {
       callRetentionDays: 90,
       callsMax: 12_000,
       overloadLagMs: 50,
+      bodiesMb: 256,
+      bodySeconds: 120,
       keepAliveSeconds: 10,
       drainSeconds: 30,
       drainNoticeSeconds: 0,

@@ -18,8 +18,6 @@ import { welcome } from "./welcome.ts";
 
 /** The largest body the server reads at all; each endpoint has a smaller bound with a clear error. */
 const requestBytesMax = 64 * 1024 * 1024;
-/** Sockets on which nothing moves for this long are closed; the most that Bun takes. Calls at work are exempt. */
-const idleSecondsMax = 255;
 /** How long the last log lines may wait to be taken. */
 const lastLinesMsMax = 1000;
 const exitMs = 100;
@@ -116,7 +114,8 @@ function listen(app: App, config: Config): number {
       port: config.port,
       // Elysia shares the port by default: a second gateway would start, and take half of the calls unseen.
       reusePort: config.worker > 0,
-      idleTimeout: idleSecondsMax,
+      // Of calls at work, the endpoints say otherwise.
+      idleTimeout: config.bodySeconds,
       maxRequestBodySize: requestBytesMax,
     });
   } catch (error) {

@@ -3,11 +3,12 @@ import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { type Caller, GatewayError } from "../contract/index.ts";
 import { makeCallId, Progress } from "../kernel/index.ts";
 import { tokenOf } from "./authenticate.ts";
+import { bodyBytesOf } from "./body-room.ts";
 import { errorResponse } from "./errors.ts";
 import { explain, type Fault } from "./explain.ts";
 import type { HttpGround } from "./ground.ts";
 import { clientRequestIdOf } from "./headers.ts";
-import { readJson } from "./read-body.ts";
+import { jsonBytesMax, readJson } from "./read-body.ts";
 
 /** A request whose sender is known. */
 export interface Visit {
@@ -66,7 +67,8 @@ export function jsonEndpoint<S extends TSchema>(
   answer: (visit: Visit, body: Static<S>) => Promise<Response>,
 ) {
   const check = TypeCompiler.Compile(schema);
-  return endpoint(ground, async (visit) => answer(visit, checked(check, await readJson(visit.request))));
+  const read = async (visit: Visit) => answer(visit, checked(check, await readJson(visit.request)));
+  return endpoint(ground, (visit) => ground.bodies.during(bodyBytesOf(visit.request, jsonBytesMax), () => read(visit)));
 }
 
 /** A value that fits its schema, or the error that says where it does not. */

@@ -1,4 +1,5 @@
 import { audioFileBytesMax, GatewayError } from "../contract/index.ts";
+import { bodyBytesOf, tooLarge } from "./body-room.ts";
 
 /** The largest JSON body, in bytes: a long conversation with several pictures. */
 export const jsonBytesMax = 32 * 1024 * 1024;
@@ -15,8 +16,12 @@ export const nestingMax = 200;
  * @throws {GatewayError} `payload_too_large` or `invalid_request`.
  */
 export async function readJson(request: Request): Promise<unknown> {
-  refuseLarge(request, jsonBytesMax);
-  const text = await request.text();
+  let text: string;
+  try {
+    text = await request.text();
+  } catch (cause) {
+    throw new GatewayError("invalid_request", "The body broke off before its end", { cause });
+  }
   if (text.length > jsonBytesMax) throw tooLarge(jsonBytesMax);
   if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
   return shallow(parse(text));
@@ -28,7 +33,7 @@ export async function readJson(request: Request): Promise<unknown> {
  * @throws {GatewayError} `payload_too_large`.
  */
 export async function readSmall(request: Request): Promise<string> {
-  refuseLarge(request, smallBytesMax);
+  bodyBytesOf(request, smallBytesMax);
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
@@ -48,7 +53,6 @@ export async function readSmallJson(request: Request): Promise<unknown> {
 
 /** Reads a body as multipart/form-data. @throws {GatewayError} as {@link readJson} */
 export async function readForm(request: Request): Promise<FormData> {
-  refuseLarge(request, formBytesMax);
   const contentType = request.headers.get("content-type");
   if (contentType === null || !contentType.toLowerCase().startsWith("multipart/form-data")) {
     const sentence = "The body is not multipart/form-data, which is how a file is sent here";
@@ -81,13 +85,4 @@ function isWithin(value: unknown, levels: number): boolean {
   if (levels === 0) return false;
   for (const name in value) if (!isWithin((value as Record<string, unknown>)[name], levels - 1)) return false;
   return true;
-}
-
-function refuseLarge(request: Request, bytesMax: number): void {
-  const length = request.headers.get("content-length");
-  if (length !== null && Number(length) > bytesMax) throw tooLarge(bytesMax);
-}
-
-function tooLarge(bytesMax: number): GatewayError {
-  return new GatewayError("payload_too_large", `The body is larger than ${bytesMax} bytes, the most taken here`);
 }

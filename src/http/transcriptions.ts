@@ -11,11 +11,12 @@ import {
   type Transcript,
 } from "../contract/index.ts";
 import { readAudioMs } from "../kernel/index.ts";
+import { bodyBytesOf } from "./body-room.ts";
 import { answers } from "./describe.ts";
-import { checked, endpoint } from "./endpoint.ts";
+import { checked, endpoint, type Visit } from "./endpoint.ts";
 import type { HttpGround } from "./ground.ts";
 import { callHeaders } from "./headers.ts";
-import { readForm } from "./read-body.ts";
+import { formBytesMax, readForm } from "./read-body.ts";
 import { jsonReply, run } from "./run.ts";
 import { TranscriptionAnswer, TranscriptionForm } from "./transcription-shapes.ts";
 
@@ -24,7 +25,7 @@ const fieldsCheck = TypeCompiler.Compile(TranscribeFields);
 
 /** POST /audio/transcriptions: a multipart form in; JSON, plain text or verbose JSON out. */
 export function transcriptionsController(ground: HttpGround) {
-  const answer = endpoint(ground, async (visit) => {
+  const transcribe = async (visit: Visit) => {
     const { progress } = visit;
     const order = await readRequest(await readForm(visit.request));
     const transcript = await run(ground, visit, { capability: "transcribe", request: order });
@@ -34,7 +35,10 @@ export function transcriptionsController(ground: HttpGround) {
     return new Response(transcript.text, {
       headers: callHeaders(progress, ground.sandbox, "text/plain; charset=utf-8"),
     });
-  });
+  };
+  const answer = endpoint(ground, (visit) =>
+    ground.bodies.during(bodyBytesOf(visit.request, formBytesMax), () => transcribe(visit)),
+  );
   return new Elysia().post("/audio/transcriptions", answer, {
     parse: "none",
     detail: {

@@ -55,7 +55,7 @@ export const chatTrade: Trade<ChatRequest, ChatCompletion | undefined, ChatChunk
     const promptTokens = (await countTokens(text)) + otherTokens;
     return {
       inputToken: promptsAtMost(request, offer) * promptTokens,
-      outputToken: await countTokens(output.text),
+      outputToken: await countTokens(output.text, output.length),
     };
   },
 
@@ -90,6 +90,7 @@ async function finishCompletion(
   if (meters !== undefined) tally.report(meters);
   const isCounted = meters !== undefined && meters.outputToken !== undefined && meters.outputToken > 0;
   if (!isCounted) output.text = textOf(completion);
+  output.length = output.text.length;
   if (meters !== undefined && (isCounted || output.text === "")) {
     if (hasNothing(meters)) tally.produced = false;
     completion.usage = priced(tidyUsage(completion.usage as ChatUsage), job.offer, meters);

@@ -35,7 +35,8 @@ type GateReport = (event: string, fields: Record<string, unknown>) => void;
 export class Gate {
   readonly #running = new Set<RunningCall>();
   readonly #callsMax: number;
-  readonly #strain: Strain;
+  /** Whether the processor has too much to do. */
+  readonly strain: Strain;
   readonly #full: GatewayError;
   readonly #busy = refusalOf("The gateway has more to do than it can at the moment; send the request again");
   readonly #closed = refusalOf("The gateway is shutting down; send the request again");
@@ -52,7 +53,7 @@ export class Gate {
       `The gateway has ${bounds.callsMax} calls at work, the most it takes; send the request again`,
     );
     let before = 0;
-    this.#strain = new Strain(bounds, now, (isStrained) => {
+    this.strain = new Strain(bounds, now, (isStrained) => {
       report(isStrained ? "overloaded" : "overload_over", {
         calls: this.#running.size,
         ...(!isStrained && { refused: this.#refusedCount - before }),
@@ -83,7 +84,7 @@ export class Gate {
 
   /** Why a request is not taken, before anything is done for it; `undefined` when it is. */
   refusal(nowMs: number): GatewayError | undefined {
-    const isStrained = this.#running.size >= strainedCallsMin && this.#strain.refuses(nowMs);
+    const isStrained = this.#running.size >= strainedCallsMin && this.strain.refuses(nowMs);
     const refusal = this.#state === "closed" ? this.#closed : isStrained ? this.#busy : this.#fullNow();
     if (refusal !== undefined) this.#refusedCount++;
     return refusal;
@@ -97,12 +98,12 @@ export class Gate {
       throw refusal;
     }
     this.#running.add(call);
-    if (this.#running.size === strainedCallsMin) this.#strain.start();
+    if (this.#running.size === strainedCallsMin) this.strain.start();
   }
 
   leave(call: RunningCall): void {
     this.#running.delete(call);
-    if (this.#running.size === 0) this.#strain.stop();
+    if (this.#running.size === 0) this.strain.stop();
   }
 
   /** Says that the process is about to end; calls are still taken. */

@@ -64,7 +64,7 @@ export async function serve<C extends Capability>(kernel: Kernel, order: Order<C
   progress.hold = await kernel.ledger.admit(
     claimOf(order, offer, trade.worstCase(request, offer), trade.promptTokens(request)),
   );
-  const output = { text: "" };
+  const output = { text: "", length: 0 };
   const tally = new Tally(() => trade.estimate(request, output, offer));
   try {
     const job = { kernel, offer, request, progress, tally, outlet: order.outlet };

@@ -58,6 +58,7 @@ export class Strain {
     const now = this.#now();
     const lateMs = now - this.#tickedAt - strainTickMs;
     this.#tickedAt = now;
+    if (this.#lagMsMax === 0) return;
     if (lateMs > this.#lagMsMax) {
       if (this.#lateSince === 0) this.#lateSince = now;
       this.#lateAt = now;

@@ -9,6 +9,7 @@ import {
 } from "../contract/index.ts";
 import type { Tally } from "./tally.ts";
 import { type AnswerHead, finishOf, makeToolCallId, tidyLogprobs } from "./tidy-completion.ts";
+import { countedCharactersMax } from "./tokens.ts";
 import type { Output } from "./trade.ts";
 
 /** More than any answer has; it is held in memory until it is counted. */
@@ -156,8 +157,10 @@ export class ChunkTidier {
     if (typeof text !== "string" || text === "") return;
     this.#tally.produced = true;
     this.#tally.wrote = true;
-    this.#output.text += text;
-    if (this.#output.text.length > charactersMax) throw new UpstreamFault("broken", "The provider's answer has no end");
+    const output = this.#output;
+    output.length += text.length;
+    if (output.text.length < countedCharactersMax) output.text += text;
+    if (output.length > charactersMax) throw new UpstreamFault("broken", "The provider's answer has no end");
   }
 
   #stateOf(index: number): ChoiceState {

@@ -6,7 +6,7 @@ const imageTokens = 1_500;
 /** Tokens that a message costs beside its text (role and separators). */
 const messageTokens = 6;
 /** Longer texts are counted by a sample of this many characters, so that an estimate stays cheap. */
-const countedCharactersMax = 200_000;
+export const countedCharactersMax = 200_000;
 /** The tokenizer's time grows with the square of a word's length: 200 kB without a space would take a minute. */
 const wordCharactersMax = 256;
 const longWord = new RegExp(`\\S{${wordCharactersMax + 1}}|\\s{${wordCharactersMax + 1}}`);
@@ -80,8 +80,10 @@ export function countablePrompt(request: ChatRequest): { text: string; otherToke
  * Counts the tokens of a text with OpenAI's o200k vocabulary, the closest public one for providers that report
  * nothing. The vocabulary is loaded at the first use. Where a text has words of absurd length, it is counted in slices,
  * and up to one token a slice too many.
+ *
+ * @param length Of all the text in characters, where `text` is its beginning.
  */
-export async function countTokens(text: string): Promise<number> {
+export async function countTokens(text: string, length: number = text.length): Promise<number> {
   if (text === "") return 0;
   const { countTokens: count } = await import("gpt-tokenizer/encoding/o200k_base");
   const sample = text.length <= countedCharactersMax ? text : text.slice(0, countedCharactersMax);
@@ -92,5 +94,5 @@ export async function countTokens(text: string): Promise<number> {
       tokens += count(sample.slice(at, at + wordCharactersMax), options);
     }
   } else tokens = count(sample, options);
-  return Math.ceil((tokens * text.length) / sample.length);
+  return Math.ceil((tokens * length) / sample.length);
 }

@@ -18,7 +18,10 @@ export interface Job<Request, Piece> {
 
 /** What of a text has come out so far, for an estimate when no usage is reported. */
 export interface Output {
+  /** Its beginning: as much of it as is counted. */
   text: string;
+  /** Of all of it, in characters. */
+  length: number;
 }
 
 /** How one capability is checked, bounded, served and counted. */

@@ -72,7 +72,7 @@ async function translate(provider: string, bytes: Uint8Array<ArrayBuffer>[]): Pr
   const upstream = { events: async () => readEvents(iterate(bytes)) } as unknown as Call<ChatRequest>["upstream"];
   const signal = new AbortController().signal;
   const call = { id: "req_1", request, model, signal, upstream, note: () => undefined };
-  const parts = { tally: new Tally(async () => ({})), output: { text: "" }, includeUsage: false };
+  const parts = { tally: new Tally(async () => ({})), output: { text: "", length: 0 }, includeUsage: false };
   const tidier = new ChunkTidier({ id: "chatcmpl-1", created: 1, model: "x" }, parts);
   let length = 0;
   for await (const raw of (await plugin.handlers.chat(call)) as AsyncIterable<ChatChunk>) {

@@ -1,4 +1,5 @@
 import { type Caller, GatewayError, type ProviderPlugin } from "../../src/contract/index.ts";
+import { BodyRoom } from "../../src/http/body-room.ts";
 import type { Files, HttpGround } from "../../src/http/ground.ts";
 import { KeepAlive } from "../../src/http/keep-alive.ts";
 import { createHttp } from "../../src/http/server.ts";
@@ -43,6 +44,7 @@ export function httpOf(plugins: readonly ProviderPlugin[] = [helloPlugin], chang
     ledger: bench.ledger,
     authenticate,
     gate: new Gate(),
+    bodies: new BodyRoom(2 ** 28),
     keepAlive: new KeepAlive(0),
     files,
     signingSecret: "a secret for tests",

@@ -9,7 +9,7 @@ const head = { id: "chatcmpl-1", created: 1, model: "chat-1" };
 
 function tidierOf(includeUsage = false) {
   const tally = new Tally(async () => ({}));
-  const output = { text: "" };
+  const output = { text: "", length: 0 };
   return { tidier: new ChunkTidier(head, { tally, output, includeUsage }), tally, output };
 }
 
@@ -144,6 +144,13 @@ describe("a stream", () => {
     tidier.push(toolChunk(toolPiece(0, "id", "d", "e")));
     tidier.push(deltaChunk({ function_call: { arguments: "f" } }));
     expect([output.text, tally.produced, tally.wrote]).toEqual(["abcdef", true, true]);
+  });
+
+  test("keeps the beginning of a long answer, and how long it is", () => {
+    const { tidier, output } = tidierOf();
+    const piece = "word ".repeat(20_000);
+    for (let count = 0; count < 10; count++) tidier.push(deltaChunk({ content: piece }));
+    expect([output.text.length, output.length]).toEqual([200_000, 1_000_000]);
   });
 
   test("that only finishes has produced, but not written", () => {

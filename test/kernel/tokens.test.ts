@@ -9,6 +9,11 @@ const ask = (content: string | ContentPart[], more: Partial<ChatRequest> = {}): 
   ...more,
 });
 
+test("a text of which the beginning is known counts as its whole length", async () => {
+  const text = "one two three ".repeat(1000);
+  expect(await countTokens(text, text.length * 10)).toBe((await countTokens(text)) * 10);
+});
+
 describe("countTokens", () => {
   test.each([
     ["", 0],
