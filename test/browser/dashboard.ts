@@ -21,8 +21,12 @@ export function useDashboard(env: Record<string, string> = {}): Dashboard {
   beforeAll(async () => {
     shared.gateway = await startGateway({ env: { SANDBOX: "on", ...env } });
     shared.browser = await openBrowser();
+    let visits = 0;
     shared.visit = async (work, options) => {
-      const tab = await openTab(shared.browser, shared.gateway.origin, options);
+      visits += 1;
+      // As if each came from a machine of its own: attempts to sign in are bounded by machine and minute.
+      const extraHTTPHeaders = { "x-forwarded-for": `192.0.2.${visits}` };
+      const tab = await openTab(shared.browser, shared.gateway.origin, { extraHTTPHeaders, ...options });
       try {
         await work(tab.page, tab);
         if (tab.troubles.length > 0) throw new Error(`In the browser: ${tab.troubles.join("\n")}`);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { codeOf } from "../support/authenticator.ts";
 import { hasChromium } from "./chromium.ts";
 import { fillSignIn, makePerson, ownPassword, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
 
@@ -21,7 +22,7 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
         await page.getByLabel("New password").fill(ownPassword);
         await page.getByRole("button", { name: "Set password and sign in" }).click();
         await seeHeading(page, "Overview");
-        await page.getByRole("button", { name: "Sign out" }).click();
+        await page.getByRole("button", { name: "Sign out", exact: true }).click();
         await seeHeading(page, "Sign in");
         await page.goto(url);
         await page.getByLabel("New password").fill(ownPassword);
@@ -81,6 +82,37 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
         await page.getByRole("button", { name: "Create account" }).click();
         await seeHeading(page, "Overview");
         await page.getByText("<b>Dora</b>").waitFor();
+      }),
+    testMsMax,
+  );
+
+  test(
+    "with two steps, a code of the authenticator is asked for, or a written one",
+    () =>
+      dashboard.visit(async (page) => {
+        await makePerson(dashboard, "fay@example.org");
+        await signIn(page, "fay@example.org");
+        await page.goto("/settings");
+        await page.getByRole("button", { name: "Set up" }).click();
+        await page.getByLabel("Your password").fill(ownPassword);
+        await page.getByRole("button", { name: "Go on" }).click();
+        const address = (await page.locator("[data-totp]").getAttribute("data-totp")) ?? "";
+        const written = (await page.locator(".codes span").first().textContent()) ?? "";
+        await page.getByLabel("The code that the app shows now").fill(codeOf(address));
+        await page.getByRole("button", { name: "Switch on" }).click();
+        await page.getByText("From now on a sign-in takes a code as well").waitFor();
+
+        await page.getByRole("button", { name: "Sign out", exact: true }).click();
+        await fillSignIn(page, "fay@example.org", ownPassword);
+        await seeHeading(page, "One more step");
+        await page.getByLabel("Code of six digits").fill("nonsense");
+        await page.getByRole("button", { name: "Go on" }).click();
+        await page.getByRole("alert").waitFor();
+        await page.getByRole("button", { name: "I cannot use my authenticator" }).click();
+        await page.getByLabel("Written code").fill(written);
+        await page.getByRole("button", { name: "Go on" }).click();
+        await seeHeading(page, "Account settings");
+        await page.getByText("this browser").waitFor();
       }),
     testMsMax,
   );

@@ -21,11 +21,17 @@ export interface NewKey {
   readonly name: string;
   readonly expires_at?: string;
   readonly allowed_models?: string[];
+  readonly budget_usd?: string;
 }
 
 /** Makes a key; the answer is the only one that has its secret. */
 export function createKey(fields: NewKey) {
   return told(api.keys.post(fields));
+}
+
+/** Gives a key another monthly budget, or takes it away. */
+export function changeBudget(id: string, budget: string | null) {
+  return told(api.keys({ id }).patch({ budget_usd: budget }));
 }
 
 export function revokeKey(id: string) {

@@ -25,8 +25,30 @@ export function touchSession(): Promise<unknown> {
   return ask("/api/auth/get-session").catch(() => undefined);
 }
 
-export async function signIn(email: string, password: string): Promise<void> {
-  await ask("/api/auth/sign-in/email", { email, password });
+/** Whether that was all: `code` when a second step follows. */
+export async function signIn(email: string, password: string): Promise<"in" | "code"> {
+  const answer = await ask<{ twoFactorRedirect?: boolean }>("/api/auth/sign-in/email", { email, password });
+  return answer.twoFactorRedirect === true ? "code" : "in";
+}
+
+/** The second step: a code of the authenticator, or one of those that were written down. */
+export async function giveCode(code: string, isWritten: boolean): Promise<void> {
+  await ask(`/api/auth/two-factor/${isWritten ? "verify-backup-code" : "verify-totp"}`, { code: code.trim() });
+}
+
+/** Leaves for the provider of identities, who sends back. */
+export async function signInElsewhere(): Promise<void> {
+  const { url } = await ask<{ url: string }>("/api/auth/sign-in/oauth2", {});
+  location.assign(url);
+}
+
+/** What an authenticator is given, and codes for the day when it is lost. It counts once a first code was right. */
+export function beginSecondFactor(password: string): Promise<{ totpURI: string; backupCodes: string[] }> {
+  return ask("/api/auth/two-factor/enable", { password });
+}
+
+export async function endSecondFactor(password: string): Promise<void> {
+  await ask("/api/auth/two-factor/disable", { password });
 }
 
 export async function signUp(fields: { name: string; email: string; password: string }): Promise<void> {

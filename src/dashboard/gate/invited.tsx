@@ -12,6 +12,7 @@ export function Invited({ token, onLeave }: { token: string; onLeave: () => void
   const [password, setPassword] = useState("");
   const { run, isBusy, wrongOf, otherThan } = useAction(async () => {
     const { email } = await told(api.invitations.accept.post({ token, password }));
+    // Whoever has a second step is asked for it by the sign-in.
     await signIn(email, password);
     onLeave();
     await changeVisitor();

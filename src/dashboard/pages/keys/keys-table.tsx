@@ -1,12 +1,14 @@
 import { useState } from "react";
 import { mutate } from "swr";
 import { type Key, revokeKey, stateOf } from "../../data/keys.ts";
-import { formatAge, formatDay, formatMoment } from "../../format.ts";
+import { formatAge, formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Confirm } from "../../ui/confirm.tsx";
 import { toast } from "../../ui/toast.tsx";
+import { BudgetDialog } from "./budget-dialog.tsx";
 
 /** One line a key, the newest first. */
 export function KeysTable({ keys }: { keys: readonly Key[] }) {
+  const [budgeting, setBudgeting] = useState<Key>();
   const [ending, setEnding] = useState<Key>();
   const revoke = async (key: Key) => {
     await revokeKey(key.id);
@@ -22,6 +24,7 @@ export function KeysTable({ keys }: { keys: readonly Key[] }) {
               <th scope="col">Name</th>
               <th scope="col">State</th>
               <th scope="col">Models</th>
+              <th scope="col">Budget</th>
               <th scope="col">Last used</th>
               <th scope="col">Expires</th>
               <th scope="col">Made</th>
@@ -32,11 +35,12 @@ export function KeysTable({ keys }: { keys: readonly Key[] }) {
           </thead>
           <tbody>
             {keys.map((key) => (
-              <Row key={key.id} of={key} onRevoke={() => setEnding(key)} />
+              <Row key={key.id} of={key} onBudget={() => setBudgeting(key)} onRevoke={() => setEnding(key)} />
             ))}
           </tbody>
         </table>
       </div>
+      {budgeting !== undefined && <BudgetDialog of={budgeting} onClose={() => setBudgeting(undefined)} />}
       {ending !== undefined && (
         <Confirm
           title="Revoke this key?"
@@ -54,7 +58,7 @@ export function KeysTable({ keys }: { keys: readonly Key[] }) {
   );
 }
 
-function Row({ of: key, onRevoke }: { of: Key; onRevoke: () => void }) {
+function Row({ of: key, onBudget, onRevoke }: { of: Key; onBudget: () => void; onRevoke: () => void }) {
   const state = stateOf(key);
   const tone = state === "active" ? "is-good" : state === "expired" ? "is-warn" : "is-bad";
   return (
@@ -71,6 +75,9 @@ function Row({ of: key, onRevoke }: { of: Key; onRevoke: () => void }) {
       <td data-name="Models">
         <Models allowed={key.allowed_models} />
       </td>
+      <td data-name="Budget">
+        <Budget of={key} />
+      </td>
       <td data-name="Last used">
         {key.last_used_at === null ? <span className="faint">never</span> : formatAge(key.last_used_at)}
       </td>
@@ -84,17 +91,36 @@ function Row({ of: key, onRevoke }: { of: Key; onRevoke: () => void }) {
       <td data-name="Made">{formatDay(key.created_at)}</td>
       <td className="actions tight end">
         {state === "active" && (
-          <button
-            type="button"
-            className="btn btn-plain btn-small is-bad"
-            aria-label={`Revoke ${key.name}`}
-            onClick={onRevoke}
-          >
-            Revoke
-          </button>
+          <>
+            <button
+              type="button"
+              className="btn btn-plain btn-small"
+              aria-label={`Budget of ${key.name}`}
+              onClick={onBudget}
+            >
+              Budget
+            </button>
+            <button
+              type="button"
+              className="btn btn-plain btn-small is-bad"
+              aria-label={`Revoke ${key.name}`}
+              onClick={onRevoke}
+            >
+              Revoke
+            </button>
+          </>
         )}
       </td>
     </tr>
+  );
+}
+
+function Budget({ of: { budget_usd, budget_used_usd } }: { of: Key }) {
+  if (budget_usd === null) return <span className="faint">none</span>;
+  return (
+    <span title={`$${budget_used_usd} of $${budget_usd} this month`}>
+      {formatUsd(budget_used_usd ?? "0")} of {formatUsd(budget_usd)}
+    </span>
   );
 }
 

@@ -16,6 +16,7 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [expiry, setExpiry] = useState("never");
   const [day, setDay] = useState("");
+  const [budget, setBudget] = useState("");
   const [models, setModels] = useState<readonly string[]>();
   const [made, setMade] = useState<{ key: string; model: string | undefined }>();
   const { run, isBusy, wrongOf, otherThan } = useAction(async () => {
@@ -23,6 +24,7 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
     const { key } = await createKey({
       name: name.trim(),
       ...(expiresAt !== undefined && { expires_at: expiresAt }),
+      ...(budget.trim() !== "" && { budget_usd: budget.trim() }),
       ...(models !== undefined && { allowed_models: [...models] }),
     });
     setMade({ key, model: models?.[0] });
@@ -33,7 +35,7 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
     void run();
   };
   if (made !== undefined) return <KeyMade secret={made.key} model={made.model} onClose={onClose} />;
-  const wrong = otherThan("name", "expires", "expires_at", "allowed_models");
+  const wrong = otherThan("name", "expires", "expires_at", "budget_usd", "allowed_models");
   return (
     <Dialog
       title="New API key"
@@ -64,6 +66,15 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
             )}
           </Field>
           {expiry === "day" && <TextField label="Last day (UTC)" type="date" required value={day} onText={setDay} />}
+          <TextField
+            label="Monthly budget in US dollars"
+            inputMode="decimal"
+            placeholder="no bound of its own"
+            hint="What premium calls of this key may cost in a calendar month (UTC)"
+            value={budget}
+            onText={setBudget}
+            wrong={wrongOf("budget_usd")}
+          />
           <ModelPicker chosen={models} onChoose={setModels} wrong={wrongOf("allowed_models")} />
         </div>
         <footer className="dialog-foot">

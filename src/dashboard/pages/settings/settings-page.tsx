@@ -1,6 +1,7 @@
 import { useMe } from "../../data/session.ts";
 import { PageHead, Section } from "../../ui/page.tsx";
 import { PasswordForm } from "./password-form.tsx";
+import { SecondFactorPart } from "./second-factor-part.tsx";
 import { SessionsPart } from "./sessions-part.tsx";
 
 /** The person who is signed in: who that is, the password, the sessions. */
@@ -24,6 +25,7 @@ export default function SettingsPage() {
           </dl>
         </Section>
         <PasswordForm email={me.email} />
+        <SecondFactorPart isOn={me.second_factor} />
         <SessionsPart />
       </div>
     </>
