@@ -148,6 +148,8 @@ async function pump(job: Job<ChatRequest, ChatChunk>, opened: Opened, head: Answ
   if (!tidier.finished) throw new UpstreamFault("broken", "The provider's stream ended before the answer was complete");
   tally.complete = true;
   if (job.kernel.watch !== undefined) progress.finishReasons = tidier.finishReasons;
+  // A report of nothing for an answer of nothing stands, as it does of a whole answer.
+  if (!tally.wrote && tally.reported !== undefined && hasNothing(tally.reported)) tally.produced = false;
   if (!includeUsage) return;
   const { meters, source } = await tally.count();
   const reported = source === "estimated" || tidier.usage === undefined ? usageOf(meters) : tidyUsage(tidier.usage);

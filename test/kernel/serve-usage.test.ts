@@ -81,6 +81,11 @@ describe("usage reported by a provider", () => {
     expect(ledger.settlement).toMatchObject({ usageSource: "reported", costNanodollars: 0 });
   });
 
+  test("of nothing for a stream of nothing costs nothing", async () => {
+    const { settlement } = await streamed(finishChunk(), usageChunk({ prompt_tokens: 0, completion_tokens: 0 }));
+    expect(settlement).toMatchObject({ usageSource: "reported", costNanodollars: 0 });
+  });
+
   test("of a prompt with an empty answer stands", async () => {
     const empty = { prompt_tokens: 100, completion_tokens: 0 };
     const { kernel, ledger } = benchOf([pluginOf({ chat: async () => completionOf("", empty) })]);
