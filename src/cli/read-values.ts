@@ -59,14 +59,14 @@ export function readLimit(flag: string, text: string): number {
 }
 
 /**
- * Decimal US dollars as nanodollars, below zero to take away; never none.
+ * Decimal US dollars above 0 as nanodollars.
  *
  * @throws {Mistake} When the text is none.
  */
 export function readUsd(text: string): number {
   const nanodollars = parseUsd(text);
-  if (nanodollars !== undefined && nanodollars !== 0) return nanodollars;
-  throw new Mistake(`Cannot read --usd ${text}, expected US dollars other than 0 such as 5.00, at most nine decimals`);
+  if (nanodollars !== undefined && nanodollars > 0) return nanodollars;
+  throw new Mistake(`Cannot read --usd ${text}, expected US dollars above 0 such as 5.00, at most nine decimals`);
 }
 
 /**

@@ -175,11 +175,16 @@ describe("wallet", () => {
     });
   });
 
-  test("credit takes away with a minus", async () => {
+  test("debit takes away, also below zero, and counts a reference once", async () => {
     await create();
     await bench.json(...credit("--usd", "5.00"));
-    await bench.json(...credit("--usd", "-1.50"));
+    const debit = ["wallet", "debit", "--account", email, "--note", "Refund"];
+    for (const repeated of [false, true]) {
+      expect(await bench.json(...debit, "--usd", "1.50", "--reference", "r")).toMatchObject({ repeated });
+    }
     expect(await balance()).toBe("3.5");
+    await bench.json(...debit, "--usd", "4");
+    expect(await balance()).toBe("-0.5");
   });
 
   test("credit counts a reference once, and refuses it for another amount", async () => {

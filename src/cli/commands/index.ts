@@ -25,6 +25,7 @@ import { voucherCreate } from "./voucher-create.ts";
 import { voucherList } from "./voucher-list.ts";
 import { voucherVoid } from "./voucher-void.ts";
 import { walletCredit } from "./wallet-credit.ts";
+import { walletDebit } from "./wallet-debit.ts";
 import { walletShow } from "./wallet-show.ts";
 
 /** Every command, in the order of the help page. */
@@ -40,6 +41,7 @@ export const commands: readonly Command[] = [
   keySet,
   keyRevoke,
   walletCredit,
+  walletDebit,
   walletShow,
   voucherCreate,
   voucherList,

@@ -61,7 +61,7 @@ class NodeLedger implements RedisLedger {
   /** Accounts of which Redis missed something. */
   readonly #missed = new Set<string>();
   readonly #beats: NodeJS.Timeout;
-  #abandoned: AbandonedCall[] = [];
+  readonly #abandoned: AbandonedCall[] = [];
   #closed = false;
 
   constructor(options: RedisLedgerOptions, prefix: string) {
@@ -169,9 +169,7 @@ class NodeLedger implements RedisLedger {
       for (const row of await accountsWithCalls(this.#store))
         if (this.#door.open) await this.#redis.read(row.account_id);
     }
-    const abandoned = this.#abandoned;
-    this.#abandoned = [];
-    return recoveryOf(abandoned);
+    return recoveryOf(this.#abandoned.splice(0));
   }
 
   async sync(): Promise<number> {
@@ -206,9 +204,9 @@ class NodeLedger implements RedisLedger {
     try {
       if (this.#missed.size > 0) await this.#back();
       const taken = await this.#redis.admit(claim, this.#now());
-      this.#limits.restore(claim.caller, taken, this.#now());
       // Others take their holds in SQL by now, which has not got this one.
       if (!this.#door.open) throw this.#door.reason;
+      this.#limits.restore(claim.caller, taken, this.#now());
       open = openWriteOf(claim, taken);
     } catch (error) {
       if (error instanceof GatewayError) throw error;

@@ -1,0 +1,30 @@
+import type { Config } from "../config.ts";
+import { formatUsd } from "../contract/index.ts";
+import { creditWallet, walletOf } from "../ledger/index.ts";
+import { accountOf, withBooks } from "./books.ts";
+import type { Answer } from "./command.ts";
+import { readUsd } from "./read-values.ts";
+import { walletJson } from "./wallet-json.ts";
+
+interface Movement {
+  readonly account: string;
+  readonly usd: string;
+  readonly note: string;
+  readonly reference: string | undefined;
+}
+
+/** What `wallet credit` and `wallet debit` do. @throws {Mistake} */
+export async function runMovement(config: Config, given: Movement, kind: "credit" | "debit"): Promise<Answer> {
+  const usd = readUsd(given.usd);
+  const { note, reference } = given;
+  const { wallet, repeated } = await withBooks(config, async ({ store, accounts }) => {
+    const { id: accountId } = await accountOf(accounts, given.account);
+    const nanodollars = kind === "credit" ? usd : -usd;
+    const { repeated } = await creditWallet(store, { accountId, nanodollars, note, reference });
+    return { wallet: await walletOf(store, accountId), repeated };
+  });
+  const json = walletJson(wallet);
+  const verb = kind === "credit" ? "Credited" : "Debited";
+  const done = repeated ? `Reference ${reference} was counted before` : `${verb} ${formatUsd(usd)} USD`;
+  return { json: { ...json, repeated }, text: `${done}; the balance is ${json.balance_usd} USD` };
+}
