@@ -43,6 +43,14 @@ describe("POST /images/generations", () => {
     expect(data[0].url).toStartWith("http://gateway.example/api/v1/files/");
   });
 
+  test("hands it out in the answer where it cannot be kept: it is paid for", async () => {
+    const { post, files, log } = gateway(asBytes);
+    files.put = () => Promise.reject(new Error("disk full"));
+    const { data } = await (await post("images/generations", ask)).json();
+    expect(data).toEqual([{ b64_json: base64, revised_prompt: "A fine cat" }]);
+    expect(log.lines.map(({ event }) => event)).toContain("picture_not_kept");
+  });
+
   test("gives addresses as the client sees the gateway behind a proxy", async () => {
     const { post } = gateway(asBytes);
     const proto = async (value: string) => {
