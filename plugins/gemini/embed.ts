@@ -19,10 +19,9 @@ export function toEmbedOrders({ input, dimensions }: EmbedRequest, upstreamId: s
 
 /** @throws {UpstreamFault} `broken` when there is not one vector for each text. */
 export function fromEmbedAnswer(answer: unknown, count: number): number[][] {
-  type Vector = { values?: unknown } | undefined;
+  type Vector = { values?: number[] } | undefined;
   const { embedding, embeddings = [embedding] } = (answer ?? {}) as { embedding?: Vector; embeddings?: Vector[] };
-  const found = Array.isArray(embeddings) ? embeddings : [];
-  const vectors = found.map((vector) => (Array.isArray(vector?.values) ? (vector.values as number[]) : []));
+  const vectors = [embeddings].flat().map((vector) => (Array.isArray(vector?.values) ? vector.values : []));
   if (vectors.length === count && vectors.every((vector) => vector.length > 0)) return vectors;
   throw new UpstreamFault("broken", `The provider did not answer ${count} vectors that are not empty`);
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { classifyFault, faultOfBody, UpstreamFault } from "modelgate/plugin";
 
 const delayMsMax = 600_000;
-const directive = /\[\[fault:([^\]]*)\]\]/g;
+const directive = /\[\[fault:([^\]]{0,200})\]\]/g;
 
 /** What a prompt asks to go wrong. */
 export interface Faults {

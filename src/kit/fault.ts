@@ -142,6 +142,7 @@ const secrets = new RegExp(
 );
 
 function redact(sentence: string): string {
-  const clean = sentence.replace(secrets, "[hidden]");
+  // A long sentence is cut before it is looked through, behind where it is cut again: no key is cut in two.
+  const clean = sentence.slice(0, 2 * sentenceCharactersMax).replace(secrets, "[hidden]");
   return clean.length <= sentenceCharactersMax ? clean : `${clean.slice(0, sentenceCharactersMax)}…`;
 }

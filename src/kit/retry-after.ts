@@ -22,6 +22,9 @@ export function retryAfterMs(headers: HeaderReader, body = "", nowMs: number = D
   return readRetryAfter(headers.get("retry-after"), nowMs) ?? bodyDelayMs(body) ?? resetMs(headers);
 }
 
+/** Longer than any true one, and short of what is no number any more. */
+const durationCharactersMax = 40;
+
 /**
  * Reads a duration as Go writes it: `120ms`, `7.66s`, `6m0s`, `1h2m3.4s`.
  *
@@ -32,7 +35,7 @@ export function retryAfterMs(headers: HeaderReader, body = "", nowMs: number = D
  * readDurationMs("soon"); // => undefined
  */
 export function readDurationMs(text: string): number | undefined {
-  if (!/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/.test(text)) return undefined;
+  if (text.length > durationCharactersMax || !/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/.test(text)) return undefined;
   let sum = 0;
   for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) {
     sum += Number(amount) * (unitMs[unit as string] as number);

@@ -45,7 +45,7 @@ describe("whatever happens, a call is settled once", () => {
     ["the line breaks", broken, "upstream_error"],
     ["the plugin throws", new TypeError("x is undefined"), "internal_error"],
     ["a piece has no choices", {} as ChatChunk, "upstream_error"],
-    ["a piece is null", null as unknown as ChatChunk, "internal_error"],
+    ["a piece is null", null as unknown as ChatChunk, "upstream_error"],
   ])("when %s after the first piece", async (_, failure, code) => {
     const { done, ledger, outlet, source } = await stream(textChunk("Hello"), textChunk(" world"), failure);
     expect((await rejectionOf(done)).code).toBe(code as GatewayError["code"]);
