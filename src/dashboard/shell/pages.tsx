@@ -25,6 +25,33 @@ export const ownPages: readonly PageEntry[] = [
 ];
 
 /** Pages of administrators, below `/admin`. */
-export const adminPages: readonly PageEntry[] = [];
+export const adminPages: readonly PageEntry[] = [
+  {
+    path: "/admin/accounts",
+    name: "Accounts",
+    icon: "accounts",
+    page: lazy(() => import("../pages/admin/accounts-page.tsx")),
+  },
+  {
+    path: "/admin/vouchers",
+    name: "Vouchers",
+    icon: "voucher",
+    page: lazy(() => import("../pages/admin/vouchers-page.tsx")),
+  },
+  {
+    path: "/admin/plugins",
+    name: "Plugins",
+    icon: "plugin",
+    page: lazy(() => import("../pages/admin/plugins-page.tsx")),
+  },
+  { path: "/admin/live", name: "Live calls", icon: "pulse", page: lazy(() => import("../pages/admin/live-page.tsx")) },
+  {
+    path: "/admin/settings",
+    name: "Settings",
+    icon: "settings",
+    page: lazy(() => import("../pages/admin/config-page.tsx")),
+  },
+  { path: "/admin/audit", name: "Audit", icon: "list", page: lazy(() => import("../pages/admin/audit-page.tsx")) },
+];
 
 export const settingsPage = lazy(() => import("../pages/settings/settings-page.tsx"));

@@ -109,7 +109,21 @@ export function adminVouchersController(ground: DeskGround) {
   const { desk } = ground;
   return new Elysia({ prefix: "/admin/vouchers" })
     .use(signedInAdmin(ground))
-    .get("", async () => ({ data: (await desk.listVouchers()).map(voucherFigures) }), { detail })
+    .get(
+      "",
+      async () => {
+        const vouchers = await desk.listVouchers();
+        const emails = await desk.emailsOf(vouchers.flatMap(({ redeemedBy }) => redeemedBy ?? []));
+        const emailOf = (id: string | undefined) => (id === undefined ? null : (emails.get(id) ?? null));
+        return {
+          data: vouchers.map((voucher) => ({
+            ...voucherFigures(voucher),
+            redeemed_by_email: emailOf(voucher.redeemedBy),
+          })),
+        };
+      },
+      { detail },
+    )
     .post(
       "",
       async ({ admin, body: { usd, expires_at } }) => {
