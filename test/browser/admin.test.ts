@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { hasChromium } from "./chromium.ts";
+import { hasChromium, seriousFaults } from "./chromium.ts";
 import { enterFirst, makePerson, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
 
 const email = "ada@example.org";
@@ -29,6 +29,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await makePerson(dashboard, email);
         await page.getByLabel("Search accounts").fill("ADA@");
         await page.getByRole("button", { name: email }).click();
+        expect(await seriousFaults(page)).toEqual([]);
         await page.getByLabel("Credit in US dollars").fill("2.50");
         await page.getByLabel("Why, for the account's statement").fill("<b>Welcome</b>");
         await page.getByRole("button", { name: "Credit", exact: true }).click();
@@ -61,6 +62,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await page.getByRole("link", { name: "Vouchers" }).click();
         await page.getByText("No vouchers yet").waitFor();
         await page.getByRole("button", { name: "New voucher" }).click();
+        expect(await seriousFaults(page)).toEqual([]);
         await page.getByLabel("Worth in US dollars").fill("much");
         await page.getByRole("button", { name: "Make voucher" }).click();
         await page.getByText("usd is not US dollars").waitFor();
