@@ -52,7 +52,7 @@ export function AccountsTable({
   );
 }
 
-export function AccountState({ account: { disabled_at, role } }: { account: AdminAccount }) {
+function AccountState({ account: { disabled_at, role } }: { account: AdminAccount }) {
   if (disabled_at !== null) return <span className="badge is-bad">disabled</span>;
   if (role === null) return <span className="badge">keys alone</span>;
   return <span className={role === "admin" ? "badge is-accent" : "badge is-good"}>{role}</span>;
