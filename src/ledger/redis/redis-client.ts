@@ -21,7 +21,7 @@ export function clientOf(urls: string): RedisClient {
     connectTimeout: connectMsMax,
     retryStrategy: retry,
   };
-  if (others.length === 0) return new Redis(first, { ...options, enableAutoPipelining: true });
+  if (others.length === 0) return new Redis(first, options);
   const { username, password, protocol } = new URL(first);
   return new Cluster([first, ...others], {
     lazyConnect: true,

@@ -3,6 +3,7 @@ import { inTime } from "./in-time.ts";
 import { clientOf, onLoss, type RedisClient, serversOf } from "./redis-client.ts";
 import { RedisRefused } from "./redis-refused.ts";
 import type { Script } from "./script.ts";
+import { ScriptRunner } from "./script-runner.ts";
 import { formatScript } from "./seed-scripts.ts";
 
 /** The format of what we keep; a newer one gets another number. */
@@ -30,6 +31,7 @@ export interface RedisDoorOptions {
  */
 export class RedisDoor {
   readonly #redis: RedisClient;
+  readonly #runner: ScriptRunner;
   readonly #options: RedisDoorOptions;
   #life = "";
   #open = false;
@@ -43,6 +45,7 @@ export class RedisDoor {
   constructor(options: RedisDoorOptions) {
     this.#options = options;
     this.#redis = clientOf(options.url);
+    this.#runner = new ScriptRunner(this.#redis, options.answerMsMax);
     this.#redis.on("error", (error) => {
       this.#said = error;
     });
@@ -91,7 +94,7 @@ export class RedisDoor {
    */
   async run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     try {
-      return await this.#run(script, keys, args);
+      return await this.#runner.run(script, { keys, args });
     } catch (error) {
       this.#shut(error as Error);
       throw error;
@@ -113,17 +116,6 @@ export class RedisDoor {
     this.#open = false;
     clearTimeout(this.#probe);
     this.#redis.disconnect();
-  }
-
-  async #run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    try {
-      const answer = this.#redis.evalsha(script.sha, keys.length, ...keys, ...args);
-      return await inTime(answer, this.#options.answerMsMax);
-    } catch (error) {
-      if (!(error as Error).message.startsWith("NOSCRIPT")) throw error;
-      const answer = this.#redis.eval(script.text, keys.length, ...keys, ...args);
-      return await inTime(answer, this.#options.answerMsMax);
-    }
   }
 
   #reasonOf(error: Error): Error {
@@ -167,7 +159,7 @@ export class RedisDoor {
   async #check(): Promise<void> {
     const infos = await inTime(serversOf(this.#redis), this.#options.answerMsMax);
     if (!this.#redis.isCluster && /redis_mode:cluster/.test(infos[0] as string)) throw oneOfCluster();
-    const found = await this.#run(formatScript, ["modelgate:format"], ["", format]);
+    const found = await this.#runner.run(formatScript, { keys: ["modelgate:format"], args: ["", format] });
     if (found !== format) throw foreign(String(found));
     this.#life = infos
       .map((info) => /run_id:(\w+)/.exec(info)?.[1] ?? "unnamed")
