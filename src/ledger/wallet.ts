@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { formatUsd, GatewayError, type WalletState } from "../contract/index.ts";
-import { type Database, moveWallet, type Store } from "../store/index.ts";
+import { type Database, isOpen, moveWallet, type Store } from "../store/index.ts";
 
 /** A movement of a wallet made by hand. */
 export interface Credit {
@@ -67,7 +67,7 @@ export async function walletOf(store: Store, accountId: string): Promise<WalletS
         .selectFrom("calls")
         .select((call) => call.fn.sum<number | null>("hold_nanodollars").as("held"))
         .where("account_id", "=", accountId)
-        .where("state", "=", "open")
+        .where(isOpen)
         .as("held"),
     ])
     .executeTakeFirstOrThrow();

@@ -9,6 +9,6 @@ export { moveWallet } from "./move-wallet.ts";
 export { openStore } from "./open-store.ts";
 export type { AbandonedCall, Store, StoreOptions } from "./store.ts";
 export { StoreError } from "./store-error.ts";
-export type { CallState } from "./tables/calls.ts";
+export { type CallState, isOpen } from "./tables/calls.ts";
 export { meterColumns } from "./tables/meter-columns.ts";
 export type { Role } from "./tables/users.ts";

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { DatabaseSync } from "node:sqlite";
+import { isOpen } from "../../src/store/index.ts";
 import { temporaryFile, temporaryStore } from "./temporary-store.ts";
 
 test.each([
@@ -52,4 +53,20 @@ test.each([
   const detail = plan.map((step) => step.detail).join("; ");
   expect(detail).toContain(index);
   expect(detail).not.toContain("TEMP B-TREE");
+});
+
+test("the open calls are found by their index also in the words of a query that is built", async () => {
+  const file = temporaryFile();
+  const { db } = await temporaryStore(file);
+  const queries = [
+    db.selectFrom("calls").select("id").where(isOpen),
+    db.updateTable("calls").set({ state: "abandoned", settled_at: 1 }).where(isOpen),
+  ];
+  const database = new DatabaseSync(file, { readOnly: true });
+  for (const query of queries) {
+    const { sql, parameters } = query.compile();
+    const plan = database.prepare(`explain query plan ${sql}`).all(...(parameters as string[]));
+    expect(plan.map((step) => step.detail).join("; ")).toContain("calls_open");
+  }
+  database.close();
 });

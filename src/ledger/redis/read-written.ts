@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { monthOf, type Store } from "../../store/index.ts";
+import { isOpen, monthOf, type Store } from "../../store/index.ts";
 
 /** A call that holds something of an account. */
 export interface OpenHold {
@@ -104,5 +104,5 @@ export async function readWritten(store: Store, { accountId, callIds, now }: Wri
 
 /** The accounts of which calls are open. */
 export function accountsWithCalls(store: Store): Promise<{ account_id: string }[]> {
-  return store.ask(store.db.selectFrom("calls").select("account_id").distinct().where("state", "=", "open").compile());
+  return store.ask(store.db.selectFrom("calls").select("account_id").distinct().where(isOpen).compile());
 }

@@ -1,4 +1,4 @@
-import type { AbandonedCall, Store } from "../../store/index.ts";
+import { type AbandonedCall, isOpen, type Store } from "../../store/index.ts";
 import type { BooksGround } from "./books-ground.ts";
 import { renewScript } from "./end-script.ts";
 import { readWritten, type Written } from "./read-written.ts";
@@ -143,7 +143,7 @@ async function abandon(store: Store, callIds: string[], now: number): Promise<Ab
     .updateTable("calls")
     .set({ state: "abandoned", settled_at: now })
     .where("id", "in", callIds)
-    .where("state", "=", "open")
+    .where(isOpen)
     .returning(["id", "hold_nanodollars", "hold_tokens"])
     .compile();
   return store.ask(query);

@@ -6,6 +6,7 @@ import { migrate } from "../migrate.ts";
 import { readSetting } from "../settings.ts";
 import type { AbandonedCall, Store } from "../store.ts";
 import { StoreError } from "../store-error.ts";
+import { isOpen } from "../tables/calls.ts";
 import { Changes, clockMs } from "./changes.ts";
 import { connectionOptions, shownUrl } from "./connection-options.ts";
 import { Lane } from "./lane.ts";
@@ -143,7 +144,7 @@ async function abandonDead(db: Kysely<Database>, nodeId: string, at: number): Pr
   return db
     .updateTable("calls")
     .set({ state: "abandoned", settled_at: at })
-    .where("state", "=", "open")
+    .where(isOpen)
     .where((where) =>
       where.or([
         where("node_id", "is", null),

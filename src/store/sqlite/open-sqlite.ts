@@ -11,6 +11,7 @@ import { migrate } from "../migrate.ts";
 import { readSetting } from "../settings.ts";
 import type { AbandonedCall, Store } from "../store.ts";
 import { StoreError } from "../store-error.ts";
+import { isOpen } from "../tables/calls.ts";
 import { Journal } from "./journal/journal.ts";
 import { type JournalBounds, journalBounds } from "./journal/journal-bounds.ts";
 import { KyselyConnection } from "./kysely-connection.ts";
@@ -128,7 +129,7 @@ function abandonAll(db: Kysely<Database>, now: number): Promise<AbandonedCall[]>
   return db
     .updateTable("calls")
     .set({ state: "abandoned", settled_at: now })
-    .where("state", "=", "open")
+    .where(isOpen)
     .returning(["id", "hold_nanodollars", "hold_tokens"])
     .execute();
 }

@@ -1,3 +1,4 @@
+import { type SqlBool, sql } from "kysely";
 import type { Capability, UsageSource } from "../../contract/index.ts";
 import type { MeterColumns } from "./meter-columns.ts";
 
@@ -6,6 +7,9 @@ import type { MeterColumns } from "./meter-columns.ts";
  * came out, nothing charged. `abandoned`: its process died, so its usage is unknown.
  */
 export type CallState = "open" | "settled" | "released" | "abandoned";
+
+/** Says it with the word itself: a parameter would keep SQLite from the index of the open calls, and have it read all. */
+export const isOpen = sql<SqlBool>`state = 'open'`;
 
 /** One row a call, written when it is let in and completed when it ends. */
 export interface CallsTable extends MeterColumns<number | null> {
