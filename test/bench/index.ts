@@ -1,19 +1,21 @@
 /** `bun run bench`: what modelgate costs beside the barest proxy, in the same run. How to read it: README.md here. */
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { measureBooks } from "./books.ts";
 import { jobKinds } from "./job.ts";
 import { describeMachine } from "./machine.ts";
 import { watchMemory } from "./memory.ts";
 import { help, type Options, readOptions } from "./options.ts";
-import { formatPeers } from "./peers/report.ts";
+import { formatPeers, goalsOf, putInto } from "./peers/report.ts";
 import { runPeers } from "./peers/run-peers.ts";
 import { formatResults, type Results } from "./print.ts";
 import { Processes, type Server } from "./processes.ts";
 import { runRounds, warmUp } from "./rounds.ts";
 import { measureStarts } from "./start-time.ts";
-import { binaryFile, startBare, startGate, startUpstream } from "./subjects.ts";
+import { binaryFile, gateRoot, startBare, startGate, startUpstream } from "./subjects.ts";
 import { measureTranslation } from "./translate.ts";
 
+const readmeFile = join(gateRoot, "README.md");
 const connectionCounts = [1, 32, 256];
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
@@ -67,10 +69,14 @@ async function benchOurs(options: Options, processes: Processes): Promise<string
   return options.json ? jsonOf(results) : formatResults(results);
 }
 
-async function benchPeers({ json, rounds, roundSeconds, secondsMax }: Options, processes: Processes): Promise<string> {
-  const lengths = { rounds, closedSeconds: roundSeconds, openSeconds: roundSeconds * 3, secondsMax: secondsMax - 30 };
+async function benchPeers(options: Options, processes: Processes): Promise<string> {
+  const { rounds, roundSeconds, secondsMax } = options;
+  const lengths = { rounds, closedSeconds: roundSeconds, openSeconds: roundSeconds * 3, secondsMax: secondsMax - 60 };
   const results = await runPeers(lengths, processes, say);
-  return json ? jsonOf(results) : formatPeers(results);
+  const tables = formatPeers(results);
+  if (options.readme) await Bun.write(readmeFile, putInto(await Bun.file(readmeFile).text(), tables));
+  for (const line of goalsOf(results)) say(line);
+  return options.json ? jsonOf(results) : tables;
 }
 
 function jsonOf(value: unknown): string {

@@ -3,14 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Gateway, hookMsMax, startGateway } from "../support/gateway.ts";
+import { isLong } from "../support/long.ts";
 import { newDatabase, whyNoPostgres } from "../support/postgres.ts";
 import { redisProgram, startRedis, useRedisServers } from "../support/redis.ts";
 import { probed } from "./heap-probe.ts";
 import { type SoakProvider, startSoakProvider } from "./provider.ts";
 import { type SoakReport, soak } from "./soak.ts";
 
-/** `LONG=1` makes it half an hour. Both forms run at the same time. */
-const isLong = process.env.LONG === "1";
+/** The embedded gateway and the pair are soaked at the same time. */
 const warmUpSeconds = isLong ? 180 : 20;
 const seconds = isLong ? 1800 : 60;
 const callsPerSecond = 100;

@@ -16,7 +16,7 @@ export async function bifrost(): Promise<Contender> {
   return {
     name: "Bifrost",
     version: `${version}, Go ${goVersion}`,
-    without: "keys, limits, quota and money, books, log",
+    without: "keys, limits, money, books",
     async commandAt({ port, provider, folder: scratch }) {
       await Bun.write(join(scratch, "config.json"), JSON.stringify(configOf(provider)));
       const command = [join(folder, "bifrost-http"), "-host", "127.0.0.1", "-port", String(port)];

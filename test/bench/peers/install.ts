@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, mkdirSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { untilDeath } from "../processes.ts";
 
 const stepMsMax = 400_000;
@@ -55,14 +55,12 @@ async function run({ command, env = {} }: Step, cwd: string): Promise<void> {
   });
   const [said, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
   if (code === 0) return;
+  // Its last words, without the addresses that they repeat.
   const words = said
+    .replaceAll(/https?:\/\/\S+|\s+/g, " ")
     .trim()
-    .split("\n")
-    .slice(-2)
-    .join(" ")
-    .replace(/https?:\/\/\S+/g, "…")
-    .slice(-300);
-  throw new Error(`${command.slice(0, 3).join(" ")} ended with ${child.signalCode ?? code}: ${words}`);
+    .slice(-90);
+  throw new Error(`${basename(command[0] as string)} cannot install it (${child.signalCode ?? code}): … ${words}`);
 }
 
 /** The first line that a program says of its version. @throws When it is not on this machine. */

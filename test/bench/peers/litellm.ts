@@ -16,7 +16,7 @@ export async function litellm(): Promise<Contender> {
   return {
     name: "LiteLLM",
     version: `${version}, Python ${python}, 1 worker`,
-    without: "keys of its own making (one master key is checked), limits, quota and money, books, log",
+    without: "all keys but a master key, limits, money, books",
     async commandAt({ port, provider, folder: scratch }) {
       const config = join(scratch, "litellm.json");
       await Bun.write(config, JSON.stringify(configOf(provider)));

@@ -29,6 +29,12 @@ export interface Seen {
   firstMs: number[];
 }
 
+/** The most that one does on its core, at whatever number of connections. */
+export interface Most {
+  perSecond: number;
+  connections: number;
+}
+
 /** Medians over the rounds; times over all calls of all rounds. */
 export interface Figures extends Omit<Seen, "wholeMs" | "firstMs"> {
   p50Ms: number;
@@ -91,6 +97,20 @@ export async function measureOnce(
     wholeMs,
     firstMs,
   };
+}
+
+/** Asks for whole answers over more and more connections, in turns, and takes the best of the medians. */
+export async function findMost(processes: Processes, { question }: Runner, plan: Plan): Promise<Most> {
+  const counts = [plan.connections, 2 * plan.connections, 4 * plan.connections];
+  const rates = new Map<number, number[]>(counts.map((connections) => [connections, []]));
+  for (let round = 0; round < plan.rounds; round++) {
+    for (const [connections, found] of rates) {
+      const order = await probe({ kind: "json", ...question, connections, seconds: plan.closedSeconds });
+      found.push(rateOf(await runLoad(processes, order)));
+    }
+  }
+  const medians = [...rates].map(([connections, found]) => ({ connections, perSecond: median(found) }));
+  return medians.reduce((best, each) => (each.perSecond > best.perSecond ? each : best));
 }
 
 export function figuresOf(seen: readonly Seen[]): Figures {

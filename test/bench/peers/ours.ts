@@ -3,7 +3,7 @@ import { gateEnv, gateRoot } from "../subjects.ts";
 import { type Contender, key, path } from "./contender.ts";
 import { versionOf } from "./install.ts";
 
-const on = "nothing: key, validation, limits, hold, charge, usage row and journal with fsync are on; the log is silent";
+const on = "nothing";
 
 /** The gateway as it is installed: one binary, built from what stands here. */
 export async function builtGate(binary: string): Promise<Contender> {

@@ -17,7 +17,7 @@ export async function portkey(): Promise<Contender> {
   return {
     name: "Portkey",
     version: `${version}, Node ${node}`,
-    without: "keys, validation, limits, quota and money, books, log",
+    without: "keys, validation, limits, money, books",
     commandAt: async ({ port }) => ({
       command: ["node", program, `--port=${port}`, "--headless"],
       env: { NODE_ENV: "production" },

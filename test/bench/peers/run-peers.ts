@@ -5,7 +5,7 @@ import { startUpstream } from "../subjects.ts";
 import { bifrost } from "./bifrost.ts";
 import { type Contender, key, path } from "./contender.ts";
 import { litellm } from "./litellm.ts";
-import { figuresOf, type Limits, measureOnce, type Plan, type Seen, warmUp } from "./measure.ts";
+import { figuresOf, findMost, type Limits, measureOnce, type Plan, type Seen, warmUp } from "./measure.ts";
 import { nginx } from "./nginx.ts";
 import { bareProxy, builtGate, sourceGate } from "./ours.ts";
 import { portkey } from "./portkey.ts";
@@ -55,12 +55,15 @@ export async function runPeers(options: PeerOptions, processes: Processes, say: 
   }
   const plan = planFor(options, entries);
   const roundsDone = await measureAll(processes, { entries, plan, leftOut, say }, options.secondsMax);
-  const [first, ...others] = entries as [Entry, ...Entry[]];
+  const [first, ...others] = entries as [Entry, Entry, ...Entry[]];
+  say("most calls on one core");
+  const most = await findMost(processes, others[0].runner, plan);
   return {
     machine,
     day: new Date().toISOString().slice(0, 10),
     plan,
     roundsDone,
+    most,
     direct: figuresOf(first.seen),
     rows: others.map(({ runner: { contender, startMs }, seen }) => ({ contender, startMs, figures: figuresOf(seen) })),
     leftOut,
