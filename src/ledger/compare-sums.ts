@@ -5,6 +5,8 @@ import type { Store } from "../store/index.ts";
 export interface SumsQuery {
   columns: readonly string[];
   from: RawBuilder<unknown>;
+  /** The calls that are summed up, as `subject` and `id`; absent where a subject is a call itself. */
+  calls?: RawBuilder<unknown>;
 }
 
 /** How a difference is said: `Wallet of acc_1: balance_nanodollars is 88, entries sum to 87`. */
@@ -15,6 +17,9 @@ export interface Wording {
 
 /** Bounds what a ruined database can print. */
 const differencesMax = 1000;
+/** Of how many subjects the calls are looked up, and how many of each are named. */
+const subjectsMax = 20;
+const callsMax = 10;
 
 /**
  * Compares two queries by subject; one that only one of them has counts as 0 in the other. One statement, without an
@@ -46,12 +51,31 @@ export async function compareSums(
       sql` or `,
     )}
     order by subject limit ${sql.lit(differencesMax)}`.execute(store.db);
+  const named = await callsOf(store, found, rows.slice(0, subjectsMax));
   return rows.flatMap((row) =>
     columns
       .filter((column) => row[`w_${column}`] !== row[`f_${column}`])
-      .map(
-        (column) =>
-          `${wording.what} ${row.subject}: ${column} is ${row[`w_${column}`]}, ${wording.found} ${row[`f_${column}`]}`,
-      ),
+      .map((column) => {
+        const sums = `${column} is ${row[`w_${column}`]}, ${wording.found} ${row[`f_${column}`]}`;
+        return `${wording.what} ${row.subject}: ${sums}${named.get(row.subject) ?? ""}`;
+      }),
   );
+}
+
+/** The newest calls of which the subjects are sums, in words: where to look first. */
+async function callsOf(
+  store: Store,
+  { calls }: SumsQuery,
+  rows: readonly Record<string, unknown>[],
+): Promise<Map<unknown, string>> {
+  const named = new Map<unknown, string>();
+  if (calls === undefined) return named;
+  for (const { subject } of rows) {
+    const { rows: ids } = await sql<{ id: string }>`select id from (${calls}) as summed where subject = ${subject}
+      order by id desc limit ${sql.lit(callsMax + 1)}`.execute(store.db);
+    if (ids.length === 0) continue;
+    const list = ids.slice(0, callsMax).map(({ id }) => id);
+    named.set(subject, ` (calls ${list.join(", ")}${ids.length > callsMax ? " and more" : ""})`);
+  }
+  return named;
 }

@@ -40,6 +40,7 @@ const wallets: SumsQuery = {
 const walletEntries: SumsQuery = {
   columns: ["balance_nanodollars"],
   from: sql`select account_id as subject, sum(amount_nanodollars) as balance_nanodollars from entries group by account_id`,
+  calls: sql`select account_id as subject, id from entries where kind = 'charge'`,
 };
 
 /** Joins the opening of a row's account; what comes before its day is compared as sums. */
@@ -79,6 +80,7 @@ const quotaCalls: SumsQuery = {
     from calls ${opening} calls.account_id
     where quota_day is not null and calls.quota_tokens <> 0 and (before_day is null or quota_day >= before_day)
     group by calls.account_id, quota_day`,
+  calls: sql`select account_id || ' on day ' || quota_day as subject, id from calls where quota_tokens <> 0`,
 };
 
 const budgetMonths: SumsQuery = {
@@ -94,6 +96,8 @@ const budgetCalls: SumsQuery = {
     where budget_month is not null and calls.charged_nanodollars <> 0
       and (before_day is null or budget_month >= before_day)
     group by key_id, budget_month`,
+  calls: sql`select 'key ' || key_id || ' in the month from day ' || budget_month as subject, id
+    from calls where budget_month is not null and charged_nanodollars <> 0`,
 };
 
 /** Summed under the same name in the roll-up as it has in `calls`. */
@@ -115,6 +119,8 @@ const usageCalls: SumsQuery = {
     from calls ${opening} calls.account_id
     where state in ('settled', 'released') and (before_day is null or opened_at >= before_day * ${dayMs})
     group by calls.account_id, opened_at / 3600000, model`,
+  calls: sql`select account_id || ' in hour ' || (opened_at / 3600000) || ' of ' || model as subject, id
+    from calls where state in ('settled', 'released')`,
 };
 
 async function count({ db }: Store): Promise<Verification["counts"]> {

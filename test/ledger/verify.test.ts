@@ -33,8 +33,11 @@ const hour = newYear / 3_600_000;
 const day = newYear / 86_400_000;
 
 test.each([
-  ["update wallets set balance_nanodollars = 91", ["Wallet of acc_1: balance_nanodollars is 91, entries sum to 90"]],
-  ["delete from wallets", ["Wallet of acc_1: balance_nanodollars is 0, entries sum to 90"]],
+  [
+    "update wallets set balance_nanodollars = 91",
+    ["Wallet of acc_1: balance_nanodollars is 91, entries sum to 90 (calls paid)"],
+  ],
+  ["delete from wallets", ["Wallet of acc_1: balance_nanodollars is 0, entries sum to 90 (calls paid)"]],
   [
     "delete from entries where kind = 'charge'",
     [
@@ -45,7 +48,7 @@ test.each([
   [
     "insert into entries (id, account_id, kind, amount_nanodollars, at) values ('ghost', 'acc_1', 'charge', -5, 0)",
     [
-      "Wallet of acc_1: balance_nanodollars is 90, entries sum to 85",
+      "Wallet of acc_1: balance_nanodollars is 90, entries sum to 85 (calls paid, ghost)",
       "Call ghost: charged_nanodollars is 0, its entry says 5",
     ],
   ],
@@ -53,7 +56,7 @@ test.each([
     "update calls set cost_nanodollars = 12 where id = 'paid'",
     [
       "Call paid: charged_nanodollars is 10, its cost is 12",
-      `Usage of acc_1 in hour ${hour} of model-1: cost_nanodollars is 30, calls sum to 32`,
+      `Usage of acc_1 in hour ${hour} of model-1: cost_nanodollars is 30, calls sum to 32 (calls released, paid, free)`,
     ],
   ],
   [
@@ -61,23 +64,26 @@ test.each([
     [
       "Call released: charged_nanodollars is 3, its entry says 0",
       "Call released: charged_nanodollars is 3, its cost is 0",
-      `Usage of acc_1 in hour ${hour} of model-1: charged_nanodollars is 10, calls sum to 13`,
+      `Usage of acc_1 in hour ${hour} of model-1: charged_nanodollars is 10, calls sum to 13 (calls released, paid, free)`,
     ],
   ],
-  ["update quota_days set used_tokens = 0", [`Quota of acc_1 on day ${day}: used_tokens is 0, calls sum to 10`]],
+  [
+    "update quota_days set used_tokens = 0",
+    [`Quota of acc_1 on day ${day}: used_tokens is 0, calls sum to 10 (calls free)`],
+  ],
   [
     "update key_months set spent_nanodollars = 9",
-    [`Budget of key key_1 in the month from day ${day}: spent_nanodollars is 9, calls sum to 10`],
+    [`Budget of key key_1 in the month from day ${day}: spent_nanodollars is 9, calls sum to 10 (calls paid)`],
   ],
   [
     "delete from key_months",
-    [`Budget of key key_1 in the month from day ${day}: spent_nanodollars is 0, calls sum to 10`],
+    [`Budget of key key_1 in the month from day ${day}: spent_nanodollars is 0, calls sum to 10 (calls paid)`],
   ],
   [
     "update usage_hours set requests = 3, failures = 0",
     [
-      `Usage of acc_1 in hour ${hour} of model-1: requests is 3, calls sum to 2`,
-      `Usage of acc_1 in hour ${hour} of model-1: failures is 0, calls sum to 1`,
+      `Usage of acc_1 in hour ${hour} of model-1: requests is 3, calls sum to 2 (calls released, paid, free)`,
+      `Usage of acc_1 in hour ${hour} of model-1: failures is 0, calls sum to 1 (calls released, paid, free)`,
     ],
   ],
 ])("after “%s” the difference is told", async (tampering, differences) => {
@@ -86,4 +92,16 @@ test.each([
   const verification = await verifyLedger(store);
   expect(verification.differences).toEqual(differences);
   expect(verification.ok).toBe(false);
+});
+
+test("of a sum over many calls the newest ten are named", async () => {
+  const { store, ledger } = await ledgerGround();
+  for (let i = 10; i < 22; i++) {
+    await ledger.admit(claimOf({ callId: `c${i}`, premium: false, freeTokensPerDay: 1000 }));
+    await ledger.settle(settlementOf(`c${i}`, { quotaTokens: 1 }));
+  }
+  await sql.raw("update quota_days set used_tokens = 0").execute(store.db);
+  expect((await verifyLedger(store)).differences).toEqual([
+    `Quota of acc_1 on day ${day}: used_tokens is 0, calls sum to 12 (calls c21, c20, c19, c18, c17, c16, c15, c14, c13, c12 and more)`,
+  ]);
 });
