@@ -20,6 +20,8 @@ export function hiderOf(env: Environment): (text: string) => string {
 
 function secretsOf(name: string, value: string): string[] {
   if (secretName.test(name)) return value.split(",").map((secret) => secret.trim());
+  // Headers for a collector of traces: `x-api-key=word,x-tenant=word`.
+  if (/HEADERS$/i.test(name)) return value.split(",").map((pair) => decoded(pair.slice(pair.indexOf("=") + 1).trim()));
   const url = URL.parse(value);
   return url === null || url.password === "" ? [] : [url.password, decoded(url.password)];
 }

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port.ts";
+import { expectNoSecret } from "./leaks.ts";
 
 const projectRoot = join(import.meta.dir, "../..");
 
@@ -92,6 +93,7 @@ export async function startGateway({ env = {}, home: given }: GatewayOptions = {
     const code = await child.exited;
     clearTimeout(timer);
     if (given === undefined) rmSync(home, { recursive: true, force: true });
+    expectNoSecret(environment, stdout() + stderr());
     return code;
   };
   try {
@@ -146,6 +148,7 @@ async function runCommand(args: string[], env: Record<string, string>): Promise<
     new Response(child.stderr).text(),
     child.exited,
   ]);
+  expectNoSecret(env, stdout + stderr);
   return { code, stdout, stderr };
 }
 
