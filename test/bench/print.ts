@@ -34,9 +34,11 @@ export function formatResults({ machine, rows, books, translations, memory, star
   }
   if (translations !== undefined) lines.push("");
   if (memory !== undefined) {
-    const { calls, rssMb, growthPercent } = memory;
-    lines.push(`RSS MB over ${calls} calls, by tenths: ${rssMb.map((mb) => mb.toFixed(0)).join(" ")}`);
-    lines.push(`Growth over the second half: ${growthPercent.toFixed(1)} %`, "");
+    const { calls, rssMb, mostMb, growthPercent } = memory;
+    lines.push(
+      `RSS MB over ${calls} calls, medians by tenths: ${rssMb.map((mb) => mb.toFixed(0)).join(" ")}; most ${mostMb.toFixed(0)}`,
+    );
+    lines.push(`Growth from the middle to the last tenths: ${growthPercent.toFixed(1)} %`, "");
   }
   for (const { program, firstMs, againMs } of starts ?? []) {
     const [first, again] = [firstMs.toFixed(0), againMs.toFixed(0)];
