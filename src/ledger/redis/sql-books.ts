@@ -34,7 +34,7 @@ export class SqlBooks {
   async admit(claim: Claim, now: number): Promise<OpenWrite> {
     const { accountId, limits } = claim.caller;
     // What Redis let in before it was gone is on its way to the books, and must be seen there.
-    await this.#queue.flush();
+    await this.#queue.tried();
     for (let tries = 0; tries < triesMax; tries++) {
       const written = await readWritten(this.#store, { accountId, callIds: [], now });
       checkKey(claim, written, now);

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { verifyLedger, walletOf } from "../../../src/ledger/index.ts";
+import type { Store } from "../../../src/store/index.ts";
+import { temporaryStore } from "../../store/temporary-store.ts";
 import { redisProgram, startRedis, type TestRedis } from "../../support/redis.ts";
 import { claimOf, settlementOf } from "../ground.ts";
 import { makeCall, startNode, startNodes, until, useNodes } from "./ground.ts";
@@ -47,7 +49,40 @@ const faults: Fault[] = [
   },
 ];
 
+/** A store whose writes take longer than Redis is waited for. */
+function slowlyWriting(store: Store): Store {
+  const writeBooks: Store["writeBooks"] = async (batch) => {
+    await Bun.sleep(300);
+    return store.writeBooks(batch);
+  };
+  return Object.create(store, { writeBooks: { value: writeBooks } }) as Store;
+}
+
 describe.skipIf(redisProgram === null)("a Redis", () => {
+  test(
+    "that goes while what it let in is being written lets in no more than the wallet and a budget have",
+    async () => {
+      const { redis, file } = await startNodes(0, 105);
+      const store = slowlyWriting(await temporaryStore(file));
+      const { ledger } = await startNode(file, redis, { store });
+      const claims = (count: number) => Array.from({ length: count }, () => claimOf({ openedAt: Date.now() }));
+      await ledger.walletOf("acc_1");
+      const byRedis = claims(6).map((claim) => ledger.admit(claim));
+      await Bun.sleep(20);
+      await signal(redis, "SIGSTOP");
+      const outcomes = await Promise.allSettled([...byRedis, ...claims(30).map((claim) => ledger.admit(claim))]);
+      const held = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+      expect(held.map(({ heldNanodollars }) => heldNanodollars).sort((a, b) => b - a)).toEqual([
+        ...Array.from({ length: 10 }, () => 10),
+        5,
+      ]);
+      await signal(redis, "SIGCONT");
+      await Promise.all(held.map(({ callId }) => ledger.settle(settlementOf(callId))));
+      expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
+    },
+    testMsMax,
+  );
+
   test.each(faults)(
     "$what hangs no call, fails none, and the books balance",
     async ({ strike, mend }) => {
