@@ -6,6 +6,7 @@ import { accountPassword } from "./account-password.ts";
 import { accountShow } from "./account-show.ts";
 import { catalogueCheck } from "./catalogue-check.ts";
 import { config } from "./config.ts";
+import { health } from "./health.ts";
 import { keyCreate } from "./key-create.ts";
 import { keyList } from "./key-list.ts";
 import { keyRevoke } from "./key-revoke.ts";
@@ -56,6 +57,7 @@ export const commands: readonly Command[] = [
   ledgerVerify,
   ledgerExport,
   ledgerReconcile,
+  health,
   config,
   version,
 ];

@@ -1,0 +1,47 @@
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { buildBinary, root } from "./build-binary.bun.ts";
+import { type ReleaseTarget, releaseTargets } from "./release-targets.ts";
+
+/**
+ * Builds the binaries of a release, and SHA256SUMS of them: `bun run release [--only linux-x64,darwin-arm64] [folder]`. The
+ * Bun of each other machine is the package of this version that bun.lock names, and its hash there is checked.
+ */
+const { targets, folder } = readArguments(process.argv.slice(2));
+mkdirSync(folder, { recursive: true });
+const runtimes = mkdtempSync(join(tmpdir(), "modelgate-runtimes-"));
+try {
+  install(runtimes);
+  const lines: string[] = [];
+  for (const { name, target, runtime } of targets) {
+    const outfile = join(folder, `modelgate-${name}`);
+    const executablePath = join(runtimes, "node_modules", runtime);
+    const { bytes, commit } = await buildBinary(outfile, { target, executablePath });
+    const hash = new Bun.CryptoHasher("sha256").update(await Bun.file(outfile).arrayBuffer()).digest("hex");
+    lines.push(`${hash}  modelgate-${name}\n`);
+    process.stdout.write(`modelgate-${name} (${Math.round(bytes / 1e6)} MB, commit ${commit ?? "unknown"})\n`);
+  }
+  writeFileSync(join(folder, "SHA256SUMS"), lines.join(""));
+} finally {
+  rmSync(runtimes, { recursive: true, force: true });
+}
+
+function readArguments(words: string[]): { targets: readonly ReleaseTarget[]; folder: string } {
+  const only = words[0] === "--only" ? (words.splice(0, 2)[1] ?? "").split(",") : undefined;
+  const unknown = only?.find((wanted) => releaseTargets.every(({ name }) => name !== wanted));
+  if (unknown !== undefined) {
+    const known = releaseTargets.map(({ name }) => name).join(", ");
+    throw new Error(`Cannot build for '${unknown}': expected some of ${known}`);
+  }
+  const targets = releaseTargets.filter(({ name }) => only === undefined || only.includes(name));
+  return { targets, folder: resolve(words[0] ?? join(root, "dist/release")) };
+}
+
+/** Installs by the lockfile, for every machine at once; nothing of it is run. */
+function install(into: string): void {
+  for (const name of ["package.json", "bun.lock"]) copyFileSync(join(root, name), join(into, name));
+  const flags = ["--frozen-lockfile", "--production", "--ignore-scripts", "--os=*", "--cpu=*"];
+  const { success, stderr } = Bun.spawnSync([process.execPath, "install", ...flags], { cwd: into });
+  if (!success) throw new Error(`Cannot install the other machines' Bun: ${stderr}`);
+}
