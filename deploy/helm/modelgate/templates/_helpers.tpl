@@ -1,0 +1,34 @@
+{{- define "modelgate.name" -}}
+{{- if contains "modelgate" .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-modelgate" .Release.Name | trunc 50 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "modelgate.selector" -}}
+app.kubernetes.io/name: modelgate
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "modelgate.labels" -}}
+{{ include "modelgate.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- define "modelgate.secret" -}}
+{{- .Values.existingSecret | default (include "modelgate.name" .) }}
+{{- end }}
+
+{{- define "modelgate.hasSecret" -}}
+{{- if or .Values.existingSecret .Values.secrets }}yes{{ end }}
+{{- end }}
+
+{{/* Several gateways without a store in common would each keep books of their own. */}}
+{{- define "modelgate.isShared" -}}
+{{- if or .Values.autoscaling.enabled (gt (int .Values.replicas) 1) }}
+{{- if not .Values.existingSecret }}
+{{- range $name := list "DATABASE_URL" "REDIS_URL" }}
+{{- if not (hasKey $.Values.secrets $name) }}{{ fail (printf "More than one gateway needs %s in secrets, or an existingSecret that has it" $name) }}{{ end }}
+{{- end }}
+{{- end }}yes
+{{- end }}
+{{- end }}
