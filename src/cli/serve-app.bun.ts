@@ -95,7 +95,7 @@ async function listenUntilSignal(app: App, { store, config, log, watch }: Footin
   try {
     // Only now: a first key that is made and never shown, because the port was taken, would be lost.
     if (config.worker <= 1) {
-      const key = await firstKey(app.accounts, config.bootstrapKey);
+      const key = await firstKey(store, app.accounts, config.bootstrapKey);
       const admin = await firstAdmin(store, app.accounts, Date.now());
       process.stdout.write(welcome({ config, port, metricsPort, key, admin, app }));
     }
