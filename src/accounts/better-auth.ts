@@ -15,7 +15,17 @@ export interface AuthGround {
   readonly secret: string;
   /** Told what failed and is not the visitor's fault. */
   report(error: unknown): void;
+  /** Absent: those of `password.ts`. */
+  readonly passwords?: Passwords;
 }
+
+/** What passwords cost, and are checked by. */
+interface Passwords {
+  hash(password: string): Promise<string>;
+  verify(given: { hash: string; password: string }): Promise<boolean>;
+}
+
+const ownPasswords: Passwords = { hash: hashPassword, verify: verifyPassword };
 
 /**
  * better-auth over the tables of the store. Loaded at the first request to it, since that takes as long as the whole
@@ -37,7 +47,7 @@ function secondFactor() {
 }
 
 /** The adapter is told SQLite also over PostgreSQL: the columns are the same, times in text and truths 0 or 1. */
-export function authOptions({ store, secret, report }: AuthGround) {
+export function authOptions({ store, secret, report, passwords = ownPasswords }: AuthGround) {
   return {
     baseURL: authOrigin,
     basePath: "/api/auth",
@@ -57,7 +67,7 @@ export function authOptions({ store, secret, report }: AuthGround) {
       disableSignUp: true,
       minPasswordLength: passwordLengthMin,
       maxPasswordLength: passwordLengthMax,
-      password: { hash: hashPassword, verify: verifyPassword },
+      password: passwords,
     },
     user: { modelName: "users", fields: { ...times, emailVerified: "email_verified" } },
     session: {

@@ -3,6 +3,7 @@ import type { Store } from "../store/index.ts";
 import { AttemptLimit } from "./attempt-limit.ts";
 import { clean } from "./auth-answer.ts";
 import { authPrefix, missing, readBody, requestOf } from "./auth-request.ts";
+import type { AuthGround } from "./better-auth.ts";
 import { changeFirst } from "./change-first.ts";
 import type { OidcOptions } from "./oidc/issuer.ts";
 import { createOidcSignIn } from "./oidc/oidc-sign-in.ts";
@@ -28,15 +29,10 @@ export interface SignIn {
   visitorOf(cookies: string | null): Promise<Visitor | undefined>;
 }
 
-export interface SignInOptions {
-  store: Store;
-  /** Signs the cookies. */
-  secret: string;
+export interface SignInOptions extends AuthGround {
   /** Whether a stranger may make an account. */
   signUp: "open" | "closed";
   now: () => number;
-  /** Told what failed and is not the visitor's fault. */
-  report(error: unknown): void;
   attemptsPerMinuteMax?: number;
   /** A provider of identities; absent: passwords alone. */
   oidc?: OidcOptions | undefined;

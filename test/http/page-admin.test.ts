@@ -39,6 +39,8 @@ describe("an administrator", () => {
       param: "email",
     });
     await expectError(await admin.post(`${api}/accounts`, { email: "new" }), { status: 400, param: "email" });
+    const long = { email: "long@example.org", name: "x".repeat(10_000) };
+    await expectError(await admin.post(`${api}/accounts`, long), { status: 400, param: "name" });
     await expectError(await admin.post(`${api}/accounts/none/invite`), { status: 404 });
     const { token } = await (await admin.post(`${api}/accounts/${id}/invite`)).json();
     const accepted = await send("/dashboard/api/invitations/accept", {

@@ -15,6 +15,17 @@ test.each([
     "calls_of_account",
   ],
   [
+    "the latest calls of an account",
+    "select id from calls where account_id = ? and opened_at <= ? and (opened_at < ? or id < ?) order by opened_at desc, id desc limit 50",
+    "calls_of_account",
+  ],
+  [
+    "the vouchers that an account redeemed",
+    "select id from vouchers where redeemed_by = ? order by redeemed_at desc",
+    "vouchers_of_account",
+  ],
+  ["sessions that are over", "select id from sessions where expires_at <= ? limit 100", "sessions_by_expiry"],
+  [
     "the next account that has calls",
     "select account_id from calls where account_id > ? order by account_id limit 1",
     "calls_of_account",

@@ -1,6 +1,8 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { SqliteDatabase, SqliteStatement } from "kysely";
 
+import { StatementCache } from "./statement-cache.ts";
+
 /** A name that means something else costs little; a table of the books that is missing here would be read stale. */
 const asksBooks = /^begin$|\b(calls|entries|wallets|quota_days|key_months|usage_hours|openings)\b/;
 
@@ -9,12 +11,14 @@ const nothingDone = { changes: 0, lastInsertRowid: 0 };
 /** What Kysely's SQLite dialect wants of a driver, over the one connection of the store. */
 export class KyselyConnection implements SqliteDatabase {
   readonly #database: DatabaseSync;
+  readonly #statements: StatementCache;
   readonly #beforeBooks: () => void;
   #waiting: (() => void)[] = [];
 
   /** `beforeBooks` is called before each statement that may ask the books, and before each transaction. */
   constructor(database: DatabaseSync, beforeBooks: () => void) {
     this.#database = database;
+    this.#statements = new StatementCache(database);
     this.#beforeBooks = beforeBooks;
   }
 
@@ -30,12 +34,13 @@ export class KyselyConnection implements SqliteDatabase {
   prepare(sql: string): SqliteStatement {
     if (asksBooks.test(sql)) this.#beforeBooks();
     // A transaction that reads before it writes can find its snapshot outdated, and SQLite does not wait for that.
-    const statement = this.#database.prepare(sql === "begin" ? "begin immediate" : sql);
+    const text = sql === "begin" ? "begin immediate" : sql;
+    const { statement, reads } = this.#statements.take(text);
     const ends = sql === "commit" || sql === "rollback";
     return {
-      reader: statement.columns().length > 0,
+      reader: reads,
       all: (parameters) => statement.all(...(parameters as SQLInputValue[])),
-      iterate: (parameters) => statement.iterate(...(parameters as SQLInputValue[])),
+      iterate: (parameters) => this.#database.prepare(text).iterate(...(parameters as SQLInputValue[])),
       run: (parameters) => {
         // A full disk has SQLite roll back by itself; that there is nothing left to do must not hide why.
         const isDone = sql === "rollback" && !this.#database.isTransaction;

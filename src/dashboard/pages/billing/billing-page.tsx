@@ -3,6 +3,7 @@ import { formatUsd } from "../../format.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { EntriesPart } from "./entries-part.tsx";
+import { PayForm } from "./pay-form.tsx";
 import { RedeemForm } from "./redeem-form.tsx";
 import { VouchersPart } from "./vouchers-part.tsx";
 
@@ -35,6 +36,7 @@ export default function BillingPage() {
           </div>
           <RedeemForm />
         </div>
+        <PayForm />
         <EntriesPart />
         <VouchersPart />
       </div>

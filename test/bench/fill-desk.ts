@@ -1,0 +1,63 @@
+import { createHmac } from "node:crypto";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { createAccounts } from "../../src/accounts/index.ts";
+import { makePerson } from "../../src/accounts/people.ts";
+import { openStore, type Store } from "../../src/store/index.ts";
+import { keyOfAccount } from "./fill-store.ts";
+
+const hours = 365 * 24;
+const models = 30;
+const weekMs = 604_800_000;
+const defaults = { requestsPerMinute: 1, tokensPerMinute: 1, freeTokensPerDay: 1 };
+
+/** Hourly sums of the first account for a year, thirty models in every hour: more than any true account has. */
+export async function fillOverview(home: string): Promise<void> {
+  const database = new DatabaseSync(join(home, "modelgate.db"));
+  const from = Math.floor(Date.now() / 3_600_000) - hours;
+  database.exec(`
+    pragma synchronous = off;
+    begin;
+    insert into usage_hours (account_id, hour, model, requests, failures, input_tokens, cache_read_tokens,
+      cache_write_tokens, output_tokens, images, audio_ms, characters, call_units, cost_nanodollars, charged_nanodollars, quota_tokens)
+      with recursive h(n) as (values (1) union all select n + 1 from h where n < ${hours}),
+        m(k) as (values (1) union all select k + 1 from m where k < ${models})
+      select 'scale0000001', ${from} + n, 'model-' || k, 40, 1, 14000, 0, 0, 4800, 0, 0, 0, 0, 3300000, 0, 18800 from h, m;
+    insert into wallets (account_id, balance_nanodollars) values ('scale0000001', 0);
+    commit;
+    pragma wal_checkpoint(truncate);`);
+  database.close();
+}
+
+/** Signs so many people in, the first of them to the first account, and returns their cookies. */
+export async function peopleOf(home: string, count: number): Promise<string[]> {
+  const store = await openStore({ file: join(home, "modelgate.db") });
+  try {
+    const secret = await store.setting("session_secret", () => crypto.getRandomValues(new Uint8Array(32)).toHex());
+    const accounts = createAccounts({ store, defaults });
+    const cookies = [await signedIn(store, secret, "scale0000001")];
+    for (let number = 2; number <= count; number++) {
+      const { id } = await accounts.create({ email: `tab${number}@example.org` });
+      if (number === 2) await accounts.createKey({ accountId: id, name: "load", key: keyOfAccount(2) });
+      cookies.push(await signedIn(store, secret, id));
+    }
+    return cookies;
+  } finally {
+    await store.close();
+  }
+}
+
+async function signedIn(store: Store, secret: string, accountId: string): Promise<string> {
+  const now = Date.now();
+  const at = new Date(now).toISOString();
+  const token = crypto.randomUUID();
+  await store.db.transaction().execute(async (db) => {
+    const { userId: user_id } = await makePerson(db, { accountId, role: "member", emailVerified: true }, now);
+    const times = { expires_at: new Date(now + weekMs).toISOString(), created_at: at, updated_at: at };
+    await db
+      .insertInto("sessions")
+      .values({ id: crypto.randomUUID(), token, user_id, ip_address: null, user_agent: null, ...times })
+      .execute();
+  });
+  return `session=${encodeURIComponent(`${token}.${createHmac("sha256", secret).update(token).digest("base64")}`)}`;
+}
