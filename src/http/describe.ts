@@ -13,7 +13,7 @@ const ErrorAnswer = Type.Object({
 const errors = {
   400: "The request is wrong, or the model unknown",
   401: "The API key is missing or not valid, or nobody is signed in",
-  403: "Quota or balance used up, or this is not for who asks",
+  403: "Quota, budget or balance used up, or this is not for who asks",
   404: "There is none of this name",
   413: "The body is too large",
   429: "Rate limited; `retry-after` says for how long",
