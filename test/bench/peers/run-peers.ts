@@ -131,15 +131,24 @@ async function measureAll(processes: Processes, field: Field, secondsMax: number
     for (const entry of [...entries]) {
       const { runner, limits, seen } = entry;
       await orLeaveOut(runner.contender, leftOut, say, async () => {
-        seen.push(
-          await orEnd(processes, runner, () => measureOnce(processes, runner, limits, { ...plan, seed: round + 1 })),
-        );
+        const once = () => measureOnce(processes, runner, limits, { ...plan, seed: round + 1 });
+        seen.push(await orEnd(processes, runner, () => again(once, say)));
       });
       if (seen.length <= round) entries.splice(entries.indexOf(entry), 1);
     }
     longestMs = Math.max(longestMs, performance.now() - startedAt);
   }
   return plan.rounds;
+}
+
+/** One wrong answer in ten minutes may be the machine's fault. */
+async function again<T>(work: () => Promise<T>, say: Say): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    say(`once more, after: ${error instanceof Error ? error.message : error}`);
+    return await work();
+  }
 }
 
 /** One that failed must not be at work beside the others. */
