@@ -21,7 +21,7 @@ export function OverviewPage() {
   const shown = isLastDay && usage.data !== undefined ? lastDayOf(usage.data, Date.now()) : usage.data;
   return (
     <>
-      <PageHead title="Overview" about="What your account has and what it has used. Days and hours are UTC.">
+      <PageHead title="Overview" about="What your account has and has used, by UTC time.">
         <Segmented
           label="Time"
           value={range}

@@ -80,7 +80,7 @@ function Quota({ quota }: { quota: NonNullable<ReturnType<typeof useMe>["data"]>
   const share = limit === 0 ? 1 : Math.min(1, (limit - remaining) / limit);
   const tone = share >= 1 ? "gauge is-full" : share >= 0.8 ? "gauge is-high" : "gauge";
   return (
-    <div className="card stat">
+    <div className="card stat is-wide">
       <span className="stat-name">
         Free quota today
         <span className="faint number">{Math.round(share * 100)} %</span>

@@ -1,0 +1,114 @@
+import { join } from "node:path";
+import { createAccounts, createVoucher } from "../../src/accounts/index.ts";
+import { compilePrice, costNanodollars, type Meters } from "../../src/contract/index.ts";
+import { creditWallet } from "../../src/ledger/index.ts";
+import { type OpenWrite, openStore, type Store } from "../../src/store/index.ts";
+import { modelOf } from "../catalogue/models.ts";
+import { ownerEmail } from "../support/gateway.ts";
+import { randomBelow } from "../support/random.ts";
+
+const dayMs = 86_400_000;
+const days = 32;
+const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
+
+/** Which models were called, each so often in ten calls. */
+const shares = [
+  ["famA-4o-mini", 4],
+  ["famC-sonnet-4-6", 2],
+  ["famA-5.1", 2],
+  ["famB-2.5-flash", 1],
+  ["famA/oss-120b", 1],
+] as const;
+const calledModels = shares.flatMap(([model, share]) => Array.from({ length: share }, () => model));
+
+/** Fills a home with a month of an account's life, so that its pages have something to show. */
+export async function writePast(home: string): Promise<void> {
+  const store = await openStore({ file: join(home, "modelgate.db") });
+  try {
+    const begin = Date.now() - days * dayMs;
+    const accounts = createAccounts({ store, defaults, now: Date.now });
+    const owner = await accounts.create({ email: ownerEmail, name: "Ada Lovelace" });
+    const accountId = owner.id;
+    const budget = { budgetNanodollars: 25_000_000_000 };
+    const website = await accounts.createKey({ accountId, name: "website", bounds: budget });
+    const job = await accounts.createKey({ accountId, name: "nightly job", allowedModels: ["famA-4o-mini"] });
+    const old = await accounts.createKey({ accountId, name: "laptop", expiresAt: Date.now() + 20 * dayMs });
+    await accounts.revokeKey(old.id);
+    await creditWallet(store, { accountId, nanodollars: 40e9, note: "Welcome" }, () => begin);
+    await creditWallet(store, { accountId, nanodollars: 25e9, note: "Invoice 2026-117" }, () => begin + 18 * dayMs);
+    await createVoucher(store, { nanodollars: 10e9 }, Date.now());
+    for (const [email, name] of [
+      ["grace@example.org", "Grace Hopper"],
+      ["alan@example.org", "Alan Turing"],
+    ] as const) {
+      const member = await accounts.create({ email, name });
+      await creditWallet(store, { accountId: member.id, nanodollars: 12e9, note: "Welcome" }, () => begin);
+    }
+    await writeCalls(store, accountId, [website.id, job.id]);
+  } finally {
+    await store.close();
+  }
+}
+
+async function writeCalls(store: Store, accountId: string, keys: readonly string[]): Promise<void> {
+  const below = randomBelow(7);
+  const random = () => below(1_000_000) / 1_000_000;
+  const now = Date.now();
+  for (let day = days; day >= 0; day--) {
+    // Less on Saturdays and Sundays, and more from week to week.
+    const weekday = new Date(now - day * dayMs).getUTCDay();
+    const count = Math.round((weekday % 6 === 0 ? 12 : 30) * (1 + (days - day) / days) * (0.7 + random() * 0.6));
+    const latest = now - day * dayMs;
+    const calls = Array.from({ length: count }, (_, place) => {
+      const openedAt = Math.floor(latest - (day === 0 ? random() * 5_400_000 : random() * dayMs));
+      return callOf({ accountId, keyId: keys[place % 4 === 0 ? 1 : 0] as string }, openedAt, random);
+    });
+    await store.writeBooks(calls.flat());
+  }
+}
+
+function callOf(who: { accountId: string; keyId: string }, openedAt: number, random: () => number) {
+  const model = modelOf(calledModels[Math.floor(random() * calledModels.length)] as string);
+  const { premium, price } = model;
+  const open: OpenWrite = {
+    kind: "open",
+    callId: `past-${openedAt.toString(36)}-${Math.floor(random() * 1e9).toString(36)}`,
+    ...who,
+    model: model.id,
+    capability: model.capability,
+    premium,
+    openedAt,
+    quotaDay: premium ? null : Math.floor(openedAt / dayMs),
+    holdNanodollars: 0,
+    holdTokens: 0,
+    priceVersion: null,
+    budgetMonth: null,
+    partial: false,
+  };
+  const meters: Meters = {
+    inputToken: 200 + Math.floor(random() * 2800),
+    outputToken: 80 + Math.floor(random() * 900),
+  };
+  const costs = price === undefined ? undefined : costNanodollars(compilePrice(price), meters);
+  const failed = random() < 0.02;
+  const firstByteMs = 180 + Math.floor(random() * 500);
+  return [
+    open,
+    {
+      kind: "end",
+      open,
+      state: failed ? "released" : "settled",
+      settledAt: openedAt + 2000,
+      meters: failed ? {} : meters,
+      usageSource: failed ? "none" : "reported",
+      costNanodollars: failed ? null : (costs ?? null),
+      chargedNanodollars: premium && !failed ? (costs ?? 0) : 0,
+      quotaTokens: premium || failed ? 0 : (meters.inputToken ?? 0) + (meters.outputToken ?? 0),
+      route: model.ownedBy,
+      status: failed ? 500 : 200,
+      errorCode: failed ? "upstream_timeout" : null,
+      firstByteMs: failed ? null : firstByteMs,
+      durationMs: firstByteMs + Math.floor(random() * 4000),
+    },
+  ] as const;
+}

@@ -1,0 +1,79 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import type { Page } from "playwright-core";
+import { startGateway } from "../support/gateway.ts";
+import { openBrowser, openTab } from "./chromium.ts";
+import { enterFirst, signIn } from "./dashboard.ts";
+import { writePast } from "./past.ts";
+
+/**
+ * Pictures of every page, light and dark, on a desk and on a phone, of a gateway with a month behind it:
+ * `bun run screenshots [folder]`.
+ */
+const folder = resolve(process.argv[2] ?? "dist/screenshots");
+const desk = { width: 1280, height: 860 };
+const phone = { width: 390, height: 844 };
+
+const home = mkdtempSync(join(tmpdir(), "modelgate-screenshots-"));
+await writePast(home);
+const gateway = await startGateway({
+  home,
+  env: { SANDBOX: "on", MODELGATE_BOOTSTRAP_KEY: "", FREE_TOKENS_PER_DAY: "250000", SIGNUP: "open" },
+});
+const browser = await openBrowser();
+try {
+  mkdirSync(folder, { recursive: true });
+  const first = await openTab(browser, gateway.origin);
+  await enterFirst(first.page, gateway);
+  await first.close();
+  for (const colorScheme of ["light", "dark"] as const) {
+    for (const [device, viewport] of Object.entries({ desk, phone })) {
+      const tab = await openTab(browser, gateway.origin, { colorScheme, viewport, reducedMotion: "reduce" });
+      await shootAll(tab.page, (name) => join(folder, `${name}-${device}-${colorScheme}.png`));
+      await tab.close();
+    }
+  }
+  process.stdout.write(`${folder}\n`);
+} finally {
+  await browser.close();
+  await gateway.stop();
+  rmSync(home, { recursive: true, force: true });
+}
+
+async function shootAll(page: Page, fileOf: (name: string) => string): Promise<void> {
+  const shoot = async (name: string) => {
+    await page.waitForLoadState("networkidle");
+    await page.screenshot({ path: fileOf(name) });
+  };
+  await page.goto("/");
+  await page.getByLabel("E-mail").waitFor();
+  await shoot("sign-in");
+  await signIn(page, "owner@localhost");
+  await shoot("overview");
+  const paths = await page.locator(".nav a").evaluateAll((all) => all.map((link) => link.getAttribute("href") ?? ""));
+  for (const path of [...paths.slice(1), "/settings"]) {
+    await page.goto(path);
+    await page.locator("main h1").waitFor();
+    await shoot(path.slice(1).replaceAll("/", "-"));
+  }
+  await page.goto("/keys");
+  await page.getByRole("button", { name: "New API key" }).click();
+  await shoot("new-key");
+  await page.getByRole("textbox", { name: "Name" }).fill("staging");
+  await page.getByRole("button", { name: "Make key" }).click();
+  await page.locator(".code pre").waitFor();
+  await shoot("key-made");
+  await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.getByRole("button", { name: "Revoke staging" }).click();
+  await page.getByRole("button", { name: "Revoke key" }).click();
+  await page.getByText("is revoked").waitFor();
+  await page.goto("/models");
+  await page.getByRole("button", { name: "famC-sonnet-4-6", exact: true }).click();
+  await shoot("model");
+  await page.goto("/playground?model=famC-sonnet-4-6");
+  await page.getByLabel("Your message").fill("Explain in two sentences what a model gateway is for.");
+  await page.keyboard.press("Enter");
+  await page.locator(".turn-end").waitFor();
+  await shoot("playground");
+}
