@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import AxeBuilder from "axe-core";
+import axe from "axe-core";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 /** Debian's; on a machine without it these tests say so and are skipped. */
@@ -21,6 +21,10 @@ const quiet = [
 
 export function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, args: quiet, headless: true });
+}
+
+interface Axe {
+  run(options: axe.RunOptions): Promise<{ violations: axe.Result[] }>;
 }
 
 /** A tab that keeps what went wrong in it. */
@@ -49,12 +53,13 @@ export async function openTab(browser: Browser, origin: string, options: Browser
   return { context, page, troubles, close: () => context.close() };
 }
 
-/** What axe finds that is serious or worse, as `rule: where`. */
-export async function seriousFaults(page: Page): Promise<string[]> {
+/** What axe finds that is serious or worse, as `rule: where`; by all of its rules, or by these. */
+export async function seriousFaults(page: Page, rules?: string[]): Promise<string[]> {
   // By the debugger's protocol, which the page's policy does not bind.
-  await page.evaluate(AxeBuilder.source);
-  const { violations } = await page.evaluate(() =>
-    (globalThis as unknown as { axe: { run(): Promise<{ violations: AxeBuilder.Result[] }> } }).axe.run(),
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(
+    (options) => (globalThis as unknown as { axe: Axe }).axe.run(options),
+    rules === undefined ? {} : { runOnly: rules },
   );
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")

@@ -13,10 +13,12 @@ async function pathsOf(page: Page): Promise<string[]> {
   return [...links, "/settings"];
 }
 
+/** Within the page, as its links do. */
 async function open(page: Page, path: string): Promise<void> {
-  await page.goto(path);
+  await page.locator(`.side a[href="${path}"]`).last().click();
+  await page.waitForURL(path);
   await page.locator("main h1").waitFor();
-  await page.waitForLoadState("networkidle");
+  await page.waitForFunction(() => document.querySelector(".skeleton") === null);
 }
 
 describe.skipIf(!hasChromium)("every page", () => {
@@ -31,6 +33,8 @@ describe.skipIf(!hasChromium)("every page", () => {
   }, hookMsMax * 2);
 
   for (const colorScheme of ["light", "dark"] as const) {
+    // The colours are all that differs: the second time nothing else is looked at.
+    const faults = (page: Page) => seriousFaults(page, colorScheme === "dark" ? ["color-contrast"] : undefined);
     test(
       `in ${colorScheme} colours has no fault that axe calls serious`,
       () =>
@@ -38,21 +42,22 @@ describe.skipIf(!hasChromium)("every page", () => {
           async (page) => {
             await page.goto("/");
             await page.getByLabel("E-mail").waitFor();
-            expect(await seriousFaults(page)).toEqual([]);
+            expect(await faults(page)).toEqual([]);
             await signIn(page, "owner@localhost");
             for (const path of await pathsOf(page)) {
               await open(page, path);
-              expect([path, ...(await seriousFaults(page))]).toEqual([path]);
+              expect([path, ...(await faults(page))]).toEqual([path]);
             }
-            await page.goto("/keys");
+            await open(page, "/keys");
             await page.getByRole("button", { name: "New API key" }).click();
             await page.getByLabel("Only these").check();
             await page.getByRole("checkbox").first().waitFor();
-            expect(await seriousFaults(page)).toEqual([]);
-            await page.goto("/models");
+            expect(await faults(page)).toEqual([]);
+            await page.keyboard.press("Escape");
+            await open(page, "/models");
             await page.getByRole("button", { name: "famA-5", exact: true }).click();
             await page.getByRole("dialog").waitFor();
-            expect(await seriousFaults(page)).toEqual([]);
+            expect(await faults(page)).toEqual([]);
           },
           { colorScheme, reducedMotion: "reduce" },
         ),
@@ -67,11 +72,14 @@ describe.skipIf(!hasChromium)("every page", () => {
         async (page) => {
           await signIn(page, "owner@localhost");
           await page.getByRole("button", { name: "Open the navigation" }).click();
+          const paths = await pathsOf(page);
           await page.getByRole("dialog").getByRole("link", { name: "Billing" }).click();
           await page.getByRole("heading", { level: 1, name: "Billing" }).waitFor();
           expect(await page.getByRole("dialog").count()).toBe(0);
-          for (const path of await pathsOf(page)) {
-            await open(page, path);
+          for (const path of paths) {
+            await page.goto(path);
+            await page.locator("main h1").waitFor();
+            await page.waitForFunction(() => document.querySelector(".skeleton") === null);
             const widths = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
             expect([path, ...widths]).toEqual([path, phone.width, phone.width]);
           }
