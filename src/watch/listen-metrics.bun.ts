@@ -13,8 +13,9 @@ export function listenMetrics(door: MetricsDoor, { hostname, port }: { hostname:
     reusePort: false,
     development: false,
     async fetch(request) {
-      const { pathname } = new URL(request.url);
-      if (pathname !== "/metrics") return new Response("There is only /metrics here\n", { status: 404 });
+      // A Host header that is none leaves no whole address to read.
+      if (URL.parse(request.url, "http://metrics")?.pathname !== "/metrics")
+        return new Response("There is only /metrics here\n", { status: 404 });
       if (request.method !== "GET" && request.method !== "HEAD") {
         return new Response("/metrics takes GET\n", { status: 405, headers: { allow: "GET, HEAD" } });
       }
