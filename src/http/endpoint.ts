@@ -50,12 +50,15 @@ export function endpoint(ground: HttpGround, answer: (visit: Visit) => Promise<R
     const progress = new Progress(makeCallId(openedAt), openedAt);
     progress.clientRequestId = clientRequestIdOf(request);
     let caller: Caller | undefined;
+    ground.gate.arrive();
     try {
       const known = ground.authenticate(tokenOf(request));
       caller = known instanceof Promise ? await known : known;
       return await answer({ request, caller, progress, server });
     } catch (error) {
       return errorResponse(ground, error, { request, id: progress.id, caller, attempts: progress.attempts });
+    } finally {
+      ground.gate.depart();
     }
   };
 }
@@ -67,7 +70,11 @@ export function jsonEndpoint<S extends TSchema>(
   answer: (visit: Visit, body: Static<S>) => Promise<Response>,
 ) {
   const check = TypeCompiler.Compile(schema);
-  const read = async (visit: Visit) => answer(visit, checked(check, await readJson(visit.request)));
+  const refuseStrained = () => {
+    const refusal = ground.gate.refusal(ground.now());
+    if (refusal !== undefined) throw refusal;
+  };
+  const read = async (visit: Visit) => answer(visit, checked(check, await readJson(visit.request, refuseStrained)));
   return endpoint(ground, (visit) => ground.bodies.during(bodyBytesOf(visit.request, jsonBytesMax), () => read(visit)));
 }
 

@@ -13,15 +13,17 @@ export const nestingMax = 200;
 /**
  * Reads a body as JSON.
  *
+ * @param beforeParsing Called when it is there, as what follows is the dear part; may throw.
  * @throws {GatewayError} `payload_too_large` or `invalid_request`.
  */
-export async function readJson(request: Request): Promise<unknown> {
+export async function readJson(request: Request, beforeParsing?: () => void): Promise<unknown> {
   let text: string;
   try {
     text = await request.text();
   } catch (cause) {
     throw new GatewayError("invalid_request", "The body broke off before its end", { cause });
   }
+  beforeParsing?.();
   if (text.length > jsonBytesMax) throw tooLarge(jsonBytesMax);
   if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
   return shallow(parse(text));

@@ -20,7 +20,7 @@ export interface RunningCall {
 }
 
 /** With fewer calls than this at once it is not they who make the machine slow, and refusing one helps nobody. */
-const strainedCallsMin = 64;
+const strainedCallsMin = 200;
 const retryAfterMs = 1000;
 
 const refusalOf = (sentence: string) => new GatewayError("unavailable", sentence, { retryAfterMs });
@@ -42,6 +42,8 @@ export class Gate {
   readonly #closed = refusalOf("The gateway is shutting down; send the request again");
   #state: "open" | "leaving" | "closed" = "open";
   #refusedCount = 0;
+  /** Requests whose handler has not returned: also those whose body is still on its way. */
+  #arriving = 0;
 
   constructor(
     bounds: GateBounds = defaultGateBounds,
@@ -84,10 +86,21 @@ export class Gate {
 
   /** Why a request is not taken, before anything is done for it; `undefined` when it is. */
   refusal(nowMs: number): GatewayError | undefined {
-    const isStrained = this.#running.size >= strainedCallsMin && this.strain.refuses(nowMs);
+    const isStrained = this.#count >= strainedCallsMin && this.strain.refuses(nowMs);
     const refusal = this.#state === "closed" ? this.#closed : isStrained ? this.#busy : this.#fullNow();
     if (refusal !== undefined) this.#refusedCount++;
     return refusal;
+  }
+
+  /** Notes a request that was not refused, until {@link depart}. */
+  arrive(): void {
+    this.#arriving++;
+    if (this.#count >= strainedCallsMin) this.strain.start();
+  }
+
+  depart(): void {
+    this.#arriving--;
+    if (this.#count === 0) this.strain.stop();
   }
 
   /** @throws {GatewayError} `unavailable` when there are too many, or the gate has closed meanwhile. */
@@ -98,12 +111,11 @@ export class Gate {
       throw refusal;
     }
     this.#running.add(call);
-    if (this.#running.size === strainedCallsMin) this.strain.start();
   }
 
   leave(call: RunningCall): void {
     this.#running.delete(call);
-    if (this.#running.size === 0) this.strain.stop();
+    if (this.#count === 0) this.strain.stop();
   }
 
   /** Says that the process is about to end; calls are still taken. */
@@ -121,7 +133,12 @@ export class Gate {
     for (const { progress } of this.#running) progress.cut("draining");
   }
 
+  /** A call that is answered whole is in both, a stream at work in the second, one that is being read in the first. */
+  get #count(): number {
+    return Math.max(this.#arriving, this.#running.size);
+  }
+
   #fullNow(): GatewayError | undefined {
-    return this.#running.size >= this.#callsMax ? this.#full : undefined;
+    return this.#running.size >= this.#callsMax || this.#arriving > this.#callsMax ? this.#full : undefined;
   }
 }
