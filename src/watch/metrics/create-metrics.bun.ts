@@ -35,6 +35,10 @@ export function createMetrics({ calls, commits, facts, log, spans, version }: Me
   addBookMetrics(registry, commits, facts);
   addLogMetrics(registry, log, spans);
   const close = addProcessMetrics(registry, version);
-  const headers = { "content-type": registry.contentType, "cache-control": "no-store" };
+  const headers = {
+    "content-type": registry.contentType,
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+  };
   return { scrape: async () => new Response(await registry.metrics(), { headers }), close };
 }
