@@ -9,7 +9,8 @@ let made = 0;
 await Promise.all(
   Array.from({ length: 8 }, async () => {
     while (calls === undefined || made < Number(calls)) {
-      const open = openOf(`call_${round}_${made++}`);
+      // Half of them by a key with a budget, whose sum must be as true as the others.
+      const open = openOf(`call_${round}_${made}`, { budgetMonth: made++ % 2 === 0 ? 0 : null });
       await store.writeBooks([open]);
       await new Promise(setImmediate);
       await store.writeBooks([endOf(open)]);
