@@ -25,6 +25,7 @@ const breaches: readonly (readonly [string, string, string])[] = [
   ["src/http/below.ts", 'import "../store/open.ts";', imports],
   ["src/http/own-door.ts", 'import "modelgate/plugin";', imports],
   ["src/dashboard/inward.ts", 'import "../http/errors.ts";', imports],
+  ["src/dashboard/pages/elysia.tsx", 'import "elysia";', imports],
   ["src/kernel/reads-config.ts", 'import "../config.ts";', imports],
   ["src/kernel/names-plugin.ts", 'import "../../plugins/acme/index.ts";', imports],
   ["src/app.ts", 'import "../plugins/acme/index.ts";', imports],
@@ -71,6 +72,7 @@ const innocents: readonly (readonly [string, string])[] = [
   ["src/loader/load.bun.ts", 'Bun.file("a");'],
   ["src/loader/stock.ts", 'import "../contract/index.ts";\nimport "../kernel/registry.ts";\nimport "../kit/sse.ts";'],
   ["src/main.ts", 'import "../plugins/index.ts";'],
+  ["src/dashboard/api.ts", 'import "@elysiajs/eden";\nimport type { PageApi } from "../http/page/index.ts";'],
   ["plugins/index.ts", 'import "./acme/index.ts";'],
   ["plugins/acme/index.ts", 'import "modelgate/plugin";\nimport "../../catalogue/acme.json";\nimport "./deep/own.ts";'],
   ["plugins/acme/deep/own.ts", 'import "../../../catalogue/acme.json";\nimport "../parts.ts";'],
@@ -101,6 +103,16 @@ test("no room reaches a forbidden global by way of globalThis", () => {
       /(?<!typeof )globalThis\.(fetch|Bun|process|Deno)\b/.test(readFileSync(join(root, path), "utf8")),
     );
   expect(reached).toEqual([]);
+});
+
+test("the dashboard takes types alone from the API that it calls", () => {
+  const taken = filesBelow("src/dashboard").flatMap((path) =>
+    [...readFileSync(join(root, path), "utf8").matchAll(/^import (?!type )[^;]*http\/page[^;]*;/gm)].map(
+      ([line]) => `${path}: ${line}`,
+    ),
+  );
+  expect(filesBelow("src/dashboard").length).toBeGreaterThan(50);
+  expect(taken).toEqual([]);
 });
 
 test("a plugin reads no catalogue file but its own", () => {
@@ -136,5 +148,5 @@ function lint(files: readonly (readonly [string, string, ...unknown[]])[]): Map<
 
 function filesBelow(folder: string): string[] {
   const names = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
-  return names.filter((name) => name.endsWith(".ts")).map((name) => join(folder, name));
+  return names.filter((name) => /\.tsx?$/.test(name)).map((name) => join(folder, name));
 }

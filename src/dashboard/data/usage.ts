@@ -1,6 +1,9 @@
+import { useEffect, useRef } from "react";
 import useSWR from "swr";
 import { ask } from "./api.ts";
-import { refreshMs } from "./session.ts";
+
+/** Where nothing is called: at midnight a day begins all the same. */
+const quietMs = 60_000;
 
 export const periods = ["hourly", "daily", "weekly", "monthly"] as const;
 export type Period = (typeof periods)[number];
@@ -39,8 +42,23 @@ export interface Span {
   readonly period: Period;
 }
 
-/** Usage of the own account, kept fresh; while another span is on its way, the former stays on the screen. */
-export function useUsage(span: Span) {
+/**
+ * Usage of the own account, summed up anew when the latest calls have changed, which cost far less to ask for; while
+ * another span is on its way, the former stays on the screen.
+ *
+ * @param stamp What tells the latest calls from former ones.
+ */
+export function useUsage(span: Span, stamp: string | undefined) {
   const path = `/v1/usage?${new URLSearchParams({ ...span })}`;
-  return useSWR(path, (asked: string) => ask<Usage>(asked), { refreshInterval: refreshMs, keepPreviousData: true });
+  const usage = useSWR(path, (asked: string) => ask<Usage>(asked), {
+    refreshInterval: quietMs,
+    keepPreviousData: true,
+  });
+  const known = useRef(stamp);
+  const { mutate } = usage;
+  useEffect(() => {
+    if (known.current !== undefined && known.current !== stamp) void mutate();
+    known.current = stamp;
+  }, [stamp, mutate]);
+  return usage;
 }

@@ -1,11 +1,10 @@
-import { type Call, useCalls } from "../../data/calls.ts";
+import type { Call, useCalls } from "../../data/calls.ts";
 import { formatAge, formatCount, formatMoment, formatMs, formatUsd } from "../../format.ts";
 import { Section } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
 
 /** The latest calls: what became of them, how long they took, and what they cost. */
-export function CallsCard() {
-  const calls = useCalls();
+export function CallsCard({ calls }: { calls: ReturnType<typeof useCalls> }) {
   return (
     <Section title="Recent calls" actions={<span className="faint">the latest 50</span>}>
       <Loaded state={calls} lines={6}>

@@ -1,8 +1,10 @@
 import { useState } from "react";
+import { useCalls } from "../../data/calls.ts";
 import { type Period, useUsage } from "../../data/usage.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
 import { Loaded } from "../../ui/states.tsx";
+import { useMinutes } from "../../ui/use-minutes.ts";
 import { CallsCard } from "./calls-card.tsx";
 import { lastDayOf, type RangeName, rangeNames, ranges, spanOf } from "./ranges.ts";
 import type { Metric } from "./series.ts";
@@ -16,7 +18,10 @@ export function OverviewPage() {
   const [metric, setMetric] = useState<Metric>("requests");
   const offered: readonly Period[] = ranges[range].periods;
   const period = wanted !== undefined && offered.includes(wanted) ? wanted : ranges[range].periods[0];
-  const usage = useUsage(spanOf(range, period, Date.now()));
+  const calls = useCalls();
+  const stamp = calls.data?.data.map(({ id, state }) => `${id} ${state}`).join();
+  const usage = useUsage(spanOf(range, period, Date.now()), stamp);
+  useMinutes();
   const isLastDay = range === "day" && usage.data?.period === "hourly";
   const shown = isLastDay && usage.data !== undefined ? lastDayOf(usage.data, Date.now()) : usage.data;
   return (
@@ -52,7 +57,7 @@ export function OverviewPage() {
         ) : (
           <UsageCard usage={shown} metric={metric} onMetric={setMetric} />
         )}
-        <CallsCard />
+        <CallsCard calls={calls} />
       </div>
     </>
   );
