@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
+import type { CompiledQuery } from "kysely";
 import type { Role, Store } from "../store/index.ts";
 
 /** The name of the cookie that a signed-in browser sends. */
@@ -36,7 +37,28 @@ export async function readVisitor(
 ): Promise<Visitor | undefined> {
   const token = tokenOf(cookies, secret);
   if (token === undefined) return undefined;
-  const row = await db
+  const { rows } = await db.executeQuery<VisitorRow>({ ...compiledFor(db), parameters: [token] });
+  const [row] = rows;
+  if (row === undefined || row.disabled_at !== null || Date.parse(row.expires_at) <= now) return undefined;
+  return visitorOf(row);
+}
+
+/** Every request of the page asks this, so it is put together once. */
+const compiled = new WeakMap<Store["db"], ReturnType<typeof compile>>();
+
+function compiledFor(db: Store["db"]): ReturnType<typeof compile> {
+  let query = compiled.get(db);
+  if (query === undefined) {
+    query = compile(db);
+    compiled.set(db, query);
+  }
+  return query;
+}
+
+type VisitorRow = ReturnType<typeof compile> extends CompiledQuery<infer Row> ? Row : never;
+
+function compile(db: Store["db"]) {
+  return db
     .selectFrom("sessions")
     .innerJoin("users", "users.id", "sessions.user_id")
     .innerJoin("accounts", "accounts.id", "users.account_id")
@@ -53,9 +75,11 @@ export async function readVisitor(
       "accounts.free_tokens_per_day",
       "accounts.disabled_at",
     ])
-    .where("sessions.token", "=", token)
-    .executeTakeFirst();
-  if (row === undefined || row.disabled_at !== null || Date.parse(row.expires_at) <= now) return undefined;
+    .where("sessions.token", "=", "")
+    .compile();
+}
+
+function visitorOf(row: VisitorRow): Visitor {
   return {
     userId: row.id,
     sessionId: row.session_id,
