@@ -1,9 +1,12 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createAccounts } from "../../src/accounts/index.ts";
 import { acceptInvitation, hasAdmin, invite, makeTemporaryPassword, setPassword } from "../../src/accounts/people.ts";
 import { createSignIn, type SignInOptions } from "../../src/accounts/sign-in.ts";
 import { GatewayError } from "../../src/contract/index.ts";
 import { temporaryStore } from "../store/temporary-store.ts";
+
+/** Passwords cost a core for a while, also on a machine that has other work. */
+setDefaultTimeout(30_000);
 
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
 const secret = "0123456789abcdef0123456789abcdef";

@@ -10,6 +10,8 @@ import { fillOverview, peopleOf } from "./fill-desk.ts";
 import { fillStore, keyOfAccount } from "./fill-store.ts";
 import { probe, runLoad } from "./load.ts";
 import { describeMachine } from "./machine.ts";
+import { formatMachine } from "./print.ts";
+import { cpuUsBetween, readCpu } from "./process-stats.ts";
 import { Processes } from "./processes.ts";
 import { type Subject, startGate, startUpstream } from "./subjects.ts";
 
@@ -18,6 +20,7 @@ const refreshMs = 5000;
 const rounds = 5;
 const roundSeconds = 10;
 const asks = 20;
+const refreshesTimed = 1000;
 const secondsMax = 3600;
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
@@ -75,6 +78,20 @@ function openTabs(origin: string, cookies: string[]): { stop(): Promise<number> 
   };
 }
 
+/** What a refresh costs the gateway while nothing else runs: a figure of CPU, so that other work matters less. */
+async function costOfRefresh({ origin, pid }: Subject, cookie: string): Promise<string> {
+  const paths = overviewPaths(29, "daily");
+  const refresh = async (times: number) => {
+    for (let count = 0; count < times; count++) await Promise.all(paths.map((path) => ask(origin, path, cookie)));
+  };
+  await refresh(300);
+  const before = readCpu(pid);
+  await refresh(refreshesTimed);
+  const us = cpuUsBetween(before, readCpu(pid)) / refreshesTimed;
+  const share = (us * tabs) / (refreshMs * 1000);
+  return `CPU of a refresh of a small account: ${us.toFixed(0)} µs, so ${tabs} tabs take ${(share * 100).toFixed(1)} % of a core`;
+}
+
 async function compare(processes: Processes, gate: Subject, cookies: string[]): Promise<string> {
   const order = { kind: "json", url: gate.url, key: keyOfAccount(2), connections: 32, seconds: roundSeconds } as const;
   const load = await probe(order);
@@ -107,7 +124,10 @@ async function measure(processes: Processes, calls: number): Promise<string> {
   const gate = await startGate(processes, upstream, { home: "desk" });
   const [large = "", ...others] = cookies;
   say("measuring");
-  const lines = [describeMachine(), `Overview of an account with ${calls} calls, three requests after one another:`];
+  const lines = [
+    ...formatMachine(describeMachine()),
+    `Overview of an account with ${calls} calls, three requests after one another:`,
+  ];
   for (const [days, period] of [
     [29, "daily"],
     [6, "hourly"],
@@ -116,6 +136,7 @@ async function measure(processes: Processes, calls: number): Promise<string> {
     const paths = overviewPaths(days, period);
     lines.push(`  ${days + 1} days, ${period}: ${await timeOverview(gate.origin, large, paths)}`);
   }
+  lines.push(await costOfRefresh(gate, others[0] as string));
   lines.push(await compare(processes, gate, others));
   return `${lines.join("\n")}\n`;
 }

@@ -63,7 +63,7 @@ function formatRows(rows: Row[]): string[] {
   return formatTable(columns, cells, [0, 2]);
 }
 
-function formatMachine(machine: Machine): string[] {
+export function formatMachine(machine: Machine): string[] {
   return [
     `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, Bun ${machine.bun}`,
     `Load: ${machine.load}; pinning: ${machine.pinning}; load average before: ${machine.loadAverage.toFixed(2)}`,

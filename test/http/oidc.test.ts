@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { invite } from "../../src/accounts/people.ts";
 import { expectError } from "../support/expect-error.ts";
 import { type OidcIssuer, startOidcIssuer } from "../support/oidc-issuer.ts";
 import { cookieOf, deskGround, origin, password } from "./desk-ground.ts";
+
+/** Passwords cost a core for a while, also on a machine that has other work. */
+setDefaultTimeout(30_000);
 
 const callback = "/api/auth/oauth2/callback/oidc";
 const ada = { sub: "ada-1", email: "Ada@example.org", email_verified: true, name: "Ada" };

@@ -1,10 +1,13 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createAccounts, recordDeed } from "../../src/accounts/index.ts";
 import { completionOf } from "../kernel/streams.ts";
 import { chatModel, pluginOf } from "../kernel/support.ts";
 import { expectError } from "../support/expect-error.ts";
 import { deskGround, origin, password } from "./desk-ground.ts";
 import { goodKey, messages } from "./support.ts";
+
+/** Passwords cost a core for a while, also on a machine that has other work. */
+setDefaultTimeout(30_000);
 
 const api = "/dashboard/api/admin";
 

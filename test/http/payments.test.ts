@@ -1,10 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import Stripe from "stripe";
 import { openStripe } from "../../src/accounts/payments/stripe.ts";
 import { walletOf } from "../../src/ledger/index.ts";
 import { expectError } from "../support/expect-error.ts";
 import { deskGround } from "./desk-ground.ts";
 import { helloPlugin } from "./support.ts";
+
+/** Passwords cost a core for a while, also on a machine that has other work. */
+setDefaultTimeout(30_000);
 
 const api = "/dashboard/api";
 const secretKey = "sk_test_1234567890abcdef";
