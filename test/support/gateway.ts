@@ -97,7 +97,7 @@ export async function startGateway({ env = {}, home: given }: GatewayOptions = {
     return code;
   };
   try {
-    await untilReady(origin, () => child.exitCode);
+    await untilReady(origin, () => child.exitCode, stdout);
   } catch (error) {
     await stop();
     throw new Error(`${(error as Error).message}\n${said()}`);
@@ -169,7 +169,8 @@ function keep(pipe: ReadableStream<Uint8Array>): () => string {
   return () => text;
 }
 
-async function untilReady(origin: string, exitCode: () => number | null): Promise<void> {
+/** Ready is who says so itself: on a port that is taken already, another may answer. */
+async function untilReady(origin: string, exitCode: () => number | null, stdout: () => string): Promise<void> {
   const deadline = Date.now() + startMsMax;
   while (Date.now() < deadline) {
     if (exitCode() !== null) throw new Error(`The gateway ended with ${exitCode()} at its start`);
@@ -177,7 +178,7 @@ async function untilReady(origin: string, exitCode: () => number | null): Promis
       (response) => response.ok,
       () => false,
     );
-    if (ready) return;
+    if (ready && stdout().includes("modelgate is serving")) return;
     await Bun.sleep(20);
   }
   throw new Error(`The gateway was not ready after ${startMsMax} ms`);
