@@ -17,10 +17,10 @@ interface Report {
 
 const installMsMax = 180_000;
 const isLong = process.env.LONG === "1";
-/** The short form asks one of the two mounts for twenty seconds, the long form both for ten minutes. */
+/** The short form asks one of the two mounts for fifteen seconds, the long form both for ten minutes. */
 const bounds = isLong
   ? { seconds: 600, examples: 400, paths: "^/" }
-  : { seconds: 20, examples: 15, paths: "^/(api/v1|healthz|readyz)" };
+  : { seconds: 15, examples: 15, paths: "^/(api/v1|healthz|readyz)" };
 const runMsMax = (bounds.seconds + 90) * 1000;
 /** Whether a model, a voice or a picture's address is right is more than a schema says: such a 400 is no fault. */
 const withoutChecks = "positive_data_acceptance";
