@@ -218,14 +218,20 @@ function startTimers(
   { store, log, config, now = Date.now }: Ground,
   { accounts, ledger, gate }: Pick<App, "accounts" | "ledger" | "gate">,
 ): () => void {
-  const every = (ms: number, work: () => unknown) =>
-    setInterval(async () => {
+  const every = (ms: number, work: () => unknown) => {
+    let hasFailed = false;
+    return setInterval(async () => {
       try {
         await work();
+        hasFailed = false;
       } catch (error) {
-        log.error("upkeep_failed", { error });
+        // Once may be a store that another process has locked at this instant; what was not done is done the next time.
+        if (hasFailed) log.error("upkeep_failed", { error });
+        else log.warn("upkeep_failed", { error });
+        hasFailed = true;
       }
     }, ms);
+  };
   const timers = [
     every(syncMs, () => {
       if (!store.outsideChange()) return undefined;

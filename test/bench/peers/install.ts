@@ -57,9 +57,10 @@ async function run({ command, env = {} }: Step, cwd: string): Promise<void> {
   if (code === 0) return;
   // Its last words, without the addresses that they repeat.
   const words = said
-    .replaceAll(/https?:\/\/\S+|\s+/g, " ")
+    .replaceAll(/https?:\/\/\S+/g, "")
+    .replaceAll(/\s+/g, " ")
     .trim()
-    .slice(-90);
+    .slice(-70);
   throw new Error(`${basename(command[0] as string)} cannot install it (${child.signalCode ?? code}): … ${words}`);
 }
 
