@@ -116,4 +116,24 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
       }),
     testMsMax,
   );
+
+  test(
+    "where there is a provider of identities, its button leads there, and what came of it is told",
+    () =>
+      dashboard.visit(async (page) => {
+        const { origin } = dashboard.gateway;
+        await page.route("**/dashboard/api/gateway", async (route) => {
+          const response = await route.fetch();
+          await route.fulfill({ response, json: { ...(await response.json()), oidc: true } });
+        });
+        await page.route("**/api/auth/sign-in/oauth2", (route) =>
+          route.fulfill({ json: { url: `${origin}/keys#sign-in-error=access_denied` } }),
+        );
+        await page.goto("/");
+        await page.getByRole("button", { name: "Single sign-on" }).click();
+        await page.getByText("Sign-in was declined there").waitFor();
+        expect(page.url()).toBe(`${origin}/keys`);
+      }),
+    testMsMax,
+  );
 });

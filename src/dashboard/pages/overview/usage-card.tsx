@@ -5,6 +5,7 @@ import { Segmented } from "../../ui/segmented.tsx";
 import { Empty } from "../../ui/states.tsx";
 import { figureOf, type Metric, rankModels, seriesOf } from "./series.ts";
 
+const hoursOfDay = 24;
 const names: Record<Metric, string> = { requests: "Requests", tokens: "Tokens", cost: "Cost" };
 
 /** What was used over time, by model. */
@@ -18,6 +19,8 @@ export function UsageCard({
   onMetric: (metric: Metric) => void;
 }) {
   const { data, period, totals } = usage;
+  // The hours of more than two days are told by their days.
+  const isOfDays = period === "hourly" && data.length > 2 * hoursOfDay;
   const ranked = rankModels(totals.by_model, metric);
   const format = (value: number) => (metric === "cost" ? formatUsd(String(value)) : formatShort(value));
   const label = `${names[metric]} over time, in all ${format(figureOf(totals, metric))}; by model in the table below`;
@@ -42,7 +45,8 @@ export function UsageCard({
             <StackedBars
               label={label}
               series={seriesOf(data, ranked, metric)}
-              ticks={data.map(({ start }) => formatTick(start, period))}
+              ticks={data.map(({ start }) => (isOfDays ? formatBucket(start, "daily") : formatTick(start, period)))}
+              tickStep={isOfDays ? hoursOfDay : 1}
               titles={data.map(({ start }) => formatBucket(start, period))}
               format={format}
             />

@@ -16,6 +16,8 @@ interface Props {
   series: readonly Series[];
   /** Under the axis, one a bar. */
   ticks: readonly string[];
+  /** Only each so-many-th bar may have one. */
+  tickStep?: number;
   /** The head of the box beside the pointer, one a bar. */
   titles: readonly string[];
   format: (value: number) => string;
@@ -25,7 +27,7 @@ const height = 260;
 const tipWidth = 190;
 
 /** Bars over time, each made of the same few parts. The figures stand beside the pointer, and in full under the chart. */
-export function StackedBars({ label, series, ticks, titles, format }: Props) {
+export function StackedBars({ label, series, ticks, tickStep = 1, titles, format }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState<{ bar: number; left: number }>();
   const isDark = useIsDark();
@@ -34,7 +36,11 @@ export function StackedBars({ label, series, ticks, titles, format }: Props) {
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const plot = new uPlot(optionsOf({ series, ticks, format }, element.clientWidth, setAt), dataOf(series), element);
+    const plot = new uPlot(
+      optionsOf({ series, ticks, tickStep, format }, element.clientWidth, setAt),
+      dataOf(series),
+      element,
+    );
     const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
     observer.observe(element);
     return () => {
@@ -85,7 +91,7 @@ function dataOf(series: readonly Series[]): uPlot.AlignedData {
 }
 
 function optionsOf(
-  { series, ticks, format }: Pick<Props, "series" | "ticks" | "format">,
+  { series, ticks, tickStep, format }: Pick<Props, "series" | "ticks" | "format"> & { tickStep: number },
   width: number,
   point: (at: { bar: number; left: number } | undefined) => void,
 ): uPlot.Options {
@@ -111,7 +117,7 @@ function optionsOf(
         size: 30,
         grid: { show: false },
         space: 64,
-        incrs: stepsOf(ticks.length),
+        incrs: stepsOf(ticks.length, tickStep),
         values: (_plot, at) => at.map((bar) => ticks[bar] ?? ""),
       },
       {
@@ -149,6 +155,7 @@ function optionsOf(
 }
 
 /** Whole numbers of bars between two words of the axis. */
-function stepsOf(bars: number): number[] {
-  return [1, 2, 3, 4, 6, 7, 12, 14, 24, 30, 48, 60, 96, 168].filter((step) => step <= Math.max(1, bars));
+function stepsOf(bars: number, least: number): number[] {
+  const steps = [1, 2, 3, 4, 6, 7, 12, 14, 24, 30, 48, 60, 96, 120, 168, 240, 336];
+  return steps.filter((step) => step % least === 0 && step <= Math.max(least, bars));
 }
