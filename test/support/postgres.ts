@@ -89,7 +89,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   };
   const signal = (name: NodeJS.Signals) => {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    for (const pid of [child.pid, ...childrenOf(child.pid)]) process.kill(pid, name);
+    for (const pid of [child.pid, ...childrenOf(child.pid)]) sendTo(pid, name);
   };
   const limitFiles = async (bytes: number | undefined) => {
     const limit = bytes === undefined ? "unlimited" : String(bytes);
@@ -168,6 +168,15 @@ export async function queryPostgres<Row extends object = object>(url: string, st
     return (await client.query(statement)).rows as Row[];
   } finally {
     await client.end();
+  }
+}
+
+/** One that has just ended needs no signal. */
+function sendTo(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as { code?: string }).code !== "ESRCH") throw error;
   }
 }
 

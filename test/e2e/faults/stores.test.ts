@@ -196,9 +196,11 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
       return wallet.held_usd === "0";
     });
     const store = await openStore({ url: ground.url, patienceMs: 10_000 });
-    const { differences, counts } = await verifyLedger(store);
+    // A hold whose writing was in doubt is ended when it is tried again.
+    await until("no call is open", async () => (await verifyLedger(store)).counts.open === 0);
+    const { differences } = await verifyLedger(store);
     await store.close();
-    expect([differences, counts.open]).toEqual([[], 0]);
+    expect(differences).toEqual([]);
   }
 
   test.each(redisFaults)(

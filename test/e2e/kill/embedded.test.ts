@@ -12,8 +12,10 @@ import { startMeteredProvider } from "./metered-provider.ts";
 
 const roundCount = rounds(20, 200);
 const clientCount = 8;
-/** After its start a gateway lives for at most so long, and sometimes for hardly a call. */
-const lifeMsMax = 250;
+/** A gateway lives for at most so many answers after its start, and sometimes for none, and a moment more. */
+const answersMax = 40;
+const momentMsMax = 25;
+const untilMsMax = 20_000;
 
 const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
 const provider = startMeteredProvider(3);
@@ -34,7 +36,10 @@ test(
     await fillWallet(gateway, "1000000.00");
     const clients = startClients(clientCount, gateway.key, () => (gateway as Gateway).origin);
     for (let round = 0; round < roundCount; round++) {
-      await Bun.sleep(below(lifeMsMax));
+      const enough = clients.delivered.size + below(answersMax);
+      const deadline = Date.now() + untilMsMax;
+      while (clients.delivered.size < enough && Date.now() < deadline) await Bun.sleep(1);
+      await Bun.sleep(below(momentMsMax));
       process.kill(gateway.pid, "SIGKILL");
       await gateway.stop();
       gateway = await startGateway({ home, env });
