@@ -134,4 +134,28 @@ describe.skipIf(!hasChromium)("every page", () => {
       }),
     testMsMax,
   );
+
+  test(
+    "of calls goes back to those before the latest fifty",
+    () =>
+      dashboard.visit(async (page) => {
+        const messages = [{ role: "user", content: "Say hello" }];
+        const { gateway } = dashboard;
+        for (let round = 0; round < 6; round++) {
+          const asked = Array.from({ length: 10 }, () =>
+            gateway.post("/chat/completions", { model: "famA-4o-mini", messages }),
+          );
+          for (const response of await Promise.all(asked)) expect(response.status).toBe(200);
+        }
+        await signIn(page, "owner@localhost");
+        const rows = page.getByRole("region", { name: "Recent calls" }).locator("tbody tr");
+        await page.getByText("The latest 50 calls").waitFor();
+        await page.getByRole("button", { name: "Older calls" }).click();
+        await page.getByText("The latest 63 calls").waitFor();
+        expect(await rows.count()).toBe(63);
+        await page.getByRole("button", { name: "Older calls" }).click();
+        await page.getByText("All 63 calls that are kept").waitFor();
+      }),
+    testMsMax,
+  );
 });

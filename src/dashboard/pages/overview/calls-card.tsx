@@ -1,12 +1,15 @@
-import type { Call, useCalls } from "../../data/calls.ts";
+import { useState } from "react";
+import { type Call, callsOfPage, olderThan, type useCalls } from "../../data/calls.ts";
 import { formatAge, formatCount, formatMoment, formatMs, formatUsd } from "../../format.ts";
 import { Section } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
+import { toastError } from "../../ui/toast.tsx";
+import { useAction } from "../../ui/use-action.ts";
 
 /** The latest calls: what became of them, how long they took, and what they cost. */
 export function CallsCard({ calls }: { calls: ReturnType<typeof useCalls> }) {
   return (
-    <Section title="Recent calls" actions={<span className="faint">the latest 50</span>}>
+    <Section title="Recent calls">
       <Loaded state={calls} lines={6}>
         {({ data }) =>
           data.length === 0 ? (
@@ -14,11 +17,48 @@ export function CallsCard({ calls }: { calls: ReturnType<typeof useCalls> }) {
               <p>Each call that your keys make is listed here, with its status, tokens, cost and route.</p>
             </Empty>
           ) : (
-            <CallsTable calls={data} />
+            <Calls latest={data} />
           )
         }
       </Loaded>
     </Section>
+  );
+}
+
+/** The latest, and below them those that were asked for. */
+function Calls({ latest }: { latest: readonly Call[] }) {
+  const [older, setOlder] = useState<readonly Call[]>([]);
+  const [isAll, setAll] = useState(false);
+  // What has come since moves the latest on: they take the place of what they share with the older ones.
+  const known = new Set(latest.map(({ id }) => id));
+  // Where they share none, more has come than the latest hold, and what is between is not known.
+  const isJoined = older.some(({ id }) => known.has(id));
+  const calls = isJoined ? [...latest, ...older.filter(({ id }) => !known.has(id))] : latest;
+  const last = calls.at(-1);
+  const { run, isBusy } = useAction(async () => {
+    if (last === undefined) return;
+    const more = await olderThan(last).catch((error: unknown) => toastError(error));
+    if (more === undefined) return;
+    setOlder([...calls, ...more]);
+    setAll(more.length === 0);
+  });
+  const isOnePage = latest.length < callsOfPage;
+  return (
+    <>
+      <CallsTable calls={calls} />
+      {!isOnePage && (
+        <div className="table-foot">
+          <span>
+            {isJoined && isAll ? `All ${calls.length} calls that are kept` : `The latest ${calls.length} calls`}
+          </span>
+          {!(isJoined && isAll) && (
+            <button type="button" className="btn btn-small" disabled={isBusy} onClick={() => void run()}>
+              {isBusy ? "Loading…" : "Older calls"}
+            </button>
+          )}
+        </div>
+      )}
+    </>
   );
 }
 
