@@ -7,15 +7,7 @@ import type { Files } from "./http/ground.ts";
 import { KeepAlive } from "./http/keep-alive.ts";
 import { createHttp } from "./http/server.ts";
 import type { Site } from "./http/site.ts";
-import {
-  Deadlines,
-  Gate,
-  type Kernel,
-  type Log,
-  loadVocabulary,
-  openNetwork,
-  type UpstreamBounds,
-} from "./kernel/index.ts";
+import { Deadlines, Gate, type Kernel, type Log, openNetwork, type UpstreamBounds } from "./kernel/index.ts";
 import { dialByBun } from "./kernel/wire/bun-line.bun.ts";
 import { createPruner, type LocalLedger, readOverdrawn } from "./ledger/index.ts";
 import { type Shelf, Stock, watchFolders } from "./loader/index.ts";
@@ -31,8 +23,6 @@ const pruneMs = 60_000;
 /** Two thousand calls a second at most, and next to nothing when none is old. */
 const pruneCallsMs = 250;
 const recoverMs = 5000;
-/** A start is busy enough; a command or a test is over by then. */
-const idleLookMs = 10_000;
 const keyUseMs = 3000;
 
 /** Everything the gateway stands on; all of it given, so that a test can hand in its own. */
@@ -139,7 +129,7 @@ export async function createApp(ground: Ground): Promise<App> {
     taken,
   );
   ground.onShelf?.(shelf);
-  const stopTimers = startTimers(ground, { accounts, ledger, gate });
+  const stopTimers = startTimers(ground, { accounts, ledger });
   const close = async () => {
     stopWatching();
     stopTimers();
@@ -216,7 +206,7 @@ function nothingToServe({ plugins, warnings }: Shelf, { host }: Config): string 
  */
 function startTimers(
   { store, log, config, now = Date.now }: Ground,
-  { accounts, ledger, gate }: Pick<App, "accounts" | "ledger" | "gate">,
+  { accounts, ledger }: Pick<App, "accounts" | "ledger">,
 ): () => void {
   const every = (ms: number, work: () => unknown) => {
     let hasFailed = false;
@@ -243,13 +233,6 @@ function startTimers(
     every(pruneMs, () => pruneSignIn(store, now())),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];
-  // What the first estimate of a call needs; loading it holds everything up for some tenths of a second.
-  const idle = every(idleLookMs, () => {
-    if (gate.size > 0) return undefined;
-    clearInterval(idle);
-    return loadVocabulary();
-  });
-  timers.push(idle);
   // The engine over Redis looks after dead nodes by itself.
   if (store.shared && config.redisUrl === undefined) {
     timers.push(

@@ -17,5 +17,4 @@ export {
   type Route,
 } from "./registry.ts";
 export { type Order, serve } from "./serve.ts";
-export { loadVocabulary } from "./tokens.ts";
 export { openNetwork, type UpstreamBounds } from "./upstream.ts";

@@ -76,11 +76,6 @@ export function countablePrompt(request: ChatRequest): { text: string; otherToke
   return { text, otherTokens };
 }
 
-/** Loads the vocabulary, which holds everything up for some tenths of a second: better while nothing is to be done. */
-export async function loadVocabulary(): Promise<void> {
-  await countTokens("a");
-}
-
 /**
  * Counts the tokens of a text with OpenAI's o200k vocabulary, the closest public one for providers that report
  * nothing. The vocabulary is loaded at the first use. Where a text has words of absurd length, it is counted in slices,
