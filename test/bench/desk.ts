@@ -6,10 +6,11 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { percentile } from "./exchange.ts";
 import { fillOverview, peopleOf } from "./fill-desk.ts";
 import { fillStore, keyOfAccount } from "./fill-store.ts";
-import { probe, runLoad } from "./load.ts";
 import { describeMachine } from "./machine.ts";
+import { runOpenLoad } from "./peers/open-load.ts";
 import { formatMachine } from "./print.ts";
 import { cpuUsBetween, readCpu } from "./process-stats.ts";
 import { Processes } from "./processes.ts";
@@ -17,6 +18,10 @@ import { type Subject, startGate, startUpstream } from "./subjects.ts";
 
 const tabs = 500;
 const refreshMs = 5000;
+/** Once a minute. */
+const usageEvery = 12;
+/** About a third of what one core can do: more is no question of the tabs. */
+const callsPerSecond = 3000;
 const rounds = 5;
 const roundSeconds = 10;
 const asks = 20;
@@ -54,15 +59,19 @@ async function timeOverview(origin: string, cookie: string, paths: string[]): Pr
   return `median ${ms(median(sums))}, worst ${ms(Math.max(...sums))} of ${asks}`;
 }
 
-/** Tabs that refresh until they are told to stop; spread over the five seconds, as those of people are. */
+/**
+ * Tabs that refresh until they are told to stop; spread over the five seconds, as those of people are. As the page does,
+ * each asks for balance and latest calls, and once a minute for the usage, which has not changed.
+ */
 function openTabs(origin: string, cookies: string[]): { stop(): Promise<number> } {
   let isOpen = true;
   let refreshes = 0;
-  const paths = overviewPaths(29, "daily");
+  const [me, usage, calls] = overviewPaths(29, "daily") as [string, string, string];
   const tab = async (cookie: string, index: number) => {
     await Bun.sleep((index * refreshMs) / cookies.length);
-    while (isOpen) {
+    for (let turn = index; isOpen; turn++) {
       const begun = performance.now();
+      const paths = turn % usageEvery === 0 ? [me, calls, usage] : [me, calls];
       await Promise.all(paths.map((path) => ask(origin, path, cookie)));
       refreshes += 1;
       await Bun.sleep(Math.max(0, refreshMs - (performance.now() - begun)));
@@ -93,22 +102,22 @@ async function costOfRefresh({ origin, pid }: Subject, cookie: string): Promise<
 }
 
 async function compare(processes: Processes, gate: Subject, cookies: string[]): Promise<string> {
-  const order = { kind: "json", url: gate.url, key: keyOfAccount(2), connections: 32, seconds: roundSeconds } as const;
-  const load = await probe(order);
-  await runLoad(processes, load);
+  const order = { kind: "json", url: gate.url, key: keyOfAccount(2), callsPerSecond, seconds: roundSeconds } as const;
+  const p99Of = async (seed: number) => percentile((await runOpenLoad(processes, { ...order, seed })).wholeMs, 0.99);
+  await p99Of(0);
   const without: number[] = [];
   const withTabs: number[] = [];
   let refreshes = 0;
-  for (let round = 0; round < rounds; round++) {
-    without.push((await runLoad(processes, load)).p99Ms);
+  for (let round = 1; round <= rounds; round++) {
+    without.push(await p99Of(round));
     const open = openTabs(gate.origin, cookies);
     await Bun.sleep(refreshMs);
-    withTabs.push((await runLoad(processes, load)).p99Ms);
+    withTabs.push(await p99Of(round));
     refreshes += await open.stop();
   }
   const change = (median(withTabs) / median(without) - 1) * 100;
   return [
-    `p99 of calls at 32 connections: ${ms(median(without))} alone, ${ms(median(withTabs))} with ${tabs} tabs (${change.toFixed(0)} %)`,
+    `p99 of ${callsPerSecond} calls a second: ${ms(median(without))} alone, ${ms(median(withTabs))} with ${tabs} tabs (${change.toFixed(0)} %)`,
     `  alone ${without.map(ms).join(", ")}; with tabs ${withTabs.map(ms).join(", ")}; ${refreshes} refreshes`,
   ].join("\n");
 }

@@ -161,7 +161,8 @@ describe("writeBooks", () => {
     await store.db.transaction().execute(async (transaction) => {
       written = store.writeBooks([openOf("c1")]);
       await transaction.insertInto("settings").values({ name: "a", value: "b" }).execute();
-      expect(await transaction.selectFrom("calls").select("id").execute()).toEqual([]);
+      // PostgreSQL has a connection for each of the two, so there nobody waits.
+      if (!store.shared) expect(await transaction.selectFrom("calls").select("id").execute()).toEqual([]);
     });
     await written;
     expect((await rowsOf(store, "calls")).map((call) => call.id)).toEqual(["c1"]);
