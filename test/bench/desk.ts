@@ -20,8 +20,8 @@ const tabs = 500;
 const refreshMs = 5000;
 /** Once a minute. */
 const usageEvery = 12;
-/** About a third of what one core can do: more is no question of the tabs. */
-const callsPerSecond = 3000;
+/** Well below what one core can do: what comes from above that is no question of the tabs. */
+const callsPerSecond = 1000;
 const rounds = 5;
 const roundSeconds = 10;
 const asks = 20;
