@@ -135,9 +135,15 @@ function CallRow({ call }: { call: Call }) {
 /** In and out; what was counted here and not told by the provider is marked. */
 function tokensOf(call: Call): string {
   if (call.input_tokens === null && call.output_tokens === null) return "–";
-  const input = (call.input_tokens ?? 0) + (call.cache_read_tokens ?? 0) + (call.cache_write_tokens ?? 0);
   const about = call.usage_source === "estimated" ? "≈ " : "";
-  return `${about}${formatCount(input)} → ${formatCount(call.output_tokens ?? 0)}`;
+  const input = sumOf([call.input_tokens, call.cache_read_tokens, call.cache_write_tokens]);
+  return `${about}${input} → ${sumOf([call.output_tokens])}`;
+}
+
+/** What is not known, or is no part of such a call, is not shown as nothing. */
+function sumOf(amounts: (number | null)[]): string {
+  const known = amounts.filter((amount) => amount !== null);
+  return known.length === 0 ? "–" : formatCount(known.reduce((sum, amount) => sum + amount, 0));
 }
 
 function Cost({ call }: { call: Call }) {
