@@ -1,5 +1,5 @@
 import { swagger } from "@elysiajs/swagger";
-import type { Elysia } from "elysia";
+import { Elysia } from "elysia";
 import styleFile from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import scriptFile from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import type { HttpGround } from "./ground.ts";
@@ -34,60 +34,51 @@ function completed(description: Description): Description {
 
 /**
  * The API's description at /openapi.json, made from the schemas that validate, and its page at /docs. All of it is served
- * from here. To be used after all other routes: what it sets for its own would stand on those that follow.
+ * from here. An instance of its own: what it sets for its answers stands on no other.
  */
 export function docs(ground: HttpGround) {
   let described: unknown;
   const hidden = { detail: { hide: true } };
   const file = (path: string, mediaType: string) => async () =>
     new Response(Bun.file(path), { headers: { "content-type": mediaType, "cache-control": "public, max-age=86400" } });
-  return (app: Elysia) =>
-    app
-      .onTransform(({ request, set }) => {
-        Object.assign(set.headers, pageHeaders(request, policy));
-      })
-      .use(
-        swagger({
-          path: "/docs",
-          specPath: "/docs/routes.json",
-          exclude: /^\/docs|^\/openapi/,
-          documentation: {
-            info: {
-              title: "modelgate",
-              version: ground.version,
-              description: "One API in front of many model providers",
-            },
-            components: {
-              securitySchemes: {
-                key: { type: "http", scheme: "bearer" },
-                session: { type: "apiKey", in: "cookie", name: "session" },
-              },
-            },
-            security: [{ key: [] }],
+  const text = (content: string, mediaType: string) => async () =>
+    new Response(content, { headers: { "content-type": mediaType } });
+  const app = new Elysia();
+  return app
+    .onTransform(({ request, set }) => {
+      Object.assign(set.headers, pageHeaders(request, policy));
+    })
+    .use(
+      swagger({
+        path: "/docs",
+        specPath: "/docs/routes.json",
+        exclude: /^\/docs|^\/openapi/,
+        documentation: {
+          info: {
+            title: "modelgate",
+            version: ground.version,
+            description: "One API in front of many model providers",
           },
-        }),
-      )
-      .get(
-        "/openapi.json",
-        async () => {
-          described ??= completed(await (await app.handle(new Request("http://docs/docs/routes.json"))).json());
-          return described;
+          components: {
+            securitySchemes: {
+              key: { type: "http", scheme: "bearer" },
+              session: { type: "apiKey", in: "cookie", name: "session" },
+            },
+          },
+          security: [{ key: [] }],
         },
-        hidden,
-      )
-      .get("/docs/swagger-ui.css", file(styleFile, "text/css"), hidden)
-      .get("/docs/swagger-ui.js", file(scriptFile, "text/javascript"), hidden)
-      .get(
-        "/docs/start.js",
-        async () => new Response(startScript, { headers: { "content-type": "text/javascript" } }),
-        hidden,
-      )
-      .get(
-        "/docs",
-        async () =>
-          new Response(page, {
-            headers: { "content-type": "text/html; charset=utf-8" },
-          }),
-        hidden,
-      );
+      }),
+    )
+    .get(
+      "/openapi.json",
+      async () => {
+        described ??= completed(await (await app.handle(new Request("http://docs/docs/routes.json"))).json());
+        return described;
+      },
+      hidden,
+    )
+    .get("/docs/swagger-ui.css", file(styleFile, "text/css"), hidden)
+    .get("/docs/swagger-ui.js", file(scriptFile, "text/javascript"), hidden)
+    .get("/docs/start.js", text(startScript, "text/javascript"), hidden)
+    .get("/docs", text(page, "text/html; charset=utf-8"), hidden);
 }

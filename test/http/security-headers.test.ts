@@ -61,6 +61,21 @@ describe("every answer there is", () => {
       expect(headers.get("x-content-type-options")).toBe("nosniff");
     }
   });
+
+  // A header of a page on it would mean that the answer was made a second time, its body as a stream, at each call.
+  test.each([false, true])("of a call goes out as its handler made it (stream: %p)", async (stream) => {
+    const { send } = await deskGround();
+    const { headers } = await send("/v1/chat/completions", {
+      method: "POST",
+      headers: { authorization: `Bearer ${goodKey}` },
+      body: JSON.stringify({ model: "chat-1", messages, stream }),
+    });
+    const names = [...headers.keys()].filter((name) => !/^x-(ratelimit|modelgate|request-id)/.test(name));
+    const expected = ["content-type", "x-content-type-options"];
+    expect(names).toEqual(
+      stream ? ["cache-control", ...expected.toSpliced(1, 0, "x-accel-buffering")].toSorted() : expected,
+    );
+  });
 });
 
 describe("a page of the gateway", () => {
