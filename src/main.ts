@@ -1,8 +1,13 @@
 #!/usr/bin/env bun
-import { builtIns, manifests, sandbox } from "../plugins/index.ts";
-import { buildVersion } from "./cli/build-version.ts";
-import { runCli } from "./cli/index.ts";
-import { serveApp } from "./cli/serve-app.bun.ts";
+import { steadyHeap } from "./cli/steady-heap.bun.ts";
+
+steadyHeap();
+
+// After that, as what is read here is read again by the process that takes this one's place.
+const { builtIns, manifests, sandbox } = await import("../plugins/index.ts");
+const { buildVersion } = await import("./cli/build-version.ts");
+const { runCli } = await import("./cli/index.ts");
+const { serveApp } = await import("./cli/serve-app.bun.ts");
 
 const parts = { plugins: builtIns, sandboxOf: sandbox, version: buildVersion.version };
 

@@ -50,7 +50,7 @@ export async function openSqlite({ file, now, journal: bounds }: SqliteOptions):
       pragma journal_mode = wal;
       pragma synchronous = normal;
       pragma foreign_keys = on;
-      pragma cache_size = -16000;
+      pragma cache_size = -2000;
       pragma journal_size_limit = 67108864;
     `);
     await migrate(db, "sqlite", now);
