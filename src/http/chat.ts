@@ -9,8 +9,7 @@ import { callHeaders } from "./headers.ts";
 import { jsonReply, run } from "./run.ts";
 import { StreamOutlet } from "./stream-outlet.ts";
 
-const encoder = new TextEncoder();
-const doneBytes = encoder.encode("data: [DONE]\n\n");
+const done = "data: [DONE]\n\n";
 
 /** POST /chat/completions, whole or as server-sent events. */
 export function chatController(ground: HttpGround) {
@@ -35,24 +34,24 @@ export function chatController(ground: HttpGround) {
 
 async function stream(ground: HttpGround, visit: Visit, request: ChatRequest): Promise<Response> {
   const { progress } = visit;
-  const outlet = new StreamOutlet<ChatChunk>(progress, encodeData);
+  const outlet = new StreamOutlet<ChatChunk>(progress, eventOf);
   ground.keepAlive.add(outlet);
-  const done = run(ground, visit, { capability: "chat", request, outlet });
-  const finished = done.then(
+  const answered = run(ground, visit, { capability: "chat", request, outlet });
+  const finished = answered.then(
     () => {
       ground.keepAlive.delete(outlet);
-      outlet.send(doneBytes);
+      outlet.send(done);
       outlet.end();
     },
     (error) => {
       ground.keepAlive.delete(outlet);
-      outlet.send(encodeData(toGatewayError(error, ground.log).toBody()));
+      outlet.send(eventOf(toGatewayError(error, ground.log).toBody()));
       outlet.end();
     },
   );
   finished.catch((error) => ground.log.error("stream_failed", { call: progress.id, error }));
   // The status line waits for the first piece, or a long silence: until then a failure is an ordinary error answer.
-  await Promise.race([outlet.opened, done]);
+  await Promise.race([outlet.opened, answered]);
   awaitNoMore(visit);
   const headers = callHeaders(progress, ground.sandbox, "text/event-stream; charset=utf-8");
   headers["cache-control"] = "no-cache";
@@ -60,6 +59,6 @@ async function stream(ground: HttpGround, visit: Visit, request: ChatRequest): P
   return new Response(outlet.body, { headers });
 }
 
-function encodeData(value: unknown): Uint8Array {
-  return encoder.encode(`data: ${JSON.stringify(value)}\n\n`);
+function eventOf(value: unknown): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
 }
