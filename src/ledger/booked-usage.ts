@@ -31,10 +31,9 @@ export async function bookedUsage(
   { fromDay, toDay, route }: { fromDay: number; toDay: number; route?: string | undefined },
 ): Promise<BookedUsage[]> {
   if (route === undefined) {
-    const { rows } = await sql<BookedUsage>`select hour / 24 as day, model, sum(requests) as requests,
+    const { rows } = await sql<BookedUsage>`select day, model, sum(requests) as requests,
       ${sql.join([...meters, "cost_nanodollars"].map((column) => sql`sum(${sql.ref(column)}) as ${sql.ref(column)}`))}
-      from usage_hours where hour >= ${fromDay * 24} and hour < ${(toDay + 1) * 24}
-      group by hour / 24, model`.execute(store.db);
+      from usage_days where day >= ${fromDay} and day <= ${toDay} group by day, model`.execute(store.db);
     return rows;
   }
   await expectUnpruned(store, fromDay);

@@ -1,4 +1,3 @@
-import { sql } from "kysely";
 import type { Store } from "../store/index.ts";
 import { startOfDay } from "./day.ts";
 
@@ -15,11 +14,10 @@ export interface StatementLine {
 }
 
 /**
- * The whole statement of an account, newest first. Charges are summed up by the day of their calls, out of the hourly
- * sums: an account may have ten million of them, and nobody reads those one by one.
+ * The whole statement of an account, newest first. Charges are summed up by the day of their calls, out of the sums
+ * of days: an account may have ten million of them, and nobody reads those one by one.
  */
 export async function readStatement({ db }: Store, accountId: string): Promise<StatementLine[]> {
-  const day = sql<number>`hour / 24`;
   const [byHand, charges] = await Promise.all([
     db
       .selectFrom("entries")
@@ -28,10 +26,10 @@ export async function readStatement({ db }: Store, accountId: string): Promise<S
       .where("kind", "<>", "charge")
       .execute(),
     db
-      .selectFrom("usage_hours")
-      .select((row) => [day.as("day"), row.fn.sum<number>("charged_nanodollars").as("charged")])
+      .selectFrom("usage_days")
+      .select((row) => ["day", row.fn.sum<number>("charged_nanodollars").as("charged")])
       .where("account_id", "=", accountId)
-      .groupBy(day)
+      .groupBy("day")
       .execute(),
   ]);
   const lines = [

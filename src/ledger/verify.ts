@@ -15,8 +15,9 @@ export interface Verification {
 
 /**
  * Recomputes every balance from the entries, every charge from its call, and every quota day, budget of a key and
- * hourly sum from the calls, and compares with what is written. Each comparison is one statement and so sees one state of the books, also
- * while a gateway is running. Of the days whose calls were pruned the sums are compared, by account.
+ * hourly sum from the calls, every daily sum from the hourly ones, and compares with what is written. Each comparison is
+ * one statement and so sees one state of the books, also while a gateway is running. Of the days whose calls were pruned
+ * the sums are compared, by account.
  */
 export async function verifyLedger(store: Store): Promise<Verification> {
   const differences = [
@@ -26,6 +27,7 @@ export async function verifyLedger(store: Store): Promise<Verification> {
     ...(await compareSums(store, { what: "Quota of", found: "calls sum to" }, quotaDays, quotaCalls)),
     ...(await compareSums(store, { what: "Budget of", found: "calls sum to" }, budgetMonths, budgetCalls)),
     ...(await compareSums(store, { what: "Usage of", found: "calls sum to" }, usageHours, usageCalls)),
+    ...(await compareSums(store, { what: "Usage of", found: "hours sum to" }, usageDays, hoursByDay)),
   ];
   for (const { wording, written, found } of openingComparisons) {
     differences.push(...(await compareSums(store, wording, written, found)));
@@ -121,6 +123,19 @@ const usageCalls: SumsQuery = {
     group by calls.account_id, opened_at / 3600000, model`,
   calls: sql`select account_id || ' in hour ' || (opened_at / 3600000) || ' of ' || model as subject, id
     from calls where state in ('settled', 'released')`,
+};
+
+/** Nobody prunes the hours, so that each day is compared, also one whose calls are gone. */
+const usageDays: SumsQuery = {
+  columns: usageColumns,
+  from: sql`select account_id || ' on day ' || day || ' of ' || model as subject,
+    ${sql.join(usageColumns.map((column) => sql.ref(column)))} from usage_days`,
+};
+const hoursByDay: SumsQuery = {
+  columns: usageColumns,
+  from: sql`select account_id || ' on day ' || (hour / 24) || ' of ' || model as subject,
+    ${sql.join(usageColumns.map((column) => sql`sum(${sql.ref(column)}) as ${sql.ref(column)}`))}
+    from usage_hours group by account_id, hour / 24, model`,
 };
 
 async function count({ db }: Store): Promise<Verification["counts"]> {

@@ -13,6 +13,7 @@ import type { SchemaVersionsTable } from "./tables/schema-versions.ts";
 import type { InvitationsTable, SessionsTable, VerificationsTable } from "./tables/sessions.ts";
 import type { SettingsTable } from "./tables/settings.ts";
 import type { TwoFactorsTable } from "./tables/two-factors.ts";
+import type { UsageDaysTable } from "./tables/usage-days.ts";
 import type { UsageHoursTable } from "./tables/usage-hours.ts";
 import type { CredentialsTable, UsersTable } from "./tables/users.ts";
 import type { VouchersTable } from "./tables/vouchers.ts";
@@ -28,6 +29,7 @@ export interface Database {
   quota_days: QuotaDaysTable;
   key_months: KeyMonthsTable;
   usage_hours: UsageHoursTable;
+  usage_days: UsageDaysTable;
   openings: OpeningsTable;
   nodes: NodesTable;
   revisions: RevisionsTable;

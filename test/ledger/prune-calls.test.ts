@@ -70,7 +70,7 @@ test("roll-ups and movements of money stay", async () => {
   const ground = await books();
   const counted = async () =>
     (
-      await sql`select (select count(*) from usage_hours) as hours, (select count(*) from entries) as entries`.execute(
+      await sql`select (select count(*) from usage_hours) as hours, (select count(*) from usage_days) as days, (select count(*) from entries) as entries`.execute(
         ground.store.db,
       )
     ).rows;
@@ -92,6 +92,7 @@ test.each([
     "update usage_hours set requests = requests + 1 where account_id = 'acc_1' and hour < 490900",
     "Usage of acc_1 before day",
   ],
+  ["update usage_days set requests = requests + 1 where account_id = 'acc_1' and day = 20455", "Usage of acc_1 on day"],
   ["update quota_days set used_tokens = used_tokens + 1 where account_id = 'acc_2'", "Quota of acc_2 before day"],
   ["delete from entries where kind = 'charge' and account_id = 'acc_2'", "Charges of acc_2 before day"],
   ["update key_months set spent_nanodollars = 1 where account_id = 'acc_2'", "Budgets of the keys of acc_2 before day"],

@@ -86,6 +86,22 @@ test.each([
       `Usage of acc_1 in hour ${hour} of model-1: failures is 0, calls sum to 1 (calls released, paid, free)`,
     ],
   ],
+  [
+    "update usage_days set quota_tokens = quota_tokens - 1",
+    [`Usage of acc_1 on day ${day} of model-1: quota_tokens is 9, hours sum to 10`],
+  ],
+  [
+    "update usage_days set day = day + 1, requests = 0, failures = 0, input_tokens = 0, quota_tokens = 0, cost_nanodollars = 0",
+    [
+      `Usage of acc_1 on day ${day} of model-1: requests is 0, hours sum to 2`,
+      `Usage of acc_1 on day ${day} of model-1: failures is 0, hours sum to 1`,
+      `Usage of acc_1 on day ${day} of model-1: input_tokens is 0, hours sum to 2`,
+      `Usage of acc_1 on day ${day} of model-1: cost_nanodollars is 0, hours sum to 30`,
+      `Usage of acc_1 on day ${day} of model-1: charged_nanodollars is 0, hours sum to 10`,
+      `Usage of acc_1 on day ${day} of model-1: quota_tokens is 0, hours sum to 10`,
+      `Usage of acc_1 on day ${day + 1} of model-1: charged_nanodollars is 10, hours sum to 0`,
+    ],
+  ],
 ])("after “%s” the difference is told", async (tampering, differences) => {
   const { store } = await books();
   await sql.raw(tampering).execute(store.db);

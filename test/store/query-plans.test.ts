@@ -31,7 +31,12 @@ test.each([
     "calls_of_account",
   ],
   [
-    "a year of an account's usage, from the roll-ups alone",
+    "a year of an account's usage, from the days alone",
+    "select day, model, requests from usage_days where account_id = ? and day >= ? and day <= ?",
+    "usage_days USING PRIMARY KEY",
+  ],
+  [
+    "hours of an account's usage, from the roll-ups alone",
     "select hour, model, requests from usage_hours where account_id = ? and hour >= ? and hour < ?",
     "usage_hours USING PRIMARY KEY",
   ],

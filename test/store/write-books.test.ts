@@ -44,7 +44,10 @@ function endOf(open: OpenWrite, fields: Partial<EndWrite> = {}): EndWrite {
   };
 }
 
-async function rowsOf(store: Store, table: "calls" | "entries" | "wallets" | "quota_days" | "usage_hours") {
+async function rowsOf(
+  store: Store,
+  table: "calls" | "entries" | "wallets" | "quota_days" | "usage_hours" | "usage_days",
+) {
   const rows = await store.db.selectFrom(table).selectAll().execute();
   return rows.map((row) => ({ ...row })) as Record<string, unknown>[];
 }
@@ -133,6 +136,29 @@ describe("writeBooks", () => {
     const [hour] = await rowsOf(store, "usage_hours");
     expect(hour).toMatchObject({ hour: 5, model: "model-1", requests: 4, failures: 0, input_tokens: 12 });
     expect(hour).toMatchObject({ cost_nanodollars: 52, charged_nanodollars: 26, quota_tokens: 14 });
+  });
+
+  test("keeps the sums of days with those of hours, by account and model", async () => {
+    const store = await temporaryStore();
+    const at = (callId: string, hour: number, fields: Partial<OpenWrite> = {}) =>
+      openOf(callId, { ...fields, openedAt: hour * hourMs });
+    const others = [at("c3", 23, { model: "model-2" }), at("c4", 23, { accountId: "acc_2" })];
+    const opens = [at("c1", 22), at("c2", 23), ...others, at("c5", 24)];
+    await store.writeBooks(opens);
+    await store.writeBooks(opens.map((open) => endOf(open)));
+    const late = [at("c6", 22), at("c7", 23), at("c8", 20)];
+    await store.writeBooks([...late, ...late.map((open) => endOf(open, { state: "released", chargedNanodollars: 0 }))]);
+    const days = (await rowsOf(store, "usage_days")).map((row) =>
+      [row.account_id, row.day, row.model, row.requests, row.failures, row.input_tokens, row.charged_nanodollars].join(
+        " ",
+      ),
+    );
+    expect(days.sort()).toEqual([
+      "acc_1 0 model-1 2 3 15 26",
+      "acc_1 0 model-2 1 0 3 13",
+      "acc_1 1 model-1 1 0 3 13",
+      "acc_2 0 model-1 1 0 3 13",
+    ]);
   });
 
   test("counts the end of a call once, however often it is written", async () => {

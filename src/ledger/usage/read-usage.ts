@@ -1,4 +1,3 @@
-import { sql } from "kysely";
 import type { Store } from "../../store/index.ts";
 import { bucketsOf, type DaySpan, type Period } from "./buckets.ts";
 import { sumUsage, type UsageRow, type UsageSums, usageFigures } from "./sum-usage.ts";
@@ -6,25 +5,37 @@ import { sumUsage, type UsageRow, type UsageSums, usageFigures } from "./sum-usa
 const hoursOfDay = 24;
 
 /**
- * An account's ended calls in buckets, by one look-up in the hourly sums. Buckets of a day and more are made of days,
- * which the database sums up.
+ * An account's ended calls in buckets, by one look-up: in the sums of hours where the buckets are hours, else in those of
+ * days, of which a year has so few that calls need not wait for it.
  */
 export async function readUsage(
-  { db }: Store,
+  store: Store,
   accountId: string,
   { period, ...span }: DaySpan & { readonly period: Period },
 ): Promise<UsageSums> {
-  const hours = period === "hourly" ? 1 : hoursOfDay;
-  const slot = sql<number>`hour / ${sql.lit(hours)}`;
-  const rows = await db
+  const rows = await (period === "hourly" ? readHours : readDays)(store, accountId, span);
+  return sumUsage(bucketsOf(period, span), rows);
+}
+
+function readHours({ db }: Store, accountId: string, { startDay, endDay }: DaySpan): Promise<UsageRow[]> {
+  return db
     .selectFrom("usage_hours")
-    .select((row) => [slot.as("slot"), "model", ...usageFigures.map((name) => row.fn.sum<number>(name).as(name))])
+    .select(["hour", "model", ...usageFigures])
     .where("account_id", "=", accountId)
-    .where("hour", ">=", span.startDay * hoursOfDay)
-    .where("hour", "<", (span.endDay + 1) * hoursOfDay)
-    .groupBy([slot, "model"])
+    .where("hour", ">=", startDay * hoursOfDay)
+    .where("hour", "<", (endDay + 1) * hoursOfDay)
     .orderBy("model")
     .execute();
-  const timed = rows.map(({ slot, ...row }) => ({ ...row, hour: slot * hours }) as UsageRow);
-  return sumUsage(bucketsOf(period, span), timed);
+}
+
+async function readDays({ db }: Store, accountId: string, { startDay, endDay }: DaySpan): Promise<UsageRow[]> {
+  const rows = await db
+    .selectFrom("usage_days")
+    .select(["day", "model", ...usageFigures])
+    .where("account_id", "=", accountId)
+    .where("day", ">=", startDay)
+    .where("day", "<=", endDay)
+    .orderBy("model")
+    .execute();
+  return rows.map(({ day, ...row }) => ({ ...row, hour: day * hoursOfDay }));
 }

@@ -17,7 +17,7 @@ export const usageFigures = [
 ] as const;
 export type UsageFigures = Record<(typeof usageFigures)[number], number>;
 
-/** The figures of one model in one hour, or from that hour on for a day. */
+/** The figures of one model in one hour, or in the day that begins with it. */
 export interface UsageRow extends UsageFigures {
   /** Hours since 1970. */
   hour: number;

@@ -5,7 +5,17 @@ import { desk } from "./0004-desk.ts";
 import { budgets } from "./0005-budgets.ts";
 import { secondFactor } from "./0006-second-factor.ts";
 import { planBooks } from "./0007-plan-books.ts";
+import { usageDays } from "./0008-usage-days.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
-export const migrations: readonly Migration[] = [books, nodes, people, desk, budgets, secondFactor, planBooks];
+export const migrations: readonly Migration[] = [
+  books,
+  nodes,
+  people,
+  desk,
+  budgets,
+  secondFactor,
+  planBooks,
+  usageDays,
+];

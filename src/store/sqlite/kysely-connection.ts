@@ -4,7 +4,7 @@ import type { SqliteDatabase, SqliteStatement } from "kysely";
 import { StatementCache } from "./statement-cache.ts";
 
 /** A name that means something else costs little; a table of the books that is missing here would be read stale. */
-const asksBooks = /^begin$|\b(calls|entries|wallets|quota_days|key_months|usage_hours|openings)\b/;
+const asksBooks = /^begin$|\b(calls|entries|wallets|quota_days|key_months|usage_hours|usage_days|openings)\b/;
 
 const nothingDone = { changes: 0, lastInsertRowid: 0 };
 

@@ -1,11 +1,15 @@
 import type { MeterColumns } from "./meter-columns.ts";
 
-/** Sums over ended calls by account, hour of their start and model: what usage statistics read. */
-export interface UsageHoursTable extends MeterColumns<number> {
+/** Sums over ended calls by account, hour of their start and model. */
+export interface UsageHoursTable extends UsageColumns {
   account_id: string;
   /** UTC hour, hours since 1970. */
   hour: number;
   model: string;
+}
+
+/** What is summed up, by hour and by day alike. */
+export interface UsageColumns extends MeterColumns<number> {
   /** Calls that were settled. */
   requests: number;
   /** Calls that were released: nothing came out. */

@@ -25,7 +25,7 @@ test.each<[Period, number[]]>([
   ["hourly", [1, ...Array(22).fill(0), 1, 2, ...Array(23).fill(0)]],
   ["daily", [2, 2]],
   ["yearly", [4]],
-])("usage is read %s from the hourly sums of the account alone, within the span alone", async (period, expected) => {
+])("usage is read %s from the sums of the account alone, within the span alone", async (period, expected) => {
   const store = await temporaryStore();
   await count(store, "ada", [day * 24 - 1, day * 24, day * 24 + 23, day * 24 + 24, (day + 2) * 24]);
   await count(store, "ada", [day * 24 + 24], "chat-2");
