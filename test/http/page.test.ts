@@ -166,12 +166,25 @@ describe("an administrator", () => {
     });
   });
 
+  test("credits from a billionth of a dollar, which only adds", async () => {
+    const { admin, ada } = await withAdmin();
+    const answer = await admin.post(`${api}/admin/accounts/${ada.account.id}/credit`, {
+      usd: "0.000000001",
+      note: "x",
+    });
+    expect(await answer.json()).toEqual({ balance_usd: "0.000000001", repeated: false });
+  });
+
   test("is refused what cannot be, and that is not on record", async () => {
     const { admin, ada } = await withAdmin();
     const credit = `${api}/admin/accounts/${ada.account.id}/credit`;
     await expectError(await admin.post(credit, { usd: "0", note: "x" }), { status: 400, param: "usd" });
     await expectError(await admin.post(credit, { usd: "1", note: "x".repeat(501) }), { status: 400, param: "note" });
     await expectError(await admin.post(`${api}/admin/accounts/none/quota`, { tokens: 1 }), { status: 404 });
+    for (const usd of ["-1", "-0.000000001"]) {
+      const says = "`modelgate wallet debit` takes out of a wallet";
+      await expectError(await admin.post(credit, { usd, note: "x" }), { status: 400, param: "usd", says });
+    }
     const own = `${api}/admin/accounts/${admin.account.id}/disabled`;
     await expectError(await admin.post(own, { disabled: true }), { status: 409 });
     for (const search of ["%25", "a_a", "%5C"]) {

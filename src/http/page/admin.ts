@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { type DeskGround, signedInAdmin } from "../session.ts";
 import { accountRowFigures, deedFigures, voucherFigures } from "./figures.ts";
-import { readMoment, readUsd } from "./read-fields.ts";
+import { readCredit, readMoment, readUsd } from "./read-fields.ts";
 
 const detail = { hide: true };
 const Search = Type.Object({
@@ -59,7 +59,7 @@ export function adminAccountsController(ground: DeskGround) {
     .post(
       "/accounts/:id/credit",
       async ({ admin, params: { id }, body: { usd, note, reference } }) => {
-        const nanodollars = readUsd(usd);
+        const nanodollars = readCredit(usd);
         const result = await desk.credit({ accountId: id, nanodollars, note, reference });
         const given = { usd: formatUsd(nanodollars), note, repeated: result.repeated };
         await desk.recordDeed({ accountId: admin.accountId, action: "account.credit", subject: id, detail: given });

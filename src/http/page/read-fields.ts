@@ -9,6 +9,17 @@ export function readUsd(text: string): number {
   });
 }
 
+/** What is added to a wallet. @throws {GatewayError} `invalid_request` */
+export function readCredit(text: string): number {
+  const nanodollars = readUsd(text);
+  if (nanodollars > 0) return nanodollars;
+  throw new GatewayError(
+    "invalid_request",
+    "usd is below 0, and a credit only adds, such as 5.00; `modelgate wallet debit` takes out of a wallet",
+    { param: "usd" },
+  );
+}
+
 /** Decimal US dollars from 0 as nanodollars. @throws {GatewayError} `invalid_request` */
 export function readBudget(text: string): number {
   const nanodollars = parseUsd(text);

@@ -7,7 +7,7 @@ import { TextField } from "../../ui/field.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-action.ts";
 
-/** Adds to a wallet, or takes from it. */
+/** Adds to a wallet. */
 export function CreditForm({ account: { id, email } }: { account: AdminAccount }) {
   const [usd, setUsd] = useState("");
   const [note, setNote] = useState("");
@@ -34,7 +34,7 @@ export function CreditForm({ account: { id, email } }: { account: AdminAccount }
         value={usd}
         onText={setUsd}
         wrong={wrongOf("usd")}
-        hint="A minus before it takes away"
+        hint="To take away: modelgate wallet debit"
       />
       <TextField
         label="Why, for the account's statement"
