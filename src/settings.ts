@@ -99,7 +99,7 @@ export const settings = {
     variable: "OVERLOAD_LAG_MS",
     schema: Type.Integer({ minimum: 0, maximum: 60_000 }),
     expected: "a whole number of milliseconds from 0 (any) to 60000",
-    fallback: "50",
+    fallback: "30",
     read: toWhole,
   }),
   /** Of large bodies that are at work at once, in megabytes. */

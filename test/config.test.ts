@@ -31,7 +31,7 @@ describe("readConfig", () => {
       databaseUrl: undefined,
       callRetentionDays: 90,
       callsMax: 12_000,
-      overloadLagMs: 50,
+      overloadLagMs: 30,
       bodiesMb: 256,
       bodySeconds: 120,
       keepAliveSeconds: 10,

@@ -8,7 +8,7 @@ interface GateBounds extends StrainBounds {
   readonly callsMax: number;
 }
 
-const defaultGateBounds: GateBounds = { callsMax: 12_000, lagMsMax: 50 };
+const defaultGateBounds: GateBounds = { callsMax: 12_000, lagMsMax: 30 };
 
 /** A call on its way. */
 export interface RunningCall {

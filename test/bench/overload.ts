@@ -1,7 +1,7 @@
 /**
  * What calls that are accepted pay for when three times as many come as can be served: `bun test/bench/overload.ts`.
- * Load is open (a call comes when it is due, whatever became of those before) and counted from when it was due. The
- * prompt is long, so that a call costs the gateway many times what it costs to send it.
+ * Load is open (a call comes when it is due, whatever became of those before) and counted from when it was due. The talk
+ * has many turns, so that a call costs the gateway many times what it costs to send it.
  */
 import { connect, type Socket } from "node:net";
 import { answerOf, startRaw } from "../kernel/wire/raw-server.ts";
@@ -10,7 +10,7 @@ import { fillWallet, startGateway } from "../support/gateway.ts";
 
 const seconds = Number(process.argv[2] ?? 10);
 const thinkMs = 200;
-const promptCharacters = 20_000;
+const turns = 300;
 const connectionsMax = 4000;
 
 interface Call {
@@ -118,13 +118,13 @@ async function offer(line: Line, rate: number): Promise<Round> {
   };
 }
 
-/** As many calls a second as the gateway answers when forty connections ask again and again. */
-async function capacityOf(line: Line): Promise<number> {
+/** As many calls a second as the gateway answers when so many connections ask again and again; the last 5 s count. */
+async function answeredBy(line: Line, connections: number, warmMs: number): Promise<number> {
   let count = 0;
-  const endsAt = performance.now() + 8000;
-  const countFrom = performance.now() + 3000;
+  const countFrom = performance.now() + warmMs;
+  const endsAt = countFrom + 5000;
   await Promise.all(
-    Array.from({ length: 400 }, async () => {
+    Array.from({ length: connections }, async () => {
       while (performance.now() < endsAt) {
         const status = await new Promise<number>((done) => line.send({ dueAt: 0, done }));
         if (status === 200 && performance.now() > countFrom) count++;
@@ -138,21 +138,23 @@ const answer = answerOf(
   JSON.stringify(completionOf("Fine", { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 })),
 );
 const provider = await startRaw((socket) => void setTimeout(() => socket.write(answer), thinkMs));
-const lagMs = process.env.OVERLOAD_LAG_MS ?? "50";
+const lagMs = process.env.OVERLOAD_LAG_MS ?? "30";
 const env = { OPENAI_API_KEY: "sk-upstream", OPENAI_BASE_URL: provider.baseUrl, LOG_LEVEL: "warn" };
 const gateway = await startGateway({ env: { ...env, OVERLOAD_LAG_MS: lagMs, TOKENS_PER_MINUTE: "9007199254740991" } });
 await fillWallet(gateway, "1000000.00");
 const body = JSON.stringify({
   model: "famA-4.1-nano",
   max_tokens: 5,
-  messages: [{ role: "user", content: "word ".repeat(promptCharacters / 5) }],
+  messages: Array.from({ length: turns }, () => ({ role: "user", content: "And what became of the fox then?" })),
 });
 const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.key}\r\n`;
 const request = Buffer.from(`${head}content-length: ${body.length}\r\n\r\n${body}`);
 const line = new Line(Number(new URL(gateway.origin).port), request);
 const free = new Line(Number(new URL(gateway.origin).port), request);
 try {
-  const capacity = await capacityOf(free);
+  // Few at first: code that is not warm yet would be overloaded by what it bears a moment later.
+  await answeredBy(free, 100, 2000);
+  const capacity = await answeredBy(free, 1000, 3000);
   console.log(
     `Capacity ${Math.round(capacity)} calls/s; the provider thinks for ${thinkMs} ms; OVERLOAD_LAG_MS=${lagMs}`,
   );
