@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
 import { codeOf } from "../support/authenticator.ts";
 import { hasChromium } from "./chromium.ts";
 import { fillSignIn, makePerson, ownPassword, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
@@ -94,6 +95,7 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
         await signIn(page, "fay@example.org");
         await page.goto("/settings");
         await page.getByRole("button", { name: "Set up" }).click();
+        expect(await page.getByText("Single sign-on").count()).toBe(0);
         await page.getByLabel("Your password").fill(ownPassword);
         await page.getByRole("button", { name: "Go on" }).click();
         const address = (await page.locator("[data-totp]").getAttribute("data-totp")) ?? "";
@@ -122,10 +124,7 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
     () =>
       dashboard.visit(async (page) => {
         const { origin } = dashboard.gateway;
-        await page.route("**/dashboard/api/gateway", async (route) => {
-          const response = await route.fetch();
-          await route.fulfill({ response, json: { ...(await response.json()), oidc: true } });
-        });
+        await offerOidc(page);
         await page.route("**/api/auth/sign-in/oauth2", (route) =>
           route.fulfill({ json: { url: `${origin}/keys#sign-in-error=access_denied` } }),
         );
@@ -136,4 +135,25 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
       }),
     testMsMax,
   );
+
+  test(
+    "where there is one, the settings say that its sign-ins take no code",
+    () =>
+      dashboard.visit(async (page) => {
+        await offerOidc(page);
+        await makePerson(dashboard, "gil@example.org");
+        await signIn(page, "gil@example.org");
+        await page.goto("/settings");
+        await page.getByText("Single sign-on asks for no code here").waitFor();
+      }),
+    testMsMax,
+  );
 });
+
+/** As it is where the gateway has a provider of identities. */
+async function offerOidc(page: Page): Promise<void> {
+  await page.route("**/dashboard/api/gateway", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), oidc: true } });
+  });
+}

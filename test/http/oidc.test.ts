@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { invite } from "../../src/accounts/people.ts";
+import { codeOf } from "../support/authenticator.ts";
 import { expectError } from "../support/expect-error.ts";
 import { type OidcIssuer, startOidcIssuer } from "../support/oidc-issuer.ts";
 import { cookieOf, deskGround, origin, password } from "./desk-ground.ts";
@@ -82,6 +83,20 @@ describe("a sign-in by the issuer", () => {
       body: JSON.stringify({ email: "ada@example.org", password }),
     });
     expect(withPassword.status).toBe(200);
+  });
+
+  test("asks for no code of somebody whose second step is on, as a password does", async () => {
+    const { enter, signIn, desk, send } = await ground();
+    const browser = await enter("ada@example.org");
+    const { totpURI } = await (await browser.post("/api/auth/two-factor/enable", { password })).json();
+    expect((await browser.post("/api/auth/two-factor/verify-totp", { code: codeOf(totpURI) })).status).toBe(200);
+    const init = { method: "POST", headers: { origin }, body: JSON.stringify({ email: "ada@example.org", password }) };
+    const withPassword = await send("/api/auth/sign-in/email", init);
+    expect(await withPassword.json()).toMatchObject({ twoFactorRedirect: true });
+    expect(await desk.signIn.visitorOf(cookieOf(withPassword))).toBeUndefined();
+    const byIssuer = await signIn();
+    expect(byIssuer.headers.get("location")).toBe("/");
+    expect(await desk.signIn.visitorOf(cookieOf(byIssuer))).toMatchObject({ accountId: browser.account.id });
   });
 
   test("of a stranger is refused where sign-up is closed, and makes nothing", async () => {

@@ -1,5 +1,6 @@
 import { type FormEvent, useState } from "react";
 import { mutate } from "swr";
+import { useGateway } from "../../data/gateway.ts";
 import { beginSecondFactor, endSecondFactor } from "../../data/session.ts";
 import { Callout } from "../../ui/callout.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -11,6 +12,7 @@ import { Enrolment } from "./enrolment.tsx";
 
 /** A code after the password, for whoever wants more than that. */
 export function SecondFactorPart({ isOn }: { isOn: boolean }) {
+  const { data: gateway } = useGateway();
   const [isAsking, setAsking] = useState(false);
   const [begun, setBegun] = useState<Awaited<ReturnType<typeof beginSecondFactor>>>();
   const withPassword = async (password: string) => {
@@ -33,6 +35,11 @@ export function SecondFactorPart({ isOn }: { isOn: boolean }) {
           With it, a sign-in takes a code of an authenticator app beside the password: a password that was found out is
           not enough.
         </p>
+        {gateway?.oidc === true && (
+          <p className="soft">
+            Single sign-on asks for no code here: your provider decides how it makes sure that it is you.
+          </p>
+        )}
         <div className="row">
           <button type="button" className="btn" onClick={() => setAsking(true)}>
             {isOn ? "Switch off" : "Set up"}
