@@ -57,6 +57,11 @@ export interface Store {
    */
   abandonCalls(now: number): Promise<AbandonedCall[]>;
   /**
+   * Forgets those processes, by the same signs, and leaves their calls alone. One that lives after all is known again
+   * within a second. Does nothing where the store is not shared.
+   */
+  forgetDead(): Promise<void>;
+  /**
    * Changes accounts, keys or wallets in one transaction. Copies in memory are read anew afterwards: in this process at
    * once, in others within a second.
    */

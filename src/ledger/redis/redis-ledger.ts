@@ -169,6 +169,7 @@ class NodeLedger implements RedisLedger {
       for (const row of await accountsWithCalls(this.#store))
         if (this.#door.open) await this.#redis.read(row.account_id);
     }
+    await this.#store.forgetDead();
     return recoveryOf(this.#abandoned.splice(0));
   }
 

@@ -112,6 +112,7 @@ function createStore(
     ask: (query) => ask(reads, query),
     readKey: keyReader(db, reads),
     abandonCalls: (at) => abandonDead(db, nodeId, at),
+    forgetDead: () => forgetDead(db, nodeId),
     change: (work) => changes.change(db, work),
     touch() {
       changes.revision += 1;
@@ -135,12 +136,17 @@ function createStore(
 
 /**
  * A node is dead when its connection is gone and it was not seen for a while (a lost connection is soon made anew), or
- * when it was not seen for long. Should it live after all, its settle still charges its calls, once.
+ * when it was not seen for long.
  */
-async function abandonDead(db: Kysely<Database>, nodeId: string, at: number): Promise<AbandonedCall[]> {
+async function forgetDead(db: Kysely<Database>, nodeId: string): Promise<void> {
   await sql`delete from nodes where id <> ${nodeId} and (
     seen_at < ${clockMs} - ${silentMs} or seen_at < ${clockMs} - ${lostMs} and not exists (
       select from pg_stat_activity where application_name = ${laneName("reads", "")} || nodes.id))`.execute(db);
+}
+
+/** Should a node live after all, its settle still charges its calls, once. */
+async function abandonDead(db: Kysely<Database>, nodeId: string, at: number): Promise<AbandonedCall[]> {
+  await forgetDead(db, nodeId);
   return db
     .updateTable("calls")
     .set({ state: "abandoned", settled_at: at })
