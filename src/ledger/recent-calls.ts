@@ -1,14 +1,33 @@
-import type { Store } from "../store/index.ts";
+import type { CompiledQuery } from "kysely";
+import { type Store, shown } from "../store/index.ts";
 
 /**
- * The latest calls of an account, newest first; `before` (milliseconds since 1970) goes further back, `beforeId` with it among calls of
- * that very millisecond.
+ * The latest calls of an account, newest first; `before` (milliseconds since 1970) goes further back, `beforeId` with it
+ * among calls of that very millisecond. For showing: a call of the last moment may be missing, and be there when asked
+ * again.
  */
-export function readRecentCalls(
+export async function readRecentCalls(
   { db }: Store,
   accountId: string,
   { limit, before = Number.MAX_SAFE_INTEGER, beforeId = "" }: CallsPage,
-) {
+): Promise<RecentCall[]> {
+  const parameters = [accountId, before, before, beforeId, limit];
+  return (await db.executeQuery<RecentCall>({ ...compiledFor(db), parameters })).rows;
+}
+
+/** Every open page asks this again and again, so it is put together once. */
+const compiled = new WeakMap<Store["db"], ReturnType<typeof compile>>();
+
+function compiledFor(db: Store["db"]): ReturnType<typeof compile> {
+  let query = compiled.get(db);
+  if (query === undefined) {
+    query = compile(db);
+    compiled.set(db, query);
+  }
+  return query;
+}
+
+function compile(db: Store["db"]) {
   return db
     .selectFrom("calls")
     .select([
@@ -36,13 +55,14 @@ export function readRecentCalls(
       "first_byte_ms",
       "duration_ms",
     ])
-    .where("account_id", "=", accountId)
-    .where("opened_at", "<=", before)
-    .where((where) => where.or([where("opened_at", "<", before), where("id", "<", beforeId)]))
+    .where("account_id", "=", "")
+    .where("opened_at", "<=", 0)
+    .where((where) => where.or([where("opened_at", "<", 0), where("id", "<", "")]))
     .orderBy("opened_at", "desc")
     .orderBy("id", "desc")
-    .limit(limit)
-    .execute();
+    .limit(0)
+    .modifyEnd(shown)
+    .compile();
 }
 
 /** Which of the calls. */
@@ -53,4 +73,4 @@ export interface CallsPage {
 }
 
 /** One of {@link readRecentCalls}. */
-export type RecentCall = Awaited<ReturnType<typeof readRecentCalls>>[number];
+export type RecentCall = ReturnType<typeof compile> extends CompiledQuery<infer Row> ? Row : never;

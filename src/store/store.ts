@@ -29,8 +29,9 @@ export interface Store {
   readonly revision: number;
   /**
    * Writes facts of the books: all of them or none. They outlive the process from then on; the embedded store has them
-   * in its journal and brings them into the tables a moment later, at the latest before {@link Store.db} asks for them.
-   * Each kind of write may be repeated safely but an {@link BookWrite} that opens a call whose id is taken.
+   * in its journal and brings them into the tables a moment later, at the latest before {@link Store.db} asks for them,
+   * unless the answer is only shown (`shown.ts`). Each kind of write may be repeated safely but an {@link BookWrite} that
+   * opens a call whose id is taken.
    *
    * @returns The guarded holds that were left out, because other processes have left less than they take; most often
    * none. All else is written.

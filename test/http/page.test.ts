@@ -87,6 +87,8 @@ describe("a member", () => {
       },
     ]);
     expect(await (await ada.get(`${api}/me`)).json()).toMatchObject({ email: "ada@example.org", role: "member" });
+    // Within a moment: the page's calls wait for the journal. Who asks the books gets all.
+    expect(await store.db.selectFrom("calls").select("id").execute()).toHaveLength(1);
     expect(await (await ada.get(`${api}/calls`)).json()).toMatchObject({
       data: [{ id: "call-1", state: "open", premium: true }],
     });

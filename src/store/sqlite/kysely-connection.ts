@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { SqliteDatabase, SqliteStatement } from "kysely";
-
+import { shownMark } from "../shown.ts";
 import { StatementCache } from "./statement-cache.ts";
 
 /** A name that means something else costs little; a table of the books that is missing here would be read stale. */
@@ -12,11 +12,14 @@ const nothingDone = { changes: 0, lastInsertRowid: 0 };
 export class KyselyConnection implements SqliteDatabase {
   readonly #database: DatabaseSync;
   readonly #statements: StatementCache;
-  readonly #beforeBooks: () => void;
+  readonly #beforeBooks: (isShown: boolean) => void;
   #waiting: (() => void)[] = [];
 
-  /** `beforeBooks` is called before each statement that may ask the books, and before each transaction. */
-  constructor(database: DatabaseSync, beforeBooks: () => void) {
+  /**
+   * `beforeBooks` is called before each statement that may ask the books, and before each transaction; it is told
+   * whether the answer is only shown.
+   */
+  constructor(database: DatabaseSync, beforeBooks: (isShown: boolean) => void) {
     this.#database = database;
     this.#statements = new StatementCache(database);
     this.#beforeBooks = beforeBooks;
@@ -32,7 +35,7 @@ export class KyselyConnection implements SqliteDatabase {
   }
 
   prepare(sql: string): SqliteStatement {
-    if (asksBooks.test(sql)) this.#beforeBooks();
+    if (asksBooks.test(sql)) this.#beforeBooks(sql.endsWith(shownMark));
     // A transaction that reads before it writes can find its snapshot outdated, and SQLite does not wait for that.
     const text = sql === "begin" ? "begin immediate" : sql;
     const { statement, reads } = this.#statements.take(text);

@@ -42,7 +42,7 @@ interface Parts {
 export async function openSqlite({ file, now, journal: bounds }: SqliteOptions): Promise<Store> {
   const database = openDatabase(file);
   let journal: Journal | undefined;
-  const connection = new KyselyConnection(database, () => journal?.drain());
+  const connection = new KyselyConnection(database, (isShown) => journal?.beforeRead(isShown));
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: connection }) });
   try {
     database.exec(`

@@ -29,7 +29,7 @@ interface JournalParts {
  * The journal of a store, for each process that opens it. Batches are appended to a file, which makes them last, and
  * applied to the tables later and together: that is a fraction of the work of a transaction each. One process at a time
  * writes to it, the first that has something to write; any other writes to the tables itself. Whoever asks the tables
- * for something that must be true drains the journal before.
+ * for something that must be true drains the journal before; what is only shown waits for nothing.
  */
 export class Journal {
   readonly #parts: JournalParts;
@@ -87,6 +87,14 @@ export class Journal {
     if (this.#closed || this.#parts.database.isTransaction) return;
     if (this.#writer === undefined) this.#drainFile();
     else this.#writer.drain();
+  }
+
+  /**
+   * Makes the tables tell what is to be told. What is only shown may wait for the writer's own timer: applied for each
+   * of many readers alone, little at a time, the same facts cost several times as much.
+   */
+  beforeRead(isShown: boolean): void {
+    if (!isShown || this.#writer === undefined) this.drain();
   }
 
   readFunds(accountId: string, asked?: BudgetAsked): Funds {
