@@ -1,7 +1,7 @@
 /**
  * What the dashboard costs: `bun test/bench/desk.ts` fills a store with ten million calls of one account (some minutes,
  * 5 GB below the temporary folder), times the requests of its overview, and has 500 signed-in tabs refresh theirs every
- * five seconds while calls are served. `--calls 100000` makes it a first look.
+ * five seconds while calls are served. `--calls 100000` makes it a first look, `--rounds 9` a closer one.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -13,8 +13,9 @@ import { describeMachine } from "./machine.ts";
 import { runOpenLoad } from "./peers/open-load.ts";
 import { formatMachine } from "./print.ts";
 import { cpuUsBetween, readCpu } from "./process-stats.ts";
-import { Processes } from "./processes.ts";
+import { coreOf, Processes, type Server } from "./processes.ts";
 import { type Subject, startGate, startUpstream } from "./subjects.ts";
+import { runTabs } from "./tabs.ts";
 
 const tabs = 500;
 const refreshMs = 5000;
@@ -22,14 +23,20 @@ const refreshMs = 5000;
 const usageEvery = 12;
 /** Well below what one core can do: what comes from above that is no question of the tabs. */
 const callsPerSecond = 1000;
-const rounds = 5;
-const roundSeconds = 10;
+const roundSeconds = 7;
+/** What was never asked before is slow for some seconds: it is compiled. */
+const warmSeconds = 15;
+const warmRefreshMs = 1000;
 const asks = 20;
 const refreshesTimed = 1000;
 const secondsMax = 3600;
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
-const median = (values: number[]) => [...values].sort((a, b) => a - b)[values.length >> 1] as number;
+const median = (values: number[]) => {
+  const sorted = values.toSorted((a, b) => a - b);
+  const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]] as [number, number];
+  return (low + high) / 2;
+};
 const ms = (value: number) => `${value.toFixed(1)} ms`;
 
 /** What the overview asks for, and again while it is shown. */
@@ -59,34 +66,6 @@ async function timeOverview(origin: string, cookie: string, paths: string[]): Pr
   return `median ${ms(median(sums))}, worst ${ms(Math.max(...sums))} of ${asks}`;
 }
 
-/**
- * Tabs that refresh until they are told to stop; spread over the five seconds, as those of people are. As the page does,
- * each asks for balance and latest calls, and once a minute for the usage, which has not changed.
- */
-function openTabs(origin: string, cookies: string[]): { stop(): Promise<number> } {
-  let isOpen = true;
-  let refreshes = 0;
-  const [me, usage, calls] = overviewPaths(29, "daily") as [string, string, string];
-  const tab = async (cookie: string, index: number) => {
-    await Bun.sleep((index * refreshMs) / cookies.length);
-    for (let turn = index; isOpen; turn++) {
-      const begun = performance.now();
-      const paths = turn % usageEvery === 0 ? [me, calls, usage] : [me, calls];
-      await Promise.all(paths.map((path) => ask(origin, path, cookie)));
-      refreshes += 1;
-      await Bun.sleep(Math.max(0, refreshMs - (performance.now() - begun)));
-    }
-  };
-  const running = cookies.map(tab);
-  return {
-    async stop() {
-      isOpen = false;
-      await Promise.all(running);
-      return refreshes;
-    },
-  };
-}
-
 /** What a refresh costs the gateway while nothing else runs: a figure of CPU, so that other work matters less. */
 async function costOfRefresh({ origin, pid }: Subject, cookie: string): Promise<string> {
   const paths = overviewPaths(29, "daily");
@@ -101,25 +80,69 @@ async function costOfRefresh({ origin, pid }: Subject, cookie: string): Promise<
   return `CPU of a refresh of a small account: ${us.toFixed(0)} µs, so ${tabs} tabs take ${(share * 100).toFixed(1)} % of a core`;
 }
 
+/** Nobody; tabs of a server that does nothing for them, which shows what they cost the machine; tabs of the gateway. */
+const sides = ["alone", "still", "tabs"] as const;
+type Side = (typeof sides)[number];
+
+/** What 500 tabs do to the p99 of the calls beside them, by turns, so that whatever else the machine does falls on all. */
 async function compare(processes: Processes, gate: Subject, cookies: string[]): Promise<string> {
-  const order = { kind: "json", url: gate.url, key: keyOfAccount(2), callsPerSecond, seconds: roundSeconds } as const;
-  const p99Of = async (seed: number) => percentile((await runOpenLoad(processes, { ...order, seed })).wholeMs, 0.99);
-  await p99Of(0);
-  const without: number[] = [];
-  const withTabs: number[] = [];
+  const [me, usage, calls] = overviewPaths(29, "daily") as [string, string, string];
+  const still = await startStill(processes, gate.origin, {
+    cookie: cookies.at(-1) as string,
+    paths: [me, usage, calls],
+  });
+  const seldom = { path: usage, every: usageEvery };
+  const tabsOf = (origin: string, seconds: number, everyMs = refreshMs) =>
+    runTabs(processes, { origin, cookies, seconds, refreshMs: everyMs, paths: [me, calls], seldom });
+  const order = { kind: "json", url: gate.url, key: keyOfAccount(2), callsPerSecond, sharesCore: true } as const;
+  const p99Of = async (seconds: number, seed: number) =>
+    percentile((await runOpenLoad(processes, { ...order, seconds, seed })).wholeMs, 0.99);
+  const measured: Record<Side, { p99Ms: number; cores: number }[]> = { alone: [], still: [], tabs: [] };
+  await Promise.all([p99Of(warmSeconds, 0), tabsOf(gate.origin, warmSeconds, warmRefreshMs)]);
   let refreshes = 0;
-  for (let round = 1; round <= rounds; round++) {
-    without.push(await p99Of(round));
-    const open = openTabs(gate.origin, cookies);
-    await Bun.sleep(refreshMs);
-    withTabs.push(await p99Of(round));
-    refreshes += await open.stop();
+  for (let turn = 0; turn < rounds * sides.length; turn++) {
+    // Another one begins each round.
+    const round = Math.floor(turn / sides.length);
+    const side = sides[(turn + round) % sides.length] as Side;
+    const origin = side === "alone" ? undefined : side === "still" ? still.origin : gate.origin;
+    const open = origin === undefined ? undefined : tabsOf(origin, refreshMs / 1000 + roundSeconds + 1);
+    // Until all are open.
+    if (open !== undefined) await Bun.sleep(refreshMs);
+    const before = readCpu(gate.pid);
+    const p99Ms = await p99Of(roundSeconds, round + 1);
+    const cores = cpuUsBetween(before, readCpu(gate.pid)) / (roundSeconds * 1e6);
+    measured[side].push({ p99Ms, cores });
+    const closed = await open;
+    if (side === "tabs" && closed !== undefined) refreshes += closed.refreshes;
+    say(`  ${side}: p99 ${ms(p99Ms)}, ${(cores * 100).toFixed(1)} % of a core`);
   }
-  const change = (median(withTabs) / median(without) - 1) * 100;
+  const p99 = (side: Side) => median(measured[side].map(({ p99Ms }) => p99Ms));
+  const line = (side: Side, what: string) =>
+    `  ${what}: p99 ${p99(side).toFixed(2)} ms (${measured[side].map(({ p99Ms }) => p99Ms.toFixed(2)).join(", ")}), ` +
+    `gateway ${(median(measured[side].map(({ cores }) => cores)) * 100).toFixed(1)} % of a core`;
+  const change = (side: Side) => `${((p99("tabs") / p99(side) - 1) * 100).toFixed(0)} %`;
   return [
-    `p99 of ${callsPerSecond} calls a second: ${ms(median(without))} alone, ${ms(median(withTabs))} with ${tabs} tabs (${change.toFixed(0)} %)`,
-    `  alone ${without.map(ms).join(", ")}; with tabs ${withTabs.map(ms).join(", ")}; ${refreshes} refreshes`,
+    `${callsPerSecond} calls a second, medians of ${rounds} rounds of ${roundSeconds} s:`,
+    line("alone", "no tabs"),
+    line("still", `${tabs} tabs of a server that does nothing`),
+    line("tabs", `${tabs} tabs of the gateway, ${refreshes} refreshes`),
+    `  change of p99: ${change("alone")} to no tabs, ${change("still")} to tabs of the other server`,
   ].join("\n");
+}
+
+/** A server with the gateway's answers to one tab, on the gateway's core. */
+async function startStill(
+  processes: Processes,
+  origin: string,
+  { cookie, paths }: { cookie: string; paths: string[] },
+): Promise<Server> {
+  const bodies: Record<string, string> = {};
+  for (const path of paths) {
+    const { pathname } = new URL(path, origin);
+    bodies[pathname] = await (await fetch(`${origin}${path}`, { headers: { cookie } })).text();
+  }
+  const command = [process.execPath, join(import.meta.dir, "still.ts"), JSON.stringify(bodies)];
+  return processes.serve({ command, core: coreOf.subject });
 }
 
 async function measure(processes: Processes, calls: number): Promise<string> {
@@ -150,7 +173,10 @@ async function measure(processes: Processes, calls: number): Promise<string> {
   return `${lines.join("\n")}\n`;
 }
 
-const { values } = parseArgs({ options: { calls: { type: "string", default: "10000000" } } });
+const { values } = parseArgs({
+  options: { calls: { type: "string", default: "10000000" }, rounds: { type: "string", default: "5" } },
+});
+const rounds = Number(values.rounds);
 const processes = new Processes();
 const timer = setTimeout(() => process.exit(1), secondsMax * 1000);
 try {

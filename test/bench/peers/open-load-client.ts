@@ -90,9 +90,18 @@ async function main(): Promise<void> {
   for (const time of times) {
     const dueAt = startedAt + time;
     const waitMs = dueAt - performance.now();
-    if (waitMs > watchMs) await Bun.sleep(Math.floor(waitMs - watchMs) + 0.5);
-    while (performance.now() < dueAt) await new Promise(setImmediate);
-    send({ dueAt, received: [], hasFirst: false, isSecond: false });
+    if (order.sharesCore === true) {
+      if (waitMs > 0) await Bun.sleep(waitMs);
+    } else {
+      if (waitMs > watchMs) await Bun.sleep(Math.floor(waitMs - watchMs) + 0.5);
+      while (performance.now() < dueAt) await new Promise(setImmediate);
+    }
+    send({
+      dueAt: order.sharesCore === true ? performance.now() : dueAt,
+      received: [],
+      hasFirst: false,
+      isSecond: false,
+    });
     if (report.mistakes.length > 20) break;
   }
   const deadline = performance.now() + drainMsMax;

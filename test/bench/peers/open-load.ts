@@ -7,6 +7,11 @@ export interface OpenLoadOrder extends Question {
   callsPerSecond: number;
   seconds: number;
   seed: number;
+  /**
+   * The provider needs the load's core too: sleep until a call is due instead of watching the clock, which is late by a
+   * millisecond at times, and time the call from when it was sent. No call waits for another, so only the load is late.
+   */
+  sharesCore?: boolean;
 }
 
 /** Times in milliseconds since the moment at which the call was due, not since it was sent. */

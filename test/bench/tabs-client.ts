@@ -1,0 +1,74 @@
+/**
+ * Tabs of the dashboard as a gateway sees them, at the least cost of their own: a browser has a core of its own, these
+ * share theirs with the load. Requests are made beforehand, each on a connection that its tab keeps.
+ */
+import { connect, type Socket } from "node:net";
+import { endWithParent } from "./parent.ts";
+import type { TabsOrder, TabsReport } from "./tabs.ts";
+
+const order: TabsOrder = JSON.parse(process.argv[2] as string);
+const { host, hostname, port } = new URL(order.origin);
+const report: TabsReport = { refreshes: 0, mistakes: [] };
+const endsAt = performance.now() + order.seconds * 1000;
+const headEnd = Buffer.from("\r\n\r\n");
+
+/** A connection of a tab. */
+class Line {
+  readonly #socket: Socket;
+  /** Bytes of the answer that are still to come; absent before its head. */
+  #left: number | undefined;
+  #isBusy = false;
+
+  constructor() {
+    this.#socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    this.#socket.on("data", (bytes: Buffer) => this.#take(bytes));
+    this.#socket.on("error", (error) => report.mistakes.push(String(error)));
+    this.#socket.on("close", () => this.#isBusy && report.mistakes.push("closed before the answer was whole"));
+  }
+
+  ask(request: Buffer): void {
+    if (this.#isBusy) return void report.mistakes.push(`no answer within ${order.refreshMs} ms`);
+    this.#isBusy = true;
+    this.#left = undefined;
+    this.#socket.write(request);
+  }
+
+  #take(bytes: Buffer): void {
+    let rest = bytes.length;
+    if (this.#left === undefined) {
+      const bodyAt = bytes.indexOf(headEnd) + headEnd.length;
+      const head = bytes.toString("latin1", 0, bodyAt);
+      const length = /content-length: (\d+)/i.exec(head)?.[1];
+      if (!head.startsWith("HTTP/1.1 200 ") || length === undefined) return void report.mistakes.push(head);
+      this.#left = Number(length);
+      rest -= bodyAt;
+    }
+    this.#left -= rest;
+    if (this.#left <= 0) this.#isBusy = false;
+  }
+}
+
+function requestFor(path: string, cookie: string): Buffer {
+  return Buffer.from(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nCookie: ${cookie}\r\nAccept: */*\r\n\r\n`);
+}
+
+async function tab(cookie: string, index: number): Promise<void> {
+  const { paths, seldom, refreshMs } = order;
+  const often = paths.map((path) => ({ line: new Line(), request: requestFor(path, cookie) }));
+  const rare = requestFor(seldom.path, cookie);
+  let dueAt = performance.now() + (index * refreshMs) / order.cookies.length;
+  for (let turn = index; ; turn++) {
+    await Bun.sleep(Math.max(0, dueAt - performance.now()));
+    if (performance.now() >= endsAt || report.mistakes.length > 20) return;
+    for (const { line, request } of often) line.ask(request);
+    if (turn % seldom.every === 0) new Line().ask(rare);
+    report.refreshes += 1;
+    dueAt += refreshMs;
+  }
+}
+
+endWithParent();
+await Promise.all(order.cookies.map(tab));
+// What is under way may end.
+await Bun.sleep(500);
+process.stdout.write(JSON.stringify(report), () => process.exit(0));
