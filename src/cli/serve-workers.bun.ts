@@ -1,4 +1,5 @@
 import type { Config } from "../config.ts";
+import { ownCommand } from "./own-command.bun.ts";
 import { portTaken } from "./port-taken.ts";
 import { watchSignals } from "./signals.ts";
 
@@ -44,8 +45,7 @@ export async function serveWorkers(config: Config, env: Record<string, string | 
 
 /** Its input is a pipe that ends with this process, however that dies; a worker ends itself then. */
 function spawn(index: number, env: Record<string, string | undefined>): Worker {
-  const isCompiled = Bun.main.startsWith("/$bunfs/");
-  return Bun.spawn([process.execPath, ...(isCompiled ? [] : [Bun.main]), "serve"], {
+  return Bun.spawn(ownCommand(["serve"]), {
     env: { ...env, MODELGATE_WORKER: String(index) },
     stdin: "pipe",
     stdout: "inherit",

@@ -71,10 +71,8 @@ describe("every answer there is", () => {
       body: JSON.stringify({ model: "chat-1", messages, stream }),
     });
     const names = [...headers.keys()].filter((name) => !/^x-(ratelimit|modelgate|request-id)/.test(name));
-    const expected = ["content-type", "x-content-type-options"];
-    expect(names).toEqual(
-      stream ? ["cache-control", ...expected.toSpliced(1, 0, "x-accel-buffering")].toSorted() : expected,
-    );
+    const ofStream = stream ? ["cache-control", "x-accel-buffering"] : [];
+    expect(names.toSorted()).toEqual([...ofStream, "content-type", "x-content-type-options"].toSorted());
   });
 });
 

@@ -35,6 +35,41 @@ describe("an outlet", () => {
     expect(await new Response(outlet.body).text()).toBe("abc");
   });
 
+  test("sends the first text at once, what else comes in the turn together, and bytes after the text before them", async () => {
+    const progress = newProgress();
+    const outlet = new StreamOutlet<string | Uint8Array>(progress, (piece) => piece);
+    const reader = outlet.body.getReader();
+    const next = async () => new TextDecoder().decode((await reader.read()).value);
+    for (const text of ["a", "b", "c"]) outlet.write(text);
+    expect([await next(), await next()]).toEqual(["a", "bc"]);
+    outlet.write("d");
+    outlet.write(new TextEncoder().encode("e"));
+    outlet.write("f");
+    expect([await next(), await next(), await next()]).toEqual(["d", "e", "f"]);
+    outlet.write("g");
+    outlet.end();
+    expect([await next(), (await reader.read()).done]).toEqual(["g", true]);
+  });
+
+  test.each([
+    [16 * 1024 - 1, false],
+    [16 * 1024, true],
+  ])("gathers text below 16 384 characters: %p leave at once: %p", async (length, leaves) => {
+    const outlet = new StreamOutlet<string>(newProgress(), (text) => text);
+    const reader = outlet.body.getReader();
+    outlet.write("first");
+    await reader.read();
+    outlet.write("x".repeat(length));
+    let hasLeft = false;
+    const read = reader.read().then(() => {
+      hasLeft = true;
+    });
+    // Promises alone: the turn of the event loop does not end.
+    for (let step = 0; step < 20; step++) await undefined;
+    expect(hasLeft).toBe(leaves);
+    await read;
+  });
+
   test("takes 64 kB without waiting, then waits for the reader", async () => {
     const { outlet } = outletOf();
     expect(outlet.write(kilobytes(63))).toBeUndefined();

@@ -23,6 +23,9 @@ export interface RedisLedgerOptions {
 export interface RedisLedger extends LocalLedger {
   /** Sentences about what is worse than it should be while calls are served; empty when all is well. */
   troubles(): string[];
-  /** Renews the leases of running calls, and ends those that dead processes left, and forgets these. It does so by itself in time. */
+  /**
+   * Renews the leases of running calls, ends those that dead processes left, and forgets these processes. It does so by
+   * itself in time.
+   */
   beat(): Promise<Recovery>;
 }
