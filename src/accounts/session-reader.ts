@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { CompiledQuery } from "kysely";
-import type { Role, Store } from "../store/index.ts";
+import { type Role, type Store, textParam } from "../store/index.ts";
 
 /** The name of the cookie that a signed-in browser sends. */
 export const sessionCookie = "session";
@@ -75,7 +75,7 @@ function compile(db: Store["db"]) {
       "accounts.free_tokens_per_day",
       "accounts.disabled_at",
     ])
-    .where("sessions.token", "=", "")
+    .where("sessions.token", "=", textParam(""))
     .compile();
 }
 

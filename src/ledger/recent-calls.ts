@@ -1,5 +1,5 @@
 import type { CompiledQuery } from "kysely";
-import { type Store, shown } from "../store/index.ts";
+import { type Store, shown, textParam, wholeParam } from "../store/index.ts";
 
 /**
  * The latest calls of an account, newest first; `before` (milliseconds since 1970) goes further back, `beforeId` with it
@@ -55,12 +55,12 @@ function compile(db: Store["db"]) {
       "first_byte_ms",
       "duration_ms",
     ])
-    .where("account_id", "=", "")
-    .where("opened_at", "<=", 0)
-    .where((where) => where.or([where("opened_at", "<", 0), where("id", "<", "")]))
+    .where("account_id", "=", textParam(""))
+    .where("opened_at", "<=", wholeParam(0))
+    .where((where) => where.or([where("opened_at", "<", wholeParam(0)), where("id", "<", textParam(""))]))
     .orderBy("opened_at", "desc")
     .orderBy("id", "desc")
-    .limit(0)
+    .limit(wholeParam(0))
     .modifyEnd(shown)
     .compile();
 }

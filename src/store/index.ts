@@ -7,6 +7,7 @@ export type { KeyRecord } from "./key-reader.ts";
 export { endOfMonth, monthOf } from "./month.ts";
 export { moveWallet } from "./move-wallet.ts";
 export { openStore } from "./open-store.ts";
+export { textParam, wholeParam } from "./param.ts";
 export { shown } from "./shown.ts";
 export type { AbandonedCall, Store, StoreOptions } from "./store.ts";
 export { StoreError } from "./store-error.ts";

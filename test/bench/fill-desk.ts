@@ -1,9 +1,9 @@
-import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createAccounts } from "../../src/accounts/index.ts";
 import { makePerson } from "../../src/accounts/people.ts";
 import { openStore, type Store } from "../../src/store/index.ts";
+import { sessionCookieOf } from "../support/session-cookie.ts";
 import { keyOfAccount } from "./fill-store.ts";
 
 const hours = 365 * 24;
@@ -59,5 +59,5 @@ async function signedIn(store: Store, secret: string, accountId: string): Promis
       .values({ id: crypto.randomUUID(), token, user_id, ip_address: null, user_agent: null, ...times })
       .execute();
   });
-  return `session=${encodeURIComponent(`${token}.${createHmac("sha256", secret).update(token).digest("base64")}`)}`;
+  return sessionCookieOf(token, secret);
 }

@@ -1,4 +1,3 @@
-import { createHmac } from "node:crypto";
 import { createAccounts, type Payments } from "../../src/accounts/index.ts";
 import { hashPassword } from "../../src/accounts/password.ts";
 import { writePassword } from "../../src/accounts/people.ts";
@@ -8,6 +7,7 @@ import type { Shelf } from "../../src/loader/index.ts";
 import { openDesk } from "../../src/open-desk.ts";
 import type { Role, Store } from "../../src/store/index.ts";
 import { temporaryStore } from "../store/temporary-store.ts";
+import { sessionCookieOf } from "../support/session-cookie.ts";
 import { helloPlugin, httpOf } from "./support.ts";
 
 export const password = "correct horse battery";
@@ -79,8 +79,7 @@ async function beginSession(store: Store, accountId: string, now: number): Promi
     .insertInto("sessions")
     .values({ id: crypto.randomUUID(), token, user_id, ip_address: null, user_agent: null, ...times })
     .execute();
-  const signature = createHmac("sha256", secret).update(token).digest("base64");
-  return `session=${encodeURIComponent(`${token}.${signature}`)}`;
+  return sessionCookieOf(token, secret);
 }
 
 export function cookieOf(response: Response): string {

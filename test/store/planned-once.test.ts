@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { readVisitor } from "../../src/accounts/session-reader.ts";
+import { readRecentCalls } from "../../src/ledger/recent-calls.ts";
+import { openStore, type Store } from "../../src/store/index.ts";
+import { sessionCookieOf } from "../support/session-cookie.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "modelgate-test-"));
+const secret = "of this test";
+const prepare = DatabaseSync.prototype.prepare;
+let database: DatabaseSync;
+let store: Store;
+
+beforeAll(async () => {
+  // The store keeps its connection to itself, so it is caught when it prepares its first statement.
+  DatabaseSync.prototype.prepare = function (sql) {
+    database = this;
+    return prepare.call(this, sql);
+  };
+  store = await openStore({ file: join(folder, "modelgate.db") });
+});
+
+afterAll(async () => {
+  DatabaseSync.prototype.prepare = prepare;
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** How often SQLite asked for leave to do something, which it does while it plans a statement and at no other time. */
+async function leavesAskedBy(ask: (turn: number) => unknown): Promise<number> {
+  let asked = 0;
+  database.setAuthorizer(() => {
+    asked += 1;
+    return 0;
+  });
+  // The first one is planned, also for having got an authorizer.
+  await ask(0);
+  asked = 0;
+  await ask(1);
+  await ask(2);
+  database.setAuthorizer(null);
+  return asked;
+}
+
+test.each<[string, (turn: number) => unknown]>([
+  ["who is signed in", (turn) => readVisitor(store, sessionCookieOf(`token${turn}`, secret), { secret, now: turn })],
+  ["the latest calls", (turn) => readRecentCalls(store, `account${turn}`, { limit: 50 + turn, before: turn })],
+  ["a key", (turn) => store.readKey(`key${turn}`)],
+  ["an account's money", (turn) => store.readFunds(`account${turn}`)],
+  ["a key's budget", (turn) => store.readFunds(`account${turn}`, { keyId: `key${turn}`, month: turn })],
+])("the look-up of %s is planned once", async (_, ask) => {
+  expect(await leavesAskedBy(ask)).toBe(0);
+});
+
+test("SQLite plans a join anew at each run where its parameter is bare", async () => {
+  const bare = prepare.call(database, "select 1 from keys join accounts on accounts.id = account_id where keys.id = ?");
+  expect(await leavesAskedBy((turn) => bare.all(`key${turn}`))).toBeGreaterThan(0);
+});
