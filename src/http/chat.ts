@@ -4,10 +4,10 @@ import { type ChatChunk, ChatCompletion, ChatRequest } from "../contract/index.t
 import { answers, jsonBody } from "./describe.ts";
 import { awaitNoMore, jsonEndpoint, type Visit } from "./endpoint.ts";
 import { toGatewayError } from "./errors.ts";
+import { EventOutlet } from "./event-outlet.bun.ts";
 import type { HttpGround } from "./ground.ts";
 import { callHeaders } from "./headers.ts";
 import { jsonReply, run } from "./run.ts";
-import { StreamOutlet } from "./stream-outlet.ts";
 
 const done = "data: [DONE]\n\n";
 
@@ -34,7 +34,7 @@ export function chatController(ground: HttpGround) {
 
 async function stream(ground: HttpGround, visit: Visit, request: ChatRequest): Promise<Response> {
   const { progress } = visit;
-  const outlet = new StreamOutlet<ChatChunk>(progress, eventOf);
+  const outlet = new EventOutlet<ChatChunk>(progress, eventOf);
   ground.keepAlive.add(outlet);
   const answered = run(ground, visit, { capability: "chat", request, outlet });
   const finished = answered.then(

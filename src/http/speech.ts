@@ -1,17 +1,17 @@
 import { Elysia } from "elysia";
 import { SpeakRequest } from "../contract/index.ts";
+import { BytesOutlet } from "./bytes-outlet.ts";
 import { answers, Bytes, jsonBody } from "./describe.ts";
 import { awaitNoMore, jsonEndpoint } from "./endpoint.ts";
 import type { HttpGround } from "./ground.ts";
 import { callHeaders } from "./headers.ts";
 import { run } from "./run.ts";
-import { StreamOutlet } from "./stream-outlet.ts";
 
 /** POST /audio/speech: WAV bytes as the provider makes them. */
 export function speechController(ground: HttpGround) {
   const answer = jsonEndpoint(ground, SpeakRequest, async (visit, request) => {
     const { progress } = visit;
-    const outlet = new StreamOutlet<Uint8Array>(progress, (bytes) => bytes);
+    const outlet = new BytesOutlet(progress);
     const done = run(ground, visit, { capability: "speak", request, outlet });
     const finished = done.then(
       () => outlet.end(),

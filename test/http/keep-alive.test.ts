@@ -1,15 +1,14 @@
 import { describe, expect, test } from "bun:test";
+import { EventOutlet } from "../../src/http/event-outlet.bun.ts";
 import { KeepAlive } from "../../src/http/keep-alive.ts";
-import { StreamOutlet } from "../../src/http/stream-outlet.ts";
 import { newProgress } from "../kernel/support.ts";
 
-const bytesOf = (text: string) => new TextEncoder().encode(text);
 const comment = ": keep-alive\n\n";
 
 /** A stream under a keeper whose timer never comes: the test ticks. */
 function keptOutlet() {
   const keeper = new KeepAlive(1_000_000_000);
-  const outlet = new StreamOutlet<string>(newProgress(), bytesOf);
+  const outlet = new EventOutlet<string>(newProgress(), (text) => text);
   keeper.add(outlet);
   const end = async () => {
     keeper.delete(outlet);
