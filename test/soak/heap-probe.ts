@@ -12,8 +12,8 @@ export interface HeapLook {
   heapMb: number;
 }
 
-/** For the environment of a gateway that is to have this. */
-export const probed = { BUN_OPTIONS: `--preload ${import.meta.path}` };
+/** For the environment of a gateway that is to have this, and write where it is read. */
+export const probed = { BUN_OPTIONS: `--preload ${import.meta.path}`, TMPDIR: tmpdir() };
 
 export function heapFileOf(pid: number): string {
   return join(tmpdir(), `modelgate-heap-${pid}.json`);

@@ -1,0 +1,19 @@
+/**
+ * `npm test`: the suite in a folder for temporary files of its own, which is gone afterwards whatever the tests left in
+ * it. What is given is handed on: `npm test -- test/http`.
+ */
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const folder = mkdtempSync(join(tmpdir(), "modelgate-tests-"));
+// PostgreSQL runs as a user of its own, who has to come through.
+chmodSync(folder, 0o711);
+const suite = Bun.spawn([process.execPath, "test", "--timeout", "30000", "--parallel=3", ...process.argv.slice(2)], {
+  env: { ...process.env, TMPDIR: folder },
+  stdio: ["inherit", "inherit", "inherit"],
+});
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => suite.kill(signal));
+const code = await suite.exited;
+rmSync(folder, { recursive: true, force: true });
+process.exit(code);
