@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { CompiledQuery } from "kysely";
-import { type Role, type Store, textParam } from "../store/index.ts";
+import { compiledOnce, type Role, type Store } from "../store/index.ts";
 
 /** The name of the cookie that a signed-in browser sends. */
 export const sessionCookie = "session";
@@ -43,17 +43,8 @@ export async function readVisitor(
   return visitorOf(row);
 }
 
-/** Every request of the page asks this, so it is put together once. */
-const compiled = new WeakMap<Store["db"], ReturnType<typeof compile>>();
-
-function compiledFor(db: Store["db"]): ReturnType<typeof compile> {
-  let query = compiled.get(db);
-  if (query === undefined) {
-    query = compile(db);
-    compiled.set(db, query);
-  }
-  return query;
-}
+/** Every request of the page asks this. */
+const compiledFor = compiledOnce(compile);
 
 type VisitorRow = ReturnType<typeof compile> extends CompiledQuery<infer Row> ? Row : never;
 
@@ -75,7 +66,7 @@ function compile(db: Store["db"]) {
       "accounts.free_tokens_per_day",
       "accounts.disabled_at",
     ])
-    .where("sessions.token", "=", textParam(""))
+    .where("sessions.token", "=", "")
     .compile();
 }
 

@@ -1,5 +1,5 @@
 import type { CompiledQuery } from "kysely";
-import { type Store, shown, textParam, wholeParam } from "../store/index.ts";
+import { compiledOnce, type Store, shown } from "../store/index.ts";
 
 /**
  * The latest calls of an account, newest first; `before` (milliseconds since 1970) goes further back, `beforeId` with it
@@ -15,17 +15,8 @@ export async function readRecentCalls(
   return (await db.executeQuery<RecentCall>({ ...compiledFor(db), parameters })).rows;
 }
 
-/** Every open page asks this again and again, so it is put together once. */
-const compiled = new WeakMap<Store["db"], ReturnType<typeof compile>>();
-
-function compiledFor(db: Store["db"]): ReturnType<typeof compile> {
-  let query = compiled.get(db);
-  if (query === undefined) {
-    query = compile(db);
-    compiled.set(db, query);
-  }
-  return query;
-}
+/** Every open page asks this. */
+const compiledFor = compiledOnce(compile);
 
 function compile(db: Store["db"]) {
   return db
@@ -55,12 +46,12 @@ function compile(db: Store["db"]) {
       "first_byte_ms",
       "duration_ms",
     ])
-    .where("account_id", "=", textParam(""))
-    .where("opened_at", "<=", wholeParam(0))
-    .where((where) => where.or([where("opened_at", "<", wholeParam(0)), where("id", "<", textParam(""))]))
+    .where("account_id", "=", "")
+    .where("opened_at", "<=", 0)
+    .where((where) => where.or([where("opened_at", "<", 0), where("id", "<", "")]))
     .orderBy("opened_at", "desc")
     .orderBy("id", "desc")
-    .limit(wholeParam(0))
+    .limit(0)
     .modifyEnd(shown)
     .compile();
 }

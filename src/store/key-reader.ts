@@ -1,7 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Kysely } from "kysely";
 import type { Database } from "./database.ts";
-import { textParam } from "./param.ts";
 
 /** A key with what its account says about it, as one look-up. */
 export interface KeyRecord {
@@ -42,7 +41,7 @@ export function keyQuery(db: Kysely<Database>) {
       "accounts.free_tokens_per_day",
       "accounts.disabled_at as account_disabled_at",
     ])
-    .where("keys.id", "=", textParam(""));
+    .where("keys.id", "=", "");
 }
 
 /** Compiles the look-up once and returns the reader. */

@@ -55,6 +55,21 @@ test.each<[string, (turn: number) => unknown]>([
   expect(await leavesAskedBy(ask)).toBe(0);
 });
 
+test("a statement that nobody has thought of is planned once, whatever is joined and limited", async () => {
+  const ask = (turn: number) =>
+    store.db
+      .selectFrom("calls")
+      .innerJoin("keys", "keys.id", "calls.key_id")
+      .innerJoin("accounts", "accounts.id", "keys.account_id")
+      .select(["calls.id", "accounts.email"])
+      .where("keys.id", "=", `key${turn}`)
+      .where("calls.opened_at", ">=", turn)
+      .orderBy("calls.opened_at", "desc")
+      .limit(turn)
+      .execute();
+  expect(await leavesAskedBy(ask)).toBe(0);
+});
+
 test("SQLite plans a join anew at each run where its parameter is bare", async () => {
   const bare = prepare.call(database, "select 1 from keys join accounts on accounts.id = account_id where keys.id = ?");
   expect(await leavesAskedBy((turn) => bare.all(`key${turn}`))).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 import { closeSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { Kysely, SqliteDialect } from "kysely";
+import { Kysely } from "kysely";
 import { createBlobs } from "../blobs.ts";
 import { type BookStatements, prepareBookStatements } from "../book-statements.ts";
 import type { BookWrite } from "../book-write.ts";
@@ -12,6 +12,7 @@ import { readSetting } from "../settings.ts";
 import type { AbandonedCall, Store } from "../store.ts";
 import { StoreError } from "../store-error.ts";
 import { isOpen } from "../tables/calls.ts";
+import { PlannedOnceDialect } from "./dialect.ts";
 import { Journal } from "./journal/journal.ts";
 import { type JournalBounds, journalBounds } from "./journal/journal-bounds.ts";
 import { KyselyConnection } from "./kysely-connection.ts";
@@ -43,7 +44,7 @@ export async function openSqlite({ file, now, journal: bounds }: SqliteOptions):
   const database = openDatabase(file);
   let journal: Journal | undefined;
   const connection = new KyselyConnection(database, (isShown) => journal?.beforeRead(isShown));
-  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: connection }) });
+  const db = new Kysely<Database>({ dialect: new PlannedOnceDialect({ database: connection }) });
   try {
     database.exec(`
       pragma busy_timeout = ${startWaitMs};

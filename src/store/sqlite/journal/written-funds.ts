@@ -18,17 +18,16 @@ interface Row {
 }
 
 /**
- * Compiles the look-up once. It is one statement, so that all it says is of one moment. The casts keep SQLite from
- * planning it anew at each run (`param.ts`).
+ * Compiles the look-up once. It is one statement, so that all it says is of one moment. What stands for the pluses is
+ * said in `dialect.ts`.
  */
 export function prepareWrittenFunds(database: DatabaseSync): (accountId: string, asked?: BudgetAsked) => WrittenFunds {
-  const account = "cast(?1 as text)";
-  const latest = `from quota_days where account_id = ${account} order by day desc limit 1`;
+  const latest = `from quota_days where account_id = +?1 order by day desc limit 1`;
   const ofAccount = `select
     (select value from settings where name = '${appliedSetting}') as applied,
-    (select balance_nanodollars from wallets where account_id = ${account}) as balance,
+    (select balance_nanodollars from wallets where account_id = +?1) as balance,
     (select day ${latest}) as day, (select used_tokens ${latest}) as used`;
-  const latestMonth = `from key_months where account_id = ${account} and key_id = cast(?2 as text) and month >= cast(?3 as integer)
+  const latestMonth = `from key_months where account_id = +?1 and key_id = +?2 and month >= +?3
       order by month desc limit 1`;
   const plain = database.prepare(ofAccount);
   const withBudget = database.prepare(
