@@ -4,13 +4,16 @@ import { nearest } from "../kit/nearest.ts";
 import { openStore, type Store } from "../store/index.ts";
 import { Mistake } from "./command.ts";
 
+/** A command holds up no calls, so that it waits for a gateway that has much to write. */
+const lockWaitMs = 10_000;
+
 /** The books while a command works on them; closed afterwards however it ends. */
 export async function withBooks<T>(
   config: Config,
   work: (books: { store: Store; accounts: Accounts }) => Promise<T>,
 ): Promise<T> {
   makeHome(config);
-  const store = await openStore(storeOf(config));
+  const store = await openStore({ ...storeOf(config), lockWaitMs });
   try {
     return await work({ store, accounts: createAccounts({ store, defaults: config }) });
   } finally {

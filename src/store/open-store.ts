@@ -6,12 +6,19 @@ import type { Store, StoreOptions } from "./store.ts";
  *
  * @throws {StoreError} When it cannot be opened or reached, is no database of modelgate's, or is newer.
  */
-export async function openStore({ file, url, patienceMs, journal, now = Date.now }: StoreOptions): Promise<Store> {
+export async function openStore({
+  file,
+  url,
+  patienceMs,
+  lockWaitMs,
+  journal,
+  now = Date.now,
+}: StoreOptions): Promise<Store> {
   if (url !== undefined) {
     // Its client, some 10 MB of memory, is loaded only where there is such a database.
     const { openPostgres } = await import("./postgres/open-postgres.ts");
     return openPostgres({ url, now, ...(patienceMs !== undefined && { patienceMs }) });
   }
   if (file === undefined) throw new TypeError("Cannot open the store: neither a file nor a URL is named");
-  return openSqlite({ file, now, journal });
+  return openSqlite({ file, now, lockWaitMs, journal });
 }

@@ -95,6 +95,11 @@ export interface StoreOptions {
   url?: string | undefined;
   /** Milliseconds that a call may wait for PostgreSQL; default 200, so that with all else it stays below 250. */
   patienceMs?: number;
+  /**
+   * Milliseconds that a statement waits for another process's lock on the SQLite file, which stops the event loop;
+   * default 250, as long as a call may hang for it. Who serves no calls can wait for longer.
+   */
+  lockWaitMs?: number;
   /** How the embedded store keeps its journal; absent fields have a default. */
   journal?: Partial<JournalBounds> | undefined;
   /** Milliseconds since 1970; default the system's clock. */

@@ -19,13 +19,13 @@ import { KyselyConnection } from "./kysely-connection.ts";
 
 /** A start may wait for another process's migration. */
 const startWaitMs = 10_000;
-/** Waiting stops the event loop, so in service it is as long as a call may hang for it. */
-const lockWaitMs = 250;
+const lockWaitMsDefault = 250;
 
 /** What {@link openSqlite} wants. */
 interface SqliteOptions {
   file: string;
   now: () => number;
+  lockWaitMs?: number | undefined;
   journal?: Partial<JournalBounds> | undefined;
 }
 
@@ -40,7 +40,12 @@ interface Parts {
 }
 
 /** Opens the embedded store, brings its schema up to date and applies what a crash left in its journal. */
-export async function openSqlite({ file, now, journal: bounds }: SqliteOptions): Promise<Store> {
+export async function openSqlite({
+  file,
+  now,
+  lockWaitMs = lockWaitMsDefault,
+  journal: bounds,
+}: SqliteOptions): Promise<Store> {
   const database = openDatabase(file);
   let journal: Journal | undefined;
   const connection = new KyselyConnection(database, (isShown) => journal?.beforeRead(isShown));

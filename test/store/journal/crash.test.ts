@@ -38,7 +38,8 @@ test("killed with -9 at any instant, many times over, the books hold every charg
 
 test("three processes that apply a journal while a fourth writes it lose nothing and count nothing twice", async () => {
   const books = temporaryBooks();
-  const store = await books.open();
+  // As a command beside a gateway: on a busy machine the three others may hold the lock for long.
+  const store = await books.open({}, 10_000);
   const calls = 3000;
   const writer = Bun.spawn(
     [process.execPath, script("charge-forever.ts"), books.file, "0", JSON.stringify(bounds), String(calls)],
@@ -48,12 +49,7 @@ test("three processes that apply a journal while a fourth writes it lose nothing
     Bun.spawn([process.execPath, script("apply-until.ts"), books.file, String(calls)], { stderr: "pipe" }),
   );
   while (writer.exitCode === null) {
-    // On a busy machine the others may hold the lock for longer than a question waits, and it says so: asked again, it is answered.
-    await store.db
-      .selectFrom("wallets")
-      .select("balance_nanodollars")
-      .execute()
-      .catch((error) => expect(String(error)).toContain("database is locked"));
+    await store.db.selectFrom("wallets").select("balance_nanodollars").execute();
     await Bun.sleep(1);
   }
   for (const child of [writer, ...appliers]) {

@@ -33,8 +33,8 @@ export function temporaryBooks() {
     folder,
     file,
     journal,
-    async open(bounds: Partial<JournalBounds> = {}): Promise<Store> {
-      const store = await openStore({ file, journal: bounds });
+    async open(bounds: Partial<JournalBounds> = {}, lockWaitMs?: number): Promise<Store> {
+      const store = await openStore({ file, journal: bounds, ...(lockWaitMs !== undefined && { lockWaitMs }) });
       closing.push(() => store.close());
       return store;
     },
