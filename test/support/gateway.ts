@@ -64,15 +64,26 @@ export function commandLine(): string[] {
 }
 
 /** Starts a gateway on a free loopback port and waits until it is ready. Limits are set wide unless `env` says otherwise. */
-export async function startGateway({ env = {}, home: given }: GatewayOptions = {}): Promise<Gateway> {
+export async function startGateway({ env = {}, home }: GatewayOptions = {}): Promise<Gateway> {
+  for (let triesLeft = 3; ; triesLeft--) {
+    try {
+      return await startOnPort(env.PORT ?? String(await freePort()), env, home);
+    } catch (error) {
+      // Somebody else listens there since it was found free.
+      const isLost = env.PORT === undefined && (error as Error).message.includes("the port is taken; set PORT");
+      if (!isLost || triesLeft === 1) throw error;
+    }
+  }
+}
+
+async function startOnPort(port: string, env: Record<string, string>, given: string | undefined): Promise<Gateway> {
   const home = given ?? mkdtempSync(join(tmpdir(), "modelgate-test-"));
-  const port = env.PORT ?? (await freePort());
   const environment: Record<string, string> = {
     PATH: process.env.PATH ?? "",
     HOME: home,
     MODELGATE_HOME: home,
     HOST: "127.0.0.1",
-    PORT: String(port),
+    PORT: port,
     MODELGATE_BOOTSTRAP_KEY: bootstrapKey,
     REQUESTS_PER_MINUTE: "1000000",
     TOKENS_PER_MINUTE: "1000000000",

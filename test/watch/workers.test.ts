@@ -1,43 +1,16 @@
 import { expect, test } from "bun:test";
-import { createServer } from "node:net";
+import { twoFreePorts } from "../support/free-port.ts";
 import { hookMsMax, startGateway } from "../support/gateway.ts";
 import { redisProgram, startRedis, useRedisServers } from "../support/redis.ts";
 import { readScrape, sampleOf } from "./prometheus-text.ts";
 
 useRedisServers();
 
-/** The first of two ports beside one another that are free. */
-async function twoPorts(): Promise<number> {
-  for (let tries = 0; tries < 20; tries++) {
-    const first = await listen(0);
-    const port = (first.address() as { port: number }).port;
-    const second = await listen(port + 1).catch(() => undefined);
-    await close(first);
-    if (second === undefined) continue;
-    await close(second);
-    return port;
-  }
-  throw new Error("No two ports beside one another are free");
-}
-
-function listen(port: number): Promise<ReturnType<typeof createServer>> {
-  const server = createServer();
-  return new Promise((resolve, reject) => {
-    server.once("error", reject).listen(port, "127.0.0.1", () => resolve(server));
-  });
-}
-
-function close(server: ReturnType<typeof createServer>): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-  });
-}
-
 test.skipIf(redisProgram === null)(
   "each of several workers counts its own calls on a port of its own",
   async () => {
     const redis = await startRedis();
-    const port = await twoPorts();
+    const port = await twoFreePorts();
     const env = { WORKERS: "2", REDIS_URL: redis.url, METRICS_PORT: String(port) };
     const gateway = await startGateway({ env });
     try {
