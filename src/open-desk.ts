@@ -2,27 +2,24 @@ import {
   type Accounts,
   acceptInvitation,
   createSignIn,
-  createVoucher,
   emailsOf,
   endSession,
-  invite,
   listDeeds,
   listSessions,
   listVouchers,
   type OidcOptions,
   type Payments,
   paymentDesk,
-  recordDeed,
   redeemedVouchers,
   redeemVoucher,
   searchAccounts,
-  voidVoucher,
 } from "./accounts/index.ts";
 import { type Config, describeConfig } from "./config.ts";
 import type { Desk } from "./http/desk.ts";
 import type { Log } from "./kernel/index.ts";
 import { creditWallet, readRecentCalls, readStatement, readUsage } from "./ledger/index.ts";
 import type { Shelf } from "./loader/index.ts";
+import { openDeeds } from "./open-deeds.ts";
 import { publicOriginOf } from "./public-origin.ts";
 import type { Store } from "./store/index.ts";
 
@@ -66,15 +63,11 @@ export async function openDesk(ground: DeskGround): Promise<Desk> {
     recentCalls: (accountId, asked) => readRecentCalls(store, accountId, asked),
     searchAccounts: (text, after) => searchAccounts(store, text, after),
     emailsOf: (accountIds) => emailsOf(store, accountIds),
-    createAccount: (fields) => accounts.create(fields),
-    invite: (accountId) => invite(store, accountId, now()),
     credit: (credit) => creditWallet(store, credit, now),
-    createVoucher: (voucher) => createVoucher(store, voucher, now()),
     listVouchers: () => listVouchers(store),
     redeemedVouchers: (accountId) => redeemedVouchers(store, accountId),
-    voidVoucher: (idOrCode) => voidVoucher(store, idOrCode, now()),
     redeemVoucher: (given) => redeemVoucher(store, given, now()),
-    recordDeed: (deed) => recordDeed(store, deed, now()),
+    deeds: openDeeds(store, now),
     listDeeds: (before) => listDeeds(store, before),
     operation: {
       plugins: () => shelf().states,

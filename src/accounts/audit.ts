@@ -1,4 +1,4 @@
-import type { Store } from "../store/index.ts";
+import type { Books } from "../store/index.ts";
 
 /** Something an administrator did. */
 export interface Deed {
@@ -20,7 +20,7 @@ export interface AuditRow extends Deed {
 
 const listedMax = 100;
 
-export async function recordDeed({ db }: Store, deed: Deed, at: number): Promise<void> {
+export async function recordDeed({ db }: Books, deed: Deed, at: number): Promise<void> {
   const row = { account_id: deed.accountId, action: deed.action, subject: deed.subject };
   const detail = JSON.stringify(deed.detail);
   await db
@@ -30,7 +30,7 @@ export async function recordDeed({ db }: Store, deed: Deed, at: number): Promise
 }
 
 /** The newest hundred from before a time on, newest first. */
-export async function listDeeds({ db }: Store, before = Number.MAX_SAFE_INTEGER): Promise<AuditRow[]> {
+export async function listDeeds({ db }: Books, before = Number.MAX_SAFE_INTEGER): Promise<AuditRow[]> {
   const rows = await db
     .selectFrom("audit")
     .selectAll()

@@ -1,4 +1,12 @@
-export { type Account, type AccountRow, emailsOf, searchAccounts } from "./account-admin.ts";
+export {
+  type Account,
+  type AccountRow,
+  createAccount,
+  disableAccount,
+  emailsOf,
+  searchAccounts,
+  setQuota,
+} from "./account-admin.ts";
 export { type AuditRow, type Deed, listDeeds, recordDeed } from "./audit.ts";
 export type { AccountDefaults } from "./authenticator.ts";
 export { changeFirst } from "./change-first.ts";

@@ -1,7 +1,7 @@
 import { createHash, randomInt } from "node:crypto";
 import type { Selectable } from "kysely";
 import { formatUsd, GatewayError } from "../contract/index.ts";
-import { type Database, moveWallet, type Store } from "../store/index.ts";
+import { type Books, type Database, moveWallet, type Store } from "../store/index.ts";
 
 /** A code worth money, without the code: that is shown once. */
 export interface Voucher {
@@ -28,7 +28,7 @@ const listedMax = 1000;
  * @throws {GatewayError} `invalid_request` for an amount that is not above 0 or a time that is past.
  */
 export async function createVoucher(
-  { db }: Store,
+  { db }: Books,
   { nanodollars, expiresAt }: { nanodollars: number; expiresAt?: number | undefined },
   now: number,
 ): Promise<{ id: string; code: string }> {
@@ -81,7 +81,7 @@ export async function redeemedVouchers({ db }: Store, accountId: string): Promis
 }
 
 /** Makes a voucher worthless, by its id or code. @throws {GatewayError} `not_found`, `conflict` when it is redeemed. */
-export async function voidVoucher({ db }: Store, idOrCode: string, now: number): Promise<{ id: string }> {
+export async function voidVoucher({ db }: Books, idOrCode: string, now: number): Promise<{ id: string }> {
   const voucher = await db
     .selectFrom("vouchers")
     .select(["id", "redeemed_at"])

@@ -1,9 +1,7 @@
 import type {
-  Account,
   AccountRow,
   Accounts,
   AuditRow,
-  Deed,
   Payments,
   PaymentWish,
   Session,
@@ -20,15 +18,13 @@ import type {
   StatementLine,
   UsageSums,
 } from "../ledger/index.ts";
+import type { Deeds } from "./deeds.ts";
 import type { Operation } from "./operation.ts";
 
 /** All that people who sign in may have done, those with the role for it. */
 export interface Desk {
   readonly signIn: SignIn;
-  readonly accounts: Pick<
-    Accounts,
-    "find" | "createKey" | "changeKey" | "listKeys" | "revokeKey" | "setQuota" | "setDisabled"
-  >;
+  readonly accounts: Pick<Accounts, "find" | "createKey" | "changeKey" | "listKeys" | "revokeKey">;
   /** Whether a stranger may make an account. */
   readonly signUp: "open" | "closed";
   /** Whether people can sign in by a provider of identities too. */
@@ -46,22 +42,16 @@ export interface Desk {
   searchAccounts(text: string, after: string): Promise<{ rows: AccountRow[]; next: string | undefined }>;
   /** By account id; of those that there are. */
   emailsOf(accountIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  createAccount(fields: { email: string; name?: string | undefined }): Promise<Account>;
-  invite(accountId: string): Promise<{ token: string; expiresAt: number }>;
+  /** What a payment is worth. */
   credit(credit: Credit): Promise<CreditResult>;
-  createVoucher(voucher: {
-    nanodollars: number;
-    expiresAt?: number | undefined;
-  }): Promise<{ id: string; code: string }>;
   listVouchers(): Promise<Voucher[]>;
   redeemedVouchers(accountId: string): Promise<Voucher[]>;
-  voidVoucher(idOrCode: string): Promise<{ id: string }>;
   redeemVoucher(given: { accountId: string; code: string }): Promise<{ nanodollars: number }>;
   /** Takes payments; absent: none are taken. */
   readonly payments: Payments | undefined;
   /** Says where the browser goes to pay. @throws {GatewayError} `not_found` where no payments are taken */
   beginPayment(wish: PaymentWish): Promise<{ url: string }>;
-  recordDeed(deed: Deed): Promise<void>;
+  readonly deeds: Deeds;
   /** The newest first, from before a time on. */
   listDeeds(before: number | undefined): Promise<AuditRow[]>;
   readonly operation: Operation;

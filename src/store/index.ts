@@ -14,3 +14,4 @@ export { StoreError } from "./store-error.ts";
 export { type CallState, isOpen } from "./tables/calls.ts";
 export { meterColumns } from "./tables/meter-columns.ts";
 export type { Role } from "./tables/users.ts";
+export { type Books, together } from "./together.ts";

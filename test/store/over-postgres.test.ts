@@ -11,6 +11,7 @@ const suites = [
   ...["administration", "authenticate", "prune-sign-in", "second-factor", "sign-in", "vouchers"].map(
     (name) => `test/accounts/${name}.test.ts`,
   ),
+  "test/http/page-deeds.test.ts",
 ];
 
 if (whyNoPostgres !== undefined) console.warn(`The suites over PostgreSQL are skipped: ${whyNoPostgres}`);

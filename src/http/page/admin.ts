@@ -41,8 +41,7 @@ export function adminAccountsController(ground: DeskGround) {
     .post(
       "/accounts",
       async ({ admin, body }) => {
-        const { id, email } = await desk.createAccount(body);
-        await desk.recordDeed({ accountId: admin.accountId, action: "account.create", subject: id, detail: { email } });
+        const { id, email } = await desk.deeds.createAccount(admin.accountId, body);
         return { id, email };
       },
       { detail, body: NewAccount },
@@ -50,8 +49,7 @@ export function adminAccountsController(ground: DeskGround) {
     .post(
       "/accounts/:id/invite",
       async ({ admin, params: { id } }) => {
-        const { token, expiresAt } = await desk.invite(id);
-        await desk.recordDeed({ accountId: admin.accountId, action: "account.invite", subject: id, detail: {} });
+        const { token, expiresAt } = await desk.deeds.invite(admin.accountId, id);
         return { token, expires_at: new Date(expiresAt).toISOString() };
       },
       { detail },
@@ -60,9 +58,8 @@ export function adminAccountsController(ground: DeskGround) {
       "/accounts/:id/credit",
       async ({ admin, params: { id }, body: { usd, note, reference } }) => {
         const nanodollars = readCredit(usd);
-        const result = await desk.credit({ accountId: id, nanodollars, note, reference });
-        const given = { usd: formatUsd(nanodollars), note, repeated: result.repeated };
-        await desk.recordDeed({ accountId: admin.accountId, action: "account.credit", subject: id, detail: given });
+        const credit = { accountId: id, nanodollars, note, reference };
+        const result = await desk.deeds.credit(admin.accountId, credit);
         return { balance_usd: formatUsd(result.balanceNanodollars), repeated: result.repeated };
       },
       { detail, body: Credit },
@@ -70,8 +67,7 @@ export function adminAccountsController(ground: DeskGround) {
     .post(
       "/accounts/:id/quota",
       async ({ admin, params: { id }, body: { tokens } }) => {
-        await desk.accounts.setQuota(id, tokens ?? undefined);
-        await desk.recordDeed({ accountId: admin.accountId, action: "account.quota", subject: id, detail: { tokens } });
+        await desk.deeds.setQuota(admin.accountId, id, tokens ?? undefined);
         return { id, tokens };
       },
       { detail, body: Quota },
@@ -82,13 +78,7 @@ export function adminAccountsController(ground: DeskGround) {
         if (id === admin.accountId && disabled) {
           throw new GatewayError("conflict", "The own account cannot be disabled: nobody might be left to enable it");
         }
-        await desk.accounts.setDisabled(id, disabled);
-        await desk.recordDeed({
-          accountId: admin.accountId,
-          action: "account.disabled",
-          subject: id,
-          detail: { disabled },
-        });
+        await desk.deeds.setDisabled(admin.accountId, id, disabled);
         return { id, disabled };
       },
       { detail, body: Disabled },
@@ -129,23 +119,14 @@ export function adminVouchersController(ground: DeskGround) {
       async ({ admin, body: { usd, expires_at } }) => {
         const nanodollars = readUsd(usd);
         const expiresAt = expires_at === undefined ? undefined : readMoment(expires_at, "expires_at");
-        const made = await desk.createVoucher({ nanodollars, expiresAt });
-        const given = { usd: formatUsd(nanodollars), expires_at: expires_at ?? null };
-        await desk.recordDeed({
-          accountId: admin.accountId,
-          action: "voucher.create",
-          subject: made.id,
-          detail: given,
-        });
-        return made;
+        return await desk.deeds.createVoucher(admin.accountId, { nanodollars, expiresAt });
       },
       { detail, body: NewVoucher },
     )
     .post(
       "/:id/void",
       async ({ admin, params }) => {
-        const { id } = await desk.voidVoucher(params.id);
-        await desk.recordDeed({ accountId: admin.accountId, action: "voucher.void", subject: id, detail: {} });
+        const { id } = await desk.deeds.voidVoucher(admin.accountId, params.id);
         return { id };
       },
       { detail },
