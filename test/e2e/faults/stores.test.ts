@@ -17,6 +17,7 @@ const hangMsMax = 250;
 const slackMs = 1250;
 const untilMsMax = 30_000;
 const testMsMax = 90_000;
+const served: [number, null] = [200, null];
 
 interface Ground {
   postgres: PostgresServer;
@@ -176,15 +177,43 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
     }
   }
 
-  /** Waves of calls at once: the statuses, and that none took longer than it may. */
-  async function callsInTime(): Promise<Response[]> {
-    const responses: Response[] = [];
+  /** Waves of calls at once: what they were told, and how long the slowest wave took. */
+  async function waves() {
+    const told: [status: number, retryAfter: string | null][] = [];
+    let worstMs = 0;
     for (let wave = 0; wave < 3; wave++) {
       const begun = performance.now();
-      responses.push(...(await Promise.all(Array.from({ length: 8 }, chat))));
-      expect(performance.now() - begun).toBeLessThan(hangMsMax + slackMs);
+      const responses = await Promise.all(Array.from({ length: 8 }, chat));
+      worstMs = Math.max(worstMs, performance.now() - begun);
+      told.push(
+        ...responses.map(({ status, headers }) => [status, headers.get("retry-after")] as [number, string | null]),
+      );
     }
-    return responses;
+    return { told, worstMs };
+  }
+
+  /**
+   * All calls are told the same, and none hangs for longer than it may. Tried up to three times: on a busy machine a store
+   * that has no fault may be late once, and a fault that matters stays.
+   */
+  async function expectTold(
+    expected: [status: number, retryAfter: string | null],
+    strike: () => unknown,
+  ): Promise<void> {
+    for (let triesLeft = 3; ; triesLeft--) {
+      await strike();
+      const { told, worstMs } = await waves();
+      const isSo =
+        worstMs < hangMsMax + slackMs &&
+        Bun.deepEquals(
+          told,
+          told.map(() => expected),
+        );
+      if (!isSo && triesLeft > 1) continue;
+      expect(told).toEqual(told.map(() => expected));
+      expect(worstMs).toBeLessThan(hangMsMax + slackMs);
+      return;
+    }
   }
 
   /** Everything is as before, and the books balance. */
@@ -206,21 +235,24 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
   test.each(redisFaults)(
     "$what: nobody is refused, none waits for it, and the books balance",
     async ({ strike, mend, degraded }) => {
-      await strike(ground);
-      const responses = await callsInTime();
-      expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
-      if (degraded) expect(await readiness()).toBe("200 degraded");
-      await mend(ground);
+      try {
+        await expectTold(served, () => strike(ground));
+        if (degraded) expect(await readiness()).toBe("200 degraded");
+      } finally {
+        await mend(ground);
+      }
       await expectWhole();
     },
     testMsMax,
   );
 
   test("PostgreSQL, slow within bounds: nobody is refused", async () => {
-    ground.beforePostgres.delayMs = 15;
-    const responses = await callsInTime();
-    ground.beforePostgres.delayMs = 0;
-    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
+    const { strike, mend } = delay("beforePostgres", 15);
+    try {
+      await expectTold(served, () => strike(ground));
+    } finally {
+      mend(ground);
+    }
     await expectWhole();
   });
 
@@ -228,11 +260,12 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
     "$what: 503 with retry-after in time, and the books balance",
     async ({ strike, mend }) => {
       await strike(ground);
-      await until("it is noticed", async () => (await chat()).status === 503);
-      const responses = await callsInTime();
-      const told = responses.map(({ status, headers }) => [status, headers.get("retry-after")]);
-      expect(told).toEqual(responses.map(() => [503, "1"]));
-      await mend(ground);
+      try {
+        await until("it is noticed", async () => (await chat()).status === 503);
+        await expectTold([503, "1"], () => undefined);
+      } finally {
+        await mend(ground);
+      }
       await expectWhole();
     },
     testMsMax,
