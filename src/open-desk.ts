@@ -17,7 +17,7 @@ import {
 import { type Config, describeConfig } from "./config.ts";
 import type { Desk } from "./http/desk.ts";
 import type { Log } from "./kernel/index.ts";
-import { creditWallet, readRecentCalls, readStatement, readUsage } from "./ledger/index.ts";
+import { creditWallet, readLatestCalls, readRecentCalls, readStatement, readUsage } from "./ledger/index.ts";
 import type { Shelf } from "./loader/index.ts";
 import { openDeeds } from "./open-deeds.ts";
 import { publicOriginOf } from "./public-origin.ts";
@@ -60,6 +60,7 @@ export async function openDesk(ground: DeskGround): Promise<Desk> {
     endSession: (userId, id) => endSession(store, userId, id),
     usage: (accountId, asked) => readUsage(store, accountId, asked),
     statement: (accountId) => readStatement(store, accountId),
+    latestCalls: (accountId, asked) => readLatestCalls(store, accountId, asked),
     recentCalls: (accountId, asked) => readRecentCalls(store, accountId, asked),
     searchAccounts: (text, after) => searchAccounts(store, text, after),
     emailsOf: (accountIds) => emailsOf(store, accountIds),

@@ -13,6 +13,7 @@ import type {
   Credit,
   CreditResult,
   DaySpan,
+  LatestCalls,
   Period,
   RecentCall,
   StatementLine,
@@ -38,6 +39,11 @@ export interface Desk {
   usage(accountId: string, asked: DaySpan & { readonly period: Period }): Promise<UsageSums>;
   statement(accountId: string): Promise<StatementLine[]>;
   recentCalls(accountId: string, asked: CallsPage): Promise<RecentCall[]>;
+  /** Absent when they are those that were seen with this stamp. */
+  latestCalls(
+    accountId: string,
+    asked: { readonly limit: number; readonly seen?: string | undefined },
+  ): Promise<LatestCalls | undefined>;
   /** A page of the accounts with the text in e-mail, name or id, from the one after an e-mail on. */
   searchAccounts(text: string, after: string): Promise<{ rows: AccountRow[]; next: string | undefined }>;
   /** By account id; of those that there are. */

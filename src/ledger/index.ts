@@ -1,6 +1,7 @@
 export { type BookedUsage, bookedUsage } from "./booked-usage.ts";
 export type { OnCommit } from "./commit-queue.ts";
 export { type CallsWanted, exportCalls, type WrittenCall } from "./export-calls.ts";
+export { type LatestCalls, readLatestCalls } from "./latest-calls.ts";
 export { createLocalLedger, type LocalLedger, type LocalLedgerOptions } from "./local-ledger.ts";
 export { createRedisLedger } from "./open-redis-ledger.ts";
 export { type Overdrawn, readOverdrawn } from "./overdrawn.ts";

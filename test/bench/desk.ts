@@ -39,12 +39,13 @@ const median = (values: number[]) => {
 };
 const ms = (value: number) => `${value.toFixed(1)} ms`;
 
-/** What the overview asks for, and again while it is shown. */
-function overviewPaths(days: number, period: string): string[] {
+/** Asked for with the stamp of the calls on the screen, again and again. */
+const refreshPath = "/dashboard/api/me?calls=";
+
+function usagePath(days: number, period: string): string {
   const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
   const from = dayOf(Date.now() - days * 86_400_000);
-  const usage = `/v1/usage?startDate=${from}&endDate=${dayOf(Date.now())}&period=${period}`;
-  return ["/dashboard/api/me", usage, "/dashboard/api/calls"];
+  return `/v1/usage?startDate=${from}&endDate=${dayOf(Date.now())}&period=${period}`;
 }
 
 async function ask(origin: string, path: string, cookie: string): Promise<number> {
@@ -68,16 +69,17 @@ async function timeOverview(origin: string, cookie: string, paths: string[]): Pr
 
 /** What a refresh costs the gateway while nothing else runs: a figure of CPU, so that other work matters less. */
 async function costOfRefresh({ origin, pid }: Subject, cookie: string): Promise<string> {
-  const paths = overviewPaths(29, "daily");
+  const first = await fetch(`${origin}${refreshPath}`, { headers: { cookie } });
+  const path = refreshPath + (await first.json()).calls.stamp;
   const refresh = async (times: number) => {
-    for (let count = 0; count < times; count++) await Promise.all(paths.map((path) => ask(origin, path, cookie)));
+    for (let count = 0; count < times; count++) await ask(origin, path, cookie);
   };
   await refresh(300);
   const before = readCpu(pid);
   await refresh(refreshesTimed);
   const us = cpuUsBetween(before, readCpu(pid)) / refreshesTimed;
   const share = (us * tabs) / (refreshMs * 1000);
-  return `CPU of a refresh of a small account: ${us.toFixed(0)} µs, so ${tabs} tabs take ${(share * 100).toFixed(1)} % of a core`;
+  return `CPU of a refresh that finds nothing new: ${us.toFixed(0)} µs, so ${tabs} tabs take ${(share * 100).toFixed(1)} % of a core`;
 }
 
 /** Nobody; tabs of a server that does nothing for them, which shows what they cost the machine; tabs of the gateway. */
@@ -86,14 +88,11 @@ type Side = (typeof sides)[number];
 
 /** What 500 tabs do to the p99 of the calls beside them, by turns, so that whatever else the machine does falls on all. */
 async function compare(processes: Processes, gate: Subject, cookies: string[]): Promise<string> {
-  const [me, usage, calls] = overviewPaths(29, "daily") as [string, string, string];
-  const still = await startStill(processes, gate.origin, {
-    cookie: cookies.at(-1) as string,
-    paths: [me, usage, calls],
-  });
+  const usage = usagePath(29, "daily");
+  const still = await startStill(processes, gate.origin, { cookie: cookies.at(-1) as string, usage });
   const seldom = { path: usage, every: usageEvery };
   const tabsOf = (origin: string, seconds: number, everyMs = refreshMs) =>
-    runTabs(processes, { origin, cookies, seconds, refreshMs: everyMs, paths: [me, calls], seldom });
+    runTabs(processes, { origin, cookies, seconds, refreshMs: everyMs, path: refreshPath, seldom });
   const order = { kind: "json", url: gate.url, key: keyOfAccount(2), callsPerSecond, sharesCore: true } as const;
   const p99Of = async (seconds: number, seed: number) =>
     percentile((await runOpenLoad(processes, { ...order, seconds, seed })).wholeMs, 0.99);
@@ -134,10 +133,11 @@ async function compare(processes: Processes, gate: Subject, cookies: string[]): 
 async function startStill(
   processes: Processes,
   origin: string,
-  { cookie, paths }: { cookie: string; paths: string[] },
+  { cookie, usage }: { cookie: string; usage: string },
 ): Promise<Server> {
   const bodies: Record<string, string> = {};
-  for (const path of paths) {
+  // Without a stamp no calls are told, as most often to a tab.
+  for (const path of ["/dashboard/api/me", usage]) {
     const { pathname } = new URL(path, origin);
     bodies[pathname] = await (await fetch(`${origin}${path}`, { headers: { cookie } })).text();
   }
@@ -165,7 +165,7 @@ async function measure(processes: Processes, calls: number): Promise<string> {
     [6, "hourly"],
     [365, "monthly"],
   ] as const) {
-    const paths = overviewPaths(days, period);
+    const paths = ["/dashboard/api/me", refreshPath, usagePath(days, period)];
     lines.push(`  ${days + 1} days, ${period}: ${await timeOverview(gate.origin, large, paths)}`);
   }
   lines.push(await costOfRefresh(gate, others[0] as string));

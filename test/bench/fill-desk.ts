@@ -4,11 +4,13 @@ import { createAccounts } from "../../src/accounts/index.ts";
 import { makePerson } from "../../src/accounts/people.ts";
 import { openStore, type Store } from "../../src/store/index.ts";
 import { sessionCookieOf } from "../support/session-cookie.ts";
-import { keyOfAccount } from "./fill-store.ts";
+import { insertCalls, keyOfAccount } from "./fill-store.ts";
 
 const hours = 365 * 24;
 const models = 30;
 const weekMs = 604_800_000;
+/** As many as a page shows. */
+const callsOfEach = 50;
 const defaults = { requestsPerMinute: 1, tokensPerMinute: 1, freeTokensPerDay: 1 };
 
 /** Hourly sums of the first account for a year, thirty models in every hour: more than any true account has. */
@@ -29,9 +31,10 @@ export async function fillOverview(home: string): Promise<void> {
   database.close();
 }
 
-/** Signs so many people in, the first of them to the first account, and returns their cookies. */
+/** Signs so many people in, the first of them to the first account, each with calls to show, and returns their cookies. */
 export async function peopleOf(home: string, count: number): Promise<string[]> {
-  const store = await openStore({ file: join(home, "modelgate.db") });
+  const file = join(home, "modelgate.db");
+  const store = await openStore({ file });
   try {
     const secret = await store.setting("session_secret", () => crypto.getRandomValues(new Uint8Array(32)).toHex());
     const accounts = createAccounts({ store, defaults });
@@ -41,10 +44,25 @@ export async function peopleOf(home: string, count: number): Promise<string[]> {
       if (number === 2) await accounts.createKey({ accountId: id, name: "load", key: keyOfAccount(2) });
       cookies.push(await signedIn(store, secret, id));
     }
+    giveCalls(file);
     return cookies;
   } finally {
     await store.close();
   }
+}
+
+/** Gives every account that has none its latest calls. */
+function giveCalls(file: string): void {
+  const database = new DatabaseSync(file);
+  const facts = {
+    id: "printf('tab_%s_%d', accounts.id, n)",
+    account: "accounts.id",
+    at: `${Date.now() - 86_400_000} + n`,
+  };
+  database.exec(`
+    with recursive c(n) as (values (1) union all select n + 1 from c where n < ${callsOfEach})
+    ${insertCalls(facts)} from accounts, c where not exists (select 1 from calls where account_id = accounts.id)`);
+  database.close();
 }
 
 async function signedIn(store: Store, secret: string, accountId: string): Promise<string> {

@@ -41,6 +41,15 @@ export async function fillStore(home: string, { accounts, calls }: StoreSize): P
   database.close();
 }
 
+/** The words that insert a call that has ended, for each row of what follows them; its facts are SQL too. */
+export function insertCalls({ id, account, at }: { id: string; account: string; at: string }): string {
+  return `insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at, quota_day,
+    hold_nanodollars, hold_tokens, input_tokens, output_tokens, usage_source, cost_nanodollars, charged_nanodollars,
+    quota_tokens, price_version, route, status, duration_ms)
+    select ${id}, ${account}, ${account}, 'famA-4.1-nano', 'chat', 0, 'settled', ${at}, ${at} + 900,
+    (${at}) / ${day}, 0, 900, 350, 120, 'reported', 83000, 0, 470, 'v1', 'openai', 200, 900`;
+}
+
 function fillCalls(database: DatabaseSync, { accounts, calls }: StoreSize, numbers: string): void {
   const indexes = database.prepare(
     "select name, sql from sqlite_master where tbl_name = 'calls' and sql like '%index%'",
@@ -51,13 +60,7 @@ function fillCalls(database: DatabaseSync, { accounts, calls }: StoreSize, numbe
   const account = `printf('scale%07d', n % ${accounts} + 1)`;
   const from = Date.now() - days * day;
   const at = `${from} + n * ${Math.floor(((days - 1) * day) / calls)}`;
-  database.exec(`
-    begin;
-    ${numbers} insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at, quota_day,
-      hold_nanodollars, hold_tokens, input_tokens, output_tokens, usage_source, cost_nanodollars, charged_nanodollars,
-      quota_tokens, price_version, route, status, duration_ms)
-      select printf('req_%010d%016d', n, n), ${account}, ${account}, 'famA-4.1-nano', 'chat', 0, 'settled', ${at}, ${at} + 900,
-      (${at}) / ${day}, 0, 900, 350, 120, 'reported', 83000, 0, 470, 'v1', 'openai', 200, 900 from c;
-    commit;`);
+  const id = "printf('req_%010d%016d', n, n)";
+  database.exec(`begin; ${numbers} ${insertCalls({ id, account, at })} from c; commit`);
   for (const { sql } of made) database.exec(String(sql));
 }

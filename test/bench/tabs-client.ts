@@ -14,6 +14,8 @@ const headEnd = Buffer.from("\r\n\r\n");
 
 /** A connection of a tab. */
 class Line {
+  /** Of the calls that were told last. */
+  stamp = "";
   readonly #socket: Socket;
   /** Bytes of the answer that are still to come; absent before its head. */
   #left: number | undefined;
@@ -44,6 +46,9 @@ class Line {
       rest -= bodyAt;
     }
     this.#left -= rest;
+    // It is the last that is told.
+    const stamp = /"stamp":"([^"]+)"/.exec(bytes.toString("latin1", Math.max(0, bytes.length - 100)))?.[1];
+    if (stamp !== undefined) this.stamp = stamp;
     if (this.#left <= 0) this.#isBusy = false;
   }
 }
@@ -53,14 +58,19 @@ function requestFor(path: string, cookie: string): Buffer {
 }
 
 async function tab(cookie: string, index: number): Promise<void> {
-  const { paths, seldom, refreshMs } = order;
-  const often = paths.map((path) => ({ line: new Line(), request: requestFor(path, cookie) }));
+  const { path, seldom, refreshMs } = order;
+  const line = new Line();
+  let [stamp, request] = ["", requestFor(path, cookie)];
   const rare = requestFor(seldom.path, cookie);
   let dueAt = performance.now() + (index * refreshMs) / order.cookies.length;
   for (let turn = index; ; turn++) {
     await Bun.sleep(Math.max(0, dueAt - performance.now()));
     if (performance.now() >= endsAt || report.mistakes.length > 20) return;
-    for (const { line, request } of often) line.ask(request);
+    if (stamp !== line.stamp) {
+      stamp = line.stamp;
+      request = requestFor(path + stamp, cookie);
+    }
+    line.ask(request);
     if (turn % seldom.every === 0) new Line().ask(rare);
     report.refreshes += 1;
     dueAt += refreshMs;

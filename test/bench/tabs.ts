@@ -7,8 +7,8 @@ export interface TabsOrder {
   cookies: readonly string[];
   seconds: number;
   refreshMs: number;
-  /** What a tab asks for at each refresh, at once. */
-  paths: readonly string[];
+  /** What a tab asks for at each refresh, followed by the stamp of the calls that it was told last. */
+  path: string;
   /** Asked for besides, at one refresh in so many. */
   seldom: { path: string; every: number };
 }

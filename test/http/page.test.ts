@@ -2,6 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createVoucher } from "../../src/accounts/index.ts";
 import { invite } from "../../src/accounts/people.ts";
 import { creditWallet } from "../../src/ledger/index.ts";
+import { openOf } from "../store/journal/facts.ts";
 import { expectError } from "../support/expect-error.ts";
 import { cookieOf, deskGround, origin, password, twoMembers, withAdmin } from "./desk-ground.ts";
 
@@ -68,24 +69,7 @@ describe("a member", () => {
 
   test("sees the own figures, calls and models, and nothing of another's", async () => {
     const { ada, ben, store } = await twoMembers();
-    await store.writeBooks([
-      {
-        kind: "open",
-        callId: "call-1",
-        accountId: ada.account.id,
-        keyId: "key-1",
-        model: "chat-1",
-        capability: "chat",
-        premium: true,
-        openedAt: 1000,
-        quotaDay: null,
-        holdNanodollars: 5,
-        holdTokens: 0,
-        priceVersion: null,
-        budgetMonth: null,
-        partial: false,
-      },
-    ]);
+    await store.writeBooks([openOf("call-1", { accountId: ada.account.id, openedAt: 1000 })]);
     expect(await (await ada.get(`${api}/me`)).json()).toMatchObject({ email: "ada@example.org", role: "member" });
     // Within a moment: the page's calls wait for the journal. Who asks the books gets all.
     expect(await store.db.selectFrom("calls").select("id").execute()).toHaveLength(1);
@@ -99,6 +83,22 @@ describe("a member", () => {
     expect(await (await ada.get(`${before}&before_id=call-2`)).json()).toMatchObject({ data: [{ id: "call-1" }] });
     await expectError(await ada.get(`${api}/calls?before=2026-99-99T00:00:00Z`), { status: 400, param: "before" });
     expect(await (await ada.get(`${api}/models`)).json()).toMatchObject({ data: [{ id: "chat-1" }] });
+  });
+
+  test("is told the latest calls with who is signed in, and not again what is on the screen", async () => {
+    const { ada, ben, enter, store } = await twoMembers();
+    await store.writeBooks([openOf("call-1", { accountId: ada.account.id })]);
+    await store.db.selectFrom("calls").select("id").execute();
+    const me = async (who: typeof ada, query: string) => (await who.get(`${api}/me${query}`)).json();
+    expect(await me(ada, "")).toMatchObject({ email: "ada@example.org", calls: null });
+    const { calls } = await me(ada, "?calls=");
+    expect(calls.data).toMatchObject([{ id: "call-1", state: "open" }]);
+    expect(calls.stamp).toMatch(/^[\w-]{22}$/);
+    expect(await me(ada, `?calls=${calls.stamp}`)).toMatchObject({ email: "ada@example.org", calls: null });
+    expect((await me(ben, `?calls=${calls.stamp}`)).calls).toMatchObject({ data: [] });
+    await expectError(await ada.get(`${api}/me?calls=${"x".repeat(41)}`), { status: 400, param: "calls" });
+    const newcomer = await enter("new@example.org", "member", true);
+    expect(await me(newcomer, "?calls=")).toMatchObject({ password_is_temporary: true, calls: null });
   });
 
   test("sees entries with the running balance, page by page and as CSV without formulas", async () => {

@@ -5,9 +5,18 @@ import { whyNoPostgres } from "../support/postgres.ts";
 /** The suites that ask the store by its interface alone. Limits per minute are not kept there. */
 const suites = [
   ...["blobs", "setting", "write-books"].map((name) => `test/store/${name}.test.ts`),
-  ...["rows", "wallet", "quota", "budget", "refusals", "races", "verify", "prune-calls", "usage/read-usage"].map(
-    (name) => `test/ledger/${name}.test.ts`,
-  ),
+  ...[
+    "rows",
+    "wallet",
+    "quota",
+    "budget",
+    "refusals",
+    "races",
+    "verify",
+    "prune-calls",
+    "latest-calls",
+    "usage/read-usage",
+  ].map((name) => `test/ledger/${name}.test.ts`),
   ...["administration", "authenticate", "prune-sign-in", "second-factor", "sign-in", "vouchers"].map(
     (name) => `test/accounts/${name}.test.ts`,
   ),

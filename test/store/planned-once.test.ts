@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { readVisitor } from "../../src/accounts/session-reader.ts";
+import { readLatestCalls } from "../../src/ledger/latest-calls.ts";
 import { readRecentCalls } from "../../src/ledger/recent-calls.ts";
 import { openStore, type Store } from "../../src/store/index.ts";
 import { sessionCookieOf } from "../support/session-cookie.ts";
@@ -48,6 +49,7 @@ async function leavesAskedBy(ask: (turn: number) => unknown): Promise<number> {
 test.each<[string, (turn: number) => unknown]>([
   ["who is signed in", (turn) => readVisitor(store, sessionCookieOf(`token${turn}`, secret), { secret, now: turn })],
   ["the latest calls", (turn) => readRecentCalls(store, `account${turn}`, { limit: 50 + turn, before: turn })],
+  ["whether they have changed", (turn) => readLatestCalls(store, `account${turn}`, { limit: 50 + turn, seen: "" })],
   ["a key", (turn) => store.readKey(`key${turn}`)],
   ["an account's money", (turn) => store.readFunds(`account${turn}`)],
   ["a key's budget", (turn) => store.readFunds(`account${turn}`, { keyId: `key${turn}`, month: turn })],

@@ -15,6 +15,11 @@ test.each([
     "calls_of_account",
   ],
   [
+    "which are the latest calls of an account",
+    "select id, state from calls where account_id = ? order by opened_at desc, id desc limit 50",
+    "calls_of_account",
+  ],
+  [
     "the latest calls of an account",
     "select id from calls where account_id = ? and opened_at <= ? and (opened_at < ? or id < ?) order by opened_at desc, id desc limit 50",
     "calls_of_account",

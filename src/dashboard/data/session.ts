@@ -1,11 +1,10 @@
 import useSWR, { mutate } from "swr";
-import { api, ask, told } from "./api.ts";
+import { ask } from "./api.ts";
+import { getMe } from "./calls.ts";
 import { endPlaygroundKey } from "./playground-key.ts";
 
 /** A call is seen within five seconds. How often what is on the screen is asked for again; not while the tab is hidden. */
 export const refreshMs = 4000;
-
-const getMe = () => told(api.me.get());
 
 export type Me = Awaited<ReturnType<typeof getMe>>;
 

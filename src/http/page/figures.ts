@@ -1,6 +1,9 @@
 import type { Account, AccountRow, ApiKey, AuditRow, Voucher } from "../../accounts/index.ts";
 import { formatUsd, type QuotaState, type WalletState } from "../../contract/index.ts";
-import type { RecentCall, StatementLine } from "../../ledger/index.ts";
+import type { LatestCalls, RecentCall, StatementLine } from "../../ledger/index.ts";
+
+/** As many of a list as are told at once. */
+export const linesOfPage = 50;
 
 /** How the page is told things: times as ISO text, money as exact decimal text, `null` for what there is not. */
 export function isoOf(at: number | null | undefined): string | null {
@@ -60,6 +63,10 @@ export function callFigures(call: RecentCall) {
     cost_usd: cost === null ? null : formatUsd(cost),
     charged_usd: charged === null ? null : formatUsd(charged),
   };
+}
+
+export function latestFigures({ calls, stamp }: LatestCalls) {
+  return { data: calls.map(callFigures), stamp };
 }
 
 function accountFigures(account: Account) {

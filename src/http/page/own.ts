@@ -2,11 +2,10 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { formatUsd } from "../../contract/index.ts";
 import { type DeskGround, signedIn } from "../session.ts";
-import { callFigures, lineFigures, voucherFigures } from "./figures.ts";
+import { callFigures, lineFigures, linesOfPage, voucherFigures } from "./figures.ts";
 import { readMoment } from "./read-fields.ts";
 
 const detail = { hide: true };
-const linesOfPage = 50;
 const Page = Type.Object({ page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })) });
 const CallsQuery = Type.Object({
   before: Type.Optional(Type.String({ maxLength: 40 })),

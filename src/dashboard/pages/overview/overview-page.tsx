@@ -19,8 +19,7 @@ export function OverviewPage() {
   const offered: readonly Period[] = ranges[range].periods;
   const period = wanted !== undefined && offered.includes(wanted) ? wanted : ranges[range].periods[0];
   const calls = useCalls();
-  const stamp = calls.data?.data.map(({ id, state }) => `${id} ${state}`).join();
-  const usage = useUsage(spanOf(range, period, Date.now()), stamp);
+  const usage = useUsage(spanOf(range, period, Date.now()), calls.data?.stamp);
   useMinutes();
   const isLastDay = range === "day" && usage.data?.period === "hourly";
   const shown = isLastDay && usage.data !== undefined ? lastDayOf(usage.data, Date.now()) : usage.data;
