@@ -17,7 +17,14 @@ import {
 import { type Config, describeConfig } from "./config.ts";
 import type { Desk } from "./http/desk.ts";
 import type { Log } from "./kernel/index.ts";
-import { creditWallet, readLatestCalls, readRecentCalls, readStatement, readUsage } from "./ledger/index.ts";
+import {
+  callsElsewhere,
+  creditWallet,
+  readLatestCalls,
+  readRecentCalls,
+  readStatement,
+  readUsage,
+} from "./ledger/index.ts";
 import type { Shelf } from "./loader/index.ts";
 import { openDeeds } from "./open-deeds.ts";
 import { publicOriginOf } from "./public-origin.ts";
@@ -62,6 +69,7 @@ export async function openDesk(ground: DeskGround): Promise<Desk> {
     statement: (accountId) => readStatement(store, accountId),
     latestCalls: (accountId, asked) => readLatestCalls(store, accountId, asked),
     recentCalls: (accountId, asked) => readRecentCalls(store, accountId, asked),
+    callsElsewhere: store.shared || config.redisUrl !== undefined ? callsElsewhere(store) : undefined,
     searchAccounts: (text, after) => searchAccounts(store, text, after),
     emailsOf: (accountIds) => emailsOf(store, accountIds),
     credit: (credit) => creditWallet(store, credit, now),

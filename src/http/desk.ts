@@ -9,6 +9,7 @@ import type {
   Voucher,
 } from "../accounts/index.ts";
 import type {
+  CallsElsewhere,
   CallsPage,
   Credit,
   CreditResult,
@@ -44,6 +45,8 @@ export interface Desk {
     accountId: string,
     asked: { readonly limit: number; readonly seen?: string | undefined },
   ): Promise<LatestCalls | undefined>;
+  /** What other processes run, given the ids of what this one does; absent where it is the only one. */
+  readonly callsElsewhere: ((ownIds: readonly string[]) => Promise<CallsElsewhere>) | undefined;
   /** A page of the accounts with the text in e-mail, name or id, from the one after an e-mail on. */
   searchAccounts(text: string, after: string): Promise<{ rows: AccountRow[]; next: string | undefined }>;
   /** By account id; of those that there are. */

@@ -1,4 +1,5 @@
 export { type BookedUsage, bookedUsage } from "./booked-usage.ts";
+export { type CallsElsewhere, callsElsewhere, callsElsewhereMax, type OpenCall } from "./calls-elsewhere.ts";
 export type { OnCommit } from "./commit-queue.ts";
 export { type CallsWanted, exportCalls, type WrittenCall } from "./export-calls.ts";
 export { type LatestCalls, readLatestCalls } from "./latest-calls.ts";

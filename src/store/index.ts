@@ -13,5 +13,6 @@ export type { AbandonedCall, Store, StoreOptions } from "./store.ts";
 export { StoreError } from "./store-error.ts";
 export { type CallState, isOpen } from "./tables/calls.ts";
 export { meterColumns } from "./tables/meter-columns.ts";
+export { isSeen } from "./tables/nodes.ts";
 export type { Role } from "./tables/users.ts";
 export { type Books, together } from "./together.ts";

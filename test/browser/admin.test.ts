@@ -107,6 +107,24 @@ describe.skipIf(!hasChromium)("an administrator", () => {
           })
           .catch(() => undefined);
         await page.getByRole("cell", { name: /famA-4o-mini/ }).waitFor();
+        await page.getByText("1 running").waitFor();
+        // As beside other processes: with a call of one of them, then with a database that does not say what they run.
+        let isComplete = true;
+        await page.route("**/api/admin/live", async (route) => {
+          const response = await route.fetch();
+          const { data } = await response.json();
+          const unknown = { stream: null, route: null, attempts: null, first_byte_ms: null };
+          const theirs = { ...data[0], id: "req_there", elsewhere: true, ...unknown };
+          const all = isComplete ? [theirs, ...data] : data;
+          await route.fulfill({ response, json: { count: all.length, complete: isComplete, data: all } });
+        });
+        await page.getByText("2 running").waitFor();
+        await page.getByRole("cell", { name: "in another process" }).waitFor();
+        isComplete = false;
+        await page.getByText("The database did not say in time what other processes run").waitFor();
+        await page.getByText("1 running in this process").waitFor();
+        expect(await seriousFaults(page)).toEqual([]);
+        await page.unroute("**/api/admin/live");
         gone.abort();
         await call;
         await page.getByText("Nothing runs now").waitFor();

@@ -110,7 +110,7 @@ describe("an administrator", () => {
     const { enter, send, clock } = await deskGround({}, [slow]);
     const admin = await enter("admin@example.org", "admin");
     const live = async () => (await admin.get(`${api}/live`)).json();
-    expect(await live()).toEqual({ count: 0, data: [] });
+    expect(await live()).toEqual({ count: 0, complete: true, data: [] });
     const call = send("/v1/chat/completions", {
       method: "POST",
       headers: { authorization: `Bearer ${goodKey}`, "content-type": "application/json" },
@@ -125,6 +125,6 @@ describe("an administrator", () => {
     });
     answer.resolve();
     expect((await call).status).toBe(200);
-    expect(await live()).toEqual({ count: 0, data: [] });
+    expect(await live()).toEqual({ count: 0, complete: true, data: [] });
   });
 });

@@ -1,5 +1,5 @@
 import { clearTimeout, setTimeout } from "node:timers";
-import { inTime } from "./in-time.ts";
+import { inTime } from "../in-time.ts";
 import { clientOf, onLoss, type RedisClient, serversOf } from "./redis-client.ts";
 import { RedisRefused } from "./redis-refused.ts";
 import type { Script } from "./script.ts";

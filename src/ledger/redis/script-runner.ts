@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers";
-import { inTime } from "./in-time.ts";
+import { inTime } from "../in-time.ts";
 import type { RedisClient } from "./redis-client.ts";
 import { type Script, type ScriptRun, wordsOf } from "./script.ts";
 

@@ -3,9 +3,6 @@ import type pg from "pg";
 import type { Database } from "../database.ts";
 import type { Lane } from "./lane.ts";
 
-/** The database's clock, by which nodes agree about who lives. */
-export const clockMs = sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)`;
-
 /**
  * Tells the other nodes of changes and hears of theirs: by a notice at once, and by the row `revisions`, asked for at
  * each poll, when a notice was lost. The poll also says that this node lives.

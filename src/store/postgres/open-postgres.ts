@@ -7,7 +7,8 @@ import { readSetting } from "../settings.ts";
 import type { AbandonedCall, Store } from "../store.ts";
 import { StoreError } from "../store-error.ts";
 import { isOpen } from "../tables/calls.ts";
-import { Changes, clockMs } from "./changes.ts";
+import { clockMs, isSeen } from "../tables/nodes.ts";
+import { Changes } from "./changes.ts";
 import { connectionOptions, shownUrl } from "./connection-options.ts";
 import { Lane } from "./lane.ts";
 import { patientBlobs } from "./patient-blobs.ts";
@@ -21,8 +22,6 @@ const poolMax = 6;
 const connectWaitMs = 5000;
 /** A node polls twice a second; one without a connection that missed four polls is gone. */
 const lostMs = 2000;
-/** One that still has its connection may be busy, but not for so long. */
-const silentMs = 10_000;
 
 /**
  * All that the writes look for, they look for by its key. A plan that is kept must not have been made for tables so
@@ -140,7 +139,7 @@ function createStore(
  */
 async function forgetDead(db: Kysely<Database>, nodeId: string): Promise<void> {
   await sql`delete from nodes where id <> ${nodeId} and (
-    seen_at < ${clockMs} - ${silentMs} or seen_at < ${clockMs} - ${lostMs} and not exists (
+    not ${isSeen} or seen_at < ${clockMs} - ${lostMs} and not exists (
       select from pg_stat_activity where application_name = ${laneName("reads", "")} || nodes.id))`.execute(db);
 }
 

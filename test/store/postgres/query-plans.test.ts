@@ -1,13 +1,17 @@
 import { beforeAll, expect } from "bun:test";
+import { sql } from "kysely";
+import { openElsewhere } from "../../../src/ledger/calls-elsewhere.ts";
+import type { Store } from "../../../src/store/index.ts";
 import { queryPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { node, postgresTest } from "./ground.ts";
 
 let url: string;
+let store: Store;
 
 /** Books of a size at which an index pays: the planner counts before it chooses. */
 beforeAll(async () => {
   if (whyNoPostgres !== undefined) return;
-  ({ url } = await node());
+  ({ url, store } = await node());
   await queryPostgres(
     url,
     `insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, hold_nanodollars, hold_tokens)
@@ -48,6 +52,13 @@ postgresTest.each([
   const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
   expect(plan).toContain(index);
   expect(plan).not.toContain("Seq Scan");
+});
+
+postgresTest("the open calls of other nodes are found by the index of open calls", async () => {
+  const { rows } = await sql<Record<string, string>>`explain ${openElsewhere(store, [])}`.execute(store.db);
+  const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+  expect(plan).toContain("Bitmap Index Scan on calls_open");
+  expect(plan).not.toContain("Seq Scan on calls");
 });
 
 postgresTest("a year of an account's usage reads nothing of its calls and hours", async () => {

@@ -1,31 +1,42 @@
 import { type LiveCall, useLive } from "../../data/admin.ts";
 import { capabilityNames } from "../../data/models.ts";
 import { formatCount, formatMs, formatUsd } from "../../format.ts";
+import { Callout } from "../../ui/callout.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
 
-/** The calls on their way in this process, the longest first. */
+/** The calls on their way in all processes, the longest first. */
 export default function LivePage() {
   const live = useLive();
   return (
     <>
-      <PageHead title="Live calls" about="What runs now in the process that answers this page, the longest first." />
+      <PageHead title="Live calls" about="What runs now in all processes of this gateway, the longest first." />
       <section className="card" aria-label="Live calls">
         <Loaded state={live} lines={4}>
-          {({ data, count }) =>
-            data.length === 0 ? (
-              <Empty icon="pulse" title="Nothing runs now">
-                <p>A call is shown here from its first moment to its last, and then on the overview of its account.</p>
-              </Empty>
-            ) : (
-              <>
-                <LiveTable calls={data} />
-                <div className="table-foot">
-                  {count === data.length ? `${formatCount(count)} running` : `${data.length} of ${formatCount(count)}`}
+          {({ data, count, complete }) => (
+            <>
+              {!complete && (
+                <div className="card-body">
+                  <Callout tone="warn">
+                    The database did not say in time what other processes run: only the calls of this one are shown.
+                  </Callout>
                 </div>
-              </>
-            )
-          }
+              )}
+              {data.length === 0 ? (
+                <Empty icon="pulse" title={complete ? "Nothing runs now" : "Nothing runs in this process"}>
+                  <p>A call is shown here while it runs, and then on the overview of its account.</p>
+                </Empty>
+              ) : (
+                <>
+                  <LiveTable calls={data} />
+                  <div className="table-foot">
+                    {count === data.length ? formatCount(count) : `${data.length} of ${formatCount(count)}`} running
+                    {!complete && " in this process"}
+                  </div>
+                </>
+              )}
+            </>
+          )}
         </Loaded>
       </section>
     </>
@@ -67,8 +78,10 @@ function LiveTable({ calls }: { calls: readonly LiveCall[] }) {
                 {call.email ?? call.account}
               </td>
               <td data-name="Route">
-                {call.route ?? "–"}
-                {call.attempts > 1 && <span className="faint"> · attempt {call.attempts}</span>}
+                {call.elsewhere ? <span className="faint">in another process</span> : (call.route ?? "–")}
+                {call.attempts !== null && call.attempts > 1 && (
+                  <span className="faint"> · attempt {call.attempts}</span>
+                )}
               </td>
               <td className="end" data-name="Running">
                 {formatMs(call.running_ms)}

@@ -1,0 +1,95 @@
+import { describe, expect, test } from "bun:test";
+import { fillWallet, type Gateway, ownerEmail } from "../../support/gateway.ts";
+import { redisProgram } from "../../support/redis.ts";
+import { until } from "../../support/until.ts";
+import { storeNames, usePair } from "./pair.ts";
+
+const testMsMax = 60_000;
+
+interface Live {
+  count: number;
+  complete: boolean;
+  data: { id: string; elsewhere: boolean; attempts: number | null; [field: string]: unknown }[];
+}
+
+/** The cookie of an administrator who has changed the first password. */
+async function signIn(gateway: Gateway): Promise<string> {
+  const { password } = await gateway.cli<{ password: string }>("account", "password", ownerEmail);
+  const post = (path: string, body: unknown, cookie = "") =>
+    fetch(`${gateway.origin}/api/auth/${path}`, {
+      method: "POST",
+      headers: { origin: gateway.origin, "content-type": "application/json", cookie },
+      body: JSON.stringify(body),
+    });
+  const cookieOf = (response: Response) => response.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+  const first = cookieOf(await post("sign-in/email", { email: ownerEmail, password }));
+  const newPassword = "a password of one's own";
+  await post("change-password", { currentPassword: password, newPassword }, first);
+  return cookieOf(await post("sign-in/email", { email: ownerEmail, password: newPassword }));
+}
+
+describe.skipIf(redisProgram === null).each(storeNames)("live calls of two gateways on %s and Redis", (storeName) => {
+  const pair = usePair(storeName);
+
+  test(
+    "are seen on both while they run, once each, and no more when they have ended",
+    async () => {
+      const [first, second] = pair.gateways as [Gateway, Gateway];
+      await fillWallet(first);
+      const cookie = await signIn(first);
+      const live = async ({ origin }: Gateway): Promise<Live> => {
+        const response = await fetch(`${origin}/dashboard/api/admin/live`, { headers: { cookie } });
+        expect(response.status).toBe(200);
+        return await response.json();
+      };
+      /** A store on a machine that has other work may once not answer in time, which is said. */
+      const seen = async (gateway: Gateway, count: number): Promise<Live> => {
+        let found = await live(gateway);
+        await until(async () => {
+          found = await live(gateway);
+          return found.complete && found.count === count && found.data.every(({ attempts }) => attempts !== 0);
+        });
+        return found;
+      };
+      expect((await seen(first, 0)).data).toEqual([]);
+      const gone = new AbortController();
+      const stream = (gateway: Gateway) =>
+        gateway
+          .ask("/chat/completions", {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({
+              model: "famA-4.1",
+              stream: true,
+              messages: [{ role: "user", content: "[[fault: pace=60000]] one two" }],
+            }),
+            signal: gone.signal,
+          })
+          .then((response) => response.text())
+          .catch(() => undefined);
+      const calls = [stream(second)];
+      try {
+        const [there, here] = [await seen(first, 1), await seen(second, 1)];
+        expect(here.data).toMatchObject([{ elsewhere: false, model: "famA-4.1", stream: true, attempts: 1 }]);
+        const { id, account, key_id, held_usd } = here.data[0] as Live["data"][number];
+        expect(there.data).toMatchObject([
+          {
+            ...{ id, account, key_id, held_usd, elsewhere: true, model: "famA-4.1", email: ownerEmail },
+            ...{ stream: null, attempts: null, route: null, first_byte_ms: null },
+          },
+        ]);
+        calls.push(stream(first));
+        const both = await seen(first, 2);
+        expect(both.data.map(({ id, elsewhere }) => [id === here.data[0]?.id, elsewhere])).toEqual([
+          [true, true],
+          [false, false],
+        ]);
+      } finally {
+        gone.abort();
+        await Promise.all(calls);
+      }
+      for (const gateway of [first, second]) expect((await seen(gateway, 0)).data).toEqual([]);
+    },
+    testMsMax,
+  );
+});
