@@ -1,4 +1,4 @@
-import { parseUsd } from "../contract/index.ts";
+import { entryOf, parseUsd } from "../contract/index.ts";
 import type { BookedUsage } from "../ledger/index.ts";
 import { Mistake } from "./command.ts";
 import { type CsvRow, readCsv } from "./read-csv.ts";
@@ -44,7 +44,7 @@ export function readProviderUsage(file: string, text: string, modelOf: (name: st
     const row = usage.rows.get(key) ?? { day, model, sums: {} };
     usage.rows.set(key, row);
     for (const name of names) {
-      const column = columns[name];
+      const column = entryOf(columns, name);
       if (column === undefined) continue;
       const amount = column.read(cell(name));
       const sum = amount === undefined || amount < 0 ? Number.NaN : (row.sums[column.figure] ?? 0) + amount;
@@ -78,7 +78,7 @@ function checkHeader(file: string, names: readonly string[]): Figure[] {
   if (twice !== undefined) throw wrong(file, 1, `column ${twice} stands there twice`);
   const missing = ["day", "model"].find((name) => !names.includes(name));
   if (missing !== undefined) throw wrong(file, 1, `column ${missing} is missing`);
-  const figures = names.flatMap((name) => columns[name]?.figure ?? []);
+  const figures = names.flatMap((name) => entryOf(columns, name)?.figure ?? []);
   if (figures.length === 0) throw wrong(file, 1, "nothing to compare beside day and model");
   return figures;
 }

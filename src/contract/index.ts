@@ -2,6 +2,7 @@ export * from "./capability.ts";
 export * from "./chat.ts";
 export * from "./cost.ts";
 export * from "./embed.ts";
+export * from "./entry-of.ts";
 export * from "./error.ts";
 export * from "./image.ts";
 export * from "./ledger.ts";

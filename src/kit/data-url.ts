@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { GatewayError } from "../contract/index.ts";
+import { entryOf, GatewayError } from "../contract/index.ts";
 import { toBase64 } from "./base64.ts";
 import { refuse } from "./refuse.ts";
 
@@ -59,7 +59,7 @@ const synonyms: Record<string, string> = {
 export function readMedia(source: string | DataUrl, mediaTypes: readonly string[], param: string): DataUrl {
   const url = typeof source === "string" ? readDataUrl(source, param) : source;
   if (url === undefined) throw refuse("Cannot read the URL, expected an https or a data URL", param);
-  const mediaType = synonyms[url.mediaType] ?? url.mediaType;
+  const mediaType = entryOf(synonyms, url.mediaType) ?? url.mediaType;
   if (mediaTypes.includes(mediaType)) return { mediaType, base64: url.base64 };
   throw refuse(`The model does not take ${mediaType}, expected one of ${mediaTypes.join(", ")}`, param);
 }

@@ -1,4 +1,4 @@
-import { type FaultKind, type RefusedAnswer, UpstreamFault } from "../contract/index.ts";
+import { entryOf, type FaultKind, type RefusedAnswer, UpstreamFault } from "../contract/index.ts";
 import { faultWords, kindOfSentence, kindOfStatus, vagueWords } from "./fault-words.ts";
 import { isRecord } from "./record.ts";
 import { type HeaderReader, retryAfterMs } from "./retry-after.ts";
@@ -64,12 +64,12 @@ function toFault(facts: ErrorFacts, status: number | undefined, retryMs: number 
 
 function kindOf(facts: ErrorFacts, status: number | undefined): FaultKind {
   for (const word of facts.words) {
-    const kind = faultWords[word];
+    const kind = entryOf(faultWords, word);
     if (kind !== undefined) return kind;
   }
   if (status !== undefined && status >= 400) return kindOfStatus(status);
   for (const word of facts.words) {
-    const kind = vagueWords[word];
+    const kind = entryOf(vagueWords, word);
     if (kind !== undefined) return kind;
   }
   return "broken";

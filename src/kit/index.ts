@@ -11,6 +11,7 @@ export {
   contractVersion,
   type Embeddings,
   type EmbedRequest,
+  entryOf,
   type FaultDetails,
   type FaultKind,
   type FinishReason,

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import { UpstreamFault } from "../../contract/index.ts";
+import { entryOf, UpstreamFault } from "../../contract/index.ts";
 import type { Answer, Bytes, Taker } from "./ask.ts";
 import { readPiece } from "./read-piece.ts";
 
@@ -20,7 +20,7 @@ const decoders: Record<string, () => NodeJS.ReadWriteStream & { destroy(error?: 
 export function decoded(answer: Answer, encoding: string): Answer {
   const name = encoding.toLowerCase();
   if (name === "identity") return answer;
-  const open = decoders[name];
+  const open = entryOf(decoders, name);
   if (open === undefined) {
     throw new UpstreamFault("broken", "The provider compressed its answer in a way that was not asked for");
   }

@@ -38,7 +38,7 @@ describe("an answer that a provider compressed all the same", () => {
     expect(server.accepted).toBe(1);
   });
 
-  test.each(["zstd", "gzip, br", "compress"])("by %s is refused", async (encoding) => {
+  test.each(["zstd", "gzip, br", "compress", "constructor"])("by %s is refused", async (encoding) => {
     const server = await start(encoding, Buffer.from("hello"), 10);
     const client = new WireClient();
     expect((await faultOf(client.ask(questionTo(server.baseUrl)))).kind).toBe("broken");

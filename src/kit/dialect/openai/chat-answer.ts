@@ -1,4 +1,4 @@
-import { type ChatCompletion, UpstreamFault } from "../../../contract/index.ts";
+import { type ChatCompletion, entryOf, UpstreamFault } from "../../../contract/index.ts";
 import { faultOfBody } from "../../fault.ts";
 import { isRecord } from "../../record.ts";
 import { splitThink } from "../../think.ts";
@@ -58,7 +58,8 @@ export function dropFields(holder: Record<string, unknown>, { drop }: ChatQuirks
 /** A finish reason in OpenAI's words, or as it came. */
 export function toFinishReason(reason: unknown, quirks: ChatQuirks): unknown {
   const names = quirks.finishReasons ?? finishReasonsDefault;
-  return typeof reason === "string" && Object.hasOwn(names, reason) ? names[reason] : reason;
+  if (typeof reason !== "string") return reason;
+  return entryOf(names, reason) ?? reason;
 }
 
 function toChoice(choice: { message: Record<string, unknown>; [field: string]: unknown }, quirks: ChatQuirks): void {

@@ -1,4 +1,4 @@
-import type { Model } from "../../../contract/index.ts";
+import { entryOf, type Model } from "../../../contract/index.ts";
 import type { RequestQuirks } from "./quirks.ts";
 
 /** What of a call a request is made from. */
@@ -20,9 +20,10 @@ export function toBody(call: Asked, quirks: RequestQuirks): Record<string, unkno
       continue;
     }
     const sent = toValue(field, value, values);
+    const renamedTo = entryOf(rename, field);
     if (sent === null) call.note(`Left out ${field} ${JSON.stringify(value)}: the provider has no such value`);
-    else if (rename[field] === undefined) body[field] = sent;
-    else renamed.push([rename[field], sent]);
+    else if (renamedTo === undefined) body[field] = sent;
+    else renamed.push([renamedTo, sent]);
   }
   for (const [field, value] of renamed) if (call.request[field as never] == null) body[field] = value;
   body.model = call.model.upstreamId;
@@ -30,7 +31,8 @@ export function toBody(call: Asked, quirks: RequestQuirks): Record<string, unkno
 }
 
 function toValue(field: string, value: unknown, values: NonNullable<RequestQuirks["values"]>): unknown {
-  const names = values[field];
-  if (names === undefined || typeof value !== "string" || !Object.hasOwn(names, value)) return value;
-  return names[value];
+  const names = entryOf(values, field);
+  if (names === undefined || typeof value !== "string") return value;
+  const name = entryOf(names, value);
+  return name === undefined ? value : name;
 }
