@@ -50,7 +50,12 @@ export async function readSmall(request: Request): Promise<string> {
 /** As {@link readSmall}, as JSON; `undefined` when it is empty. @throws {GatewayError} `invalid_request` as well. */
 export async function readSmallJson(request: Request): Promise<unknown> {
   const text = await readSmall(request);
-  return text === "" ? undefined : shallow(parse(text));
+  return text === "" ? undefined : shallow(parse(text, withoutOwnWords));
+}
+
+/** Elysia puts what it refuses into words by these, so that a body which brings its own would make it fail. */
+function withoutOwnWords(name: string, value: unknown): unknown {
+  return name === "toString" || name === "valueOf" ? undefined : value;
 }
 
 /** Reads a body as multipart/form-data. @throws {GatewayError} as {@link readJson} */
@@ -67,9 +72,9 @@ export async function readForm(request: Request): Promise<FormData> {
   }
 }
 
-function parse(text: string): unknown {
+function parse(text: string, reviver?: (name: string, value: unknown) => unknown): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, reviver);
   } catch (error) {
     const reason = error instanceof Error ? error.message : "it is malformed";
     throw new GatewayError("invalid_request", `Cannot read the body as JSON: ${reason}`, { cause: error });
