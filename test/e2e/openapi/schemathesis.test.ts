@@ -21,7 +21,10 @@ const isLong = process.env.LONG === "1";
 const bounds = isLong
   ? { seconds: 600, examples: 400, paths: "^/" }
   : { seconds: 15, examples: 15, paths: "^/(api/v1|healthz|readyz)" };
-const runMsMax = (bounds.seconds + 90) * 1000;
+/** What makes a run one; on a busy machine the tool has not begun when its time is over, and gets more of it. */
+const requestsMin = 30;
+const secondsMax = 4 * bounds.seconds;
+const runMsMax = (secondsMax + 90) * 1000;
 /** Whether a model, a voice or a picture's address is right is more than a schema says: such a 400 is no fault. */
 const withoutChecks = "positive_data_acceptance";
 
@@ -32,22 +35,33 @@ describe("the API as it describes itself", () => {
   let report: Report | undefined;
   let said = "";
 
-  beforeAll(async () => {
-    const python = await preparePython("schemathesis", "schemathesis==4.32.5");
-    if (python.missing !== undefined) return console.log(`Skipped: schemathesis: ${python.missing}`);
-    const { gateway } = shared;
+  beforeAll(
+    async () => {
+      const python = await preparePython("schemathesis", "schemathesis==4.32.5");
+      if (python.missing !== undefined) return console.log(`Skipped: schemathesis: ${python.missing}`);
+      const session = (await signIn()).slice("session=".length);
+      const key = `{ bearer = "${shared.gateway.key}" }`;
+      const credentials = `[auth.openapi]\nkey = ${key}\nsession = { api_key = "${session}" }\n`;
+      writeFileSync(join(folder, "schemathesis.toml"), credentials);
+      const program = join(python.command, "../schemathesis");
+      report = await run(program, bounds.seconds);
+      if (report.test_cases.generated <= requestsMin) report = await run(program, secondsMax);
+      const { generated } = report.test_cases;
+      console.log(`schemathesis made ${generated} requests to ${report.operations.tested} operations`);
+    },
+    installMsMax + 2 * runMsMax,
+  );
+
+  async function run(program: string, seconds: number): Promise<Report> {
     const file = join(folder, "report.json");
     const command = [
-      join(python.command, "../schemathesis"),
-      ...["run", `${gateway.origin}/openapi.json`, "--include-path-regex", bounds.paths],
+      program,
+      ...["run", `${shared.gateway.origin}/openapi.json`, "--include-path-regex", bounds.paths],
       ...["--checks", "all", "--exclude-checks", withoutChecks, "--phases", "examples,coverage,fuzzing"],
-      ...["--max-examples", String(bounds.examples), "--max-time", String(bounds.seconds), "--workers", "2"],
+      ...["--max-examples", String(bounds.examples), "--max-time", String(seconds), "--workers", "2"],
       ...["--continue-on-failure", "--seed", "7", "--report", "json", "--report-json-path", file],
       ...(isLong ? [] : ["--no-shrink"]),
     ];
-    const session = (await signIn()).slice("session=".length);
-    const credentials = `[auth.openapi]\nkey = { bearer = "${gateway.key}" }\nsession = { api_key = "${session}" }\n`;
-    writeFileSync(join(folder, "schemathesis.toml"), credentials);
     const env = {
       PATH: process.env.PATH ?? "",
       HOME: folder,
@@ -59,10 +73,8 @@ describe("the API as it describes itself", () => {
     const [text, complaint] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
     await child.exited;
     said = text + complaint;
-    report = JSON.parse(readFileSync(file, "utf8")) as Report;
-    const { generated } = report.test_cases;
-    console.log(`schemathesis made ${generated} requests to ${report.operations.tested} operations`);
-  }, installMsMax + runMsMax);
+    return JSON.parse(readFileSync(file, "utf8")) as Report;
+  }
 
   async function signIn(): Promise<string> {
     const { gateway } = shared;
@@ -88,7 +100,7 @@ describe("the API as it describes itself", () => {
     // Faults of the tool itself, which is at a loss for some example, are no fault of what it asks.
     expect(report.errors.filter(({ title }) => title !== "Runtime Error")).toEqual([]);
     expect(report.warnings.missing_auth).toEqual([]);
-    expect(report.test_cases.generated).toBeGreaterThan(30);
+    expect(report.test_cases.generated).toBeGreaterThan(requestsMin);
     expect(report.operations.tested).toBe(report.operations.selected);
     expect(report.operations.selected).toBeGreaterThan(12);
   });
