@@ -2,8 +2,8 @@ import type { Caller } from "../contract/index.ts";
 import type { Store } from "../store/index.ts";
 import { type Account, createAccount, disableAccount, findAccount, listAccounts, setQuota } from "./account-admin.ts";
 import { type AccountDefaults, Authenticator } from "./authenticator.ts";
-import { type ApiKey, changeKey, createKey, listKeys, type NewKey, revokeKey } from "./key-admin.ts";
-import type { KeyBoundChanges } from "./key-bounds.ts";
+import { type ApiKey, createKey, listKeys, type NewKey, revokeKey } from "./key-admin.ts";
+import { changeKey, type KeyChanges } from "./key-change.ts";
 import { KeyUse } from "./key-use.ts";
 
 /** Accounts and their API keys. Each write is seen by this process at once, by others at their next {@link Accounts.sync}. */
@@ -21,8 +21,8 @@ export interface Accounts {
   find(idOrEmail: string): Promise<Account | undefined>;
   createKey(fields: NewKey): Promise<{ id: string; key: string }>;
   listKeys(accountId?: string): Promise<ApiKey[]>;
-  /** Changes bounds of a key; a `null` takes one away. @throws {GatewayError} `invalid_request`, `not_found` */
-  changeKey(id: string, changes: KeyBoundChanges): Promise<void>;
+  /** Changes a key; a `null` takes something away. @throws {GatewayError} `invalid_request`, `not_found` */
+  changeKey(id: string, changes: KeyChanges): Promise<void>;
   /** Ends a key for good. @throws {GatewayError} `not_found` */
   revokeKey(id: string): Promise<void>;
   /** Gives an account its own daily free quota, or with `undefined` the configured one. */
@@ -53,7 +53,7 @@ export function createAccounts({ store, defaults, now = Date.now }: AccountsOpti
     find: (idOrEmail) => findAccount(store, idOrEmail),
     createKey: (fields) => createKey(store, fields, now()),
     listKeys: (accountId) => listKeys(store, now(), accountId),
-    changeKey: (id, changes) => changeKey(store, id, changes),
+    changeKey: (id, changes) => changeKey(store, id, changes, now()),
     revokeKey: (id) => revokeKey(store, id, now()),
     setQuota: (accountId, tokens) => setQuota(store, accountId, tokens),
     setDisabled: (accountId, disabled) => disableAccount(store, accountId, disabled ? now() : undefined),

@@ -3,7 +3,9 @@ import { GatewayError, type KeyBounds } from "../contract/index.ts";
 import { type Database, isConstraintError, monthOf, type Store } from "../store/index.ts";
 import { findAccount, unknownAccount } from "./account-admin.ts";
 import { apiKeyForm, formatApiKey, hashSecret, makeApiKey, parseApiKey } from "./api-key.ts";
-import { boundColumns, boundsOf, checkBounds, columnOf, type KeyBoundChanges } from "./key-bounds.ts";
+import { boundColumns, boundsOf } from "./key-bounds.ts";
+import { unknownKey } from "./key-change.ts";
+import { checkKeyFields, type KeyFields } from "./key-fields.ts";
 
 /** What can be said of an API key once it is made. */
 export interface ApiKey {
@@ -26,20 +28,12 @@ export interface ApiKey {
 }
 
 /** A key to be made. */
-export interface NewKey {
+export interface NewKey extends KeyFields {
   accountId: string;
   name: string;
-  /** Milliseconds since 1970; absent: never. */
-  expiresAt?: number | undefined;
-  /** Model ids; absent: all. */
-  allowedModels?: readonly string[] | undefined;
-  /** Of its own, beside those of its account. */
-  bounds?: KeyBounds | undefined;
   /** A key made elsewhere, for scripts. Importing the same one again changes nothing. */
   key?: string | undefined;
 }
-
-const nameLengthMax = 200;
 
 /**
  * Makes or imports a key. The key itself is returned this once and kept nowhere.
@@ -48,10 +42,13 @@ const nameLengthMax = 200;
  * account, `conflict` when the imported key's id is taken by another.
  */
 export async function createKey(store: Store, fields: NewKey, now: number): Promise<{ id: string; key: string }> {
-  checkNewKey(fields, now);
+  checkKeyFields(fields, now);
   if ((await findAccount(store, fields.accountId)) === undefined) throw unknownAccount(fields.accountId);
   const parts = fields.key === undefined ? makeApiKey() : parseApiKey(fields.key);
-  if (parts === undefined) throw invalid("key", `Given API key is malformed: expected ${apiKeyForm}`);
+  if (parts === undefined) {
+    const sentence = `Given API key is malformed: expected ${apiKeyForm}`;
+    throw new GatewayError("invalid_request", sentence, { param: "key" });
+  }
   const made = { id: parts.id, key: formatApiKey(parts) };
   const row = {
     id: parts.id,
@@ -106,52 +103,6 @@ export async function revokeKey(store: Store, id: string, now: number): Promise<
       .executeTakeFirstOrThrow(),
   );
   if (numUpdatedRows === 0n) throw unknownKey(id);
-}
-
-function unknownKey(id: string): GatewayError {
-  return new GatewayError(
-    "not_found",
-    `No API key has the id ${JSON.stringify(id)}; it stands between sk-mg- and the secret`,
-  );
-}
-
-/**
- * Changes the bounds of a key: what is given becomes so, `null` takes a bound away, and what is absent stays. A budget
- * counts what is charged to calls that begin under it; changing it keeps what the month has paid.
- *
- * @throws {GatewayError} `invalid_request` for a bound that is none, `not_found` for an unknown key.
- */
-export async function changeKey(store: Store, id: string, changes: KeyBoundChanges): Promise<void> {
-  const given = Object.entries(changes).filter(([, value]) => value !== undefined) as [
-    keyof KeyBounds,
-    number | null,
-  ][];
-  if (given.length === 0) throw invalid("bounds", "Nothing is to be changed: name at least one bound of the key");
-  const bounds = Object.fromEntries(given.map(([name, value]) => [name, value ?? undefined])) as KeyBounds;
-  checkBounds(bounds);
-  const columns = boundColumns(bounds);
-  const set = Object.fromEntries(given.map(([name]) => [columnOf[name], columns[columnOf[name]]]));
-  const { numUpdatedRows } = await store.change((db) =>
-    db.updateTable("keys").set(set).where("id", "=", id).executeTakeFirstOrThrow(),
-  );
-  if (numUpdatedRows === 0n) throw unknownKey(id);
-}
-
-function checkNewKey({ name, expiresAt, allowedModels, bounds = {} }: NewKey, now: number): void {
-  checkBounds(bounds);
-  if (name.trim() === "" || name.length > nameLengthMax) {
-    throw invalid("name", `Key name has ${name.length} characters, expected 1 to ${nameLengthMax}`);
-  }
-  if (expiresAt !== undefined && (!Number.isSafeInteger(expiresAt) || expiresAt <= now)) {
-    throw invalid("expires", `Expiry ${expiresAt} is not a time in the future`);
-  }
-  if (allowedModels !== undefined && (allowedModels.length === 0 || allowedModels.includes(""))) {
-    throw invalid("models", "Allowed models are an empty list: name at least one, or leave it out to allow all");
-  }
-}
-
-function invalid(param: string, message: string): GatewayError {
-  return new GatewayError("invalid_request", message, { param });
 }
 
 function infoOf(row: Selectable<Database["keys"]> & { spent_nanodollars: number | null }): ApiKey {

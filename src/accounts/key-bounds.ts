@@ -2,9 +2,6 @@ import type { Selectable } from "kysely";
 import { GatewayError, isAmount, type KeyBounds } from "../contract/index.ts";
 import type { Database } from "../store/index.ts";
 
-/** What is to become of the bounds of a key: `null` takes one away, and what is absent stays. */
-export type KeyBoundChanges = { readonly [Name in keyof KeyBounds]: KeyBounds[Name] | null };
-
 /** Where each bound stands in the table of keys. */
 export const columnOf = {
   requestsPerMinute: "requests_per_minute",

@@ -135,9 +135,23 @@ describe("key", () => {
     expect((await bench.run("key", "list")).stdout).toContain("0 of 7.000000001 USD this month");
   });
 
+  test("set changes what it is for, when it ends and what it may use, and takes both bounds away again", async () => {
+    await create();
+    const { id } = await makeKey();
+    const changes = ["--name", "phone", "--expires", "2999-12-31", "--models", "gpt-4.1-nano,llama-x"];
+    const { stdout, stderr } = await bench.run("key", "set", id, ...changes);
+    expect(stdout).toContain("name phone, expires_at 2999-12-31T23:59:59.999Z, allowed_models gpt-4.1-nano,llama-x");
+    expect(stderr).toContain("Warning: no built-in plugin has the model llama-x");
+    const changed = await bench.json("key", "set", id, "--expires", "none", "--models", "none");
+    expect(changed).toMatchObject({ id, name: "phone", expires_at: null, allowed_models: null });
+  });
+
   test.each([
     [["nokey", "--budget-usd", "5"], "No API key has the id"],
-    [["ID"], "Nothing to change, expected one of --budget-usd"],
+    [["ID"], "Nothing to change, expected one of --name, --expires, --models, --budget-usd"],
+    [["ID", "--name", ""], "Flag --name of key set is empty"],
+    [["ID", "--expires", "2000-01-01"], "it is already past"],
+    [["ID", "--models", ","], "expected model ids separated by commas"],
     [["ID", "--budget-usd", "-5"], "Cannot read --budget-usd -5"],
     [["ID", "--tokens-per-minute", "0"], "Cannot read --tokens-per-minute 0"],
   ])("set refuses %j and changes nothing", async (argv, sentence) => {

@@ -51,6 +51,48 @@ describe("a member", () => {
     expect((await accounts.authenticate(key)).own).toEqual(changed);
   });
 
+  test("changes what a key is for and how far it goes; its secret stays", async () => {
+    const { ada, accounts, clock } = await twoMembers();
+    const { id, key } = await (await ada.post(`${api}/keys`, { name: "laptop", allowed_models: ["chat-1"] })).json();
+    const own = `${api}/keys/${id}`;
+    const until = new Date(clock.now() + 60_000).toISOString();
+    const change = { name: "phone", allowed_models: ["chat-1", "chat-2"], expires_at: until };
+    expect((await ada.patch(own, change)).status).toBe(200);
+    expect(await (await ada.get(`${api}/keys`)).json()).toMatchObject({ data: [{ id, ...change }] });
+    expect((await accounts.authenticate(key)).allowedModels).toEqual(new Set(["chat-1", "chat-2"]));
+
+    const refused: [object, string][] = [
+      [{ name: " " }, "name"],
+      [{ name: "x".repeat(201) }, "name"],
+      [{ expires_at: "2000-01-01T00:00:00Z" }, "expires"],
+      [{ expires_at: "soon" }, "expires_at"],
+      [{ allowed_models: [] }, "allowed_models"],
+    ];
+    for (const [wrong, param] of refused) await expectError(await ada.patch(own, wrong), { status: 400, param });
+    expect(await (await ada.get(`${api}/keys`)).json()).toMatchObject({ data: [{ id, ...change }] });
+
+    clock.pass(60_000);
+    expect(() => accounts.authenticate(key)).toThrow(/expired/);
+    expect((await ada.patch(own, { expires_at: null, allowed_models: null })).status).toBe(200);
+    expect(await (await ada.get(`${api}/keys`)).json()).toMatchObject({
+      data: [{ id, name: "phone", expires_at: null, allowed_models: null }],
+    });
+    expect((await accounts.authenticate(key)).allowedModels).toBeUndefined();
+  });
+
+  test.each(["toString", "valueOf"])(
+    "is refused an object in the place of a text, be there a %s in it",
+    async (name) => {
+      const { ada } = await twoMembers();
+      const body = { name: { [name]: 1 }, expires_at: { [name]: { [name]: null } } };
+      await expectError(await ada.post(`${api}/keys`, body), { status: 400, param: "name" });
+      await expectError(await ada.patch(`${api}/keys/none`, { ...body, name: "x" }), {
+        status: 400,
+        param: "expires_at",
+      });
+    },
+  );
+
   test.each([
     [{ name: "x", budget_usd: "five" }, "budget_usd"],
     [{ name: "x", requests_per_minute: 0 }, "requests_per_minute"],

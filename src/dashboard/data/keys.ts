@@ -29,9 +29,16 @@ export function createKey(fields: NewKey) {
   return told(api.keys.post(fields));
 }
 
-/** Gives a key another monthly budget, or takes it away. */
-export function changeBudget(id: string, budget: string | null) {
-  return told(api.keys({ id }).patch({ budget_usd: budget }));
+/** What is to become of a key: `null` takes something away, and what is absent stays. */
+export interface KeyChange {
+  readonly name?: string;
+  readonly expires_at?: string | null;
+  readonly allowed_models?: string[] | null;
+  readonly budget_usd?: string | null;
+}
+
+export function changeKey(id: string, change: KeyChange) {
+  return told(api.keys({ id }).patch(change));
 }
 
 export function revokeKey(id: string) {

@@ -8,19 +8,23 @@ import { readBudget, readMoment } from "./read-fields.ts";
 const detail = { hide: true };
 const Budget = Type.String({ minLength: 1, maxLength: 30 });
 const Limit = Type.Integer({ minimum: 1 });
+const Name = Type.String({ minLength: 1, maxLength: 200 });
+const Moment = Type.String({ maxLength: 40 });
+const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 500 });
 const NewKey = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 200 }),
-  expires_at: Type.Optional(Type.String({ maxLength: 40 })),
-  allowed_models: Type.Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 500 }),
-  ),
+  name: Name,
+  expires_at: Type.Optional(Moment),
+  allowed_models: Type.Optional(Models),
   budget_usd: Type.Optional(Budget),
   requests_per_minute: Type.Optional(Limit),
   tokens_per_minute: Type.Optional(Limit),
   concurrent_calls: Type.Optional(Limit),
 });
-/** `null` takes a bound away; what is absent stays. */
+/** `null` takes something away; what is absent stays. */
 const KeyChange = Type.Object({
+  name: Type.Optional(Name),
+  expires_at: Type.Optional(Type.Union([Moment, Type.Null()])),
+  allowed_models: Type.Optional(Type.Union([Models, Type.Null()])),
   budget_usd: Type.Optional(Type.Union([Budget, Type.Null()])),
   requests_per_minute: Type.Optional(Type.Union([Limit, Type.Null()])),
   tokens_per_minute: Type.Optional(Type.Union([Limit, Type.Null()])),
@@ -60,11 +64,17 @@ export function keysController(ground: DeskGround) {
       "/:id",
       async ({ visitor, params: { id }, body }) => {
         await expectOwn(visitor.accountId, id);
+        const { expires_at: expires, budget_usd: budget } = body;
         await accounts.changeKey(id, {
-          budgetNanodollars: typeof body.budget_usd === "string" ? readBudget(body.budget_usd) : body.budget_usd,
-          requestsPerMinute: body.requests_per_minute,
-          tokensPerMinute: body.tokens_per_minute,
-          concurrentCalls: body.concurrent_calls,
+          name: body.name,
+          expiresAt: typeof expires === "string" ? readMoment(expires, "expires_at") : expires,
+          allowedModels: body.allowed_models,
+          bounds: {
+            budgetNanodollars: typeof budget === "string" ? readBudget(budget) : budget,
+            requestsPerMinute: body.requests_per_minute,
+            tokensPerMinute: body.tokens_per_minute,
+            concurrentCalls: body.concurrent_calls,
+          },
         });
         return { id };
       },

@@ -11,8 +11,8 @@ export const expiries = [
 ] as const;
 
 /** When that is, as ISO text; a day that was chosen is over at its end. */
-export function expiryOf(choice: string, day: string, now: number): string | undefined {
-  if (choice === "never") return undefined;
+export function expiryOf(choice: string, day: string, now: number): string | null {
+  if (choice === "never") return null;
   if (choice === "day") return `${day}T23:59:59Z`;
   return new Date(now + Number(choice) * dayMs).toISOString();
 }

@@ -4,11 +4,11 @@ import { type Key, revokeKey, stateOf } from "../../data/keys.ts";
 import { formatAge, formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Confirm } from "../../ui/confirm.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { BudgetDialog } from "./budget-dialog.tsx";
+import { EditKeyDialog } from "./edit-key-dialog.tsx";
 
 /** One line a key, the newest first. */
 export function KeysTable({ keys }: { keys: readonly Key[] }) {
-  const [budgeting, setBudgeting] = useState<Key>();
+  const [editing, setEditing] = useState<Key>();
   const [ending, setEnding] = useState<Key>();
   const revoke = async (key: Key) => {
     await revokeKey(key.id);
@@ -35,12 +35,12 @@ export function KeysTable({ keys }: { keys: readonly Key[] }) {
           </thead>
           <tbody>
             {keys.map((key) => (
-              <Row key={key.id} of={key} onBudget={() => setBudgeting(key)} onRevoke={() => setEnding(key)} />
+              <Row key={key.id} of={key} onEdit={() => setEditing(key)} onRevoke={() => setEnding(key)} />
             ))}
           </tbody>
         </table>
       </div>
-      {budgeting !== undefined && <BudgetDialog of={budgeting} onClose={() => setBudgeting(undefined)} />}
+      {editing !== undefined && <EditKeyDialog of={editing} onClose={() => setEditing(undefined)} />}
       {ending !== undefined && (
         <Confirm
           title="Revoke this key?"
@@ -58,7 +58,7 @@ export function KeysTable({ keys }: { keys: readonly Key[] }) {
   );
 }
 
-function Row({ of: key, onBudget, onRevoke }: { of: Key; onBudget: () => void; onRevoke: () => void }) {
+function Row({ of: key, onEdit, onRevoke }: { of: Key; onEdit: () => void; onRevoke: () => void }) {
   const state = stateOf(key);
   const tone = state === "active" ? "is-good" : state === "expired" ? "is-warn" : "is-bad";
   return (
@@ -90,15 +90,10 @@ function Row({ of: key, onBudget, onRevoke }: { of: Key; onBudget: () => void; o
       </td>
       <td data-name="Made">{formatDay(key.created_at)}</td>
       <td className="actions tight end">
-        {state === "active" && (
+        {state !== "revoked" && (
           <>
-            <button
-              type="button"
-              className="btn btn-plain btn-small"
-              aria-label={`Budget of ${key.name}`}
-              onClick={onBudget}
-            >
-              Budget
+            <button type="button" className="btn btn-plain btn-small" aria-label={`Edit ${key.name}`} onClick={onEdit}>
+              Edit
             </button>
             <button
               type="button"
