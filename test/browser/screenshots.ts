@@ -65,6 +65,10 @@ async function shootAll(page: Page, fileOf: (name: string) => string): Promise<v
   await page.locator(".code pre").waitFor();
   await shoot("key-made");
   await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.getByRole("button", { name: "Edit staging" }).click();
+  await page.getByText("Edit API key").waitFor();
+  await shoot("edit-key");
+  await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Revoke staging" }).click();
   await page.getByRole("button", { name: "Revoke key" }).click();
   await page.getByText("is revoked").waitFor();
