@@ -2,25 +2,15 @@ import {
   type ChatChunk,
   type ChunkChoice,
   faultOfBody,
-  isRecord,
+  fit,
+  parseJson,
   type ServerEvent,
   UpstreamFault,
 } from "modelgate/plugin";
 import { FenceStripper } from "./fences.ts";
 import { toFinishReason, toRefusal, toUsage } from "./outcome.ts";
 import { toDetail } from "./reasoning.ts";
-import type { Block, MessageAnswer, Reading } from "./wire.ts";
-
-type Delta = Partial<Block> & MessageAnswer & { partial_json?: string };
-
-/** What the events of a stream may have; each kind has some of it, and unknown kinds are passed over. */
-interface StreamEvent {
-  type?: string;
-  message?: MessageAnswer;
-  content_block?: Block;
-  delta?: Delta;
-  usage?: Record<string, unknown>;
-}
+import { type AnswerBlock, eventShape, type MessageAnswer, type Reading, type StreamEvent } from "./wire.ts";
 
 /**
  * Translates a stream, in the order in which OpenAI sends its chunks. Where it breaks, a last chunk says what it has
@@ -50,14 +40,10 @@ export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: R
 }
 
 function parse(data: string): StreamEvent {
-  let event: unknown;
-  try {
-    event = JSON.parse(data);
-  } catch (cause) {
-    throw new UpstreamFault("broken", "The provider's stream holds an event that is not JSON", { cause });
-  }
-  if (isRecord(event)) return event;
-  throw new UpstreamFault("broken", "The provider's stream holds an event that is no object");
+  const event = parseJson(data);
+  if (fit(event, eventShape)) return event;
+  const why = event === undefined ? "not JSON" : "no object";
+  throw new UpstreamFault("broken", `The provider's stream holds an event that is ${why}`);
 }
 
 /** An answer as it grows. Blocks come one after the other, so that one is open at a time. */
@@ -68,9 +54,9 @@ class StreamedAnswer {
   complete = false;
   readonly #reading: Reading;
   readonly #fences: FenceStripper | undefined;
-  readonly #thoughts: Block[] = [];
+  readonly #thoughts: AnswerBlock[] = [];
   readonly #usage: Record<string, unknown> = {};
-  #block: Block = { type: "none" };
+  #block: AnswerBlock = { type: "none" };
   #callCount = 0;
   #begun = false;
   /** Text beside a forced JSON tool: the answer only when the tool is not called. */
@@ -104,7 +90,7 @@ class StreamedAnswer {
     for (const [name, value] of Object.entries(usage)) if (value !== null) this.#usage[name] = value;
   }
 
-  #open(block: Block): void {
+  #open(block: AnswerBlock): void {
     this.#block = block;
     if (block.type === "text") this.#text(block.text ?? "");
     else if (block.type === "thinking") this.#push({ reasoning_content: block.thinking ?? "" });
@@ -115,7 +101,7 @@ class StreamedAnswer {
     }
   }
 
-  #grow({ text, partial_json: json, thinking, signature }: Delta): void {
+  #grow({ text, partial_json: json, thinking, signature }: NonNullable<StreamEvent["delta"]>): void {
     const block = this.#block;
     if (text !== undefined) this.#text(text);
     else if (json !== undefined) this.#arguments(json);
@@ -129,7 +115,7 @@ class StreamedAnswer {
   #close(): void {
     const { type, input } = this.#block;
     // A tool without arguments sends no piece of them, and nothing at all would be no JSON.
-    if (input !== undefined) this.#arguments(JSON.stringify(input));
+    if (input !== undefined && input !== null) this.#arguments(JSON.stringify(input));
     if (type === "thinking" || type === "redacted_thinking") this.#thoughts.push(this.#block);
     this.#block = { type: "none" };
   }

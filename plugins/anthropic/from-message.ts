@@ -1,18 +1,20 @@
-import { type ChatCompletion, type ToolCall, UpstreamFault } from "modelgate/plugin";
+import { type ChatCompletion, fit, type ToolCall, UpstreamFault } from "modelgate/plugin";
 import { FenceStripper } from "./fences.ts";
 import { toFinishReason, toRefusal, toUsage } from "./outcome.ts";
 import { toDetail } from "./reasoning.ts";
-import type { MessageAnswer, Reading } from "./wire.ts";
+import { messageShape, type Reading } from "./wire.ts";
 
 /** @throws {UpstreamFault} `broken` when the answer is no message. */
-export function fromMessage(answer: MessageAnswer, reading: Reading, nowMs: number): ChatCompletion {
-  const blocks = answer?.content;
-  if (!Array.isArray(blocks)) throw new UpstreamFault("broken", "The provider's answer is no message");
+export function fromMessage(answer: unknown, reading: Reading, nowMs: number): ChatCompletion {
+  if (!fit(answer, messageShape) || answer.content === undefined) {
+    throw new UpstreamFault("broken", "The provider's answer is no message");
+  }
+  const blocks = answer.content;
   const json = blocks.find(({ name }) => name !== undefined && name === reading.jsonTool);
   const calls = blocks
     .filter((block) => block.type === "tool_use" && block !== json)
-    .map(({ id = "", name = "", input = {} }): ToolCall => {
-      return { id, type: "function", function: { name, arguments: JSON.stringify(input) } };
+    .map(({ id = "", name = "", input }): ToolCall => {
+      return { id, type: "function", function: { name, arguments: JSON.stringify(input ?? {}) } };
     });
   const thoughts = blocks.filter(({ type }) => type === "thinking" || type === "redacted_thinking");
   const reasoning = thoughts.map(({ thinking = "" }) => thinking).join("");

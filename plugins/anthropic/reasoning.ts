@@ -1,12 +1,12 @@
 import { type ChatRequest, type Message, type Model, nearestEffort } from "modelgate/plugin";
-import type { Block, Note } from "./wire.ts";
+import type { AnswerBlock, Block, Note } from "./wire.ts";
 
 const format = "anthropic-claude-v1";
 const budgetTokensMin = 1024;
 const budgetTokensOf = new Map(Object.entries({ low: 2048, medium: 8192, high: 24_576, xhigh: 32_000, max: 32_000 }));
 
 /** A thought as the answer carries it out, so that the client can bring it back with its signature unchanged. */
-export function toDetail({ type, thinking = "", signature = "", data = "" }: Block, index: number) {
+export function toDetail({ type, thinking = "", signature = "", data = "" }: AnswerBlock, index: number) {
   if (type === "redacted_thinking") return { type: "reasoning.encrypted", data, format, index };
   return { type: "reasoning.text", text: thinking, signature, format, index };
 }

@@ -1,3 +1,5 @@
+import type { Fitted } from "modelgate/plugin";
+
 /** A block of a message, ours or the provider's: each kind has some of these. https://platform.claude.com/docs/en/api/messages */
 export interface Block {
   type: string;
@@ -18,13 +20,31 @@ export interface Turn {
   content: Block[];
 }
 
+const blockShape = {
+  type: "string",
+  text: "string",
+  thinking: "string",
+  signature: "string",
+  data: "string",
+  id: "string",
+  name: "string",
+  input: "any",
+} as const;
+const endShape = { stop_reason: "string", stop_details: { explanation: "string" }, usage: {} } as const;
+export const messageShape = { ...endShape, content: [blockShape] } as const;
+/** Of an event; each kind has some of it. */
+export const eventShape = {
+  type: "string",
+  message: messageShape,
+  content_block: blockShape,
+  delta: { ...blockShape, ...endShape, partial_json: "string" },
+  usage: {},
+} as const;
+
 /** An answer, or what the end of a stream tells of it. */
-export interface MessageAnswer {
-  content?: Block[];
-  stop_reason?: string | null;
-  stop_details?: { explanation?: string | null } | null;
-  usage?: Record<string, unknown>;
-}
+export type MessageAnswer = Fitted<typeof messageShape>;
+export type StreamEvent = Fitted<typeof eventShape>;
+export type AnswerBlock = Fitted<typeof blockShape>;
 
 /** How an answer is to be read, decided by what was asked. */
 export interface Reading {

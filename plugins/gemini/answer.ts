@@ -1,7 +1,7 @@
-import { type ChatUsage, type ChunkChoice, type FinishReason, isRecord, UpstreamFault } from "modelgate/plugin";
+import { type ChatUsage, type ChunkChoice, type FinishReason, fit, UpstreamFault } from "modelgate/plugin";
 import { faultOf } from "./fault.ts";
 import { type CallReading, toToolCall } from "./tool-calls.ts";
-import type { Candidate, GenerateAnswer, Logprob } from "./wire.ts";
+import { answerShape, type Candidate, type GenerateAnswer, type Logprob } from "./wire.ts";
 
 /** What one choice of an answer has given so far, and why it ended. */
 export interface Given {
@@ -32,19 +32,11 @@ export function toFinish({ reason = "OTHER", sentence, text, calls }: Given): Fi
  *
  * @throws {UpstreamFault} When it holds an error, or is no answer at all.
  */
-export function candidatesOf(answer: GenerateAnswer): Candidate[] {
-  if (!isRecord(answer) || answer.error !== undefined) throw faultOf(answer);
-  const { candidates = [], promptFeedback: feedback }: GenerateAnswer = answer;
-  if (!Array.isArray(candidates) || !candidates.every(isWellFormed)) {
-    throw new UpstreamFault("broken", "The provider's answer is not of its own form");
-  }
+export function candidatesOf(answer: unknown): Candidate[] {
+  if (!fit(answer, answerShape) || answer.error !== undefined) throw faultOf(answer);
+  const { candidates = [], promptFeedback: feedback } = answer;
   const isBlocked = (feedback?.blockReason ?? feedback?.blockReasonMessage) !== undefined;
   return isBlocked && candidates.length === 0 ? [{ finishReason: "SAFETY" }] : candidates;
-}
-
-function isWellFormed(candidate: Candidate | null): boolean {
-  const parts = candidate === null ? undefined : (candidate.content?.parts ?? []);
-  return Array.isArray(parts) && parts.every(isRecord);
 }
 
 /** The parts of a candidate as deltas: neighbours of one kind together, a function call whole. Counts them in `given`. */
@@ -74,16 +66,18 @@ export function toDeltas(candidate: Candidate, given: Given, reading: CallReadin
  * that was not counted yet: then there is no usage to rely on.
  */
 export function toUsage(usage: GenerateAnswer["usageMetadata"], given: boolean): ChatUsage | undefined {
-  if (typeof usage?.promptTokenCount !== "number") return undefined;
-  const { candidatesTokenCount: candidates, thoughtsTokenCount: thoughts, cachedContentTokenCount: cached } = usage;
-  if (candidates === undefined && given) return undefined;
-  const prompt = usage.promptTokenCount + (usage.toolUsePromptTokenCount ?? 0);
+  const [asked, candidates, thoughts, cached, tools] = counted.map((of) => numberIn(usage?.[`${of}TokenCount`]));
+  if (asked === undefined || (candidates === undefined && given)) return undefined;
+  const prompt = asked + (tools ?? 0);
   const completion = (candidates ?? 0) + (thoughts ?? 0);
   const result: ChatUsage = { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
   if (cached !== undefined) result.prompt_tokens_details = { cached_tokens: cached };
   if (thoughts !== undefined) result.completion_tokens_details = { reasoning_tokens: thoughts };
   return result;
 }
+
+const counted = ["prompt", "candidates", "thoughts", "cachedContent", "toolUsePrompt"];
+const numberIn = (count: unknown) => (typeof count === "number" ? count : undefined);
 
 export function toLogprobs({ logprobsResult: { chosenCandidates: chosen, topCandidates: top } = {} }: Candidate) {
   const topOf = (index: number) => top?.[index]?.candidates?.map(toLogprob) ?? [];

@@ -8,14 +8,10 @@ const sentences: Record<string, string> = {
 };
 
 /** Reads a refusal: https://ai.google.dev/gemini-api/docs/troubleshooting */
-export function readFault(answer: RefusedAnswer): UpstreamFault {
-  return refine(classifyFault(answer), parseJson(answer.body));
-}
+export const readFault = (answer: RefusedAnswer) => refine(classifyFault(answer), parseJson(answer.body));
 
 /** Reads an error out of a 200 answer or a stream. */
-export function faultOf(body: unknown): UpstreamFault {
-  return refine(faultOfBody(body), body);
-}
+export const faultOf = (body: unknown) => refine(faultOfBody(body), body);
 
 /** An account's trouble comes as a failed precondition, and a day's quota as a rate limit. */
 function refine(fault: UpstreamFault, body: unknown): UpstreamFault {

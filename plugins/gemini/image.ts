@@ -43,8 +43,9 @@ function nearest(choices: Record<string, number>, wanted: number): string {
 export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
   const [candidate] = candidatesOf(answer);
   const parts = (candidate?.content?.parts ?? []).filter((part) => part.thought !== true);
-  const picture = parts.find(({ inlineData }) => inlineData && mediaTypes.includes(inlineData.mimeType))?.inlineData;
-  if (picture !== undefined) return { images: [{ data: picture.data, mediaType: picture.mimeType }] };
+  for (const { inlineData: { data = "", mimeType: mediaType = "" } = {} } of parts) {
+    if (data !== "" && mediaTypes.includes(mediaType)) return { images: [{ data, mediaType }] };
+  }
   const words = parts.flatMap((part) => part.text ?? []).join("");
   const { finishReason: reason, finishMessage: sentence } = candidate ?? {};
   if (toFinish({ reason, sentence, text: words !== "", calls: 0 }) === "content_filter") {

@@ -1,5 +1,5 @@
 import { isRecord, type RecentMap, type ToolCall } from "modelgate/plugin";
-import type { Part } from "./wire.ts";
+import type { AnswerPart } from "./wire.ts";
 
 /** Stands for a signature that was lost. https://ai.google.dev/gemini-api/docs/thought-signatures */
 const unsigned = "skip_thought_signature_validator";
@@ -22,7 +22,7 @@ export function randomCallId(): string {
 }
 
 /** A call as OpenAI writes it, its signature beside it as Google's own OpenAI-compatible endpoint hands it out. */
-export function toToolCall(part: Part, { signatures, newId }: CallReading): ToolCall {
+export function toToolCall(part: AnswerPart, { signatures, newId }: CallReading): ToolCall {
   const { name = "", args = {}, id: theirs = "" } = part.functionCall ?? {};
   const id = theirs === "" ? newId() : theirs;
   const call: ToolCall = { id, type: "function", function: { name, arguments: JSON.stringify(args) } };

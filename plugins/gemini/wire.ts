@@ -1,3 +1,5 @@
+import type { Fitted } from "modelgate/plugin";
+
 /** https://ai.google.dev/api/generate-content: the members that are written and read here. */
 export interface Part {
   text?: string;
@@ -23,24 +25,31 @@ export interface GenerateBody {
   generationConfig: Record<string, unknown>;
 }
 
-export interface Candidate {
-  index?: number;
-  content?: { parts?: Part[] };
-  finishReason?: string;
-  finishMessage?: string;
-  logprobsResult?: { chosenCandidates?: Logprob[]; topCandidates?: { candidates?: Logprob[] }[] };
-}
+const partShape = {
+  text: "string",
+  thought: "boolean",
+  thoughtSignature: "string",
+  inlineData: { mimeType: "string", data: "string" },
+  functionCall: { name: "string", args: {}, id: "string" },
+} as const;
+const logprobShape = { token: "string", logProbability: "number" } as const;
+const candidateShape = {
+  index: "number",
+  content: { parts: [partShape] },
+  finishReason: "string",
+  finishMessage: "string",
+  logprobsResult: { chosenCandidates: [logprobShape], topCandidates: [{ candidates: [logprobShape] }] },
+} as const;
+export const answerShape = {
+  candidates: [candidateShape],
+  promptFeedback: { blockReason: "string", blockReasonMessage: "string" },
+  usageMetadata: {},
+  error: "any",
+} as const;
 
-export interface Logprob {
-  token?: string;
-  logProbability?: number;
-}
-
-export interface GenerateAnswer {
-  candidates?: Candidate[];
-  promptFeedback?: { blockReason?: string; blockReasonMessage?: string };
-  usageMetadata?: { [field: `${string}TokenCount`]: number | undefined };
-  error?: unknown;
-}
+export type GenerateAnswer = Fitted<typeof answerShape>;
+export type Candidate = Fitted<typeof candidateShape>;
+export type AnswerPart = Fitted<typeof partShape>;
+export type Logprob = Fitted<typeof logprobShape>;
 
 export type Note = (sentence: string) => void;

@@ -50,12 +50,17 @@ export async function readSmall(request: Request): Promise<string> {
 /** As {@link readSmall}, as JSON; `undefined` when it is empty. @throws {GatewayError} `invalid_request` as well. */
 export async function readSmallJson(request: Request): Promise<unknown> {
   const text = await readSmall(request);
-  return text === "" ? undefined : shallow(parse(text, withoutOwnWords));
+  return text === "" ? undefined : withoutOwnWords(shallow(parse(text)));
 }
 
 /** Elysia puts what it refuses into words by these, so that a body which brings its own would make it fail. */
-function withoutOwnWords(name: string, value: unknown): unknown {
-  return name === "toString" || name === "valueOf" ? undefined : value;
+function withoutOwnWords(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  for (const [name, member] of Object.entries(value)) {
+    if (name === "toString" || name === "valueOf") delete (value as Record<string, unknown>)[name];
+    else withoutOwnWords(member);
+  }
+  return value;
 }
 
 /** Reads a body as multipart/form-data. @throws {GatewayError} as {@link readJson} */
@@ -72,9 +77,9 @@ export async function readForm(request: Request): Promise<FormData> {
   }
 }
 
-function parse(text: string, reviver?: (name: string, value: unknown) => unknown): unknown {
+function parse(text: string): unknown {
   try {
-    return JSON.parse(text, reviver);
+    return JSON.parse(text);
   } catch (error) {
     const reason = error instanceof Error ? error.message : "it is malformed";
     throw new GatewayError("invalid_request", `Cannot read the body as JSON: ${reason}`, { cause: error });

@@ -58,6 +58,7 @@ export type {
 export { nearestEffort } from "./dialect/openai/reasoning.ts";
 export { classifyFault, faultOfBody } from "./fault.ts";
 export { fetchImages } from "./fetch-images.ts";
+export { type Fitted, fit, type Shape } from "./fit.ts";
 export { withFunctionsAsTools } from "./functions-as-tools.ts";
 export { openApiSubset, type ReducedSchema, reduceSchema, type SchemaSubset, strictSubset } from "./json-schema.ts";
 export { parseJson } from "./parse-json.ts";

@@ -1,13 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { builtIns as plugins } from "../../plugins/index.ts";
-import { type Capability, GatewayError, type ProviderPlugin } from "../../src/contract/index.ts";
-import { type Order, Progress, serve } from "../../src/kernel/index.ts";
-import { fetchOf } from "../kernel/fake-fetch.ts";
-import { Sink } from "../kernel/streams.ts";
-import { benchOf, caller } from "../kernel/support.ts";
-import { anyJson, expectPrototypesClean, runs, thrownBy } from "../support/hostile.ts";
-import { wavFile } from "../support/wav.ts";
+import { anyJson, runs } from "../support/hostile.ts";
+import { expectSound, outcomeOf, sse } from "./outcome.ts";
 
 /** The words of all providers' answers. */
 const words = [
@@ -43,42 +38,11 @@ const completion = fc.record({
 const choice = fc.oneof(part, fc.record({ ...rest, delta: spoken }, { requiredKeys: [] }));
 const chunk = fc.record({ choices: fc.array(choice, { maxLength: 3 }), usage: part });
 
-const messages = [{ role: "user", content: "Hello" }];
-const requests: Partial<Record<Capability, object>> = {
-  chat: { messages },
-  embed: { input: "Hello" },
-  image: { prompt: "A kite", n: 1 },
-  transcribe: { file: wavFile(1000), response_format: "json", timestamp_granularities: [] },
-  speak: { input: "Hello" },
-};
 const cases = plugins.flatMap((plugin) =>
   [...new Set(plugin.models.map(({ capability }) => capability))].map(
     (capability) => [plugin.name, capability, plugin] as const,
   ),
 );
-
-/** Serves one request by a plugin whose provider answers so; what came of it in all its parts. */
-async function outcomeOf(plugin: ProviderPlugin, capability: Capability, response: () => Response, stream = false) {
-  const model = plugin.models.find((row) => row.capability === capability)?.id as string;
-  const bench = benchOf([plugin], { fetch: fetchOf(response), credentials: { [plugin.name]: { keys: ["key-a"] } } });
-  const request = { model, ...requests[capability], ...(stream && { stream: true }) };
-  const outlet = stream || capability === "speak" ? { outlet: new Sink() } : {};
-  const order = { capability, request, caller, progress: new Progress("call-1", bench.clock.now()), ...outlet };
-  const error = await thrownBy(() => serve(bench.kernel, order as unknown as Order<Capability>));
-  const unread = bench.log.lines.find(({ event }) => event === "plugin_failed" || event === "call_failed");
-  return { error, unread, settlement: bench.ledger.settlement };
-}
-
-function expectSound({ error, unread, settlement }: Awaited<ReturnType<typeof outcomeOf>>): void {
-  if (error !== undefined) expect(error).toBeInstanceOf(GatewayError);
-  if (error instanceof GatewayError) expect(error.code).not.toBe("internal_error");
-  // A plugin that fails in words of JavaScript has met what it did not foresee.
-  expect(unread?.fields?.error).toBeUndefined();
-  for (const amount of Object.values(settlement.meters)) {
-    expect(amount === undefined || (Number.isSafeInteger(amount) && amount >= 0)).toBe(true);
-  }
-  expectPrototypesClean();
-}
 
 describe("whatever a provider says", () => {
   test.each(cases)(
@@ -131,14 +95,4 @@ function* cutBy(bytes: Uint8Array, sizes: Iterator<number>): Generator<Uint8Arra
     yield bytes.subarray(at, at + size);
     at += size;
   }
-}
-
-function sse(pieces: Iterable<Uint8Array>): Response {
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      for (const piece of pieces) controller.enqueue(piece);
-      controller.close();
-    },
-  });
-  return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }

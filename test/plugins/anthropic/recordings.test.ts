@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { ChatCompletion } from "modelgate/plugin";
 import { fromEvents } from "../../../plugins/anthropic/from-events.ts";
 import { fromMessage } from "../../../plugins/anthropic/from-message.ts";
-import type { Block, MessageAnswer } from "../../../plugins/anthropic/wire.ts";
+import type { AnswerBlock, MessageAnswer } from "../../../plugins/anthropic/wire.ts";
 import { faultsOf, schemaMissing } from "../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { assemble, drain, eventsFrom, eventsOf, plain } from "./support.ts";
@@ -71,7 +71,7 @@ function eventsOfRecording(recording: Recording) {
   return eventsFrom(textOf(recording).trim().split("\n"));
 }
 
-function joined(blocks: Block[], field: "text" | "thinking"): string {
+function joined(blocks: AnswerBlock[], field: "text" | "thinking"): string {
   return blocks
     .filter(({ type }) => type === field)
     .map((block) => block[field])
@@ -84,9 +84,10 @@ async function answerOf(recording: Recording): Promise<MessageAnswer> {
   const json: string[] = [];
   for await (const { data } of eventsOfRecording(recording)) {
     const event = JSON.parse(data);
-    const block = (answer.content as Block[])[event.index];
+    const block = (answer.content as AnswerBlock[])[event.index];
     if (event.type === "message_start") Object.assign(answer.usage, event.message.usage);
-    if (event.type === "content_block_start") (answer.content as Block[])[event.index] = { ...event.content_block };
+    if (event.type === "content_block_start")
+      (answer.content as AnswerBlock[])[event.index] = { ...event.content_block };
     if (event.type === "message_delta")
       Object.assign(answer, event.delta, { usage: { ...answer.usage, ...event.usage } });
     if (event.type !== "content_block_delta" || block === undefined) continue;
@@ -97,7 +98,7 @@ async function answerOf(recording: Recording): Promise<MessageAnswer> {
     if (type === "input_json_delta") json[event.index] = (json[event.index] ?? "") + partial_json;
   }
   json.forEach((text, index) => {
-    const block = (answer.content as Block[])[index];
+    const block = (answer.content as AnswerBlock[])[index];
     if (block !== undefined) block.input = JSON.parse(text === "" ? "{}" : text);
   });
   return answer;

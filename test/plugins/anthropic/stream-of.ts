@@ -1,4 +1,4 @@
-import type { Block, MessageAnswer } from "../../../plugins/anthropic/wire.ts";
+import type { AnswerBlock, MessageAnswer } from "../../../plugins/anthropic/wire.ts";
 import { randomBelow } from "../../support/random.ts";
 
 type Payload = { type: string; [field: string]: unknown };
@@ -24,13 +24,13 @@ export function streamOf(answer: MessageAnswer, seed: number): Payload[] {
   ];
 }
 
-function emptied(block: Block): Block {
+function emptied(block: AnswerBlock): AnswerBlock {
   if (block.type === "text") return { ...block, text: "" };
   if (block.type === "thinking") return { ...block, thinking: "", signature: "" };
   return block.type === "tool_use" ? { ...block, input: {} } : block;
 }
 
-function deltasOf(block: Block, below: (bound: number) => number): Payload[] {
+function deltasOf(block: AnswerBlock, below: (bound: number) => number): Payload[] {
   const pieces = (text: string) => cut(text, below);
   if (block.type === "text") return pieces(block.text ?? "").map((text) => ({ type: "text_delta", text }));
   if (block.type === "tool_use") {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { ChatRequest, Message } from "modelgate/plugin";
 import { fromEvents } from "../../../plugins/anthropic/from-events.ts";
 import { fromMessage } from "../../../plugins/anthropic/from-message.ts";
-import type { Block, MessageAnswer, Turn } from "../../../plugins/anthropic/wire.ts";
+import type { AnswerBlock, MessageAnswer, Turn } from "../../../plugins/anthropic/wire.ts";
 import { recordingAt, recordingsMissing } from "../../support/recordings.ts";
 import { streamOf } from "./stream-of.ts";
 import { assemble, drain, eventsFrom, modelOf, plain, translated } from "./support.ts";
@@ -18,7 +18,7 @@ function nextTurn(message: Message): Partial<ChatRequest> {
   return { reasoning_effort: "low", tools, messages: [{ role: "user", content: "Hi" }, message, ...results] };
 }
 
-function broughtBack(message: Message): { blocks: Block[] | undefined; thinking: unknown } {
+function broughtBack(message: Message): { blocks: AnswerBlock[] | undefined; thinking: unknown } {
   const { body } = translated(nextTurn(message), modelOf("famC-sonnet-4"));
   return { blocks: (body.messages as Turn[])[1]?.content, thinking: body.thinking };
 }
@@ -26,7 +26,7 @@ function broughtBack(message: Message): { blocks: Block[] | undefined; thinking:
 describe.if(recordingsMissing === undefined)("a recorded tool turn with thoughts", () => {
   const read = () => {
     const { body } = recordingAt("anthropic/thinking/sonnet-4-thinking-plus-tool-use.json");
-    return JSON.parse(new TextDecoder().decode(body)) as MessageAnswer & { content: Block[] };
+    return JSON.parse(new TextDecoder().decode(body)) as MessageAnswer & { content: AnswerBlock[] };
   };
 
   test("comes back as it went out", () => {

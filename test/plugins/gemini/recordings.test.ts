@@ -4,7 +4,7 @@ import { fromEmbedAnswer, toEmbedOrders } from "../../../plugins/gemini/embed.ts
 import { fromCandidates } from "../../../plugins/gemini/from-candidates.ts";
 import { fromEvents } from "../../../plugins/gemini/from-events.ts";
 import { fromImageAnswer, toImageBody } from "../../../plugins/gemini/image.ts";
-import type { GenerateAnswer, Part } from "../../../plugins/gemini/wire.ts";
+import type { AnswerPart, GenerateAnswer } from "../../../plugins/gemini/wire.ts";
 import { drain, eventsOf } from "../../kit/fake-call.ts";
 import { faultsOf, schemaMissing } from "../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
@@ -91,7 +91,7 @@ describe.if(recordingsMissing === undefined)("over every other recording", () =>
     "the vectors of %s are read",
     (_, recording) => {
       const { requests } = bodyOf(recording) as never as {
-        requests: { content: { parts: Part[] }; outputDimensionality?: number }[];
+        requests: { content: { parts: AnswerPart[] }; outputDimensionality?: number }[];
       };
       const input = requests.map(({ content }) => String(content.parts[0]?.text));
       const dimensions = requests[0]?.outputDimensionality;
@@ -105,7 +105,7 @@ describe.if(recordingsMissing === undefined)("over every other recording", () =>
 });
 
 /** The text, thoughts and calls are those of the parts, and every call has an id of its own. */
-function expectSame(completion: ReturnType<typeof assemble>, parts: Part[]): void {
+function expectSame(completion: ReturnType<typeof assemble>, parts: AnswerPart[]): void {
   const [choice] = completion.choices;
   const textOf = (thought: boolean) =>
     parts
@@ -117,7 +117,7 @@ function expectSame(completion: ReturnType<typeof assemble>, parts: Part[]): voi
   const calls = choice?.message.tool_calls ?? [];
   const given = calls.map(({ function: called }) => ({ name: called.name, args: JSON.parse(called.arguments) }));
   const expected = parts.flatMap(({ functionCall }) => (functionCall === undefined ? [] : [functionCall]));
-  expect(given).toEqual(expected.map(({ name, args = {} }) => ({ name, args })));
+  expect(given).toEqual(expected.map(({ name = "", args = {} }) => ({ name, args })));
   expect(new Set(calls.map(({ id }) => id)).size).toBe(calls.length);
   if (calls.length > 0) expect(choice?.finish_reason).toBe("tool_calls");
 }

@@ -1,0 +1,51 @@
+import { UpstreamFault } from "../contract/index.ts";
+import { isRecord } from "./record.ts";
+
+/** What something should be: of a type, a list of such, or an object with these members; `{}` is any object. */
+export type Shape = "string" | "number" | "boolean" | "any" | readonly [Shape] | { readonly [name: string]: Shape };
+
+/** What has a shape; of an object's members each may be absent. */
+export type Fitted<S> = S extends "string"
+  ? string
+  : S extends "number"
+    ? number
+    : S extends "boolean"
+      ? boolean
+      : S extends "any"
+        ? unknown
+        : S extends readonly [infer Member]
+          ? Fitted<Member>[]
+          : keyof S extends never
+            ? Record<string, unknown>
+            : { -readonly [Name in keyof S]?: Fitted<S[Name]> | undefined };
+
+/**
+ * Makes an answer what it should be: members of another kind (`null`, most often) are taken away, in place, so that they
+ * count as absent. Members that the shape does not name stay as they are.
+ *
+ * @returns Whether the value itself is of the kind.
+ * @throws {UpstreamFault} `broken` for a list with something else in it, as what it says would be told in part.
+ *
+ * @example
+ * fit({ text: "Hi", signature: null }, { text: "string", signature: "string" }); // => true
+ * fit(null, { text: "string" }); // => false
+ */
+export function fit<const S extends Shape>(value: unknown, shape: S): value is Fitted<S> {
+  return fits(value, shape);
+}
+
+function fits(value: unknown, shape: Shape): boolean {
+  if (typeof shape === "string") return shape === "any" || typeof value === shape;
+  if (isList(shape)) {
+    if (!Array.isArray(value)) return false;
+    if (value.every((member) => fits(member, shape[0]))) return true;
+    throw new UpstreamFault("broken", "The provider's answer is not of its own form");
+  }
+  if (!isRecord(value)) return false;
+  for (const name in shape) {
+    if (value[name] !== undefined && !fits(value[name], shape[name] as Shape)) delete value[name];
+  }
+  return true;
+}
+
+const isList = (shape: Shape): shape is readonly [Shape] => Array.isArray(shape);
