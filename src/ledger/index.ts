@@ -2,6 +2,7 @@ export { type BookedUsage, bookedUsage } from "./booked-usage.ts";
 export { type CallsElsewhere, callsElsewhere, callsElsewhereMax, type OpenCall } from "./calls-elsewhere.ts";
 export type { OnCommit } from "./commit-queue.ts";
 export { type CallsWanted, exportCalls, type WrittenCall } from "./export-calls.ts";
+export { inTime } from "./in-time.ts";
 export { type LatestCalls, readLatestCalls } from "./latest-calls.ts";
 export { createLocalLedger, type LocalLedger, type LocalLedgerOptions } from "./local-ledger.ts";
 export { createRedisLedger } from "./open-redis-ledger.ts";

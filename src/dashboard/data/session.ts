@@ -19,9 +19,13 @@ export async function changeVisitor(): Promise<void> {
   await mutate("me");
 }
 
-/** Extends the session by its use. Whether there is one is told by what is asked next. */
+/** The page does not stay empty for longer than this. */
+const touchMsMax = 3000;
+
+/** Extends the session by its use. Whether there is one is told by what is asked next, and so is a gateway that hangs. */
 export function touchSession(): Promise<unknown> {
-  return ask("/api/auth/get-session").catch(() => undefined);
+  const late = new Promise((resolve) => setTimeout(resolve, touchMsMax));
+  return Promise.race([ask("/api/auth/get-session").catch(() => undefined), late]);
 }
 
 /** Whether that was all: `code` when a second step follows. */
