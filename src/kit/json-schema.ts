@@ -188,7 +188,9 @@ function assertionsOf(reduction: Reduction, flat: FlatSchema, type: string | und
     const types = entryOf(typesOfKeyword, keyword);
     if (types === undefined || (type !== undefined && !types.includes(type))) continue;
     const kept =
-      keyword === "format" ? reduction.subset.formats.has(String(value)) : reduction.subset.keywords.has(keyword);
+      keyword === "format"
+        ? typeof value === "string" && reduction.subset.formats.has(value)
+        : reduction.subset.keywords.has(keyword);
     if (kept) result[keyword] = value;
     else reduction.flattener.dropped.add(`${pointer}/${keyword}`);
   }

@@ -2,37 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { builtIns } from "../../plugins/index.ts";
 import type { Capability, ProviderPlugin } from "../../src/contract/index.ts";
 import { exemplarOf } from "./exemplars.ts";
+import { mutantsOf } from "./mutants.ts";
 import { expectSound, outcomeOf, sse } from "./outcome.ts";
-
-/** What stands where something else should. */
-const junk: readonly unknown[] = [
-  undefined,
-  null,
-  true,
-  0,
-  -1,
-  1.5,
-  2 ** 60,
-  "",
-  "constructor",
-  [],
-  [null],
-  [[]],
-  {},
-  { toString: 1, valueOf: 1, length: -1 },
-];
-
-/** Every value in which one node of this one is junk. */
-function* mutantsOf(value: unknown): Generator<unknown> {
-  yield* junk;
-  if (typeof value !== "object" || value === null) return;
-  for (const [name, member] of Object.entries(value)) {
-    for (const mutant of mutantsOf(member)) {
-      if (Array.isArray(value)) yield value.with(Number(name), mutant);
-      else yield { ...value, [name]: mutant };
-    }
-  }
-}
 
 async function expectEachSound(bodies: Iterable<string>, outcome: (body: string) => ReturnType<typeof outcomeOf>) {
   let count = 0;
