@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { builtIns } from "../../plugins/index.ts";
+import { builtIns, sandbox } from "../../plugins/index.ts";
 import type { Capability } from "../../src/contract/index.ts";
 import { httpOf } from "../http/support.ts";
 import { fetchOf } from "../kernel/fake-fetch.ts";
@@ -76,7 +76,8 @@ const requests: Partial<Record<Capability, { path: string; body: object }>> = {
   speak: { path: "audio/speech", body: { input: "Hello", voice: "alloy", response_format: "wav", speed: 1 } },
 };
 
-const cases = builtIns.flatMap((plugin) =>
+const simulated = sandbox(builtIns.flatMap(({ models }) => models));
+const cases = [...builtIns, simulated].flatMap((plugin) =>
   [...new Set(plugin.models.map(({ capability }) => capability))]
     .filter((capability) => requests[capability] !== undefined)
     .map((capability) => [plugin.name, capability, plugin] as const),
