@@ -77,7 +77,7 @@ export async function openDesk(ground: DeskGround): Promise<Desk> {
     redeemedVouchers: (accountId) => redeemedVouchers(store, accountId),
     redeemVoucher: (given) => redeemVoucher(store, given, now()),
     deeds: openDeeds(store, now),
-    listDeeds: (before) => listDeeds(store, before),
+    listDeeds: (page) => listDeeds(store, page),
     operation: {
       plugins: () => shelf().states,
       settings: () => describeConfig(config, usable(shelf().plugins, config)),

@@ -29,12 +29,25 @@ export async function recordDeed({ db }: Books, deed: Deed, at: number): Promise
     .execute();
 }
 
-/** The newest hundred from before a time on, newest first. */
-export async function listDeeds({ db }: Books, before = Number.MAX_SAFE_INTEGER): Promise<AuditRow[]> {
+/** Which of the deeds: those before a time, `beforeId` with it among deeds of that very millisecond; absent: all. */
+export interface DeedsPage {
+  readonly before?: number | undefined;
+  readonly beforeId?: string | undefined;
+}
+
+/** The newest hundred of these, newest first. */
+export async function listDeeds(
+  { db }: Books,
+  { before = Number.MAX_SAFE_INTEGER, beforeId }: DeedsPage = {},
+): Promise<AuditRow[]> {
   const rows = await db
     .selectFrom("audit")
     .selectAll()
-    .where("at", "<", before)
+    .where("at", "<=", before)
+    .where((where) => {
+      const earlier = where("at", "<", before);
+      return beforeId === undefined ? earlier : where.or([earlier, where("id", ">", beforeId)]);
+    })
     .orderBy("at", "desc")
     .orderBy("id")
     .limit(listedMax)

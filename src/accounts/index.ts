@@ -7,7 +7,7 @@ export {
   searchAccounts,
   setQuota,
 } from "./account-admin.ts";
-export { type AuditRow, type Deed, listDeeds, recordDeed } from "./audit.ts";
+export { type AuditRow, type Deed, type DeedsPage, listDeeds, recordDeed } from "./audit.ts";
 export type { AccountDefaults } from "./authenticator.ts";
 export { changeFirst } from "./change-first.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";

@@ -2,6 +2,7 @@ import type {
   AccountRow,
   Accounts,
   AuditRow,
+  DeedsPage,
   Payments,
   PaymentWish,
   Session,
@@ -61,7 +62,7 @@ export interface Desk {
   /** Says where the browser goes to pay. @throws {GatewayError} `not_found` where no payments are taken */
   beginPayment(wish: PaymentWish): Promise<{ url: string }>;
   readonly deeds: Deeds;
-  /** The newest first, from before a time on. */
-  listDeeds(before: number | undefined): Promise<AuditRow[]>;
+  /** The newest first. */
+  listDeeds(page: DeedsPage): Promise<AuditRow[]>;
   readonly operation: Operation;
 }

@@ -4,7 +4,7 @@ import { type Books, openBooks } from "../support/books.ts";
 import { fillWallet, hookMsMax } from "../support/gateway.ts";
 import { wavFile } from "../support/wav.ts";
 import { hasChromium } from "./chromium.ts";
-import { enterFirst, signIn, testMsMax, useDashboard } from "./dashboard.ts";
+import { enterFirst, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("the playground", () => {
   const dashboard = useDashboard();
@@ -138,6 +138,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
         await row.waitFor();
         expect(await row.textContent()).toContain("active");
         await page.getByRole("button", { name: "Sign out" }).click();
+        await seeHeading(page, "Sign in");
         await signIn(page, "owner@localhost");
         await page.goto("/keys");
         await page.getByText("bootstrap key").waitFor();

@@ -62,14 +62,19 @@ describe("an administrator", () => {
   test("reads the record back to its begin", async () => {
     const { enter, store } = await deskGround();
     const admin = await enter("admin@example.org", "admin");
-    for (let at = 1; at <= 150; at++) {
-      await recordDeed(store, { accountId: admin.account.id, action: "test", subject: `${at}`, detail: {} }, at);
+    // Three of each moment, so that a page ends between two of one.
+    for (let number = 0; number < 150; number++) {
+      const deed = { accountId: admin.account.id, action: "test", subject: `${number}`, detail: {} };
+      await recordDeed(store, deed, Math.floor(number / 3));
     }
     const first = (await (await admin.get(`${api}/audit`)).json()).data;
-    const second = (await (await admin.get(`${api}/audit?before=${first.at(-1).at}`)).json()).data;
-    expect([...first, ...second].map(({ subject }) => subject)).toEqual(
-      Array.from({ length: 150 }, (_, index) => `${150 - index}`),
+    const { at: before, id } = first.at(-1);
+    const second = (await (await admin.get(`${api}/audit?before=${before}&before_id=${id}`)).json()).data;
+    const all: { at: string; subject: string }[] = [...first, ...second];
+    expect(all.map(({ at }) => Date.parse(at))).toEqual(
+      Array.from({ length: 150 }, (_, row) => 49 - Math.floor(row / 3)),
     );
+    expect(new Set(all.map(({ subject }) => subject)).size).toBe(150);
     await expectError(await admin.get(`${api}/audit?before=yesterday`), { status: 400, param: "before" });
   });
 

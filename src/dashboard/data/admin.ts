@@ -11,7 +11,8 @@ const getVouchers = () => told(api.admin.vouchers.get());
 const getPlugins = () => told(api.admin.plugins.get());
 const getCatalogue = () => told(api.admin.catalogue.get());
 const getLive = () => told(api.admin.live.get());
-const getDeeds = (before: string) => told(api.admin.audit.get({ query: before === "" ? {} : { before } }));
+const getDeeds = (last: DeedPlace | undefined) =>
+  told(api.admin.audit.get({ query: last?.at ? { before: last.at, before_id: last.id } : {} }));
 
 export type AdminAccount = Awaited<ReturnType<typeof getAccounts>>["data"][number];
 export type AdminVoucher = Awaited<ReturnType<typeof getVouchers>>["data"][number];
@@ -42,8 +43,15 @@ export function useLive() {
   return useSWR("admin-live", getLive, { refreshInterval: refreshMs / 2, keepPreviousData: true });
 }
 
-export function useDeeds(before: string) {
-  return useSWR(["admin-audit", before], () => getDeeds(before), slowly);
+/** Where a deed stands in the list. */
+export interface DeedPlace {
+  readonly at: string | null;
+  readonly id: string;
+}
+
+/** The deeds after one of the list; absent: from the newest on. */
+export function useDeeds(last: DeedPlace | undefined) {
+  return useSWR(["admin-audit", last?.id], () => getDeeds(last), slowly);
 }
 
 export function useSettings() {

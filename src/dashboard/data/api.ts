@@ -39,12 +39,12 @@ export async function told<T>(asked: Promise<Answer<T>>): Promise<NonNullable<T>
 }
 
 /** As `told`, for the endpoints that are not the page's own. @throws {Refusal} */
-export async function ask<T>(path: string, body?: unknown): Promise<T> {
+export async function ask<T>(path: string, body?: unknown, more: RequestInit = {}): Promise<T> {
   const init: RequestInit =
     body === undefined
       ? {}
       : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-  const response = await fetch(path, init).catch(() => {
+  const response = await fetch(path, { ...init, ...more }).catch(() => {
     throw unreachable();
   });
   const answer: unknown = await response.json().catch(() => undefined);

@@ -61,7 +61,8 @@ export async function signUp(fields: { name: string; email: string; password: st
 export async function signOut(): Promise<void> {
   // It ends by itself within the hour; a failure here is no reason to stay signed in.
   await endPlaygroundKey().catch(() => undefined);
-  await ask("/api/auth/sign-out", {});
+  // Also where the tab is closed at once.
+  await ask("/api/auth/sign-out", {}, { keepalive: true });
 }
 
 /** Ends every session of this person, this one too. */

@@ -14,7 +14,10 @@ const NewAccount = Type.Object({
   email: Type.String({ minLength: 1, maxLength: 254 }),
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
 });
-const AuditQuery = Type.Object({ before: Type.Optional(Type.String({ maxLength: 40 })) });
+const AuditQuery = Type.Object({
+  before: Type.Optional(Type.String({ maxLength: 40 })),
+  before_id: Type.Optional(Type.String({ maxLength: 100 })),
+});
 const Usd = Type.String({ minLength: 1, maxLength: 30 });
 const Credit = Type.Object({
   usd: Usd,
@@ -85,8 +88,9 @@ export function adminAccountsController(ground: DeskGround) {
     )
     .get(
       "/audit",
-      async ({ query: { before } }) => {
-        const deeds = await desk.listDeeds(before === undefined ? undefined : readMoment(before, "before"));
+      async ({ query: { before, before_id: beforeId } }) => {
+        const from = before === undefined ? undefined : readMoment(before, "before");
+        const deeds = await desk.listDeeds({ before: from, beforeId });
         const emails = await desk.emailsOf(deeds.flatMap(({ accountId, subject }) => [accountId, subject]));
         return { data: deeds.map((deed) => deedFigures(deed, emails)) };
       },

@@ -9,9 +9,9 @@ const rowsOfPage = 100;
 
 /** Who administered what, and when. Nothing in it can be changed. */
 export default function AuditPage() {
-  /** Before which time each page stands. */
-  const [trail, setTrail] = useState<readonly string[]>([""]);
-  const deeds = useDeeds(trail.at(-1) as string);
+  /** The last deed of each page before this one. */
+  const [trail, setTrail] = useState<readonly Deed[]>([]);
+  const deeds = useDeeds(trail.at(-1));
   return (
     <>
       <PageHead title="Audit" about="What administrators did on these pages: who, what, to whom and when." />
@@ -25,12 +25,12 @@ export default function AuditPage() {
             ) : (
               <>
                 <DeedsTable deeds={data} />
-                {(trail.length > 1 || data.length === rowsOfPage) && (
+                {(trail.length > 0 || data.length === rowsOfPage) && (
                   <nav className="table-foot" aria-label="Pages of the list">
                     <button
                       type="button"
                       className="btn btn-small"
-                      disabled={trail.length === 1}
+                      disabled={trail.length === 0}
                       onClick={() => setTrail(trail.slice(0, -1))}
                     >
                       Newer
@@ -39,7 +39,7 @@ export default function AuditPage() {
                       type="button"
                       className="btn btn-small"
                       disabled={data.length < rowsOfPage}
-                      onClick={() => setTrail([...trail, data.at(-1)?.at ?? ""])}
+                      onClick={() => setTrail([...trail, ...data.slice(-1)])}
                     >
                       Older
                     </button>
