@@ -17,16 +17,21 @@ interface CallState {
 
 /**
  * The latest calls of an account; absent when they are those that were seen with this stamp. That is most often so, and
- * costs a fraction. For showing, as {@link readRecentCalls}.
+ * costs a fraction, or nothing at all. For showing, as {@link readRecentCalls}.
  */
 export async function readLatestCalls(
   store: Store,
   accountId: string,
   { limit, seen }: { limit: number; seen?: string | undefined },
 ): Promise<LatestCalls | undefined> {
-  if (seen !== undefined && stampOf(await readStates(store, accountId, limit)) === seen) return undefined;
+  // Before they are read: what changes meanwhile is told by the next question.
+  const version = store.callsVersion?.(accountId);
+  if (version !== undefined && version === seen) return undefined;
+  if (version === undefined && seen !== undefined) {
+    if (stampOf(await readStates(store, accountId, limit)) === seen) return undefined;
+  }
   const calls = await readRecentCalls(store, accountId, { limit });
-  return { calls, stamp: stampOf(calls) };
+  return { calls, stamp: version ?? stampOf(calls) };
 }
 
 /** A call's row changes with its state alone. */

@@ -67,6 +67,11 @@ export interface Store {
    * once, in others within a second.
    */
   change<T>(work: (db: Transaction<Database>) => Promise<T>): Promise<T>;
+  /**
+   * Tells one state of the account's calls, as they are shown, from another, at no cost; it may also change when they do
+   * not. Absent where other processes write calls too.
+   */
+  callsVersion?(accountId: string): string | undefined;
   /** Has copies in this process's memory read anew. */
   touch(): void;
   /**

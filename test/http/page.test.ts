@@ -135,7 +135,7 @@ describe("a member", () => {
     expect(await me(ada, "")).toMatchObject({ email: "ada@example.org", calls: null });
     const { calls } = await me(ada, "?calls=");
     expect(calls.data).toMatchObject([{ id: "call-1", state: "open" }]);
-    expect(calls.stamp).toMatch(/^[\w-]{22}$/);
+    expect(calls.stamp).toMatch(/^[\w-]{1,40}$/);
     expect(await me(ada, `?calls=${calls.stamp}`)).toMatchObject({ email: "ada@example.org", calls: null });
     expect((await me(ben, `?calls=${calls.stamp}`)).calls).toMatchObject({ data: [] });
     await expectError(await ada.get(`${api}/me?calls=${"x".repeat(41)}`), { status: 400, param: "calls" });

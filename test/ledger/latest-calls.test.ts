@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readLatestCalls } from "../../src/ledger/index.ts";
 import { chargeOf, endOf, openOf } from "../store/journal/facts.ts";
+import { temporaryBooks } from "../store/journal/ground.ts";
 import { temporaryStore } from "../store/temporary-store.ts";
 
 const account = "acc_1";
@@ -37,10 +38,25 @@ describe("the latest calls of an account", () => {
     expect(await latest("")).toEqual(more);
   });
 
+  test("are told again where another process changes the books", async () => {
+    const books = temporaryBooks();
+    const [owner, other] = [await books.open(), await books.open()];
+    await owner.writeBooks(chargeOf("c1"));
+    await owner.db.selectFrom("calls").select("id").execute();
+    const seen = (await readLatestCalls(owner, account, { limit: 2 }))?.stamp;
+    await other.writeBooks(chargeOf("c2"));
+    owner.outsideChange();
+    expect((await readLatestCalls(owner, account, { limit: 2, seen }))?.calls.map(({ id }) => id)).toEqual([
+      "c2",
+      "c1",
+    ]);
+  });
+
   test("are of that account alone", async () => {
     const store = await temporaryStore();
-    const before = await readLatestCalls(store, "acc_2", { limit: 2 });
     await store.writeBooks(chargeOf("c1"));
+    const before = await readLatestCalls(store, "acc_2", { limit: 2 });
+    await store.writeBooks(chargeOf("c2"));
     await store.db.selectFrom("calls").select("id").execute();
     expect(await readLatestCalls(store, "acc_2", { limit: 2, seen: before?.stamp })).toBeUndefined();
   });

@@ -111,6 +111,10 @@ function createStore({ database, connection, db, statements, journal, now }: Par
     },
     readFunds: (accountId, asked) => journal.readFunds(accountId, asked),
     readKey: prepareKeyReader(db, database),
+    callsVersion(accountId) {
+      const version = journal.versionOf(accountId);
+      return version === undefined ? undefined : `${version}-${revision}`;
+    },
     touch,
     outsideChange() {
       if (!database.isOpen) return false;

@@ -3,6 +3,7 @@ import { clearImmediate, clearTimeout, setImmediate, setTimeout } from "node:tim
 import type { BookWrite } from "../../book-write.ts";
 import type { Applier } from "./applier.ts";
 import { CallIds } from "./call-ids.ts";
+import { CallVersions } from "./call-versions.ts";
 import type { JournalBounds } from "./journal-bounds.ts";
 import { JournalFile } from "./journal-file.ts";
 import { lineOf } from "./journal-line.ts";
@@ -28,6 +29,7 @@ interface WriterParts {
 /** The side of the journal that its owner has: appends batches, and applies them soon. */
 export class JournalWriter {
   readonly waiting = new WaitingBatches();
+  readonly versions = new CallVersions();
   readonly #parts: WriterParts;
   readonly #ids: CallIds;
   readonly #file: JournalFile;
@@ -68,7 +70,9 @@ export class JournalWriter {
 
   /** Takes note that batches up to this one are applied, perhaps by another process. */
   forget(applied: number): void {
-    this.#ids.applied(this.waiting.shift(applied));
+    const batches = this.waiting.shift(applied);
+    this.#ids.applied(batches);
+    this.versions.applied(batches);
   }
 
   trouble(): string | undefined {

@@ -105,6 +105,11 @@ export class Journal {
     return this.#writer.waiting.settle(accountId, funds, asked);
   }
 
+  /** Of an account's calls as the tables have them; absent where another process writes them. */
+  versionOf(accountId: string): string | undefined {
+    return this.#writer?.versions.of(accountId);
+  }
+
   trouble(): string | undefined {
     return this.#writer?.trouble();
   }
