@@ -19,8 +19,6 @@ import { runTabs } from "./tabs.ts";
 
 const tabs = 500;
 const refreshMs = 5000;
-/** Once a minute. */
-const usageEvery = 12;
 /** Well below what one core can do: what comes from above that is no question of the tabs. */
 const callsPerSecond = 1000;
 const roundSeconds = 7;
@@ -90,9 +88,8 @@ type Side = (typeof sides)[number];
 async function compare(processes: Processes, gate: Subject, cookies: string[]): Promise<string> {
   const usage = usagePath(29, "daily");
   const still = await startStill(processes, gate.origin, { cookie: cookies.at(-1) as string, usage });
-  const seldom = { path: usage, every: usageEvery };
   const tabsOf = (origin: string, seconds: number, everyMs = refreshMs) =>
-    runTabs(processes, { origin, cookies, seconds, refreshMs: everyMs, path: refreshPath, seldom });
+    runTabs(processes, { origin, cookies, seconds, refreshMs: everyMs, path: refreshPath, usagePath: usage });
   const order = { kind: "json", url: gate.url, key: keyOfAccount(2), callsPerSecond, sharesCore: true } as const;
   const p99Of = async (seconds: number, seed: number) =>
     percentile((await runOpenLoad(processes, { ...order, seconds, seed })).wholeMs, 0.99);

@@ -58,20 +58,20 @@ function requestFor(path: string, cookie: string): Buffer {
 }
 
 async function tab(cookie: string, index: number): Promise<void> {
-  const { path, seldom, refreshMs } = order;
+  const { path, usagePath, refreshMs } = order;
   const line = new Line();
   let [stamp, request] = ["", requestFor(path, cookie)];
-  const rare = requestFor(seldom.path, cookie);
+  const usage = requestFor(usagePath, cookie);
   let dueAt = performance.now() + (index * refreshMs) / order.cookies.length;
-  for (let turn = index; ; turn++) {
+  for (;;) {
     await Bun.sleep(Math.max(0, dueAt - performance.now()));
     if (performance.now() >= endsAt || report.mistakes.length > 20) return;
     if (stamp !== line.stamp) {
+      if (stamp !== "") new Line().ask(usage);
       stamp = line.stamp;
       request = requestFor(path + stamp, cookie);
     }
     line.ask(request);
-    if (turn % seldom.every === 0) new Line().ask(rare);
     report.refreshes += 1;
     dueAt += refreshMs;
   }

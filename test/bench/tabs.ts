@@ -9,8 +9,8 @@ export interface TabsOrder {
   refreshMs: number;
   /** What a tab asks for at each refresh, followed by the stamp of the calls that it was told last. */
   path: string;
-  /** Asked for besides, at one refresh in so many. */
-  seldom: { path: string; every: number };
+  /** Asked for besides when the calls have changed. */
+  usagePath: string;
 }
 
 export interface TabsReport {

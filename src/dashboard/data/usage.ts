@@ -2,8 +2,11 @@ import { useEffect, useRef } from "react";
 import useSWR from "swr";
 import { ask } from "./api.ts";
 
-/** Where nothing is called: at midnight a day begins all the same. */
-const quietMs = 60_000;
+const hourMs = 3_600_000;
+/** Within which all tabs ask after an hour has begun. */
+const spreadMs = 60_000;
+/** Where nothing is called, what is shown moves on with the hour alone. */
+const untilNextHour = () => hourMs - (Date.now() % hourMs) + Math.random() * spreadMs;
 
 export const periods = ["hourly", "daily", "weekly", "monthly"] as const;
 export type Period = (typeof periods)[number];
@@ -51,7 +54,7 @@ export interface Span {
 export function useUsage(span: Span, stamp: string | undefined) {
   const path = `/v1/usage?${new URLSearchParams({ ...span })}`;
   const usage = useSWR(path, (asked: string) => ask<Usage>(asked), {
-    refreshInterval: quietMs,
+    refreshInterval: untilNextHour,
     keepPreviousData: true,
   });
   const known = useRef(stamp);
