@@ -8,8 +8,11 @@ import { until } from "../../support/until.ts";
 
 const testMsMax = 60_000;
 const readersCount = 20;
-/** Of one stream, on the way from a provider to a client who does not read: nearly all in four buffers of the system. */
-const underWayBytesMax = 24 << 20;
+/**
+ * Of one stream, on the way from a provider to a client who does not read: nearly all in four buffers of the system,
+ * which makes each of them as large as 6 MB as it sees fit. Where nobody waited it would grow without end.
+ */
+const underWayBytesMax = 32 << 20;
 const toStop: (() => Promise<unknown>)[] = [];
 afterAll(async () => {
   for (const stop of toStop.splice(0).reverse()) await stop();
