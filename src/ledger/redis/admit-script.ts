@@ -29,7 +29,9 @@ end
 `;
 
 /**
- * Admits a call in one step, or names the limit that blocks. Keys: account, holds, deadlines. Arguments: time, the life
+ * Admits a call in one step, or names the limit that blocks. A seeding under way is called off: it does not know of this
+ * call, which may end in SQL before that is read, and its charge would be counted with the balance and once more by its
+ * end. Keys: account, holds, deadlines. Arguments: time, the life
  * of Redis, call id, lease in ms, what the request and its tokens add to the backlogs in ms, calls at once, whether
  * it is premium, the hold wanted, the daily quota; of a key with bounds of its own its id, its budget, what the request
  * and its tokens add to its backlogs in ms, and its calls at once, each empty where it has none.
@@ -68,6 +70,7 @@ end
 local record = premium and string.format('%.0f 0 -1', hold) or string.format('0 %.0f %.0f', hold, day)
 if keyId then record = record .. string.format(' %.0f ', budget and month or -1) .. keyId end
 if redis.call('HSETNX', KEYS[2], ARGV[3], record) == 0 then return 'running' end
+redis.call('HDEL', KEYS[1], 'guard')
 redis.call('ZADD', KEYS[3], string.format('%.0f', now + tonumber(ARGV[4])), ARGV[3])
 if hold < wanted then redis.call('HSET', KEYS[1], premium and 'partial' or 'partialDraw', ARGV[3]) end
 requests = requests + tonumber(ARGV[5])

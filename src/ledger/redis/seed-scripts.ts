@@ -11,7 +11,7 @@ return { redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', now)
 `);
 
 /**
- * Ends a seeding with what SQL said after its begin, unless a call ended or another seeding began meanwhile. Keys:
+ * Ends a seeding with what SQL said after its begin, unless a call began or ended or another seeding began meanwhile. Keys:
  * account, holds, deadlines, marks. Arguments: time, token, the life of Redis, lease in ms, balance, latest quota day,
  * tokens used on it, then four counted lists: open calls (id, hold, tokens, day, month, key), holds to be dropped, those
  * of the dropped whose charge is in the balance already, and what budgets paid (key, month,

@@ -6,7 +6,7 @@ import { beginScript, seedScript } from "./seed-scripts.ts";
 
 /** An account in use is compared with SQL this often, whatever anybody says. */
 const freshMsMax = 60_000;
-/** A seeding is called off by a call that ends meanwhile, and tried this often. */
+/** A seeding is called off by a call that begins or ends meanwhile, and tried this often. */
 const triesMax = 8;
 const accountsMax = 50_000;
 
