@@ -50,7 +50,12 @@ export async function openTab(browser: Browser, origin: string, options: Browser
     const url = request.url();
     if (!url.startsWith(`${origin}/`) && !/^(data|blob):/.test(url)) troubles.push(`left the host: ${url}`);
   });
-  return { context, page, troubles, close: () => context.close() };
+  const close = async () => {
+    // What a page still asks for when its test is over is nobody's failure.
+    for (const each of context.pages()) await each.unrouteAll({ behavior: "ignoreErrors" });
+    await context.close();
+  };
+  return { context, page, troubles, close };
 }
 
 /** What axe finds that is serious or worse, as `rule: where`; by all of its rules, or by these. */
