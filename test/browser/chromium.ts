@@ -36,9 +36,10 @@ export interface Watched {
   close(): Promise<void>;
 }
 
-/** Opens a tab of a browser of its own, which goes to this origin alone. */
+/** Opens a tab of a browser of its own, which goes to this origin alone. Nothing moves in it, so that what is looked at stands. */
 export async function openTab(browser: Browser, origin: string, options: BrowserContextOptions = {}): Promise<Watched> {
-  const context = await browser.newContext({ baseURL: origin, viewport: { width: 1280, height: 900 }, ...options });
+  const viewport = { width: 1280, height: 900 };
+  const context = await browser.newContext({ baseURL: origin, viewport, reducedMotion: "reduce", ...options });
   const page = await context.newPage();
   const troubles: string[] = [];
   page.on("console", (message) => {

@@ -29,7 +29,7 @@ try {
   await first.close();
   for (const colorScheme of ["light", "dark"] as const) {
     for (const [device, viewport] of Object.entries({ desk, phone })) {
-      const tab = await openTab(browser, gateway.origin, { colorScheme, viewport, reducedMotion: "reduce" });
+      const tab = await openTab(browser, gateway.origin, { colorScheme, viewport });
       await shootAll(tab.page, (name) => join(folder, `${name}-${device}-${colorScheme}.png`));
       await tab.close();
     }
