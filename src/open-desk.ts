@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import {
   type Accounts,
   acceptInvitation,
@@ -50,6 +51,7 @@ export async function openDesk(ground: DeskGround): Promise<Desk> {
   const payments = ground.payments ?? (await paymentsOf(config));
   const publicOrigin = publicOriginOf(config, config.port);
   return {
+    storeAnswers: () => sql`select 1`.execute(store.db),
     payments,
     beginPayment: paymentDesk({
       payments,

@@ -1,4 +1,5 @@
 import { GatewayError, type KeyBounds } from "../contract/index.ts";
+import { expectFuture } from "./expect-future.ts";
 import { checkBounds } from "./key-bounds.ts";
 
 /** What can be said of a key by whoever has it made, now or later. */
@@ -20,11 +21,12 @@ export function checkKeyFields({ name, expiresAt, allowedModels, bounds = {} }: 
   if (name !== undefined && (name.trim() === "" || name.length > nameLengthMax)) {
     throw invalid("name", `Key name has ${name.length} characters, expected 1 to ${nameLengthMax}`);
   }
-  if (expiresAt !== undefined && (!Number.isSafeInteger(expiresAt) || expiresAt <= now)) {
-    throw invalid("expires", `Expiry ${expiresAt} is not a time in the future`);
-  }
+  if (expiresAt !== undefined) expectFuture(expiresAt, now);
   if (allowedModels !== undefined && (allowedModels.length === 0 || allowedModels.includes(""))) {
-    throw invalid("models", "Allowed models are an empty list: name at least one, or leave it out to allow all");
+    throw invalid(
+      "allowed_models",
+      "Allowed models are an empty list: name at least one, or leave it out to allow all",
+    );
   }
 }
 

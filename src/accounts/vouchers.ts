@@ -2,6 +2,7 @@ import { createHash, randomInt } from "node:crypto";
 import type { Selectable } from "kysely";
 import { formatUsd, GatewayError } from "../contract/index.ts";
 import { type Books, type Database, moveWallet, type Store } from "../store/index.ts";
+import { expectFuture } from "./expect-future.ts";
 
 /** A code worth money, without the code: that is shown once. */
 export interface Voucher {
@@ -35,9 +36,7 @@ export async function createVoucher(
   if (!Number.isSafeInteger(nanodollars) || nanodollars <= 0) {
     throw new GatewayError("invalid_request", "A voucher is worth more than 0 USD", { param: "usd" });
   }
-  if (expiresAt !== undefined && (!Number.isSafeInteger(expiresAt) || expiresAt <= now)) {
-    throw new GatewayError("invalid_request", `Expiry ${expiresAt} is not a time in the future`, { param: "expires" });
-  }
+  if (expiresAt !== undefined) expectFuture(expiresAt, now);
   const [id, letters] = [`vch_${draw(idLength)}`, draw(codeLength)];
   await db
     .insertInto("vouchers")

@@ -57,6 +57,8 @@ export interface Desk {
   listVouchers(): Promise<Voucher[]>;
   redeemedVouchers(accountId: string): Promise<Voucher[]>;
   redeemVoucher(given: { accountId: string; code: string }): Promise<{ nanodollars: number }>;
+  /** Resolves when the store answers: for what is not to be begun while it is silent. */
+  storeAnswers(): Promise<unknown>;
   /** Takes payments; absent: none are taken. */
   readonly payments: Payments | undefined;
   /** Says where the browser goes to pay. @throws {GatewayError} `not_found` where no payments are taken */

@@ -2,18 +2,15 @@ import { Elysia } from "elysia";
 import { changeFirst, type Visitor } from "../accounts/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
-import { inTime } from "../ledger/index.ts";
 import type { Desk } from "./desk.ts";
 import type { HttpGround } from "./ground.ts";
 import { checkOrigin } from "./origin.ts";
 import { readSmallJson } from "./read-body.ts";
 import { dataHeaders } from "./security-headers.ts";
+import { storeInTime } from "./store-in-time.ts";
 
 /** A ground on which people sign in. */
 export type DeskGround = HttpGround & { readonly desk: Desk };
-
-/** Longer than a busy store takes, and no longer than a person waits. */
-const storeMsMax = 2000;
 
 export function hasDesk(ground: HttpGround): ground is DeskGround {
   return ground.desk !== undefined;
@@ -31,23 +28,12 @@ export async function visitorOf(ground: DeskGround, request: Request): Promise<V
 }
 
 async function anyVisitorOf(ground: DeskGround, request: Request): Promise<Visitor> {
-  const visitor = await lookUp(ground, request.headers.get("cookie"));
+  const visitor = await storeInTime(ground, ground.desk.signIn.visitorOf(request.headers.get("cookie")));
   if (visitor !== undefined) return visitor;
   const sentence = request.headers.has("authorization")
     ? "This endpoint takes the cookie 'session' of a person who is signed in, not an API key; GET /key tells a key's own figures"
     : "Nobody is signed in: the cookie 'session' is missing, wrong or over; sign in again";
   throw new GatewayError("invalid_session", sentence);
-}
-
-/** Every request of the page begins so: where the store is silent, all of them say it soon, and none hangs. */
-async function lookUp({ desk, log }: DeskGround, cookies: string | null): Promise<Visitor | undefined> {
-  try {
-    return await inTime(desk.signIn.visitorOf(cookies), storeMsMax);
-  } catch (error) {
-    log.warn("session_not_read", { error });
-    const sentence = "Who is signed in could not be read: the gateway's database does not answer; try again";
-    throw new GatewayError("unavailable", sentence, { retryAfterMs: 1000, cause: error });
-  }
 }
 
 /** For routes of the page: known who asks, before anything of the request is read. */

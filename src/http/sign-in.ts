@@ -5,6 +5,7 @@ import { checkOrigin, urlOf } from "./origin.ts";
 import { readSmall } from "./read-body.ts";
 import { dataHeaders, isSecure } from "./security-headers.ts";
 import type { DeskGround } from "./session.ts";
+import { storeInTime } from "./store-in-time.ts";
 
 interface Peers {
   requestIP(request: Request): { address: string } | null;
@@ -16,7 +17,10 @@ export function signInController(ground: DeskGround) {
     try {
       urlOf(request);
       checkOrigin(request);
-      const response = await ground.desk.signIn.handle(await bounded(request), peerOf(request, server));
+      const small = await bounded(request);
+      // Asked first, so that a silent store is told of before anything is begun.
+      await storeInTime(ground, ground.desk.storeAnswers());
+      const response = await ground.desk.signIn.handle(small, peerOf(request, server));
       return dressed(ground, response, request);
     } catch (error) {
       return errorResponse(ground, error, { request });

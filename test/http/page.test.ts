@@ -64,7 +64,7 @@ describe("a member", () => {
     const refused: [object, string][] = [
       [{ name: " " }, "name"],
       [{ name: "x".repeat(201) }, "name"],
-      [{ expires_at: "2000-01-01T00:00:00Z" }, "expires"],
+      [{ expires_at: "2000-01-01T00:00:00Z" }, "expires_at"],
       [{ expires_at: "soon" }, "expires_at"],
       [{ allowed_models: [] }, "allowed_models"],
     ];
@@ -99,7 +99,7 @@ describe("a member", () => {
     [{}, "name"],
     [{ name: "x".repeat(10_000) }, "name"],
     [{ name: "x", expires_at: "soon" }, "expires_at"],
-    [{ name: "x", expires_at: "2000-01-01T00:00:00Z" }, "expires"],
+    [{ name: "x", expires_at: "2000-01-01T00:00:00Z" }, "expires_at"],
     [{ name: "x", allowed_models: [] }, "allowed_models"],
     [{ name: "x", account: "acc_another" }, "account"],
   ])("is told what is wrong with a new key", async (body, param) => {

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type DeskGround, ofAnybody } from "../session.ts";
+import { storeInTime } from "../store-in-time.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { checkoutController } from "./checkout.ts";
 import { keysController } from "./keys.ts";
@@ -36,7 +37,14 @@ function anybodyController(ground: DeskGround) {
   return new Elysia()
     .use(ofAnybody(ground))
     .get("/gateway", () => gatewayFigures(ground), { detail })
-    .post("/invitations/accept", async ({ body }) => ground.desk.acceptInvitation(body), { detail, body: Invitation });
+    .post(
+      "/invitations/accept",
+      async ({ body }) => {
+        await storeInTime(ground, ground.desk.storeAnswers());
+        return ground.desk.acceptInvitation(body);
+      },
+      { detail, body: Invitation },
+    );
 }
 
 /** What a page shows of the gateway to anybody. */

@@ -2,6 +2,7 @@ import { formatUsd } from "../../contract/index.ts";
 import type { RunningCall } from "../../kernel/index.ts";
 import { type CallsElsewhere, callsElsewhereMax, type OpenCall } from "../../ledger/index.ts";
 import type { DeskGround } from "../session.ts";
+import { warnSeldom } from "../warn-seldom.ts";
 import { isoOf } from "./figures.ts";
 
 const shownMax = callsElsewhereMax;
@@ -36,12 +37,13 @@ export async function liveCalls(ground: DeskGround) {
 }
 
 /** `undefined` when it could not be had in time. */
-async function elsewhere({ desk, gate, log }: DeskGround): Promise<CallsElsewhere | undefined> {
+async function elsewhere(ground: DeskGround): Promise<CallsElsewhere | undefined> {
+  const { desk, gate } = ground;
   if (desk.callsElsewhere === undefined) return none;
   try {
     return await desk.callsElsewhere(idsOf(gate.running));
   } catch (error) {
-    log.warn("calls_elsewhere_unknown", { error });
+    warnSeldom(ground, "calls_elsewhere_unknown", error);
     return undefined;
   }
 }

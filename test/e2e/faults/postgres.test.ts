@@ -5,6 +5,13 @@ import { newDatabase, type PostgresServer, startPostgres, whyNoPostgres } from "
 
 const body = { model: "famA-4o-mini", messages: [{ role: "user", content: "Hello" }], max_tokens: 5 };
 const untilMsMax = 20_000;
+/** What a page asks for, or sends: for those who are signed in, and for those who are not yet. */
+const pageRequests: [string, object?][] = [
+  ["/dashboard/api/me"],
+  ["/api/auth/get-session"],
+  ["/api/auth/sign-in/email", { email: ownerEmail, password: "any password" }],
+  ["/dashboard/api/invitations/accept", { token: "any", password: "any password" }],
+];
 
 if (whyNoPostgres !== undefined) console.warn(`Gateways over PostgreSQL are not tested: ${whyNoPostgres}`);
 
@@ -64,9 +71,13 @@ describe.skipIf(whyNoPostgres !== undefined)("two gateways on one PostgreSQL", (
       const cookie = await signedIn();
       await begin();
       // Nobody who looks at the page is left waiting, nor told of a fault that is none of the gateway's.
-      const seen = await fetch(`${one.origin}/dashboard/api/me`, { headers: { cookie } });
-      expect(seen.headers.get("retry-after")).toBe("1");
-      await expectError(seen, { status: 503, code: "unavailable" });
+      for (const [path, sent] of pageRequests) {
+        const body = sent === undefined ? null : JSON.stringify(sent);
+        const headers = { cookie, origin: one.origin, ...(body && { "content-type": "application/json" }) };
+        const seen = await fetch(`${one.origin}${path}`, { method: body ? "POST" : "GET", headers, body });
+        expect([path, seen.headers.get("retry-after")]).toEqual([path, "1"]);
+        await expectError(seen, { status: 503, code: "unavailable" });
+      }
       for (const gateway of [one, other]) {
         const refusals = await Promise.all(Array.from({ length: 8 }, () => gateway.post("/chat/completions", body)));
         for (const response of refusals) {
