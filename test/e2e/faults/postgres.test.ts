@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { expectError } from "../../support/expect-error.ts";
 import { commandLine, type Gateway, hookMsMax, ownerEmail, startGateway } from "../../support/gateway.ts";
+import { ownerCookie } from "../../support/owner-cookie.ts";
 import { newDatabase, type PostgresServer, startPostgres, whyNoPostgres } from "../../support/postgres.ts";
 
 const body = { model: "famA-4o-mini", messages: [{ role: "user", content: "Hello" }], max_tokens: 5 };
@@ -68,7 +69,7 @@ describe.skipIf(whyNoPostgres !== undefined)("two gateways on one PostgreSQL", (
     "answer 503 with retry-after while it is %s, serve again after it, and the books are true",
     async (_how, begin, end) => {
       await untilBothAnswer();
-      const cookie = await signedIn();
+      const cookie = await ownerCookie(one);
       await begin();
       // Nobody who looks at the page is left waiting, nor told of a fault that is none of the gateway's.
       for (const [path, sent] of pageRequests) {
@@ -101,17 +102,6 @@ describe.skipIf(whyNoPostgres !== undefined)("two gateways on one PostgreSQL", (
       stderr: "Cannot open the database postgres://ada@127.0.0.1:1/books: connect ECONNREFUSED 127.0.0.1:1\n",
     });
   });
-
-  async function signedIn(): Promise<string> {
-    const { password } = await one.cli<{ password: string }>("account", "password", ownerEmail);
-    const response = await fetch(`${one.origin}/api/auth/sign-in/email`, {
-      method: "POST",
-      headers: { origin: one.origin, "content-type": "application/json" },
-      body: JSON.stringify({ email: ownerEmail, password }),
-    });
-    expect(response.status).toBe(200);
-    return response.headers.getSetCookie()[0]?.split(";")[0] ?? "";
-  }
 
   async function startCommand(env: Record<string, string | undefined>) {
     const child = Bun.spawn([...commandLine(), "account", "list"], {

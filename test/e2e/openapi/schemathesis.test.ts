@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ownerEmail } from "../../support/gateway.ts";
+import { ownerCookie } from "../../support/owner-cookie.ts";
 import { preparePython } from "../../support/python.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
 
@@ -41,7 +41,7 @@ describe("the API as it describes itself", () => {
     async () => {
       const python = await preparePython("schemathesis", "schemathesis==4.32.5");
       if (python.missing !== undefined) return console.log(`Skipped: schemathesis: ${python.missing}`);
-      const session = (await signIn()).slice("session=".length);
+      const session = (await ownerCookie(shared.gateway)).slice("session=".length);
       const key = `{ bearer = "${shared.gateway.key}" }`;
       const credentials = `[auth.openapi]\nkey = ${key}\nsession = { api_key = "${session}" }\n`;
       writeFileSync(join(folder, "schemathesis.toml"), credentials);
@@ -76,24 +76,6 @@ describe("the API as it describes itself", () => {
     await child.exited;
     said = text + complaint;
     return JSON.parse(readFileSync(file, "utf8")) as Report;
-  }
-
-  async function signIn(): Promise<string> {
-    const { gateway } = shared;
-    const { password } = await gateway.cli<{ password: string }>("account", "password", ownerEmail);
-    const post = (path: string, body: unknown, cookie = "") =>
-      fetch(`${gateway.origin}/api/auth/${path}`, {
-        method: "POST",
-        headers: { origin: gateway.origin, "content-type": "application/json", cookie },
-        body: JSON.stringify(body),
-      });
-    const cookieOf = (response: Response) => response.headers.getSetCookie()[0]?.split(";")[0] ?? "";
-    const first = cookieOf(await post("sign-in/email", { email: ownerEmail, password }));
-    const newPassword = "a password of one's own";
-    await post("change-password", { currentPassword: password, newPassword }, first);
-    const cookie = cookieOf(await post("sign-in/email", { email: ownerEmail, password: newPassword }));
-    expect((await fetch(`${gateway.baseUrl}/usage`, { headers: { cookie } })).status).toBe(200);
-    return cookie;
   }
 
   test("answers whatever is asked by its description, and never with a fault of its own", () => {

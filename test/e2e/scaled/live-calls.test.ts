@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { fillWallet, type Gateway, ownerEmail } from "../../support/gateway.ts";
+import { ownerCookie } from "../../support/owner-cookie.ts";
 import { redisProgram } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import { storeNames, usePair } from "./pair.ts";
@@ -12,22 +13,6 @@ interface Live {
   data: { id: string; elsewhere: boolean; attempts: number | null; [field: string]: unknown }[];
 }
 
-/** The cookie of an administrator who has changed the first password. */
-async function signIn(gateway: Gateway): Promise<string> {
-  const { password } = await gateway.cli<{ password: string }>("account", "password", ownerEmail);
-  const post = (path: string, body: unknown, cookie = "") =>
-    fetch(`${gateway.origin}/api/auth/${path}`, {
-      method: "POST",
-      headers: { origin: gateway.origin, "content-type": "application/json", cookie },
-      body: JSON.stringify(body),
-    });
-  const cookieOf = (response: Response) => response.headers.getSetCookie()[0]?.split(";")[0] ?? "";
-  const first = cookieOf(await post("sign-in/email", { email: ownerEmail, password }));
-  const newPassword = "a password of one's own";
-  await post("change-password", { currentPassword: password, newPassword }, first);
-  return cookieOf(await post("sign-in/email", { email: ownerEmail, password: newPassword }));
-}
-
 describe.skipIf(redisProgram === null).each(storeNames)("live calls of two gateways on %s and Redis", (storeName) => {
   const pair = usePair(storeName);
 
@@ -36,7 +21,7 @@ describe.skipIf(redisProgram === null).each(storeNames)("live calls of two gatew
     async () => {
       const [first, second] = pair.gateways as [Gateway, Gateway];
       await fillWallet(first);
-      const cookie = await signIn(first);
+      const cookie = await ownerCookie(first);
       const live = async ({ origin }: Gateway): Promise<Live> => {
         const response = await fetch(`${origin}/dashboard/api/admin/live`, { headers: { cookie } });
         expect(response.status).toBe(200);

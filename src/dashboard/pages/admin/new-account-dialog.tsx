@@ -1,9 +1,9 @@
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { refreshAccounts } from "../../data/admin.ts";
 import { api, told } from "../../data/api.ts";
-import { Callout } from "../../ui/callout.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
+import { FormDialog } from "../../ui/form-dialog.tsx";
 import { useAction } from "../../ui/use-action.ts";
 import { InvitePart } from "./invite-part.tsx";
 
@@ -12,15 +12,11 @@ export function NewAccountDialog({ onClose }: { onClose: () => void }) {
   const [email, setEmail] = useState("");
   const [name, setName] = useState("");
   const [made, setMade] = useState<{ id: string; email: string }>();
-  const { run, isBusy, wrongOf, otherThan } = useAction(async () => {
+  const action = useAction(async () => {
     const fields = { email: email.trim(), ...(name.trim() !== "" && { name: name.trim() }) };
     setMade(await told(api.admin.accounts.post(fields)));
     await refreshAccounts();
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void run();
-  };
   if (made !== undefined) {
     return (
       <Dialog title={`${made.email} has an account`} isFirm onClose={onClose}>
@@ -35,39 +31,32 @@ export function NewAccountDialog({ onClose }: { onClose: () => void }) {
       </Dialog>
     );
   }
-  const wrong = otherThan("email", "name");
   return (
-    <Dialog title="New account" onClose={onClose}>
-      <form onSubmit={submit} noValidate>
-        <div className="dialog-body">
-          {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
-          <TextField
-            label="E-mail"
-            inputMode="email"
-            autoComplete="off"
-            autoFocus
-            value={email}
-            onText={setEmail}
-            wrong={wrongOf("email")}
-          />
-          <TextField
-            label="Name, if it is known"
-            autoComplete="off"
-            maxLength={200}
-            value={name}
-            onText={setName}
-            wrong={wrongOf("name")}
-          />
-        </div>
-        <footer className="dialog-foot">
-          <button type="button" className="btn" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="btn btn-primary" disabled={isBusy || email.trim() === ""}>
-            {isBusy ? "Making…" : "Make account"}
-          </button>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="New account"
+      verbs={["Make account", "Making…"]}
+      action={action}
+      isWhole={email.trim() !== ""}
+      wrong={action.otherThan("email", "name")}
+      onClose={onClose}
+    >
+      <TextField
+        label="E-mail"
+        inputMode="email"
+        autoComplete="off"
+        autoFocus
+        value={email}
+        onText={setEmail}
+        wrong={action.wrongOf("email")}
+      />
+      <TextField
+        label="Name, if it is known"
+        autoComplete="off"
+        maxLength={200}
+        value={name}
+        onText={setName}
+        wrong={action.wrongOf("name")}
+      />
+    </FormDialog>
   );
 }

@@ -1,9 +1,8 @@
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { mutate } from "swr";
 import { changeKey, type Key } from "../../data/keys.ts";
 import { formatDay } from "../../format.ts";
-import { Callout } from "../../ui/callout.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
+import { FormDialog } from "../../ui/form-dialog.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-action.ts";
 import { expiryOf } from "./expiries.ts";
@@ -19,7 +18,7 @@ export function EditKeyDialog({ of: key, onClose }: { of: Key; onClose: () => vo
     budget: key.budget_usd ?? "",
     models: key.allowed_models ?? undefined,
   });
-  const { run, isBusy, wrongOf, otherThan } = useAction(async () => {
+  const action = useAction(async () => {
     const [name, budget] = [draft.name.trim(), draft.budget.trim()];
     await changeKey(key.id, {
       name,
@@ -31,32 +30,22 @@ export function EditKeyDialog({ of: key, onClose }: { of: Key; onClose: () => vo
     toast(`“${name}” is changed`);
     onClose();
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void run();
-  };
-  const wrong = otherThan(...keyParams);
   return (
-    <Dialog title="Edit API key" about="Its secret stays: programs that have it go on." onClose={onClose}>
-      <form onSubmit={submit} noValidate>
-        <div className="dialog-body">
-          {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
-          <KeyFields
-            draft={draft}
-            onDraft={setDraft}
-            wrongOf={wrongOf}
-            {...(expires !== null && { kept: `As it is: ${formatDay(expires)}` })}
-          />
-        </div>
-        <footer className="dialog-foot">
-          <button type="button" className="btn" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="btn btn-primary" disabled={isBusy || !isWhole(draft)}>
-            {isBusy ? "Saving…" : "Save"}
-          </button>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="Edit API key"
+      about="Its secret stays: programs that have it go on."
+      verbs={["Save", "Saving…"]}
+      action={action}
+      isWhole={isWhole(draft)}
+      wrong={action.otherThan(...keyParams)}
+      onClose={onClose}
+    >
+      <KeyFields
+        draft={draft}
+        onDraft={setDraft}
+        wrongOf={action.wrongOf}
+        {...(expires !== null && { kept: `As it is: ${formatDay(expires)}` })}
+      />
+    </FormDialog>
   );
 }

@@ -16,7 +16,7 @@ export interface KeyDraft {
 }
 
 /** What a refusal may name that has a field here. */
-export const keyParams = ["name", "expires", "expires_at", "budget_usd", "allowed_models"] as const;
+export const keyParams = ["name", "expires_at", "budget_usd", "allowed_models"] as const;
 const nameLengthMax = 200;
 
 export function isWhole({ name, expiry, day, models }: KeyDraft): boolean {
@@ -51,7 +51,7 @@ export function KeyFields({
         }
         wrong={wrongOf("name")}
       />
-      <Field label="Expires" wrong={wrongOf("expires", "expires_at")}>
+      <Field label="Expires" wrong={wrongOf("expires_at")}>
         {(tied) => (
           <select
             {...tied}

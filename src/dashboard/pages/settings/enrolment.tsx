@@ -1,11 +1,11 @@
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { mutate } from "swr";
 import { encode } from "uqr";
 import { giveCode } from "../../data/session.ts";
 import { Callout } from "../../ui/callout.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
+import { FormDialog } from "../../ui/form-dialog.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-action.ts";
 
@@ -18,64 +18,56 @@ export function Enrolment({
   onClose: () => void;
 }) {
   const [code, setCode] = useState("");
-  const { run, isBusy, otherThan } = useAction(async () => {
+  const action = useAction(async () => {
     await giveCode(code, false);
     await mutate("me");
     toast("From now on a sign-in takes a code as well");
     onClose();
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void run();
-  };
   const secret = new URL(totpURI).searchParams.get("secret") ?? "";
-  const wrong = otherThan();
+  const wrong = action.otherThan();
   return (
-    <Dialog title="Set up two-step sign-in" isFirm isWide onClose={onClose}>
-      <form onSubmit={submit}>
-        <div className="dialog-body">
-          <div className="enrol">
-            <QrCode text={totpURI} />
-            <div className="stack">
-              <p>1. Scan this with an authenticator app, or type its secret there:</p>
-              <div className="secret">
-                <code data-totp={totpURI}>{secret}</code>
-                <CopyButton text={secret} label="Copy the secret" />
-              </div>
-            </div>
+    <FormDialog
+      title="Set up two-step sign-in"
+      isFirm
+      isWide
+      verbs={["Switch on", "Checking…"]}
+      action={action}
+      isWhole={code.trim() !== ""}
+      onClose={onClose}
+    >
+      <div className="enrol">
+        <QrCode text={totpURI} />
+        <div className="stack">
+          <p>1. Scan this with an authenticator app, or type its secret there:</p>
+          <div className="secret">
+            <code data-totp={totpURI}>{secret}</code>
+            <CopyButton text={secret} label="Copy the secret" />
           </div>
-          <div className="stack stack-tight">
-            <p>2. Keep these codes where you find them without your phone. Each signs in once.</p>
-            <div className="codes mono">
-              {backupCodes.map((written) => (
-                <span key={written}>{written}</span>
-              ))}
-            </div>
-            <div className="row">
-              <CopyButton text={backupCodes.join("\n")} label="Copy the codes" />
-            </div>
-          </div>
-          {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
-          <TextField
-            label="3. The code that the app shows now"
-            inputMode="numeric"
-            autoComplete="one-time-code"
-            required
-            maxLength={10}
-            value={code}
-            onText={setCode}
-          />
         </div>
-        <footer className="dialog-foot">
-          <button type="button" className="btn" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="btn btn-primary" disabled={isBusy || code.trim() === ""}>
-            {isBusy ? "Checking…" : "Switch on"}
-          </button>
-        </footer>
-      </form>
-    </Dialog>
+      </div>
+      <div className="stack stack-tight">
+        <p>2. Keep these codes where you find them without your phone. Each signs in once.</p>
+        <div className="codes mono">
+          {backupCodes.map((written) => (
+            <span key={written}>{written}</span>
+          ))}
+        </div>
+        <div className="row">
+          <CopyButton text={backupCodes.join("\n")} label="Copy the codes" />
+        </div>
+      </div>
+      {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
+      <TextField
+        label="3. The code that the app shows now"
+        inputMode="numeric"
+        autoComplete="one-time-code"
+        required
+        maxLength={10}
+        value={code}
+        onText={setCode}
+      />
+    </FormDialog>
   );
 }
 

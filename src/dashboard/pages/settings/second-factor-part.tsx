@@ -1,10 +1,9 @@
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { mutate } from "swr";
 import { useGateway } from "../../data/gateway.ts";
 import { beginSecondFactor, endSecondFactor } from "../../data/session.ts";
-import { Callout } from "../../ui/callout.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
 import { PasswordField } from "../../ui/field.tsx";
+import { FormDialog } from "../../ui/form-dialog.tsx";
 import { Section } from "../../ui/page.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-action.ts";
@@ -68,35 +67,24 @@ function AskPassword({
   onClose: () => void;
 }) {
   const [password, setPassword] = useState("");
-  const { run, isBusy, otherThan } = useAction(() => act(password));
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void run();
-  };
-  const wrong = otherThan();
+  const action = useAction(() => act(password));
   return (
-    <Dialog title={title} onClose={onClose}>
-      <form onSubmit={submit}>
-        <div className="dialog-body">
-          {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
-          <PasswordField
-            label="Your password"
-            autoComplete="current-password"
-            required
-            autoFocus
-            value={password}
-            onText={setPassword}
-          />
-        </div>
-        <footer className="dialog-foot">
-          <button type="button" className="btn" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="btn btn-primary" disabled={isBusy || password === ""}>
-            Go on
-          </button>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={title}
+      verbs={["Go on", "Go on"]}
+      action={action}
+      isWhole={password !== ""}
+      wrong={action.otherThan()}
+      onClose={onClose}
+    >
+      <PasswordField
+        label="Your password"
+        autoComplete="current-password"
+        required
+        autoFocus
+        value={password}
+        onText={setPassword}
+      />
+    </FormDialog>
   );
 }
