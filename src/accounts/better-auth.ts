@@ -54,7 +54,13 @@ export function authOptions({ store, secret, report, passwords = ownPasswords }:
     secret,
     database: { db: store.db as never, type: "sqlite" },
     telemetry: { enabled: false },
-    logger: { level: "error", log: (_level, message, ...details) => report(details[0] ?? message) },
+    // Else it prints them, past the log, with all that they hold of a person.
+    onAPIError: { throw: true },
+    logger: {
+      level: "error",
+      // Of the details an error alone: the others are of people.
+      log: (_level, message, ...details) => report(details.find((one) => one instanceof Error) ?? new Error(message)),
+    },
     // Attempts are bounded before they come here, by the socket's peer and not by a header that anyone can write.
     rateLimit: { enabled: false },
     advanced: {

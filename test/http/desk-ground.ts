@@ -34,7 +34,7 @@ export async function deskGround(
     shelf: () => shelf,
     ...(payments && { payments }),
   });
-  const http = httpOf(plugins, { desk, now });
+  const http = httpOf(plugins, { desk, now, log: bench.log });
   const send = (path: string, init: RequestInit = {}) => http.app.handle(new Request(new URL(path, origin), init));
   /** Makes an account with a person who has {@link password}, and returns a browser in which that person is signed in. */
   const enter = async (email: string, role: Role = "member", temporary = false) => {
@@ -53,7 +53,7 @@ export async function deskGround(
       remove: (path: string) => send(path, { method: "DELETE", headers: { cookie, origin } }),
     };
   };
-  return { ...http, clock: bench.clock, store, accounts, desk, send, enter };
+  return { ...http, log: bench.log, clock: bench.clock, store, accounts, desk, send, enter };
 }
 
 /** Of the one password; each hash costs a core for a while. */

@@ -1,4 +1,5 @@
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
+import { sql } from "kysely";
 import { expectError } from "../support/expect-error.ts";
 import { deskGround, password } from "./desk-ground.ts";
 
@@ -26,4 +27,15 @@ test("whoever is at the page hears that the store is gone, and the log hears it 
   clock.pass(1);
   await ask();
   expect(said()).toEqual(["store_not_read", "store_not_read"]);
+});
+
+test("what fails in the middle of a sign-in is told in our form, and stands in the log alone", async () => {
+  const { enter, store, log } = await deskGround();
+  const ada = await enter("ada@example.org");
+  await sql`alter table users rename to lost`.execute(store.db);
+  const printed = spyOn(console, "error");
+  const answer = await ada.post("/api/auth/sign-in/email", { email: "ada@example.org", password });
+  await expectError(answer, { status: 500, code: "internal_error" });
+  expect(log.lines.map(({ event }) => event)).toEqual(["unexpected"]);
+  expect(printed.mock.calls).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import { jwtVerify } from "jose";
+import { GatewayError } from "../../contract/index.ts";
 import { type Issuer, issuerWaitMs } from "./issuer.ts";
 
 /** Who an issuer says that somebody is. */
@@ -19,8 +20,19 @@ interface Tokens {
 /**
  * Reads an ID token, whose signature, issuer, audience and time are checked, and asks for what it leaves out. `undefined`
  * where the issuer sent none, or speaks of two people.
+ *
+ * @throws {GatewayError} `unavailable`, shown as `invalid_answer`, when what it sent does not hold or cannot be read.
  */
-export async function readIdentity(
+export async function readIdentity(tokens: Tokens, issuer: Issuer, clientId: string): Promise<Identity | undefined> {
+  try {
+    return await checkedIdentity(tokens, issuer, clientId);
+  } catch (cause) {
+    const sentence = "What the provider of identities says of a person does not hold, or cannot be read";
+    throw new GatewayError("unavailable", sentence, { shownCode: "invalid_answer", cause });
+  }
+}
+
+async function checkedIdentity(
   { idToken, accessToken }: Tokens,
   issuer: Issuer,
   clientId: string,

@@ -24,7 +24,7 @@ export function openOidc(ground: OidcGround): (request: Request) => Promise<Resp
       account: { create: { before: async (account) => ({ data: { ...account, ...noTokens } }) } },
     },
     account: { ...options.account, updateAccountOnSignIn: false },
-    onAPIError: { errorURL: "/" },
+    onAPIError: { ...options.onAPIError, errorURL: "/" },
     plugins: [
       genericOAuth({
         config: [
