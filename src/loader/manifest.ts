@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { Capability, Model, ProviderPlugin } from "../contract/index.ts";
+import { capabilities, type Model, type ProviderPlugin } from "../contract/index.ts";
 import { shapeChecker } from "../kit/check-shape.ts";
 import {
   definePlugin,
@@ -58,7 +58,9 @@ export function readManifest(value: unknown, name: string): ProviderPlugin {
     ...row,
   })) as unknown as Model[];
   const options: OpenaiOptions = { ...(quirks as OpenaiOptions) };
-  for (const capability of new Set(rows.map((row) => row.capability))) options[capability as Capability] ??= {};
+  for (const capability of capabilities) {
+    if (rows.some((row) => row.capability === capability)) options[capability] ??= {};
+  }
   return definePlugin({
     name,
     ...(rest as object),
