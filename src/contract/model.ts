@@ -8,7 +8,12 @@ const names = (description: string) => Type.Array(Type.String({ minLength: 1 }),
 /** A row of a catalogue: one model as the gateway sells it and as its provider knows it. */
 export const Model = Type.Object(
   {
-    id: Type.String({ minLength: 1, maxLength: 200, description: "What clients write in `model`" }),
+    id: Type.String({
+      minLength: 1,
+      maxLength: 200,
+      pattern: "^[^\\u0000-\\u001f\\u007f]*$",
+      description: "What clients write in `model`, without control characters",
+    }),
     aliases: Type.Optional(names("Other names clients know; an alias is answered with this row's id")),
     upstreamId: Type.String({ minLength: 1, maxLength: 200, description: "What the provider calls it" }),
     capability: Type.Union(capabilities.map((name) => Type.Literal(name))),

@@ -1,5 +1,6 @@
 import { audioFileBytesMax, GatewayError } from "../contract/index.ts";
 import { bodyBytesOf, tooLarge } from "./body-room.ts";
+import { expectNoNull } from "./null-character.ts";
 
 /** The largest JSON body, in bytes: a long conversation with several pictures. */
 export const jsonBytesMax = 32 * 1024 * 1024;
@@ -50,6 +51,7 @@ export async function readSmall(request: Request): Promise<string> {
 /** As {@link readSmall}, as JSON; `undefined` when it is empty. @throws {GatewayError} `invalid_request` as well. */
 export async function readSmallJson(request: Request): Promise<unknown> {
   const text = await readSmall(request);
+  expectNoNull(text, "body");
   return text === "" ? undefined : withoutOwnWords(shallow(parse(text)));
 }
 

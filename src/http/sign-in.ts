@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import { makeCallId } from "../kernel/index.ts";
 import { errorResponse } from "./errors.ts";
+import { expectNoNull } from "./null-character.ts";
 import { checkOrigin, urlOf } from "./origin.ts";
 import { readSmall } from "./read-body.ts";
 import { dataHeaders, isSecure } from "./security-headers.ts";
@@ -15,7 +16,7 @@ interface Peers {
 export function signInController(ground: DeskGround) {
   const answer = async ({ request, server }: { request: Request; server: Peers | null }): Promise<Response> => {
     try {
-      urlOf(request);
+      expectNoNull(urlOf(request).href, "address");
       checkOrigin(request);
       const small = await bounded(request);
       // Asked first, so that a silent store is told of before anything is begun.
@@ -35,7 +36,9 @@ async function bounded(request: Request): Promise<Request> {
   if (request.method === "GET") return request;
   const headers = new Headers(request.headers);
   headers.delete("content-length");
-  return new Request(request.url, { method: request.method, headers, body: await readSmall(request) });
+  const body = await readSmall(request);
+  expectNoNull(body, "body");
+  return new Request(request.url, { method: request.method, headers, body });
 }
 
 /** Whose attempts are counted together. A proxy on this machine is believed about whom it speaks for. */

@@ -62,8 +62,12 @@ function listOf({ vectors }: Embeddings, model: string, tokens: number): Embeddi
 /** A vector in the wanted encoding. One that cannot be had is the provider's failure, while another can be asked. */
 function encoded(vector: unknown, asBase64: boolean): number[] | string {
   if (Array.isArray(vector)) return asBase64 ? floatsToBase64(vector) : vector;
-  if (typeof vector !== "string") throw new UpstreamFault("broken", "A vector of the provider's answer is none");
-  return asBase64 ? vector : base64ToFloats(vector);
+  try {
+    if (typeof vector === "string") return asBase64 ? vector : base64ToFloats(vector);
+  } catch {
+    // No base64, or no whole number of floats: no vector, as anything else.
+  }
+  throw new UpstreamFault("broken", "A vector of the provider's answer is none");
 }
 
 function inputsOf(request: EmbedRequest): string[] {

@@ -87,7 +87,7 @@ describe("every route with an id", () => {
         await store.db.selectFrom("sessions").selectAll().execute(),
       ];
       const before = await all();
-      for (const given of [id, "none", "%00", "..%2f..", "x".repeat(10_000)]) {
+      for (const given of [id, "none", "..%2f..", "x".repeat(10_000)]) {
         const refused = await send(path.replace(/:\w+/, given as string), {
           method,
           headers: { origin, cookie: ada.cookie, "content-type": "application/json" },

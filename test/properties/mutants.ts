@@ -9,6 +9,7 @@ const junk: readonly unknown[] = [
   2 ** 60,
   "",
   "constructor",
+  "\0",
   [],
   [null],
   [[]],

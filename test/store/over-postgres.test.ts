@@ -21,6 +21,7 @@ const suites = [
     (name) => `test/accounts/${name}.test.ts`,
   ),
   "test/http/page-deeds.test.ts",
+  ...["page-addresses", "page-mutants", "issuer-mutants"].map((name) => `test/properties/${name}.test.ts`),
 ];
 
 if (whyNoPostgres !== undefined) console.warn(`The suites over PostgreSQL are skipped: ${whyNoPostgres}`);
