@@ -99,15 +99,13 @@ export async function createApp(ground: Ground): Promise<App> {
     log,
     now,
     basePath: config.basePath,
+    corsOrigins: config.corsOrigins ?? [],
     get sandbox() {
       return shelf.sandbox;
     },
     version: ground.version,
     degraded,
-    troubles: async () => [
-      ...(shelf.registry.size === 0 ? [nothingToServe(shelf, config)] : []),
-      ...[store.trouble?.()].filter((trouble) => trouble !== undefined),
-    ],
+    troubles: async () => troublesOf(shelf, ground),
     warnings: () => shelf.warnings,
     metrics: watch?.onApi,
   });
@@ -148,6 +146,11 @@ export async function createApp(ground: Ground): Promise<App> {
     },
     close,
   };
+}
+
+function troublesOf(shelf: Shelf, { store, config }: Ground): string[] {
+  const nothing = shelf.registry.size === 0 ? nothingToServe(shelf, config) : undefined;
+  return [nothing, store.trouble?.()].filter((trouble) => trouble !== undefined);
 }
 
 function filesOf({ blobs }: Store): Files {

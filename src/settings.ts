@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { apiKeyForm, parseApiKey } from "./accounts/api-key.ts";
-import { isLoopback } from "./loopback.ts";
 import { define, hostForm, oneOf, type Setting, toWhole, withoutBrackets } from "./setting.ts";
+import { areRedisUrls, isIssuer, isPostgresUrl, readOrigin, readOrigins } from "./setting-addresses.ts";
 import { watchSettings } from "./watch-settings.ts";
 
 const count = (minimum: number) => Type.Integer({ minimum, maximum: Number.MAX_SAFE_INTEGER });
@@ -38,6 +38,14 @@ export const settings = {
     expected: "a path such as /api/v1",
     fallback: "/api/v1",
     read: (text) => text.replace(/\/$/, ""),
+  }),
+  /** Origins whose pages may call the API from a browser, `*` for any; absent: none of another's. */
+  corsOrigins: define({
+    variable: "CORS_ORIGINS",
+    schema: Type.Union([Type.Array(Type.String(), { maxItems: 100 }), Type.Undefined()]),
+    expected: "origins by comma such as https://app.example.com, at most 100, or *",
+    fallback: undefined,
+    read: readOrigins,
   }),
   /** Tokens of the free quota of an account in a UTC day. */
   freeTokensPerDay: define({
@@ -261,34 +269,3 @@ export const settings = {
     read: (text) => text.toLowerCase(),
   }),
 } satisfies Record<string, Setting>;
-
-/** The origin of an http or https URL that is nothing but one. */
-function readOrigin(text: string): string | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url !== undefined && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : undefined;
-}
-
-/** What is said over http can be changed on its way, unless it stays on the machine. */
-function isIssuer(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || url.search + url.hash + url.username + url.password !== "") return false;
-  return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
-}
-
-/** A cluster has no numbered databases. */
-function areRedisUrls(text: string): boolean {
-  const urls = text.split(",").map((url) => url.trim());
-  return urls.every(isRedisUrl) && (urls.length === 1 || urls.every((url) => /^\/?0?$/.test(new URL(url).pathname)));
-}
-
-function isRedisUrl(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || url.hostname === "") return false;
-  return /^rediss?:$/.test(url.protocol) && /^(\/\d{0,4})?$/.test(url.pathname) && url.search + url.hash === "";
-}
-
-/** Options such as `sslmode=require` are the driver's to read. */
-function isPostgresUrl(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url !== undefined && /^postgres(ql)?:$/.test(url.protocol) && url.hostname !== "" && url.pathname.length > 1;
-}

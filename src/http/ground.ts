@@ -32,6 +32,8 @@ export interface HttpGround {
   readonly now: () => number;
   /** Where the API is mounted, beside `/v1`. */
   readonly basePath: string;
+  /** Origins whose pages may call the API from a browser, `*` for any; none of another's when it is empty. */
+  readonly corsOrigins: readonly string[];
   /** Whether answers are simulated. */
   readonly sandbox: boolean;
   readonly version: string;

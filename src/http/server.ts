@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
 import { chatController } from "./chat.ts";
+import { cors } from "./cors.ts";
 import { docs } from "./docs.bun.ts";
 import { embeddingsController } from "./embeddings.ts";
 import { answerFailure } from "./errors.ts";
@@ -31,7 +32,7 @@ export function createHttp(ground: HttpGround) {
   if (ground.metrics !== undefined) app.use(metricsController(ground, ground.metrics));
   if (hasDesk(ground)) app.use(signInController(ground)).use(pageController(ground)).use(webhooksController(ground));
   if (ground.site !== undefined) app.use(siteController(ground.site));
-  for (const mount of mounts) app.group(mount, (group) => group.use(api(ground)));
+  for (const mount of mounts) app.group(mount, (group) => group.use(cors(ground.corsOrigins)).use(api(ground)));
   app.use(docs(ground));
   routes.push(...app.routes);
   return app;
@@ -70,10 +71,10 @@ interface Route {
   method: string;
 }
 
-/** The methods that a path takes; none when there is no such endpoint. */
+/** The methods that a path takes; none when there is no such endpoint. What a browser asks beforehand is no method of one. */
 function methodsOf(routes: readonly Route[], path: string): string[] {
   const methods = routes.filter((route) => pathMatches(route.path, path)).map((route) => route.method);
-  return [...new Set(methods)];
+  return [...new Set(methods)].filter((method) => method !== "OPTIONS");
 }
 
 function pathMatches(pattern: string, path: string): boolean {

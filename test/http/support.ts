@@ -51,6 +51,7 @@ export function httpOf(plugins: readonly ProviderPlugin[] = [helloPlugin], chang
     log: bench.log,
     now: bench.clock.now,
     basePath: "/api/v1",
+    corsOrigins: [],
     sandbox: false,
     version: "1.2.3",
     troubles: async () => [],
