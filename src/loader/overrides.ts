@@ -123,17 +123,21 @@ export class Overrides {
 
 function toRowFile(value: unknown, { label, stem }: { label: string; stem: string }): RowFile {
   const rows = isRecord(value) ? value.models : value;
+  let plugin = stem;
   if (isRecord(value)) {
     const stranger = Object.keys(value).find((field) => field !== "models" && field !== "plugin");
     if (stranger !== undefined) {
       throw new PluginError(`unknown field ${stranger}${knownWords(stranger, ["models", "plugin"])}`);
+    }
+    if (typeof value.plugin === "string") plugin = value.plugin;
+    else if (value.plugin !== undefined) {
+      throw new PluginError(`plugin is ${JSON.stringify(value.plugin)}, expected a plugin's name, such as ${stem}`);
     }
   }
   if (!Array.isArray(rows)) throw new PluginError('expected { "models": [ … ] } or an array of rows');
   for (const [index, row] of rows.entries()) {
     if (!isRecord(row) || typeof row.id !== "string") throw new PluginError(`models[${index}] has no id; add it`);
   }
-  const plugin = isRecord(value) && typeof value.plugin === "string" ? value.plugin : stem;
   return { label, plugin, rows };
 }
 
