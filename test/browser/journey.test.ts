@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)("from the first start to the end of a key", () => 
         const left = 1000 - (free.usage?.total_tokens ?? 0);
         await page.getByText(`${left} tokens left`).waitFor({ timeout: shownMsMax });
         await page
-          .getByRole("cell", { name: /famA-4o-mini/ })
+          .getByRole("cell", { name: /famA-4o-mini.*chat · laptop/ })
           .first()
           .waitFor({ timeout: shownMsMax });
 

@@ -132,14 +132,14 @@ describe.skipIf(!hasChromium)("every page", () => {
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
-        await page.route("**/dashboard/api/keys", (route) =>
+        await page.route("**/dashboard/api/models", (route) =>
           route.fulfill({ status: 503, json: { error: { message: "The books are closed for a moment" } } }),
         );
-        await page.getByRole("link", { name: "API keys" }).click();
+        await page.getByRole("link", { name: "Models" }).click();
         await page.getByText("The books are closed for a moment").waitFor();
-        await page.unroute("**/dashboard/api/keys");
+        await page.unroute("**/dashboard/api/models");
         await page.getByRole("button", { name: "Try again" }).click();
-        await page.getByText("bootstrap key").waitFor();
+        await page.getByRole("button", { name: "famA-5", exact: true }).waitFor();
       }),
     testMsMax,
   );

@@ -10,6 +10,15 @@ export function useKeys() {
   return useSWR("keys", getKeys, { refreshInterval: 15_000 });
 }
 
+const once = { revalidateIfStale: false, revalidateOnFocus: false, revalidateOnReconnect: false };
+
+/** What a key is called, for who has its id; asked for once, so that an open page asks no more for it. */
+export function useKeyNames(): (id: string) => string {
+  const { data } = useSWR("keys", getKeys, once);
+  const names = new Map(data?.data.map(({ id, name }) => [id, name]));
+  return (id) => names.get(id) ?? `sk-mg-${id}-…`;
+}
+
 export type KeyState = "active" | "expired" | "revoked";
 
 export function stateOf(key: Pick<Key, "revoked_at" | "expires_at">, now: number = Date.now()): KeyState {

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { type Call, callsOfPage, olderThan, type useCalls } from "../../data/calls.ts";
+import { useKeyNames } from "../../data/keys.ts";
 import { formatAge, formatCount, formatMoment, formatMs, formatUsd } from "../../format.ts";
 import { Section } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
@@ -63,6 +64,7 @@ function Calls({ latest }: { latest: readonly Call[] }) {
 }
 
 function CallsTable({ calls }: { calls: readonly Call[] }) {
+  const keyName = useKeyNames();
   return (
     <div className="table-wrap">
       <table className="table is-cards">
@@ -90,7 +92,7 @@ function CallsTable({ calls }: { calls: readonly Call[] }) {
         </thead>
         <tbody>
           {calls.map((call) => (
-            <CallRow key={call.id} call={call} />
+            <CallRow key={call.id} call={call} keyName={keyName(call.key_id)} />
           ))}
         </tbody>
       </table>
@@ -98,14 +100,16 @@ function CallsTable({ calls }: { calls: readonly Call[] }) {
   );
 }
 
-function CallRow({ call }: { call: Call }) {
+function CallRow({ call, keyName }: { call: Call; keyName: string }) {
   return (
     <tr>
       <td className="name lead">
         <span className="cut" title={call.id}>
           {call.model}
         </span>
-        <span className="sub">{call.capability}</span>
+        <span className="sub cut" title={`sk-mg-${call.key_id}-…`}>
+          {call.capability} · {keyName}
+        </span>
       </td>
       <td data-name="Status">
         <Status call={call} />

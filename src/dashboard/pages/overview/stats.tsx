@@ -62,13 +62,18 @@ function Stat({
           <span className="skeleton" />
         </span>
       ) : (
-        <span className="stat-value" title={exact}>
+        <span className={`stat-value ${sizeOf(value)}`} title={exact}>
           {value}
         </span>
       )}
       <span className="stat-note">{children}</span>
     </div>
   );
+}
+
+/** A long figure stands smaller: it is of no use cut off. */
+function sizeOf({ length }: string): string {
+  return length > 9 ? "is-longest" : length > 7 ? "is-long" : "";
 }
 
 function TopUp() {
