@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import Stripe from "stripe";
 import { openStripe } from "../../src/accounts/payments/stripe.ts";
 import { walletOf } from "../../src/ledger/index.ts";
+import { mutantsOf } from "../properties/mutants.ts";
 import { expectError } from "../support/expect-error.ts";
 import { deskGround } from "./desk-ground.ts";
 import { helloPlugin } from "./support.ts";
@@ -142,6 +143,7 @@ describe("a message of Stripe", () => {
 
   test.each([
     ["of another kind", { type: "customer.created", data: { object: { id: "cus_1" } } }],
+    ["of a kind without data", { type: "v2.core.account.created" }],
     ["of another shop's checkout", paidEvent("acc_x", { metadata: {} })],
     ["of money that is still on its way", paidEvent("acc_x", { payment_status: "unpaid" })],
   ])("%s is taken, and credits nothing", async (_what, event) => {
@@ -186,6 +188,21 @@ describe("a message of Stripe", () => {
     expect(await balance()).toBe(0);
     expect((await hook(payload, await signed(webhookSecret, now - 280))).status).toBe(200);
     expect(await balance()).toBe(25_000_000_000);
+  });
+
+  test("in which one thing is not what it should be credits what was paid, or nothing", async () => {
+    const { tell, ada, balance, log } = await ground();
+    const event = paidEvent(ada.account.id);
+    const seen = new Set<number>();
+    for (const mutant of mutantsOf(event)) {
+      const { status } = await tell(mutant);
+      expect({ mutant, isOurs: status >= 500 }).toEqual({ mutant, isOurs: false });
+      seen.add(status);
+      expect(log.lines.filter(({ level }) => level === "error")).toEqual([]);
+    }
+    expect([...seen].sort()).toEqual([200, 400, 404]);
+    // Twice: as itself, and as the checkout that has the id `constructor`.
+    expect(await balance()).toBe(50_000_000_000);
   });
 
   test("that is too large is 413, and nothing of it is read further", async () => {

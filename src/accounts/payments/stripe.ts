@@ -1,3 +1,5 @@
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
 import Stripe from "stripe";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { type CheckoutOrder, nanodollarsOfCent, type Payment, type Payments } from "./payments.ts";
@@ -12,6 +14,19 @@ export interface StripeOptions {
 const waitMs = 10_000;
 /** How old a message may be, which somebody might have caught and sent again: Stripe's own figure. */
 const toleranceSeconds = 300;
+/** What is read of any message. */
+const Message = Type.Object({ type: Type.String(), data: Type.Optional(Type.Unknown()) });
+/** What is read of one that tells of a checkout. */
+const CheckoutData = Type.Object({
+  object: Type.Object({
+    id: Type.String({ minLength: 1 }),
+    metadata: Type.Optional(Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()])),
+    payment_status: Type.String(),
+    amount_total: Type.Union([Type.Integer(), Type.Null()]),
+    currency: Type.Union([Type.String(), Type.Null()]),
+    payment_intent: Type.Optional(Type.Unknown()),
+  }),
+});
 /** Says of a checkout that it is one of this gateway's, and what was asked for. */
 const mark = { account: "modelgate_account", cents: "modelgate_cents" };
 /** Both say that the money is there: at once, or for ways of paying that take days. */
@@ -40,7 +55,7 @@ export function openStripe({ secretKey, webhookSecret, apiBase }: StripeOptions)
     },
     async readWebhook(body, headers) {
       const signature = headers.get("stripe-signature") ?? "";
-      let event: Stripe.Event;
+      let event: unknown;
       try {
         const { webhooks } = stripe;
         event = await webhooks.constructEventAsync(body, signature, webhookSecret, toleranceSeconds, crypto);
@@ -48,7 +63,8 @@ export function openStripe({ secretKey, webhookSecret, apiBase }: StripeOptions)
         const sentence = "This message is not signed by Stripe with STRIPE_WEBHOOK_SECRET, or is too old";
         throw new GatewayError("invalid_request", sentence, { shownCode: "invalid_signature", cause });
       }
-      return paidEvents.includes(event.type) ? paymentOf(event.data.object as Stripe.Checkout.Session) : undefined;
+      if (!Value.Check(Message, event)) throw notReadable();
+      return paidEvents.includes(event.type) ? paymentOf(event.data) : undefined;
     },
   };
 }
@@ -68,7 +84,9 @@ function sessionOf({ accountId, email, nanodollars, returnTo }: CheckoutOrder): 
   };
 }
 
-function paymentOf(session: Stripe.Checkout.Session): Payment | undefined {
+function paymentOf(data: unknown): Payment | undefined {
+  if (!Value.Check(CheckoutData, data)) throw notReadable();
+  const session = data.object;
   const accountId = session.metadata?.[mark.account];
   // Another shop on the same Stripe account, or money that is still on its way.
   if (accountId === undefined || session.payment_status !== "paid") return undefined;
@@ -86,6 +104,11 @@ function paymentOf(session: Stripe.Checkout.Session): Payment | undefined {
     reference: `stripe:${session.id}`,
     note: `Paid ${formatUsd(nanodollars)} USD by Stripe, ${by}`,
   };
+}
+
+function notReadable(): GatewayError {
+  const sentence = "This message of Stripe's is not of the form that is read here; nothing is credited";
+  return new GatewayError("invalid_request", sentence, { shownCode: "invalid_message" });
 }
 
 function notNow(cause: unknown): GatewayError {
