@@ -31,9 +31,9 @@ export async function readJson(request: Request, beforeParsing?: () => void): Pr
 }
 
 /**
- * Reads a body of at most {@link smallBytesMax} as text, and no byte more: of a sender who may be anyone.
+ * Reads a body of at most {@link smallBytesMax} as the text of JSON, and no byte more: of a sender who may be anyone.
  *
- * @throws {GatewayError} `payload_too_large`.
+ * @throws {GatewayError} `payload_too_large`, or `invalid_request` for a null character in it.
  */
 export async function readSmall(request: Request): Promise<string> {
   bodyBytesOf(request, smallBytesMax);
@@ -45,13 +45,14 @@ export async function readSmall(request: Request): Promise<string> {
     if (bytes > smallBytesMax) throw tooLarge(smallBytesMax);
     text += decoder.decode(piece, { stream: true });
   }
-  return text + decoder.decode();
+  text += decoder.decode();
+  expectNoNull(text, "body");
+  return text;
 }
 
 /** As {@link readSmall}, as JSON; `undefined` when it is empty. @throws {GatewayError} `invalid_request` as well. */
 export async function readSmallJson(request: Request): Promise<unknown> {
   const text = await readSmall(request);
-  expectNoNull(text, "body");
   return text === "" ? undefined : withoutOwnWords(shallow(parse(text)));
 }
 

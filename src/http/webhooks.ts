@@ -2,7 +2,6 @@ import { Elysia } from "elysia";
 import { formatUsd, GatewayError } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
 import { errorResponse } from "./errors.ts";
-import { expectNoNull } from "./null-character.ts";
 import { readSmall } from "./read-body.ts";
 import { dataHeaders } from "./security-headers.ts";
 import type { DeskGround } from "./session.ts";
@@ -31,9 +30,7 @@ async function receive({ desk, log }: DeskGround, request: Request): Promise<boo
     const sentence = "This gateway takes no payments: STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET are not set";
     throw new GatewayError("not_found", sentence);
   }
-  const body = await readSmall(request);
-  expectNoNull(body, "body");
-  const payment = await payments.readWebhook(body, request.headers);
+  const payment = await payments.readWebhook(await readSmall(request), request.headers);
   if (payment === undefined) return false;
   const { repeated } = await desk.credit(payment);
   const { accountId: account, nanodollars, reference } = payment;

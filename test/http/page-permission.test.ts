@@ -87,13 +87,14 @@ describe("every route with an id", () => {
         await store.db.selectFrom("sessions").selectAll().execute(),
       ];
       const before = await all();
-      for (const given of [id, "none", "..%2f..", "x".repeat(10_000)]) {
+      for (const given of [id, "none", "%00", "..%2f..", "x".repeat(10_000)]) {
         const refused = await send(path.replace(/:\w+/, given as string), {
           method,
           headers: { origin, cookie: ada.cookie, "content-type": "application/json" },
           ...(method === "PATCH" && { body: JSON.stringify({ requests_per_minute: 1 }) }),
         });
-        expect(refused.status).toBe(404);
+        // A null character can be in no id: it is refused before one is looked for.
+        expect(refused.status).toBe(given === "%00" ? 400 : 404);
       }
       expect(await all()).toEqual(before);
     }

@@ -33,7 +33,7 @@ test("what fails in the middle of a sign-in is told in our form, and stands in t
   const { enter, store, log } = await deskGround();
   const ada = await enter("ada@example.org");
   await sql`alter table users rename to lost`.execute(store.db);
-  const printed = spyOn(console, "error");
+  using printed = spyOn(console, "error");
   const answer = await ada.post("/api/auth/sign-in/email", { email: "ada@example.org", password });
   await expectError(answer, { status: 500, code: "internal_error" });
   expect(log.lines.map(({ event }) => event)).toEqual(["unexpected"]);

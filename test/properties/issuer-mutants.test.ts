@@ -94,7 +94,7 @@ async function ground() {
 /** Signed in, or told why not; and the log has one line where it was the issuer's doing, with nothing of the person. */
 async function expectOutcome({ signIn, log }: Awaited<ReturnType<typeof ground>>, sent: string): Promise<void> {
   log.lines.length = 0;
-  const printed = spyOn(console, "error");
+  using printed = spyOn(console, "error");
   const outcome = await signIn();
   const isCode = /^(\/|unavailable|\/#sign-in-error=[a-z_]+)$/.test(outcome ?? "");
   expect({ sent, outcome, isCode, printed: printed.mock.calls }).toMatchObject({ isCode: true, printed: [] });

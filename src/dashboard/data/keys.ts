@@ -16,7 +16,12 @@ const once = { revalidateIfStale: false, revalidateOnFocus: false, revalidateOnR
 export function useKeyNames(): (id: string) => string {
   const { data } = useSWR("keys", getKeys, once);
   const names = new Map(data?.data.map(({ id, name }) => [id, name]));
-  return (id) => names.get(id) ?? `sk-mg-${id}-…`;
+  return (id) => names.get(id) ?? shownKey(id);
+}
+
+/** What may be shown of a key. */
+export function shownKey(id: string): string {
+  return `sk-mg-${id}-…`;
 }
 
 export type KeyState = "active" | "expired" | "revoked";

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { mutate } from "swr";
-import { type Key, revokeKey, stateOf } from "../../data/keys.ts";
+import { type Key, revokeKey, shownKey, stateOf } from "../../data/keys.ts";
 import { formatAge, formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Confirm } from "../../ui/confirm.tsx";
 import { toast } from "../../ui/toast.tsx";
@@ -67,7 +67,7 @@ function Row({ of: key, onEdit, onRevoke }: { of: Key; onEdit: () => void; onRev
         <strong className="cut" title={key.name}>
           {key.name}
         </strong>
-        <span className="sub mono">sk-mg-{key.id}-…</span>
+        <span className="sub mono">{shownKey(key.id)}</span>
       </td>
       <td data-name="State">
         <span className={`badge ${tone}`}>{state}</span>

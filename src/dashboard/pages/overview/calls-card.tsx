@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { type Call, callsOfPage, olderThan, type useCalls } from "../../data/calls.ts";
-import { useKeyNames } from "../../data/keys.ts";
+import { shownKey, useKeyNames } from "../../data/keys.ts";
 import { formatAge, formatCount, formatMoment, formatMs, formatUsd } from "../../format.ts";
 import { Section } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
@@ -107,7 +107,7 @@ function CallRow({ call, keyName }: { call: Call; keyName: string }) {
         <span className="cut" title={call.id}>
           {call.model}
         </span>
-        <span className="sub cut" title={`sk-mg-${call.key_id}-…`}>
+        <span className="sub cut" title={shownKey(call.key_id)}>
           {call.capability} · {keyName}
         </span>
       </td>
