@@ -1,3 +1,4 @@
+import { twoFreePorts } from "./free-port.ts";
 import { launchRedis, type TestRedis } from "./redis-server.ts";
 
 /** Three masters that share the slots of one Redis Cluster. */
@@ -18,13 +19,14 @@ export async function startCluster(count = 3): Promise<TestCluster> {
     for (const node of nodes) await node.remove();
   };
   try {
-    for (let index = 0; index < count; index++) nodes.push(await launchRedis({ flags: flagsOfNode }));
+    for (let index = 0; index < count; index++) nodes.push(await launchNode());
     const [first] = nodes as [TestRedis];
     for (const [index, node] of nodes.entries()) {
       const from = Math.floor((index * slots) / count);
       const to = Math.floor(((index + 1) * slots) / count) - 1;
       await node.command("CLUSTER", "ADDSLOTSRANGE", String(from), String(to));
-      if (node !== first) await node.command("CLUSTER", "MEET", "127.0.0.1", String(first.port));
+      if (node !== first)
+        await node.command("CLUSTER", "MEET", "127.0.0.1", ...[first.port, busPortOf(first)].map(String));
     }
     for (const node of nodes) await untilFormed(node, count);
   } catch (error) {
@@ -34,14 +36,14 @@ export async function startCluster(count = 3): Promise<TestCluster> {
   return { url: nodes.map(({ port }) => `redis://127.0.0.1:${port}`).join(","), nodes, remove };
 }
 
-const flagsOfNode = [
-  "--cluster-enabled",
-  "yes",
-  "--cluster-config-file",
-  "nodes.conf",
-  "--cluster-node-timeout",
-  "1000",
-];
+/** The port on which nodes speak with each other: beside the other one, for its usual place may be taken. */
+const busPortOf = ({ port }: { port: number }) => port + 1;
+
+async function launchNode(): Promise<TestRedis> {
+  const port = await twoFreePorts();
+  const place = ["--cluster-port", String(busPortOf({ port })), "--cluster-config-file", "nodes.conf"];
+  return launchRedis({ port, flags: ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000", ...place] });
+}
 
 async function untilFormed(node: TestRedis, count: number): Promise<void> {
   const deadline = Date.now() + formMsMax;

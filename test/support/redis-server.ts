@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port.ts";
@@ -36,10 +36,9 @@ export async function launchRedis({ port: given, flags: more = [] }: RedisOption
   const folder = mkdtempSync(join(tmpdir(), "modelgate-redis-"));
   const flags = ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--save", "", "--appendonly", "no"];
   // It ends with this process, however that ends, and holds none of its output open.
-  const child = Bun.spawn([...untilDeath, redisProgram as string, ...flags, ...more], {
-    stdout: "ignore",
-    stderr: "ignore",
-  });
+  const log = join(folder, "log");
+  const command = [...untilDeath, redisProgram as string, ...flags, "--logfile", log, ...more];
+  const child = Bun.spawn(command, { stdout: "ignore", stderr: "ignore" });
   const stop = async (signal: NodeJS.Signals = "SIGTERM") => {
     child.kill("SIGCONT");
     child.kill(signal);
@@ -56,18 +55,22 @@ export async function launchRedis({ port: given, flags: more = [] }: RedisOption
       rmSync(folder, { recursive: true, force: true });
     },
   };
-  await untilAnswers(server, () => child.exitCode);
+  await untilReady(log, () => child.exitCode);
   return server;
 }
 
-async function untilAnswers(server: TestRedis, exitCode: () => number | null): Promise<void> {
+/** Ready is who says so itself: on a port that is taken already, another may answer. */
+async function untilReady(log: string, exitCode: () => number | null): Promise<void> {
   const deadline = Date.now() + startMsMax;
-  while (Date.now() < deadline) {
-    if (exitCode() !== null) throw new Error(`redis-server ended with ${exitCode()} at its start`);
-    if ((await server.command("PING").catch(() => "")).match(/^(\+PONG|-NOAUTH)/)) return;
+  while (true) {
+    const ended = exitCode();
+    const said = existsSync(log) ? readFileSync(log, "utf8") : "";
+    if (said.includes("Ready to accept connections")) return;
+    const last = said.trim().split("\n").slice(-2).join("; ");
+    if (ended !== null) throw new Error(`redis-server ended with ${ended} at its start: ${last}`);
+    if (Date.now() > deadline) throw new Error(`redis-server was not ready within ${startMsMax} ms: ${last}`);
     await Bun.sleep(10);
   }
-  throw new Error(`redis-server did not answer within ${startMsMax} ms`);
 }
 
 /** One command and its answer, as they are on the wire. */

@@ -12,21 +12,23 @@ interface Report {
   operations: { selected: number; tested: number };
   failures: unknown[];
   errors: { title: string }[];
-  warnings: { missing_auth: unknown[] };
+  /** What it could not try in earnest, by reason: operations that let it in never, or found nothing. */
+  warnings: Record<string, unknown[]>;
 }
 
+/** With those that decide what it asks. */
+const packages = ["schemathesis==4.32.5", "hypothesis==6.170.15", "jsonschema_rs==0.60.3"];
 const installMsMax = 180_000;
 const isLong = process.env.LONG === "1";
-/** The short form asks one of the two mounts for fifteen seconds, the long form both for ten minutes. */
+/**
+ * The short form asks one of the two mounts some thousand things, the same ones at any speed of the machine: what is cut
+ * off by time has tried some operations only without their key. The long form asks both mounts for ten minutes.
+ */
 const bounds = isLong
-  ? { seconds: 600, examples: 400, paths: "^/" }
-  : { seconds: 15, examples: 15, paths: "^/(api/v1|healthz|readyz)" };
-/** What makes a run one. On a busy machine the time is over before all was asked that is to be, and there is more of it. */
-const requestsMin = 30;
-const isWhole = ({ test_cases, warnings }: Report) =>
-  test_cases.generated > requestsMin && warnings.missing_auth.length === 0;
-const secondsMax = 4 * bounds.seconds;
-const runMsMax = (secondsMax + 90) * 1000;
+  ? ["--include-path-regex", "^/", "--max-examples", "400", "--max-time", "600"]
+  : ["--include-path-regex", "^/(api/v1|healthz|readyz)", "--max-examples", "5", "--no-shrink"];
+const runMsMax = isLong ? 700_000 : 300_000;
+const requestsMin = 800;
 /** Whether a model, a voice or a picture's address is right is more than a schema says: such a 400 is no fault. */
 const withoutChecks = "positive_data_acceptance";
 
@@ -37,37 +39,33 @@ describe("the API as it describes itself", () => {
   let report: Report | undefined;
   let said = "";
 
-  beforeAll(
-    async () => {
-      const python = await preparePython("schemathesis", "schemathesis==4.32.5");
-      if (python.missing !== undefined) return console.log(`Skipped: schemathesis: ${python.missing}`);
-      const session = (await ownerCookie(shared.gateway)).slice("session=".length);
-      const key = `{ bearer = "${shared.gateway.key}" }`;
-      const credentials = `[auth.openapi]\nkey = ${key}\nsession = { api_key = "${session}" }\n`;
-      writeFileSync(join(folder, "schemathesis.toml"), credentials);
-      const program = join(python.command, "../schemathesis");
-      report = await run(program, bounds.seconds);
-      if (!isWhole(report)) report = await run(program, secondsMax);
-      const { generated } = report.test_cases;
-      console.log(`schemathesis made ${generated} requests to ${report.operations.tested} operations`);
-    },
-    installMsMax + 2 * runMsMax,
-  );
+  beforeAll(async () => {
+    const python = await preparePython("schemathesis", ...packages);
+    if (python.missing !== undefined) return console.log(`Skipped: schemathesis: ${python.missing}`);
+    const session = (await ownerCookie(shared.gateway)).slice("session=".length);
+    const key = `{ bearer = "${shared.gateway.key}" }`;
+    const credentials = `[auth.openapi]\nkey = ${key}\nsession = { api_key = "${session}" }\n`;
+    writeFileSync(join(folder, "schemathesis.toml"), credentials);
+    const program = join(python.command, "../schemathesis");
+    report = await run(program);
+    const { generated } = report.test_cases;
+    console.log(`schemathesis made ${generated} requests to ${report.operations.tested} operations`);
+  }, installMsMax + runMsMax);
 
-  async function run(program: string, seconds: number): Promise<Report> {
+  async function run(program: string): Promise<Report> {
     const file = join(folder, "report.json");
     const command = [
       program,
-      ...["run", `${shared.gateway.origin}/openapi.json`, "--include-path-regex", bounds.paths],
-      ...["--checks", "all", "--exclude-checks", withoutChecks, "--phases", "examples,coverage,fuzzing"],
-      ...["--max-examples", String(bounds.examples), "--max-time", String(seconds), "--workers", "2"],
-      ...["--continue-on-failure", "--seed", "7", "--report", "json", "--report-json-path", file],
-      ...(isLong ? [] : ["--no-shrink"]),
+      ...["run", `${shared.gateway.origin}/openapi.json`, ...bounds, "--phases", "examples,coverage,fuzzing"],
+      ...["--checks", "all", "--exclude-checks", withoutChecks, "--continue-on-failure"],
+      // One at a time: two are no quicker, do not ask the same each time, and make the tool lose its own way.
+      ...["--workers", "1", "--seed", "7", "--report", "json", "--report-json-path", file],
     ];
     const env = {
       PATH: process.env.PATH ?? "",
       HOME: folder,
       SCHEMATHESIS_HOOKS: "hooks",
+      PICTURE_URL: await pictureUrl(),
       PYTHONPATH: import.meta.dir,
     };
     const cwd = { cwd: folder, env: { ...env, PYTHONDONTWRITEBYTECODE: "1" }, timeout: runMsMax };
@@ -78,12 +76,18 @@ describe("the API as it describes itself", () => {
     return JSON.parse(readFileSync(file, "utf8")) as Report;
   }
 
+  /** The address of a picture that is kept, which is its own permission. */
+  async function pictureUrl(): Promise<string> {
+    const order = { model: "famB-3-pro-image-preview", prompt: "a cat", response_format: "url" };
+    const { data } = await (await shared.gateway.post("/images/generations", order)).json();
+    return data[0].url;
+  }
+
   test("answers whatever is asked by its description, and never with a fault of its own", () => {
     if (report === undefined) return;
     expect(report.failures.length === 0 ? "" : said.slice(-8000)).toBe("");
-    // Faults of the tool itself, which is at a loss for some example, are no fault of what it asks.
-    expect(report.errors.filter(({ title }) => title !== "Runtime Error")).toEqual([]);
-    expect(report.warnings.missing_auth).toEqual([]);
+    expect(report.errors).toEqual([]);
+    expect(Object.entries(report.warnings).filter(([, operations]) => operations.length > 0)).toEqual([]);
     expect(report.test_cases.generated).toBeGreaterThan(requestsMin);
     expect(report.operations.tested).toBe(report.operations.selected);
     expect(report.operations.selected).toBeGreaterThan(12);
