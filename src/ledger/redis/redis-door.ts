@@ -14,6 +14,9 @@ const probeMsMax = 1000;
 /** A connection on which so many probes died is given up for a new one. */
 const probesPerConnection = 3;
 
+/** How a node says that it is one of a cluster; Valkey has another word for it. */
+const clusterMode = /^(redis|server)_mode:cluster/m;
+
 /** What {@link RedisDoor} wants. */
 export interface RedisDoorOptions {
   url: string;
@@ -158,7 +161,7 @@ export class RedisDoor {
 
   async #check(): Promise<void> {
     const infos = await inTime(serversOf(this.#redis), this.#options.answerMsMax);
-    if (!this.#redis.isCluster && /redis_mode:cluster/.test(infos[0] as string)) throw oneOfCluster();
+    if (!this.#redis.isCluster && clusterMode.test(infos[0] as string)) throw oneOfCluster();
     const found = await this.#runner.run(formatScript, { keys: ["modelgate:format"], args: ["", format] });
     if (found !== format) throw foreign(String(found));
     this.#life = infos

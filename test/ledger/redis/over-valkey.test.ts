@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { redisProgram, redisVariable } from "../../support/redis-server.ts";
 
 /** What asks a server for more than an answer: scripts, leases, faults and races. */
-const suites = ["nodes", "faults", "refused"].map((name) => `test/ledger/redis/${name}.test.ts`);
+const suites = ["nodes", "faults", "refused", "cluster"].map((name) => `test/ledger/redis/${name}.test.ts`);
 
 const valkey = Bun.which("valkey-server");
 const isOther = valkey !== null && valkey !== redisProgram;
