@@ -7,15 +7,20 @@ import { Mistake } from "./command.ts";
 /** A command holds up no calls, so that it waits for a gateway that has much to write. */
 const lockWaitMs = 10_000;
 
-/** The books while a command works on them; closed afterwards however it ends. */
+/**
+ * The books while a command works on them; closed afterwards however it ends.
+ *
+ * @param now The command's own time, where it read a time by it.
+ */
 export async function withBooks<T>(
   config: Config,
   work: (books: { store: Store; accounts: Accounts }) => Promise<T>,
+  now: number = Date.now(),
 ): Promise<T> {
   makeHome(config);
   const store = await openStore({ ...storeOf(config), lockWaitMs });
   try {
-    return await work({ store, accounts: createAccounts({ store, defaults: config }) });
+    return await work({ store, accounts: createAccounts({ store, defaults: config, now: () => now }) });
   } finally {
     await store.close();
   }

@@ -1,3 +1,4 @@
+import type { Accounts } from "../../accounts/index.ts";
 import { accountOf, withBooks } from "../books.ts";
 import { defineCommand } from "../command.ts";
 import { boundFlags, readBounds } from "../key-bounds.ts";
@@ -20,16 +21,11 @@ export const keyCreate = defineCommand({
     const expiresAt = flags.expires === undefined ? undefined : readExpiry(flags.expires, now);
     const allowedModels = flags.models === undefined ? undefined : readAllowedModels(flags.models, ground);
     const bounds = readBounds(flags);
-    const { id, key } = await withBooks(config, async ({ accounts }) => {
+    const create = async (accounts: Accounts) => {
       const { id: accountId } = await accountOf(accounts, flags.account);
-      return accounts.createKey({
-        accountId,
-        name: flags.name,
-        expiresAt,
-        allowedModels,
-        bounds,
-      });
-    });
+      return accounts.createKey({ accountId, name: flags.name, expiresAt, allowedModels, bounds });
+    };
+    const { id, key } = await withBooks(config, ({ accounts }) => create(accounts), now);
     return {
       json: { id, key },
       text: `${key}\nKeep it: only its hash is stored. Revoke it with modelgate key revoke ${id}`,

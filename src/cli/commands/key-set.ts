@@ -1,3 +1,4 @@
+import type { Accounts } from "../../accounts/index.ts";
 import { withBooks } from "../books.ts";
 import { defineCommand, Mistake } from "../command.ts";
 import { boundFlags, boundsJson, readBoundChanges } from "../key-bounds.ts";
@@ -29,10 +30,11 @@ export const keySet = defineCommand({
       throw new Mistake(`Nothing to change, expected one of --${Object.keys(flagsOfKey).join(", --")}`);
     }
     const id = keyIdOf(args.ID);
-    const key = await withBooks(config, async ({ accounts }) => {
+    const change = async (accounts: Accounts) => {
       await accounts.changeKey(id, changes);
       return (await accounts.listKeys()).find((key) => key.id === id);
-    });
+    };
+    const key = await withBooks(config, ({ accounts }) => change(accounts), now);
     const json = {
       id,
       name: key?.name ?? null,
