@@ -20,7 +20,7 @@ describe("a provider that falls silent", () => {
   beforeAll(async () => {
     upstream = await startReplayUpstream();
     const env = { OPENAI_API_KEY: "sk-upstream", OPENAI_BASE_URL: upstream.baseUrlOf("openai", "/v1") };
-    gateway = await startInProcess({ env, bounds: { firstByteMsMax: 150, idleMsMax: 150 } });
+    gateway = await startInProcess({ env, bounds: { firstByteMsMax: 700, idleMsMax: 700 } });
   });
   afterAll(async () => {
     await gateway.stop();

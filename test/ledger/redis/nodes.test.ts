@@ -140,13 +140,13 @@ describe.skipIf(redisProgram === null)("two nodes", () => {
   });
 
   test("leave each other's running calls alone, and end those of a node that died", async () => {
-    const { redis, file, nodes } = await startNodes(2, 100, { leaseMs: 300 });
+    const { redis, file, nodes } = await startNodes(2, 100, { leaseMs: 1500 });
     const [dead, alive] = nodes as [Node, Node];
     const [lost, kept] = [claimOf({ holdNanodollars: 30 }), claimOf({ holdNanodollars: 40 })];
     await dead.ledger.admit(lost);
     await alive.ledger.admit(kept);
     await dead.ledger.close();
-    const third = await startNode(file, redis, { leaseMs: 300 });
+    const third = await startNode(file, redis, { leaseMs: 1500 });
     const ended: string[] = [];
     await until(async () => {
       ended.push(...(await third.ledger.beat()).callIds);
