@@ -11,6 +11,7 @@ import { type LoopbackProvider, startProvider } from "./provider.ts";
 const takenUpMsMax = 10_000;
 const loadSeconds = 3;
 const callsPerSecond = 200;
+const callsPerSwap = 50;
 
 describe.each(["source", "binary"] as const)("plugins dropped into a gateway from %s", (form) => {
   let gateway: Gateway;
@@ -172,23 +173,21 @@ describe.each(["source", "binary"] as const)("plugins dropped into a gateway fro
     await until(() => heard("busy-1"), "Hello from busy-1");
     const calls: Promise<string>[] = [];
     let swaps = 0;
-    const swapper = setInterval(
-      () => drop("plugins/busy.json", manifest("busy-1", { hosts: [`h${swaps++}.example.org`] })),
-      250,
-    );
+    const swap = () => drop("plugins/busy.json", manifest("busy-1", { hosts: [`h${swaps++}.example.org`] }));
     const beganAt = performance.now();
     while (calls.length < callsPerSecond * loadSeconds) {
       const due = ((performance.now() - beganAt) / 1000) * callsPerSecond;
-      while (calls.length < due) calls.push(outcomeOf(ask("busy-1", calls.length % 2 === 0 ? {} : { stream: true })));
+      while (calls.length < due) {
+        if (calls.length % callsPerSwap === 0) swap();
+        calls.push(outcomeOf(ask("busy-1", calls.length % 2 === 0 ? {} : { stream: true })));
+      }
       await Bun.sleep(5);
     }
-    clearInterval(swapper);
     const outcomes = Map.groupBy(await Promise.all(calls), (outcome) => outcome);
     process.stdout.write(`${form}: ${calls.length} calls over ${swaps} swaps\n`);
     expect(Object.fromEntries([...outcomes].map(([outcome, all]) => [outcome, all.length]))).toEqual({
       whole: calls.length,
     });
-    expect(swaps).toBeGreaterThan(5);
     expect(await gateway.cli("ledger", "verify")).toMatchObject({ ok: true });
   }, 60_000);
 });
