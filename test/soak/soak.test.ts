@@ -64,7 +64,7 @@ function soakTest(name: string, whyNot: string | undefined, run: () => Promise<v
 
 async function soaked(name: string, group: readonly Gateway[]): Promise<void> {
   if (provider === undefined) throw new Error("The provider was not started");
-  const report = await soak({ gateways: group, provider, warmUpSeconds, seconds, callsPerSecond });
+  const report = await soak({ gateways: group, provider, warmUpSeconds, seconds, callsPerSecond, handlesMore });
   process.stdout.write(`${describeReport(name, report)}\n`);
   expect(report.unexplained).toEqual([]);
   expect((100 * report.busy) / report.calls).toBeLessThan(busyPercentMax);

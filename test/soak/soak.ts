@@ -10,6 +10,8 @@ export interface SoakOrder {
   warmUpSeconds: number;
   seconds: number;
   callsPerSecond: number;
+  /** How many more handles than after the warm-up may be open at rest. */
+  handlesMore: number;
 }
 
 /** What became of one gateway. */
@@ -43,11 +45,13 @@ export async function soak(order: SoakOrder): Promise<SoakReport> {
 
   const counts = { reloads: 0, revocations: 0 };
   await disturbed(order, order.warmUpSeconds, counts);
-  const before = await Promise.all(pids.map(keptBy));
+  const before = await Promise.all(pids.map((pid) => keptBy(pid)));
   const watch = new Watch(pids, sampleMs);
   const report = await disturbed(order, order.seconds, counts);
   const traffic = watch.end();
-  const after = await Promise.all(pids.map(keptBy));
+  const after = await Promise.all(
+    before.map(({ handles }, i) => keptBy(pids[i] as number, handles + order.handlesMore)),
+  );
   const vitals = pids.map((_, i) => ({ before: before[i], after: after[i], traffic: traffic[i] }) as Vitals);
   return { ...report, ...counts, vitals };
 }

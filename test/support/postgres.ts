@@ -41,6 +41,9 @@ export const whyNoPostgres: string | undefined =
     ? `PostgreSQL is not installed here (no ${debianFolder}/*/bin/initdb): apt-get install postgresql`
     : undefined;
 
+/** After a crash it has every file of its data written through before it answers, which a slow disk takes its time for. */
+const startMsMax = 60_000;
+
 const pids = new Set<number>();
 // However the run ends, no server outlives it.
 process.on("exit", () => {
@@ -196,7 +199,7 @@ async function run(command: string[]): Promise<void> {
 }
 
 async function untilAnswers(connectionString: string): Promise<void> {
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + startMsMax;
   while (true) {
     const client = new pg.Client({ connectionString, connectionTimeoutMillis: 1000 });
     client.on("error", () => undefined);
