@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { until } from "./until.ts";
 
 const cache = join(import.meta.dir, "../../node_modules/.cache");
 const installMsMax = 120_000;
@@ -8,15 +9,39 @@ const installMsMax = 120_000;
 export type Python = { command: string; missing?: undefined } | { command?: undefined; missing: string };
 
 /**
- * Makes a virtual environment below `node_modules/.cache` with pinned packages, once; later runs find it there.
- * A machine without Python, pip or a way to the package index is not at fault: the reason is returned to be printed.
+ * Makes a virtual environment below `node_modules/.cache` with pinned packages, once; later runs find it there, and who
+ * wants the same one meanwhile waits for it. A machine without Python, pip or a way to the package index is not at
+ * fault: the reason is returned to be printed.
  */
 export async function preparePython(name: string, ...packages: string[]): Promise<Python> {
   const folder = join(cache, `${name}-${packages.join("-").replaceAll("=", "")}`);
   const command = join(folder, "bin/python");
-  if (existsSync(join(folder, "ready"))) return { command };
+  const isReady = () => existsSync(join(folder, "ready"));
+  if (isReady()) return { command };
   if (Bun.which("python3") === null) return { missing: "There is no python3 on this machine" };
   mkdirSync(cache, { recursive: true });
+  const lock = `${folder}.lock`;
+  await until(() => isReady() || take(lock), 3 * installMsMax);
+  try {
+    return isReady() ? { command } : await install(folder, command, packages);
+  } finally {
+    rmSync(lock, { recursive: true, force: true });
+  }
+}
+
+/** Whether it is ours now; one of a run that was killed is taken over. */
+function take(lock: string): boolean {
+  try {
+    mkdirSync(lock);
+    return true;
+  } catch {
+    const since = statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    if (Date.now() - since > 2 * installMsMax) rmSync(lock, { recursive: true, force: true });
+    return false;
+  }
+}
+
+async function install(folder: string, command: string, packages: readonly string[]): Promise<Python> {
   const steps = [
     ["python3", "-m", "venv", folder],
     [
