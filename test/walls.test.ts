@@ -124,6 +124,14 @@ test("a plugin reads no catalogue file but its own", () => {
   expect(strangers).toEqual([]);
 });
 
+test("no test has an expectation wait for a promise: it would run the event loop inside itself", () => {
+  const waiting = filesBelow("test").filter((path) =>
+    /\)\s*\.(rejects|resolves)\./.test(readFileSync(join(root, path), "utf8")),
+  );
+  expect(filesBelow("test").length).toBeGreaterThan(300);
+  expect(waiting).toEqual([]);
+});
+
 /** Plants files in a folder of their own and says which rules caught which file there. */
 function lint(files: readonly (readonly [string, string, ...unknown[]])[]): Map<string, Set<string>> {
   const folder = mkdtempSync(join(tmpdir(), "modelgate-walls-"));

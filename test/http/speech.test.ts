@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type Speech, UpstreamFault } from "../../src/contract/index.ts";
 import { FakeStream } from "../kernel/streams.ts";
 import { chatModel, pluginOf } from "../kernel/support.ts";
+import { errorOf } from "../support/error-of.ts";
 import { expectError } from "../support/expect-error.ts";
 import { httpOf } from "./support.ts";
 
@@ -33,7 +34,7 @@ describe("POST /audio/speech", () => {
   test("that breaks later breaks the answer off: no file is handed out as if it were whole", async () => {
     const { post, ledger } = gateway(new FakeStream(bytes("RIFF"), new UpstreamFault("broken", "Dead")));
     const response = await post("audio/speech", order);
-    await expect(response.bytes()).rejects.toThrow();
+    await errorOf(response.bytes());
     expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 500 });
   });
 

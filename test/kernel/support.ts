@@ -18,6 +18,7 @@ import type { Order } from "../../src/kernel/serve.ts";
 import { defaultBounds, type Network, type UpstreamBounds } from "../../src/kernel/upstream.ts";
 import { askByFetch } from "../../src/kernel/wire/ask-by-fetch.ts";
 import { definePlugin, type PluginDefinition } from "../../src/kit/index.ts";
+import { errorOf } from "../support/error-of.ts";
 
 export const startMs = 1_790_000_000_000;
 
@@ -202,12 +203,9 @@ export function orderOf<C extends Capability>(
   return { capability, caller, request, progress: newProgress(), ...more } as Order<C>;
 }
 
-/** What a promise was rejected with. @throws When it was not. */
+/** What a promise was rejected with. @throws When it was not, or with what is no error for the caller. */
 export async function rejectionOf(promise: Promise<unknown>): Promise<GatewayError> {
-  const outcome = await promise.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  if (outcome instanceof GatewayError) return outcome;
-  throw new Error("Expected a GatewayError", { cause: outcome });
+  const error = await errorOf(promise);
+  if (error instanceof GatewayError) return error;
+  throw new Error("Expected a GatewayError", { cause: error });
 }

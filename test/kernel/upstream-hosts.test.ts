@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { HostGuard } from "../../src/kernel/host-guard.ts";
 import type { Route } from "../../src/kernel/registry.ts";
 import { BoundUpstream } from "../../src/kernel/upstream.ts";
+import { errorOf } from "../support/error-of.ts";
 import { fetchOf, json } from "./fake-fetch.ts";
 import { benchOf, newProgress, pluginOf } from "./support.ts";
 
@@ -32,14 +33,14 @@ describe("the door to the network", () => {
     ["relative", "Cannot ask 'relative': expected a path that begins with '/', or a whole URL"],
   ])("leads nowhere else: %s", async (path, sentence) => {
     const fetch = fetchOf(json({}));
-    await expect(upstreamOf(fetch).upstream.json(path, {})).rejects.toThrow(sentence);
+    expect((await errorOf(upstreamOf(fetch).upstream.json(path, {}))).message).toContain(sentence);
     expect(fetch.asked).toEqual([]);
   });
 
   test("asks nothing of a host that leads to a private address", async () => {
     const fetch = fetchOf(json({}));
     const { upstream } = upstreamOf(fetch, ["10.0.0.1"]);
-    await expect(upstream.json("/a", {})).rejects.toThrow("leads to a private address and is not asked");
+    expect((await errorOf(upstream.json("/a", {}))).message).toContain("leads to a private address and is not asked");
     expect(fetch.asked).toEqual([]);
   });
 
@@ -49,7 +50,9 @@ describe("the door to the network", () => {
       const { upstream, progress } = upstreamOf(fetchOf(json({ data: [{ url: "https://pictures.example/b.png" }] })));
       progress.request = { messages: [{ content: [{ image_url: { url: "https://pictures.example/a.png" } }] }] };
       await upstream.json("/a", {});
-      await expect(upstream.download(url)).rejects.toThrow("neither the request nor the provider's answer holds");
+      expect((await errorOf(upstream.download(url))).message).toContain(
+        "neither the request nor the provider's answer holds",
+      );
     },
   );
 
@@ -59,7 +62,7 @@ describe("the door to the network", () => {
       const { upstream, progress } = upstreamOf(fetchOf(json({ data: [{ url: "http://pictures.example/b.png" }] })));
       progress.request = { messages: [{ content: [{ image_url: { url: "http://pictures.example/a.png" } }] }] };
       await upstream.json("/a", {});
-      await expect(upstream.download(url)).rejects.toThrow("only https is fetched");
+      expect((await errorOf(upstream.download(url))).message).toContain("only https is fetched");
     },
   );
 });

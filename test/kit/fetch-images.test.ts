@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Message } from "../../src/contract/index.ts";
 import { fetchImages } from "../../src/kit/fetch-images.ts";
+import { errorOf } from "../support/error-of.ts";
 import { fakeCall } from "./fake-call.ts";
 
 const messageOf = (...urls: string[]): Message => ({
@@ -25,7 +26,7 @@ test("fetchImages takes sixteen pictures and refuses the next", async () => {
   const { call, asked } = fakeCall({}, { download: { bytes, mediaType: "image/png" } });
   expect((await fetchImages([messageOf(...urls.slice(1))], call.upstream)).size).toBe(16);
   const param = "messages[0].content[16].image_url.url";
-  await expect(fetchImages([messageOf(...urls)], call.upstream)).rejects.toMatchObject({
+  expect(await errorOf(fetchImages([messageOf(...urls)], call.upstream))).toMatchObject({
     code: "invalid_request",
     param,
   });

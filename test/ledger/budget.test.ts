@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import type { GatewayError, KeyBounds } from "../../src/contract/index.ts";
 import { verifyLedger } from "../../src/ledger/index.ts";
+import { errorOf } from "../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import {
   addAccount,
   type ClaimFields,
   claimOf,
   dayMs,
-  errorOf,
   type Ground,
   ledgerGround,
   newYear,

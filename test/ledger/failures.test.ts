@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { GatewayError } from "../../src/contract/index.ts";
 import { createLocalLedger, verifyLedger, walletOf } from "../../src/ledger/index.ts";
+import { errorOf } from "../support/error-of.ts";
 import { type Disk, journalDisk, tablesDisk } from "./disks.ts";
-import { addAccount, claimOf, errorOf, ledgerGround, settlementOf } from "./ground.ts";
+import { addAccount, claimOf, ledgerGround, settlementOf } from "./ground.ts";
 
 const disks: [string, () => Promise<Disk>][] = [
   ["the journal", () => journalDisk()],

@@ -36,13 +36,3 @@ export async function addAccount(store: Store, id: string, nanodollars = 0): Pro
     .execute();
   if (nanodollars !== 0) await creditWallet(store, { accountId: id, nanodollars, note: "start" });
 }
-
-/** The error a promise ends with. */
-export async function errorOf(promise: Promise<unknown>): Promise<Error> {
-  const result = await promise.then(
-    () => undefined,
-    (error: Error) => error,
-  );
-  if (result === undefined) throw new Error("It succeeded, and a failure was expected");
-  return result;
-}

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { GatewayError } from "../../src/contract/index.ts";
+import { errorOf } from "../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, type ClaimFields, claimOf, errorOf, type Ground, ledgerGround, settlementOf } from "./ground.ts";
+import { addAccount, type ClaimFields, claimOf, type Ground, ledgerGround, settlementOf } from "./ground.ts";
 
 async function free(ground: Ground, fields: ClaimFields = {}) {
   const claim = claimOf({ premium: false, holdTokens: 0, ...fields });

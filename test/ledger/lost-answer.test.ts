@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { createLocalLedger, verifyLedger, walletOf } from "../../src/ledger/index.ts";
 import type { BookWrite, Store } from "../../src/store/index.ts";
 import { temporaryStore } from "../store/temporary-store.ts";
-import { addAccount, claimOf, errorOf, settlementOf } from "./ground.ts";
+import { errorOf } from "../support/error-of.ts";
+import { addAccount, claimOf, settlementOf } from "./ground.ts";
 
 /** A store that takes the next end of a call, and whose answer to that is lost. */
 function losingOneAnswer(store: Store): Store {

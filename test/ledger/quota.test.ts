@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { GatewayError } from "../../src/contract/index.ts";
 import { verifyLedger } from "../../src/ledger/index.ts";
+import { errorOf } from "../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { claimOf, dayMs, errorOf, type Ground, ledgerGround, newYear, settlementOf } from "./ground.ts";
+import { claimOf, dayMs, type Ground, ledgerGround, newYear, settlementOf } from "./ground.ts";
 
 async function draw({ ledger, clock }: Pick<Ground, "ledger" | "clock">, tokens: number) {
   const claim = claimOf({ premium: false, holdTokens: tokens, openedAt: clock.time });

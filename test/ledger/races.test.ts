@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError, type Hold } from "../../src/contract/index.ts";
 import { verifyLedger, walletOf } from "../../src/ledger/index.ts";
+import { errorOf } from "../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, claimOf, ledgerGround, settlementOf } from "./ground.ts";
 
@@ -58,7 +59,9 @@ describe.each(engineNames)("%s engine", (name) => {
     await addAccount(store, "acc_1", 100);
     const claim = claimOf();
     await ledger.admit(claim);
-    expect(ledger.admit(claim)).rejects.toThrow(`Cannot admit call ${claim.callId}: it is already running`);
+    expect((await errorOf(ledger.admit(claim))).message).toContain(
+      `Cannot admit call ${claim.callId}: it is already running`,
+    );
     expect((await ledger.walletOf("acc_1")).heldNanodollars).toBe(10);
   });
 

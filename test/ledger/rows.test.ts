@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/contract/index.ts";
 import { verifyLedger, walletOf } from "../../src/ledger/index.ts";
+import { errorOf } from "../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, claimOf, errorOf, type Ground, ledgerGround, settlementOf } from "./ground.ts";
+import { addAccount, claimOf, type Ground, ledgerGround, settlementOf } from "./ground.ts";
 
 const engines = useEngines();
 

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/contract/index.ts";
 import { creditWallet, verifyLedger, walletOf } from "../../src/ledger/index.ts";
 import { engine, temporaryFile, temporaryStore } from "../store/temporary-store.ts";
-import { addAccount, claimOf, errorOf, ledgerGround } from "./ground.ts";
+import { errorOf } from "../support/error-of.ts";
+import { addAccount, claimOf, ledgerGround } from "./ground.ts";
 
 const credit = { accountId: "acc_1", nanodollars: 70, note: "top-up" };
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { errorOf } from "../support/error-of.ts";
 import { fillWallet, hookMsMax, startGateway } from "../support/gateway.ts";
 import { useSandboxGateway } from "../support/sandbox-gateway.ts";
 import { type MetricLine, metricsOf, readScrape, sampleOf } from "./prometheus-text.ts";
@@ -103,7 +104,7 @@ describe("a port of metrics that is taken", () => {
     "stops the start with a sentence that names the setting",
     async () => {
       const start = startGateway({ env: { METRICS_PORT: String(taken.port) } });
-      await expect(start).rejects.toThrow(
+      expect((await errorOf(start)).message).toContain(
         `Cannot listen on 127.0.0.1:${taken.port}: the port is taken; set METRICS_PORT`,
       );
     },

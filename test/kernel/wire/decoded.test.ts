@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { readPiece } from "../../../src/kernel/wire/read-piece.ts";
 import { WireClient } from "../../../src/kernel/wire/wire-client.ts";
+import { errorOf } from "../../support/error-of.ts";
 import { askText, faultOf, questionTo, textOf, until } from "./asking.ts";
 import { type RawServer, startRaw } from "./raw-server.ts";
 
@@ -81,6 +82,6 @@ describe("an answer that a provider compressed all the same", () => {
     await readPiece(answer);
     answer.cancel();
     await until(() => client.counts.open === 0);
-    await expect(textOf(answer)).rejects.toBeDefined();
+    await errorOf(textOf(answer));
   });
 });

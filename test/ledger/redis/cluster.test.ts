@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createRedisLedger, type RedisLedger, verifyLedger, walletOf } from "../../../src/ledger/index.ts";
 import type { Store } from "../../../src/store/index.ts";
 import { temporaryFile, temporaryStore } from "../../store/temporary-store.ts";
+import { errorOf } from "../../support/error-of.ts";
 import { startCluster, type TestCluster } from "../../support/redis-cluster.ts";
 import { redisProgram } from "../../support/redis-server.ts";
-import { addAccount, claimOf, errorOf, settlementOf } from "../ground.ts";
+import { addAccount, claimOf, settlementOf } from "../ground.ts";
 import { until } from "./ground.ts";
 
 const accounts = Array.from({ length: 24 }, (_, index) => `acc_${index}`);

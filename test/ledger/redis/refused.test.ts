@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { createRedisLedger, RedisRefused } from "../../../src/ledger/index.ts";
 import { temporaryFile, temporaryStore } from "../../store/temporary-store.ts";
+import { errorOf } from "../../support/error-of.ts";
 import { redisProgram, startRedis } from "../../support/redis.ts";
-import { addAccount, errorOf } from "../ground.ts";
+import { addAccount } from "../ground.ts";
 import { makeCall, startNode, startNodes, useNodes } from "./ground.ts";
 
 useNodes();

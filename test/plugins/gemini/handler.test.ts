@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type ChatChunk, type ChatCompletion, type ChatRequest, GatewayError } from "modelgate/plugin";
 import gemini from "../../../plugins/gemini/index.ts";
 import { drain, eventsOf, fakeCall } from "../../kit/fake-call.ts";
+import { errorOf } from "../../support/error-of.ts";
 import { modelAt } from "./support.ts";
 
 const chat = (request: Partial<ChatRequest>, answers: object, upstreamId = "gemini-3-flash-preview") => {
@@ -83,12 +84,12 @@ describe("gemini and pictures by address", () => {
     const download = new GatewayError("invalid_request", "Cannot fetch the file of the given URL: it answered 404");
     const { run } = chat({ messages }, { download });
     const param = "messages[0].content[0].image_url.url";
-    await expect(run()).rejects.toMatchObject({ code: "invalid_request", param, message: download.message });
+    expect(await errorOf(run())).toMatchObject({ code: "invalid_request", param, message: download.message });
   });
 
   test("refuses what is no picture", async () => {
     const { run } = chat({ messages }, { download: { bytes: new Uint8Array(1), mediaType: "text/html" } });
-    await expect(run()).rejects.toMatchObject({ param: "messages[0].content[0].image_url.url" });
+    expect(await errorOf(run())).toMatchObject({ param: "messages[0].content[0].image_url.url" });
   });
 });
 
@@ -125,7 +126,7 @@ describe("gemini's embeddings", () => {
   test.each([null, {}, { embeddings: [{ values: [1] }] }, { embedding: { values: [1] } }, { embeddings: [{}, {}] }])(
     "fails on %j for two texts",
     async (answer) => {
-      await expect(embed(["a", "b"], answer).run()).rejects.toMatchObject({ kind: "broken" });
+      expect(await errorOf(embed(["a", "b"], answer).run())).toMatchObject({ kind: "broken" });
     },
   );
 });

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFaults, suffer } from "../../../plugins/sandbox/faults.ts";
 import type { Speech } from "../../../src/contract/index.ts";
 import { drain } from "../../kit/fake-call.ts";
+import { errorOf } from "../../support/error-of.ts";
 import { ask, askStream, box, boxCall } from "./sandbox-call.ts";
 
 describe("a directive", () => {
@@ -34,7 +35,7 @@ describe("a fault", () => {
     ["[[fault:break=3]]", { kind: "broken" }],
   ])("%s refuses an answer", async (prompt, fault) => {
     const refusal = expect.objectContaining({ name: "UpstreamFault", ...fault });
-    await expect(ask({ prompt })).rejects.toEqual(refusal);
+    expect(await errorOf(ask({ prompt }))).toEqual(refusal);
   });
 
   test.each<[string, number, object]>([
@@ -48,7 +49,7 @@ describe("a fault", () => {
   });
 
   test("a refused stream is refused before it begins", async () => {
-    await expect(askStream({ prompt: "[[fault:status=500]]" })).rejects.toEqual(
+    expect(await errorOf(askStream({ prompt: "[[fault:status=500]]" }))).toEqual(
       expect.objectContaining({ status: 500 }),
     );
   });
@@ -63,7 +64,7 @@ describe("a fault", () => {
     const controller = new AbortController();
     const suffering = suffer(readFaults(`[[fault:${setting}]]`).faults, controller.signal);
     controller.abort();
-    await expect(suffering).rejects.toEqual(expect.objectContaining({ name: "AbortError" }));
+    expect(await errorOf(suffering)).toEqual(expect.objectContaining({ name: "AbortError" }));
   });
 
   test.each([
@@ -73,7 +74,7 @@ describe("a fault", () => {
     ["speak", { input: "[[fault:status=503]]" }],
   ] as const)("is had of %s too", async (capability, request) => {
     const handler = box.handlers[capability] as (call: unknown) => Promise<unknown>;
-    await expect(handler(boxCall(capability, request))).rejects.toEqual(expect.objectContaining({ status: 503 }));
+    expect(await errorOf(handler(boxCall(capability, request)))).toEqual(expect.objectContaining({ status: 503 }));
   });
 
   test("cuts speech", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatChunk, ChatRequest } from "../../../../src/contract/index.ts";
 import { openai } from "../../../../src/kit/dialect/openai/index.ts";
+import { errorOf } from "../../../support/error-of.ts";
 import { drain, eventsOf, fakeCall, plainModel } from "../../fake-call.ts";
 
 const request: ChatRequest = { model: "acme-1", messages: [{ role: "user", content: "Hi" }] };
@@ -54,11 +55,11 @@ describe("openai", () => {
   ])("is broken by an answer with %s", async (_, json) => {
     const { call } = fakeCall(request, { json });
     const refusal = expect.objectContaining({ name: "UpstreamFault", kind: "broken" });
-    await expect(openai({ chat: {} }).chat?.(call)).rejects.toEqual(refusal);
+    expect(await errorOf(openai({ chat: {} }).chat?.(call))).toEqual(refusal);
   });
 
   test("takes an error inside a 200 for what it says", async () => {
     const { call } = fakeCall(request, { json: { error: { message: "Slow down", code: "rate_limit_exceeded" } } });
-    await expect(openai({ chat: {} }).chat?.(call)).rejects.toEqual(expect.objectContaining({ kind: "limited" }));
+    expect(await errorOf(openai({ chat: {} }).chat?.(call))).toEqual(expect.objectContaining({ kind: "limited" }));
   });
 });

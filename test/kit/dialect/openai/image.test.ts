@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { image as quirks } from "../../../../plugins/openai/quirks.ts";
 import { openai } from "../../../../src/kit/dialect/openai/index.ts";
+import { errorOf } from "../../../support/error-of.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 import { fakeCall } from "../../fake-call.ts";
 
@@ -57,7 +58,7 @@ describe("image", () => {
   ])("refuses an answer with %s", async (_, answer) => {
     const { call } = fakeCall(request, { json: answer });
     const refusal = expect.objectContaining({ name: "UpstreamFault", kind: "broken" });
-    await expect(openai({ image: {} }).image?.(call)).rejects.toEqual(refusal);
+    expect(await errorOf(openai({ image: {} }).image?.(call))).toEqual(refusal);
   });
 
   test.skipIf(recordingsMissing !== undefined).each([

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { openai } from "../../../../src/kit/dialect/openai/index.ts";
+import { errorOf } from "../../../support/error-of.ts";
 import { drain, fakeCall, piecesOf, plainModel } from "../../fake-call.ts";
 
 const request = {
@@ -44,6 +45,6 @@ describe("speak", () => {
       kind: "broken",
       message: "The provider answered speech with application/json",
     });
-    await expect(openai({ speak: {} }).speak?.(call)).rejects.toEqual(refusal);
+    expect(await errorOf(openai({ speak: {} }).speak?.(call))).toEqual(refusal);
   });
 });
