@@ -34,7 +34,7 @@ describe("POST /audio/speech", () => {
   test("that breaks later breaks the answer off: no file is handed out as if it were whole", async () => {
     const { post, ledger } = gateway(new FakeStream(bytes("RIFF"), new UpstreamFault("broken", "Dead")));
     const response = await post("audio/speech", order);
-    await errorOf(response.bytes());
+    expect(await errorOf(response.bytes())).toBeInstanceOf(Error);
     expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 500 });
   });
 

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import { UpstreamFault, type UpstreamInit } from "../../src/contract/index.ts";
+import type { UpstreamInit } from "../../src/contract/index.ts";
 import type { Route } from "../../src/kernel/registry.ts";
 import { BoundUpstream, type UpstreamBounds } from "../../src/kernel/upstream.ts";
 import { askByFetch } from "../../src/kernel/wire/ask-by-fetch.ts";
 import { fetchOf, json, liveBody, refused, settled, silence } from "./fake-fetch.ts";
 import { benchOf, newProgress, pluginOf } from "./support.ts";
+import { faultOf } from "./wire/asking.ts";
 
 const plugin = pluginOf({ chat: () => Promise.reject(new Error("not asked")) });
 const route = benchOf([plugin]).kernel.registry.byName("chat-1")?.routes[0] as Route;
@@ -15,16 +16,6 @@ function upstreamOf(fetch: ReturnType<typeof fetchOf>, bounds: Partial<UpstreamB
   const progress = newProgress();
   return { upstream: new BoundUpstream(network, route, "key-a", progress), clock, progress };
 }
-
-/** What a promise was rejected with, as far as a test looks at it. */
-const faultOf = async (promise: Promise<unknown>) => {
-  const error = await promise.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  if (!(error instanceof UpstreamFault)) throw new Error("Expected an UpstreamFault", { cause: error });
-  return error;
-};
 
 async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   let text = "";

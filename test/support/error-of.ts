@@ -5,10 +5,10 @@
  * @throws {Error} When it succeeds.
  */
 export async function errorOf<Reason = Error>(promise: Promise<unknown> | undefined): Promise<Reason> {
-  const outcome = await Promise.resolve(promise).then(
-    () => ({ failed: false, reason: undefined }),
-    (reason: unknown) => ({ failed: true, reason }),
-  );
-  if (!outcome.failed) throw new Error("It succeeded, and a failure was expected");
-  return outcome.reason as Reason;
+  try {
+    await promise;
+  } catch (reason) {
+    return reason as Reason;
+  }
+  throw new Error("It succeeded, and a failure was expected");
 }

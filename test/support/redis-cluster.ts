@@ -25,8 +25,8 @@ export async function startCluster(count = 3): Promise<TestCluster> {
       const from = Math.floor((index * slots) / count);
       const to = Math.floor(((index + 1) * slots) / count) - 1;
       await node.command("CLUSTER", "ADDSLOTSRANGE", String(from), String(to));
-      if (node !== first)
-        await node.command("CLUSTER", "MEET", "127.0.0.1", ...[first.port, busPortOf(first)].map(String));
+      const ports = [first.port, busPortOf(first.port)].map(String);
+      if (node !== first) await node.command("CLUSTER", "MEET", "127.0.0.1", ...ports);
     }
     for (const node of nodes) await untilFormed(node, count);
   } catch (error) {
@@ -37,11 +37,11 @@ export async function startCluster(count = 3): Promise<TestCluster> {
 }
 
 /** The port on which nodes speak with each other: beside the other one, for its usual place may be taken. */
-const busPortOf = ({ port }: { port: number }) => port + 1;
+const busPortOf = (port: number) => port + 1;
 
 async function launchNode(): Promise<TestRedis> {
   const port = await twoFreePorts();
-  const place = ["--cluster-port", String(busPortOf({ port })), "--cluster-config-file", "nodes.conf"];
+  const place = ["--cluster-port", String(busPortOf(port)), "--cluster-config-file", "nodes.conf"];
   return launchRedis({ port, flags: ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000", ...place] });
 }
 

@@ -81,13 +81,13 @@ test("a cut closes the connection after that many bytes", async () => {
   const reading = (async () => {
     for await (const slice of response.body as ReadableStream<Uint8Array>) got.push(Buffer.from(slice).toString());
   })();
-  await errorOf(reading);
+  expect(await errorOf(reading)).toBeInstanceOf(Error);
   expect(got.join("")).toBe("0123");
 });
 
 test("a reset fails before any byte", async () => {
   upstream.answer("reset", { ...textReply("x"), fault: { kind: "reset" } });
-  await errorOf(ask("reset"));
+  expect(await errorOf(ask("reset"))).toBeInstanceOf(Error);
 });
 
 const hanging: [string, Reply][] = [
@@ -102,7 +102,7 @@ test.each(hanging)("a hang %s lasts until the asker leaves, and that is seen", a
   const before = upstream.seen.length;
   while (upstream.seen.length === before) await Bun.sleep(1);
   controller.abort();
-  await errorOf(asking);
+  expect(await errorOf(asking)).toBeInstanceOf(Error);
   expect(await upstream.seen.at(-1)?.left).toBe(true);
 });
 

@@ -4,6 +4,7 @@ import { dialByBun } from "../../../src/kernel/wire/bun-line.bun.ts";
 import type { Dial } from "../../../src/kernel/wire/line.ts";
 import { dialByNode } from "../../../src/kernel/wire/node-line.ts";
 import { readPiece } from "../../../src/kernel/wire/read-piece.ts";
+import { errorOf } from "../../support/error-of.ts";
 
 /** Both ways to a socket: what is true of the client is true by each. */
 export const dials: [name: string, dial: Dial][] = [
@@ -33,10 +34,7 @@ export const askText = async (ask: Ask, baseUrl: string, changes: Partial<Questi
 
 /** What a promise was rejected with. @throws When it was not, or with something else than a fault. */
 export async function faultOf(promise: Promise<unknown>): Promise<UpstreamFault> {
-  const error = await promise.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
+  const error = await errorOf(promise);
   if (error instanceof UpstreamFault) return error;
   throw new Error("Expected an UpstreamFault", { cause: error });
 }

@@ -212,8 +212,8 @@ describe.each(dials)("by %s", (_, dial) => {
       const next = readPiece(answer);
       if (reason === undefined) answer.cancel();
       else cut.abort(reason);
-      await errorOf(next);
-      await errorOf(readPiece(answer));
+      expect(await errorOf(next)).toBeDefined();
+      expect(await errorOf(readPiece(answer))).toBeDefined();
       expect(client.counts.open).toBe(0);
       await until(() => server.open.size === 0);
     });

@@ -82,6 +82,6 @@ describe("an answer that a provider compressed all the same", () => {
     await readPiece(answer);
     answer.cancel();
     await until(() => client.counts.open === 0);
-    await errorOf(textOf(answer));
+    expect(await errorOf(textOf(answer))).toBeDefined();
   });
 });

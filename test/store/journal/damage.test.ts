@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { closeSync, copyFileSync, ftruncateSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { StoreError } from "../../../src/store/index.ts";
+import { errorOf } from "../../support/error-of.ts";
 import { chargeOf } from "./facts.ts";
-import { failureOf, never, temporaryBooks } from "./ground.ts";
+import { never, temporaryBooks } from "./ground.ts";
 
 /** A database of which three batches of one charge stand in the journal alone, as a crash leaves it. */
 async function crashed() {
@@ -80,7 +81,7 @@ describe("a journal that a crash left", () => {
     const { bytes, dead } = await crashed();
     const books = dead();
     writeFileSync(books.journal, spoil(bytes.toString()));
-    const error = await failureOf(books.open(never));
+    const error = await errorOf(books.open(never));
     expect(error).toBeInstanceOf(StoreError);
     expect(error.message).toBe(
       `The journal ${books.journal} is damaged at byte ${bytes.indexOf("\n") + 1}: ${reason}; restore it from a backup, or move it away to go on without the calls it holds`,

@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isConstraintError } from "../../../src/store/index.ts";
 import { appendToFile } from "../../../src/store/sqlite/journal/journal-file.ts";
+import { errorOf } from "../../support/error-of.ts";
 import { chargeOf, endOf, openOf } from "./facts.ts";
-import { failureOf, never, temporaryBooks, until } from "./ground.ts";
+import { never, temporaryBooks, until } from "./ground.ts";
 
 describe("a journal whose disk is full", () => {
   test("keeps no part of a batch that did not fit, and goes on when there is room", async () => {
@@ -15,7 +16,7 @@ describe("a journal whose disk is full", () => {
     await store.writeBooks(chargeOf("c1"));
     const whole = books.journalText();
     for (room of [0, 1, 20, 200]) {
-      const error = await failureOf(store.writeBooks(chargeOf("c2")));
+      const error = await errorOf(store.writeBooks(chargeOf("c2")));
       expect(error.message).toMatch(/^ENOSPC: \d+ of \d+ bytes were written/);
       expect(isConstraintError(error)).toBe(false);
       expect(books.journalText()).toBe(whole);
@@ -69,7 +70,7 @@ describe("a journal that cannot be applied", () => {
     expect(calls).toBeLessThan(20);
     expect(error.message).toStartWith("The journal is full");
     // So that the queue tries the writes of the batch one by one.
-    expect(isConstraintError(await failureOf(store.writeBooks([endOf(running), openOf("late")])))).toBe(true);
+    expect(isConstraintError(await errorOf(store.writeBooks([endOf(running), openOf("late")])))).toBe(true);
     await store.writeBooks([endOf(running)]);
     expect(store.readFunds("acc_1")).toMatchObject({ balanceNanodollars: -10 * calls });
     expect(store.trouble?.()).toMatch(/^1 MB of calls wait in the journal and no more are taken/);

@@ -55,16 +55,6 @@ export function temporaryBooks() {
   };
 }
 
-/** The error something ends with. */
-export async function failureOf(work: Promise<unknown>): Promise<Error> {
-  const result = await work.then(
-    () => undefined,
-    (error: Error) => error,
-  );
-  if (result === undefined) throw new Error("It succeeded, and a failure was expected");
-  return result;
-}
-
 /** Waits until something is so. */
 export async function until(isSo: () => boolean): Promise<void> {
   const deadline = Date.now() + 20_000;

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { isConstraintError } from "../../../src/store/index.ts";
+import { errorOf } from "../../support/error-of.ts";
 import { chargeOf, endOf, openOf } from "./facts.ts";
-import { failureOf, never, temporaryBooks, until } from "./ground.ts";
+import { never, temporaryBooks, until } from "./ground.ts";
 
 describe("a batch", () => {
   test("stands in the journal first and in the tables a moment later", async () => {
@@ -46,10 +47,10 @@ describe("a batch", () => {
       [openOf("c2"), openOf("c1")],
       [openOf("c2"), openOf("c2")],
     ]) {
-      expect(isConstraintError(await failureOf(store.writeBooks(taken)))).toBe(true);
+      expect(isConstraintError(await errorOf(store.writeBooks(taken)))).toBe(true);
     }
     await store.db.selectFrom("calls").select("id").execute();
-    expect(isConstraintError(await failureOf(store.writeBooks([openOf("c1")])))).toBe(true);
+    expect(isConstraintError(await errorOf(store.writeBooks([openOf("c1")])))).toBe(true);
     await store.writeBooks([openOf("c2")]);
     await store.close();
     expect(books.tables()).toMatchObject({ calls: 2, applied: 2 });
