@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildPage } from "../dashboard/build-page.bun.ts";
+import { buildTypes } from "./plugin-new/build-types.bun.ts";
 
 /** Of the project: the folder of package.json. */
 export const root = join(import.meta.dir, "../..");
@@ -30,6 +31,7 @@ export async function buildBinary(outfile: string, foreign?: Foreign): Promise<B
   const pageFolder = mkdtempSync(join(tmpdir(), "modelgate-page-"));
   try {
     const pageModule = await writePage(pageFolder);
+    const typesModule = `export const builtTypes = ${JSON.stringify(await buildTypes())};`;
     const built = await Bun.build({
       entrypoints: [join(root, "src/main.ts")],
       // Bytecode halves the start. Names stay, so that a stack trace from the field can be read.
@@ -38,9 +40,12 @@ export async function buildBinary(outfile: string, foreign?: Foreign): Promise<B
       minify: { whitespace: true, syntax: true, identifiers: false },
       plugins: [
         {
-          name: "the bundled page",
+          name: "what is built in",
           setup: (build) => {
             build.onLoad({ filter: /\/built-page\.bun\.ts$/ }, () => ({ contents: pageModule, loader: "ts" }));
+            build.onLoad({ filter: /\/built-types\.bun\.ts$/ }, () => ({ contents: typesModule, loader: "ts" }));
+            // Only a checkout makes them, with a compiler that the binary does not carry.
+            build.onLoad({ filter: /\/build-types\.bun\.ts$/ }, () => ({ contents: "export {};", loader: "ts" }));
           },
         },
       ],

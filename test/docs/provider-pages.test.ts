@@ -141,9 +141,9 @@ describe("the pages on providers, followed word for word", () => {
   );
 });
 
-test("Write a translated provider shows the code that is written", () => {
+test("Write a translated provider shows the code that is written", async () => {
   const flush = (text: string) => text.trim().replaceAll(/^ +/gm, "");
-  const written = flush(filesOfPlugin("acme", "translated").get("index.ts") as string);
+  const written = flush((await filesOfPlugin("acme", "translated")).get("index.ts") as string);
   for (const block of blocksOf(page, "ts")) expect(written).toContain(flush(block));
 });
 

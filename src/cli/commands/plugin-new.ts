@@ -24,7 +24,7 @@ export const pluginNew = defineCommand({
     }
     const dialect = dialectOf(flags.dialect, flags.translated !== undefined);
     if (existsSync(name)) throw new Mistake(`Cannot make ${name}: it is there already; take another name or remove it`);
-    const files = filesOfPlugin(name, dialect);
+    const files = await filesOfPlugin(name, dialect);
     for (const [file, text] of files) {
       const path = join(name, file);
       mkdirSync(dirname(path), { recursive: true });

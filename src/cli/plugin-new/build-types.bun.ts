@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
@@ -6,9 +6,6 @@ import * as contract from "../../contract/index.ts";
 import { typeText } from "./type-text.ts";
 
 const root = join(import.meta.dir, "../../..");
-/** What a new plugin is handed for its editor: one file that declares the module `modelgate/plugin`. */
-const target = join(import.meta.dir, "modelgate-plugin.d.ts.txt");
-
 const heading = `// Types of the module that modelgate hands to plugins. Written by \`modelgate plugin new\`; the gateway does not read it.
 // Write a new one after an update of the gateway.
 `;
@@ -18,7 +15,12 @@ interface Declaration {
   readonly text: string;
 }
 
-/** Makes the text of the file from the sources of the kit and the contract. */
+/**
+ * Makes the file that a new plugin is handed for its editor, which declares the module `modelgate/plugin`, from the
+ * sources.
+ *
+ * @throws {Error} When the TypeScript compiler, a development dependency, is not installed.
+ */
 export async function buildTypes(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "modelgate-types-"));
   try {
@@ -38,7 +40,9 @@ export async function buildTypes(): Promise<string> {
 /** Lets the compiler write the declarations of the project into a folder. */
 async function emit(folder: string): Promise<void> {
   const words = "--declaration --emitDeclarationOnly --noEmit false --rootDir . -p tsconfig.json --outDir".split(" ");
-  const tsc = Bun.spawn([join(root, "node_modules/.bin/tsc"), ...words, folder], { cwd: root, stdout: "pipe" });
+  const compiler = join(root, "node_modules/.bin/tsc");
+  if (!existsSync(compiler)) throw new Error("Cannot write the types of a plugin: run `npx bun install` first");
+  const tsc = Bun.spawn([compiler, ...words, folder], { cwd: root, stdout: "pipe" });
   const said = await new Response(tsc.stdout).text();
   // It exits with a complaint of any file of the project; what counts is whether these were written.
   if ((await tsc.exited) > 2) throw new Error(said);
@@ -103,5 +107,3 @@ function closeOver(exported: readonly string[], declarations: ReadonlyMap<string
   }
   return [...names].map((name) => declarations.get(name) as Declaration);
 }
-
-if (import.meta.main) await Bun.write(target, await buildTypes());

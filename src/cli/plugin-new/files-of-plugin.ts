@@ -1,4 +1,4 @@
-import types from "./modelgate-plugin.d.ts.txt" with { type: "text" };
+import { builtTypes } from "./built-types.bun.ts";
 import openaiFixture from "./openai-fixture.txt" with { type: "text" };
 import openaiIndex from "./openai-index.txt" with { type: "text" };
 import translatedFixtures from "./translated-fixtures.json" with { type: "json" };
@@ -8,7 +8,8 @@ import translatedIndex from "./translated-index.txt" with { type: "text" };
 export type Dialect = "openai" | "translated";
 
 /** The files of a new plugin, by path in its folder. */
-export function filesOfPlugin(name: string, dialect: Dialect): Map<string, string> {
+export async function filesOfPlugin(name: string, dialect: Dialect): Promise<Map<string, string>> {
+  const types = builtTypes ?? (await (await import("./build-types.bun.ts")).buildTypes());
   const named = (text: string) => text.replaceAll("__NAME__", name).replaceAll("__VARIABLE__", variableOf(name));
   const files = new Map<string, string>([
     ["index.ts", named(dialect === "openai" ? openaiIndex : translatedIndex)],

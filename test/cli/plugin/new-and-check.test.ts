@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildTypes } from "../../../src/cli/plugin-new/build-types.bun.ts";
 import { commandLine } from "../../support/gateway.ts";
 
 const root = join(import.meta.dir, "../../..");
@@ -69,14 +68,3 @@ describe("a new plugin", () => {
     expect({ code, told: stderr.includes(sentence) }).toEqual({ code: 2, told: true });
   });
 });
-
-test(
-  "the types written beside a plugin are those of the sources",
-  async () => {
-    const kept = readFileSync(join(root, "src/cli/plugin-new/modelgate-plugin.d.ts.txt"), "utf8");
-    const current = await buildTypes();
-    const cure = "run bun src/cli/plugin-new/build-types.bun.ts";
-    expect({ same: current === kept, cure }).toEqual({ same: true, cure });
-  },
-  secondsMax,
-);

@@ -29,11 +29,11 @@ function startHost() {
   });
 }
 
-beforeAll(() => {
+beforeAll(async () => {
   host = startHost();
   bench = makeBench({ env: { ACME_API_KEY: key, ACME_BASE_URL: `http://127.0.0.1:${host.port}/v1` } });
   folder = join(bench.home, "acme");
-  for (const [file, text] of filesOfPlugin("acme", "translated")) {
+  for (const [file, text] of await filesOfPlugin("acme", "translated")) {
     mkdirSync(dirname(join(folder, file)), { recursive: true });
     writeFileSync(join(folder, file), text);
   }

@@ -15,7 +15,7 @@ describe("a plugin", () => {
 
   /** The rows a translated plugin loses when a line of it is changed. */
   async function lostBy(name: string, from: string, to: string): Promise<string[]> {
-    for (const [file, text] of filesOfPlugin(name, "translated")) {
+    for (const [file, text] of await filesOfPlugin(name, "translated")) {
       const path = join(folder, name, file);
       mkdirSync(dirname(path), { recursive: true });
       if (file === "index.ts") expect(text).toContain(from);
