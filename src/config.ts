@@ -139,8 +139,9 @@ export function pluginStateFileOf({ home }: Pick<Config, "home">): string {
 }
 
 /** Where the books are: in PostgreSQL where there is one, else in the home folder. */
-export function storeOf(config: Pick<Config, "home" | "databaseUrl">): { url: string } | { file: string } {
-  return config.databaseUrl === undefined ? { file: storeFileOf(config) } : { url: config.databaseUrl };
+export function storeOf(config: Pick<Config, "home" | "databaseUrl" | "sqliteSynchronous">) {
+  const { databaseUrl: url, sqliteSynchronous: synchronous } = config;
+  return url === undefined ? { file: storeFileOf(config), synchronous } : { url };
 }
 
 /** What asks the providers. An HTTP proxy that the operator set is heeded by the platform's fetch alone. */

@@ -78,6 +78,14 @@ export const settings = {
     secret: true,
     read: (text) => (isPostgresUrl(text) ? text : null),
   }),
+  /** When the embedded database has a commit on the disk: before it is told, or some time later. */
+  sqliteSynchronous: define({
+    variable: "SQLITE_SYNCHRONOUS",
+    schema: oneOf("full", "normal"),
+    expected: "full or normal",
+    fallback: "full",
+    read: (text) => text.toLowerCase(),
+  }),
   /** How long single calls are kept; their sums stay. */
   callRetentionDays: define({
     variable: "CALL_RETENTION_DAYS",

@@ -1,6 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { CompiledQuery } from "kysely";
-import { compiledOnce, type Role, type Store } from "../store/index.ts";
+import type { Role, Store } from "../store/index.ts";
 
 /** The name of the cookie that a signed-in browser sends. */
 export const sessionCookie = "session";
@@ -37,18 +36,14 @@ export async function readVisitor(
 ): Promise<Visitor | undefined> {
   const token = tokenOf(cookies, secret);
   if (token === undefined) return undefined;
-  const { rows } = await db.executeQuery<VisitorRow>({ ...compiledFor(db), parameters: [token] });
-  const [row] = rows;
+  const row = await findVisitor(db, token);
   if (row === undefined || row.disabled_at !== null || Date.parse(row.expires_at) <= now) return undefined;
   return visitorOf(row);
 }
 
-/** Every request of the page asks this. */
-const compiledFor = compiledOnce(compile);
+type VisitorRow = NonNullable<Awaited<ReturnType<typeof findVisitor>>>;
 
-type VisitorRow = ReturnType<typeof compile> extends CompiledQuery<infer Row> ? Row : never;
-
-function compile(db: Store["db"]) {
+function findVisitor(db: Store["db"], token: string) {
   return db
     .selectFrom("sessions")
     .innerJoin("users", "users.id", "sessions.user_id")
@@ -66,8 +61,8 @@ function compile(db: Store["db"]) {
       "accounts.free_tokens_per_day",
       "accounts.disabled_at",
     ])
-    .where("sessions.token", "=", "")
-    .compile();
+    .where("sessions.token", "=", token)
+    .executeTakeFirst();
 }
 
 function visitorOf(row: VisitorRow): Visitor {

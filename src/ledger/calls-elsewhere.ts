@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Capability } from "../contract/index.ts";
-import { isOpen, isSeen, type Store, shown } from "../store/index.ts";
+import { isOpen, isSeen, type Store } from "../store/index.ts";
 import { inTime } from "./in-time.ts";
 
 /** What the books know of a call that another process runs. */
@@ -65,8 +65,7 @@ export function openElsewhere({ db, shared, nodeId }: Store, ownIds: readonly st
     .where(isOpen)
     .orderBy("opened_at")
     .orderBy("id")
-    .limit(callsElsewhereMax)
-    .modifyEnd(shown);
+    .limit(callsElsewhereMax);
   if (!shared) return open.where("id", "not in", sql<string>`(select value from json_each(${JSON.stringify(ownIds)}))`);
   return open.where("node_id", "in", (select) =>
     select.selectFrom("nodes").select("id").where("id", "<>", nodeId).where(isSeen),

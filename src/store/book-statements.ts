@@ -76,7 +76,7 @@ export function prepareBookStatements(db: Kysely<Database>, database: DatabaseSy
 }
 
 /** What opens a call, in the order in which the statements take it; the values stand for their types only. */
-export const openColumns = {
+const openColumns = {
   id: "",
   account_id: "",
   key_id: "",
@@ -94,7 +94,7 @@ export const openColumns = {
 } as const;
 
 /** What ends a call, but its state; likewise. */
-export const endColumns = {
+const endColumns = {
   settled_at: 0,
   ...zeros(meters),
   usage_source: null,

@@ -22,24 +22,24 @@ export function writeBatch(database: DatabaseSync, statements: BookStatements, b
 }
 
 function writeOpen(statements: BookStatements, open: OpenWrite): void {
-  statements.openCall.run(...openValues(open, "open"));
+  statements.openCall.run(...openValues(open));
 }
 
 /** Returns whether the call was still to be ended. */
-export function writeEnd(statements: BookStatements, end: EndWrite): boolean {
+function writeEnd(statements: BookStatements, end: EndWrite): boolean {
   const { changes } = statements.endCall.run(end.state, ...endValues(end), end.open.callId, "open", "abandoned");
   if (changes === 0) return false;
   enterCharge(statements, end);
   return true;
 }
 
-export function enterCharge(statements: BookStatements, { open, chargedNanodollars, settledAt }: EndWrite): void {
+function enterCharge(statements: BookStatements, { open, chargedNanodollars, settledAt }: EndWrite): void {
   if (chargedNanodollars === 0) return;
   statements.enterCharge.run(open.callId, open.accountId, -chargedNanodollars, settledAt, "charge", null);
 }
 
 /** In the order of the columns that the opening of a call writes. */
-export function openValues(open: OpenWrite, state: "open" | EndWrite["state"]): SQLInputValue[] {
+function openValues(open: OpenWrite): SQLInputValue[] {
   return [
     open.callId,
     open.accountId,
@@ -47,7 +47,7 @@ export function openValues(open: OpenWrite, state: "open" | EndWrite["state"]): 
     open.model,
     open.capability,
     bit(open.premium),
-    state,
+    "open",
     open.openedAt,
     open.quotaDay,
     open.holdNanodollars,
@@ -59,7 +59,7 @@ export function openValues(open: OpenWrite, state: "open" | EndWrite["state"]): 
 }
 
 /** In the order of the columns that the end of a call writes, after its state. */
-export function endValues(end: EndWrite): SQLInputValue[] {
+function endValues(end: EndWrite): SQLInputValue[] {
   const { meters } = end;
   return [
     end.settledAt,

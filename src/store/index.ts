@@ -1,6 +1,5 @@
 export type { Blobs, StoredBlob } from "./blobs.ts";
 export type { BookWrite, EndWrite, OpenWrite } from "./book-write.ts";
-export { compiledOnce } from "./compiled-once.ts";
 export { isConstraintError, isOutcomeUnknown } from "./constraint-error.ts";
 export type { Database } from "./database.ts";
 export type { BudgetAsked, BudgetFunds, Funds } from "./funds.ts";
@@ -8,7 +7,6 @@ export type { KeyRecord } from "./key-reader.ts";
 export { endOfMonth, monthOf } from "./month.ts";
 export { moveWallet } from "./move-wallet.ts";
 export { openStore } from "./open-store.ts";
-export { shown } from "./shown.ts";
 export type { AbandonedCall, Store, StoreOptions } from "./store.ts";
 export { StoreError } from "./store-error.ts";
 export { type CallState, isOpen } from "./tables/calls.ts";

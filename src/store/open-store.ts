@@ -11,7 +11,7 @@ export async function openStore({
   url,
   patienceMs,
   lockWaitMs,
-  journal,
+  synchronous,
   now = Date.now,
 }: StoreOptions): Promise<Store> {
   if (url !== undefined) {
@@ -20,5 +20,5 @@ export async function openStore({
     return openPostgres({ url, now, ...(patienceMs !== undefined && { patienceMs }) });
   }
   if (file === undefined) throw new TypeError("Cannot open the store: neither a file nor a URL is named");
-  return openSqlite({ file, now, lockWaitMs, journal });
+  return openSqlite({ file, now, lockWaitMs, synchronous });
 }

@@ -4,7 +4,6 @@ import type { BookWrite, OpenWrite } from "./book-write.ts";
 import type { Database } from "./database.ts";
 import type { BudgetAsked, Funds } from "./funds.ts";
 import type { KeyRecord } from "./key-reader.ts";
-import type { JournalBounds } from "./sqlite/journal/journal-bounds.ts";
 
 /** A call that its process did not live to end. */
 export interface AbandonedCall {
@@ -28,10 +27,9 @@ export interface Store {
    */
   readonly revision: number;
   /**
-   * Writes facts of the books: all of them or none. They outlive the process from then on; the embedded store has them
-   * in its journal and brings them into the tables a moment later, at the latest before {@link Store.db} asks for them,
-   * unless the answer is only shown (`shown.ts`). Each kind of write may be repeated safely but an {@link BookWrite} that
-   * opens a call whose id is taken.
+   * Writes facts of the books in one transaction: all of them or none. When it resolves they are committed and, but
+   * with {@link Synchronous} `normal`, on the disk. Each kind of write may be repeated safely but an {@link BookWrite}
+   * that opens a call whose id is taken.
    *
    * @returns The guarded holds that were left out, because other processes have left less than they take; most often
    * none. All else is written.
@@ -67,11 +65,6 @@ export interface Store {
    * once, in others within a second.
    */
   change<T>(work: (db: Transaction<Database>) => Promise<T>): Promise<T>;
-  /**
-   * Tells one state of the account's calls, as they are shown, from another, at no cost; it may also change when they do
-   * not. Absent where other processes write calls too.
-   */
-  callsVersion?(accountId: string): string | undefined;
   /** Has copies in this process's memory read anew. */
   touch(): void;
   /**
@@ -92,6 +85,12 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/**
+ * When the embedded store has a commit on the disk: `full` before it is told, so that it outlives a power failure;
+ * `normal` later, so that it outlives the end of the process and a power failure may take the last moments.
+ */
+export type Synchronous = "full" | "normal";
+
 /** What {@link openStore} wants. */
 export interface StoreOptions {
   /** The SQLite file, made when absent; its folder must exist. */
@@ -105,8 +104,8 @@ export interface StoreOptions {
    * default 250, as long as a call may hang for it. Who serves no calls can wait for longer.
    */
   lockWaitMs?: number;
-  /** How the embedded store keeps its journal; absent fields have a default. */
-  journal?: Partial<JournalBounds> | undefined;
+  /** Of the embedded store; default `full`. */
+  synchronous?: Synchronous | undefined;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;
 }

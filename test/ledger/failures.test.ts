@@ -2,17 +2,12 @@ import { describe, expect, test } from "bun:test";
 import type { GatewayError } from "../../src/contract/index.ts";
 import { createLocalLedger, verifyLedger, walletOf } from "../../src/ledger/index.ts";
 import { errorOf } from "../support/error-of.ts";
-import { type Disk, journalDisk, tablesDisk } from "./disks.ts";
+import { readOnlyDisk } from "./disks.ts";
 import { addAccount, claimOf, ledgerGround, settlementOf } from "./ground.ts";
 
-const disks: [string, () => Promise<Disk>][] = [
-  ["the journal", () => journalDisk()],
-  ["the tables, by a process that does not own the journal", tablesDisk],
-];
-
-describe.each(disks)("when the disk takes no writes to %s", (_what, makeDisk) => {
+describe("when the disk takes no writes", () => {
   test("a call is refused with 503 and nothing is held, nothing counted", async () => {
-    const { store, ledger, readOnly } = await makeDisk();
+    const { store, ledger, readOnly } = await readOnlyDisk();
     await addAccount(store, "acc_1", 100);
     await readOnly(true);
     const claims = [claimOf({ limitTokens: 5 }), claimOf({ premium: false })];
@@ -30,7 +25,7 @@ describe.each(disks)("when the disk takes no writes to %s", (_what, makeDisk) =>
   });
 
   test("a charge is kept, still counts, and is written once when the disk is back", async () => {
-    const { store, ledger, readOnly } = await makeDisk();
+    const { store, ledger, readOnly } = await readOnlyDisk();
     await addAccount(store, "acc_1", 100);
     const claims = [claimOf(), claimOf({ premium: false })];
     for (const claim of claims) await ledger.admit(claim);
@@ -54,7 +49,7 @@ describe.each(disks)("when the disk takes no writes to %s", (_what, makeDisk) =>
   });
 
   test("a credit from elsewhere and a charge that is not written yet both count, once", async () => {
-    const { store, ledger, readOnly } = await makeDisk();
+    const { store, ledger, readOnly } = await readOnlyDisk();
     await addAccount(store, "acc_1", 100);
     const claim = claimOf();
     await ledger.admit(claim);
@@ -69,7 +64,7 @@ describe.each(disks)("when the disk takes no writes to %s", (_what, makeDisk) =>
   });
 
   test("closing says which charges could not be written", async () => {
-    const { store, ledger, readOnly } = await makeDisk();
+    const { store, ledger, readOnly } = await readOnlyDisk();
     await addAccount(store, "acc_1", 100);
     const claim = claimOf();
     await ledger.admit(claim);
@@ -77,23 +72,6 @@ describe.each(disks)("when the disk takes no writes to %s", (_what, makeDisk) =>
     await errorOf(ledger.settle(settlementOf(claim.callId)));
     expect((await errorOf(ledger.close())).message).toBe(`Cannot write the charges of 1 calls: ${claim.callId}`);
   });
-});
-
-test("while too much waits in the journal no call is admitted, and those that run are charged", async () => {
-  const { store, ledger } = await journalDisk({ waitMs: 1e8, waitingBytesMax: 0 });
-  await addAccount(store, "acc_1", 100);
-  const running = claimOf();
-  await ledger.admit(running);
-  const late = claimOf();
-  const [error] = await Promise.all([
-    errorOf(ledger.admit(late)),
-    ledger.settle(settlementOf(running.callId)),
-    errorOf(ledger.admit(claimOf())),
-  ]);
-  expect((error as GatewayError).code).toBe("unavailable");
-  expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
-  expect((await verifyLedger(store)).differences).toEqual([]);
-  await ledger.admit(late);
 });
 
 test("a call whose id the books have already takes no other call of its batch with it", async () => {

@@ -1,20 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { readLatestCalls } from "../../src/ledger/index.ts";
-import { chargeOf, endOf, openOf } from "../store/journal/facts.ts";
-import { temporaryBooks } from "../store/journal/ground.ts";
-import { temporaryStore } from "../store/temporary-store.ts";
+import { chargeOf, endOf, openOf } from "../store/facts.ts";
+import { temporaryFile, temporaryStore } from "../store/temporary-store.ts";
 
 const account = "acc_1";
 
 describe("the latest calls of an account", () => {
   test("are told once by their stamp, until one comes or ends", async () => {
     const store = await temporaryStore();
-    // Whoever asks for what must be true has all that was written applied.
-    const settle = () => store.db.selectFrom("calls").select("id").execute();
-    const latest = async (seen?: string) => {
-      await settle();
-      return await readLatestCalls(store, account, { limit: 2, seen });
-    };
+    const latest = (seen?: string) => readLatestCalls(store, account, { limit: 2, seen });
     const none = await latest();
     expect(none?.calls).toEqual([]);
     expect(await latest(none?.stamp)).toBeUndefined();
@@ -39,13 +33,11 @@ describe("the latest calls of an account", () => {
   });
 
   test("are told again where another process changes the books", async () => {
-    const books = temporaryBooks();
-    const [owner, other] = [await books.open(), await books.open()];
+    const file = temporaryFile();
+    const [owner, other] = [await temporaryStore(file), await temporaryStore(file)];
     await owner.writeBooks(chargeOf("c1"));
-    await owner.db.selectFrom("calls").select("id").execute();
     const seen = (await readLatestCalls(owner, account, { limit: 2 }))?.stamp;
     await other.writeBooks(chargeOf("c2"));
-    owner.outsideChange();
     expect((await readLatestCalls(owner, account, { limit: 2, seen }))?.calls.map(({ id }) => id)).toEqual([
       "c2",
       "c1",
@@ -57,7 +49,6 @@ describe("the latest calls of an account", () => {
     await store.writeBooks(chargeOf("c1"));
     const before = await readLatestCalls(store, "acc_2", { limit: 2 });
     await store.writeBooks(chargeOf("c2"));
-    await store.db.selectFrom("calls").select("id").execute();
     expect(await readLatestCalls(store, "acc_2", { limit: 2, seen: before?.stamp })).toBeUndefined();
   });
 });

@@ -1,20 +1,10 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { UpstreamFault } from "../../src/contract/index.ts";
 import { readAudioMs } from "../../src/kernel/audio-length.ts";
 import { joinWav, PluginError, readModels, readWav, wavMs, writeWav } from "../../src/kit/index.ts";
 import { readManifest } from "../../src/loader/manifest.ts";
-import { batchOf, lineOf, sequenceOf } from "../../src/store/sqlite/journal/journal-line.ts";
-import { readJournal } from "../../src/store/sqlite/journal/read-journal.ts";
-import { StoreError } from "../../src/store/store-error.ts";
-import { openOf } from "../store/journal/facts.ts";
 import { anyJson, expectPrototypesClean, runs, thrownBy } from "../support/hostile.ts";
-
-const folder = mkdtempSync(join(tmpdir(), "modelgate-properties-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const rowWords = [
   "models",
@@ -112,65 +102,6 @@ describe("sound", () => {
         },
       ),
       runs(50),
-    );
-  });
-});
-
-describe("the journal", () => {
-  const name = fc.string({ unit: "grapheme", maxLength: 12 });
-  const batches = fc.array(fc.array(name, { maxLength: 3 }), { minLength: 1, maxLength: 5 }).map((all) =>
-    all.map((models, index) => ({
-      sequence: index + 1,
-      writes: models.map((model, at) => ({ ...openOf(`c${at}`), model })),
-    })),
-  );
-
-  test("torn at any byte has every whole batch before it, and no other", () => {
-    const file = join(folder, "torn");
-    fc.assert(
-      fc.property(batches, fc.nat(), (written, cut) => {
-        const lines = written.map((batch) => Buffer.from(lineOf(batch)));
-        const whole = Buffer.concat(lines);
-        const at = cut % (whole.length + 1);
-        writeFileSync(file, whole.subarray(0, at));
-        const { batches: found, bytes } = readJournal(file, 0);
-        let [end, count] = [0, 0];
-        while (count < lines.length && end + (lines[count] as Buffer).length <= at)
-          end += (lines[count++] as Buffer).length;
-        expect(found).toEqual(written.slice(0, count));
-        expect(bytes).toBe(end);
-      }),
-      runs(200),
-    );
-  });
-
-  test("with any byte changed is read up to there or called damaged, and tells nothing that was not written", () => {
-    const file = join(folder, "changed");
-    fc.assert(
-      fc.property(batches, fc.nat(), fc.integer({ min: 1, max: 255 }), (written, where, change) => {
-        const whole = Buffer.concat(written.map((batch) => Buffer.from(lineOf(batch))));
-        const at = where % whole.length;
-        whole[at] = (whole[at] as number) ^ change;
-        writeFileSync(file, whole);
-        try {
-          const { batches: found } = readJournal(file, 0);
-          expect(found).toEqual(written.slice(0, found.length));
-        } catch (error) {
-          expect(error).toBeInstanceOf(StoreError);
-        }
-      }),
-      runs(300),
-    );
-  });
-
-  test("takes no line for its own that it did not write", () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 60 }), (given) => {
-        const line = Buffer.from(given);
-        const sequence = sequenceOf(line);
-        if (sequence !== undefined) batchOf(line);
-      }),
-      runs(1000),
     );
   });
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { temporaryBooks } from "./journal/ground.ts";
+import { openStore } from "../../src/store/index.ts";
+import { temporaryFile } from "./temporary-store.ts";
 
 /** A process that has the write lock of a database for a while. */
 async function lockedFor(file: string, ms: number): Promise<void> {
@@ -19,11 +20,12 @@ test.each([
 ])(
   "where another process has the database for two seconds, %s",
   async (_, lockWaitMs, says) => {
-    const books = temporaryBooks();
-    const store = await books.open({}, lockWaitMs);
-    await lockedFor(books.file, 2000);
+    const file = temporaryFile();
+    const store = await openStore({ file, ...(lockWaitMs !== undefined && { lockWaitMs }) });
+    await lockedFor(file, 2000);
     const written = await store.setting("a", () => "b").catch((error: Error) => error.message);
     expect(written).toBe(says ?? "b");
+    await store.close();
   },
   20_000,
 );

@@ -1,11 +1,5 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { Kysely, SqliteDialect } from "kysely";
-import { prepareBookStatements } from "../../src/store/book-statements.ts";
-import type { Database } from "../../src/store/database.ts";
-import { Journal } from "../../src/store/sqlite/journal/journal.ts";
-import { journalBounds } from "../../src/store/sqlite/journal/journal-bounds.ts";
-import { KyselyConnection } from "../../src/store/sqlite/kysely-connection.ts";
 
 /** A call as the books have it; amounts that are unknown are `null`. */
 export interface CallRow {
@@ -33,7 +27,7 @@ export interface CallRow {
   error_code: string | null;
 }
 
-/** A second look into the database of a running gateway. What waits in its journal is applied before each look. */
+/** A second look into the database of a running gateway. */
 export interface Books {
   /** The row of the call that an answer's `x-request-id` names. @throws When there is none. */
   callOf(response: Response): CallRow;
@@ -48,32 +42,17 @@ export interface Books {
 }
 
 export function openBooks(home: string): Books {
-  const database = new DatabaseSync(join(home, "modelgate.db"));
-  database.exec("pragma busy_timeout = 5000; pragma synchronous = normal");
-  const db = new Kysely<Database>({
-    dialect: new SqliteDialect({ database: new KyselyConnection(database, () => undefined) }),
-  });
-  const statements = prepareBookStatements(db, database);
-  const file = join(home, "modelgate.journal");
-  const journal = new Journal({ db, database, statements, file, bounds: journalBounds });
+  const database = new DatabaseSync(join(home, "modelgate.db"), { readOnly: true });
+  database.exec("pragma busy_timeout = 5000");
   const byId = database.prepare("select * from calls where id = ?");
   const newest = database.prepare("select * from calls order by opened_at desc, id desc limit 1");
   const counted = database.prepare("select count(*) as calls, coalesce(sum(state = 'open'), 0) as open from calls");
-  const call = (id: string) => {
-    journal.drain();
-    return (byId.get(id) ?? undefined) as CallRow | undefined;
-  };
-  const counts = () => {
-    journal.drain();
-    return counted.get() as { calls: number; open: number };
-  };
+  const call = (id: string) => (byId.get(id) ?? undefined) as CallRow | undefined;
+  const counts = () => counted.get() as { calls: number; open: number };
   return {
     call,
     counts,
-    latest() {
-      journal.drain();
-      return (newest.get() ?? undefined) as CallRow | undefined;
-    },
+    latest: () => (newest.get() ?? undefined) as CallRow | undefined,
     callOf(response) {
       const id = response.headers.get("x-request-id");
       if (id === null) throw new Error(`No x-request-id on the answer of ${response.url}`);

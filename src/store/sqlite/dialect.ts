@@ -1,8 +1,9 @@
 import { SqliteDialect, SqliteQueryCompiler } from "kysely";
 
 /**
- * Kysely's dialect with `+?` for a parameter: a value, but none that a plan depends on. Of a bare one SQLite may plan a
- * statement anew at each run (in a join, with a limit beside an order), which takes four times as long as to run it.
+ * Kysely's SQLite dialect with `+?` for a parameter instead of `?`: it keeps SQLite from planning a prepared statement
+ * anew for each value that is bound (in a join, with a limit beside an order), which takes four times as long as to run
+ * it.
  */
 export class PlannedOnceDialect extends SqliteDialect {
   override createQueryCompiler(): SqliteQueryCompiler {

@@ -1,10 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { SqliteDatabase, SqliteStatement } from "kysely";
-import { shownMark } from "../shown.ts";
 import { StatementCache } from "./statement-cache.ts";
-
-/** A name that means something else costs little; a table of the books that is missing here would be read stale. */
-const asksBooks = /^begin$|\b(calls|entries|wallets|quota_days|key_months|usage_hours|usage_days|openings)\b/;
 
 const nothingDone = { changes: 0, lastInsertRowid: 0 };
 
@@ -12,17 +8,11 @@ const nothingDone = { changes: 0, lastInsertRowid: 0 };
 export class KyselyConnection implements SqliteDatabase {
   readonly #database: DatabaseSync;
   readonly #statements: StatementCache;
-  readonly #beforeBooks: (isShown: boolean) => void;
   #waiting: (() => void)[] = [];
 
-  /**
-   * `beforeBooks` is called before each statement that may ask the books, and before each transaction; it is told
-   * whether the answer is only shown.
-   */
-  constructor(database: DatabaseSync, beforeBooks: (isShown: boolean) => void) {
+  constructor(database: DatabaseSync) {
     this.#database = database;
     this.#statements = new StatementCache(database);
-    this.#beforeBooks = beforeBooks;
   }
 
   /** Resolves once no transaction of Kysely's is open, so that the hot path may begin its own on this connection. */
@@ -35,7 +25,6 @@ export class KyselyConnection implements SqliteDatabase {
   }
 
   prepare(sql: string): SqliteStatement {
-    if (asksBooks.test(sql)) this.#beforeBooks(sql.endsWith(shownMark));
     // A transaction that reads before it writes can find its snapshot outdated, and SQLite does not wait for that.
     const text = sql === "begin" ? "begin immediate" : sql;
     const { statement, reads } = this.#statements.take(text);

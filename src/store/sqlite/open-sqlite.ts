@@ -1,4 +1,4 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { Kysely } from "kysely";
 import { createBlobs } from "../blobs.ts";
@@ -9,13 +9,13 @@ import type { Database } from "../database.ts";
 import { prepareKeyReader } from "../key-reader.ts";
 import { migrate } from "../migrate.ts";
 import { readSetting } from "../settings.ts";
-import type { AbandonedCall, Store } from "../store.ts";
+import type { AbandonedCall, Store, Synchronous } from "../store.ts";
 import { StoreError } from "../store-error.ts";
 import { isOpen } from "../tables/calls.ts";
 import { PlannedOnceDialect } from "./dialect.ts";
-import { Journal } from "./journal/journal.ts";
-import { type JournalBounds, journalBounds } from "./journal/journal-bounds.ts";
+import { prepareFundsReader } from "./funds-reader.ts";
 import { KyselyConnection } from "./kysely-connection.ts";
+import { takeServingLock } from "./serving-lock.ts";
 
 /** A start may wait for another process's migration. */
 const startWaitMs = 10_000;
@@ -26,62 +26,56 @@ interface SqliteOptions {
   file: string;
   now: () => number;
   lockWaitMs?: number | undefined;
-  journal?: Partial<JournalBounds> | undefined;
+  synchronous?: Synchronous | undefined;
 }
 
 /** What a store is made of. */
 interface Parts {
+  readonly file: string;
   readonly database: DatabaseSync;
   readonly connection: KyselyConnection;
   readonly db: Kysely<Database>;
   readonly statements: BookStatements;
-  readonly journal: Journal;
   readonly now: () => number;
 }
 
-/** Opens the embedded store, brings its schema up to date and applies what a crash left in its journal. */
+/** Opens the embedded store and brings its schema up to date. */
 export async function openSqlite({
   file,
   now,
   lockWaitMs = lockWaitMsDefault,
-  journal: bounds,
+  synchronous = "full",
 }: SqliteOptions): Promise<Store> {
+  refuseJournal(file);
   const database = openDatabase(file);
-  let journal: Journal | undefined;
-  const connection = new KyselyConnection(database, (isShown) => journal?.beforeRead(isShown));
+  const connection = new KyselyConnection(database);
   const db = new Kysely<Database>({ dialect: new PlannedOnceDialect({ database: connection }) });
   try {
+    // In WAL mode `full` syncs the log at each commit; `normal` only before a checkpoint.
     database.exec(`
       pragma busy_timeout = ${startWaitMs};
       pragma journal_mode = wal;
-      pragma synchronous = normal;
+      pragma synchronous = ${synchronous};
       pragma foreign_keys = on;
       pragma cache_size = -2000;
       pragma journal_size_limit = 67108864;
     `);
     await migrate(db, "sqlite", now);
     const statements = prepareBookStatements(db, database);
-    journal = new Journal({
-      db,
-      database,
-      statements,
-      file: journalOf(file),
-      bounds: { ...journalBounds, ...bounds },
-    });
-    journal.drain();
     database.exec(`pragma busy_timeout = ${lockWaitMs}`);
-    return createStore({ database, connection, db, statements, journal, now });
+    return createStore({ file, database, connection, db, statements, now });
   } catch (error) {
     connection.close();
     throw error instanceof StoreError ? error : cannotOpen(file, error);
   }
 }
 
-function createStore({ database, connection, db, statements, journal, now }: Parts): Store {
+function createStore({ file, database, connection, db, statements, now }: Parts): Store {
   const dataVersion = database.prepare("pragma data_version");
   const readVersion = () => (dataVersion.get() as { data_version: number }).data_version;
   let version = readVersion();
   let revision = 0;
+  let lock: { release(): void } | undefined;
   const touch = () => {
     revision += 1;
   };
@@ -94,27 +88,26 @@ function createStore({ database, connection, db, statements, journal, now }: Par
       return revision;
     },
     async writeBooks(batch: readonly BookWrite[]) {
-      if (!journal.owned && database.isTransaction) await connection.free();
-      if (journal.own()) journal.write(batch);
-      else writeBatch(database, statements, batch);
+      // Between the end of one transaction of Kysely's and this turn the next may have begun.
+      while (database.isOpen && database.isTransaction) await connection.free();
+      writeBatch(database, statements, batch);
       return undefined;
     },
     abandonCalls: (at) => abandonAll(db, at),
     forgetDead: async () => undefined,
     async change(work) {
-      const result = await db.transaction().execute(work);
-      touch();
-      return result;
+      try {
+        return await db.transaction().execute(work);
+      } finally {
+        // Also when it failed: an account that was read meanwhile shows what was taken back.
+        touch();
+      }
     },
     async ask(query) {
       return (await db.executeQuery(query)).rows;
     },
-    readFunds: (accountId, asked) => journal.readFunds(accountId, asked),
+    readFunds: prepareFundsReader(database),
     readKey: prepareKeyReader(db, database),
-    callsVersion(accountId) {
-      const version = journal.versionOf(accountId);
-      return version === undefined ? undefined : `${version}-${revision}`;
-    },
     touch,
     outsideChange() {
       if (!database.isOpen) return false;
@@ -125,12 +118,17 @@ function createStore({ database, connection, db, statements, journal, now }: Par
       return true;
     },
     setting: (name, make) => readSetting(db, name, make),
-    claim: () => journal.own(),
-    trouble: () => journal.trouble(),
+    claim() {
+      // A database in memory ends with its process.
+      if (file === ":memory:") return true;
+      lock ??= takeServingLock(`${withoutExtension(file)}.lock`);
+      return lock !== undefined;
+    },
     async close() {
       await connection.free();
-      journal.close();
       connection.close();
+      lock?.release();
+      lock = undefined;
     },
   };
 }
@@ -145,9 +143,23 @@ function abandonAll(db: Kysely<Database>, now: number): Promise<AbandonedCall[]>
     .execute();
 }
 
-/** Beside the database, under its name. */
-function journalOf(file: string): string {
-  return `${file.replace(/\.db$/, "")}.journal`;
+/**
+ * Up to version 0.1 calls went through a file of their own beside the database, and what a crash left in it is in no
+ * table.
+ *
+ * @throws {StoreError} When there is such a file with something in it.
+ */
+export function refuseJournal(file: string): void {
+  const journal = `${withoutExtension(file)}.journal`;
+  const size = statSync(journal, { throwIfNoEntry: false })?.size;
+  if (size === undefined || size === 0) return;
+  throw new StoreError(
+    `Cannot open the database ${file}: ${journal} holds calls of an older modelgate that are not in it; start and stop that modelgate once, which brings them in`,
+  );
+}
+
+function withoutExtension(file: string): string {
+  return file.replace(/\.db$/, "");
 }
 
 /** The file holds secrets, so nobody else may read it; SQLite gives its side files the same rights. */

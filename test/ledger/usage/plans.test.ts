@@ -28,7 +28,7 @@ test("a year of usage is one question, which SQLite answers from the days of the
   const file = temporaryFile();
   await temporaryStore(file);
   const { sql, parameters } = await askedFor(
-    new SqliteDialect({ database: new KyselyConnection(new DatabaseSync(file), () => undefined) }),
+    new SqliteDialect({ database: new KyselyConnection(new DatabaseSync(file)) }),
   );
   const database = new DatabaseSync(file, { readOnly: true });
   const plan = database.prepare(`explain query plan ${sql}`).all(...(parameters as string[]));

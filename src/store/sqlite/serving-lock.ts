@@ -2,10 +2,12 @@ import { closeSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 
 /**
- * Takes a lock that ends with its process, however that ends: SQLite's on an empty database, for neither Node's nor
- * Deno's common part has another. Absent when another has it.
+ * Takes the lock of the process that serves from a database; it ends with that process, however that ends. It is an
+ * exclusive transaction on an empty SQLite database beside the database: Node and Deno have no file locks of their own.
+ *
+ * @returns `undefined` when another process has it.
  */
-export function takeLock(file: string): { release(): void } | undefined {
+export function takeServingLock(file: string): { release(): void } | undefined {
   createPrivate(file);
   const database = new DatabaseSync(file);
   try {

@@ -1,10 +1,11 @@
 import { writeSync } from "node:fs";
 import { openStore } from "../../../src/store/index.ts";
-import { endOf, openOf } from "./facts.ts";
+import { endOf, openOf } from "../facts.ts";
 
-/** A process that makes calls, 8 at once, and says the id of each whose charge was promised; ends without a word to the store. */
-const [file, round, bounds, calls] = process.argv.slice(2) as [string, string, string, string | undefined];
-const store = await openStore({ file, journal: JSON.parse(bounds) });
+/** A process that makes calls, 8 at once, and says the id of each whose charge was committed; ends without a word to the store. */
+const [file, round, calls] = process.argv.slice(2) as [string, string, string | undefined];
+// Several of these write at once, so that one waits as long as a command does.
+const store = await openStore({ file, lockWaitMs: 10_000 });
 let made = 0;
 await Promise.all(
   Array.from({ length: 8 }, async () => {

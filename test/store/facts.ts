@@ -1,4 +1,4 @@
-import type { EndWrite, OpenWrite } from "../../../src/store/index.ts";
+import type { EndWrite, OpenWrite } from "../../src/store/index.ts";
 
 /** A hold of 15 nanodollars. */
 export function openOf(callId: string, fields: Partial<OpenWrite> = {}): OpenWrite {
