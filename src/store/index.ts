@@ -7,6 +7,7 @@ export type { KeyRecord } from "./key-reader.ts";
 export { endOfMonth, monthOf } from "./month.ts";
 export { moveWallet } from "./move-wallet.ts";
 export { openStore } from "./open-store.ts";
+export { backupSqlite } from "./sqlite/backup-sqlite.ts";
 export type { AbandonedCall, Store, StoreOptions } from "./store.ts";
 export { StoreError } from "./store-error.ts";
 export { type CallState, isOpen } from "./tables/calls.ts";

@@ -4,6 +4,7 @@ import { accountInvite } from "./account-invite.ts";
 import { accountList } from "./account-list.ts";
 import { accountPassword } from "./account-password.ts";
 import { accountShow } from "./account-show.ts";
+import { backup } from "./backup.ts";
 import { catalogueCheck } from "./catalogue-check.ts";
 import { config } from "./config.ts";
 import { health } from "./health.ts";
@@ -57,6 +58,7 @@ export const commands: readonly Command[] = [
   ledgerVerify,
   ledgerExport,
   ledgerReconcile,
+  backup,
   health,
   config,
   version,

@@ -1,0 +1,20 @@
+import { resolve } from "node:path";
+import { storeFileOf } from "../../config.ts";
+import { backupSqlite } from "../../store/index.ts";
+import { defineCommand, Mistake } from "../command.ts";
+
+export const backup = defineCommand({
+  name: "backup",
+  about: "Copy the embedded database into a new file, also while the gateway serves",
+  flags: {},
+  args: ["FILE"],
+  example: "backup modelgate-backup.db",
+  async run(_ground, { args, config }) {
+    if (config.databaseUrl !== undefined) {
+      throw new Mistake("Cannot back up PostgreSQL, which DATABASE_URL names: use pg_dump");
+    }
+    const file = resolve(args.FILE);
+    const bytes = backupSqlite(storeFileOf(config), file);
+    return { json: { file, bytes }, text: `Wrote ${file}, ${bytes} bytes` };
+  },
+});

@@ -1,0 +1,61 @@
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { StoreError } from "../store-error.ts";
+import { refuseJournal } from "./open-sqlite.ts";
+
+/** Reading waits for nobody but who recovers the log after a crash. */
+const lockWaitMs = 10_000;
+
+/**
+ * Copies the embedded database as it is at one moment, also while a gateway serves from it. The copy needs no other file
+ * and is on the disk, readable by its owner only, before it gets its name.
+ *
+ * @returns Its size in bytes.
+ * @throws {StoreError} When there is no database, the target exists, or it cannot be written; nothing is left then.
+ */
+export function backupSqlite(file: string, target: string): number {
+  if (!existsSync(file)) throw new StoreError(`Cannot back up ${file}: there is no database yet`);
+  refuseExisting(target);
+  refuseJournal(file);
+  const partial = `${target}.${crypto.randomUUID()}.partial`;
+  try {
+    // SQLite takes an empty file for the copy, and would make one that others can read.
+    closeSync(openSync(partial, "wx", 0o600));
+    copyInto(file, partial);
+    sync(partial);
+    refuseExisting(target);
+    renameSync(partial, target);
+    sync(dirname(target));
+    return statSync(target).size;
+  } catch (error) {
+    rmSync(partial, { force: true });
+    if (error instanceof StoreError) throw error;
+    throw new StoreError(`Cannot write the backup ${target}: ${(error as Error).message}`, error);
+  }
+}
+
+/** `VACUUM INTO` reads in one transaction: of what is written meanwhile nothing is in the copy. */
+function copyInto(file: string, target: string): void {
+  const database = new DatabaseSync(file);
+  try {
+    database.exec(`pragma busy_timeout = ${lockWaitMs}`);
+    database.prepare("vacuum into ?").run(target);
+  } finally {
+    database.close();
+  }
+}
+
+function sync(path: string): void {
+  const descriptor = openSync(path, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function refuseExisting(target: string): void {
+  if (!existsSync(target)) return;
+  throw new StoreError(`Cannot write the backup ${target}: it exists already; name a file that does not`);
+}

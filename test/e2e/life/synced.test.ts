@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { completionOf, finishChunk, textChunk, usageChunk } from "../../support/chunks.ts";
+import { fillWallet, type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { type SystemCall, traceProcess, whyNoTrace } from "../../support/trace.ts";
+
+const testMsMax = 60_000;
+/** The provider says this last, and the gateway to its client; nothing else in an answer is so. */
+const lastWord = "farewell";
+const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
+
+if (whyNoTrace !== undefined) console.warn(`The order of commits, requests and answers is not traced: ${whyNoTrace}`);
+
+const receives: ReadonlySet<string> = new Set(["read", "readv", "recvfrom", "recvmsg"]);
+const sends: ReadonlySet<string> = new Set(["write", "writev", "sendto", "sendmsg"]);
+
+describe.skipIf(whyNoTrace !== undefined)("a synced commit comes", () => {
+  const provider = startProvider();
+  const gateways: Partial<Record<"full" | "normal", Gateway>> = {};
+  beforeAll(async () => {
+    for (const synchronous of ["full", "normal"] as const) {
+      const env = { OPENAI_API_KEY: "sk", OPENAI_BASE_URL: provider.baseUrl, SQLITE_SYNCHRONOUS: synchronous };
+      gateways[synchronous] = await startGateway({ env });
+      await fillWallet(gateways[synchronous]);
+    }
+  }, 2 * hookMsMax);
+  afterAll(async () => {
+    for (const gateway of Object.values(gateways)) await gateway.stop();
+    await provider.stop();
+  }, hookMsMax);
+
+  test.each([
+    ["an answer", false],
+    ["a stream", true],
+  ])(
+    "before the request of %s goes to the provider, and before the last byte goes to the client",
+    async (_, stream) => {
+      const { hold, charge } = await commitsOf(gateways.full as Gateway, stream);
+      expect(hold).toEqual({ written: true, synced: true });
+      expect(charge).toEqual({ written: true, synced: true });
+    },
+    testMsMax,
+  );
+
+  test(
+    "not with SQLITE_SYNCHRONOUS=normal, where it is written and not synced",
+    async () => {
+      const { hold, charge } = await commitsOf(gateways.normal as Gateway, true);
+      expect(hold).toEqual({ written: true, synced: false });
+      expect(charge).toEqual({ written: true, synced: false });
+    },
+    testMsMax,
+  );
+});
+
+interface Commit {
+  /** Whether the call's row went into SQLite's log in time. */
+  readonly written: boolean;
+  /** Whether the log was synced after that, still in time. */
+  readonly synced: boolean;
+}
+
+/** Makes one call while the gateway is traced. */
+async function commitsOf(gateway: Gateway, stream: boolean): Promise<{ hold: Commit; charge: Commit }> {
+  const trace = await traceProcess(gateway.pid);
+  const body = { model: "famA-4.1", stream, max_tokens: 20, messages: [{ role: "user", content: "Hello" }] };
+  const response = await gateway.post("/chat/completions", body);
+  const text = await response.text();
+  const calls = await trace.stop();
+  expect([response.status, text.includes(lastWord)]).toEqual([200, true]);
+  const callId = response.headers.get("x-request-id") as string;
+  const last = stream ? "[DONE]" : lastWord;
+  const [asked, answered] = [first(calls, receives, "POST /"), first(calls, receives, last)];
+  const [asks, answers] = [first(calls, sends, "POST /"), first(calls, sends, last)];
+  expect(asked.returned).toBeLessThan(asks.begun);
+  expect(answered.returned).toBeLessThan(answers.begun);
+  return {
+    hold: commitBetween(calls, callId, asked.returned, asks.begun),
+    charge: commitBetween(calls, callId, answered.returned, answers.begun),
+  };
+}
+
+function commitBetween(calls: readonly SystemCall[], callId: string, from: number, until: number): Commit {
+  const inTime = calls.filter(({ begun, returned }) => begun > from && returned < until);
+  const ofLog = inTime.filter(({ text }) => /^\d+<[^>]*modelgate\.db-wal>/.test(text));
+  const written = ofLog.findLast(({ name, text }) => name.startsWith("pwrite") && text.includes(callId));
+  if (written === undefined) return { written: false, synced: false };
+  const synced = ofLog.some(
+    ({ name, text, begun }) => /^f(data)?sync$/.test(name) && / = 0$/.test(text) && begun > written.returned,
+  );
+  return { written: true, synced };
+}
+
+function first(calls: readonly SystemCall[], names: ReadonlySet<string>, text: string): SystemCall {
+  const found = calls.find((call) => names.has(call.name) && isOfSocket(call) && call.text.includes(text));
+  if (found === undefined) throw new Error(`No ${[...names].join(" or ")} of a socket with ${text} was seen`);
+  return found;
+}
+
+function isOfSocket({ text }: SystemCall): boolean {
+  return /^\d+<(socket|TCP)/.test(text);
+}
+
+function startProvider() {
+  const event = (payload: unknown) => `data: ${JSON.stringify(payload)}\n\n`;
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      if (!(await request.text()).includes('"stream":true')) return Response.json(completionOf(lastWord, usage));
+      const events = [textChunk(lastWord), finishChunk(), usageChunk(usage)].map(event);
+      const pieces = [...events, "data: [DONE]\n\n"];
+      const rest = new ReadableStream<string>({
+        async pull(controller) {
+          controller.enqueue(pieces.shift() as string);
+          if (pieces.length === 0) controller.close();
+          else await Bun.sleep(20);
+        },
+      });
+      return new Response(rest, { headers: { "content-type": "text/event-stream" } });
+    },
+  });
+  return { baseUrl: `http://127.0.0.1:${server.port}/v1`, stop: () => server.stop(true) };
+}
