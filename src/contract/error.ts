@@ -1,6 +1,6 @@
 /**
  * Every way a request to the gateway can end badly: one row a code. HTTP status and OpenAI `type` follow from the
- * code, so that no other file chooses a status. The README's table is held against this one by a test.
+ * code, so that no other file chooses a status. A test compares it with the table in docs/api.md.
  */
 export const errorTable = {
   invalid_request: { status: 400, type: "invalid_request_error" },

@@ -1,4 +1,4 @@
-/** `bun run bench`: what modelgate costs beside the barest proxy, in the same run. How to read it: README.md here. */
+/** `bun run bench`: what modelgate costs beside the barest proxy, in the same run. How to read it: docs/benchmarks.md. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { measureBooks } from "./books.ts";
@@ -15,7 +15,7 @@ import { measureStarts } from "./start-time.ts";
 import { binaryFile, gateRoot, startBare, startGate, startUpstream } from "./subjects.ts";
 import { measureTranslation } from "./translate.ts";
 
-const readmeFile = join(gateRoot, "README.md");
+const pageFile = join(gateRoot, "docs/benchmarks.md");
 const connectionCounts = [1, 32, 256];
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
@@ -74,7 +74,7 @@ async function benchPeers(options: Options, processes: Processes): Promise<strin
   const lengths = { rounds, closedSeconds: roundSeconds, openSeconds: roundSeconds * 3, secondsMax: secondsMax - 60 };
   const results = await runPeers(lengths, processes, say);
   const tables = formatPeers(results);
-  if (options.readme) await Bun.write(readmeFile, putInto(await Bun.file(readmeFile).text(), tables));
+  if (options.write) await Bun.write(pageFile, putInto(await Bun.file(pageFile).text(), tables));
   for (const line of goalsOf(results)) say(line);
   return options.json ? jsonOf(results) : tables;
 }

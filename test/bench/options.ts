@@ -9,8 +9,8 @@ export interface Options {
   json: boolean;
   /** Measures the peers, and nothing else. */
   peers: boolean;
-  /** Puts what it measured into the README. */
-  readme: boolean;
+  /** Writes the tables of the peers into docs/benchmarks.md. */
+  write: boolean;
   roundSeconds: number;
   rounds: number;
   /** Calls after which memory is looked at. */
@@ -20,13 +20,13 @@ export interface Options {
 }
 
 export const help = `bun run bench [--quick] [--long] [--only ${parts.join("|")}] [--json]
-bun run bench --peers [--quick] [--json] [--readme]
+bun run bench --peers [--quick] [--json] [--write]
 
   --quick   short rounds of one second: a first look, not a figure to quote
   --long    looks at memory after 200 000 calls instead of 20 000
   --only    one part, or several by comma
   --peers   the same job for other gateways, which are installed into the folder for temporary files: up to 12 minutes
-  --readme  puts the peers' tables into README.md too
+  --write   writes the peers' tables into docs/benchmarks.md too
   --json    prints one JSON value`;
 
 /** @throws {TypeError} When an option is unknown or has a value that is none of its own. */
@@ -38,7 +38,7 @@ export function readOptions(args: string[]): Options | "help" {
       long: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       peers: { type: "boolean", default: false },
-      readme: { type: "boolean", default: false },
+      write: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
       only: { type: "string" },
     },
@@ -48,7 +48,7 @@ export function readOptions(args: string[]): Options | "help" {
     parts: values.only === undefined ? parts : values.only.split(",").map(toPart),
     json: values.json,
     peers: values.peers,
-    readme: values.readme,
+    write: values.write,
     roundSeconds: values.quick ? 1 : 2,
     rounds: values.quick ? 2 : 3,
     rssCalls: values.long ? 200_000 : values.quick ? 5_000 : 20_000,

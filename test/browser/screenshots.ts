@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Page } from "playwright-core";
@@ -8,11 +8,12 @@ import { enterFirst, signIn } from "./dashboard.ts";
 import { writePast } from "./past.ts";
 
 /**
- * Pictures of every page, light and dark, on a desk and on a phone, of a gateway with a month behind it:
- * `bun run screenshots [folder]`.
+ * Takes pictures of every page, light and dark, on a desktop and on a phone, of a gateway with a month of calls:
+ * `bun run screenshots [folder]`. Without a folder it also renews the pictures in docs/images.
  */
 const folder = resolve(process.argv[2] ?? "dist/screenshots");
-const desk = { width: 1280, height: 860 };
+const docsImages = join(import.meta.dir, "../../docs/images");
+const desktop = { width: 1280, height: 860 };
 const phone = { width: 390, height: 844 };
 
 const home = mkdtempSync(join(tmpdir(), "modelgate-screenshots-"));
@@ -28,11 +29,14 @@ try {
   await enterFirst(first.page, gateway);
   await first.close();
   for (const colorScheme of ["light", "dark"] as const) {
-    for (const [device, viewport] of Object.entries({ desk, phone })) {
+    for (const [device, viewport] of Object.entries({ desktop, phone })) {
       const tab = await openTab(browser, gateway.origin, { colorScheme, viewport });
       await shootAll(tab.page, (name) => join(folder, `${name}-${device}-${colorScheme}.png`));
       await tab.close();
     }
+  }
+  if (process.argv[2] === undefined) {
+    for (const name of readdirSync(docsImages)) copyFileSync(join(folder, name), join(docsImages, name));
   }
   process.stdout.write(`${folder}\n`);
 } finally {

@@ -3,7 +3,7 @@ import type { ProviderPlugin } from "../../src/contract/index.ts";
 import { type Feature, features } from "./features.ts";
 import { tryFeature, type Verdict } from "./try-feature.ts";
 
-const readme = new URL("../../README.md", import.meta.url);
+const page = new URL("../../docs/api.md", import.meta.url);
 const [begin, end] = ["<!-- providers: made by bun test/conformance/table.ts -->", "<!-- providers: end -->"];
 
 /** The table of what each provider is asked for, as Markdown. */
@@ -23,9 +23,9 @@ export async function makeTable(): Promise<string> {
   return [padded[0], rule, ...padded.slice(1)].join("\n");
 }
 
-/** What the README says between the marks. */
+/** The table in docs/api.md. */
 export async function readTable(): Promise<string> {
-  return ((await Bun.file(readme).text()).split(begin)[1] ?? "").split(end)[0]?.trim() ?? "";
+  return ((await Bun.file(page).text()).split(begin)[1] ?? "").split(end)[0]?.trim() ?? "";
 }
 
 /** One word for all models of the plugin, or where they differ what most comes to. */
@@ -38,9 +38,9 @@ async function cellOf(plugin: ProviderPlugin, feature: Feature): Promise<string>
 }
 
 if (import.meta.main) {
-  const text = await Bun.file(readme).text();
+  const text = await Bun.file(page).text();
   const [before, rest] = text.split(begin);
   const after = rest?.split(end)[1];
-  if (after === undefined) throw new Error(`Cannot write the table: the README lacks the lines ${begin} and ${end}`);
-  await Bun.write(readme, `${before}${begin}\n\n${await makeTable()}\n\n${end}${after}`);
+  if (after === undefined) throw new Error(`Cannot write the table: docs/api.md lacks the lines ${begin} and ${end}`);
+  await Bun.write(page, `${before}${begin}\n\n${await makeTable()}\n\n${end}${after}`);
 }

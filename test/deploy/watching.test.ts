@@ -46,9 +46,9 @@ describe("what looks at the metrics", () => {
     expect([...families].filter((name) => !used.has(name))).toEqual(["modelgate_models", "process_start_time_seconds"]);
   });
 
-  test("every metric of the README is in a real scrape, and the other way round", async () => {
-    const readme = await Bun.file(join(folder, "../README.md")).text();
-    const told = metricsIn([readme.split("\n## Watch it\n")[1]?.split("\n## ")[0] ?? ""]);
+  test("every metric of docs/observability.md is in a real scrape, and the other way round", async () => {
+    const page = await Bun.file(join(folder, "../docs/observability.md")).text();
+    const told = metricsIn([page]);
     expect([...told].filter((name) => !families.has(name))).toEqual([]);
     expect([...families].filter((name) => name.startsWith("modelgate_") && !told.has(name))).toEqual([]);
   });

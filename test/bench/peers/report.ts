@@ -35,7 +35,7 @@ const columns = [
   "start ms",
 ];
 
-/** As Markdown, as it stands in the README. */
+/** As Markdown, as it is in docs/benchmarks.md. */
 export function formatPeers(results: PeerResults): string {
   const { machine, day, plan, roundsDone, rows, leftOut, direct, most } = results;
   const ours = rows.find(({ contender }) => contender.isOurs);
@@ -81,13 +81,13 @@ function cellsOf({ contender, figures, startMs }: PeerRow, direct: Figures, ours
   ];
 }
 
-const [opening, closing] = ["<!-- peers: made by bun run bench --peers --readme -->", "<!-- peers: end -->"];
+const [opening, closing] = ["<!-- peers: made by bun run bench --peers --write -->", "<!-- peers: end -->"];
 
-/** Puts the tables where the README has room for them. @throws When it has none. */
-export function putInto(readme: string, tables: string): string {
-  const [from, to] = [readme.indexOf(opening), readme.indexOf(closing)];
-  if (from < 0 || to < from) throw new Error(`The README has no place between ${opening} and ${closing}`);
-  return `${readme.slice(0, from + opening.length)}\n\n${tables}\n${readme.slice(to)}`;
+/** Puts the tables between the marks of docs/benchmarks.md. @throws When it lacks them. */
+export function putInto(page: string, tables: string): string {
+  const [from, to] = [page.indexOf(opening), page.indexOf(closing)];
+  if (from < 0 || to < from) throw new Error(`docs/benchmarks.md lacks the lines ${opening} and ${closing}`);
+  return `${page.slice(0, from + opening.length)}\n\n${tables}\n${page.slice(to)}`;
 }
 
 /** What was aimed at, and whether this run got there. */

@@ -68,7 +68,7 @@ async function drip(socket: Socket, gapMs: number): Promise<void> {
   }
 }
 
-/** Every fault of the README's table, in its order. */
+/** Every fault of the table in docs/api.md, in its order. */
 export const faultRows: FaultRow[] = [
   { name: "refuses the connection", baseUrl: "http://127.0.0.1:1/v1", whole: failed, streamed: failed },
   {

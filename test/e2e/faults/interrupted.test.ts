@@ -5,7 +5,7 @@ import { completionOf, finishChunk, textChunk, usageChunk } from "../../support/
 import { eventsReply, jsonReply, type Reply, textReply } from "../../support/reply.ts";
 import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
 import { expectCost } from "../replay/expect-books.ts";
-import { interruptedRows } from "./readme-rows.ts";
+import { interruptedRows } from "./interrupted-rows.ts";
 
 /** One that is paid from the wallet and one that draws on the quota: both end alike. */
 const models = ["famA-4.1", "famA-4o-mini"];
@@ -42,17 +42,17 @@ const slowWhole: Reply = { ...wholeOf(usage), slices: 8, fault: { kind: "drip", 
 const begun = afterFirst(eventsReply(textChunk(words), textChunk(" more")), firstEventBytes);
 const cutInside = afterFirst(wholeOf(usage), 40);
 
-/** What the words of the README's first column mean, streamed and whole. */
+/** What the first column of docs/billing.md means, streamed and whole. */
 const happenings: Record<string, { streamed: Happening; whole?: Happening }> = {
-  "the client leaves before the first byte": {
+  "the client disconnects before the first byte": {
     streamed: { replies: [hang], leaves: "asked" },
     whole: { replies: [slowWhole], leaves: "asked" },
   },
-  "the client leaves at the first byte": {
+  "the client disconnects at the first byte": {
     streamed: { replies: [begun], leaves: "answered" },
     whole: { replies: [wholeOf(usage)], leaves: "answered" },
   },
-  "the client leaves after the first byte": {
+  "the client disconnects after the first byte": {
     streamed: { replies: [begun], leaves: "read" },
     whole: { replies: [wholeOf(usage)], leaves: "read" },
   },
@@ -70,18 +70,18 @@ const happenings: Record<string, { streamed: Happening; whole?: Happening }> = {
     whole: { replies: [cutInside, reset], leaves: "asked", cut: true },
   },
   "the provider reports no usage": { streamed: { replies: [streamOf()] }, whole: { replies: [wholeOf()] } },
-  "it reports zero, and words came out": {
+  "it reports zero, but there was output": {
     streamed: { replies: [streamOf(zero)] },
     whole: { replies: [wholeOf(zero)] },
   },
-  "it reports zero, and nothing came out": {
+  "it reports zero, and there was no output": {
     streamed: { replies: [silent] },
     whole: { replies: [jsonReply(completionOf("", zero))] },
   },
-  "it reports less than zero": { streamed: { replies: [streamOf(negative)] }, whole: { replies: [wholeOf(negative)] } },
-  "it reports several times, and less than before": { streamed: { replies: [streamOf(usage, less)] } },
-  "it reports the same twice": { streamed: { replies: [streamOf(less, less)] } },
-  "it reports several times, and less than zero at last": { streamed: { replies: [streamOf(less, negative)] } },
+  "it reports negative usage": { streamed: { replies: [streamOf(negative)] }, whole: { replies: [wholeOf(negative)] } },
+  "it reports several times, less the last time": { streamed: { replies: [streamOf(usage, less)] } },
+  "it reports the same usage twice": { streamed: { replies: [streamOf(less, less)] } },
+  "it reports several times, negative the last time": { streamed: { replies: [streamOf(less, negative)] } },
 };
 
 /** Makes it happen and returns the call as the books have it once it has ended. */
@@ -123,13 +123,13 @@ async function until(holds: () => boolean): Promise<void> {
 
 const tokensOf = (call: CallRow) => [call.input_tokens, call.output_tokens];
 
-/** What the words of the README's other columns say of a call. */
+/** What the other columns of docs/billing.md say about a call. */
 const outcomes: Record<string, (call: CallRow, happening: Happening) => void> = {
   nothing(call) {
     expect(call).toMatchObject({ state: "released", usage_source: "none" });
     expect([call.charged_nanodollars, call.quota_tokens, call.output_tokens ?? 0]).toEqual([0, 0, 0]);
   },
-  "what came out"(call) {
+  estimated(call) {
     expect(call).toMatchObject({ state: "settled", usage_source: "estimated" });
     // Of the words, and not of what was never made.
     expect(call.output_tokens).toBeGreaterThanOrEqual(words.split(" ").length);
@@ -145,14 +145,14 @@ const outcomes: Record<string, (call: CallRow, happening: Happening) => void> = 
     expect(call).toMatchObject({ state: "settled", usage_source: "reported" });
     expect(tokensOf(call)).toEqual([less.prompt_tokens, less.completion_tokens]);
   },
-  "the last usable"(call) {
+  "the last usable report"(call) {
     outcomes["the last report"]?.(call, { replies: [] });
   },
 };
 
 const rows = interruptedRows();
 
-test("the README's table has a row for each of these, and no other", () => {
+test("docs/billing.md has a row for each of these, and no other", () => {
   expect(rows.map(({ what }) => what).sort()).toEqual(Object.keys(happenings).sort());
   for (const { what, whole } of rows) expect([what, whole === "–"]).toEqual([what, !happenings[what]?.whole]);
 });
@@ -167,7 +167,8 @@ describe.each(models)("%s", (model) => {
     "$what, $form: $outcome",
     async ({ outcome, stream, happening }) => {
       const expectOutcome = outcomes[outcome];
-      if (happening === undefined || expectOutcome === undefined) throw new Error("The README says what no test knows");
+      if (happening === undefined || expectOutcome === undefined)
+        throw new Error("docs/billing.md has an outcome that no test knows");
       const call = await happen(happening, { model, stream });
       expectOutcome(call, happening);
       if (call.state === "settled") expectCost(call, catalogueRow(model));

@@ -1,0 +1,100 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gatewayShell } from "./gateway-shell.ts";
+import { codeBlocks, readPage, readSection, root, tableRows } from "./pages.ts";
+
+const shell = gatewayShell({ env: { REQUESTS_PER_MINUTE: "600", TOKENS_PER_MINUTE: "1000000" } });
+const blocksOf = (path: string, heading: string) => codeBlocks(readSection(path, heading), "sh");
+
+test("the first screen of the README is what a start prints", () => {
+  const [shown = ""] = codeBlocks(readSection("README.md", "## Run it"), "");
+  const labels = (text: string) =>
+    [...text.matchAll(/^ {2}([A-Z][a-zA-Z]*(?: [a-z]+)?) {2,}/gm)].map(([, label]) => label);
+  expect(labels(shown).length).toBeGreaterThan(7);
+  expect(labels(shell.gateway.stdout())).toEqual(labels(shown));
+  expect(shell.gateway.stdout()).toContain(`  Models     ${/Models {5}(\d+)/.exec(shown)?.[1]}\n`);
+});
+
+test("the curl command of the README answers", async () => {
+  const [curl = ""] = blocksOf("README.md", "## Use it");
+  expect(JSON.parse(await shell.follow(curl))).toMatchObject({
+    object: "chat.completion",
+    choices: [{ message: { content: expect.stringContaining("Say hello") } }],
+  });
+});
+
+test("the TypeScript program of the README prints an answer", async () => {
+  const [program = ""] = codeBlocks(readSection("README.md", "## Use it"), "ts");
+  // Below the root, so that it finds the package openai.
+  const folder = mkdtempSync(join(root, "node_modules/.readme-"));
+  try {
+    writeFileSync(join(folder, "index.ts"), program.replace("127.0.0.1:3000", new URL(shell.gateway.origin).host));
+    const child = Bun.spawn([process.execPath, join(folder, "index.ts")], {
+      env: { PATH: process.env.PATH ?? "", MODELGATE_KEY: shell.gateway.key },
+      stderr: "pipe",
+    });
+    const [said, complaint] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    expect([await child.exited, complaint]).toEqual([0, ""]);
+    expect(said).toContain("Say hello");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("the models that the README names exist", async () => {
+  const named = [
+    ...readSection("README.md", "## Use it").matchAll(/\b(?:gpt|claude|gemini|text-embedding)-[\w.-]+\w/g),
+  ];
+  expect(named.length).toBeGreaterThan(4);
+  for (const [model] of named)
+    expect([model, (await shell.gateway.ask(`/models/${model}`)).status]).toEqual([model, 200]);
+});
+
+test("the commands on accounts, keys, wallets and audits do what they say, one after the other", async () => {
+  const [accounts = ""] = blocksOf("docs/accounts.md", "## Accounts and keys");
+  const said = await shell.follow(accounts);
+  expect(said).toContain("ada@example.com");
+  const [wallets = ""] = blocksOf("docs/billing.md", "## Wallets and vouchers");
+  const moved = await shell.follow(wallets);
+  expect(moved).toContain("balance 4 USD");
+  const [keys = ""] = blocksOf("docs/billing.md", "## Budgets and limits of a key");
+  const [, id = ""] =
+    /"id":"([^"]+)"/.exec(await shell.follow("modelgate key list --account ada@example.com --json")) ?? [];
+  await shell.follow(keys.replaceAll(" set ID ", ` set ${id} `));
+  const [audits = ""] = blocksOf("docs/billing.md", "## Audits");
+  expect(await shell.follow(audits)).toContain("model");
+});
+
+test("a catalogue file changes a model while the gateway runs", async () => {
+  const [block = ""] = blocksOf("docs/providers.md", "## Models and prices");
+  expect(JSON.parse(await shell.follow(block))).toMatchObject({ id: "famA-4o-mini", premium: true });
+  await shell.follow("rm ~/.modelgate/catalogue/openai.json");
+});
+
+test("the headers of an answer are those of docs/api.md", async () => {
+  const documented = tableRows(readSection("docs/api.md", "## Response headers")).map(([name]) => name as string);
+  const response = await shell.gateway.post(
+    "/chat/completions",
+    { model: "gpt-4.1-nano", messages: [{ role: "user", content: "Hello" }] },
+    { "x-request-id": "mine" },
+  );
+  expect(response.status).toBe(200);
+  const sent = [...response.headers.keys()].filter((name) => name.startsWith("x-"));
+  expect(sent.toSorted()).toEqual(documented.filter((name) => name !== "retry-after").toSorted());
+});
+
+test("the endpoints of docs/api.md are those of the API's description", async () => {
+  const documented = tableRows(readSection("docs/api.md", "## Endpoints")).map(([endpoint]) => endpoint as string);
+  const { paths } = (await (await fetch(`${shell.gateway.origin}/openapi.json`)).json()) as { paths: object };
+  const described = Object.entries(paths)
+    .filter(([path]) => path.startsWith("/v1/") && !path.startsWith("/v1/v1/"))
+    .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.slice(3)}`));
+  expect(documented.toSorted()).toEqual(described.toSorted());
+});
+
+test("docs/benchmarks.md has the marks between which the bench writes", () => {
+  expect(readPage("docs/benchmarks.md")).toMatch(
+    /<!-- peers: made by bun run bench --peers --write -->[\s\S]+<!-- peers: end -->/,
+  );
+});
