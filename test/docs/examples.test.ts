@@ -10,7 +10,7 @@ const blocksOf = (path: string, heading: string) => codeBlocks(readSection(path,
 test("the first screen of the README is what a start prints", () => {
   const [shown = ""] = codeBlocks(readSection("README.md", "## Run it"), "");
   const labels = (text: string) =>
-    [...text.matchAll(/^ {2}([A-Z][a-zA-Z]*(?: [a-z]+)?) {2,}/gm)].map(([, label]) => label);
+    [...text.matchAll(/^ {2}([A-Z][a-zA-Z]*(?: [A-Za-z]+)?) {2,}/gm)].map(([, label]) => label);
   expect(labels(shown).length).toBeGreaterThan(7);
   expect(labels(shell.gateway.stdout())).toEqual(labels(shown));
   expect(shell.gateway.stdout()).toContain(`  Models     ${/Models {5}(\d+)/.exec(shown)?.[1]}\n`);
