@@ -73,6 +73,13 @@ describe("the commands of the documentation", () => {
     expect(scripts.filter((script) => !Object.hasOwn(packageJson.scripts, script))).toEqual([]);
   });
 
+  test("run test and bench files that exist", () => {
+    const form = /\bbun (?:test )?(?:--timeout \d+ )?(test\/[\w./-]*\w)/g;
+    const files = pages.flatMap((path) => [...readPage(path).matchAll(form)].map(([, file]) => file as string));
+    expect(files.length).toBeGreaterThan(8);
+    expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([]);
+  });
+
   test("begin with the two of the README, which .ci/run runs on a fresh clone", async () => {
     expect(readPage("README.md")).toContain("npx bun install && npm start");
     expect(readPage("README.md")).toContain("npx bun install && npm test");
