@@ -91,7 +91,7 @@ describe("the pages on providers, followed word for word", () => {
   );
 });
 
-test("the section on translated providers shows the code that is written", () => {
+test("the section on translated providers shows the code that is written", async () => {
   const flush = (text: string) => text.trim().replaceAll(/^ +/gm, "");
   const written = flush((await filesOfPlugin("gamma", "translated")).get("index.ts") as string);
   const shown = codeBlocks(tutorial, "ts");
