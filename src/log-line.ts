@@ -34,7 +34,7 @@ export function prettyLine(isColoured: boolean) {
   return (atMs: number, level: string, event: string, fields: Record<string, unknown>): string => {
     const time = new Date(atMs).toISOString().slice(11, 23);
     const told = Object.entries(fields).filter(([, value]) => value !== undefined);
-    const words = told.map(([name, value]) => `${colour("2", `${name}=`)}${shown(value)}`);
+    const words = told.map(([name, value]) => `${colour("2", `${name}=`)}${formatField(value)}`);
     const head = `${colour("2", time)} ${colour(colours[level] ?? "0", level.toUpperCase().padEnd(5))} ${event}`;
     const line = [head, ...words].join(" ");
     return line.length > lineCharactersMax ? `${line.slice(0, lineCharactersMax)}…` : line;
@@ -42,11 +42,11 @@ export function prettyLine(isColoured: boolean) {
 }
 
 /** A value within one line: text with spaces or other signs stands in quotes, and so no field can feign another. */
-function shown(value: unknown): string {
+function formatField(value: unknown): string {
   if (value instanceof Error) return JSON.stringify(`${value.name}: ${value.message}`);
   if (typeof value === "string") return /^[\w.:/+@-]+$/.test(value) ? value : JSON.stringify(value);
   if (value === null || typeof value !== "object") return String(value);
   const parts = Object.entries(value).filter(([, part]) => part !== undefined);
   if (Array.isArray(value) || parts.some(([, part]) => typeof part === "object")) return JSON.stringify(value);
-  return parts.map(([name, part]) => `${name}:${shown(part)}`).join(",");
+  return parts.map(([name, part]) => `${name}:${formatField(part)}`).join(",");
 }

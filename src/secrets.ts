@@ -1,3 +1,5 @@
+import { decodePercent } from "./contract/index.ts";
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A variable of such a name holds a secret, whoever reads it. */
@@ -21,15 +23,8 @@ export function hiderOf(env: Environment): (text: string) => string {
 function secretsOf(name: string, value: string): string[] {
   if (secretName.test(name)) return value.split(",").map((secret) => secret.trim());
   // Headers for a collector of traces: `x-api-key=word,x-tenant=word`.
-  if (/HEADERS$/i.test(name)) return value.split(",").map((pair) => decoded(pair.slice(pair.indexOf("=") + 1).trim()));
+  if (/HEADERS$/i.test(name))
+    return value.split(",").map((pair) => decodePercent(pair.slice(pair.indexOf("=") + 1).trim()));
   const url = URL.parse(value);
-  return url === null || url.password === "" ? [] : [url.password, decoded(url.password)];
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return url === null || url.password === "" ? [] : [url.password, decodePercent(url.password)];
 }

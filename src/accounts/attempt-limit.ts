@@ -1,5 +1,5 @@
+import { LRUCache } from "lru-cache";
 import { GatewayError } from "../contract/index.ts";
-import { LruCache } from "./lru-cache.ts";
 
 const countedMax = 10_000;
 const minuteMs = 60_000;
@@ -12,7 +12,7 @@ interface AttemptOptions {
 
 /** Bounds how often something may be tried in a while, a minute by default, so that passwords are not guessed. */
 export class AttemptLimit {
-  readonly #counted = new LruCache<{ count: number; endsAt: number }>(countedMax);
+  readonly #counted = new LRUCache<string, { count: number; endsAt: number }>({ max: countedMax });
   readonly #max: number;
   readonly #now: () => number;
   readonly #windowMs: number;

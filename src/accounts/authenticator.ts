@@ -1,9 +1,9 @@
+import { LRUCache } from "lru-cache";
 import { type Caller, GatewayError, type KeyBounds, type Limits } from "../contract/index.ts";
 import type { KeyRecord, Store } from "../store/index.ts";
 import { apiKeyForm, hashSecret, type KeyParts, parseApiKey, sameHash } from "./api-key.ts";
 import { boundsOf } from "./key-bounds.ts";
 import type { KeyUse } from "./key-use.ts";
-import { LruCache } from "./lru-cache.ts";
 
 /** What accounts and keys have when they say nothing of their own. */
 export interface AccountDefaults extends Limits {
@@ -30,10 +30,10 @@ export class Authenticator {
   readonly #defaults: AccountDefaults;
   readonly #now: () => number;
   readonly #use: KeyUse;
-  readonly #known = new LruCache<KnownKey>(keysMax);
+  readonly #known = new LRUCache<string, KnownKey>({ max: keysMax });
   /** Whole tokens whose secret was found right, so that a key at work is not hashed again for each call. */
-  readonly #verified = new LruCache<KnownKey>(keysMax);
-  readonly #unknown = new LruCache<true>(unknownMax);
+  readonly #verified = new LRUCache<string, KnownKey>({ max: keysMax });
+  readonly #unknown = new LRUCache<string, true>({ max: unknownMax });
   #revision: number;
 
   constructor(store: Store, defaults: AccountDefaults, use: KeyUse, now: () => number) {

@@ -1,5 +1,5 @@
 import type { Transaction } from "kysely";
-import { GatewayError } from "../contract/index.ts";
+import { decodePercent, GatewayError } from "../contract/index.ts";
 import type { Database } from "../store/index.ts";
 import { AttemptLimit } from "./attempt-limit.ts";
 
@@ -37,7 +37,7 @@ export class SecondFactorLimit {
 
   /** Counts a guess, by what is told in the cookies. @throws {GatewayError} `rate_limit_exceeded` */
   guess(cookies: string | null): void {
-    for (const id of new Set(decode(cookies ?? "").match(challengePattern))) this.#guesses.take(id);
+    for (const id of new Set(decodePercent(cookies ?? "").match(challengePattern))) this.#guesses.take(id);
   }
 }
 
@@ -57,12 +57,4 @@ export function namedFor(email: string, answer: unknown): unknown {
   const { searchParams } = new URL(totpURI);
   searchParams.set("issuer", "modelgate");
   return { ...answer, totpURI: `otpauth://totp/modelgate:${encodeURIComponent(email)}?${searchParams}` };
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

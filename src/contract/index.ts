@@ -12,5 +12,6 @@ export * from "./plugin.ts";
 export * from "./price.ts";
 export * from "./schema.ts";
 export * from "./speak.ts";
+export * from "./text.ts";
 export * from "./transcribe.ts";
 export * from "./upstream-fault.ts";

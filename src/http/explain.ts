@@ -1,5 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
-import { GatewayError } from "../contract/index.ts";
+import { GatewayError, quoteValue } from "../contract/index.ts";
 
 /** The first fault that TypeBox found in a value: where, against which schema, and what stood there. */
 export interface Fault {
@@ -15,7 +15,7 @@ export function explain(fault: Fault): GatewayError {
   const { path, schema, value } = deepest(fault);
   const param = toParam(path);
   const name = param === "" ? "The body" : param;
-  const problem = value === undefined ? "is missing" : `is ${shown(value)}`;
+  const problem = value === undefined ? "is missing" : `is ${describe(value)}`;
   return new GatewayError("invalid_request", `${name} ${problem}, but ${expectation(schema)} was expected`, {
     param: param === "" ? undefined : param,
   });
@@ -60,10 +60,9 @@ function toParam(path: string): string {
   return param;
 }
 
-function shown(value: unknown): string {
-  if (typeof value === "string") return `"${value.length > 60 ? `${value.slice(0, 60)}…` : value}"`;
+function describe(value: unknown): string {
   if (Array.isArray(value)) return `an array of ${value.length}`;
-  return value !== null && typeof value === "object" ? "an object" : String(value);
+  return value !== null && typeof value === "object" ? "an object" : quoteValue(value);
 }
 
 function expectation(schema: TSchema): string {

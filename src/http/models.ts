@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { GatewayError, type Model } from "../contract/index.ts";
+import { decodePercent, GatewayError, type Model } from "../contract/index.ts";
 import { describeRoutes } from "../kernel/index.ts";
 import { answers } from "./describe.ts";
 import { endpoint } from "./endpoint.ts";
@@ -54,7 +54,7 @@ export function modelsController(ground: HttpGround) {
   const one = endpoint(ground, async ({ request, progress }) => {
     const { pathname } = urlOf(request);
     const name = pathname.slice(pathname.indexOf(prefix) + prefix.length);
-    return jsonReply(ground, progress, find(ground, decode(name)));
+    return jsonReply(ground, progress, find(ground, decodePercent(name)));
   });
   const detail = {
     summary: "List the models that can be served now",
@@ -82,14 +82,6 @@ function find(ground: HttpGround, name: string): Static<typeof ModelObject> {
     param: "model",
     shownCode: "model_not_found",
   });
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 function toObject(model: Model): Static<typeof ModelObject> {

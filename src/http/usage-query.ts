@@ -1,4 +1,4 @@
-import { GatewayError } from "../contract/index.ts";
+import { GatewayError, quoteValue } from "../contract/index.ts";
 import { type DaySpan, type Period, periods, spanDaysMax } from "../ledger/index.ts";
 
 const dayMs = 86_400_000;
@@ -34,7 +34,7 @@ function readPeriod(text: string | null): Period {
   if (text === null || text === "") return "daily";
   const period = periods.find((known) => known === text);
   if (period !== undefined) return period;
-  throw wrong("period", `period is ${shown(text)}, expected one of ${periods.join(", ")}`);
+  throw wrong("period", `period is ${quoteValue(text)}, expected one of ${periods.join(", ")}`);
 }
 
 /** A day as `2026-11-21`, or a moment of it with its zone as `2026-11-21T12:00:00Z`. */
@@ -45,11 +45,7 @@ function readDay(param: string, text: string): number {
   // A thirty-first of November would be the first of December.
   const exists = !Number.isNaN(at) && (!isDay || new Date(at).toISOString().startsWith(text));
   if (exists && at >= 0) return Math.floor(at / dayMs);
-  throw wrong(param, `${param} is ${shown(text)}, expected a date from 1970-01-01 such as 2026-11-21`);
-}
-
-function shown(text: string): string {
-  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
+  throw wrong(param, `${param} is ${quoteValue(text)}, expected a date from 1970-01-01 such as 2026-11-21`);
 }
 
 function wrong(param: string, message: string): GatewayError {

@@ -9,6 +9,7 @@ import {
   type Meters,
   type Model,
   metersOfUsage,
+  nanodollarsPerUsd,
   UpstreamFault,
 } from "../contract/index.ts";
 import { attempt } from "./attempt.ts";
@@ -20,8 +21,6 @@ import { ChunkTidier } from "./tidy-chunks.ts";
 import { type AnswerHead, headOf, tidyCompletion, tidyUsage } from "./tidy-completion.ts";
 import { countablePrompt, countTokens, promptTokensAtMost } from "./tokens.ts";
 import type { Job, Output, Trade } from "./trade.ts";
-
-const nanodollarsPerUsd = 1e9;
 
 /** The spec's default where a model takes the field; its other defaults are every provider's own. */
 const temperatureDefault = 0.7;

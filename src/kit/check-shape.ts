@@ -1,6 +1,7 @@
 import { type TSchema, TypeGuard } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { type ValueError, ValueErrorType } from "@sinclair/typebox/value";
+import { quoteValue } from "../contract/index.ts";
 import { knownWords } from "./known-words.ts";
 
 /** What is wrong with a value, and where in it. */
@@ -42,14 +43,9 @@ function reasonOf(error: ValueError): string {
   if (type === ValueErrorType.ObjectRequiredProperty) return `it is missing${description}`;
   const choices: TSchema[] = Array.isArray(schema.anyOf) ? schema.anyOf : [];
   if (choices.length > 0 && choices.every((choice) => TypeGuard.IsLiteral(choice))) {
-    return `got ${shown(value)}, expected one of ${choices.map((choice) => String(choice.const)).join(", ")}`;
+    return `got ${quoteValue(value)}, expected one of ${choices.map((choice) => String(choice.const)).join(", ")}`;
   }
-  return `got ${shown(value)}, ${lowerFirst(error.message)}${description}`;
-}
-
-function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length <= 60 ? text : `${text.slice(0, 60)}…`;
+  return `got ${quoteValue(value)}, ${lowerFirst(error.message)}${description}`;
 }
 
 function lowerFirst(text: string): string {

@@ -1,4 +1,4 @@
-import { GatewayError } from "../contract/index.ts";
+import { decodePercent, GatewayError } from "../contract/index.ts";
 import { isRecord } from "./record.ts";
 
 /** A schema as it was sent, and the references that led to it: what a cycle is known by. */
@@ -225,10 +225,5 @@ function resolve(root: unknown, ref: string): unknown {
 }
 
 function unescapePart(part: string): string {
-  const plain = part.replaceAll("~1", "/").replaceAll("~0", "~");
-  try {
-    return decodeURIComponent(plain);
-  } catch {
-    return plain;
-  }
+  return decodePercent(part.replaceAll("~1", "/").replaceAll("~0", "~"));
 }

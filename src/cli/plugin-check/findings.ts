@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { quoteValue } from "../../contract/index.ts";
 import type { Fixture } from "./fixture.ts";
 import { type Outcome, saidIn, simulatedKey } from "./simulate.ts";
 
@@ -42,7 +43,10 @@ export function findDifference(fixture: Fixture, outcome: Outcome): Finding {
   for (const [field, wanted] of Object.entries(expect)) {
     const got = found[field as keyof typeof found];
     if (!isDeepStrictEqual(got, wanted)) {
-      return { wrong: `${field} is ${shown(got)}, expected ${shown(wanted)}`, cure: "mend how the answer is read" };
+      return {
+        wrong: `${field} is ${describe(got)}, expected ${describe(wanted)}`,
+        cure: "mend how the answer is read",
+      };
     }
   }
   if (fixture.path !== undefined && asked[0] !== undefined && !asked[0].url.endsWith(fixture.path)) {
@@ -52,12 +56,14 @@ export function findDifference(fixture: Fixture, outcome: Outcome): Finding {
     };
   }
   if (fixture.body !== undefined && !isDeepStrictEqual(asked[0]?.body, fixture.body)) {
-    return { wrong: `it sent ${shown(asked[0]?.body)}, expected ${shown(fixture.body)}`, cure: "mend the translation" };
+    return {
+      wrong: `it sent ${describe(asked[0]?.body)}, expected ${describe(fixture.body)}`,
+      cure: "mend the translation",
+    };
   }
   return undefined;
 }
 
-function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
-  return text.length <= 160 ? text : `${text.slice(0, 160)}…`;
+function describe(value: unknown): string {
+  return value === undefined ? "nothing" : quoteValue(value, 160);
 }

@@ -1,4 +1,4 @@
-import type { ProviderPlugin } from "../../contract/index.ts";
+import { mediaTypeOf, type ProviderPlugin } from "../../contract/index.ts";
 import { buildRegistry, type Credential, Deadlines, openNetwork } from "../../kernel/index.ts";
 import { askByFetch } from "../../kernel/wire/ask-by-fetch.ts";
 import type { Fixture, Reply } from "./fixture.ts";
@@ -61,7 +61,7 @@ function withoutSecrets(text: string, keys: readonly string[]): string {
 }
 
 function replyOf(response: Response, text: string): Reply {
-  const mediaType = response.headers.get("content-type")?.split(";")[0] ?? "";
+  const mediaType = mediaTypeOf(response.headers.get("content-type")) ?? "";
   const status = response.status === 200 ? {} : { status: response.status };
   const json = mediaType === "application/json" ? parsed(text) : undefined;
   return json === undefined ? { ...status, mediaType, text } : { ...status, json };

@@ -156,7 +156,7 @@ export function bytesOf({ json, text, base64 }: Reply): Uint8Array<ArrayBuffer> 
 }
 
 function respond(sent: Sent): Response {
-  const { status = 200, mediaType = mediaTypeOf(sent), headers = {}, pieces } = sent;
+  const { status = 200, mediaType = defaultMediaType(sent), headers = {}, pieces } = sent;
   const body = bytesOf(sent);
   const parts = pieces === undefined ? [body] : pieces(body);
   const stream = new ReadableStream<Uint8Array>({
@@ -168,7 +168,7 @@ function respond(sent: Sent): Response {
   return new Response(stream, { status, headers: { "content-type": mediaType, ...headers } });
 }
 
-function mediaTypeOf({ text, base64 }: Reply): string {
+function defaultMediaType({ text, base64 }: Reply): string {
   if (base64 !== undefined) return "application/octet-stream";
   return text === undefined ? "application/json" : text.startsWith("<") ? "text/html" : "text/event-stream";
 }

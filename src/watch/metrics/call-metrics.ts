@@ -1,10 +1,9 @@
 import type { Registry } from "prom-client";
-import { type Capability, capabilities, type MeterName } from "../../contract/index.ts";
+import { type Capability, capabilities, type MeterName, nanodollarsPerUsd } from "../../contract/index.ts";
 import { type CallCounts, type CallSeries, callStates } from "../call-counts.ts";
 import type { Facts } from "../facts.ts";
 import { addCounter, addGauge, addHistogram, type Sample } from "./samples.ts";
 
-const nanodollarsPerUsd = 1e9;
 const ofCall = ["capability", "model", "plugin"] as const;
 
 /** What a meter is called in a metric, and how many of it make one of that. */

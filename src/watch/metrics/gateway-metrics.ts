@@ -1,4 +1,5 @@
 import type { Registry } from "prom-client";
+import { nanodollarsPerUsd } from "../../contract/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
 import type { CommitCounts } from "../commit-counts.ts";
 import type { Facts } from "../facts.ts";
@@ -8,7 +9,6 @@ import { addCounter, addGauge, addHistogram, type Sample } from "./samples.ts";
 const routeStates = ["ready", "probing", "resting"] as const;
 /** Wallets are all looked at for this, so not at each scrape. */
 const overdrawnMs = 60_000;
-const nanodollarsPerUsd = 1e9;
 
 /** What is on sale, and how each way to it is. */
 export function addRouteMetrics(registry: Registry, facts: Facts): void {

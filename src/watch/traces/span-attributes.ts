@@ -1,5 +1,5 @@
 import type { Attributes } from "@opentelemetry/api";
-import type { Capability, Model } from "../../contract/index.ts";
+import { type Capability, type Model, nanodollarsPerUsd } from "../../contract/index.ts";
 import type { Progress } from "../../kernel/index.ts";
 
 /** OpenTelemetry's words for what a call does; those it has none for are ours. */
@@ -59,7 +59,7 @@ export function callAttributes(
     "gen_ai.usage.cache_read.input_tokens": meters.cacheReadToken,
     "gen_ai.usage.cache_creation.input_tokens": meters.cacheWriteToken,
     "modelgate.client_request_id": progress.clientRequestId,
-    "modelgate.cost_usd": costNanodollars === undefined ? undefined : costNanodollars / 1e9,
+    "modelgate.cost_usd": costNanodollars === undefined ? undefined : costNanodollars / nanodollarsPerUsd,
     "error.type": progress.errorCode,
   };
   for (const name in more) if (more[name] !== undefined) attributes[name] = more[name];

@@ -45,7 +45,7 @@ async function toImage(
   if (!isRecord(item)) throw new UpstreamFault("broken", "The provider's answer holds no picture");
   const revisedPrompt = typeof item.revised_prompt === "string" ? item.revised_prompt : undefined;
   if (typeof item.b64_json === "string") {
-    return { data: item.b64_json, mediaType: mediaTypeOf(item.b64_json, format), revisedPrompt };
+    return { data: item.b64_json, mediaType: detectImageType(item.b64_json, format), revisedPrompt };
   }
   if (typeof item.url !== "string") throw new UpstreamFault("broken", "The provider's answer holds no picture");
   const inline = readDataUrl(item.url);
@@ -55,7 +55,7 @@ async function toImage(
 }
 
 /** By the first bytes, which do not lie; then by what the provider said. */
-function mediaTypeOf(base64: string, format: string | undefined): string {
+function detectImageType(base64: string, format: string | undefined): string {
   if (base64.startsWith("iVBOR")) return "image/png";
   if (base64.startsWith("/9j/")) return "image/jpeg";
   if (base64.startsWith("UklGR")) return "image/webp";

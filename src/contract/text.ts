@@ -1,0 +1,23 @@
+/** The media type of a `content-type` header, in lower case and without its parameters; absent without the header. */
+export function mediaTypeOf(contentType: string | null | undefined): string | undefined {
+  return contentType?.split(";", 1)[0]?.trim().toLowerCase();
+}
+
+/** Decodes percent-encoded text. Malformed text is returned as it is. */
+export function decodePercent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Writes a value for an error message: as JSON, shortened to so many characters. */
+export function quoteValue(value: unknown, charactersMax = 60): string {
+  if (typeof value === "string") {
+    return JSON.stringify(value.length > charactersMax ? `${value.slice(0, charactersMax)}…` : value);
+  }
+  // JSON has no NaN, and writes null for it.
+  const text = typeof value === "number" ? String(value) : (JSON.stringify(value) ?? String(value));
+  return text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text;
+}
