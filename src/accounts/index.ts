@@ -12,7 +12,7 @@ export type { AccountDefaults } from "./authenticator.ts";
 export { changeFirst } from "./change-first.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export type { ApiKey, NewKey } from "./key-admin.ts";
-export type { OidcOptions } from "./oidc/issuer.ts";
+export type { OidcOptions } from "./oidc/identity-provider.ts";
 export { type PaymentWish, paymentDesk } from "./payments/begin-payment.ts";
 export type { Payments } from "./payments/payments.ts";
 export { acceptInvitation, hasAdmin, invite, makeTemporaryPassword } from "./people.ts";

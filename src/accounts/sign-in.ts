@@ -5,7 +5,7 @@ import { clean } from "./auth-answer.ts";
 import { authPrefix, missing, readBody, requestOf } from "./auth-request.ts";
 import type { AuthGround } from "./better-auth.ts";
 import { changeFirst } from "./change-first.ts";
-import type { OidcOptions } from "./oidc/issuer.ts";
+import type { OidcOptions } from "./oidc/identity-provider.ts";
 import { createOidcSignIn } from "./oidc/oidc-sign-in.ts";
 import { namedFor, SecondFactorLimit, secondFactorPaths } from "./second-factor.ts";
 import { readVisitor, type Visitor } from "./session-reader.ts";

@@ -1,27 +1,18 @@
 import { GatewayError } from "../../contract/index.ts";
 import { backToPage, clean, failedSignIn } from "../auth-answer.ts";
 import { requestOf } from "../auth-request.ts";
-import type { AuthGround } from "../better-auth.ts";
-import type { OidcOptions } from "./issuer.ts";
-import { oidcProvider } from "./person-of.ts";
+import type { OidcSignInOptions } from "./open-oidc.ts";
 
-/** The two steps of a sign-in by the issuer. */
+/** The two steps of a sign-in with the identity provider. */
 export interface OidcSignIn {
-  /** Says to which address the browser goes. @throws {GatewayError} `unavailable` when the issuer does not answer. */
+  /** Says to which address the browser goes. @throws {GatewayError} `unavailable` without the identity provider. */
   begin(request: Request): Promise<Response>;
   /** The browser is back: signed in, or with the code of what went wrong behind `#sign-in-error=`. */
   end(request: Request): Promise<Response>;
 }
 
-export interface OidcSignInOptions extends AuthGround {
-  readonly oidc: OidcOptions;
-  readonly signUp: "open" | "closed";
-  readonly now: () => number;
-}
-
-/** What an issuer says about itself is asked for again after an hour, and before the first sign-in. */
-const knownMs = 3_600_000;
-const answerWaitMs = 20_000;
+/** How long the identity provider's metadata is used before it is read again. */
+const metadataMs = 3_600_000;
 
 type Handler = (request: Request) => Promise<Response>;
 
@@ -29,12 +20,15 @@ export function createOidcSignIn(options: OidcSignInOptions): OidcSignIn {
   const { oidc, now, report } = options;
   let known: { readonly handler: Promise<Handler>; readonly until: number } | undefined;
   const open = async (): Promise<Handler> => {
-    // What most gateways never need is loaded here, as better-auth is.
-    const [{ discover }, { openOidc }] = await Promise.all([import("./issuer.ts"), import("./open-oidc.ts")]);
-    return openOidc({ ...options, issuer: await discover(oidc) });
+    // Loaded at the first sign-in, as most gateways never need it.
+    const [{ discover }, { openOidc }] = await Promise.all([
+      import("./identity-provider.ts"),
+      import("./open-oidc.ts"),
+    ]);
+    return openOidc(options, await discover(oidc));
   };
-  const handlerOf = async (): Promise<Handler> => {
-    if (known === undefined || known.until <= now()) known = { handler: open(), until: now() + knownMs };
+  const getHandler = async (): Promise<Handler> => {
+    if (known === undefined || known.until <= now()) known = { handler: open(), until: now() + metadataMs };
     const { handler } = known;
     try {
       return await handler;
@@ -43,15 +37,15 @@ export function createOidcSignIn(options: OidcSignInOptions): OidcSignIn {
       throw error;
     }
   };
-  const ask = async (request: Request) => inTime((await handlerOf())(request));
   return {
     async begin(request) {
-      const body = { providerId: oidcProvider, callbackURL: "/", errorCallbackURL: "/" };
-      return clean(await ask(requestOf(request, "sign-in/oauth2", body)));
+      const handle = await getHandler();
+      const body = { providerId: "oidc", callbackURL: "/", errorCallbackURL: "/" };
+      return withNonce(await clean(await handle(requestOf(request, "sign-in/oauth2", body))));
     },
     async end(request) {
       try {
-        return backToPage(await ask(request));
+        return backToPage(await (await getHandler())(request));
       } catch (error) {
         report(error);
         const code = error instanceof GatewayError ? error.shownCode : "internal_error";
@@ -61,15 +55,14 @@ export function createOidcSignIn(options: OidcSignInOptions): OidcSignIn {
   };
 }
 
-/** better-auth waits for an issuer as long as it likes. */
-async function inTime(answer: Promise<Response>): Promise<Response> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const refuse = () =>
-    reject(new GatewayError("unavailable", "The provider of identities does not answer in time; try again"));
-  const timer = setTimeout(refuse, answerWaitMs);
-  try {
-    return await Promise.race([answer, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+/**
+ * Adds a nonce to the address of the authorization endpoint, which better-auth does not. It is the PKCE code challenge:
+ * the callback computes it again from the verifier, so nothing more has to be kept, and an identity provider that ignores
+ * PKCE is still held to this sign-in.
+ */
+async function withNonce(response: Response): Promise<Response> {
+  const body = (await response.json()) as { url: string };
+  const url = new URL(body.url);
+  url.searchParams.set("nonce", url.searchParams.get("code_challenge") ?? "");
+  return new Response(JSON.stringify({ ...body, url: url.href }), { headers: response.headers });
 }

@@ -1,63 +1,94 @@
 import { betterAuth } from "better-auth";
 import { genericOAuth } from "better-auth/plugins/generic-oauth";
+import type { Configuration } from "openid-client";
+import type { Store } from "../../store/index.ts";
+import { newAccountRow } from "../account-admin.ts";
 import { type AuthGround, authOptions } from "../better-auth.ts";
+import { makePerson } from "../people.ts";
 import { signInAddressOf } from "../sign-in-address.ts";
-import { type Identity, readIdentity } from "./identity.ts";
-import type { Issuer, OidcOptions } from "./issuer.ts";
-import { oidcProvider, welcomeIdentity } from "./person-of.ts";
+import { type Identity, type OidcOptions, readIdentity } from "./identity-provider.ts";
 
-export interface OidcGround extends AuthGround {
+/** The provider's id in better-auth's tables and addresses. */
+const oidcProvider = "oidc";
+
+export interface OidcSignInOptions extends AuthGround {
   readonly oidc: OidcOptions;
-  readonly issuer: Issuer;
   readonly signUp: "open" | "closed";
   readonly now: () => number;
 }
 
-/** better-auth for sign-ins by the issuer. It makes no person by itself: {@link welcomeIdentity} does, with an account. */
-export function openOidc(ground: OidcGround): (request: Request) => Promise<Response> {
-  const { store, issuer, oidc, signUp, now } = ground;
-  const options = authOptions(ground);
-  const auth = betterAuth({
-    ...options,
-    // What the tokens were for is done.
-    databaseHooks: {
-      account: { create: { before: async (account) => ({ data: { ...account, ...noTokens } }) } },
+/**
+ * better-auth's OAuth plugin, which keeps state and PKCE verifier, links the user and makes the session. Code and ID token
+ * are openid-client's, since the plugin reads ID tokens without checking them; no token reaches better-auth.
+ */
+export function openOidc(options: OidcSignInOptions, config: Configuration): (request: Request) => Promise<Response> {
+  const { store, oidc, signUp, now } = options;
+  const shared = authOptions(options);
+  const metadata = config.serverMetadata();
+  const redirectUri = `${oidc.publicOrigin}/api/auth/oauth2/callback/${oidcProvider}`;
+  const provider = {
+    providerId: oidcProvider,
+    clientId: oidc.clientId,
+    clientSecret: oidc.clientSecret,
+    issuer: metadata.issuer,
+    requireIssuerValidation: metadata.authorization_response_iss_parameter_supported === true,
+    authorizationUrl: metadata.authorization_endpoint as string,
+    tokenUrl: metadata.token_endpoint as string,
+    redirectURI: redirectUri,
+    scopes: ["openid", "email", "profile"],
+    pkce: true,
+    disableSignUp: true,
+    async getToken({ code, codeVerifier = "" }: { code: string; codeVerifier?: string | undefined }) {
+      return { raw: { identity: await readIdentity(config, { code, codeVerifier, redirectUri }) } };
     },
-    account: { ...options.account, updateAccountOnSignIn: false },
-    onAPIError: { ...options.onAPIError, errorURL: "/" },
-    plugins: [
-      genericOAuth({
-        config: [
-          {
-            providerId: oidcProvider,
-            clientId: oidc.clientId,
-            clientSecret: oidc.clientSecret,
-            issuer: issuer.id,
-            requireIssuerValidation: issuer.namesItself,
-            authorizationUrl: issuer.authorizationUrl,
-            tokenUrl: issuer.tokenUrl,
-            redirectURI: `${oidc.publicOrigin}/api/auth/oauth2/callback/${oidcProvider}`,
-            scopes: ["openid", "email", "profile"],
-            pkce: true,
-            disableSignUp: true,
-            async getUserInfo(tokens) {
-              const identity = await readIdentity(tokens, issuer, oidc.clientId);
-              if (identity === undefined) return null;
-              await welcomeIdentity(store, identity, { signUp, now: now() });
-              return userInfoOf(identity);
-            },
-          },
-        ],
-      }),
-    ],
+    async getUserInfo({ raw }: { raw?: Record<string, unknown> | undefined }) {
+      const identity = raw?.identity as Identity;
+      await admitIdentity(store, identity, { signUp, now: now() });
+      return toUserInfo(identity);
+    },
+  };
+  const auth = betterAuth({
+    ...shared,
+    account: { ...shared.account, updateAccountOnSignIn: false },
+    onAPIError: { ...shared.onAPIError, errorURL: "/" },
+    plugins: [genericOAuth({ config: [provider] })],
   });
   return (request) => auth.handler(request);
 }
 
-const noTokens = { accessToken: null, refreshToken: null, idToken: null };
-
-/** By the address under which people are kept here. */
-function userInfoOf({ id, email, emailVerified, name }: Identity) {
+/** better-auth finds users by the address under which they are stored here. */
+function toUserInfo({ id, email, emailVerified, name }: Identity) {
   const address = email === undefined ? undefined : signInAddressOf(email);
   return { id, email: address as string, emailVerified, name: name ?? email ?? id };
+}
+
+/**
+ * Creates the user of a verified e-mail where there is none: for the account of that e-mail, or for a new account where
+ * sign-up is open. Anybody else is left unknown, and better-auth refuses them for it.
+ */
+async function admitIdentity(
+  store: Store,
+  { id, email, emailVerified, name }: Identity,
+  { signUp, now }: { signUp: "open" | "closed"; now: number },
+): Promise<void> {
+  if (email === undefined || !emailVerified) return;
+  const known = await store.db
+    .selectFrom("credentials")
+    .select("id")
+    .where("provider_id", "=", oidcProvider)
+    .where("provider_account_id", "=", id)
+    .executeTakeFirst();
+  if (known !== undefined) return;
+  const account = await store.db.selectFrom("accounts").select("id").where("email", "=", email).executeTakeFirst();
+  if (account === undefined && signUp === "closed") return;
+  await store.db.transaction().execute(async (db) => {
+    let accountId = account?.id;
+    if (accountId === undefined) {
+      const row = newAccountRow({ email, name }, now);
+      await db.insertInto("accounts").values(row).execute();
+      accountId = row.id;
+    }
+    // A user who exists is not changed: an e-mail that was only claimed at a sign-up does not become verified by this.
+    await makePerson(db, { accountId, role: "member", emailVerified: true }, now);
+  });
 }

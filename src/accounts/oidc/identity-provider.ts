@@ -1,0 +1,120 @@
+import {
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  type Configuration,
+  calculatePKCECodeChallenge,
+  discovery,
+  enableNonRepudiationChecks,
+  fetchUserInfo,
+  skipStateCheck,
+} from "openid-client";
+import { GatewayError } from "../../contract/index.ts";
+
+/** The OpenID Connect identity provider that the operator configured. */
+export interface OidcOptions {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Where browsers reach the gateway; the identity provider redirects them back there. */
+  readonly publicOrigin: string;
+}
+
+/** A person, as the identity provider describes them. */
+export interface Identity {
+  /** The subject identifier; it never changes. */
+  readonly id: string;
+  /** Lower case; absent when the identity provider does not tell. */
+  readonly email: string | undefined;
+  readonly emailVerified: boolean;
+  readonly name: string | undefined;
+}
+
+/** What the callback of a sign-in brought. */
+interface AuthorizationCode {
+  readonly code: string;
+  readonly codeVerifier: string;
+  readonly redirectUri: string;
+}
+
+const timeoutSeconds = 10;
+const endpoints = ["authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri"] as const;
+
+/**
+ * Reads the identity provider's metadata (OpenID Connect Discovery 1.0).
+ *
+ * @throws {GatewayError} `unavailable` when it does not answer, or the metadata cannot be used.
+ */
+export async function discover({ issuer, clientId, clientSecret }: OidcOptions): Promise<Configuration> {
+  const address = `${withoutSlash(issuer)}/.well-known/openid-configuration`;
+  const isLocal = new URL(issuer).protocol === "http:";
+  const config = await discovery(new URL(address), clientId, clientSecret, undefined, {
+    timeout: timeoutSeconds,
+    execute: isLocal ? [allowInsecureRequests] : [],
+  }).catch((cause) => {
+    throw unusable(`there is no discovery document at ${address}`, cause);
+  });
+  const metadata = config.serverMetadata();
+  // openid-client compares the issuer only where it makes the address itself, and then a trailing slash has to agree.
+  if (withoutSlash(metadata.issuer) !== withoutSlash(issuer)) {
+    throw unusable(`it says to be ${JSON.stringify(metadata.issuer)}`);
+  }
+  for (const name of endpoints) {
+    if (!isSafe(metadata[name], issuer)) throw unusable(`its ${name} is ${JSON.stringify(metadata[name])}`);
+  }
+  // The ID token comes straight from the token endpoint, so the standard leaves this check to the client.
+  enableNonRepudiationChecks(config);
+  return config;
+}
+
+/**
+ * Exchanges an authorization code for a checked ID token (signature, issuer, audience, nonce, expiry) and asks the
+ * userinfo endpoint when the token has no e-mail.
+ *
+ * @throws {GatewayError} `unavailable` when a check fails or an answer cannot be read.
+ */
+export async function readIdentity(config: Configuration, callback: AuthorizationCode): Promise<Identity> {
+  const { code, codeVerifier, redirectUri } = callback;
+  const url = new URL(redirectUri);
+  // State and issuer of the true callback were checked by better-auth, which hands on the code alone.
+  url.search = new URLSearchParams({ code, iss: config.serverMetadata().issuer }).toString();
+  try {
+    const tokens = await authorizationCodeGrant(config, url, {
+      pkceCodeVerifier: codeVerifier,
+      expectedNonce: await calculatePKCECodeChallenge(codeVerifier),
+      expectedState: skipStateCheck,
+    });
+    const claims = tokens.claims();
+    if (claims === undefined) throw new Error("There is no ID token");
+    const hasEmail = typeof claims.email === "string";
+    return toIdentity(hasEmail ? claims : await fetchUserInfo(config, tokens.access_token, claims.sub));
+  } catch (cause) {
+    // Its cause may hold claims about the person, of which the log prints the message alone.
+    throw new GatewayError("unavailable", "The identity provider's answer cannot be trusted or read", { cause });
+  }
+}
+
+function toIdentity({ sub, email, email_verified, name }: Record<string, unknown>): Identity {
+  return {
+    id: String(sub),
+    email: typeof email === "string" ? email.trim().toLowerCase() : undefined,
+    // Some send it as text.
+    emailVerified: email_verified === true || email_verified === "true",
+    name: typeof name === "string" && name.trim() !== "" ? name.trim().slice(0, 200) : undefined,
+  };
+}
+
+/** An endpoint is as safe as its issuer: over https, or on this machine where the issuer is. */
+function isSafe(address: unknown, issuer: string): boolean {
+  const url = typeof address === "string" ? URL.parse(address) : null;
+  const { protocol, hostname } = new URL(issuer);
+  return url?.protocol === "https:" || (protocol === "http:" && url?.hostname === hostname);
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/$/, "");
+}
+
+function unusable(reason: string, cause?: unknown): GatewayError {
+  const sentence = `The identity provider cannot be used: ${reason}; sign in with a password, or try again later`;
+  return new GatewayError("unavailable", sentence, { retryAfterMs: 10_000, cause });
+}
