@@ -7,7 +7,7 @@ import type { Files } from "./http/ground.ts";
 import { KeepAlive } from "./http/keep-alive.ts";
 import { createHttp } from "./http/server.ts";
 import type { Site } from "./http/site.ts";
-import { Deadlines, Gate, type Kernel, type Log, openNetwork, type UpstreamBounds } from "./kernel/index.ts";
+import { Deadlines, type Kernel, LoadShedder, type Log, openNetwork, type UpstreamBounds } from "./kernel/index.ts";
 import { dialByBun } from "./kernel/wire/bun-line.bun.ts";
 import { createPruner, type LocalLedger, readOverdrawn } from "./ledger/index.ts";
 import { type Shelf, Stock, watchFolders } from "./loader/index.ts";
@@ -52,7 +52,7 @@ export interface App {
   readonly accounts: Accounts;
   readonly ledger: LocalLedger;
   readonly kernel: Kernel;
-  readonly gate: Gate;
+  readonly gate: LoadShedder;
   readonly sandbox: boolean;
   close(): Promise<void>;
 }
@@ -84,7 +84,7 @@ export async function createApp(ground: Ground): Promise<App> {
   const network = openNetwork(new Deadlines(now), now, ground.bounds ?? {}, { client, dial: dialByBun });
   const kernel: Kernel = { registry: shelf.registry, ledger, network, log, now, watch: watch?.calls };
   const { callsMax, overloadLagMs, keepAliveSeconds } = config;
-  const gate = new Gate({ callsMax, lagMsMax: overloadLagMs }, now, (event, fields) => log.warn(event, fields));
+  const gate = new LoadShedder({ callsMax, lagMsMax: overloadLagMs }, now, (event, fields) => log.warn(event, fields));
   const http = createHttp({
     gate,
     bodies: new BodyRoom(config.bodiesMb * 2 ** 20),
@@ -163,7 +163,12 @@ function filesOf({ blobs }: Store): Files {
 /** What is seen of the gateway at a scrape. */
 function factsOf(
   { config, store, now = Date.now }: Ground,
-  { kernel, gate, degraded, shelf }: { kernel: Kernel; gate: Gate; degraded: () => string[]; shelf: () => Shelf },
+  {
+    kernel,
+    gate,
+    degraded,
+    shelf,
+  }: { kernel: Kernel; gate: LoadShedder; degraded: () => string[]; shelf: () => Shelf },
 ): Facts {
   return {
     registry: () => kernel.registry,

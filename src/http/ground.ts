@@ -1,5 +1,5 @@
 import type { Caller, Ledger } from "../contract/index.ts";
-import type { Gate, Kernel, Log } from "../kernel/index.ts";
+import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
 import type { BodyRoom } from "./body-room.ts";
 import type { Desk } from "./desk.ts";
 import type { KeepAlive } from "./keep-alive.ts";
@@ -20,7 +20,7 @@ export interface HttpGround {
   readonly ledger: Ledger;
   readonly authenticate: Authenticate;
   /** Where calls come in. */
-  readonly gate: Gate;
+  readonly gate: LoadShedder;
   /** The memory for large bodies. */
   readonly bodies: BodyRoom;
   /** Keeps silent streams alive. */

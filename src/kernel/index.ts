@@ -3,9 +3,9 @@ export { makeCallId } from "./call-id.ts";
 export type { CallWatch } from "./call-watch.ts";
 export { Deadlines } from "./deadlines.ts";
 export { describeRoutes, type RouteState } from "./describe-routes.ts";
-export { Gate, type RunningCall } from "./gate.ts";
 export type { Kernel, Log } from "./kernel.ts";
 export type { Outlet } from "./outlet.ts";
+export { LoadShedder, type RunningCall } from "./overload.ts";
 export { Progress } from "./progress.ts";
 export {
   buildRegistry,

@@ -3,7 +3,7 @@ import { BodyRoom } from "../../src/http/body-room.ts";
 import type { Files, HttpGround } from "../../src/http/ground.ts";
 import { KeepAlive } from "../../src/http/keep-alive.ts";
 import { createHttp } from "../../src/http/server.ts";
-import { Gate } from "../../src/kernel/index.ts";
+import { LoadShedder } from "../../src/kernel/index.ts";
 import { completionOf } from "../kernel/streams.ts";
 import { benchOf, caller, pluginOf } from "../kernel/support.ts";
 
@@ -43,7 +43,7 @@ export function httpOf(plugins: readonly ProviderPlugin[] = [helloPlugin], chang
     kernel: bench.kernel,
     ledger: bench.ledger,
     authenticate,
-    gate: new Gate(),
+    gate: new LoadShedder(),
     bodies: new BodyRoom(2 ** 28),
     keepAlive: new KeepAlive(0),
     files,

@@ -1,74 +1,74 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/contract/index.ts";
-import { Gate, type RunningCall } from "../../src/kernel/index.ts";
+import { LoadShedder, type RunningCall } from "../../src/kernel/index.ts";
 import { caller, newProgress } from "./support.ts";
 
 const newCall = (): RunningCall => ({ capability: "chat", caller, progress: newProgress() });
 
-const gates: Gate[] = [];
+const shedders: LoadShedder[] = [];
 afterEach(() => {
-  for (const gate of gates.splice(0)) gate.strain.stop();
+  for (const shedder of shedders.splice(0)) shedder.lag.stop();
 });
 
-/** A gate whose clock the test moves; `late` lets its timer fire that much too late, once a tick. */
-function gateOf(bounds: { callsMax: number; lagMsMax: number }) {
+/** A load shedder whose clock the test moves; `late` lets its timer fire that much too late, once a tick. */
+function shedderOf(bounds: { callsMax: number; lagMsMax: number }) {
   const clock = { nowMs: 1_000_000 };
   const events: [string, Record<string, unknown>][] = [];
-  const gate = new Gate(
+  const shedder = new LoadShedder(
     bounds,
     () => clock.nowMs,
     (event, fields) => events.push([event, fields]),
   );
-  gate.strain.start();
-  gates.push(gate);
+  shedder.lag.start();
+  shedders.push(shedder);
   const late = (ms: number, ticks: number) => {
     for (let count = 0; count < ticks; count++) {
       clock.nowMs += 20 + ms;
-      gate.strain.tick();
+      shedder.lag.tick();
     }
   };
   const enter = (count: number) => {
     const calls = Array.from({ length: count }, newCall);
-    for (const call of calls) gate.enter(call);
+    for (const call of calls) shedder.enter(call);
     return calls;
   };
-  return { gate, clock, events, late, enter, refuses: () => gate.refusal(clock.nowMs) !== undefined };
+  return { shedder, clock, events, late, enter, refuses: () => shedder.refusal(clock.nowMs) !== undefined };
 }
 
-describe("a gate", () => {
+describe("load shedding", () => {
   test("lets in as many calls as it may, and one more when one has ended", () => {
-    const { gate, enter, refuses } = gateOf({ callsMax: 3, lagMsMax: 0 });
+    const { shedder, enter, refuses } = shedderOf({ callsMax: 3, lagMsMax: 0 });
     const [first] = enter(2);
     expect(refuses()).toBe(false);
     enter(1);
-    const refusal = gate.refusal(0);
+    const refusal = shedder.refusal(0);
     expect(refusal).toMatchObject({ code: "unavailable", status: 503, retryAfterMs: 1000 });
     expect(refusal?.message).toContain("3 calls at work");
-    expect(() => gate.enter(newCall())).toThrow(GatewayError);
-    gate.leave(first as RunningCall);
+    expect(() => shedder.enter(newCall())).toThrow(GatewayError);
+    shedder.leave(first as RunningCall);
     expect(refuses()).toBe(false);
     enter(1);
-    expect([gate.size, gate.refusedCount]).toEqual([3, 2]);
+    expect([shedder.size, shedder.refusedCount]).toEqual([3, 2]);
   });
 
   test("that has closed lets nobody in, and cuts whoever is still there", () => {
-    const { gate, enter, refuses } = gateOf({ callsMax: 3, lagMsMax: 0 });
+    const { shedder, enter, refuses } = shedderOf({ callsMax: 3, lagMsMax: 0 });
     const [call] = enter(1);
-    gate.giveNotice();
-    expect([gate.isLeaving, refuses()]).toEqual([true, false]);
-    gate.close();
+    shedder.giveNotice();
+    expect([shedder.isLeaving, refuses()]).toEqual([true, false]);
+    shedder.close();
     expect(refuses()).toBe(true);
-    expect(() => gate.enter(newCall())).toThrow("shutting down");
-    gate.cutAll();
+    expect(() => shedder.enter(newCall())).toThrow("shutting down");
+    shedder.cutAll();
     expect(call?.progress.cutReason).toBe("draining");
   });
 });
 
-describe("a gate whose event loop is late", () => {
+describe("load shedding while the event loop is late", () => {
   const bounds = { callsMax: 1000, lagMsMax: 50 };
 
   test("refuses once that has lasted, and lets in again when it is over", () => {
-    const { enter, late, refuses, events } = gateOf(bounds);
+    const { enter, late, refuses, events } = shedderOf(bounds);
     enter(200);
     late(60, 5);
     expect(refuses()).toBe(false);
@@ -87,7 +87,7 @@ describe("a gate whose event loop is late", () => {
   });
 
   test("refuses the rest of a turn that has taken too long already", () => {
-    const { enter, late, refuses, clock } = gateOf(bounds);
+    const { enter, late, refuses, clock } = shedderOf(bounds);
     enter(200);
     late(60, 15);
     late(0, 1);
@@ -110,52 +110,48 @@ describe("a gate whose event loop is late", () => {
       ],
     ],
   ])("%s, refuses nobody", (_, turns) => {
-    const { enter, late, refuses } = gateOf(bounds);
+    const { enter, late, refuses } = shedderOf(bounds);
     enter(200);
     for (const [ms, ticks] of turns as [number, number][]) late(ms, ticks);
     expect(refuses()).toBe(false);
   });
 
   test("refuses nobody while few calls are at work: they are not why", () => {
-    const { gate, enter, late, refuses } = gateOf(bounds);
+    const { shedder, enter, late, refuses } = shedderOf(bounds);
     const calls = enter(200);
     late(60, 20);
     expect(refuses()).toBe(true);
-    gate.leave(calls[0] as RunningCall);
+    shedder.leave(calls[0] as RunningCall);
     expect(refuses()).toBe(false);
   });
 
   test("counts requests on their way as well", () => {
-    const { gate, late, refuses } = gateOf(bounds);
-    for (let count = 0; count < 200; count++) gate.arrive();
+    const { shedder, late, refuses } = shedderOf(bounds);
+    for (let count = 0; count < 200; count++) shedder.arrive();
     late(60, 15);
     expect(refuses()).toBe(true);
-    gate.depart();
+    shedder.depart();
     expect(refuses()).toBe(false);
-    for (let count = 0; count < 199; count++) gate.depart();
+    for (let count = 0; count < 199; count++) shedder.depart();
   });
 
-  test("tells by a byte that is long in coming back, too", () => {
-    const { gate, clock, enter, refuses } = gateOf(bounds);
-    enter(200);
-    for (let count = 0; count < 30; count++) {
-      gate.strain.sent();
-      clock.nowMs += 20;
-      gate.strain.tick();
-      clock.nowMs += 20;
-      gate.strain.tick();
-      clock.nowMs += 20;
-      gate.strain.tick();
-      clock.nowMs += 15;
-      gate.strain.echoed();
-      clock.nowMs += 5;
-      gate.strain.tick();
+  test("is found late by its own timer, and in time again soon after", async () => {
+    const shedder = new LoadShedder(bounds);
+    shedders.push(shedder);
+    for (let count = 0; count < 200; count++) shedder.arrive();
+    expect(shedder.refusal(Date.now())).toBeUndefined();
+    for (let turn = 0; turn < 8; turn++) {
+      const until = Date.now() + 120;
+      while (Date.now() < until);
+      await Bun.sleep(1);
     }
-    expect(refuses()).toBe(true);
+    expect(shedder.refusal(Date.now())?.code).toBe("unavailable");
+    for (let count = 0; count < 200; count++) shedder.depart();
+    expect(shedder.refusal(Date.now())).toBeUndefined();
   });
 
   test("refuses nobody with a bound of 0", () => {
-    const { enter, late, refuses } = gateOf({ callsMax: 1000, lagMsMax: 0 });
+    const { enter, late, refuses } = shedderOf({ callsMax: 1000, lagMsMax: 0 });
     enter(200);
     late(1000, 20);
     expect(refuses()).toBe(false);

@@ -1,0 +1,211 @@
+import { type Capability, GatewayError } from "../contract/index.ts";
+import type { Progress } from "./progress.ts";
+
+/** How much one process takes on. */
+interface OverloadBounds {
+  /** Concurrent calls. */
+  readonly callsMax: number;
+  /** How late the event loop may be, in milliseconds; 0 switches the check off. */
+  readonly lagMsMax: number;
+}
+
+/** A call that was taken and has not ended. */
+export interface RunningCall {
+  readonly capability: Capability;
+  readonly caller: { readonly accountId: string; readonly keyId: string };
+  readonly progress: Progress;
+  /** Present where the answer is streamed. */
+  readonly outlet?: unknown;
+}
+
+/** What the operator is told about overload. */
+type OverloadReport = (event: string, fields: Record<string, unknown>) => void;
+
+const defaultBounds: OverloadBounds = { callsMax: 12_000, lagMsMax: 30 };
+/** With fewer concurrent calls it is not calls that make the process slow, and refusing one helps nobody. */
+const overloadCallsMin = 200;
+const retryAfterMs = 1000;
+/** How often the lag is measured. */
+const tickMs = 20;
+/** Over how long lag is summed up; older lag counts less. */
+const memoryMs = 1000;
+/** Summed lag at which overload begins and ends, so that one garbage collection or one expensive call does not count. */
+const [overloadedMs, calmMs] = [400, 50];
+
+/**
+ * Whether there is more work than the processor can do, by how late a timer fires. See
+ * docs/decisions/overload-by-timer-lag.md.
+ */
+class EventLoopLag {
+  readonly #lagMsMax: number;
+  readonly #now: () => number;
+  readonly #onChange: (isOverloaded: boolean) => void;
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #tickedAt = 0;
+  /** Whether the last tick was late, and the decaying sum of late ones. */
+  #isLate = false;
+  #lateSumMs = 0;
+  #isOverloaded = false;
+
+  constructor(lagMsMax: number, now: () => number, onChange: (isOverloaded: boolean) => void) {
+    this.#lagMsMax = lagMsMax;
+    this.#now = now;
+    this.#onChange = onChange;
+  }
+
+  /** Whether a call that comes now should be refused: overload was found, and the event loop is late at this moment. */
+  refuses(nowMs: number): boolean {
+    return this.#isOverloaded && (this.#isLate || nowMs - this.#tickedAt > tickMs + this.#lagMsMax);
+  }
+
+  /** Measures until {@link stop}; does nothing when it does already. */
+  start(): void {
+    if (this.#timer !== undefined || this.#lagMsMax === 0) return;
+    this.#tickedAt = this.#now();
+    this.#timer = setInterval(() => this.tick(), tickMs);
+    this.#timer.unref?.();
+  }
+
+  stop(): void {
+    if (this.#timer === undefined) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#isLate = false;
+    this.#lateSumMs = 0;
+    this.#set(false);
+  }
+
+  /** Called by the timer, and by tests that have their own clock. */
+  tick(): void {
+    if (this.#lagMsMax === 0) return;
+    const now = this.#now();
+    const passedMs = now - this.#tickedAt;
+    const lagMs = passedMs - tickMs;
+    this.#tickedAt = now;
+    this.#isLate = lagMs > this.#lagMsMax;
+    this.#lateSumMs = this.#lateSumMs * Math.exp(-passedMs / memoryMs) + (this.#isLate ? lagMs : 0);
+    if (this.#lateSumMs >= overloadedMs) this.#set(true);
+    else if (this.#lateSumMs < calmMs) this.#set(false);
+  }
+
+  #set(isOverloaded: boolean): void {
+    if (isOverloaded === this.#isOverloaded) return;
+    this.#isOverloaded = isOverloaded;
+    this.#onChange(isOverloaded);
+  }
+}
+
+/**
+ * Load shedding: counts concurrent calls, refuses more than the process can serve before anything is done for them, and
+ * refuses all while the process shuts down.
+ */
+export class LoadShedder {
+  readonly lag: EventLoopLag;
+  readonly #running = new Set<RunningCall>();
+  readonly #callsMax: number;
+  readonly #full: GatewayError;
+  readonly #overloaded = refusal("The gateway has more to do than it can at the moment; send the request again");
+  readonly #closed = refusal("The gateway is shutting down; send the request again");
+  #state: "open" | "leaving" | "closed" = "open";
+  #refusedCount = 0;
+  /** Requests whose handler has not returned, including those whose body is still being received. */
+  #arriving = 0;
+
+  constructor(
+    bounds: OverloadBounds = defaultBounds,
+    now: () => number = Date.now,
+    report: OverloadReport = () => undefined,
+  ) {
+    this.#callsMax = bounds.callsMax;
+    this.#full = refusal(`The gateway has ${bounds.callsMax} calls at work, the most it takes; send the request again`);
+    let refusedBefore = 0;
+    this.lag = new EventLoopLag(bounds.lagMsMax, now, (isOverloaded) => {
+      const calls = this.#running.size;
+      if (isOverloaded) report("overloaded", { calls });
+      else report("overload_over", { calls, refused: this.#refusedCount - refusedBefore });
+      refusedBefore = this.#refusedCount;
+    });
+  }
+
+  /** Running calls, oldest first. */
+  get running(): ReadonlySet<RunningCall> {
+    return this.#running;
+  }
+
+  /** How many calls run. */
+  get size(): number {
+    return this.#running.size;
+  }
+
+  /** Requests that were refused here so far. */
+  get refusedCount(): number {
+    return this.#refusedCount;
+  }
+
+  /** Whether the process is about to end: load balancers should send no more, and connections are not kept. */
+  get isLeaving(): boolean {
+    return this.#state !== "open";
+  }
+
+  /** Why a request is refused before anything is done for it; `undefined` when it is not. */
+  refusal(nowMs: number): GatewayError | undefined {
+    const isOverloaded = this.#count >= overloadCallsMin && this.lag.refuses(nowMs);
+    const refusal = this.#state === "closed" ? this.#closed : isOverloaded ? this.#overloaded : this.#fullNow();
+    if (refusal !== undefined) this.#refusedCount++;
+    return refusal;
+  }
+
+  /** Counts a request that was not refused, until {@link depart}. */
+  arrive(): void {
+    this.#arriving++;
+    if (this.#count >= overloadCallsMin) this.lag.start();
+  }
+
+  depart(): void {
+    this.#arriving--;
+    if (this.#count === 0) this.lag.stop();
+  }
+
+  /** @throws {GatewayError} `unavailable` when there are too many calls, or the process shuts down. */
+  enter(call: RunningCall): void {
+    const refusal = this.#state === "closed" ? this.#closed : this.#fullNow();
+    if (refusal !== undefined) {
+      this.#refusedCount++;
+      throw refusal;
+    }
+    this.#running.add(call);
+  }
+
+  leave(call: RunningCall): void {
+    this.#running.delete(call);
+    if (this.#count === 0) this.lag.stop();
+  }
+
+  /** Announces the end of the process; calls are still taken. */
+  giveNotice(): void {
+    if (this.#state === "open") this.#state = "leaving";
+  }
+
+  /** Takes no more calls; running ones go on. */
+  close(): void {
+    this.#state = "closed";
+  }
+
+  /** Ends the running calls with a clean error. */
+  cutAll(): void {
+    for (const { progress } of this.#running) progress.cut("draining");
+  }
+
+  /** A call answered whole is in both counts, a running stream in the second, one whose body is being read in the first. */
+  get #count(): number {
+    return Math.max(this.#arriving, this.#running.size);
+  }
+
+  #fullNow(): GatewayError | undefined {
+    return this.#running.size >= this.#callsMax || this.#arriving > this.#callsMax ? this.#full : undefined;
+  }
+}
+
+function refusal(sentence: string): GatewayError {
+  return new GatewayError("unavailable", sentence, { retryAfterMs });
+}
