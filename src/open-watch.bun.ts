@@ -2,15 +2,7 @@ import { portTaken } from "./cli/port-taken.ts";
 import type { Config } from "./config.ts";
 import type { CallWatch, Log } from "./kernel/index.ts";
 import type { OnCommit } from "./ledger/index.ts";
-import {
-  both,
-  CallCounts,
-  CommitCounts,
-  createScrapeGuard,
-  type Facts,
-  listenMetrics,
-  type MetricsDoor,
-} from "./watch/index.ts";
+import { both, createScrapeGuard, type Facts, listenMetrics, type MetricsDoor } from "./watch/index.ts";
 
 /** All that looks on while calls are served: metrics and traces, as the configuration asks for them. */
 export interface Watch {
@@ -70,21 +62,14 @@ async function openMetrics(
   traces: Awaited<ReturnType<typeof openTraces>>,
 ): Promise<Watch> {
   const { createMetrics } = await import("./watch/metrics/create-metrics.bun.ts");
-  const calls = new CallCounts(Date.now);
-  const commits = new CommitCounts();
-  let metrics: ReturnType<typeof createMetrics> | undefined;
+  const metrics = createMetrics({ log, version, spans: traces?.counts });
+  const door: MetricsDoor = { isAllowed: createScrapeGuard(metricsToken), scrape: metrics.scrape };
   let server: ReturnType<typeof listenMetrics> | undefined;
-  const door: MetricsDoor = {
-    isAllowed: createScrapeGuard(metricsToken),
-    scrape: async () => metrics?.scrape() ?? new Response("The gateway is starting\n", { status: 503 }),
-  };
   return {
-    calls: traces === undefined ? calls : both(calls, traces.calls),
-    onCommit: commits.note,
+    calls: traces === undefined ? metrics.calls : both(metrics.calls, traces.calls),
+    onCommit: metrics.onCommit,
     onApi: metricsPort === undefined ? door : undefined,
-    begin(facts) {
-      metrics = createMetrics({ calls, commits, facts, log, version, spans: traces?.counts });
-    },
+    begin: metrics.begin,
     listen() {
       if (metricsPort === undefined) return undefined;
       // Each worker counts its own calls: the first has the port that was named, the others those after it.
@@ -97,7 +82,7 @@ async function openMetrics(
       return server.port;
     },
     async close() {
-      metrics?.close();
+      metrics.close();
       await Promise.all([server?.close(), traces?.close()]);
     },
   };

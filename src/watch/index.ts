@@ -1,6 +1,4 @@
 export { both } from "./both.ts";
-export { CallCounts } from "./call-counts.ts";
-export { CommitCounts } from "./commit-counts.ts";
 export type { Facts } from "./facts.ts";
 export { listenMetrics, type MetricsDoor } from "./listen-metrics.bun.ts";
 export { createScrapeGuard } from "./scrape-guard.ts";

@@ -1,198 +1,238 @@
-import type { Registry } from "prom-client";
-import { type Capability, capabilities, type MeterName, nanodollarsPerUsd } from "../../contract/index.ts";
-import { type CallCounts, type CallSeries, callStates } from "../call-counts.ts";
-import type { Facts } from "../facts.ts";
-import { addCounter, addGauge, addHistogram, type Sample } from "./samples.ts";
+import { Counter, Histogram, type Registry } from "prom-client";
+import {
+  type Capability,
+  type ErrorCode,
+  type MeterName,
+  type Meters,
+  nanodollarsPerUsd,
+  type UsageSource,
+} from "../../contract/index.ts";
+import type { CallWatch, Progress, Route } from "../../kernel/index.ts";
+import { outcomeOf } from "../outcome.ts";
+
+const durationSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+const firstByteSeconds = durationSeconds.filter((bound) => bound <= 30);
+
+/** Label of names that are not in the catalogue, and of all that come once the bound on series is reached. */
+const other = "other";
+/** More models and plugins than any catalogue has; names that come and go with reloads cannot fill the memory. */
+const seriesMax = 5000;
 
 const ofCall = ["capability", "model", "plugin"] as const;
+const ofModel = ["model", "plugin"] as const;
 
-/** What a meter is called in a metric, and how many of it make one of that. */
-const tokens: Partial<Record<MeterName, string>> = {
-  inputToken: "input",
-  cacheReadToken: "cache_read",
-  cacheWriteToken: "cache_write",
-  outputToken: "output",
+/** In which metric a meter is counted, by which label, and how many of it make one there. */
+const meterLabels: Readonly<Record<MeterName, readonly ["tokens" | "units", label: string, per: number]>> = {
+  inputToken: ["tokens", "input", 1],
+  cacheReadToken: ["tokens", "cache_read", 1],
+  cacheWriteToken: ["tokens", "cache_write", 1],
+  outputToken: ["tokens", "output", 1],
+  image: ["units", "images", 1],
+  audioMs: ["units", "audio_seconds", 1000],
+  character: ["units", "characters", 1],
+  call: ["units", "calls", 1],
 };
-const units: Partial<Record<MeterName, readonly [unit: string, per: number]>> = {
-  image: ["images", 1],
-  audioMs: ["audio_seconds", 1000],
-  character: ["characters", 1],
-  call: ["calls", 1],
-};
 
-const labelsOf = ({ capability, model, plugin }: CallSeries) => ({ capability, model, plugin });
-
-/** How many calls, how they ended, how long they took. */
-export function addCallMetrics(registry: Registry, counts: CallCounts): void {
-  const each = <Value>(read: (series: CallSeries) => Value) =>
-    counts.calls.map((series) => [labelsOf(series), read(series)] as const);
-  addCounter(registry, {
-    name: "modelgate_calls_total",
-    help: "Calls that ended, by HTTP status (499: the client left) and by what the books made of them",
-    labels: [...ofCall, "status", "state"],
-    *read(): Iterable<Sample> {
-      for (const series of counts.calls) {
-        for (const [end, count] of series.ends) {
-          const state = callStates[end % 4] as string;
-          yield [{ ...labelsOf(series), status: String(Math.floor(end / 4)), state }, count];
-        }
-      }
-    },
-  });
-  addHistogram(registry, {
-    name: "modelgate_call_duration_seconds",
-    help: "From the request to the last byte of its answer",
-    labels: ofCall,
-    scale: 1e-3,
-    read: () => each(({ durationMs }) => durationMs),
-  });
-  addHistogram(registry, {
-    name: "modelgate_call_first_byte_seconds",
-    help: "From the request to the first piece of a streamed answer",
-    labels: ofCall,
-    scale: 1e-3,
-    read: () => each(({ firstByteMs }) => firstByteMs).filter(([, { count }]) => count > 0),
-  });
-  addCounter(registry, {
-    name: "modelgate_call_errors_total",
-    help: "Calls that ended with an error, by its code, also inside a stream",
-    labels: ["code"],
-    read: () => byName("code", counts.errors),
-  });
-  addCounter(registry, {
-    name: "modelgate_error_answers_total",
-    help: "Answers of any endpoint that were an error, by its code",
-    labels: ["code"],
-    read: () => byName("code", counts.refusals),
-  });
+interface CallMetricsOptions {
+  readonly now: () => number;
+  /** Whether a model is premium; `undefined` for one that is gone. */
+  isPremium(model: string): boolean | undefined;
 }
 
-/** Calls on their way, and what never became one. */
-export function addDoorMetrics(registry: Registry, facts: Facts): void {
-  addGauge(registry, {
-    name: "modelgate_calls_running",
-    help: "Calls on their way",
-    labels: ["capability"],
-    read() {
-      const running = new Map<Capability, number>(capabilities.map((name) => [name, 0]));
-      for (const { capability } of facts.running()) running.set(capability, (running.get(capability) ?? 0) + 1);
-      return byName("capability", running);
-    },
-  });
-  addGauge(registry, {
-    name: "modelgate_held_usd",
-    help: "Held in wallets for the calls on their way, those of this process",
-    read() {
-      let held = 0;
-      for (const { progress } of facts.running()) if (progress.hold) held += progress.hold.heldNanodollars;
-      return [[{}, held / nanodollarsPerUsd]];
-    },
-  });
-  addCounter(registry, {
-    name: "modelgate_turned_away_total",
-    help: "Requests refused at the door, because there was too much to do or the process ends",
-    read: () => [[{}, facts.turnedAway()]],
-  });
-  addGauge(registry, {
-    name: "modelgate_leaving",
-    help: "1 while the process comes to its end and lets calls finish",
-    read: () => [[{}, facts.isLeaving() ? 1 : 0]],
-  });
+/** The metrics of one model, capability and plugin, with their labels bound. */
+interface CallSeries {
+  readonly capability: Capability;
+  readonly model: string;
+  /** `none` when no plugin answered. */
+  readonly plugin: string;
+  /** By status and state. */
+  readonly ends: Map<string, Counter.Internal>;
+  readonly duration: Histogram.Internal<string>;
+  readonly firstByte: Histogram.Internal<string>;
+  /** Absent until a call was admitted. */
+  admitted: AdmittedSeries | undefined;
 }
 
-/** What the providers were asked. */
-export function addAttemptMetrics(registry: Registry, counts: CallCounts): void {
-  addCounter(registry, {
-    name: "modelgate_upstream_attempts_total",
-    help: "Attempts at providers, by outcome: answered, or the kind of the fault",
-    labels: ["plugin", "outcome"],
-    *read(): Iterable<Sample> {
-      for (const { plugin, outcomes } of counts.attempts.values()) {
-        for (const [outcome, count] of outcomes) yield [{ plugin, outcome }, count];
-      }
-    },
-  });
-  addHistogram(registry, {
-    name: "modelgate_upstream_duration_seconds",
-    help: "From an attempt's begin until the provider answers: with the whole answer, or a stream's first piece",
-    labels: ["plugin"],
-    scale: 1e-3,
-    read: () => [...counts.attempts.values()].map(({ plugin, durationMs }) => [{ plugin }, durationMs] as const),
-  });
+interface AdmittedSeries {
+  readonly meters: Map<MeterName, Counter.Internal>;
+  readonly usage: Record<UsageSource, Counter.Internal>;
+  readonly cost: Counter.Internal;
+  readonly beyondHold: Counter.Internal;
 }
 
-/** What calls used and cost. */
-export function addUsageMetrics(registry: Registry, counts: CallCounts, facts: Facts): void {
-  const ofModel = ["model", "plugin"] as const;
-  const pairOf = ({ model, plugin }: CallSeries) => ({ model, plugin });
-  addCounter(registry, {
-    name: "modelgate_tokens_total",
-    help: "Tokens used; a cached token is not also an input token",
-    labels: [...ofModel, "type"],
-    read: () => used(counts, (name) => (tokens[name] === undefined ? undefined : [{ type: tokens[name] }, 1])),
-  });
-  addCounter(registry, {
-    name: "modelgate_units_total",
-    help: "Other units used: images, audio seconds, characters, calls",
-    labels: [...ofModel, "unit"],
-    read: () => used(counts, (name) => units[name] && [{ unit: units[name][0] }, units[name][1]]),
-  });
-  addCounter(registry, {
-    name: "modelgate_cost_usd_total",
-    help: "List price of what was used, also of calls on the free quota",
-    labels: ofModel,
-    read: () => admitted(counts).map((series) => [pairOf(series), series.costNanodollars / nanodollarsPerUsd]),
-  });
-  addCounter(registry, {
-    name: "modelgate_usage_total",
-    help: "Admitted calls by where their usage is from: reported by the provider, estimated here, or none",
-    labels: [...ofModel, "source"],
-    *read(): Iterable<Sample> {
-      for (const series of counts.calls) {
-        for (const source of ["reported", "estimated", "none"] as const) {
-          if (series[source] > 0) yield [{ ...pairOf(series), source }, series[source]];
-        }
-      }
-    },
-  });
-  addCounter(registry, {
-    name: "modelgate_zero_cost_calls_total",
-    help: "Calls that used something and cost nothing or an unknown sum; of a premium model there must be none",
-    labels: [...ofModel, "premium"],
-    read: () =>
-      admitted(counts).map((series) => {
-        const model = facts.registry().byName(series.model)?.model;
-        return [
-          { ...pairOf(series), premium: model === undefined ? "unknown" : String(model.premium) },
-          series.withoutCost,
-        ];
-      }),
-  });
-  addCounter(registry, {
-    name: "modelgate_calls_beyond_hold_total",
-    help: "Premium calls that cost more than was held for them",
-    labels: ofModel,
-    read: () => admitted(counts).map((series) => [pairOf(series), series.beyondHold]),
-  });
+interface AttemptSeries {
+  readonly outcomes: Map<string, Counter.Internal>;
+  readonly duration: Histogram.Internal<string>;
 }
 
-/** Those of which the books know. */
-function admitted({ calls }: CallCounts): CallSeries[] {
-  return calls.filter(({ reported, estimated, none }) => reported + estimated + none > 0);
-}
+/** Counts calls as they end. */
+export class CallMetrics implements CallWatch {
+  readonly #metrics: ReturnType<typeof registerCallMetrics>;
+  readonly #options: CallMetricsOptions;
+  readonly #calls = new Map<string, CallSeries[]>();
+  #callsCount = 0;
+  readonly #attempts = new Map<string, AttemptSeries>();
 
-function* used(
-  counts: CallCounts,
-  labelOf: (name: MeterName) => readonly [Record<string, string>, number] | undefined,
-): Iterable<Sample> {
-  for (const { model, plugin, meters } of counts.calls) {
-    for (const [name, amount] of Object.entries(meters) as [MeterName, number][]) {
-      const label = amount === 0 ? undefined : labelOf(name);
-      if (label !== undefined) yield [{ model, plugin, ...label[0] }, amount / label[1]];
+  constructor(registry: Registry, options: CallMetricsOptions) {
+    this.#metrics = registerCallMetrics(registry);
+    this.#options = options;
+  }
+
+  attempted(progress: Progress, { plugin: { name } }: Route, startedMs: number, error?: unknown): void {
+    const plugin = this.#attempts.has(name) || this.#attempts.size < seriesMax ? name : other;
+    let series = this.#attempts.get(plugin);
+    if (series === undefined) {
+      series = { outcomes: new Map(), duration: this.#metrics.upstreamDuration.labels(plugin) };
+      this.#attempts.set(plugin, series);
     }
+    const outcome = outcomeOf(progress, error);
+    getOrCreate(series.outcomes, outcome, () => this.#metrics.attempts.labels(plugin, outcome)).inc();
+    series.duration.observe((this.#options.now() - startedMs) / 1000);
+  }
+
+  ended(progress: Progress, capability: Capability, isStreamed: boolean): void {
+    const { status, state, errorCode, firstByteMs, openedAt } = progress;
+    const series = this.#seriesOf(progress.model ?? other, progress.route ?? "none", capability);
+    const { model, plugin } = series;
+    const labels = [capability, model, plugin, String(status), state];
+    getOrCreate(series.ends, `${status} ${state}`, () => this.#metrics.calls.labels(...labels)).inc();
+    if (errorCode !== undefined) this.#metrics.errors.inc({ code: errorCode });
+    series.duration.observe((this.#options.now() - openedAt) / 1000);
+    if (isStreamed && firstByteMs !== undefined) series.firstByte.observe(firstByteMs / 1000);
+    if (progress.hold !== undefined) this.#countUsage(series, progress, progress.hold);
+  }
+
+  refused(code: ErrorCode): void {
+    this.#metrics.errorAnswers.inc({ code });
+  }
+
+  #countUsage(series: CallSeries, progress: Progress, { heldNanodollars }: { heldNanodollars: number }): void {
+    const { usageSource, costNanodollars, meters } = progress;
+    series.admitted ??= this.#admit(series);
+    const { usage, cost, beyondHold } = series.admitted;
+    usage[usageSource].inc();
+    const isUsed = this.#countMeters(series, series.admitted, meters);
+    if (isUsed && !costNanodollars) this.#metrics.zeroCost.inc(this.#zeroCostLabels(series));
+    if (costNanodollars === undefined) return;
+    cost.inc(costNanodollars / nanodollarsPerUsd);
+    if (heldNanodollars > 0 && costNanodollars > heldNanodollars) beyondHold.inc();
+  }
+
+  /** Says whether there was anything to count. */
+  #countMeters({ model, plugin }: CallSeries, { meters: counters }: AdmittedSeries, meters: Meters): boolean {
+    let isUsed = false;
+    for (const name in meters) {
+      const meter = name as MeterName;
+      const amount = meters[meter];
+      if (amount === undefined || amount === 0) continue;
+      isUsed = true;
+      const [metric, label, per] = meterLabels[meter];
+      getOrCreate(counters, meter, () => this.#metrics[metric].labels(model, plugin, label)).inc(amount / per);
+    }
+    return isUsed;
+  }
+
+  #seriesOf(model: string, plugin: string, capability: Capability): CallSeries {
+    const known = this.#calls.get(model);
+    for (const series of known ?? []) if (series.plugin === plugin && series.capability === capability) return series;
+    if (this.#callsCount >= seriesMax && model !== other) return this.#seriesOf(other, "none", capability);
+    const series: CallSeries = {
+      capability,
+      model,
+      plugin,
+      ends: new Map(),
+      duration: this.#metrics.duration.labels(capability, model, plugin),
+      firstByte: this.#metrics.firstByte.labels(capability, model, plugin),
+      admitted: undefined,
+    };
+    this.#callsCount++;
+    if (known === undefined) this.#calls.set(model, [series]);
+    else known.push(series);
+    return series;
+  }
+
+  /** Begins counters at 0 that are watched for their first step. */
+  #admit(series: CallSeries): AdmittedSeries {
+    const { model, plugin } = series;
+    const { usage, cost, beyondHold, zeroCost } = this.#metrics;
+    const admitted = {
+      meters: new Map(),
+      usage: {
+        reported: usage.labels(model, plugin, "reported"),
+        estimated: usage.labels(model, plugin, "estimated"),
+        none: usage.labels(model, plugin, "none"),
+      },
+      cost: cost.labels(model, plugin),
+      beyondHold: beyondHold.labels(model, plugin),
+    };
+    admitted.cost.inc(0);
+    admitted.beyondHold.inc(0);
+    zeroCost.inc(this.#zeroCostLabels(series), 0);
+    return admitted;
+  }
+
+  #zeroCostLabels({ model, plugin }: CallSeries) {
+    return { model, plugin, premium: String(this.#options.isPremium(model) ?? "unknown") };
   }
 }
 
-function byName(label: string, counts: ReadonlyMap<string, number>): Sample[] {
-  return Array.from(counts, ([name, count]) => [{ [label]: name }, count] as const);
+/** The value of a key, made when it is asked for first. */
+function getOrCreate<Key, Value>(values: Map<Key, Value>, key: Key, make: () => Value): Value {
+  let value = values.get(key);
+  if (value === undefined) {
+    value = make();
+    values.set(key, value);
+  }
+  return value;
+}
+
+function registerCallMetrics(registry: Registry) {
+  const registers = [registry];
+  const counter = <Label extends string>(name: string, labelNames: readonly Label[], help: string) =>
+    new Counter({ name: `modelgate_${name}`, help, labelNames, registers });
+  const histogram = <Label extends string>(
+    name: string,
+    labelNames: readonly Label[],
+    { help, buckets }: { help: string; buckets: number[] },
+  ) => new Histogram({ name: `modelgate_${name}`, help, labelNames, buckets, registers });
+  return {
+    calls: counter(
+      "calls_total",
+      [...ofCall, "status", "state"],
+      "Calls that ended, by HTTP status (499: the client left) and by what the books made of them",
+    ),
+    duration: histogram("call_duration_seconds", ofCall, {
+      help: "From the request to the last byte of its answer",
+      buckets: durationSeconds,
+    }),
+    firstByte: histogram("call_first_byte_seconds", ofCall, {
+      help: "From the request to the first piece of a streamed answer",
+      buckets: firstByteSeconds,
+    }),
+    errors: counter("call_errors_total", ["code"], "Calls that ended with an error, by its code, also inside a stream"),
+    errorAnswers: counter("error_answers_total", ["code"], "Answers of any endpoint that were an error, by its code"),
+    attempts: counter(
+      "upstream_attempts_total",
+      ["plugin", "outcome"],
+      "Attempts at providers, by outcome: answered, or the kind of the fault",
+    ),
+    upstreamDuration: histogram("upstream_duration_seconds", ["plugin"], {
+      help: "From an attempt's begin until the provider answers: with the whole answer, or a stream's first piece",
+      buckets: durationSeconds,
+    }),
+    tokens: counter("tokens_total", [...ofModel, "type"], "Tokens used; a cached token is not also an input token"),
+    units: counter("units_total", [...ofModel, "unit"], "Other units used: images, audio seconds, characters, calls"),
+    cost: counter("cost_usd_total", ofModel, "List price of what was used, also of calls on the free quota"),
+    usage: counter(
+      "usage_total",
+      [...ofModel, "source"],
+      "Admitted calls by where their usage is from: reported by the provider, estimated here, or none",
+    ),
+    zeroCost: counter(
+      "zero_cost_calls_total",
+      [...ofModel, "premium"],
+      "Calls that used something and cost nothing or an unknown sum; of a premium model there must be none",
+    ),
+    beyondHold: counter("calls_beyond_hold_total", ofModel, "Premium calls that cost more than was held for them"),
+  };
 }

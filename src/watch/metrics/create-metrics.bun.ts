@@ -1,17 +1,18 @@
 import { Registry } from "prom-client";
-import type { CallCounts } from "../call-counts.ts";
-import type { CommitCounts } from "../commit-counts.ts";
+import type { CallWatch } from "../../kernel/index.ts";
 import type { Facts } from "../facts.ts";
 import type { SpanCounts } from "../traces/span-queue.ts";
-import { addAttemptMetrics, addCallMetrics, addDoorMetrics, addUsageMetrics } from "./call-metrics.ts";
-import { addBookMetrics, addLogMetrics, addRouteMetrics } from "./gateway-metrics.ts";
+import { CallMetrics } from "./call-metrics.ts";
+import {
+  addCommitMetrics,
+  addLoadMetrics,
+  addLogMetrics,
+  addRouteMetrics,
+  addStoreMetrics,
+} from "./gateway-metrics.ts";
 import { addProcessMetrics } from "./process-metrics.bun.ts";
 
-/** What a scrape reads. */
-export interface MetricsGround {
-  readonly calls: CallCounts;
-  readonly commits: CommitCounts;
-  readonly facts: Facts;
+interface MetricsOptions {
   readonly log: { readonly dropped: number };
   /** Absent: nothing is traced. */
   readonly spans: SpanCounts | undefined;
@@ -20,19 +21,22 @@ export interface MetricsGround {
 
 /** The metrics in Prometheus' text form. */
 export interface Metrics {
+  /** Counts calls. */
+  readonly calls: CallWatch;
+  /** Counts transactions of the ledger. */
+  readonly onCommit: (writes: number, ms: number, unwritten: number) => void;
+  /** Adds what is read from the running gateway at each scrape. Until then a scrape gets 503. */
+  begin(facts: Facts): void;
   scrape(): Promise<Response>;
   close(): void;
 }
 
-/** All metrics there are, read anew at each scrape. */
-export function createMetrics({ calls, commits, facts, log, spans, version }: MetricsGround): Metrics {
+export function createMetrics({ log, spans, version }: MetricsOptions): Metrics {
   const registry = new Registry();
-  addCallMetrics(registry, calls);
-  addDoorMetrics(registry, facts);
-  addAttemptMetrics(registry, calls);
-  addUsageMetrics(registry, calls, facts);
-  addRouteMetrics(registry, facts);
-  addBookMetrics(registry, commits, facts);
+  let facts: Facts | undefined;
+  const isPremium = (model: string) => facts?.registry().byName(model)?.model.premium;
+  const calls = new CallMetrics(registry, { now: Date.now, isPremium });
+  const onCommit = addCommitMetrics(registry);
   addLogMetrics(registry, log, spans);
   const close = addProcessMetrics(registry, version);
   const headers = {
@@ -40,5 +44,19 @@ export function createMetrics({ calls, commits, facts, log, spans, version }: Me
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
   };
-  return { scrape: async () => new Response(await registry.metrics(), { headers }), close };
+  return {
+    calls,
+    onCommit,
+    begin(given) {
+      facts = given;
+      addLoadMetrics(registry, facts);
+      addRouteMetrics(registry, facts);
+      addStoreMetrics(registry, facts);
+    },
+    async scrape() {
+      if (facts === undefined) return new Response("The gateway is starting\n", { status: 503 });
+      return new Response(await registry.metrics(), { headers });
+    },
+    close,
+  };
 }

@@ -1,10 +1,9 @@
-import type { Registry } from "prom-client";
-import { nanodollarsPerUsd } from "../../contract/index.ts";
+import { Gauge, Histogram, type Registry } from "prom-client";
+import { type Capability, capabilities, nanodollarsPerUsd } from "../../contract/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
-import type { CommitCounts } from "../commit-counts.ts";
 import type { Facts } from "../facts.ts";
 import type { SpanCounts } from "../traces/span-queue.ts";
-import { addCounter, addGauge, addHistogram, type Sample } from "./samples.ts";
+import { addCounter, addGauge, type Sample } from "./samples.ts";
 
 const routeStates = ["ready", "probing", "resting"] as const;
 /** Wallets are all looked at for this, so not at each scrape. */
@@ -50,25 +49,68 @@ export function addRouteMetrics(registry: Registry, facts: Facts): void {
   });
 }
 
-/** The books, and what they stand on. */
-export function addBookMetrics(registry: Registry, commits: CommitCounts, facts: Facts): void {
-  addHistogram(registry, {
+/** Counts the transactions of the ledger: how many writes each had, how long it took, how many ends of calls wait. */
+export function addCommitMetrics(registry: Registry): (writes: number, ms: number, unwritten: number) => void {
+  const registers = [registry];
+  const seconds = new Histogram({
     name: "modelgate_ledger_commit_seconds",
     help: "How long a transaction of holds and charges took",
-    scale: 1e-3,
-    read: () => [[{}, commits.ms]],
+    buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
+    registers,
   });
-  addHistogram(registry, {
+  const sizes = new Histogram({
     name: "modelgate_ledger_commit_writes",
     help: "Holds and charges written in one transaction",
-    scale: 1,
-    read: () => [[{}, commits.writes]],
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+    registers,
   });
-  addGauge(registry, {
+  const waiting = new Gauge({
     name: "modelgate_ledger_unwritten",
     help: "Ends of calls that could not be written so far; they are kept and tried again",
-    read: () => [[{}, commits.unwritten]],
+    registers,
   });
+  return (writes, ms, unwritten) => {
+    seconds.observe(ms / 1000);
+    sizes.observe(writes);
+    waiting.set(unwritten);
+  };
+}
+
+/** Calls on their way, and what was refused before it became one. */
+export function addLoadMetrics(registry: Registry, facts: Facts): void {
+  addGauge(registry, {
+    name: "modelgate_calls_running",
+    help: "Calls on their way",
+    labels: ["capability"],
+    read() {
+      const running = new Map<Capability, number>(capabilities.map((name) => [name, 0]));
+      for (const { capability } of facts.running()) running.set(capability, (running.get(capability) ?? 0) + 1);
+      return Array.from(running, ([capability, count]) => [{ capability }, count] as const);
+    },
+  });
+  addGauge(registry, {
+    name: "modelgate_held_usd",
+    help: "Held in wallets for the calls on their way, those of this process",
+    read() {
+      let held = 0;
+      for (const { progress } of facts.running()) if (progress.hold) held += progress.hold.heldNanodollars;
+      return [[{}, held / nanodollarsPerUsd]];
+    },
+  });
+  addCounter(registry, {
+    name: "modelgate_turned_away_total",
+    help: "Requests refused at the door, because there was too much to do or the process ends",
+    read: () => [[{}, facts.turnedAway()]],
+  });
+  addGauge(registry, {
+    name: "modelgate_leaving",
+    help: "1 while the process comes to its end and lets calls finish",
+    read: () => [[{}, facts.isLeaving() ? 1 : 0]],
+  });
+}
+
+/** What the ledger stands on. */
+export function addStoreMetrics(registry: Registry, facts: Facts): void {
   addGauge(registry, {
     name: "modelgate_store_up",
     help: "1 while the books can be written",
