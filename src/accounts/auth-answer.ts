@@ -1,5 +1,5 @@
 import { GatewayError } from "../contract/index.ts";
-import { authOrigin } from "./session-reader.ts";
+import { authOrigin } from "./auth-request.ts";
 import { isMadeUp } from "./sign-in-address.ts";
 
 const codes = { 400: "invalid_request", 401: "invalid_session", 403: "forbidden", 404: "not_found" } as const;

@@ -1,5 +1,10 @@
 import { GatewayError } from "../contract/index.ts";
-import { authOrigin } from "./session-reader.ts";
+
+/** The name of the cookie that a signed-in browser sends. */
+export const sessionCookie = "session";
+
+/** What better-auth is told that its origin is. Where a request truly comes from is checked before it gets there. */
+export const authOrigin = "http://modelgate.invalid";
 
 /** Where better-auth stands. */
 export const authPrefix = "/api/auth/";

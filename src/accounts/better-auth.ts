@@ -1,8 +1,8 @@
 import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { twoFactor } from "better-auth/plugins/two-factor";
 import type { Store } from "../store/index.ts";
+import { authOrigin, sessionCookie } from "./auth-request.ts";
 import { hashPassword, passwordLengthMax, passwordLengthMin, verifyPassword } from "./password.ts";
-import { authOrigin, sessionCookie } from "./session-reader.ts";
 
 const secondsOfDay = 86_400;
 /** How the names of the columns differ from those of better-auth's fields. */
@@ -34,6 +34,36 @@ const ownPasswords: Passwords = { hash: hashPassword, verify: verifyPassword };
 export function openBetterAuth(ground: AuthGround): (request: Request) => Promise<Response> {
   const auth = betterAuth({ ...authOptions(ground), plugins: [secondFactor()] });
   return (request) => auth.handler(request);
+}
+
+/** A session that is stored and has not ended by better-auth's clock. */
+export interface Session {
+  readonly id: string;
+  readonly userId: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+/**
+ * Reads the session of the cookies of a request, and changes nothing; `undefined` for a cookie that is missing, forged or
+ * unknown, and a session that has ended.
+ */
+export function openSessions(ground: AuthGround): (cookies: string) => Promise<Session | undefined> {
+  let failure: unknown;
+  const report = (error: unknown) => {
+    failure = error;
+  };
+  const { api } = betterAuth(authOptions({ ...ground, report }));
+  return async (cookies) => {
+    const request = { headers: new Headers({ cookie: cookies }), query: { disableRefresh: true } };
+    // better-auth reports why a session cannot be read, and then throws an error that does not say it.
+    const found = await api.getSession(request).catch((error: unknown) => {
+      throw failure ?? error;
+    });
+    if (found === null) return undefined;
+    const { id, userId, expiresAt } = found.session;
+    return { id, userId, expiresAt: expiresAt.getTime() };
+  };
 }
 
 function secondFactor() {

@@ -17,7 +17,7 @@ export { type PaymentWish, paymentDesk } from "./payments/begin-payment.ts";
 export type { Payments } from "./payments/payments.ts";
 export { acceptInvitation, hasAdmin, invite, makeTemporaryPassword } from "./people.ts";
 export { pruneSignIn } from "./prune-sign-in.ts";
-export type { Visitor } from "./session-reader.ts";
 export { endSession, listSessions, type Session } from "./sessions.ts";
 export { createSignIn, type SignIn } from "./sign-in.ts";
+export type { Visitor } from "./visitor.ts";
 export { createVoucher, listVouchers, redeemedVouchers, redeemVoucher, type Voucher, voidVoucher } from "./vouchers.ts";

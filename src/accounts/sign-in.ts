@@ -2,15 +2,15 @@ import { GatewayError } from "../contract/index.ts";
 import type { Store } from "../store/index.ts";
 import { AttemptLimit } from "./attempt-limit.ts";
 import { clean } from "./auth-answer.ts";
-import { authPrefix, missing, readBody, requestOf } from "./auth-request.ts";
+import { authPrefix, missing, readBody, requestOf, sessionCookie } from "./auth-request.ts";
 import type { AuthGround } from "./better-auth.ts";
 import { changeFirst } from "./change-first.ts";
 import type { OidcOptions } from "./oidc/identity-provider.ts";
 import { createOidcSignIn } from "./oidc/oidc-sign-in.ts";
 import { namedFor, SecondFactorLimit, secondFactorPaths } from "./second-factor.ts";
-import { readVisitor, type Visitor } from "./session-reader.ts";
 import { signInAddressOf } from "./sign-in-address.ts";
 import { makeAccount } from "./sign-up.ts";
+import { readVisitor, type Visitor } from "./visitor.ts";
 
 /** Sign-in and the sessions it makes. */
 export interface SignIn {
@@ -62,13 +62,13 @@ const attempts = [
 ];
 
 export function createSignIn(options: SignInOptions): SignIn {
-  const { store, secret, now, oidc } = options;
+  const { store, now, oidc } = options;
   const limit = new AttemptLimit(options.attemptsPerMinuteMax ?? attemptsDefault, now);
-  let auth: Promise<(request: Request) => Promise<Response>> | undefined;
-  const ask = async (request: Request) => {
-    auth ??= import("./better-auth.ts").then(({ openBetterAuth }) => openBetterAuth(options));
-    return clean(await (await auth)(request));
-  };
+  const load = once(async () => {
+    const { openBetterAuth, openSessions } = await import("./better-auth.ts");
+    return { handle: openBetterAuth(options), readSession: openSessions(options) };
+  });
+  const ask = async (request: Request) => clean(await (await load()).handle(request));
   const byIssuer = oidc === undefined ? undefined : createOidcSignIn({ ...options, oidc });
   const second = new SecondFactorLimit(now);
   /** Only whoever knows the password is counted, so nobody else can shut a person out. */
@@ -77,7 +77,11 @@ export function createSignIn(options: SignInOptions): SignIn {
     if (body?.twoFactorRedirect === true) second.challenge(signInAddressOf(email));
     return answerOf(response, body);
   };
-  const visitorOf = (cookies: string | null) => readVisitor(store, cookies, { secret, now: now() });
+  const visitorOf = async (cookies: string | null) => {
+    if (!cookies?.includes(`${sessionCookie}=`)) return undefined;
+    const session = await (await load()).readSession(cookies);
+    return session === undefined || session.expiresAt <= now() ? undefined : await readVisitor(store, session);
+  };
   return {
     visitorOf,
     async handle(request, peer) {
@@ -103,6 +107,15 @@ export function createSignIn(options: SignInOptions): SignIn {
         ? answerOf(response, namedFor(visitor.email, await response.json()))
         : response;
     },
+  };
+}
+
+/** Runs the work at the first call alone; later calls get the same answer. */
+function once<Answer>(work: () => Promise<Answer>): () => Promise<Answer> {
+  let answer: Promise<Answer> | undefined;
+  return () => {
+    answer ??= work();
+    return answer;
   };
 }
 

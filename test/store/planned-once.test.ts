@@ -3,17 +3,19 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { readVisitor } from "../../src/accounts/session-reader.ts";
+import { openSessions } from "../../src/accounts/better-auth.ts";
+import { readVisitor } from "../../src/accounts/visitor.ts";
 import { readLatestCalls } from "../../src/ledger/latest-calls.ts";
 import { readRecentCalls } from "../../src/ledger/recent-calls.ts";
 import { openStore, type Store } from "../../src/store/index.ts";
 import { sessionCookieOf } from "../support/session-cookie.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "modelgate-test-"));
-const secret = "of this test";
+const secret = "0123456789abcdef0123456789abcdef";
 const prepare = DatabaseSync.prototype.prepare;
 let database: DatabaseSync;
 let store: Store;
+let readSession: ReturnType<typeof openSessions>;
 
 beforeAll(async () => {
   // The store keeps its connection to itself, so it is caught when it prepares its first statement.
@@ -22,6 +24,7 @@ beforeAll(async () => {
     return prepare.call(this, sql);
   };
   store = await openStore({ file: join(folder, "modelgate.db") });
+  readSession = openSessions({ store, secret, report: () => undefined });
 });
 
 afterAll(async () => {
@@ -47,7 +50,8 @@ async function leavesAskedBy(ask: (turn: number) => unknown): Promise<number> {
 }
 
 test.each<[string, (turn: number) => unknown]>([
-  ["who is signed in", (turn) => readVisitor(store, sessionCookieOf(`token${turn}`, secret), { secret, now: turn })],
+  ["a session", (turn) => readSession(sessionCookieOf(`token${turn}`, secret))],
+  ["who is signed in", (turn) => readVisitor(store, { id: "", userId: `user${turn}` })],
   ["the latest calls", (turn) => readRecentCalls(store, `account${turn}`, { limit: 50 + turn, before: turn })],
   ["whether they have changed", (turn) => readLatestCalls(store, `account${turn}`, { limit: 50 + turn, seen: "" })],
   ["a key", (turn) => store.readKey(`key${turn}`)],
