@@ -2,7 +2,7 @@ import { type Accounts, createAccounts, pruneSignIn } from "./accounts/index.ts"
 import type { Config } from "./config.ts";
 import { catalogueFolder, isLoopback, pluginFolders, prefixOf, upstreamClientOf } from "./config.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
-import { BodyRoom } from "./http/body-room.ts";
+import { BodyMemoryLimiter } from "./http/body-memory.ts";
 import type { Files } from "./http/ground.ts";
 import { KeepAlive } from "./http/keep-alive.ts";
 import { createHttp } from "./http/server.ts";
@@ -87,7 +87,7 @@ export async function createApp(ground: Ground): Promise<App> {
   const gate = new Gate({ callsMax, lagMsMax: overloadLagMs }, now, (event, fields) => log.warn(event, fields));
   const http = createHttp({
     gate,
-    bodies: new BodyRoom(config.bodiesMb * 2 ** 20),
+    bodies: new BodyMemoryLimiter(config.bodiesMb * 2 ** 20),
     keepAlive: new KeepAlive(ground.keepAliveMs ?? keepAliveSeconds * 1000),
     desk: await openDesk({ config, store, accounts, log, now, shelf: () => shelf }),
     site: ground.site,

@@ -2,9 +2,8 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
-import { answers, Bytes } from "./describe.ts";
-import { errorResponse } from "./errors.ts";
 import type { HttpGround } from "./ground.ts";
+import { Bytes, responses } from "./openapi.ts";
 import { originOf, urlOf } from "./origin.ts";
 import { pageHeaders } from "./security-headers.ts";
 
@@ -36,7 +35,7 @@ export function filesController(ground: HttpGround) {
       const file = isOurs && expires * 1000 > ground.now() ? await ground.files.get(id) : undefined;
       if (file === undefined) {
         const sentence = "There is no such file: its address is wrong or has expired after an hour";
-        return errorResponse(ground, new GatewayError("not_found", sentence), { request });
+        throw new GatewayError("not_found", sentence);
       }
       const headers = {
         ...pageHeaders(request, "default-src 'none'; frame-ancestors 'none'; sandbox"),
@@ -58,7 +57,7 @@ export function filesController(ground: HttpGround) {
           schema: { type: "string" as const },
         })),
         security: [],
-        responses: answers({ "image/*": Bytes }, [400, 404, 500, 503]),
+        responses: responses({ "image/*": Bytes }, [400, 404, 500, 503]),
       },
     },
   );

@@ -1,6 +1,6 @@
 import type { Caller, Ledger } from "../contract/index.ts";
 import type { Gate, Kernel, Log } from "../kernel/index.ts";
-import type { BodyRoom } from "./body-room.ts";
+import type { BodyMemoryLimiter } from "./body-memory.ts";
 import type { Desk } from "./desk.ts";
 import type { KeepAlive } from "./keep-alive.ts";
 import type { Site } from "./site.ts";
@@ -22,7 +22,7 @@ export interface HttpGround {
   /** Where calls come in. */
   readonly gate: Gate;
   /** The memory for large bodies. */
-  readonly bodies: BodyRoom;
+  readonly bodies: BodyMemoryLimiter;
   /** Keeps silent streams alive. */
   readonly keepAlive: KeepAlive;
   readonly files: Files;

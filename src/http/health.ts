@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { makeCallId } from "../kernel/index.ts";
-import { answers } from "./describe.ts";
 import type { HttpGround } from "./ground.ts";
+import { responses } from "./openapi.ts";
 import { dataHeaders } from "./security-headers.ts";
 
 const Alive = Type.Object({ status: Type.Literal("ok"), version: Type.String() });
@@ -36,7 +36,7 @@ export function healthController(ground: HttpGround) {
         summary: "The process answers",
         tags: ["Operation"],
         security: [],
-        responses: answers({ "application/json": Alive }, [500]),
+        responses: responses({ "application/json": Alive }, [500]),
       },
     })
     .get(
@@ -58,7 +58,7 @@ export function healthController(ground: HttpGround) {
           tags: ["Operation"],
           security: [],
           responses: {
-            ...answers({ "application/json": Readiness }, [500]),
+            ...responses({ "application/json": Readiness }, [500]),
             "503": {
               description: "It cannot, and why",
               content: { "application/json": { schema: Readiness as never } },

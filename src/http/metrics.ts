@@ -1,16 +1,15 @@
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
-import { errorResponse } from "./errors.ts";
 import type { HttpGround } from "./ground.ts";
 
 /** GET /metrics on the API's port, for those who carry the token of the operator. */
-export function metricsController(ground: HttpGround, { isAllowed, scrape }: NonNullable<HttpGround["metrics"]>) {
+export function metricsController({ isAllowed, scrape }: NonNullable<HttpGround["metrics"]>) {
   return new Elysia().get(
     "/metrics",
     async ({ request }) => {
       if (isAllowed(request.headers.get("authorization"))) return await scrape();
       const sentence = "Metrics are for the operator: send METRICS_TOKEN in the header 'Authorization: Bearer …'";
-      return await errorResponse(ground, new GatewayError("invalid_api_key", sentence), { request });
+      throw new GatewayError("invalid_api_key", sentence);
     },
     { detail: { hide: true } },
   );

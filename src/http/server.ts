@@ -29,7 +29,7 @@ export function createHttp(ground: HttpGround) {
   const app = new Elysia({ normalize: false, serve: lastResort(ground) })
     .onError(answerFailure(ground, (path) => methodsOf(routes, path)))
     .use(healthController(ground));
-  if (ground.metrics !== undefined) app.use(metricsController(ground, ground.metrics));
+  if (ground.metrics !== undefined) app.use(metricsController(ground.metrics));
   if (hasDesk(ground)) app.use(signInController(ground)).use(pageController(ground)).use(webhooksController(ground));
   if (ground.site !== undefined) app.use(siteController(ground.site));
   for (const mount of mounts) app.group(mount, (group) => group.use(cors(ground.corsOrigins)).use(api(ground)));

@@ -4,9 +4,8 @@ import { GatewayError } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
 import type { Desk } from "./desk.ts";
 import type { HttpGround } from "./ground.ts";
-import { expectNoNull } from "./null-character.ts";
 import { checkOrigin } from "./origin.ts";
-import { readSmallJson } from "./read-body.ts";
+import { readSmallJson, rejectNullCharacters } from "./read-body.ts";
 import { dataHeaders } from "./security-headers.ts";
 import { storeInTime } from "./store-in-time.ts";
 
@@ -81,7 +80,7 @@ function porter(ground: DeskGround, find: typeof visitorOf): (request: Request) 
   const known = new WeakMap<Request, Promise<Visitor>>();
   return async (request) => {
     checkOrigin(request);
-    expectNoNull(request.url, "address");
+    rejectNullCharacters(request.url, "address");
     let visitor = known.get(request);
     if (visitor === undefined) {
       visitor = find(ground, request);

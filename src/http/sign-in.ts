@@ -1,9 +1,7 @@
 import { Elysia } from "elysia";
 import { makeCallId } from "../kernel/index.ts";
-import { errorResponse } from "./errors.ts";
-import { expectNoNull } from "./null-character.ts";
 import { checkOrigin, urlOf } from "./origin.ts";
-import { readSmall } from "./read-body.ts";
+import { readSmall, rejectNullCharacters } from "./read-body.ts";
 import { dataHeaders, isSecure } from "./security-headers.ts";
 import type { DeskGround } from "./session.ts";
 import { storeInTime } from "./store-in-time.ts";
@@ -15,17 +13,13 @@ interface Peers {
 /** Everything below /api/auth: sign in, out and up, change the password, end sessions. */
 export function signInController(ground: DeskGround) {
   const answer = async ({ request, server }: { request: Request; server: Peers | null }): Promise<Response> => {
-    try {
-      expectNoNull(urlOf(request).href, "address");
-      checkOrigin(request);
-      const small = await bounded(request);
-      // Asked first, so that a silent store is told of before anything is begun.
-      await storeInTime(ground, ground.desk.storeAnswers());
-      const response = await ground.desk.signIn.handle(small, peerOf(request, server));
-      return dressed(ground, response, request);
-    } catch (error) {
-      return errorResponse(ground, error, { request });
-    }
+    rejectNullCharacters(urlOf(request).href, "address");
+    checkOrigin(request);
+    const small = await bounded(request);
+    // Asked first, so that a silent store is told of before anything is begun.
+    await storeInTime(ground, ground.desk.storeAnswers());
+    const response = await ground.desk.signIn.handle(small, peerOf(request, server));
+    return dressed(ground, response, request);
   };
   const detail = { hide: true };
   return new Elysia().get("/api/auth/*", answer, { detail }).post("/api/auth/*", answer, { detail });

@@ -1,7 +1,6 @@
 import { Elysia } from "elysia";
 import { formatUsd, GatewayError } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
-import { errorResponse } from "./errors.ts";
 import { readSmall } from "./read-body.ts";
 import { dataHeaders } from "./security-headers.ts";
 import type { DeskGround } from "./session.ts";
@@ -18,7 +17,7 @@ export function webhooksController(ground: DeskGround) {
       return Response.json({ received: true, credited }, { headers });
     } catch (error) {
       ground.log.warn("payment_refused", { error });
-      return errorResponse(ground, error, { request });
+      throw error;
     }
   };
   return new Elysia().post("/webhooks/stripe", answer, { parse: "none", detail: { hide: true } });

@@ -1,5 +1,5 @@
 import { type Caller, GatewayError, type ProviderPlugin } from "../../src/contract/index.ts";
-import { BodyRoom } from "../../src/http/body-room.ts";
+import { BodyMemoryLimiter } from "../../src/http/body-memory.ts";
 import type { Files, HttpGround } from "../../src/http/ground.ts";
 import { KeepAlive } from "../../src/http/keep-alive.ts";
 import { createHttp } from "../../src/http/server.ts";
@@ -44,7 +44,7 @@ export function httpOf(plugins: readonly ProviderPlugin[] = [helloPlugin], chang
     ledger: bench.ledger,
     authenticate,
     gate: new Gate(),
-    bodies: new BodyRoom(2 ** 28),
+    bodies: new BodyMemoryLimiter(2 ** 28),
     keepAlive: new KeepAlive(0),
     files,
     signingSecret: "a secret for tests",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatChunk, UpstreamFault } from "../../src/contract/index.ts";
-import { run } from "../../src/http/run.ts";
+import { executeCall, RequestContext } from "../../src/http/handle-call.ts";
 import { Buckets } from "../../src/watch/buckets.ts";
 import { CallCounts, type CallSeries } from "../../src/watch/call-counts.ts";
 import { httpOf } from "../http/support.ts";
@@ -16,9 +16,9 @@ function watched(plugins?: Parameters<typeof httpOf>[0]) {
   const ground = { ...http.ground, kernel: { ...http.kernel, watch: counts } };
   const call = (changes: object = {}, outlet?: Sink<ChatChunk>) => {
     const progress = newProgress();
-    const visit = { request: new Request("http://gateway.example/"), caller, progress, server: null };
-    const wish = { capability: "chat" as const, request: { ...request, ...changes }, ...(outlet && { outlet }) };
-    return run(ground, visit, wish).catch(() => undefined);
+    const parts = { request: new Request("http://gateway.example/"), caller, progress, server: null };
+    const options = { capability: "chat" as const, request: { ...request, ...changes }, ...(outlet && { outlet }) };
+    return executeCall(ground, new RequestContext(parts), options).catch(() => undefined);
   };
   return { counts, call, clock: http.clock };
 }

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { type DeskGround, signedInAdmin } from "../session.ts";
+import { formBody } from "../validation-errors.ts";
 import { accountRowFigures, deedFigures, voucherFigures } from "./figures.ts";
 import { readCredit, readMoment, readUsd } from "./read-fields.ts";
 
@@ -10,7 +11,7 @@ const Search = Type.Object({
   search: Type.Optional(Type.String({ maxLength: 254 })),
   after: Type.Optional(Type.String({ maxLength: 254 })),
 });
-const NewAccount = Type.Object({
+const NewAccount = formBody({
   email: Type.String({ minLength: 1, maxLength: 254 }),
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
 });
@@ -19,14 +20,14 @@ const AuditQuery = Type.Object({
   before_id: Type.Optional(Type.String({ maxLength: 100 })),
 });
 const Usd = Type.String({ minLength: 1, maxLength: 30 });
-const Credit = Type.Object({
+const Credit = formBody({
   usd: Usd,
   note: Type.String({ minLength: 1, maxLength: 500 }),
   reference: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
 });
-const Quota = Type.Object({ tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]) });
-const Disabled = Type.Object({ disabled: Type.Boolean() });
-const NewVoucher = Type.Object({ usd: Usd, expires_at: Type.Optional(Type.String({ maxLength: 40 })) });
+const Quota = formBody({ tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]) });
+const Disabled = formBody({ disabled: Type.Boolean() });
+const NewVoucher = formBody({ usd: Usd, expires_at: Type.Optional(Type.String({ maxLength: 40 })) });
 
 /** What administrators do with accounts. Each deed is on record. */
 export function adminAccountsController(ground: DeskGround) {

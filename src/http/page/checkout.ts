@@ -1,9 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type DeskGround, signedIn } from "../session.ts";
+import { formBody } from "../validation-errors.ts";
 import { readUsd } from "./read-fields.ts";
 
-const Order = Type.Object({ usd: Type.String({ minLength: 1, maxLength: 30 }) });
+const Order = formBody({ usd: Type.String({ minLength: 1, maxLength: 30 }) });
 
 /** POST /checkout: where the browser goes to pay. The money is credited when its provider says that it is there. */
 export function checkoutController(ground: DeskGround) {

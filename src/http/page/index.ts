@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type DeskGround, ofAnybody } from "../session.ts";
 import { storeInTime } from "../store-in-time.ts";
+import { formBody } from "../validation-errors.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { checkoutController } from "./checkout.ts";
 import { keysController } from "./keys.ts";
@@ -10,7 +11,7 @@ import { adminOperationController } from "./operation.ts";
 import { ownController } from "./own.ts";
 import { sessionsController } from "./sessions.ts";
 
-const Invitation = Type.Object({
+const Invitation = formBody({
   token: Type.String({ minLength: 1, maxLength: 100 }),
   password: Type.String({ maxLength: 1000 }),
 });

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
 import { type DeskGround, signedIn } from "../session.ts";
+import { formBody } from "../validation-errors.ts";
 import { keyFigures } from "./figures.ts";
 import { readBudget, readMoment } from "./read-fields.ts";
 
@@ -11,7 +12,7 @@ const Limit = Type.Integer({ minimum: 1 });
 const Name = Type.String({ minLength: 1, maxLength: 200 });
 const Moment = Type.String({ maxLength: 40 });
 const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 500 });
-const NewKey = Type.Object({
+const NewKey = formBody({
   name: Name,
   expires_at: Type.Optional(Moment),
   allowed_models: Type.Optional(Models),
@@ -21,7 +22,7 @@ const NewKey = Type.Object({
   concurrent_calls: Type.Optional(Limit),
 });
 /** `null` takes something away; what is absent stays. */
-const KeyChange = Type.Object({
+const KeyChange = formBody({
   name: Type.Optional(Name),
   expires_at: Type.Optional(Type.Union([Moment, Type.Null()])),
   allowed_models: Type.Optional(Type.Union([Models, Type.Null()])),

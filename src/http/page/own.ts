@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { formatUsd } from "../../contract/index.ts";
 import { type DeskGround, signedIn } from "../session.ts";
+import { formBody } from "../validation-errors.ts";
 import { callFigures, lineFigures, linesOfPage, voucherFigures } from "./figures.ts";
 import { readMoment } from "./read-fields.ts";
 
@@ -11,7 +12,7 @@ const CallsQuery = Type.Object({
   before: Type.Optional(Type.String({ maxLength: 40 })),
   before_id: Type.Optional(Type.String({ maxLength: 100 })),
 });
-const Redeem = Type.Object({ code: Type.String({ minLength: 1, maxLength: 100 }) });
+const Redeem = formBody({ code: Type.String({ minLength: 1, maxLength: 100 }) });
 
 /** What a person sees of the own account. */
 export function ownController(ground: DeskGround) {
