@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type ChatChunk, ChatCompletion, ChatRequest } from "../contract/index.ts";
+import type { HttpDeps } from "./deps.ts";
 import { toGatewayError } from "./errors.ts";
 import { EventOutlet } from "./event-outlet.bun.ts";
-import type { HttpGround } from "./ground.ts";
 import { apiKeyRoutes, executeCall, jsonReply, type RequestContext, readJsonCall } from "./handle-call.ts";
 import { callHeaders } from "./headers.ts";
 import { responses } from "./openapi.ts";
@@ -13,7 +13,7 @@ const done = "data: [DONE]\n\n";
 const Body = requestBody(ChatRequest);
 
 /** POST /chat/completions, whole or as server-sent events. */
-export function chatController(deps: HttpGround) {
+export function chatController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/chat/completions",
     async ({ call, body }) => {
@@ -36,7 +36,7 @@ export function chatController(deps: HttpGround) {
   );
 }
 
-async function stream(deps: HttpGround, call: RequestContext, request: ChatRequest): Promise<Response> {
+async function stream(deps: HttpDeps, call: RequestContext, request: ChatRequest): Promise<Response> {
   const { progress } = call;
   const outlet = new EventOutlet<ChatChunk>(progress, eventOf);
   deps.keepAlive.add(outlet);
@@ -57,7 +57,7 @@ async function stream(deps: HttpGround, call: RequestContext, request: ChatReque
   // The status line waits for the first piece, or a long silence: until then a failure is an ordinary error answer.
   await Promise.race([outlet.opened, answered]);
   call.restoreIdleTimeout();
-  const headers = callHeaders(progress, deps.sandbox, "text/event-stream; charset=utf-8");
+  const headers = callHeaders(progress, deps.shelf().sandbox, "text/event-stream; charset=utf-8");
   headers["cache-control"] = "no-cache";
   headers["x-accel-buffering"] = "no";
   return new Response(outlet.body, { headers });

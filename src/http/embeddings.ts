@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { EmbeddingList, EmbedRequest } from "../contract/index.ts";
-import type { HttpGround } from "./ground.ts";
+import type { HttpDeps } from "./deps.ts";
 import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "./handle-call.ts";
 import { responses } from "./openapi.ts";
 import { requestBody } from "./validation-errors.ts";
@@ -8,7 +8,7 @@ import { requestBody } from "./validation-errors.ts";
 const Body = requestBody(EmbedRequest);
 
 /** POST /embeddings. */
-export function embeddingsController(deps: HttpGround) {
+export function embeddingsController(deps: HttpDeps) {
   return new Elysia()
     .use(apiKeyRoutes(deps))
     .post(

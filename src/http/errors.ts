@@ -1,7 +1,7 @@
 import type { ValidationError } from "elysia";
 import { type Caller, GatewayError } from "../contract/index.ts";
 import { type Log, makeCallId } from "../kernel/index.ts";
-import type { HttpGround } from "./ground.ts";
+import type { HttpDeps } from "./deps.ts";
 import type { RequestContext } from "./handle-call.ts";
 import { clientRequestIdOf, limitHeaders, type ResponseHeaders } from "./headers.ts";
 import { badHost } from "./origin.ts";
@@ -25,15 +25,15 @@ interface Known {
 }
 
 /** The only place that makes a response of an error. */
-export async function errorResponse(ground: HttpGround, thrown: unknown, known: Known): Promise<Response> {
-  const error = toGatewayError(thrown, ground.log);
-  ground.kernel.watch?.refused(error.code);
+async function errorResponse(deps: HttpDeps, thrown: unknown, known: Known): Promise<Response> {
+  const error = toGatewayError(thrown, deps.log);
+  deps.kernel.watch?.refused(error.code);
   const { request, call } = known;
   const headers: ResponseHeaders = {
     ...dataHeaders(request),
-    ...(call !== undefined && (await limitsOf(ground, call.caller))),
+    ...(call !== undefined && (await limitsOf(deps, call.caller))),
     ...known.headers,
-    "x-request-id": call === undefined ? makeCallId(ground.now()) : call.progress.id,
+    "x-request-id": call === undefined ? makeCallId(deps.now()) : call.progress.id,
   };
   if (error.retryAfterMs !== undefined)
     headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
@@ -41,17 +41,17 @@ export async function errorResponse(ground: HttpGround, thrown: unknown, known: 
   if (clientRequestId !== undefined) headers["x-client-request-id"] = clientRequestId;
   if (call?.progress.attempts) headers["x-modelgate-attempts"] = String(call.progress.attempts);
   if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
-  if (ground.sandbox) headers["x-modelgate-sandbox"] = "true";
-  if (ground.gate.isLeaving) headers.connection = "close";
+  if (deps.shelf().sandbox) headers["x-modelgate-sandbox"] = "true";
+  if (deps.gate.isLeaving) headers.connection = "close";
   return Response.json(error.toBody(), { status: error.status, headers });
 }
 
 /** An error is answered even where the books cannot say the limits. */
-async function limitsOf(ground: HttpGround, caller: Caller): Promise<ResponseHeaders> {
+async function limitsOf(deps: HttpDeps, caller: Caller): Promise<ResponseHeaders> {
   try {
-    return limitHeaders(await ground.ledger.limitsOf(caller));
+    return limitHeaders(await deps.ledger.limitsOf(caller));
   } catch (error) {
-    ground.log.error("limits_unknown", { error });
+    deps.log.error("limits_unknown", { error });
     return {};
   }
 }
@@ -66,23 +66,23 @@ interface Failure {
 }
 
 /** The error hook of all routes. */
-export function answerFailure(ground: HttpGround, methodsOf: (path: string) => string[]) {
+export function answerFailure(deps: HttpDeps, methodsOf: (path: string) => string[]) {
   return async ({ error, code, request, call }: Failure): Promise<Response> => {
     call?.end();
-    if (code === "VALIDATION") return errorResponse(ground, explainValidation(error as ValidationError), { request });
-    if (code === "PARSE") return errorResponse(ground, causeOf(error), { request, call });
-    if (code !== "NOT_FOUND") return errorResponse(ground, error, { request, call });
+    if (code === "VALIDATION") return errorResponse(deps, explainValidation(error as ValidationError), { request });
+    if (code === "PARSE") return errorResponse(deps, causeOf(error), { request, call });
+    if (code !== "NOT_FOUND") return errorResponse(deps, error, { request, call });
     const url = URL.parse(request.url);
-    if (url === null) return errorResponse(ground, badHost(), { request });
+    if (url === null) return errorResponse(deps, badHost(), { request });
     const { pathname } = url;
     const methods = methodsOf(pathname);
     if (methods.length === 0) {
       const sentence = `There is no endpoint ${request.method} ${pathname}`;
-      return errorResponse(ground, new GatewayError("not_found", sentence), { request });
+      return errorResponse(deps, new GatewayError("not_found", sentence), { request });
     }
     const sentence = `${pathname} takes ${methods.join(", ")}, not ${request.method}`;
     const headers = { allow: methods.join(", ") };
-    return errorResponse(ground, new GatewayError("method_not_allowed", sentence), { request, headers });
+    return errorResponse(deps, new GatewayError("method_not_allowed", sentence), { request, headers });
   };
 }
 

@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { type Caller, type Capability, GatewayError } from "../contract/index.ts";
 import { makeCallId, type Order, Progress, serve } from "../kernel/index.ts";
 import { type BodyReservation, declaredBytes } from "./body-memory.ts";
-import type { HttpGround } from "./ground.ts";
+import type { HttpDeps } from "./deps.ts";
 import { callHeaders, clientRequestIdOf } from "./headers.ts";
 import { formBytesMax, jsonBytesMax, readForm, readJson } from "./read-body.ts";
 
@@ -68,7 +68,7 @@ interface RouteContext {
  * For routes that take an API key. Elysia reads and validates a body before it resolves anything, so routes with a body
  * authenticate in their `parse` ({@link readJsonCall}); all others say `apiKey: true`.
  */
-export function apiKeyRoutes(deps: HttpGround) {
+export function apiKeyRoutes(deps: HttpDeps) {
   return new Elysia()
     .decorate("call", undefined as unknown as RequestContext)
     .macro({
@@ -82,7 +82,7 @@ export function apiKeyRoutes(deps: HttpGround) {
 }
 
 /** The `parse` of a route with a JSON body: authenticates first, then reads the body within its bounds. */
-export function readJsonCall(deps: HttpGround) {
+export function readJsonCall(deps: HttpDeps) {
   const beforeParsing = () => refuseOverload(deps, deps.now());
   return async (context: RouteContext): Promise<unknown> => {
     const call = await authenticate(deps, context.request, context.server);
@@ -93,7 +93,7 @@ export function readJsonCall(deps: HttpGround) {
 }
 
 /** The `parse` of a route with a multipart form, whose fields `toBody` checks and puts together. */
-export function readFormCall<Body>(deps: HttpGround, toBody: (form: FormData) => Body) {
+export function readFormCall<Body>(deps: HttpDeps, toBody: (form: FormData) => Body) {
   return async (context: RouteContext): Promise<Body> => {
     const call = await authenticate(deps, context.request, context.server);
     context.call = call;
@@ -103,12 +103,12 @@ export function readFormCall<Body>(deps: HttpGround, toBody: (form: FormData) =>
 }
 
 /** @throws {GatewayError} `unavailable` when there is too much to do, or `invalid_api_key`. */
-async function authenticate(deps: HttpGround, request: Request, server: Sockets | null): Promise<RequestContext> {
+async function authenticate(deps: HttpDeps, request: Request, server: Sockets | null): Promise<RequestContext> {
   const openedAt = deps.now();
   refuseOverload(deps, openedAt);
   deps.gate.arrive();
   try {
-    const known = deps.authenticate(readApiKey(request));
+    const known = deps.accounts.authenticate(readApiKey(request));
     const caller = known instanceof Promise ? await known : known;
     const progress = new Progress(makeCallId(openedAt), openedAt);
     progress.clientRequestId = clientRequestIdOf(request);
@@ -119,7 +119,7 @@ async function authenticate(deps: HttpGround, request: Request, server: Sockets 
   }
 }
 
-function refuseOverload({ gate }: HttpGround, nowMs: number): void {
+function refuseOverload({ gate }: HttpDeps, nowMs: number): void {
   const refusal = gate.refusal(nowMs);
   if (refusal !== undefined) throw refusal;
 }
@@ -147,7 +147,7 @@ function readApiKey(request: Request): string {
  * free for a client that hangs up in time.
  */
 export async function executeCall<C extends Capability>(
-  deps: HttpGround,
+  deps: HttpDeps,
   call: RequestContext,
   options: Pick<Order<C>, "capability" | "request" | "outlet">,
 ) {
@@ -181,13 +181,13 @@ function cutWhenLeft({ request, progress }: RequestContext): void {
 }
 
 /** A whole answer as JSON, with the headers of its call. */
-export function jsonReply(deps: HttpGround, { progress }: RequestContext, body: unknown): Response {
-  const headers = callHeaders(progress, deps.sandbox, "application/json");
+export function jsonReply(deps: HttpDeps, { progress }: RequestContext, body: unknown): Response {
+  const headers = callHeaders(progress, deps.shelf().sandbox, "application/json");
   if (deps.gate.isLeaving) headers.connection = "close";
   return new Response(JSON.stringify(body), { headers });
 }
 
-function logCall<C extends Capability>(deps: HttpGround, { capability, caller, progress }: Order<C>): void {
+function logCall<C extends Capability>(deps: HttpDeps, { capability, caller, progress }: Order<C>): void {
   const { state, notes } = progress;
   deps.log.info("call", {
     call: progress.id,

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { type GeneratedImage, ImageRequest, ImagesResponse } from "../contract/index.ts";
+import type { HttpDeps } from "./deps.ts";
 import { fileAddress } from "./files.ts";
-import type { HttpGround } from "./ground.ts";
 import { apiKeyRoutes, executeCall, jsonReply, type RequestContext, readJsonCall } from "./handle-call.ts";
 import { responses } from "./openapi.ts";
 import { requestBody } from "./validation-errors.ts";
@@ -9,7 +9,7 @@ import { requestBody } from "./validation-errors.ts";
 const Body = requestBody(ImageRequest);
 
 /** POST /images/generations: by default as addresses that live an hour. */
-export function imagesController(deps: HttpGround) {
+export function imagesController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/images/generations",
     async ({ call, body }) => {
@@ -40,7 +40,7 @@ function toBase64({ data }: GeneratedImage): string {
 }
 
 /** An image's address. It is paid for: where it cannot be stored, it is handed out in the answer itself. */
-async function storedImage(deps: HttpGround, image: GeneratedImage, { request, progress }: RequestContext) {
+async function storedImage(deps: HttpDeps, image: GeneratedImage, { request, progress }: RequestContext) {
   const bytes = typeof image.data === "string" ? Buffer.from(image.data, "base64") : image.data;
   try {
     return { url: await fileAddress(deps, { mediaType: image.mediaType, bytes }, request) };

@@ -10,7 +10,7 @@ import {
   type QuotaState,
   type WalletState,
 } from "../contract/index.ts";
-import type { HttpGround } from "./ground.ts";
+import type { HttpDeps } from "./deps.ts";
 import { apiKeyRoutes } from "./handle-call.ts";
 import { limitHeaders } from "./headers.ts";
 import { responses } from "./openapi.ts";
@@ -78,7 +78,7 @@ const KeyObject = Type.Object({
 });
 
 /** GET /key: what the calling key may do, and how much of it is left. */
-export function keyController(deps: HttpGround) {
+export function keyController(deps: HttpDeps) {
   const { ledger } = deps;
   return new Elysia().use(apiKeyRoutes(deps)).get(
     "/key",

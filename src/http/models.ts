@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError, type Model } from "../contract/index.ts";
 import { describeRoutes } from "../kernel/index.ts";
-import type { HttpGround } from "./ground.ts";
+import type { HttpDeps } from "./deps.ts";
 import { apiKeyRoutes, jsonReply, type RequestContext } from "./handle-call.ts";
 import { responses } from "./openapi.ts";
 import { urlOf } from "./origin.ts";
@@ -44,7 +44,7 @@ const format = {
 const prefix = "/models/";
 
 /** GET /models, its alias /v1/models, and one model by its id (which may hold slashes). */
-export function modelsController(deps: HttpGround) {
+export function modelsController(deps: HttpDeps) {
   const list = async ({ call }: { call: RequestContext }) => {
     const data = [...deps.kernel.registry.offers].map((offer) => toObject(offer.model));
     const asArray = urlOf(call.request).searchParams.get("format") === "array";
@@ -76,7 +76,7 @@ export function modelsController(deps: HttpGround) {
     .get("/models/*", one, { apiKey: true, detail: { hide: true } });
 }
 
-function find(deps: HttpGround, name: string): Static<typeof ModelObject> {
+function find(deps: HttpDeps, name: string): Static<typeof ModelObject> {
   const offer = deps.kernel.registry.byName(name);
   if (offer !== undefined) return { ...toObject(offer.model), routes: describeRoutes(offer, deps.now()) };
   throw new GatewayError("not_found", `The model '${name}' does not exist here; GET /models lists what does`, {

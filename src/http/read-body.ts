@@ -79,10 +79,14 @@ export async function readSmall(request: Request): Promise<string> {
   return text;
 }
 
-/** As {@link readSmall}, as JSON; `undefined` when it is empty. @throws {GatewayError} `invalid_request` as well. */
+/**
+ * As {@link readSmall}, as JSON; `null` when it is empty: for `undefined` Elysia would read the body once more.
+ *
+ * @throws {GatewayError} `invalid_request` as well.
+ */
 export async function readSmallJson(request: Request): Promise<unknown> {
   const text = await readSmall(request);
-  return text === "" ? undefined : checkDepth(parseJson(text));
+  return text === "" ? null : checkDepth(parseJson(text));
 }
 
 /** Reads a body as multipart/form-data. @throws {GatewayError} as {@link readJson} */

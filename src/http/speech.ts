@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { SpeakRequest } from "../contract/index.ts";
 import { BytesOutlet } from "./bytes-outlet.ts";
-import type { HttpGround } from "./ground.ts";
+import type { HttpDeps } from "./deps.ts";
 import { apiKeyRoutes, executeCall, readJsonCall } from "./handle-call.ts";
 import { callHeaders } from "./headers.ts";
 import { Bytes, responses } from "./openapi.ts";
@@ -10,7 +10,7 @@ import { requestBody } from "./validation-errors.ts";
 const Body = requestBody(SpeakRequest);
 
 /** POST /audio/speech: WAV bytes as the provider makes them. */
-export function speechController(deps: HttpGround) {
+export function speechController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/audio/speech",
     async ({ call, body }) => {
@@ -24,7 +24,7 @@ export function speechController(deps: HttpGround) {
       finished.catch((error) => deps.log.error("stream_failed", { call: progress.id, error }));
       await Promise.race([outlet.opened, done]);
       call.restoreIdleTimeout();
-      return new Response(outlet.body, { headers: callHeaders(progress, deps.sandbox, "audio/wav") });
+      return new Response(outlet.body, { headers: callHeaders(progress, deps.shelf().sandbox, "audio/wav") });
     },
     {
       parse: [readJsonCall(deps), "json"],

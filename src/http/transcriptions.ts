@@ -11,7 +11,7 @@ import {
   TranscriptWord,
 } from "../contract/index.ts";
 import { readAudioMs } from "../kernel/index.ts";
-import type { HttpGround } from "./ground.ts";
+import type { HttpDeps } from "./deps.ts";
 import { apiKeyRoutes, executeCall, jsonReply, readFormCall } from "./handle-call.ts";
 import { callHeaders } from "./headers.ts";
 import { responses } from "./openapi.ts";
@@ -38,7 +38,7 @@ const Transcription = Type.Object({
 });
 
 /** POST /audio/transcriptions: a multipart form in; JSON, plain text or verbose JSON out. */
-export function transcriptionsController(deps: HttpGround) {
+export function transcriptionsController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/audio/transcriptions",
     async ({ call, body: { model: name = model.default as string, ...fields } }) => {
@@ -47,7 +47,7 @@ export function transcriptionsController(deps: HttpGround) {
       const transcript = await executeCall(deps, call, { capability: "transcribe", request });
       if (request.response_format !== "text")
         return jsonReply(deps, call, toJson(transcript, request, call.progress.meters.audioMs));
-      const headers = callHeaders(call.progress, deps.sandbox, "text/plain; charset=utf-8");
+      const headers = callHeaders(call.progress, deps.shelf().sandbox, "text/plain; charset=utf-8");
       return new Response(transcript.text, { headers });
     },
     {

@@ -2,11 +2,12 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { formatUsd, type QuotaState, type WalletState } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
-import type { DaySpan, Period, UsageFigures, UsageSums } from "../ledger/index.ts";
+import { type DaySpan, type Period, readUsage, type UsageFigures, type UsageSums } from "../ledger/index.ts";
+import type { HttpDeps } from "./deps.ts";
 import { responses } from "./openapi.ts";
 import { urlOf } from "./origin.ts";
 import { dataHeaders } from "./security-headers.ts";
-import { type DeskGround, visitorOf } from "./session.ts";
+import { visitorOf } from "./session.ts";
 import { readUsageQuery } from "./usage-query.ts";
 
 const dayMs = 86_400_000;
@@ -55,16 +56,16 @@ const parameters = ["startDate", "endDate", "period"].map((name) => ({
 }));
 
 /** GET /usage: what the account of the person signed in has used, in UTC buckets. */
-export function usageController(ground: DeskGround) {
+export function usageController(deps: HttpDeps) {
   const answer = async ({ request }: { request: Request }): Promise<Response> => {
-    const { accountId, freeTokensPerDay = ground.desk.freeTokensPerDay } = await visitorOf(ground, request);
-    const asked = readUsageQuery(urlOf(request).searchParams, ground.now());
+    const { accountId, freeTokensPerDay = deps.config.freeTokensPerDay } = await visitorOf(deps, request);
+    const asked = readUsageQuery(urlOf(request).searchParams, deps.now());
     const [sums, quota, wallet] = await Promise.all([
-      ground.desk.usage(accountId, asked),
-      ground.ledger.quotaOf({ accountId, freeTokensPerDay }),
-      ground.ledger.walletOf(accountId),
+      readUsage(deps.store, accountId, asked),
+      deps.ledger.quotaOf({ accountId, freeTokensPerDay }),
+      deps.ledger.walletOf(accountId),
     ]);
-    const headers = { ...dataHeaders(request), "x-request-id": makeCallId(ground.now()) };
+    const headers = { ...dataHeaders(request), "x-request-id": makeCallId(deps.now()) };
     return Response.json(toRecord(asked, sums, { quota, wallet }), { headers });
   };
   return new Elysia().get("/usage", answer, {

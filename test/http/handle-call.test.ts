@@ -25,15 +25,15 @@ describe("executeCall", () => {
         return completionOf("Hello");
       },
     });
-    await executeCall(httpOf([plugin]).ground, call, { capability: "chat", request });
+    await executeCall(httpOf([plugin]).deps, call, { capability: "chat", request });
     expect([during, idleSeconds]).toEqual([[[0]], [0, 255]]);
   });
 
   test("writes one line for each call, also for one that never became one", async () => {
-    const { ground, log } = httpOf();
-    await executeCall(ground, contextOf().call, { capability: "chat", request });
+    const { deps, log } = httpOf();
+    await executeCall(deps, contextOf().call, { capability: "chat", request });
     const wrong = { ...request, model: "nobody" };
-    await executeCall(ground, contextOf().call, { capability: "chat", request: wrong }).catch(() => undefined);
+    await executeCall(deps, contextOf().call, { capability: "chat", request: wrong }).catch(() => undefined);
     const lines = log.lines.filter(({ event }) => event === "call").map(({ fields }) => fields);
     expect(lines).toMatchObject([
       {
@@ -58,17 +58,17 @@ describe("executeCall", () => {
         throw new GatewayError("invalid_request", "No");
       },
     });
-    const { ground, log } = httpOf([failing]);
-    await executeCall(ground, contextOf().call, { capability: "chat", request }).catch(() => undefined);
+    const { deps, log } = httpOf([failing]);
+    await executeCall(deps, contextOf().call, { capability: "chat", request }).catch(() => undefined);
     expect(log.lines.at(-1)?.fields).toMatchObject({ attempts: 1, notes: ["top_k was left out"] });
   });
 
   test("cuts a call whose client is gone already", async () => {
     const { call } = contextOf(new Request("http://gateway.example/", { signal: AbortSignal.abort() }));
-    const { ground, ledger } = httpOf([helloPlugin]);
+    const { deps, ledger } = httpOf([helloPlugin]);
     const outlet = new Sink<ChatChunk>();
     const streamed = { ...request, stream: true };
-    await executeCall(ground, call, { capability: "chat", request: streamed, outlet }).catch(() => undefined);
+    await executeCall(deps, call, { capability: "chat", request: streamed, outlet }).catch(() => undefined);
     expect(ledger.settlement).toMatchObject({ outcome: "released", status: 499 });
   });
 });

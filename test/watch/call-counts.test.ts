@@ -13,12 +13,12 @@ const request = { model: "chat-1", messages: [{ role: "user" as const, content: 
 function watched(plugins?: Parameters<typeof httpOf>[0]) {
   const http = httpOf(plugins);
   const counts = new CallCounts(http.clock.now);
-  const ground = { ...http.ground, kernel: { ...http.kernel, watch: counts } };
+  const deps = { ...http.deps, kernel: { ...http.kernel, watch: counts } };
   const call = (changes: object = {}, outlet?: Sink<ChatChunk>) => {
     const progress = newProgress();
     const parts = { request: new Request("http://gateway.example/"), caller, progress, server: null };
     const options = { capability: "chat" as const, request: { ...request, ...changes }, ...(outlet && { outlet }) };
-    return executeCall(ground, new RequestContext(parts), options).catch(() => undefined);
+    return executeCall(deps, new RequestContext(parts), options).catch(() => undefined);
   };
   return { counts, call, clock: http.clock };
 }

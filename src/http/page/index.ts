@@ -1,7 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type DeskGround, ofAnybody } from "../session.ts";
-import { storeInTime } from "../store-in-time.ts";
+import { acceptInvitation } from "../../accounts/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { ofAnybody } from "../session.ts";
+import { expectStore } from "../store-timeout.ts";
 import { formBody } from "../validation-errors.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { checkoutController } from "./checkout.ts";
@@ -20,43 +22,43 @@ const Invitation = formBody({
  * The page's own API below /dashboard/api. Each request is of a person who is signed in, but two: what the page says
  * before that, and the one that takes up an invitation, whose token is its permission.
  */
-export function pageController(ground: DeskGround) {
+export function pageController(deps: HttpDeps) {
   return new Elysia({ prefix: "/dashboard/api" })
-    .use(meController(ground))
-    .use(ownController(ground))
-    .use(keysController(ground))
-    .use(sessionsController(ground))
-    .use(checkoutController(ground))
-    .use(adminAccountsController(ground))
-    .use(adminVouchersController(ground))
-    .use(adminOperationController(ground))
-    .use(anybodyController(ground));
+    .use(meController(deps))
+    .use(ownController(deps))
+    .use(keysController(deps))
+    .use(sessionsController(deps))
+    .use(checkoutController(deps))
+    .use(adminAccountsController(deps))
+    .use(adminVouchersController(deps))
+    .use(adminOperationController(deps))
+    .use(anybodyController(deps));
 }
 
-function anybodyController(ground: DeskGround) {
+function anybodyController(deps: HttpDeps) {
   const detail = { hide: true };
   return new Elysia()
-    .use(ofAnybody(ground))
-    .get("/gateway", () => gatewayFigures(ground), { detail })
+    .use(ofAnybody(deps))
+    .get("/gateway", () => gatewayFigures(deps), { detail })
     .post(
       "/invitations/accept",
       async ({ body }) => {
-        await storeInTime(ground, ground.desk.storeAnswers());
-        return ground.desk.acceptInvitation(body);
+        await expectStore(deps);
+        return await acceptInvitation(deps.store, body, deps.now());
       },
       { detail, body: Invitation },
     );
 }
 
 /** What a page shows of the gateway to anybody. */
-function gatewayFigures({ version, sandbox, basePath, desk }: DeskGround) {
+function gatewayFigures({ version, shelf, config, payments }: HttpDeps) {
   return {
     version,
-    sandbox,
-    base_path: basePath,
-    sign_up: desk.signUp,
-    oidc: desk.oidc,
-    payments: desk.payments?.name ?? null,
+    sandbox: shelf().sandbox,
+    base_path: config.basePath,
+    sign_up: config.signUp,
+    oidc: config.oidcIssuer !== undefined,
+    payments: payments?.name ?? null,
   };
 }
 

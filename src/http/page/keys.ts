@@ -1,7 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
-import { type DeskGround, signedIn } from "../session.ts";
+import type { HttpDeps } from "../deps.ts";
+import { signedIn } from "../session.ts";
 import { formBody } from "../validation-errors.ts";
 import { keyFigures } from "./figures.ts";
 import { readBudget, readMoment } from "./read-fields.ts";
@@ -33,14 +34,14 @@ const KeyChange = formBody({
 });
 
 /** The API keys of the account that is signed in. */
-export function keysController(ground: DeskGround) {
-  const { accounts } = ground.desk;
+export function keysController(deps: HttpDeps) {
+  const { accounts } = deps;
   const expectOwn = async (accountId: string, id: string) => {
     const isOwn = (await accounts.listKeys(accountId)).some((key) => key.id === id);
     if (!isOwn) throw new GatewayError("not_found", "No API key of this account has this id");
   };
   return new Elysia({ prefix: "/keys" })
-    .use(signedIn(ground))
+    .use(signedIn(deps))
     .get("", async ({ visitor }) => ({ data: (await accounts.listKeys(visitor.accountId)).map(keyFigures) }), {
       detail,
     })

@@ -1,6 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type DeskGround, signedInAtAll } from "../session.ts";
+import { readLatestCalls } from "../../ledger/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { signedInAtAll } from "../session.ts";
 import { latestFigures, linesOfPage, quotaFigures, walletFigures } from "./figures.ts";
 
 const MeQuery = Type.Object({ calls: Type.Optional(Type.String({ maxLength: 40 })) });
@@ -10,21 +12,21 @@ const MeQuery = Type.Object({ calls: Type.Optional(Type.String({ maxLength: 40 }
  * the latest calls that are on the screen (`calls`), it tells those there are now, or `null` when they are the same: an
  * open page asks this every few seconds, and nothing else.
  */
-export function meController(ground: DeskGround) {
-  const { desk, ledger } = ground;
-  return new Elysia().use(signedInAtAll(ground)).get(
+export function meController(deps: HttpDeps) {
+  const { config, ledger, store } = deps;
+  return new Elysia().use(signedInAtAll(deps)).get(
     "/me",
     async ({
       visitor: { accountId, email, name, role, passwordIsTemporary, secondFactor, freeTokensPerDay },
       query: { calls: seen },
     }) => {
-      const limit = freeTokensPerDay ?? desk.freeTokensPerDay;
+      const limit = freeTokensPerDay ?? config.freeTokensPerDay;
       const [wallet, quota, latest] = await Promise.all([
         ledger.walletOf(accountId),
         ledger.quotaOf({ accountId, freeTokensPerDay: limit }),
         seen === undefined || passwordIsTemporary
           ? undefined
-          : desk.latestCalls(accountId, { limit: linesOfPage, seen }),
+          : readLatestCalls(store, accountId, { limit: linesOfPage, seen }),
       ]);
       const person = { email, name, role, password_is_temporary: passwordIsTemporary, second_factor: secondFactor };
       const money = { wallet: walletFigures(wallet), quota: quotaFigures(quota) };

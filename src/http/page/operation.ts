@@ -1,29 +1,31 @@
 import { Elysia } from "elysia";
+import { describeConfig } from "../../config.ts";
 import { describeRoutes } from "../../kernel/index.ts";
-import { type DeskGround, signedInAdmin } from "../session.ts";
+import type { HttpDeps } from "../deps.ts";
+import { signedInAdmin } from "../session.ts";
 import { isoOf } from "./figures.ts";
 import { liveCalls } from "./live.ts";
 
 const detail = { hide: true };
 
 /** What administrators see of the gateway at work. Nothing here changes anything. */
-export function adminOperationController(ground: DeskGround) {
-  const { desk, kernel } = ground;
+export function adminOperationController(deps: HttpDeps) {
+  const { config, kernel, shelf } = deps;
   return new Elysia({ prefix: "/admin" })
-    .use(signedInAdmin(ground))
+    .use(signedInAdmin(deps))
     .get(
       "/plugins",
       () => ({
-        data: desk.operation.plugins().map((report) => ({ ...report, loaded_at: isoOf(report.loaded_at) })),
-        warnings: ground.warnings(),
-        degraded: ground.degraded?.() ?? [],
+        data: shelf().states.map((state) => ({ ...state, loaded_at: isoOf(state.loaded_at) })),
+        warnings: shelf().warnings,
+        degraded: deps.degraded?.() ?? [],
       }),
       { detail },
     )
     .get(
       "/catalogue",
       () => {
-        const now = ground.now();
+        const now = deps.now();
         return {
           data: [...kernel.registry.offers].map((offer) => {
             const { id, aliases, capability, premium, ownedBy, price, retiredOn, successor, checkedOn } = offer.model;
@@ -37,6 +39,20 @@ export function adminOperationController(ground: DeskGround) {
       },
       { detail },
     )
-    .get("/live", () => liveCalls(ground), { detail })
-    .get("/settings", () => ({ data: desk.operation.settings(), version: ground.version }), { detail });
+    .get("/live", () => liveCalls(deps), { detail })
+    .get("/settings", () => ({ data: describeConfig(config, readableCredentials(deps)), version: deps.version }), {
+      detail,
+    });
+}
+
+/** Plugins whose credentials can be read; of the others their own state says what is wrong. */
+function readableCredentials({ config, shelf }: HttpDeps): string[] {
+  return shelf().plugins.flatMap(({ name }) => {
+    try {
+      config.credentials(name);
+      return [name];
+    } catch {
+      return [];
+    }
+  });
 }

@@ -1,7 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { redeemedVouchers, redeemVoucher } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { type DeskGround, signedIn } from "../session.ts";
+import { readRecentCalls, readStatement } from "../../ledger/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { signedIn } from "../session.ts";
 import { formBody } from "../validation-errors.ts";
 import { callFigures, lineFigures, linesOfPage, voucherFigures } from "./figures.ts";
 import { readMoment } from "./read-fields.ts";
@@ -15,15 +18,15 @@ const CallsQuery = Type.Object({
 const Redeem = formBody({ code: Type.String({ minLength: 1, maxLength: 100 }) });
 
 /** What a person sees of the own account. */
-export function ownController(ground: DeskGround) {
-  const { desk } = ground;
+export function ownController(deps: HttpDeps) {
+  const { store } = deps;
   return new Elysia()
-    .use(signedIn(ground))
+    .use(signedIn(deps))
     .get(
       "/entries",
       async ({ visitor, query }) => {
         const page = Number(query.page ?? "1");
-        const lines = await desk.statement(visitor.accountId);
+        const lines = await readStatement(store, visitor.accountId);
         const shown = lines.slice((page - 1) * linesOfPage, page * linesOfPage);
         return { data: shown.map(lineFigures), page, pages: Math.max(1, Math.ceil(lines.length / linesOfPage)) };
       },
@@ -34,7 +37,7 @@ export function ownController(ground: DeskGround) {
       async ({ visitor, set }) => {
         set.headers["content-type"] = "text/csv; charset=utf-8";
         set.headers["content-disposition"] = 'attachment; filename="modelgate-entries.csv"';
-        const lines = (await desk.statement(visitor.accountId)).map(lineFigures);
+        const lines = (await readStatement(store, visitor.accountId)).map(lineFigures);
         const rows = lines.map(({ at, kind, amount_usd, balance_usd, note }) => [
           at,
           kind,
@@ -51,14 +54,14 @@ export function ownController(ground: DeskGround) {
       async ({ visitor, query }) => {
         const before = query.before === undefined ? undefined : readMoment(query.before, "before");
         const asked = { limit: linesOfPage, before, beforeId: query.before_id };
-        return { data: (await desk.recentCalls(visitor.accountId, asked)).map(callFigures) };
+        return { data: (await readRecentCalls(store, visitor.accountId, asked)).map(callFigures) };
       },
       { detail, query: CallsQuery },
     )
-    .get("/models", () => ({ data: [...ground.kernel.registry.offers].map(({ model }) => model) }), { detail })
+    .get("/models", () => ({ data: [...deps.kernel.registry.offers].map(({ model }) => model) }), { detail })
     .get(
       "/vouchers",
-      async ({ visitor }) => ({ data: (await desk.redeemedVouchers(visitor.accountId)).map(voucherFigures) }),
+      async ({ visitor }) => ({ data: (await redeemedVouchers(store, visitor.accountId)).map(voucherFigures) }),
       {
         detail,
       },
@@ -66,7 +69,7 @@ export function ownController(ground: DeskGround) {
     .post(
       "/vouchers/redeem",
       async ({ visitor: { accountId }, body: { code } }) => {
-        const { nanodollars } = await desk.redeemVoucher({ accountId, code });
+        const { nanodollars } = await redeemVoucher(store, { accountId, code }, deps.now());
         return { usd: formatUsd(nanodollars) };
       },
       { detail, body: Redeem },
