@@ -11,9 +11,9 @@ import type { Config } from "./config.ts";
 import { catalogueFolder, isLoopback, pluginFolders, prefixOf, upstreamClientOf } from "./config.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
 import { BodyMemoryLimiter } from "./http/body-memory.ts";
-import { KeepAlive } from "./http/keep-alive.ts";
+import { SseHeartbeat } from "./http/sse-heartbeat.ts";
 import { createHttp } from "./http/server.ts";
-import type { Site } from "./http/site.ts";
+import type { StaticAssets } from "./http/static-assets.ts";
 import { Deadlines, Gate, type Kernel, type Log, openNetwork, type UpstreamBounds } from "./kernel/index.ts";
 import { dialByBun } from "./kernel/wire/bun-line.bun.ts";
 import { callsElsewhere, createPruner, type LocalLedger, readOverdrawn } from "./ledger/index.ts";
@@ -42,7 +42,7 @@ export interface Ground {
   readonly log: Log;
   readonly version: string;
   /** The dashboard's files; absent: no page is served. */
-  readonly site?: Site;
+  readonly site?: StaticAssets;
   readonly now?: () => number;
   readonly bounds?: Partial<UpstreamBounds>;
   /** Of silence in a stream until a comment is sent; absent: as the configuration says. */
@@ -107,7 +107,7 @@ export async function createApp(ground: Ground): Promise<App> {
     callsElsewhere: store.shared || config.redisUrl !== undefined ? callsElsewhere(store) : undefined,
     gate,
     bodies: new BodyMemoryLimiter(config.bodiesMb * 2 ** 20),
-    keepAlive: new KeepAlive(ground.keepAliveMs ?? keepAliveSeconds * 1000),
+    heartbeat: new SseHeartbeat(ground.keepAliveMs ?? keepAliveSeconds * 1000),
     signingSecret: await store.setting("file_signing_secret", makeSecret),
     troubles: async () => troublesOf(shelf, ground),
     degraded,

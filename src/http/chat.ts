@@ -3,10 +3,10 @@ import { Elysia } from "elysia";
 import { type ChatChunk, ChatCompletion, ChatRequest } from "../contract/index.ts";
 import type { HttpDeps } from "./deps.ts";
 import { toGatewayError } from "./errors.ts";
-import { EventOutlet } from "./event-outlet.bun.ts";
 import { apiKeyRoutes, executeCall, jsonReply, type RequestContext, readJsonCall } from "./handle-call.ts";
 import { callHeaders } from "./headers.ts";
 import { responses } from "./openapi.ts";
+import { SseStream } from "./sse-stream.bun.ts";
 import { requestBody } from "./validation-errors.ts";
 
 const done = "data: [DONE]\n\n";
@@ -38,17 +38,17 @@ export function chatController(deps: HttpDeps) {
 
 async function stream(deps: HttpDeps, call: RequestContext, request: ChatRequest): Promise<Response> {
   const { progress } = call;
-  const outlet = new EventOutlet<ChatChunk>(progress, eventOf);
-  deps.keepAlive.add(outlet);
+  const outlet = new SseStream<ChatChunk>(progress, eventOf);
+  deps.heartbeat.add(outlet);
   const answered = executeCall(deps, call, { capability: "chat", request, outlet });
   const finished = answered.then(
     () => {
-      deps.keepAlive.delete(outlet);
+      deps.heartbeat.delete(outlet);
       outlet.send(done);
       outlet.end();
     },
     (error) => {
-      deps.keepAlive.delete(outlet);
+      deps.heartbeat.delete(outlet);
       outlet.send(eventOf(toGatewayError(error, deps.log).toBody()));
       outlet.end();
     },

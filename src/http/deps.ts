@@ -6,8 +6,8 @@ import type { callsElsewhere } from "../ledger/index.ts";
 import type { Shelf } from "../loader/index.ts";
 import type { Store } from "../store/index.ts";
 import type { BodyMemoryLimiter } from "./body-memory.ts";
-import type { KeepAlive } from "./keep-alive.ts";
-import type { Site } from "./site.ts";
+import type { SseHeartbeat } from "./sse-heartbeat.ts";
+import type { StaticAssets } from "./static-assets.ts";
 
 /** What the HTTP side is built on; `app.ts` puts it together. */
 export interface HttpDeps {
@@ -33,7 +33,7 @@ export interface HttpDeps {
   /** The memory for large bodies. */
   readonly bodies: BodyMemoryLimiter;
   /** Keeps silent streams alive. */
-  readonly keepAlive: KeepAlive;
+  readonly heartbeat: SseHeartbeat;
   /** Signs the addresses of generated files. */
   readonly signingSecret: string;
   /** Why the gateway is not ready, in sentences; empty means ready. */
@@ -41,7 +41,7 @@ export interface HttpDeps {
   /** What is worse than it should be while calls are served all the same, in sentences; absent: never anything. */
   readonly degraded?: () => string[];
   /** The dashboard's files; absent: none are served. */
-  readonly site?: Site | undefined;
+  readonly site?: StaticAssets | undefined;
   /** Metrics on the API's port; absent: they are not there. */
   readonly metrics?: { isAllowed(authorization: string | null): boolean; scrape(): Promise<Response> } | undefined;
 }

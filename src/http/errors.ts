@@ -3,8 +3,8 @@ import { type Caller, GatewayError } from "../contract/index.ts";
 import { type Log, makeCallId } from "../kernel/index.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { RequestContext } from "./handle-call.ts";
-import { clientRequestIdOf, limitHeaders, type ResponseHeaders } from "./headers.ts";
-import { badHost } from "./origin.ts";
+import { limitHeaders, type ResponseHeaders, readClientRequestId } from "./headers.ts";
+import { invalidHost } from "./origin.ts";
 import { dataHeaders } from "./security-headers.ts";
 import { explainValidation } from "./validation-errors.ts";
 
@@ -37,7 +37,7 @@ async function errorResponse(deps: HttpDeps, thrown: unknown, known: Known): Pro
   };
   if (error.retryAfterMs !== undefined)
     headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
-  const clientRequestId = clientRequestIdOf(request);
+  const clientRequestId = readClientRequestId(request);
   if (clientRequestId !== undefined) headers["x-client-request-id"] = clientRequestId;
   if (call?.progress.attempts) headers["x-modelgate-attempts"] = String(call.progress.attempts);
   if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
@@ -66,16 +66,16 @@ interface Failure {
 }
 
 /** The error hook of all routes. */
-export function answerFailure(deps: HttpDeps, methodsOf: (path: string) => string[]) {
+export function errorHandler(deps: HttpDeps, allowedMethods: (path: string) => string[]) {
   return async ({ error, code, request, call }: Failure): Promise<Response> => {
     call?.end();
     if (code === "VALIDATION") return errorResponse(deps, explainValidation(error as ValidationError), { request });
     if (code === "PARSE") return errorResponse(deps, causeOf(error), { request, call });
     if (code !== "NOT_FOUND") return errorResponse(deps, error, { request, call });
     const url = URL.parse(request.url);
-    if (url === null) return errorResponse(deps, badHost(), { request });
+    if (url === null) return errorResponse(deps, invalidHost(), { request });
     const { pathname } = url;
-    const methods = methodsOf(pathname);
+    const methods = allowedMethods(pathname);
     if (methods.length === 0) {
       const sentence = `There is no endpoint ${request.method} ${pathname}`;
       return errorResponse(deps, new GatewayError("not_found", sentence), { request });

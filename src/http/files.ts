@@ -4,23 +4,23 @@ import { GatewayError } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
 import type { HttpDeps } from "./deps.ts";
 import { Bytes, responses } from "./openapi.ts";
-import { originOf, urlOf } from "./origin.ts";
+import { clientOrigin, parseUrl } from "./origin.ts";
 import { pageHeaders } from "./security-headers.ts";
 
 /** How long the address of a generated file is good for. */
-const fileLivesMs = 3_600_000;
+const fileLifetimeMs = 3_600_000;
 
 /** Keeps a file and gives the address under which anyone who was told can fetch it until it expires. */
-export async function fileAddress(
+export async function storeFile(
   deps: HttpDeps,
   file: { mediaType: string; bytes: Uint8Array },
   request: Request,
 ): Promise<string> {
-  const expiresAt = deps.now() + fileLivesMs;
+  const expiresAt = deps.now() + fileLifetimeMs;
   const id = await deps.store.blobs.put({ ...file, bytes: new Uint8Array(file.bytes), expiresAt });
   const expires = Math.floor(expiresAt / 1000);
   const path = `${deps.config.basePath}/files/${id}?expires=${expires}&signature=${sign(deps, id, expires)}`;
-  return new URL(path, originOf(request)).href;
+  return new URL(path, clientOrigin(request)).href;
 }
 
 /** GET /files/{id}: no key, the signature in the address is the permission. */
@@ -28,7 +28,7 @@ export function filesController(deps: HttpDeps) {
   return new Elysia().get(
     "/files/:id",
     async ({ request }) => {
-      const { pathname, searchParams } = urlOf(request);
+      const { pathname, searchParams } = parseUrl(request);
       const id = pathname.split("/").at(-1) as string;
       const expires = Number(searchParams.get("expires"));
       const isOurs = matches(sign(deps, id, expires), searchParams.get("signature") ?? "");

@@ -3,7 +3,7 @@ import { type Caller, type Capability, GatewayError } from "../contract/index.ts
 import { makeCallId, type Order, Progress, serve } from "../kernel/index.ts";
 import { type BodyReservation, declaredBytes } from "./body-memory.ts";
 import type { HttpDeps } from "./deps.ts";
-import { callHeaders, clientRequestIdOf } from "./headers.ts";
+import { callHeaders, readClientRequestId } from "./headers.ts";
 import { formBytesMax, jsonBytesMax, readForm, readJson } from "./read-body.ts";
 
 /** What is needed of the server: how long the socket of a request may be idle, in seconds; 0 is for ever. */
@@ -111,7 +111,7 @@ async function authenticate(deps: HttpDeps, request: Request, server: Sockets | 
     const known = deps.accounts.authenticate(readApiKey(request));
     const caller = known instanceof Promise ? await known : known;
     const progress = new Progress(makeCallId(openedAt), openedAt);
-    progress.clientRequestId = clientRequestIdOf(request);
+    progress.clientRequestId = readClientRequestId(request);
     return new RequestContext({ request, caller, progress, server }, () => deps.gate.depart());
   } catch (error) {
     deps.gate.depart();

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { type GeneratedImage, ImageRequest, ImagesResponse } from "../contract/index.ts";
 import type { HttpDeps } from "./deps.ts";
-import { fileAddress } from "./files.ts";
+import { storeFile } from "./files.ts";
 import { apiKeyRoutes, executeCall, jsonReply, type RequestContext, readJsonCall } from "./handle-call.ts";
 import { responses } from "./openapi.ts";
 import { requestBody } from "./validation-errors.ts";
@@ -43,7 +43,7 @@ function toBase64({ data }: GeneratedImage): string {
 async function storedImage(deps: HttpDeps, image: GeneratedImage, { request, progress }: RequestContext) {
   const bytes = typeof image.data === "string" ? Buffer.from(image.data, "base64") : image.data;
   try {
-    return { url: await fileAddress(deps, { mediaType: image.mediaType, bytes }, request) };
+    return { url: await storeFile(deps, { mediaType: image.mediaType, bytes }, request) };
   } catch (error) {
     deps.log.error("picture_not_kept", { call: progress.id, error });
     return { b64_json: toBase64(image) };

@@ -5,7 +5,7 @@ import { describeRoutes } from "../kernel/index.ts";
 import type { HttpDeps } from "./deps.ts";
 import { apiKeyRoutes, jsonReply, type RequestContext } from "./handle-call.ts";
 import { responses } from "./openapi.ts";
-import { urlOf } from "./origin.ts";
+import { parseUrl } from "./origin.ts";
 
 const ModelObject = Type.Object(
   {
@@ -47,11 +47,11 @@ const prefix = "/models/";
 export function modelsController(deps: HttpDeps) {
   const list = async ({ call }: { call: RequestContext }) => {
     const data = [...deps.kernel.registry.offers].map((offer) => toObject(offer.model));
-    const asArray = urlOf(call.request).searchParams.get("format") === "array";
+    const asArray = parseUrl(call.request).searchParams.get("format") === "array";
     return jsonReply(deps, call, asArray ? data : { object: "list", data });
   };
   const one = async ({ call }: { call: RequestContext }) => {
-    const { pathname } = urlOf(call.request);
+    const { pathname } = parseUrl(call.request);
     const name = pathname.slice(pathname.indexOf(prefix) + prefix.length);
     return jsonReply(deps, call, find(deps, decode(name)));
   };

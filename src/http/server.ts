@@ -5,17 +5,17 @@ import { cors } from "./cors.ts";
 import type { HttpDeps } from "./deps.ts";
 import { docs } from "./docs.bun.ts";
 import { embeddingsController } from "./embeddings.ts";
-import { answerFailure } from "./errors.ts";
+import { errorHandler } from "./errors.ts";
 import { filesController } from "./files.ts";
 import { healthController, metricsController } from "./health.ts";
 import { imagesController } from "./images.ts";
 import { keyController } from "./key.ts";
 import { modelsController } from "./models.ts";
-import { pageController } from "./page/index.ts";
+import { dashboardApi } from "./page/index.ts";
 import { nosniff } from "./security-headers.ts";
 import { signInController } from "./sign-in.ts";
-import { siteController } from "./site.ts";
 import { speechController } from "./speech.ts";
+import { staticAssetsController } from "./static-assets.ts";
 import { transcriptionsController } from "./transcriptions.ts";
 import { usageController } from "./usage.ts";
 import { webhooksController } from "./webhooks.ts";
@@ -24,14 +24,14 @@ import { webhooksController } from "./webhooks.ts";
 export function createHttp(deps: HttpDeps) {
   const mounts = [...new Set([deps.config.basePath, "/v1"])];
   const routes: Route[] = [];
-  const app = new Elysia({ normalize: false, serve: lastResort(deps) })
-    .onError(answerFailure(deps, (path) => methodsOf(routes, path)))
+  const app = new Elysia({ normalize: false, serve: fallbackErrorHandler(deps) })
+    .onError(errorHandler(deps, (path) => allowedMethods(routes, path)))
     .use(healthController(deps))
     .use(signInController(deps))
-    .use(pageController(deps))
+    .use(dashboardApi(deps))
     .use(webhooksController(deps));
   if (deps.metrics !== undefined) app.use(metricsController(deps.metrics));
-  if (deps.site !== undefined) app.use(siteController(deps.site));
+  if (deps.site !== undefined) app.use(staticAssetsController(deps.site));
   for (const mount of mounts)
     app.group(mount, (group) => group.use(cors(deps.config.corsOrigins ?? [])).use(api(deps)));
   app.use(docs(deps));
@@ -53,7 +53,7 @@ function api(deps: HttpDeps) {
 }
 
 /** For what fails where no hook of Elysia sees it. Without this Bun answers with a page that shows the source. */
-function lastResort(deps: HttpDeps) {
+function fallbackErrorHandler(deps: HttpDeps) {
   return {
     development: false,
     error(error: unknown) {
@@ -73,7 +73,7 @@ interface Route {
 }
 
 /** The methods that a path takes; none when there is no such endpoint. What a browser asks beforehand is no method of one. */
-function methodsOf(routes: readonly Route[], path: string): string[] {
+function allowedMethods(routes: readonly Route[], path: string): string[] {
   const methods = routes.filter((route) => pathMatches(route.path, path)).map((route) => route.method);
   return [...new Set(methods)].filter((method) => method !== "OPTIONS");
 }

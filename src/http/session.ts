@@ -13,15 +13,15 @@ import { withStoreTimeout } from "./store-timeout.ts";
  *
  * @throws {GatewayError} `invalid_session`, or `forbidden` while a password that somebody else has seen is in use.
  */
-export async function visitorOf(deps: HttpDeps, request: Request): Promise<Visitor> {
-  const visitor = await anyVisitorOf(deps, request);
-  if (!visitor.passwordIsTemporary) return visitor;
+export async function readUser(deps: HttpDeps, request: Request): Promise<Visitor> {
+  const user = await readAnyUser(deps, request);
+  if (!user.passwordIsTemporary) return user;
   throw changeFirst();
 }
 
-async function anyVisitorOf(deps: HttpDeps, request: Request): Promise<Visitor> {
-  const visitor = await withStoreTimeout(deps, deps.signIn.visitorOf(request.headers.get("cookie")));
-  if (visitor !== undefined) return visitor;
+async function readAnyUser(deps: HttpDeps, request: Request): Promise<Visitor> {
+  const user = await withStoreTimeout(deps, deps.signIn.visitorOf(request.headers.get("cookie")));
+  if (user !== undefined) return user;
   const sentence = request.headers.has("authorization")
     ? "This endpoint takes the cookie 'session' of a person who is signed in, not an API key; GET /key tells a key's own figures"
     : "Nobody is signed in: the cookie 'session' is missing, wrong or over; sign in again";
@@ -29,32 +29,32 @@ async function anyVisitorOf(deps: HttpDeps, request: Request): Promise<Visitor> 
 }
 
 /** For routes of the page: known who asks, before anything of the request is read. */
-export function signedIn(deps: HttpDeps) {
-  return opened(deps, porter(deps, visitorOf));
+export function withSession(deps: HttpDeps) {
+  return guardedRoutes(deps, sessionGuard(deps, readUser));
 }
 
 /** For what also those see who have to change their password first. */
-export function signedInAtAll(deps: HttpDeps) {
-  return opened(deps, porter(deps, anyVisitorOf));
+export function withAnySession(deps: HttpDeps) {
+  return guardedRoutes(deps, sessionGuard(deps, readAnyUser));
 }
 
 /** For routes of administrators. */
-export function signedInAdmin(deps: HttpDeps) {
-  const admit = porter(deps, async (_, request) => {
-    const admin = await visitorOf(deps, request);
+export function withAdminSession(deps: HttpDeps) {
+  const admit = sessionGuard(deps, async (_, request) => {
+    const admin = await readUser(deps, request);
     if (admin.role === "admin") return admin;
     throw new GatewayError("forbidden", "This is for administrators of this gateway");
   });
-  return opened(deps, admit).derive({ as: "scoped" }, ({ visitor }) => ({ admin: visitor }));
+  return guardedRoutes(deps, admit).derive({ as: "scoped" }, ({ user }) => ({ admin: user }));
 }
 
 /** For what anybody may see or send from a page of this gateway. */
-export function ofAnybody(deps: HttpDeps) {
-  return opened(deps, async (request) => checkOrigin(request));
+export function publicRoutes(deps: HttpDeps) {
+  return guardedRoutes(deps, async (request) => checkOrigin(request));
 }
 
 /** Elysia reads a body before it derives anything: who sends it is asked before both. */
-function opened<Who>(deps: HttpDeps, admit: (request: Request) => Promise<Who>) {
+function guardedRoutes<Who>(deps: HttpDeps, admit: (request: Request) => Promise<Who>) {
   return new Elysia()
     .onParse({ as: "scoped" }, async ({ request }) => {
       await admit(request);
@@ -63,21 +63,21 @@ function opened<Who>(deps: HttpDeps, admit: (request: Request) => Promise<Who>) 
     .derive({ as: "scoped" }, async ({ request, set }) => {
       Object.assign(set.headers, dataHeaders(request));
       set.headers["x-request-id"] = makeCallId(deps.now());
-      return { visitor: await admit(request) };
+      return { user: await admit(request) };
     });
 }
 
 /** Says who sends a request from a page of this gateway; looked up once, however often it is asked. */
-function porter(deps: HttpDeps, find: typeof visitorOf): (request: Request) => Promise<Visitor> {
+function sessionGuard(deps: HttpDeps, find: typeof readUser): (request: Request) => Promise<Visitor> {
   const known = new WeakMap<Request, Promise<Visitor>>();
   return async (request) => {
     checkOrigin(request);
     rejectNullCharacters(request.url, "address");
-    let visitor = known.get(request);
-    if (visitor === undefined) {
-      visitor = find(deps, request);
-      known.set(request, visitor);
+    let user = known.get(request);
+    if (user === undefined) {
+      user = find(deps, request);
+      known.set(request, user);
     }
-    return await visitor;
+    return await user;
   };
 }

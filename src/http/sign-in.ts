@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { makeCallId } from "../kernel/index.ts";
 import type { HttpDeps } from "./deps.ts";
-import { checkOrigin, urlOf } from "./origin.ts";
+import { checkOrigin, parseUrl } from "./origin.ts";
 import { readSmall, rejectNullCharacters } from "./read-body.ts";
 import { dataHeaders, isSecure } from "./security-headers.ts";
 import { expectStore } from "./store-timeout.ts";
@@ -13,7 +13,7 @@ interface Peers {
 /** Everything below /api/auth: sign in, out and up, change the password, end sessions. */
 export function signInController(deps: HttpDeps) {
   const answer = async ({ request, server }: { request: Request; server: Peers | null }): Promise<Response> => {
-    rejectNullCharacters(urlOf(request).href, "address");
+    rejectNullCharacters(parseUrl(request).href, "address");
     checkOrigin(request);
     const small = await bounded(request);
     // Asked first, so that a silent store is told of before anything is begun.

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { SpeakRequest } from "../contract/index.ts";
-import { BytesOutlet } from "./bytes-outlet.ts";
+import { ByteStream } from "./byte-stream.ts";
 import type { HttpDeps } from "./deps.ts";
 import { apiKeyRoutes, executeCall, readJsonCall } from "./handle-call.ts";
 import { callHeaders } from "./headers.ts";
@@ -15,7 +15,7 @@ export function speechController(deps: HttpDeps) {
     "/audio/speech",
     async ({ call, body }) => {
       const { progress } = call;
-      const outlet = new BytesOutlet(progress);
+      const outlet = new ByteStream(progress);
       const done = executeCall(deps, call, { capability: "speak", request: body, outlet });
       const finished = done.then(
         () => outlet.end(),

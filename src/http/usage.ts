@@ -5,9 +5,9 @@ import { makeCallId } from "../kernel/index.ts";
 import { type DaySpan, type Period, readUsage, type UsageFigures, type UsageSums } from "../ledger/index.ts";
 import type { HttpDeps } from "./deps.ts";
 import { responses } from "./openapi.ts";
-import { urlOf } from "./origin.ts";
+import { parseUrl } from "./origin.ts";
 import { dataHeaders } from "./security-headers.ts";
-import { visitorOf } from "./session.ts";
+import { readUser } from "./session.ts";
 import { readUsageQuery } from "./usage-query.ts";
 
 const dayMs = 86_400_000;
@@ -58,8 +58,8 @@ const parameters = ["startDate", "endDate", "period"].map((name) => ({
 /** GET /usage: what the account of the person signed in has used, in UTC buckets. */
 export function usageController(deps: HttpDeps) {
   const answer = async ({ request }: { request: Request }): Promise<Response> => {
-    const { accountId, freeTokensPerDay = deps.config.freeTokensPerDay } = await visitorOf(deps, request);
-    const asked = readUsageQuery(urlOf(request).searchParams, deps.now());
+    const { accountId, freeTokensPerDay = deps.config.freeTokensPerDay } = await readUser(deps, request);
+    const asked = readUsageQuery(parseUrl(request).searchParams, deps.now());
     const [sums, quota, wallet] = await Promise.all([
       readUsage(deps.store, accountId, asked),
       deps.ledger.quotaOf({ accountId, freeTokensPerDay }),

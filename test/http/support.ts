@@ -7,8 +7,8 @@ import { readConfig } from "../../src/config.ts";
 import { type Caller, GatewayError, type ProviderPlugin } from "../../src/contract/index.ts";
 import { BodyMemoryLimiter } from "../../src/http/body-memory.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
-import { KeepAlive } from "../../src/http/keep-alive.ts";
 import { createHttp } from "../../src/http/server.ts";
+import { SseHeartbeat } from "../../src/http/sse-heartbeat.ts";
 import { Gate } from "../../src/kernel/index.ts";
 import { type Blobs, openStore, type StoredBlob } from "../../src/store/index.ts";
 import { completionOf } from "../kernel/streams.ts";
@@ -77,7 +77,7 @@ export function httpOf(
     shelf: () => ({ plugins, states: [], sandbox: false, warnings: [] }),
     gate: new Gate(),
     bodies: new BodyMemoryLimiter(2 ** 28),
-    keepAlive: new KeepAlive(0),
+    heartbeat: new SseHeartbeat(0),
     signingSecret: "a secret for tests",
     troubles: async () => [],
     ...changes,

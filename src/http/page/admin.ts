@@ -11,10 +11,10 @@ import {
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { signedInAdmin } from "../session.ts";
+import { withAdminSession } from "../session.ts";
 import { formBody } from "../validation-errors.ts";
-import { accountRowFigures, deedFigures, voucherFigures } from "./figures.ts";
 import { readCredit, readMoment, readUsd } from "./read-fields.ts";
+import { toAccountRowJson, toAuditEntryJson, toVoucherJson } from "./serializers.ts";
 
 const detail = { hide: true };
 const Search = Type.Object({
@@ -45,12 +45,12 @@ export function adminAccountsController(deps: HttpDeps) {
   const audited = createAudited(store, now);
   const actions = auditedActions(audited, now);
   return new Elysia({ prefix: "/admin" })
-    .use(signedInAdmin(deps))
+    .use(withAdminSession(deps))
     .get(
       "/accounts",
       async ({ query: { search = "", after = "" } }) => {
         const { rows, next } = await searchAccounts(store, search, after);
-        return { data: rows.map(accountRowFigures), next: next ?? null };
+        return { data: rows.map(toAccountRowJson), next: next ?? null };
       },
       { detail, query: Search },
     )
@@ -114,7 +114,7 @@ export function adminAccountsController(deps: HttpDeps) {
           store,
           deeds.flatMap(({ accountId, subject }) => [accountId, subject]),
         );
-        return { data: deeds.map((deed) => deedFigures(deed, emails)) };
+        return { data: deeds.map((deed) => toAuditEntryJson(deed, emails)) };
       },
       { detail, query: AuditQuery },
     );
@@ -125,7 +125,7 @@ export function adminVouchersController(deps: HttpDeps) {
   const { store, now } = deps;
   const actions = auditedActions(createAudited(store, now), now);
   return new Elysia({ prefix: "/admin/vouchers" })
-    .use(signedInAdmin(deps))
+    .use(withAdminSession(deps))
     .get(
       "",
       async () => {
@@ -137,7 +137,7 @@ export function adminVouchersController(deps: HttpDeps) {
         const emailOf = (id: string | undefined) => (id === undefined ? null : (emails.get(id) ?? null));
         return {
           data: vouchers.map((voucher) => ({
-            ...voucherFigures(voucher),
+            ...toVoucherJson(voucher),
             redeemed_by_email: emailOf(voucher.redeemedBy),
           })),
         };

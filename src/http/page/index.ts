@@ -2,16 +2,13 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { acceptInvitation } from "../../accounts/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { ofAnybody } from "../session.ts";
+import { publicRoutes } from "../session.ts";
 import { expectStore } from "../store-timeout.ts";
 import { formBody } from "../validation-errors.ts";
+import { checkoutController, meController, accountController, sessionsController } from "./account.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
-import { checkoutController } from "./checkout.ts";
 import { keysController } from "./keys.ts";
-import { meController } from "./me.ts";
-import { adminOperationController } from "./operation.ts";
-import { ownController } from "./own.ts";
-import { sessionsController } from "./sessions.ts";
+import { systemStatusController } from "./system-status.ts";
 
 const Invitation = formBody({
   token: Type.String({ minLength: 1, maxLength: 100 }),
@@ -22,24 +19,24 @@ const Invitation = formBody({
  * The page's own API below /dashboard/api. Each request is of a person who is signed in, but two: what the page says
  * before that, and the one that takes up an invitation, whose token is its permission.
  */
-export function pageController(deps: HttpDeps) {
+export function dashboardApi(deps: HttpDeps) {
   return new Elysia({ prefix: "/dashboard/api" })
     .use(meController(deps))
-    .use(ownController(deps))
+    .use(accountController(deps))
     .use(keysController(deps))
     .use(sessionsController(deps))
     .use(checkoutController(deps))
     .use(adminAccountsController(deps))
     .use(adminVouchersController(deps))
-    .use(adminOperationController(deps))
+    .use(systemStatusController(deps))
     .use(anybodyController(deps));
 }
 
 function anybodyController(deps: HttpDeps) {
   const detail = { hide: true };
   return new Elysia()
-    .use(ofAnybody(deps))
-    .get("/gateway", () => gatewayFigures(deps), { detail })
+    .use(publicRoutes(deps))
+    .get("/gateway", () => toGatewayJson(deps), { detail })
     .post(
       "/invitations/accept",
       async ({ body }) => {
@@ -51,7 +48,7 @@ function anybodyController(deps: HttpDeps) {
 }
 
 /** What a page shows of the gateway to anybody. */
-function gatewayFigures({ version, shelf, config, payments }: HttpDeps) {
+function toGatewayJson({ version, shelf, config, payments }: HttpDeps) {
   return {
     version,
     sandbox: shelf().sandbox,
@@ -63,4 +60,4 @@ function gatewayFigures({ version, shelf, config, payments }: HttpDeps) {
 }
 
 /** What the page knows of its API: types alone, the rest goes over the wire. */
-export type PageApi = ReturnType<typeof pageController>;
+export type PageApi = ReturnType<typeof dashboardApi>;

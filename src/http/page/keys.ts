@@ -2,10 +2,10 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { signedIn } from "../session.ts";
+import { withSession } from "../session.ts";
 import { formBody } from "../validation-errors.ts";
-import { keyFigures } from "./figures.ts";
 import { readBudget, readMoment } from "./read-fields.ts";
+import { toKeyJson } from "./serializers.ts";
 
 const detail = { hide: true };
 const Budget = Type.String({ minLength: 1, maxLength: 30 });
@@ -41,15 +41,15 @@ export function keysController(deps: HttpDeps) {
     if (!isOwn) throw new GatewayError("not_found", "No API key of this account has this id");
   };
   return new Elysia({ prefix: "/keys" })
-    .use(signedIn(deps))
-    .get("", async ({ visitor }) => ({ data: (await accounts.listKeys(visitor.accountId)).map(keyFigures) }), {
+    .use(withSession(deps))
+    .get("", async ({ user }) => ({ data: (await accounts.listKeys(user.accountId)).map(toKeyJson) }), {
       detail,
     })
     .post(
       "",
-      ({ visitor, body }) =>
+      ({ user, body }) =>
         accounts.createKey({
-          accountId: visitor.accountId,
+          accountId: user.accountId,
           name: body.name,
           expiresAt: body.expires_at === undefined ? undefined : readMoment(body.expires_at, "expires_at"),
           allowedModels: body.allowed_models,
@@ -64,8 +64,8 @@ export function keysController(deps: HttpDeps) {
     )
     .patch(
       "/:id",
-      async ({ visitor, params: { id }, body }) => {
-        await expectOwn(visitor.accountId, id);
+      async ({ user, params: { id }, body }) => {
+        await expectOwn(user.accountId, id);
         const { expires_at: expires, budget_usd: budget } = body;
         await accounts.changeKey(id, {
           name: body.name,
@@ -84,8 +84,8 @@ export function keysController(deps: HttpDeps) {
     )
     .delete(
       "/:id",
-      async ({ visitor, params: { id } }) => {
-        await expectOwn(visitor.accountId, id);
+      async ({ user, params: { id } }) => {
+        await expectOwn(user.accountId, id);
         await accounts.revokeKey(id);
         return { id };
       },

@@ -4,7 +4,7 @@ import type { RunningCall } from "../../kernel/index.ts";
 import { type CallsElsewhere, callsElsewhereMax, type OpenCall } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { warnThrottled } from "../store-timeout.ts";
-import { isoOf } from "./figures.ts";
+import { toIso } from "./serializers.ts";
 
 const shownMax = callsElsewhereMax;
 const none: CallsElsewhere = { count: 0, calls: [] };
@@ -25,7 +25,10 @@ export async function liveCalls(deps: HttpDeps) {
   const longest = [...gate.running]
     .sort((one, other) => one.progress.openedAt - other.progress.openedAt)
     .slice(0, shownMax);
-  const shown = [...longest.map((call) => ownFigures(call, now)), ...others.map((call) => otherFigures(call, now))]
+  const shown = [
+    ...longest.map((call) => toRunningCallJson(call, now)),
+    ...others.map((call) => toRemoteCallJson(call, now)),
+  ]
     .sort((one, other) => other.running_ms - one.running_ms)
     .slice(0, shownMax);
   const emails =
@@ -58,13 +61,13 @@ function idsOf(running: ReadonlySet<RunningCall>): string[] {
   return [...running].map(({ progress }) => progress.id);
 }
 
-function ownFigures({ capability, caller, progress, outlet }: RunningCall, now: number) {
+function toRunningCallJson({ capability, caller, progress, outlet }: RunningCall, now: number) {
   const { id, openedAt, model, route, attempts, firstByteMs, hold } = progress;
   return {
     id,
     /** Whether another process runs it. */
     elsewhere: false,
-    at: isoOf(openedAt),
+    at: toIso(openedAt),
     running_ms: Math.max(0, now - openedAt),
     account: caller.accountId,
     key_id: caller.keyId,
@@ -78,11 +81,11 @@ function ownFigures({ capability, caller, progress, outlet }: RunningCall, now: 
   };
 }
 
-function otherFigures(call: OpenCall, now: number) {
+function toRemoteCallJson(call: OpenCall, now: number) {
   return {
     id: call.id,
     elsewhere: true,
-    at: isoOf(call.opened_at),
+    at: toIso(call.opened_at),
     // Another machine's clock may be ahead.
     running_ms: Math.max(0, now - call.opened_at),
     account: call.account_id,

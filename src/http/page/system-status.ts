@@ -2,21 +2,21 @@ import { Elysia } from "elysia";
 import { describeConfig } from "../../config.ts";
 import { describeRoutes } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { signedInAdmin } from "../session.ts";
-import { isoOf } from "./figures.ts";
+import { withAdminSession } from "../session.ts";
 import { liveCalls } from "./live.ts";
+import { toIso } from "./serializers.ts";
 
 const detail = { hide: true };
 
 /** What administrators see of the gateway at work. Nothing here changes anything. */
-export function adminOperationController(deps: HttpDeps) {
+export function systemStatusController(deps: HttpDeps) {
   const { config, kernel, shelf } = deps;
   return new Elysia({ prefix: "/admin" })
-    .use(signedInAdmin(deps))
+    .use(withAdminSession(deps))
     .get(
       "/plugins",
       () => ({
-        data: shelf().states.map((state) => ({ ...state, loaded_at: isoOf(state.loaded_at) })),
+        data: shelf().states.map((state) => ({ ...state, loaded_at: toIso(state.loaded_at) })),
         warnings: shelf().warnings,
         degraded: deps.degraded?.() ?? [],
       }),
