@@ -1,20 +1,27 @@
-import { type Accounts, createAccounts, pruneSignIn } from "./accounts/index.ts";
+import {
+  type Accounts,
+  createAccounts,
+  createSignIn,
+  type OidcOptions,
+  type Payments,
+  paymentDesk,
+  pruneSignIn,
+} from "./accounts/index.ts";
 import type { Config } from "./config.ts";
 import { catalogueFolder, isLoopback, pluginFolders, prefixOf, upstreamClientOf } from "./config.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
-import { BodyRoom } from "./http/body-room.ts";
-import type { Files } from "./http/ground.ts";
-import { KeepAlive } from "./http/keep-alive.ts";
+import { BodyMemoryLimiter } from "./http/body-memory.ts";
 import { createHttp } from "./http/server.ts";
-import type { Site } from "./http/site.ts";
+import { SseHeartbeat } from "./http/sse-heartbeat.ts";
+import type { StaticAssets } from "./http/static-assets.ts";
 import { Deadlines, type Kernel, LoadShedder, type Log, openNetwork, type UpstreamBounds } from "./kernel/index.ts";
 import { dialByBun } from "./kernel/wire/bun-line.bun.ts";
-import { createPruner, type LocalLedger, readOverdrawn } from "./ledger/index.ts";
+import { callsElsewhere, createPruner, type LocalLedger, readOverdrawn } from "./ledger/index.ts";
 import { type Shelf, Stock, watchFolders } from "./loader/index.ts";
 import { loadCode } from "./loader/load-code.bun.ts";
-import { openDesk } from "./open-desk.ts";
 import { openLedger } from "./open-ledger.ts";
 import type { Watch } from "./open-watch.bun.ts";
+import { publicOriginOf } from "./public-origin.ts";
 import type { Store } from "./store/index.ts";
 import type { Facts } from "./watch/index.ts";
 
@@ -35,7 +42,7 @@ export interface Ground {
   readonly log: Log;
   readonly version: string;
   /** The dashboard's files; absent: no page is served. */
-  readonly site?: Site;
+  readonly site?: StaticAssets;
   readonly now?: () => number;
   readonly bounds?: Partial<UpstreamBounds>;
   /** Of silence in a stream until a comment is sent; absent: as the configuration says. */
@@ -86,27 +93,25 @@ export async function createApp(ground: Ground): Promise<App> {
   const { callsMax, overloadLagMs, keepAliveSeconds } = config;
   const gate = new LoadShedder({ callsMax, lagMsMax: overloadLagMs }, now, (event, fields) => log.warn(event, fields));
   const http = createHttp({
-    gate,
-    bodies: new BodyRoom(config.bodiesMb * 2 ** 20),
-    keepAlive: new KeepAlive(ground.keepAliveMs ?? keepAliveSeconds * 1000),
-    desk: await openDesk({ config, store, accounts, log, now, shelf: () => shelf }),
-    site: ground.site,
-    kernel,
-    ledger,
-    authenticate: (token) => accounts.authenticate(token),
-    files: filesOf(store),
-    signingSecret: await store.setting("file_signing_secret", makeSecret),
+    ...(await openSignIn(ground, now)),
+    ...openPayments(ground, await stripeOf(config), now),
+    config,
+    version: ground.version,
     log,
     now,
-    basePath: config.basePath,
-    corsOrigins: config.corsOrigins ?? [],
-    get sandbox() {
-      return shelf.sandbox;
-    },
-    version: ground.version,
-    degraded,
+    store,
+    accounts,
+    ledger,
+    kernel,
+    shelf: () => shelf,
+    callsElsewhere: store.shared || config.redisUrl !== undefined ? callsElsewhere(store) : undefined,
+    gate,
+    bodies: new BodyMemoryLimiter(config.bodiesMb * 2 ** 20),
+    heartbeat: new SseHeartbeat(ground.keepAliveMs ?? keepAliveSeconds * 1000),
+    signingSecret: await store.setting("file_signing_secret", makeSecret),
     troubles: async () => troublesOf(shelf, ground),
-    warnings: () => shelf.warnings,
+    degraded,
+    site: ground.site,
     metrics: watch?.onApi,
   });
   watch?.begin(factsOf(ground, { kernel, gate, degraded, shelf: () => shelf }));
@@ -153,11 +158,35 @@ function troublesOf(shelf: Shelf, { store, config }: Ground): string[] {
   return [nothing, store.trouble?.()].filter((trouble) => trouble !== undefined);
 }
 
-function filesOf({ blobs }: Store): Files {
-  return {
-    put: ({ mediaType, bytes, expiresAt }) => blobs.put({ mediaType, bytes: new Uint8Array(bytes), expiresAt }),
-    get: (id) => blobs.get(id),
-  };
+/** Sign-in by passwords, and by an identity provider where one is configured. */
+export async function openSignIn({ config, store, log }: Pick<Ground, "config" | "store" | "log">, now: () => number) {
+  const secret = await store.setting("session_secret", makeSecret);
+  const report = (error: unknown) => log.error("sign_in_failed", { error });
+  return { signIn: createSignIn({ store, secret, signUp: config.signUp, now, report, oidc: oidcOf(config) }) };
+}
+
+function oidcOf(config: Config): OidcOptions | undefined {
+  const { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret } = config;
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined) return undefined;
+  return { issuer, clientId, clientSecret, publicOrigin: publicOriginOf(config, config.port) };
+}
+
+/** Payments, where a provider of them is configured. */
+export function openPayments(
+  { config, log }: Pick<Ground, "config" | "log">,
+  payments: Payments | undefined,
+  now: () => number,
+) {
+  const publicOrigin = publicOriginOf(config, config.port);
+  const report = (error: unknown) => log.error("payment_failed", { error });
+  return { payments, beginPayment: paymentDesk({ payments, publicOrigin, now, report }) };
+}
+
+/** Loaded where it is used: it is large. */
+async function stripeOf({ stripeSecretKey, stripeWebhookSecret }: Config): Promise<Payments | undefined> {
+  if (stripeSecretKey === undefined || stripeWebhookSecret === undefined) return undefined;
+  const { openStripe } = await import("./accounts/payments/stripe.ts");
+  return openStripe({ secretKey: stripeSecretKey, webhookSecret: stripeWebhookSecret });
 }
 
 /** What is seen of the gateway at a scrape. */

@@ -22,7 +22,7 @@ const breaches: readonly (readonly [string, string, string])[] = [
   ["src/ledger/sideways.ts", 'import "../accounts/key.ts";', imports],
   ["src/accounts/sideways.ts", 'import "../kernel/serve.ts";', imports],
   ["src/watch/sideways.ts", 'import "../ledger/hold.ts";', imports],
-  ["src/http/below.ts", 'import "../store/open.ts";', imports],
+  ["src/http/upward.ts", 'import "../cli/help.ts";', imports],
   ["src/http/own-door.ts", 'import "modelgate/plugin";', imports],
   ["src/dashboard/inward.ts", 'import "../http/errors.ts";', imports],
   ["src/dashboard/pages/elysia.tsx", 'import "elysia";', imports],
@@ -65,7 +65,7 @@ const breaches: readonly (readonly [string, string, string])[] = [
 
 /** What stands within the walls, and must not be caught. */
 const innocents: readonly (readonly [string, string])[] = [
-  ["src/http/route.ts", 'import "elysia";\nimport "../accounts/key.ts";\nimport "../kernel/serve.ts";'],
+  ["src/http/route.ts", 'import "elysia";\nimport "../accounts/key.ts";\nimport "../store/open.ts";'],
   ["src/cli/command.ts", 'import "../config.ts";\nimport "../store/open.ts";'],
   ["src/ledger/hold.ts", 'import "../contract/index.ts";\nimport "../store/open.ts";'],
   ["src/watch/counts.ts", 'import "../contract/index.ts";\nimport "../kernel/serve.ts";'],

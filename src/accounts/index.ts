@@ -1,19 +1,17 @@
 export {
   type Account,
   type AccountRow,
-  createAccount,
-  disableAccount,
   emailsOf,
   searchAccounts,
-  setQuota,
 } from "./account-admin.ts";
-export { type AuditRow, type Deed, type DeedsPage, listDeeds, recordDeed } from "./audit.ts";
+export { type AuditRow, listDeeds } from "./audit.ts";
+export { auditedActions, createAudited } from "./audited-actions.ts";
 export type { AccountDefaults } from "./authenticator.ts";
 export { changeFirst } from "./change-first.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export type { ApiKey, NewKey } from "./key-admin.ts";
 export type { OidcOptions } from "./oidc/identity-provider.ts";
-export { type PaymentWish, paymentDesk } from "./payments/begin-payment.ts";
+export { paymentDesk } from "./payments/begin-payment.ts";
 export type { Payments } from "./payments/payments.ts";
 export { acceptInvitation, hasAdmin, invite, makeTemporaryPassword } from "./people.ts";
 export { pruneSignIn } from "./prune-sign-in.ts";

@@ -1,59 +1,63 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type ChatChunk, ChatCompletion, ChatRequest } from "../contract/index.ts";
-import { answers, jsonBody } from "./describe.ts";
-import { awaitNoMore, jsonEndpoint, type Visit } from "./endpoint.ts";
+import type { HttpDeps } from "./deps.ts";
 import { toGatewayError } from "./errors.ts";
-import { EventOutlet } from "./event-outlet.bun.ts";
-import type { HttpGround } from "./ground.ts";
+import { apiKeyRoutes, executeCall, jsonReply, type RequestContext, readJsonCall } from "./handle-call.ts";
 import { callHeaders } from "./headers.ts";
-import { jsonReply, run } from "./run.ts";
+import { responses } from "./openapi.ts";
+import { SseStream } from "./sse-stream.bun.ts";
+import { requestBody } from "./validation-errors.ts";
 
 const done = "data: [DONE]\n\n";
+const Body = requestBody(ChatRequest);
 
 /** POST /chat/completions, whole or as server-sent events. */
-export function chatController(ground: HttpGround) {
-  const answer = jsonEndpoint(ground, ChatRequest, async (visit, request) => {
-    if (request.stream === true) return stream(ground, visit, request);
-    return jsonReply(ground, visit.progress, await run(ground, visit, { capability: "chat", request }));
-  });
-  return new Elysia().post("/chat/completions", answer, {
-    parse: "none",
-    detail: {
-      summary: "Chat text generation",
-      description: "With `stream: true` the answer is `text/event-stream`, ended by `data: [DONE]`.",
-      tags: ["Models at work"],
-      requestBody: jsonBody(ChatRequest),
-      responses: answers({
-        "application/json": ChatCompletion,
-        "text/event-stream": Type.Unknown({ description: "One ChatCompletionChunk an event" }),
-      }),
+export function chatController(deps: HttpDeps) {
+  return new Elysia().use(apiKeyRoutes(deps)).post(
+    "/chat/completions",
+    async ({ call, body }) => {
+      if (body.stream === true) return await stream(deps, call, body);
+      return jsonReply(deps, call, await executeCall(deps, call, { capability: "chat", request: body }));
     },
-  });
+    {
+      parse: [readJsonCall(deps), "json"],
+      body: Body,
+      detail: {
+        summary: "Chat text generation",
+        description: "With `stream: true` the answer is `text/event-stream`, ended by `data: [DONE]`.",
+        tags: ["Models at work"],
+        responses: responses({
+          "application/json": ChatCompletion,
+          "text/event-stream": Type.Unknown({ description: "One ChatCompletionChunk an event" }),
+        }),
+      },
+    },
+  );
 }
 
-async function stream(ground: HttpGround, visit: Visit, request: ChatRequest): Promise<Response> {
-  const { progress } = visit;
-  const outlet = new EventOutlet<ChatChunk>(progress, eventOf);
-  ground.keepAlive.add(outlet);
-  const answered = run(ground, visit, { capability: "chat", request, outlet });
+async function stream(deps: HttpDeps, call: RequestContext, request: ChatRequest): Promise<Response> {
+  const { progress } = call;
+  const outlet = new SseStream<ChatChunk>(progress, eventOf);
+  deps.heartbeat.add(outlet);
+  const answered = executeCall(deps, call, { capability: "chat", request, outlet });
   const finished = answered.then(
     () => {
-      ground.keepAlive.delete(outlet);
+      deps.heartbeat.delete(outlet);
       outlet.send(done);
       outlet.end();
     },
     (error) => {
-      ground.keepAlive.delete(outlet);
-      outlet.send(eventOf(toGatewayError(error, ground.log).toBody()));
+      deps.heartbeat.delete(outlet);
+      outlet.send(eventOf(toGatewayError(error, deps.log).toBody()));
       outlet.end();
     },
   );
-  finished.catch((error) => ground.log.error("stream_failed", { call: progress.id, error }));
+  finished.catch((error) => deps.log.error("stream_failed", { call: progress.id, error }));
   // The status line waits for the first piece, or a long silence: until then a failure is an ordinary error answer.
   await Promise.race([outlet.opened, answered]);
-  awaitNoMore(visit);
-  const headers = callHeaders(progress, ground.sandbox, "text/event-stream; charset=utf-8");
+  call.restoreIdleTimeout();
+  const headers = callHeaders(progress, deps.shelf().sandbox, "text/event-stream; charset=utf-8");
   headers["cache-control"] = "no-cache";
   headers["x-accel-buffering"] = "no";
   return new Response(outlet.body, { headers });

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 
 /** How long a browser remembers what it may send, in seconds: as long as Chromium does at most. */
-const rememberedSeconds = 7200;
+const preflightMaxAgeSeconds = 7200;
 
 /**
  * Lets pages of these origins call the API from a browser, `*` those of any. They bring a key, and never a cookie: no
@@ -21,7 +21,7 @@ export function cors(origins: readonly string[]) {
     const headers = new Headers({ "cache-control": "no-store" });
     if (allow(headers, request)) {
       headers.set("access-control-allow-methods", "GET, POST");
-      headers.set("access-control-max-age", String(rememberedSeconds));
+      headers.set("access-control-max-age", String(preflightMaxAgeSeconds));
       const asked = request.headers.get("access-control-request-headers");
       if (asked !== null) headers.set("access-control-allow-headers", asked);
     }

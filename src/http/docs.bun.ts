@@ -2,7 +2,7 @@ import { swagger } from "@elysiajs/swagger";
 import { Elysia } from "elysia";
 import styleFile from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import scriptFile from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
-import type { HttpGround } from "./ground.ts";
+import type { HttpDeps } from "./deps.ts";
 import { pageHeaders } from "./security-headers.ts";
 
 const page = `<!doctype html>
@@ -36,7 +36,7 @@ function completed(description: Description): Description {
  * The API's description at /openapi.json, made from the schemas that validate, and its page at /docs. All of it is served
  * from here. An instance of its own: what it sets for its answers stands on no other.
  */
-export function docs(ground: HttpGround) {
+export function docs(deps: HttpDeps) {
   let described: unknown;
   const hidden = { detail: { hide: true } };
   const file = (path: string, mediaType: string) => async () =>
@@ -56,7 +56,7 @@ export function docs(ground: HttpGround) {
         documentation: {
           info: {
             title: "modelgate",
-            version: ground.version,
+            version: deps.version,
             description: "One API in front of many model providers",
           },
           components: {

@@ -1,22 +1,28 @@
 import { Elysia } from "elysia";
 import { EmbeddingList, EmbedRequest } from "../contract/index.ts";
-import { answers, jsonBody } from "./describe.ts";
-import { jsonEndpoint } from "./endpoint.ts";
-import type { HttpGround } from "./ground.ts";
-import { jsonReply, run } from "./run.ts";
+import type { HttpDeps } from "./deps.ts";
+import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "./handle-call.ts";
+import { responses } from "./openapi.ts";
+import { requestBody } from "./validation-errors.ts";
+
+const Body = requestBody(EmbedRequest);
 
 /** POST /embeddings. */
-export function embeddingsController(ground: HttpGround) {
-  const answer = jsonEndpoint(ground, EmbedRequest, async (visit, request) =>
-    jsonReply(ground, visit.progress, await run(ground, visit, { capability: "embed", request })),
-  );
-  return new Elysia().post("/embeddings", answer, {
-    parse: "none",
-    detail: {
-      summary: "Vector embeddings",
-      tags: ["Models at work"],
-      requestBody: jsonBody(EmbedRequest),
-      responses: answers({ "application/json": EmbeddingList }),
-    },
-  });
+export function embeddingsController(deps: HttpDeps) {
+  return new Elysia()
+    .use(apiKeyRoutes(deps))
+    .post(
+      "/embeddings",
+      async ({ call, body }) =>
+        jsonReply(deps, call, await executeCall(deps, call, { capability: "embed", request: body })),
+      {
+        parse: [readJsonCall(deps), "json"],
+        body: Body,
+        detail: {
+          summary: "Vector embeddings",
+          tags: ["Models at work"],
+          responses: responses({ "application/json": EmbeddingList }),
+        },
+      },
+    );
 }

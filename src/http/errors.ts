@@ -1,12 +1,12 @@
-import { ValueErrorType } from "@sinclair/typebox/errors";
 import type { ValidationError } from "elysia";
 import { type Caller, GatewayError } from "../contract/index.ts";
 import { type Log, makeCallId } from "../kernel/index.ts";
-import { explain, type Fault } from "./explain.ts";
-import type { HttpGround } from "./ground.ts";
-import { clientRequestIdOf, limitHeaders, type ResponseHeaders } from "./headers.ts";
-import { badHost } from "./origin.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { RequestContext } from "./handle-call.ts";
+import { limitHeaders, type ResponseHeaders, readClientRequestId } from "./headers.ts";
+import { invalidHost } from "./origin.ts";
 import { dataHeaders } from "./security-headers.ts";
+import { explainValidation } from "./validation-errors.ts";
 
 /** Whatever was thrown as the one error callers see. What has no name yet is logged in full and shown as nothing. */
 export function toGatewayError(error: unknown, log: Log): GatewayError {
@@ -16,42 +16,42 @@ export function toGatewayError(error: unknown, log: Log): GatewayError {
   return new GatewayError("internal_error", sentence);
 }
 
-/** What is known of whoever gets the error. */
+/** What is known of the request that failed. */
 interface Known {
   request: Request;
-  id?: string;
-  caller?: Caller | undefined;
+  /** Absent for a request without a valid API key. */
+  call?: RequestContext | undefined;
   headers?: ResponseHeaders;
-  attempts?: number;
 }
 
 /** The only place that makes a response of an error. */
-export async function errorResponse(ground: HttpGround, thrown: unknown, known: Known): Promise<Response> {
-  const error = toGatewayError(thrown, ground.log);
-  ground.kernel.watch?.refused(error.code);
+async function errorResponse(deps: HttpDeps, thrown: unknown, known: Known): Promise<Response> {
+  const error = toGatewayError(thrown, deps.log);
+  deps.kernel.watch?.refused(error.code);
+  const { request, call } = known;
   const headers: ResponseHeaders = {
-    ...dataHeaders(known.request),
-    ...(known.caller !== undefined && (await limitsOf(ground, known.caller))),
+    ...dataHeaders(request),
+    ...(call !== undefined && (await limitsOf(deps, call.caller))),
     ...known.headers,
-    "x-request-id": known.id === undefined ? makeCallId(ground.now()) : known.id,
+    "x-request-id": call === undefined ? makeCallId(deps.now()) : call.progress.id,
   };
   if (error.retryAfterMs !== undefined)
     headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
-  const clientRequestId = clientRequestIdOf(known.request);
+  const clientRequestId = readClientRequestId(request);
   if (clientRequestId !== undefined) headers["x-client-request-id"] = clientRequestId;
-  if (known.attempts) headers["x-modelgate-attempts"] = String(known.attempts);
+  if (call?.progress.attempts) headers["x-modelgate-attempts"] = String(call.progress.attempts);
   if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
-  if (ground.sandbox) headers["x-modelgate-sandbox"] = "true";
-  if (ground.gate.isLeaving) headers.connection = "close";
+  if (deps.shelf().sandbox) headers["x-modelgate-sandbox"] = "true";
+  if (deps.gate.isLeaving) headers.connection = "close";
   return Response.json(error.toBody(), { status: error.status, headers });
 }
 
-/** An error is told even where the books cannot say the limits. */
-async function limitsOf(ground: HttpGround, caller: Caller): Promise<ResponseHeaders> {
+/** An error is answered even where the books cannot say the limits. */
+async function limitsOf(deps: HttpDeps, caller: Caller): Promise<ResponseHeaders> {
   try {
-    return limitHeaders(await ground.ledger.limitsOf(caller));
+    return limitHeaders(await deps.ledger.limitsOf(caller));
   } catch (error) {
-    ground.log.error("limits_unknown", { error });
+    deps.log.error("limits_unknown", { error });
     return {};
   }
 }
@@ -61,42 +61,33 @@ interface Failure {
   error: unknown;
   code: string | number;
   request: Request;
+  /** Of a route with an API key, once the key was found valid. */
+  call?: RequestContext | undefined;
 }
 
-/** For what fails outside an endpoint: an unknown path or method. */
-export function answerFailure(ground: HttpGround, methodsOf: (path: string) => string[]) {
-  return async ({ error, code, request }: Failure): Promise<Response> => {
-    if (code === "VALIDATION") return errorResponse(ground, explainValidation(error as ValidationError), { request });
-    if (code === "PARSE") return errorResponse(ground, causeOf(error), { request });
-    if (code !== "NOT_FOUND") return errorResponse(ground, error, { request });
+/** The error hook of all routes. */
+export function errorHandler(deps: HttpDeps, allowedMethods: (path: string) => string[]) {
+  return async ({ error, code, request, call }: Failure): Promise<Response> => {
+    call?.end();
+    if (code === "VALIDATION") return errorResponse(deps, explainValidation(error as ValidationError), { request });
+    if (code === "PARSE") return errorResponse(deps, causeOf(error), { request, call });
+    if (code !== "NOT_FOUND") return errorResponse(deps, error, { request, call });
     const url = URL.parse(request.url);
-    if (url === null) return errorResponse(ground, badHost(), { request });
+    if (url === null) return errorResponse(deps, invalidHost(), { request });
     const { pathname } = url;
-    const methods = methodsOf(pathname);
+    const methods = allowedMethods(pathname);
     if (methods.length === 0) {
       const sentence = `There is no endpoint ${request.method} ${pathname}`;
-      return errorResponse(ground, new GatewayError("not_found", sentence), { request });
+      return errorResponse(deps, new GatewayError("not_found", sentence), { request });
     }
     const sentence = `${pathname} takes ${methods.join(", ")}, not ${request.method}`;
     const headers = { allow: methods.join(", ") };
-    return errorResponse(ground, new GatewayError("method_not_allowed", sentence), { request, headers });
+    return errorResponse(deps, new GatewayError("method_not_allowed", sentence), { request, headers });
   };
 }
 
-/** Elysia wraps what is thrown while a body is read. */
+/** Elysia wraps what `parse` throws. */
 function causeOf(error: unknown): unknown {
   const cause = error instanceof Error ? error.cause : undefined;
-  if (cause instanceof GatewayError) return cause;
-  return new GatewayError("invalid_request", "Cannot read the body as JSON", { cause: error });
-}
-
-/** The first fault of a body or query that Elysia checked. */
-function explainValidation({ validator, value }: ValidationError): GatewayError {
-  const fault = "Errors" in validator ? validator.Errors(value).First() : undefined;
-  if (fault?.type === ValueErrorType.ObjectAdditionalProperties) {
-    const param = fault.path.slice(1);
-    return new GatewayError("invalid_request", `${param} is no field of this request; leave it out`, { param });
-  }
-  if (fault !== undefined) return explain(fault as unknown as Fault);
-  return new GatewayError("invalid_request", "The request does not fit what was expected");
+  return cause === undefined ? error : cause;
 }

@@ -2,47 +2,46 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
-import { answers, Bytes } from "./describe.ts";
-import { errorResponse } from "./errors.ts";
-import type { HttpGround } from "./ground.ts";
-import { originOf, urlOf } from "./origin.ts";
+import type { HttpDeps } from "./deps.ts";
+import { Bytes, responses } from "./openapi.ts";
+import { clientOrigin, parseUrl } from "./origin.ts";
 import { pageHeaders } from "./security-headers.ts";
 
 /** How long the address of a generated file is good for. */
-const fileLivesMs = 3_600_000;
+const fileLifetimeMs = 3_600_000;
 
 /** Keeps a file and gives the address under which anyone who was told can fetch it until it expires. */
-export async function fileAddress(
-  ground: HttpGround,
+export async function storeFile(
+  deps: HttpDeps,
   file: { mediaType: string; bytes: Uint8Array },
   request: Request,
 ): Promise<string> {
-  const expiresAt = ground.now() + fileLivesMs;
-  const id = await ground.files.put({ ...file, expiresAt });
+  const expiresAt = deps.now() + fileLifetimeMs;
+  const id = await deps.store.blobs.put({ ...file, bytes: new Uint8Array(file.bytes), expiresAt });
   const expires = Math.floor(expiresAt / 1000);
-  const path = `${ground.basePath}/files/${id}?expires=${expires}&signature=${sign(ground, id, expires)}`;
-  return new URL(path, originOf(request)).href;
+  const path = `${deps.config.basePath}/files/${id}?expires=${expires}&signature=${sign(deps, id, expires)}`;
+  return new URL(path, clientOrigin(request)).href;
 }
 
 /** GET /files/{id}: no key, the signature in the address is the permission. */
-export function filesController(ground: HttpGround) {
+export function filesController(deps: HttpDeps) {
   return new Elysia().get(
     "/files/:id",
     async ({ request }) => {
-      const { pathname, searchParams } = urlOf(request);
+      const { pathname, searchParams } = parseUrl(request);
       const id = pathname.split("/").at(-1) as string;
       const expires = Number(searchParams.get("expires"));
-      const isOurs = matches(sign(ground, id, expires), searchParams.get("signature") ?? "");
-      const file = isOurs && expires * 1000 > ground.now() ? await ground.files.get(id) : undefined;
+      const isOurs = matches(sign(deps, id, expires), searchParams.get("signature") ?? "");
+      const file = isOurs && expires * 1000 > deps.now() ? await deps.store.blobs.get(id) : undefined;
       if (file === undefined) {
         const sentence = "There is no such file: its address is wrong or has expired after an hour";
-        return errorResponse(ground, new GatewayError("not_found", sentence), { request });
+        throw new GatewayError("not_found", sentence);
       }
       const headers = {
         ...pageHeaders(request, "default-src 'none'; frame-ancestors 'none'; sandbox"),
         "content-type": file.mediaType,
         "cache-control": "private, max-age=3600",
-        "x-request-id": makeCallId(ground.now()),
+        "x-request-id": makeCallId(deps.now()),
       };
       return new Response(file.bytes as Uint8Array<ArrayBuffer>, { headers });
     },
@@ -58,14 +57,14 @@ export function filesController(ground: HttpGround) {
           schema: { type: "string" as const },
         })),
         security: [],
-        responses: answers({ "image/*": Bytes }, [400, 404, 500, 503]),
+        responses: responses({ "image/*": Bytes }, [400, 404, 500, 503]),
       },
     },
   );
 }
 
-function sign(ground: HttpGround, id: string, expires: number): string {
-  return createHmac("sha256", ground.signingSecret).update(`${id}.${expires}`).digest("base64url");
+function sign(deps: HttpDeps, id: string, expires: number): string {
+  return createHmac("sha256", deps.signingSecret).update(`${id}.${expires}`).digest("base64url");
 }
 
 function matches(expected: string, given: string): boolean {

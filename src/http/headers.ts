@@ -36,7 +36,7 @@ export function callHeaders(progress: Progress, sandbox: boolean, contentType: s
 const clientRequestIdForm = /^[\w.:/+=@-]{1,128}$/;
 
 /** The client's own `x-request-id`, if it is one that can stand in a header and a log line. */
-export function clientRequestIdOf({ headers }: Request): string | undefined {
+export function readClientRequestId({ headers }: Request): string | undefined {
   const given = headers.get("x-request-id");
   return given !== null && clientRequestIdForm.test(given) ? given : undefined;
 }

@@ -1,8 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { GatewayError } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
-import { answers } from "./describe.ts";
-import type { HttpGround } from "./ground.ts";
+import type { HttpDeps } from "./deps.ts";
+import { responses } from "./openapi.ts";
 import { dataHeaders } from "./security-headers.ts";
 
 const Alive = Type.Object({ status: Type.Literal("ok"), version: Type.String() });
@@ -20,35 +21,34 @@ const Readiness = Type.Object({
  * GET /healthz: the process answers. GET /readyz: it can serve (also `degraded`), or 503 with what is not in order. No
  * key needed.
  */
-export function healthController(ground: HttpGround) {
+export function healthController(deps: HttpDeps) {
   const reply = (request: Request, status: number, body: unknown) =>
     Response.json(body, {
       status,
       headers: {
         ...dataHeaders(request),
-        "x-request-id": makeCallId(ground.now()),
-        ...(ground.gate.isLeaving && { connection: "close" }),
+        "x-request-id": makeCallId(deps.now()),
+        ...(deps.gate.isLeaving && { connection: "close" }),
       },
     });
   return new Elysia()
-    .get("/healthz", async ({ request }) => reply(request, 200, { status: "ok", version: ground.version }), {
+    .get("/healthz", async ({ request }) => reply(request, 200, { status: "ok", version: deps.version }), {
       detail: {
         summary: "The process answers",
         tags: ["Operation"],
         security: [],
-        responses: answers({ "application/json": Alive }, [500]),
+        responses: responses({ "application/json": Alive }, [500]),
       },
     })
     .get(
       "/readyz",
       async ({ request }) => {
-        const leaving = ground.gate.isLeaving ? ["The gateway is shutting down"] : [];
-        const troubles = [...leaving, ...(await ground.troubles())];
-        const models = ground.kernel.registry.size;
-        const degraded = ground.degraded?.() ?? [];
+        const leaving = deps.gate.isLeaving ? ["The gateway is shutting down"] : [];
+        const troubles = [...leaving, ...(await deps.troubles())];
+        const models = deps.kernel.registry.size;
+        const degraded = deps.degraded?.() ?? [];
         const status = troubles.length > 0 ? "unready" : degraded.length > 0 ? "degraded" : "ready";
-        const { sandbox } = ground;
-        const warnings = ground.warnings();
+        const { sandbox, warnings } = deps.shelf();
         const said = { status, sandbox, models, troubles, degraded, warnings };
         return reply(request, troubles.length > 0 ? 503 : 200, said);
       },
@@ -58,7 +58,7 @@ export function healthController(ground: HttpGround) {
           tags: ["Operation"],
           security: [],
           responses: {
-            ...answers({ "application/json": Readiness }, [500]),
+            ...responses({ "application/json": Readiness }, [500]),
             "503": {
               description: "It cannot, and why",
               content: { "application/json": { schema: Readiness as never } },
@@ -67,4 +67,17 @@ export function healthController(ground: HttpGround) {
         },
       },
     );
+}
+
+/** GET /metrics on the API's port, for those who carry the token of the operator. */
+export function metricsController({ isAllowed, scrape }: NonNullable<HttpDeps["metrics"]>) {
+  return new Elysia().get(
+    "/metrics",
+    async ({ request }) => {
+      if (isAllowed(request.headers.get("authorization"))) return await scrape();
+      const sentence = "Metrics are for the operator: send METRICS_TOKEN in the header 'Authorization: Bearer …'";
+      throw new GatewayError("invalid_api_key", sentence);
+    },
+    { detail: { hide: true } },
+  );
 }

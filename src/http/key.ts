@@ -10,10 +10,10 @@ import {
   type QuotaState,
   type WalletState,
 } from "../contract/index.ts";
-import { answers } from "./describe.ts";
-import { endpoint } from "./endpoint.ts";
-import type { HttpGround } from "./ground.ts";
+import type { HttpDeps } from "./deps.ts";
+import { apiKeyRoutes } from "./handle-call.ts";
 import { limitHeaders } from "./headers.ts";
+import { responses } from "./openapi.ts";
 import { dataHeaders } from "./security-headers.ts";
 
 const Amount = Type.Integer();
@@ -78,24 +78,29 @@ const KeyObject = Type.Object({
 });
 
 /** GET /key: what the calling key may do, and how much of it is left. */
-export function keyController(ground: HttpGround) {
-  const answer = endpoint(ground, async ({ request, caller, progress }) => {
-    const [limits, bounds, quota, wallet] = await Promise.all([
-      ground.ledger.limitsOf(caller),
-      ground.ledger.boundsOf(caller),
-      ground.ledger.quotaOf(caller),
-      ground.ledger.walletOf(caller.accountId),
-    ]);
-    const headers = { ...dataHeaders(request), ...limitHeaders(limits), "x-request-id": progress.id };
-    return Response.json(toObject(caller, { limits, bounds, quota, wallet }), { headers });
-  });
-  return new Elysia().get("/key", answer, {
-    detail: {
-      summary: "Limits, quota, budget and balance of the calling key",
-      tags: ["Account"],
-      responses: answers({ "application/json": KeyObject }, [401, 500, 503]),
+export function keyController(deps: HttpDeps) {
+  const { ledger } = deps;
+  return new Elysia().use(apiKeyRoutes(deps)).get(
+    "/key",
+    async ({ call: { request, caller, progress } }) => {
+      const [limits, bounds, quota, wallet] = await Promise.all([
+        ledger.limitsOf(caller),
+        ledger.boundsOf(caller),
+        ledger.quotaOf(caller),
+        ledger.walletOf(caller.accountId),
+      ]);
+      const headers = { ...dataHeaders(request), ...limitHeaders(limits), "x-request-id": progress.id };
+      return Response.json(toObject(caller, { limits, bounds, quota, wallet }), { headers });
     },
-  });
+    {
+      apiKey: true,
+      detail: {
+        summary: "Limits, quota, budget and balance of the calling key",
+        tags: ["Account"],
+        responses: responses({ "application/json": KeyObject }, [401, 500, 503]),
+      },
+    },
+  );
 }
 
 interface KeyState {

@@ -2,11 +2,10 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { decodePercent, GatewayError, type Model } from "../contract/index.ts";
 import { describeRoutes } from "../kernel/index.ts";
-import { answers } from "./describe.ts";
-import { endpoint } from "./endpoint.ts";
-import type { HttpGround } from "./ground.ts";
-import { urlOf } from "./origin.ts";
-import { jsonReply } from "./run.ts";
+import type { HttpDeps } from "./deps.ts";
+import { apiKeyRoutes, jsonReply, type RequestContext } from "./handle-call.ts";
+import { responses } from "./openapi.ts";
+import { parseUrl } from "./origin.ts";
 
 const ModelObject = Type.Object(
   {
@@ -45,39 +44,41 @@ const format = {
 const prefix = "/models/";
 
 /** GET /models, its alias /v1/models, and one model by its id (which may hold slashes). */
-export function modelsController(ground: HttpGround) {
-  const list = endpoint(ground, async ({ request, progress }) => {
-    const data = [...ground.kernel.registry.offers].map((offer) => toObject(offer.model));
-    const asArray = urlOf(request).searchParams.get("format") === "array";
-    return jsonReply(ground, progress, asArray ? data : { object: "list", data });
-  });
-  const one = endpoint(ground, async ({ request, progress }) => {
-    const { pathname } = urlOf(request);
+export function modelsController(deps: HttpDeps) {
+  const list = async ({ call }: { call: RequestContext }) => {
+    const data = [...deps.kernel.registry.offers].map((offer) => toObject(offer.model));
+    const asArray = parseUrl(call.request).searchParams.get("format") === "array";
+    return jsonReply(deps, call, asArray ? data : { object: "list", data });
+  };
+  const one = async ({ call }: { call: RequestContext }) => {
+    const { pathname } = parseUrl(call.request);
     const name = pathname.slice(pathname.indexOf(prefix) + prefix.length);
-    return jsonReply(ground, progress, find(ground, decodePercent(name)));
-  });
+    return jsonReply(deps, call, find(deps, decodePercent(name)));
+  };
   const detail = {
     summary: "List the models that can be served now",
     tags: ["Models"],
     parameters: [format],
-    responses: answers({ "application/json": Type.Union([ModelList, Type.Array(ModelObject)]) }, [401, 500, 503]),
+    responses: responses({ "application/json": Type.Union([ModelList, Type.Array(ModelObject)]) }, [401, 500, 503]),
   };
   return new Elysia()
-    .get("/models", list, { detail })
-    .get("/v1/models", list, { detail })
+    .use(apiKeyRoutes(deps))
+    .get("/models", list, { apiKey: true, detail })
+    .get("/v1/models", list, { apiKey: true, detail })
     .get("/models/:model", one, {
+      apiKey: true,
       detail: {
         summary: "One model",
         tags: ["Models"],
-        responses: answers({ "application/json": ModelObject }, [400, 401, 404, 500, 503]),
+        responses: responses({ "application/json": ModelObject }, [400, 401, 404, 500, 503]),
       },
     })
-    .get("/models/*", one, { detail: { hide: true } });
+    .get("/models/*", one, { apiKey: true, detail: { hide: true } });
 }
 
-function find(ground: HttpGround, name: string): Static<typeof ModelObject> {
-  const offer = ground.kernel.registry.byName(name);
-  if (offer !== undefined) return { ...toObject(offer.model), routes: describeRoutes(offer, ground.now()) };
+function find(deps: HttpDeps, name: string): Static<typeof ModelObject> {
+  const offer = deps.kernel.registry.byName(name);
+  if (offer !== undefined) return { ...toObject(offer.model), routes: describeRoutes(offer, deps.now()) };
   throw new GatewayError("not_found", `The model '${name}' does not exist here; GET /models lists what does`, {
     param: "model",
     shownCode: "model_not_found",

@@ -2,35 +2,26 @@ import { Elysia } from "elysia";
 import { changeFirst, type Visitor } from "../accounts/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
-import type { Desk } from "./desk.ts";
-import type { HttpGround } from "./ground.ts";
-import { expectNoNull } from "./null-character.ts";
+import type { HttpDeps } from "./deps.ts";
 import { checkOrigin } from "./origin.ts";
-import { readSmallJson } from "./read-body.ts";
+import { readSmallJson, rejectNullCharacters } from "./read-body.ts";
 import { dataHeaders } from "./security-headers.ts";
-import { storeInTime } from "./store-in-time.ts";
-
-/** A ground on which people sign in. */
-export type DeskGround = HttpGround & { readonly desk: Desk };
-
-export function hasDesk(ground: HttpGround): ground is DeskGround {
-  return ground.desk !== undefined;
-}
+import { withStoreTimeout } from "./store-timeout.ts";
 
 /**
  * Who is signed in, and may go on.
  *
  * @throws {GatewayError} `invalid_session`, or `forbidden` while a password that somebody else has seen is in use.
  */
-export async function visitorOf(ground: DeskGround, request: Request): Promise<Visitor> {
-  const visitor = await anyVisitorOf(ground, request);
-  if (!visitor.passwordIsTemporary) return visitor;
+export async function readUser(deps: HttpDeps, request: Request): Promise<Visitor> {
+  const user = await readAnyUser(deps, request);
+  if (!user.passwordIsTemporary) return user;
   throw changeFirst();
 }
 
-async function anyVisitorOf(ground: DeskGround, request: Request): Promise<Visitor> {
-  const visitor = await storeInTime(ground, ground.desk.signIn.visitorOf(request.headers.get("cookie")));
-  if (visitor !== undefined) return visitor;
+async function readAnyUser(deps: HttpDeps, request: Request): Promise<Visitor> {
+  const user = await withStoreTimeout(deps, deps.signIn.visitorOf(request.headers.get("cookie")));
+  if (user !== undefined) return user;
   const sentence = request.headers.has("authorization")
     ? "This endpoint takes the cookie 'session' of a person who is signed in, not an API key; GET /key tells a key's own figures"
     : "Nobody is signed in: the cookie 'session' is missing, wrong or over; sign in again";
@@ -38,32 +29,32 @@ async function anyVisitorOf(ground: DeskGround, request: Request): Promise<Visit
 }
 
 /** For routes of the page: known who asks, before anything of the request is read. */
-export function signedIn(ground: DeskGround) {
-  return opened(ground, porter(ground, visitorOf));
+export function withSession(deps: HttpDeps) {
+  return guardedRoutes(deps, sessionGuard(deps, readUser));
 }
 
 /** For what also those see who have to change their password first. */
-export function signedInAtAll(ground: DeskGround) {
-  return opened(ground, porter(ground, anyVisitorOf));
+export function withAnySession(deps: HttpDeps) {
+  return guardedRoutes(deps, sessionGuard(deps, readAnyUser));
 }
 
 /** For routes of administrators. */
-export function signedInAdmin(ground: DeskGround) {
-  const admit = porter(ground, async (_, request) => {
-    const admin = await visitorOf(ground, request);
+export function withAdminSession(deps: HttpDeps) {
+  const admit = sessionGuard(deps, async (_, request) => {
+    const admin = await readUser(deps, request);
     if (admin.role === "admin") return admin;
     throw new GatewayError("forbidden", "This is for administrators of this gateway");
   });
-  return opened(ground, admit).derive({ as: "scoped" }, ({ visitor }) => ({ admin: visitor }));
+  return guardedRoutes(deps, admit).derive({ as: "scoped" }, ({ user }) => ({ admin: user }));
 }
 
 /** For what anybody may see or send from a page of this gateway. */
-export function ofAnybody(ground: DeskGround) {
-  return opened(ground, async (request) => checkOrigin(request));
+export function publicRoutes(deps: HttpDeps) {
+  return guardedRoutes(deps, async (request) => checkOrigin(request));
 }
 
 /** Elysia reads a body before it derives anything: who sends it is asked before both. */
-function opened<Who>(ground: DeskGround, admit: (request: Request) => Promise<Who>) {
+function guardedRoutes<Who>(deps: HttpDeps, admit: (request: Request) => Promise<Who>) {
   return new Elysia()
     .onParse({ as: "scoped" }, async ({ request }) => {
       await admit(request);
@@ -71,22 +62,22 @@ function opened<Who>(ground: DeskGround, admit: (request: Request) => Promise<Wh
     })
     .derive({ as: "scoped" }, async ({ request, set }) => {
       Object.assign(set.headers, dataHeaders(request));
-      set.headers["x-request-id"] = makeCallId(ground.now());
-      return { visitor: await admit(request) };
+      set.headers["x-request-id"] = makeCallId(deps.now());
+      return { user: await admit(request) };
     });
 }
 
 /** Says who sends a request from a page of this gateway; looked up once, however often it is asked. */
-function porter(ground: DeskGround, find: typeof visitorOf): (request: Request) => Promise<Visitor> {
+function sessionGuard(deps: HttpDeps, find: typeof readUser): (request: Request) => Promise<Visitor> {
   const known = new WeakMap<Request, Promise<Visitor>>();
   return async (request) => {
     checkOrigin(request);
-    expectNoNull(request.url, "address");
-    let visitor = known.get(request);
-    if (visitor === undefined) {
-      visitor = find(ground, request);
-      known.set(request, visitor);
+    rejectNullCharacters(request.url, "address");
+    let user = known.get(request);
+    if (user === undefined) {
+      user = find(deps, request);
+      known.set(request, user);
     }
-    return await visitor;
+    return await user;
   };
 }

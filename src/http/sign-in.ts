@@ -1,31 +1,25 @@
 import { Elysia } from "elysia";
 import { makeCallId } from "../kernel/index.ts";
-import { errorResponse } from "./errors.ts";
-import { expectNoNull } from "./null-character.ts";
-import { checkOrigin, urlOf } from "./origin.ts";
-import { readSmall } from "./read-body.ts";
+import type { HttpDeps } from "./deps.ts";
+import { checkOrigin, parseUrl } from "./origin.ts";
+import { readSmall, rejectNullCharacters } from "./read-body.ts";
 import { dataHeaders, isSecure } from "./security-headers.ts";
-import type { DeskGround } from "./session.ts";
-import { storeInTime } from "./store-in-time.ts";
+import { expectStore } from "./store-timeout.ts";
 
 interface Peers {
   requestIP(request: Request): { address: string } | null;
 }
 
 /** Everything below /api/auth: sign in, out and up, change the password, end sessions. */
-export function signInController(ground: DeskGround) {
+export function signInController(deps: HttpDeps) {
   const answer = async ({ request, server }: { request: Request; server: Peers | null }): Promise<Response> => {
-    try {
-      expectNoNull(urlOf(request).href, "address");
-      checkOrigin(request);
-      const small = await bounded(request);
-      // Asked first, so that a silent store is told of before anything is begun.
-      await storeInTime(ground, ground.desk.storeAnswers());
-      const response = await ground.desk.signIn.handle(small, peerOf(request, server));
-      return dressed(ground, response, request);
-    } catch (error) {
-      return errorResponse(ground, error, { request });
-    }
+    rejectNullCharacters(parseUrl(request).href, "address");
+    checkOrigin(request);
+    const small = await bounded(request);
+    // Asked first, so that a silent store is told of before anything is begun.
+    await expectStore(deps);
+    const response = await deps.signIn.handle(small, peerOf(request, server));
+    return dressed(deps, response, request);
   };
   const detail = { hide: true };
   return new Elysia().get("/api/auth/*", answer, { detail }).post("/api/auth/*", answer, { detail });
@@ -47,12 +41,12 @@ function peerOf(request: Request, server: Peers | null): string {
 }
 
 /** With what every answer carries; cookies that came over TLS are sent over nothing else. */
-function dressed(ground: DeskGround, response: Response, request: Request): Response {
+function dressed(deps: HttpDeps, response: Response, request: Request): Response {
   const headers = new Headers(response.headers);
   for (const [name, value] of Object.entries(dataHeaders(request))) headers.set(name, value);
   headers.delete("set-cookie");
   for (const cookie of response.headers.getSetCookie())
     headers.append("set-cookie", isSecure(request) ? `${cookie}; Secure` : cookie);
-  headers.set("x-request-id", makeCallId(ground.now()));
+  headers.set("x-request-id", makeCallId(deps.now()));
   return new Response(response.body, { status: response.status, headers });
 }

@@ -1,7 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { Value } from "@sinclair/typebox/value";
-import { Elysia } from "elysia";
+import { Elysia, t } from "elysia";
 import {
   audioFileBytesMax,
   audioFormats,
@@ -9,57 +7,78 @@ import {
   TranscribeFields,
   type TranscribeRequest,
   type Transcript,
+  TranscriptSegment,
+  TranscriptWord,
 } from "../contract/index.ts";
 import { readAudioMs } from "../kernel/index.ts";
-import { bodyBytesOf } from "./body-room.ts";
-import { answers } from "./describe.ts";
-import { checked, endpoint, type Visit } from "./endpoint.ts";
-import type { HttpGround } from "./ground.ts";
+import type { HttpDeps } from "./deps.ts";
+import { apiKeyRoutes, executeCall, jsonReply, readFormCall } from "./handle-call.ts";
 import { callHeaders } from "./headers.ts";
-import { formBytesMax, readForm } from "./read-body.ts";
-import { jsonReply, run } from "./run.ts";
-import { TranscriptionAnswer, TranscriptionForm } from "./transcription-shapes.ts";
+import { responses } from "./openapi.ts";
+import { requestBody } from "./validation-errors.ts";
 
-const soundForm = { schema: TranscriptionForm as never, encoding: { file: { contentType: "audio/wav, audio/mpeg" } } };
-const fieldsCheck = TypeCompiler.Compile(TranscribeFields);
+const { model, ...otherFields } = TranscribeFields.properties;
+const fileDescription = "mp3, mp4, mpeg, mpga, m4a, wav or webm; at most 25 MB";
+const Body = requestBody(
+  Type.Object({
+    model: Type.Optional(model),
+    ...otherFields,
+    file: t.File({ description: fileDescription, default: undefined }),
+  }),
+);
+
+const Transcription = Type.Object({
+  text: Type.String(),
+  task: Type.Optional(Type.Literal("transcribe")),
+  language: Type.Optional(Type.String()),
+  duration: Type.Optional(Type.Number({ description: "Seconds" })),
+  segments: Type.Optional(Type.Array(TranscriptSegment)),
+  words: Type.Optional(Type.Array(TranscriptWord)),
+  usage: Type.Optional(Type.Object({ type: Type.Literal("duration"), seconds: Type.Integer() })),
+});
 
 /** POST /audio/transcriptions: a multipart form in; JSON, plain text or verbose JSON out. */
-export function transcriptionsController(ground: HttpGround) {
-  const transcribe = async (visit: Visit) => {
-    const { progress } = visit;
-    const order = await readRequest(await readForm(visit.request));
-    const transcript = await run(ground, visit, { capability: "transcribe", request: order });
-    if (order.response_format !== "text") {
-      return jsonReply(ground, progress, toJson(transcript, order, progress.meters.audioMs));
-    }
-    return new Response(transcript.text, {
-      headers: callHeaders(progress, ground.sandbox, "text/plain; charset=utf-8"),
-    });
-  };
-  const answer = endpoint(ground, (visit) =>
-    ground.bodies.during(bodyBytesOf(visit.request, formBytesMax), () => transcribe(visit)),
-  );
-  return new Elysia().post("/audio/transcriptions", answer, {
-    parse: "none",
-    detail: {
-      summary: "Speech to text",
-      tags: ["Models at work"],
-      requestBody: { required: true, content: { "multipart/form-data": soundForm } },
-      responses: answers({ "application/json": TranscriptionAnswer, "text/plain": Type.String() }),
+export function transcriptionsController(deps: HttpDeps) {
+  return new Elysia().use(apiKeyRoutes(deps)).post(
+    "/audio/transcriptions",
+    async ({ call, body: { model: name = model.default as string, ...fields } }) => {
+      const audioMs = await readAudioMs(fields.file);
+      const request = { ...fields, model: name, ...(audioMs !== undefined && { audioMs }) };
+      const transcript = await executeCall(deps, call, { capability: "transcribe", request });
+      if (request.response_format !== "text")
+        return jsonReply(deps, call, toJson(transcript, request, call.progress.meters.audioMs));
+      const headers = callHeaders(call.progress, deps.shelf().sandbox, "text/plain; charset=utf-8");
+      return new Response(transcript.text, { headers });
     },
-  });
+    {
+      parse: [readFormCall(deps, toBody), "formdata"],
+      body: Body,
+      detail: {
+        summary: "Speech to text",
+        tags: ["Models at work"],
+        responses: responses({ "application/json": Transcription, "text/plain": Type.String() }),
+      },
+    },
+  );
 }
 
-async function readRequest(form: FormData): Promise<TranscribeRequest> {
+/** The fields of the form, typed as the schema has them. */
+function toBody(form: FormData): Record<string, unknown> {
   const file = form.get("file");
   if (!(file instanceof File)) {
     const sentence = "file is missing: send the audio as a file field of the form";
     throw new GatewayError("invalid_request", sentence, { param: "file" });
   }
   checkFile(file);
-  const fields = readFields(form);
-  const audioMs = await readAudioMs(file);
-  return { ...fields, file, ...(audioMs !== undefined && { audioMs }) };
+  const granularities = [...form.getAll("timestamp_granularities[]"), ...form.getAll("timestamp_granularities")];
+  const body: Record<string, unknown> = { file, timestamp_granularities: granularities };
+  for (const name of ["model", "language", "response_format", "prompt"]) {
+    const value = form.get(name);
+    if (typeof value === "string" && value !== "") body[name] = value;
+  }
+  const temperature = form.get("temperature");
+  if (typeof temperature === "string" && temperature !== "") body.temperature = Number(temperature);
+  return body;
 }
 
 function checkFile(file: File): void {
@@ -72,19 +91,6 @@ function checkFile(file: File): void {
   if ((audioFormats as readonly string[]).includes(ending)) return;
   const sentence = `file is named '${file.name.slice(0, 100)}', but its ending must be one of: ${audioFormats.join(", ")}`;
   throw new GatewayError("invalid_request", sentence, { param: "file" });
-}
-
-/** The form's text fields, made typed by the schema. */
-function readFields(form: FormData): TranscribeFields {
-  const granularities = [...form.getAll("timestamp_granularities[]"), ...form.getAll("timestamp_granularities")];
-  const fields: Record<string, unknown> = { timestamp_granularities: granularities };
-  for (const name of ["model", "language", "response_format", "prompt"]) {
-    const value = form.get(name);
-    if (typeof value === "string" && value !== "") fields[name] = value;
-  }
-  const temperature = form.get("temperature");
-  if (typeof temperature === "string" && temperature !== "") fields.temperature = Number(temperature);
-  return checked(fieldsCheck, Value.Default(TranscribeFields, fields));
 }
 
 function toJson(transcript: Transcript, request: TranscribeRequest, audioMs: number | undefined) {

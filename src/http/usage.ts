@@ -2,12 +2,12 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { formatUsd, type QuotaState, type WalletState } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
-import type { DaySpan, Period, UsageFigures, UsageSums } from "../ledger/index.ts";
-import { answers } from "./describe.ts";
-import { errorResponse } from "./errors.ts";
-import { urlOf } from "./origin.ts";
+import { type DaySpan, type Period, readUsage, type UsageFigures, type UsageSums } from "../ledger/index.ts";
+import type { HttpDeps } from "./deps.ts";
+import { responses } from "./openapi.ts";
+import { parseUrl } from "./origin.ts";
 import { dataHeaders } from "./security-headers.ts";
-import { type DeskGround, visitorOf } from "./session.ts";
+import { readUser } from "./session.ts";
 import { readUsageQuery } from "./usage-query.ts";
 
 const dayMs = 86_400_000;
@@ -56,21 +56,17 @@ const parameters = ["startDate", "endDate", "period"].map((name) => ({
 }));
 
 /** GET /usage: what the account of the person signed in has used, in UTC buckets. */
-export function usageController(ground: DeskGround) {
+export function usageController(deps: HttpDeps) {
   const answer = async ({ request }: { request: Request }): Promise<Response> => {
-    try {
-      const { accountId, freeTokensPerDay = ground.desk.freeTokensPerDay } = await visitorOf(ground, request);
-      const asked = readUsageQuery(urlOf(request).searchParams, ground.now());
-      const [sums, quota, wallet] = await Promise.all([
-        ground.desk.usage(accountId, asked),
-        ground.ledger.quotaOf({ accountId, freeTokensPerDay }),
-        ground.ledger.walletOf(accountId),
-      ]);
-      const headers = { ...dataHeaders(request), "x-request-id": makeCallId(ground.now()) };
-      return Response.json(toRecord(asked, sums, { quota, wallet }), { headers });
-    } catch (error) {
-      return errorResponse(ground, error, { request });
-    }
+    const { accountId, freeTokensPerDay = deps.config.freeTokensPerDay } = await readUser(deps, request);
+    const asked = readUsageQuery(parseUrl(request).searchParams, deps.now());
+    const [sums, quota, wallet] = await Promise.all([
+      readUsage(deps.store, accountId, asked),
+      deps.ledger.quotaOf({ accountId, freeTokensPerDay }),
+      deps.ledger.walletOf(accountId),
+    ]);
+    const headers = { ...dataHeaders(request), "x-request-id": makeCallId(deps.now()) };
+    return Response.json(toRecord(asked, sums, { quota, wallet }), { headers });
   };
   return new Elysia().get("/usage", answer, {
     detail: {
@@ -81,7 +77,7 @@ export function usageController(ground: DeskGround) {
       tags: ["Account"],
       parameters,
       security: [{ session: [] }],
-      responses: answers({ "application/json": UsageRecord }, [400, 401, 403, 500, 503]),
+      responses: responses({ "application/json": UsageRecord }, [400, 401, 403, 500, 503]),
     },
   });
 }

@@ -1,38 +1,37 @@
 import { Elysia } from "elysia";
 import { formatUsd, GatewayError } from "../contract/index.ts";
 import { makeCallId } from "../kernel/index.ts";
-import { errorResponse } from "./errors.ts";
+import { creditWallet } from "../ledger/index.ts";
+import type { HttpDeps } from "./deps.ts";
 import { readSmall } from "./read-body.ts";
 import { dataHeaders } from "./security-headers.ts";
-import type { DeskGround } from "./session.ts";
 
 /**
  * POST /webhooks/stripe: what Stripe says of payments. Its signature is its permission, over the very bytes that came.
  * A message that comes twice, or twice at once, is credited once; 5xx makes Stripe send it again.
  */
-export function webhooksController(ground: DeskGround) {
+export function webhooksController(deps: HttpDeps) {
   const answer = async ({ request }: { request: Request }): Promise<Response> => {
     try {
-      const credited = await receive(ground, request);
-      const headers = { ...dataHeaders(request), "x-request-id": makeCallId(ground.now()) };
+      const credited = await receive(deps, request);
+      const headers = { ...dataHeaders(request), "x-request-id": makeCallId(deps.now()) };
       return Response.json({ received: true, credited }, { headers });
     } catch (error) {
-      ground.log.warn("payment_refused", { error });
-      return errorResponse(ground, error, { request });
+      deps.log.warn("payment_refused", { error });
+      throw error;
     }
   };
   return new Elysia().post("/webhooks/stripe", answer, { parse: "none", detail: { hide: true } });
 }
 
-async function receive({ desk, log }: DeskGround, request: Request): Promise<boolean> {
-  const { payments } = desk;
+async function receive({ payments, store, log, now }: HttpDeps, request: Request): Promise<boolean> {
   if (payments === undefined) {
     const sentence = "This gateway takes no payments: STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET are not set";
     throw new GatewayError("not_found", sentence);
   }
   const payment = await payments.readWebhook(await readSmall(request), request.headers);
   if (payment === undefined) return false;
-  const { repeated } = await desk.credit(payment);
+  const { repeated } = await creditWallet(store, payment, now);
   const { accountId: account, nanodollars, reference } = payment;
   if (!repeated) log.info("payment_received", { account, usd: formatUsd(nanodollars), reference });
   return !repeated;

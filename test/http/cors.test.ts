@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { expectError } from "../support/expect-error.ts";
 import { deskGround } from "./desk-ground.ts";
-import { goodKey, httpOf, messages } from "./support.ts";
+import { config, goodKey, httpOf, messages } from "./support.ts";
 
 const page = "https://app.example";
 const chat = { model: "chat-1", messages };
 
-const openTo = (...corsOrigins: string[]) => httpOf(undefined, { corsOrigins });
+const openTo = (...corsOrigins: string[]) => httpOf(undefined, { config: { ...config, corsOrigins } });
 
 /** What a browser asks before it sends what the OpenAI client sends. */
 const preflight = (origin: string) => ({
@@ -90,8 +90,8 @@ describe("a page elsewhere", () => {
   });
 
   test("never acts for who is signed in: no answer allows credentials, and the page's own API is none of it", async () => {
-    const { enter, ground } = await deskGround();
-    const { app } = httpOf(undefined, { ...ground, corsOrigins: ["*"] });
+    const { enter, deps } = await deskGround();
+    const { app } = httpOf(undefined, { ...deps, config: { ...deps.config, corsOrigins: ["*"] } });
     const { cookie } = await enter("ada@example.org");
     for (const path of ["/dashboard/api/me", "/api/auth/get-session", "/healthz", "/"]) {
       const headers = { cookie, origin: page };

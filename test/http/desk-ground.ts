@@ -1,10 +1,9 @@
 import { createAccounts, type Payments } from "../../src/accounts/index.ts";
 import { hashPassword } from "../../src/accounts/password.ts";
 import { writePassword } from "../../src/accounts/people.ts";
+import { openPayments, openSignIn } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import type { ProviderPlugin } from "../../src/contract/index.ts";
-import type { Shelf } from "../../src/loader/index.ts";
-import { openDesk } from "../../src/open-desk.ts";
 import type { Role, Store } from "../../src/store/index.ts";
 import { temporaryStore } from "../store/temporary-store.ts";
 import { sessionCookieOf } from "../support/session-cookie.ts";
@@ -23,18 +22,14 @@ export async function deskGround(
   const { now } = bench.clock;
   const store = await temporaryStore(undefined, now);
   const config = readConfig(env);
-  const accounts = createAccounts({ store, defaults: config, now });
-  const shelf: Pick<Shelf, "states" | "plugins"> = { states: [], plugins };
-  const desk = await openDesk({
-    config,
-    store,
-    accounts,
-    log: bench.log,
-    now,
-    shelf: () => shelf,
-    ...(payments && { payments }),
+  const { log } = bench;
+  const http = httpOf(plugins, {
+    ...(await openSignIn({ config, store, log }, now)),
+    ...openPayments({ config, log }, payments, now),
+    ...{ config, store, log, now },
   });
-  const http = httpOf(plugins, { desk, now, log: bench.log });
+  /** As the gateway has them, but with the true check of keys. */
+  const accounts = createAccounts({ store, defaults: config, now });
   const send = (path: string, init: RequestInit = {}) => http.app.handle(new Request(new URL(path, origin), init));
   /** Makes an account with a person who has {@link password}, and returns a browser in which that person is signed in. */
   const enter = async (email: string, role: Role = "member", temporary = false) => {
@@ -53,7 +48,7 @@ export async function deskGround(
       remove: (path: string) => send(path, { method: "DELETE", headers: { cookie, origin } }),
     };
   };
-  return { ...http, log: bench.log, clock: bench.clock, store, accounts, desk, send, enter };
+  return { ...http, log: bench.log, clock: bench.clock, store, accounts, send, enter };
 }
 
 /** Of the one password; each hash costs a core for a while. */

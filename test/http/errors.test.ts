@@ -65,7 +65,9 @@ describe("an error answer", () => {
   });
 
   test("says that answers are simulated here", async () => {
-    const { ask } = httpOf([helloPlugin], { sandbox: true });
+    const { ask } = httpOf([helloPlugin], {
+      shelf: () => ({ plugins: [helloPlugin], states: [], sandbox: true, warnings: [] }),
+    });
     expect((await ask("nothing")).headers.get("x-modelgate-sandbox")).toBe("true");
   });
 

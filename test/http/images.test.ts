@@ -99,7 +99,7 @@ describe("the address of a file", () => {
 
   test("that was signed with another secret leads nowhere", async () => {
     const { url, files } = await address();
-    const other = httpOf([], { files, signingSecret: "another" });
+    const other = httpOf([], { signingSecret: "another" }, files);
     await expectError(await other.ask(url.href), { status: 404 });
   });
 

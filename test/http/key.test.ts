@@ -29,7 +29,8 @@ describe("GET /key", () => {
 
   test("tells which models the key may use", async () => {
     const narrow = { ...caller, allowedModels: new Set(["chat-1"]) };
-    const { ask } = httpOf([helloPlugin], { authenticate: () => narrow });
+    const accounts = { ...httpOf().deps.accounts, authenticate: () => narrow };
+    const { ask } = httpOf([helloPlugin], { accounts });
     expect(await (await ask("key")).json()).toMatchObject({ allowed_models: ["chat-1"] });
   });
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { invite } from "../../src/accounts/people.ts";
+import { acceptInvitation, invite } from "../../src/accounts/people.ts";
 import { codeOf } from "../support/authenticator.ts";
 import { expectError } from "../support/expect-error.ts";
 import { type OidcIssuer, startOidcIssuer } from "../support/oidc-issuer.ts";
@@ -53,13 +53,13 @@ function errorOf(response: Response): string | null {
 
 describe("a sign-in by the issuer", () => {
   test("is of the holder of an account of that e-mail, though there was no password, and again of the same", async () => {
-    const { accounts, signIn, desk, store, people } = await ground();
+    const { accounts, signIn, deps, store, people } = await ground();
     const account = await accounts.create({ email: "ada@example.org" });
     for (const email of ["Ada@example.org", "moved@example.org"]) {
       issuer.person = { ...ada, email };
       const response = await signIn();
       expect([response.status, response.headers.get("location")]).toEqual([302, "/"]);
-      expect(await desk.signIn.visitorOf(cookieOf(response))).toMatchObject({
+      expect(await deps.signIn.visitorOf(cookieOf(response))).toMatchObject({
         accountId: account.id,
         role: "member",
         passwordIsTemporary: false,
@@ -72,10 +72,10 @@ describe("a sign-in by the issuer", () => {
   });
 
   test("is of somebody with a password, who keeps role and password", async () => {
-    const { enter, signIn, desk, people, send } = await ground();
+    const { enter, signIn, deps, people, send } = await ground();
     const { account } = await enter("ada@example.org", "admin");
     const response = await signIn();
-    expect(await desk.signIn.visitorOf(cookieOf(response))).toMatchObject({ accountId: account.id, role: "admin" });
+    expect(await deps.signIn.visitorOf(cookieOf(response))).toMatchObject({ accountId: account.id, role: "admin" });
     expect(await people()).toHaveLength(1);
     const withPassword = await send("/api/auth/sign-in/email", {
       method: "POST",
@@ -86,17 +86,17 @@ describe("a sign-in by the issuer", () => {
   });
 
   test("asks for no code of somebody whose second step is on, as a password does", async () => {
-    const { enter, signIn, desk, send } = await ground();
+    const { enter, signIn, deps, send } = await ground();
     const browser = await enter("ada@example.org");
     const { totpURI } = await (await browser.post("/api/auth/two-factor/enable", { password })).json();
     expect((await browser.post("/api/auth/two-factor/verify-totp", { code: codeOf(totpURI) })).status).toBe(200);
     const init = { method: "POST", headers: { origin }, body: JSON.stringify({ email: "ada@example.org", password }) };
     const withPassword = await send("/api/auth/sign-in/email", init);
     expect(await withPassword.json()).toMatchObject({ twoFactorRedirect: true });
-    expect(await desk.signIn.visitorOf(cookieOf(withPassword))).toBeUndefined();
+    expect(await deps.signIn.visitorOf(cookieOf(withPassword))).toBeUndefined();
     const byIssuer = await signIn();
     expect(byIssuer.headers.get("location")).toBe("/");
-    expect(await desk.signIn.visitorOf(cookieOf(byIssuer))).toMatchObject({ accountId: browser.account.id });
+    expect(await deps.signIn.visitorOf(cookieOf(byIssuer))).toMatchObject({ accountId: browser.account.id });
   });
 
   test("of a stranger is refused where sign-up is closed, and makes nothing", async () => {
@@ -108,8 +108,8 @@ describe("a sign-in by the issuer", () => {
   });
 
   test("of a stranger makes an account where sign-up is open", async () => {
-    const { signIn, desk, accounts } = await ground({ SIGNUP: "open" });
-    const visitor = await desk.signIn.visitorOf(cookieOf(await signIn()));
+    const { signIn, deps, accounts } = await ground({ SIGNUP: "open" });
+    const visitor = await deps.signIn.visitorOf(cookieOf(await signIn()));
     expect(visitor).toMatchObject({ email: "ada@example.org", name: "Ada", role: "member" });
     expect((await accounts.list()).map(({ id }) => id)).toEqual([visitor?.accountId as string]);
   });
@@ -129,22 +129,22 @@ describe("a sign-in by the issuer", () => {
   });
 
   test("does not take over who only claimed the e-mail at a sign-up, until the operator has vouched for it", async () => {
-    const { send, signIn, accounts, store, desk, clock } = await ground({ SIGNUP: "open" });
+    const { send, signIn, accounts, store, clock } = await ground({ SIGNUP: "open" });
     const claimed = { email: "ada@example.org", password: "the attacker's password" };
     const headers = { origin, "content-type": "application/json" };
     await send("/api/auth/sign-up/email", { method: "POST", headers, body: JSON.stringify(claimed) });
     expect(errorOf(await signIn())).toBe("account_not_linked");
     const account = await accounts.find("ada@example.org");
     const { token } = await invite(store, account?.id as string, clock.now());
-    await desk.acceptInvitation({ token, password });
+    await acceptInvitation(store, { token, password }, clock.now());
     expect((await signIn()).headers.get("location")).toBe("/");
   }, 30_000);
 
   test("of a disabled account opens nothing", async () => {
-    const { accounts, signIn, desk } = await ground();
+    const { accounts, signIn, deps } = await ground();
     const { id } = await accounts.create({ email: "ada@example.org" });
     await accounts.setDisabled(id, true);
-    expect(await desk.signIn.visitorOf(cookieOf(await signIn()))).toBeUndefined();
+    expect(await deps.signIn.visitorOf(cookieOf(await signIn()))).toBeUndefined();
   });
 
   test("carries PKCE and a state, and the state is good once and for the browser that began", async () => {

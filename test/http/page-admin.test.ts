@@ -1,5 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createAccounts, recordDeed } from "../../src/accounts/index.ts";
+import { recordDeed } from "../../src/accounts/audit.ts";
+import { createAccounts } from "../../src/accounts/index.ts";
 import { completionOf } from "../kernel/streams.ts";
 import { chatModel, pluginOf } from "../kernel/support.ts";
 import { expectError } from "../support/expect-error.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Desk } from "../../src/http/desk.ts";
+import type { HttpDeps } from "../../src/http/deps.ts";
 import { Progress } from "../../src/kernel/index.ts";
 import { callsElsewhereMax, type OpenCall } from "../../src/ledger/index.ts";
 import { deskGround } from "./desk-ground.ts";
@@ -10,15 +10,15 @@ setDefaultTimeout(30_000);
 const none = { count: 0, calls: [] };
 
 /** An administrator's look at the live calls, beside other processes that answer so. */
-async function liveGround(callsElsewhere: Desk["callsElsewhere"]) {
-  const { ground, desk, enter, clock, log } = await deskGround();
-  Object.assign(desk, { callsElsewhere });
+async function liveGround(callsElsewhere: HttpDeps["callsElsewhere"]) {
+  const { deps, enter, clock, log } = await deskGround();
+  Object.assign(deps, { callsElsewhere });
   const admin = await enter("admin@example.org", "admin");
   const accountId = admin.account.id;
   /** Has a call run here that has taken so long. */
   const run = (id: string, runningMs: number) => {
     const caller = { accountId, keyId: "key_1" };
-    ground.gate.enter({ capability: "chat", caller, progress: new Progress(id, clock.now() - runningMs) });
+    deps.gate.enter({ capability: "chat", caller, progress: new Progress(id, clock.now() - runningMs) });
   };
   const openOf = (id: string, runningMs: number): OpenCall => ({
     ...{ id, account_id: accountId, key_id: "key_2", model: "model-2", capability: "speak" },

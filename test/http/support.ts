@@ -1,17 +1,33 @@
+import { afterAll } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createAccounts, createSignIn, paymentDesk } from "../../src/accounts/index.ts";
+import { readConfig } from "../../src/config.ts";
 import { type Caller, GatewayError, type ProviderPlugin } from "../../src/contract/index.ts";
-import { BodyRoom } from "../../src/http/body-room.ts";
-import type { Files, HttpGround } from "../../src/http/ground.ts";
-import { KeepAlive } from "../../src/http/keep-alive.ts";
+import { BodyMemoryLimiter } from "../../src/http/body-memory.ts";
+import type { HttpDeps } from "../../src/http/deps.ts";
 import { createHttp } from "../../src/http/server.ts";
+import { SseHeartbeat } from "../../src/http/sse-heartbeat.ts";
 import { LoadShedder } from "../../src/kernel/index.ts";
+import { type Blobs, openStore, type StoredBlob } from "../../src/store/index.ts";
 import { completionOf } from "../kernel/streams.ts";
 import { benchOf, caller, pluginOf } from "../kernel/support.ts";
 
 export const goodKey = "sk-mg-good";
+export const config = readConfig({});
 
-/** A store of files in a map; expired ones are gone, as in the real one. */
-function fakeFiles(now: () => number): Files & { kept: Map<string, Parameters<Files["put"]>[0]> } {
-  const kept = new Map<string, Parameters<Files["put"]>[0]>();
+/** One for all tests of a file that do not look into it. */
+const folder = mkdtempSync(join(tmpdir(), "modelgate-http-"));
+const sharedStore = await openStore({ file: join(folder, "modelgate.db") });
+afterAll(async () => {
+  await sharedStore.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Files in a map; expired ones are gone, as in the real store. */
+function fakeFiles(now: () => number): Blobs & { kept: Map<string, StoredBlob> } {
+  const kept = new Map<string, StoredBlob>();
   return {
     kept,
     async put(file) {
@@ -23,42 +39,56 @@ function fakeFiles(now: () => number): Files & { kept: Map<string, Parameters<Fi
       const file = kept.get(id);
       return file === undefined || file.expiresAt <= now() ? undefined : file;
     },
+    prune: () => Promise.reject(new Error("Nothing is pruned here")),
   };
 }
 
 /** A plugin that answers every chat with "Hello". */
 export const helloPlugin = pluginOf({ chat: async () => completionOf("Hello") });
 
-/** The HTTP side over fakes: one good key, in-memory files, and the given plugins. */
-export function httpOf(plugins: readonly ProviderPlugin[] = [helloPlugin], changes: Partial<HttpGround> = {}) {
+/** The HTTP side over a store, with fakes of the ledger, the providers and the files, and one good key. */
+export function httpOf(
+  plugins: readonly ProviderPlugin[] = [helloPlugin],
+  changes: Partial<HttpDeps> = {},
+  givenFiles?: ReturnType<typeof fakeFiles>,
+) {
   const bench = benchOf(plugins);
+  const { log } = bench;
+  const { now } = bench.clock;
   const tokens: string[] = [];
-  const files = fakeFiles(bench.clock.now);
+  const files = givenFiles ?? fakeFiles(now);
   const authenticate = (token: string): Caller => {
     tokens.push(token);
     if (token === goodKey) return caller;
     throw new GatewayError("invalid_api_key", "This API key is not valid");
   };
-  const ground: HttpGround = {
-    kernel: bench.kernel,
-    ledger: bench.ledger,
-    authenticate,
-    gate: new LoadShedder(),
-    bodies: new BodyRoom(2 ** 28),
-    keepAlive: new KeepAlive(0),
-    files,
-    signingSecret: "a secret for tests",
-    log: bench.log,
-    now: bench.clock.now,
-    basePath: "/api/v1",
-    corsOrigins: [],
-    sandbox: false,
+  const report = (error: unknown) => log.error("reported", { error });
+  const store = changes.store ?? sharedStore;
+  const deps: HttpDeps = {
+    config,
     version: "1.2.3",
+    log,
+    now,
+    signIn: createSignIn({ store, secret: "a secret for tests", signUp: "closed", now, report }),
+    payments: undefined,
+    beginPayment: paymentDesk({ payments: undefined, publicOrigin: "http://gateway.example", now, report }),
+    ledger: bench.ledger,
+    kernel: bench.kernel,
+    shelf: () => ({ plugins, states: [], sandbox: false, warnings: [] }),
+    gate: new LoadShedder(),
+    bodies: new BodyMemoryLimiter(2 ** 28),
+    heartbeat: new SseHeartbeat(0),
+    signingSecret: "a secret for tests",
     troubles: async () => [],
-    warnings: () => [],
     ...changes,
+    store: Object.create(store, { blobs: { value: files } }),
+    accounts: {
+      ...createAccounts({ store, defaults: changes.config ?? config, now }),
+      authenticate,
+      ...changes.accounts,
+    },
   };
-  const app = createHttp(ground);
+  const app = createHttp(deps);
   const ask = (path: string, init: RequestInit = {}) => {
     const headers = new Headers(init.headers);
     if (!headers.has("authorization")) headers.set("authorization", `Bearer ${goodKey}`);
@@ -72,7 +102,7 @@ export function httpOf(plugins: readonly ProviderPlugin[] = [helloPlugin], chang
       headers: { "content-type": "application/json", ...headers },
       body: typeof body === "string" ? body : JSON.stringify(body),
     });
-  return { ...bench, app, ground, files, tokens, ask, post };
+  return { ...bench, app, deps, files, tokens, ask, post };
 }
 
 export const messages = [{ role: "user", content: "Say hello" }];

@@ -11,7 +11,7 @@ const compareNone: Readonly<Record<string, string>> = {
   "accounts/people.ts": "an invitation is found by its token's hash, in an index",
   "accounts/sign-in-address.ts": "an address is made of it",
   "accounts/vouchers.ts": "a code is found by its hash, in an index: what is compared is no secret",
-  "http/site.ts": "a file's version",
+  "http/static-assets.ts": "a file's version",
   "ledger/latest-calls.ts": "a list's version",
   "ledger/redis/script.ts": "the name of a script",
   "loader/content-version.ts": "a file's version",

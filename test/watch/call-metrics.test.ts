@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import { type ChatChunk, UpstreamFault } from "../../src/contract/index.ts";
-import { run } from "../../src/http/run.ts";
+import { executeCall, RequestContext } from "../../src/http/handle-call.ts";
 import { CallMetrics } from "../../src/watch/metrics/call-metrics.ts";
 import { addCommitMetrics } from "../../src/watch/metrics/gateway-metrics.ts";
 import { httpOf } from "../http/support.ts";
@@ -26,12 +26,12 @@ function metricsOf(now = () => nowMs, isPremium: (model: string) => boolean | un
 function watched(plugins?: Parameters<typeof httpOf>[0]) {
   const http = httpOf(plugins);
   const { metrics, lines, read } = metricsOf(http.clock.now);
-  const ground = { ...http.ground, kernel: { ...http.kernel, watch: metrics } };
+  const deps = { ...http.deps, kernel: { ...http.kernel, watch: metrics } };
   const call = (changes: object = {}, outlet?: Sink<ChatChunk>) => {
     const progress = newProgress();
-    const visit = { request: new Request("http://gateway.example/"), caller, progress, server: null };
-    const wish = { capability: "chat" as const, request: { ...request, ...changes }, ...(outlet && { outlet }) };
-    return run(ground, visit, wish).catch(() => undefined);
+    const parts = { request: new Request("http://gateway.example/"), caller, progress, server: null };
+    const options = { capability: "chat" as const, request: { ...request, ...changes }, ...(outlet && { outlet }) };
+    return executeCall(deps, new RequestContext(parts), options).catch(() => undefined);
   };
   return { lines, read, call, clock: http.clock };
 }

@@ -1,16 +1,27 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import {
+  auditedActions,
+  createAudited,
+  emailsOf,
+  listDeeds,
+  listVouchers,
+  searchAccounts,
+} from "../../accounts/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
-import { type DeskGround, signedInAdmin } from "../session.ts";
-import { accountRowFigures, deedFigures, voucherFigures } from "./figures.ts";
+import { creditWallet } from "../../ledger/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { withAdminSession } from "../session.ts";
+import { formBody } from "../validation-errors.ts";
 import { readCredit, readMoment, readUsd } from "./read-fields.ts";
+import { toAccountRowJson, toAuditEntryJson, toVoucherJson } from "./serializers.ts";
 
 const detail = { hide: true };
 const Search = Type.Object({
   search: Type.Optional(Type.String({ maxLength: 254 })),
   after: Type.Optional(Type.String({ maxLength: 254 })),
 });
-const NewAccount = Type.Object({
+const NewAccount = formBody({
   email: Type.String({ minLength: 1, maxLength: 254 }),
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
 });
@@ -19,32 +30,34 @@ const AuditQuery = Type.Object({
   before_id: Type.Optional(Type.String({ maxLength: 100 })),
 });
 const Usd = Type.String({ minLength: 1, maxLength: 30 });
-const Credit = Type.Object({
+const Credit = formBody({
   usd: Usd,
   note: Type.String({ minLength: 1, maxLength: 500 }),
   reference: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
 });
-const Quota = Type.Object({ tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]) });
-const Disabled = Type.Object({ disabled: Type.Boolean() });
-const NewVoucher = Type.Object({ usd: Usd, expires_at: Type.Optional(Type.String({ maxLength: 40 })) });
+const Quota = formBody({ tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]) });
+const Disabled = formBody({ disabled: Type.Boolean() });
+const NewVoucher = formBody({ usd: Usd, expires_at: Type.Optional(Type.String({ maxLength: 40 })) });
 
 /** What administrators do with accounts. Each deed is on record. */
-export function adminAccountsController(ground: DeskGround) {
-  const { desk } = ground;
+export function adminAccountsController(deps: HttpDeps) {
+  const { store, now } = deps;
+  const audited = createAudited(store, now);
+  const actions = auditedActions(audited, now);
   return new Elysia({ prefix: "/admin" })
-    .use(signedInAdmin(ground))
+    .use(withAdminSession(deps))
     .get(
       "/accounts",
       async ({ query: { search = "", after = "" } }) => {
-        const { rows, next } = await desk.searchAccounts(search, after);
-        return { data: rows.map(accountRowFigures), next: next ?? null };
+        const { rows, next } = await searchAccounts(store, search, after);
+        return { data: rows.map(toAccountRowJson), next: next ?? null };
       },
       { detail, query: Search },
     )
     .post(
       "/accounts",
       async ({ admin, body }) => {
-        const { id, email } = await desk.deeds.createAccount(admin.accountId, body);
+        const { id, email } = await actions.createAccount(admin.accountId, body);
         return { id, email };
       },
       { detail, body: NewAccount },
@@ -52,7 +65,7 @@ export function adminAccountsController(ground: DeskGround) {
     .post(
       "/accounts/:id/invite",
       async ({ admin, params: { id } }) => {
-        const { token, expiresAt } = await desk.deeds.invite(admin.accountId, id);
+        const { token, expiresAt } = await actions.invite(admin.accountId, id);
         return { token, expires_at: new Date(expiresAt).toISOString() };
       },
       { detail },
@@ -62,7 +75,13 @@ export function adminAccountsController(ground: DeskGround) {
       async ({ admin, params: { id }, body: { usd, note, reference } }) => {
         const nanodollars = readCredit(usd);
         const credit = { accountId: id, nanodollars, note, reference };
-        const result = await desk.deeds.credit(admin.accountId, credit);
+        const result = await audited(
+          (books) => creditWallet(books, credit, now),
+          ({ repeated }) => {
+            const subject = { accountId: admin.accountId, action: "account.credit", subject: id } as const;
+            return { ...subject, detail: { usd: formatUsd(nanodollars), note, repeated } };
+          },
+        );
         return { balance_usd: formatUsd(result.balanceNanodollars), repeated: result.repeated };
       },
       { detail, body: Credit },
@@ -70,7 +89,7 @@ export function adminAccountsController(ground: DeskGround) {
     .post(
       "/accounts/:id/quota",
       async ({ admin, params: { id }, body: { tokens } }) => {
-        await desk.deeds.setQuota(admin.accountId, id, tokens ?? undefined);
+        await actions.setQuota(admin.accountId, id, tokens ?? undefined);
         return { id, tokens };
       },
       { detail, body: Quota },
@@ -81,7 +100,7 @@ export function adminAccountsController(ground: DeskGround) {
         if (id === admin.accountId && disabled) {
           throw new GatewayError("conflict", "The own account cannot be disabled: nobody might be left to enable it");
         }
-        await desk.deeds.setDisabled(admin.accountId, id, disabled);
+        await actions.setDisabled(admin.accountId, id, disabled);
         return { id, disabled };
       },
       { detail, body: Disabled },
@@ -90,28 +109,35 @@ export function adminAccountsController(ground: DeskGround) {
       "/audit",
       async ({ query: { before, before_id: beforeId } }) => {
         const from = before === undefined ? undefined : readMoment(before, "before");
-        const deeds = await desk.listDeeds({ before: from, beforeId });
-        const emails = await desk.emailsOf(deeds.flatMap(({ accountId, subject }) => [accountId, subject]));
-        return { data: deeds.map((deed) => deedFigures(deed, emails)) };
+        const deeds = await listDeeds(store, { before: from, beforeId });
+        const emails = await emailsOf(
+          store,
+          deeds.flatMap(({ accountId, subject }) => [accountId, subject]),
+        );
+        return { data: deeds.map((deed) => toAuditEntryJson(deed, emails)) };
       },
       { detail, query: AuditQuery },
     );
 }
 
 /** The vouchers of the gateway. */
-export function adminVouchersController(ground: DeskGround) {
-  const { desk } = ground;
+export function adminVouchersController(deps: HttpDeps) {
+  const { store, now } = deps;
+  const actions = auditedActions(createAudited(store, now), now);
   return new Elysia({ prefix: "/admin/vouchers" })
-    .use(signedInAdmin(ground))
+    .use(withAdminSession(deps))
     .get(
       "",
       async () => {
-        const vouchers = await desk.listVouchers();
-        const emails = await desk.emailsOf(vouchers.flatMap(({ redeemedBy }) => redeemedBy ?? []));
+        const vouchers = await listVouchers(store);
+        const emails = await emailsOf(
+          store,
+          vouchers.flatMap(({ redeemedBy }) => redeemedBy ?? []),
+        );
         const emailOf = (id: string | undefined) => (id === undefined ? null : (emails.get(id) ?? null));
         return {
           data: vouchers.map((voucher) => ({
-            ...voucherFigures(voucher),
+            ...toVoucherJson(voucher),
             redeemed_by_email: emailOf(voucher.redeemedBy),
           })),
         };
@@ -123,14 +149,14 @@ export function adminVouchersController(ground: DeskGround) {
       async ({ admin, body: { usd, expires_at } }) => {
         const nanodollars = readUsd(usd);
         const expiresAt = expires_at === undefined ? undefined : readMoment(expires_at, "expires_at");
-        return await desk.deeds.createVoucher(admin.accountId, { nanodollars, expiresAt });
+        return await actions.createVoucher(admin.accountId, { nanodollars, expiresAt });
       },
       { detail, body: NewVoucher },
     )
     .post(
       "/:id/void",
       async ({ admin, params }) => {
-        const { id } = await desk.deeds.voidVoucher(admin.accountId, params.id);
+        const { id } = await actions.voidVoucher(admin.accountId, params.id);
         return { id };
       },
       { detail },

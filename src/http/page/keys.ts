@@ -1,9 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
-import { type DeskGround, signedIn } from "../session.ts";
-import { keyFigures } from "./figures.ts";
+import type { HttpDeps } from "../deps.ts";
+import { withSession } from "../session.ts";
+import { formBody } from "../validation-errors.ts";
 import { readBudget, readMoment } from "./read-fields.ts";
+import { toKeyJson } from "./serializers.ts";
 
 const detail = { hide: true };
 const Budget = Type.String({ minLength: 1, maxLength: 30 });
@@ -11,7 +13,7 @@ const Limit = Type.Integer({ minimum: 1 });
 const Name = Type.String({ minLength: 1, maxLength: 200 });
 const Moment = Type.String({ maxLength: 40 });
 const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 500 });
-const NewKey = Type.Object({
+const NewKey = formBody({
   name: Name,
   expires_at: Type.Optional(Moment),
   allowed_models: Type.Optional(Models),
@@ -21,7 +23,7 @@ const NewKey = Type.Object({
   concurrent_calls: Type.Optional(Limit),
 });
 /** `null` takes something away; what is absent stays. */
-const KeyChange = Type.Object({
+const KeyChange = formBody({
   name: Type.Optional(Name),
   expires_at: Type.Optional(Type.Union([Moment, Type.Null()])),
   allowed_models: Type.Optional(Type.Union([Models, Type.Null()])),
@@ -32,22 +34,22 @@ const KeyChange = Type.Object({
 });
 
 /** The API keys of the account that is signed in. */
-export function keysController(ground: DeskGround) {
-  const { accounts } = ground.desk;
+export function keysController(deps: HttpDeps) {
+  const { accounts } = deps;
   const expectOwn = async (accountId: string, id: string) => {
     const isOwn = (await accounts.listKeys(accountId)).some((key) => key.id === id);
     if (!isOwn) throw new GatewayError("not_found", "No API key of this account has this id");
   };
   return new Elysia({ prefix: "/keys" })
-    .use(signedIn(ground))
-    .get("", async ({ visitor }) => ({ data: (await accounts.listKeys(visitor.accountId)).map(keyFigures) }), {
+    .use(withSession(deps))
+    .get("", async ({ user }) => ({ data: (await accounts.listKeys(user.accountId)).map(toKeyJson) }), {
       detail,
     })
     .post(
       "",
-      ({ visitor, body }) =>
+      ({ user, body }) =>
         accounts.createKey({
-          accountId: visitor.accountId,
+          accountId: user.accountId,
           name: body.name,
           expiresAt: body.expires_at === undefined ? undefined : readMoment(body.expires_at, "expires_at"),
           allowedModels: body.allowed_models,
@@ -62,8 +64,8 @@ export function keysController(ground: DeskGround) {
     )
     .patch(
       "/:id",
-      async ({ visitor, params: { id }, body }) => {
-        await expectOwn(visitor.accountId, id);
+      async ({ user, params: { id }, body }) => {
+        await expectOwn(user.accountId, id);
         const { expires_at: expires, budget_usd: budget } = body;
         await accounts.changeKey(id, {
           name: body.name,
@@ -82,8 +84,8 @@ export function keysController(ground: DeskGround) {
     )
     .delete(
       "/:id",
-      async ({ visitor, params: { id } }) => {
-        await expectOwn(visitor.accountId, id);
+      async ({ user, params: { id } }) => {
+        await expectOwn(user.accountId, id);
         await accounts.revokeKey(id);
         return { id };
       },

@@ -1,9 +1,10 @@
+import { emailsOf } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import type { RunningCall } from "../../kernel/index.ts";
 import { type CallsElsewhere, callsElsewhereMax, type OpenCall } from "../../ledger/index.ts";
-import type { DeskGround } from "../session.ts";
-import { warnSeldom } from "../warn-seldom.ts";
-import { isoOf } from "./figures.ts";
+import type { HttpDeps } from "../deps.ts";
+import { warnThrottled } from "../store-timeout.ts";
+import { toIso } from "./serializers.ts";
 
 const shownMax = callsElsewhereMax;
 const none: CallsElsewhere = { count: 0, calls: [] };
@@ -13,22 +14,30 @@ const none: CallsElsewhere = { count: 0, calls: [] };
  * down when they let them in. `complete` is `false` where the store did not say in time what runs elsewhere: what runs
  * here is shown all the same, then without e-mails, for which it would be asked too.
  */
-export async function liveCalls(ground: DeskGround) {
-  const { desk, gate } = ground;
-  const told = await elsewhere(ground);
+export async function liveCalls(deps: HttpDeps) {
+  const { store, gate } = deps;
+  const told = await elsewhere(deps);
   const { count, calls } = told ?? none;
   // A call that came while the store was asked is here too.
   const ownIds = new Set(idsOf(gate.running));
   const others = calls.filter(({ id }) => !ownIds.has(id));
-  const now = ground.now();
+  const now = deps.now();
   const longest = [...gate.running]
     .sort((one, other) => one.progress.openedAt - other.progress.openedAt)
     .slice(0, shownMax);
-  const shown = [...longest.map((call) => ownFigures(call, now)), ...others.map((call) => otherFigures(call, now))]
+  const shown = [
+    ...longest.map((call) => toRunningCallJson(call, now)),
+    ...others.map((call) => toRemoteCallJson(call, now)),
+  ]
     .sort((one, other) => other.running_ms - one.running_ms)
     .slice(0, shownMax);
   const emails =
-    told === undefined ? new Map<string, string>() : await desk.emailsOf(shown.map(({ account }) => account));
+    told === undefined
+      ? new Map<string, string>()
+      : await emailsOf(
+          store,
+          shown.map(({ account }) => account),
+        );
   return {
     count: ownIds.size + count - (calls.length - others.length),
     complete: told !== undefined,
@@ -37,13 +46,13 @@ export async function liveCalls(ground: DeskGround) {
 }
 
 /** `undefined` when it could not be had in time. */
-async function elsewhere(ground: DeskGround): Promise<CallsElsewhere | undefined> {
-  const { desk, gate } = ground;
-  if (desk.callsElsewhere === undefined) return none;
+async function elsewhere(deps: HttpDeps): Promise<CallsElsewhere | undefined> {
+  const { callsElsewhere, gate } = deps;
+  if (callsElsewhere === undefined) return none;
   try {
-    return await desk.callsElsewhere(idsOf(gate.running));
+    return await callsElsewhere(idsOf(gate.running));
   } catch (error) {
-    warnSeldom(ground, "calls_elsewhere_unknown", error);
+    warnThrottled(deps, "calls_elsewhere_unknown", error);
     return undefined;
   }
 }
@@ -52,13 +61,13 @@ function idsOf(running: ReadonlySet<RunningCall>): string[] {
   return [...running].map(({ progress }) => progress.id);
 }
 
-function ownFigures({ capability, caller, progress, outlet }: RunningCall, now: number) {
+function toRunningCallJson({ capability, caller, progress, outlet }: RunningCall, now: number) {
   const { id, openedAt, model, route, attempts, firstByteMs, hold } = progress;
   return {
     id,
     /** Whether another process runs it. */
     elsewhere: false,
-    at: isoOf(openedAt),
+    at: toIso(openedAt),
     running_ms: Math.max(0, now - openedAt),
     account: caller.accountId,
     key_id: caller.keyId,
@@ -72,11 +81,11 @@ function ownFigures({ capability, caller, progress, outlet }: RunningCall, now: 
   };
 }
 
-function otherFigures(call: OpenCall, now: number) {
+function toRemoteCallJson(call: OpenCall, now: number) {
   return {
     id: call.id,
     elsewhere: true,
-    at: isoOf(call.opened_at),
+    at: toIso(call.opened_at),
     // Another machine's clock may be ahead.
     running_ms: Math.max(0, now - call.opened_at),
     account: call.account_id,

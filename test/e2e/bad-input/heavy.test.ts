@@ -27,6 +27,12 @@ describe("a request made to be heavy", () => {
     await expectError(response, { status: 400, param: "messages[0].role" });
   });
 
+  test("with a wide and deep field beside a wrong one is refused for the wrong one", async () => {
+    const extra = `${"[".repeat(190)}${"0,".repeat(10_000_000)}0${"]".repeat(190)}`;
+    const response = await shared.gateway.post("/chat/completions", `{"model":"m","messages":[],"extra":${extra}}`);
+    await expectError(response, { status: 400, param: "messages" });
+  });
+
   test("with a word without end is counted like any other text", async () => {
     const input = "a".repeat(250_000);
     const response = await shared.gateway.post("/embeddings", { model: "hostT/m2-bert-80M-32k-retrieval", input });

@@ -3,18 +3,18 @@ import { formatUsd, type QuotaState, type WalletState } from "../../contract/ind
 import type { LatestCalls, RecentCall, StatementLine } from "../../ledger/index.ts";
 
 /** As many of a list as are told at once. */
-export const linesOfPage = 50;
+export const pageSize = 50;
 
 /** How the page is told things: times as ISO text, money as exact decimal text, `null` for what there is not. */
-export function isoOf(at: number | null | undefined): string | null {
+export function toIso(at: number | null | undefined): string | null {
   return at === undefined || at === null ? null : new Date(at).toISOString();
 }
 
-export function walletFigures({ balanceNanodollars, heldNanodollars }: WalletState) {
+export function toWalletJson({ balanceNanodollars, heldNanodollars }: WalletState) {
   return { balance_usd: formatUsd(balanceNanodollars), held_usd: formatUsd(heldNanodollars) };
 }
 
-export function quotaFigures({ limitTokens, usedTokens, heldTokens, resetsAt }: QuotaState) {
+export function toQuotaJson({ limitTokens, usedTokens, heldTokens, resetsAt }: QuotaState) {
   const remaining = Math.max(0, limitTokens - usedTokens - heldTokens);
   return {
     limit: limitTokens,
@@ -25,7 +25,7 @@ export function quotaFigures({ limitTokens, usedTokens, heldTokens, resetsAt }: 
   };
 }
 
-export function keyFigures(key: ApiKey) {
+export function toKeyJson(key: ApiKey) {
   const budget = key.bounds.budgetNanodollars;
   return {
     id: key.id,
@@ -37,16 +37,16 @@ export function keyFigures(key: ApiKey) {
     requests_per_minute: key.bounds.requestsPerMinute ?? null,
     tokens_per_minute: key.bounds.tokensPerMinute ?? null,
     concurrent_calls: key.bounds.concurrentCalls ?? null,
-    created_at: isoOf(key.createdAt),
-    expires_at: isoOf(key.expiresAt),
-    revoked_at: isoOf(key.revokedAt),
-    last_used_at: isoOf(key.lastUsedAt),
+    created_at: toIso(key.createdAt),
+    expires_at: toIso(key.expiresAt),
+    revoked_at: toIso(key.revokedAt),
+    last_used_at: toIso(key.lastUsedAt),
   };
 }
 
-export function lineFigures({ at, kind, nanodollars, note, balanceNanodollars }: StatementLine) {
+export function toStatementLineJson({ at, kind, nanodollars, note, balanceNanodollars }: StatementLine) {
   return {
-    at: isoOf(at),
+    at: toIso(at),
     kind,
     amount_usd: formatUsd(nanodollars),
     balance_usd: formatUsd(balanceNanodollars),
@@ -54,52 +54,52 @@ export function lineFigures({ at, kind, nanodollars, note, balanceNanodollars }:
   };
 }
 
-export function callFigures(call: RecentCall) {
+export function toCallJson(call: RecentCall) {
   const { opened_at, premium, cost_nanodollars: cost, charged_nanodollars: charged, ...rest } = call;
   return {
     ...rest,
-    at: isoOf(opened_at),
+    at: toIso(opened_at),
     premium: premium !== 0,
     cost_usd: cost === null ? null : formatUsd(cost),
     charged_usd: charged === null ? null : formatUsd(charged),
   };
 }
 
-export function latestFigures({ calls, stamp }: LatestCalls) {
-  return { data: calls.map(callFigures), stamp };
+export function toLatestCallsJson({ calls, stamp }: LatestCalls) {
+  return { data: calls.map(toCallJson), stamp };
 }
 
-function accountFigures(account: Account) {
+function toAccountJson(account: Account) {
   return {
     id: account.id,
     email: account.email,
     name: account.name ?? null,
     free_tokens_per_day: account.freeTokensPerDay ?? null,
-    created_at: isoOf(account.createdAt),
-    disabled_at: isoOf(account.disabledAt),
+    created_at: toIso(account.createdAt),
+    disabled_at: toIso(account.disabledAt),
   };
 }
 
-export function accountRowFigures({ balanceNanodollars, role, ...account }: AccountRow) {
-  return { ...accountFigures(account), role: role ?? null, balance_usd: formatUsd(balanceNanodollars) };
+export function toAccountRowJson({ balanceNanodollars, role, ...account }: AccountRow) {
+  return { ...toAccountJson(account), role: role ?? null, balance_usd: formatUsd(balanceNanodollars) };
 }
 
-export function voucherFigures(voucher: Voucher) {
+export function toVoucherJson(voucher: Voucher) {
   return {
     id: voucher.id,
     usd: formatUsd(voucher.nanodollars),
-    created_at: isoOf(voucher.createdAt),
-    expires_at: isoOf(voucher.expiresAt),
-    voided_at: isoOf(voucher.voidedAt),
-    redeemed_at: isoOf(voucher.redeemedAt),
+    created_at: toIso(voucher.createdAt),
+    expires_at: toIso(voucher.expiresAt),
+    voided_at: toIso(voucher.voidedAt),
+    redeemed_at: toIso(voucher.redeemedAt),
     redeemed_by: voucher.redeemedBy ?? null,
   };
 }
 
-export function deedFigures(
+export function toAuditEntryJson(
   { id, at, accountId, action, subject, detail }: AuditRow,
   emails: ReadonlyMap<string, string>,
 ) {
   const who = { account: accountId, email: emails.get(accountId) ?? null };
-  return { id, at: isoOf(at), ...who, action, subject, subject_email: emails.get(subject) ?? null, detail };
+  return { id, at: toIso(at), ...who, action, subject, subject_email: emails.get(subject) ?? null, detail };
 }

@@ -14,7 +14,7 @@ const [ticksOpen, ticksClosed] = [2, 3];
  * Sends comments on streams that are silent because the provider thinks, so that no proxy and no client takes them for
  * dead. One timer for all: a stream pays a number written for each piece.
  */
-export class KeepAlive {
+export class SseHeartbeat {
   readonly #streams = new Set<Stream>();
   readonly #tickMs: number;
   #timer: ReturnType<typeof setInterval> | undefined;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { ChatRequest, EmbedRequest, ImageRequest, SpeakRequest, TranscribeFields } from "../../src/contract/index.ts";
-import { explain, type Fault } from "../../src/http/explain.ts";
+import { explain, type Fault } from "../../src/http/validation-errors.ts";
 
 /** The error that a wrong value makes. */
 function errorOf(schema: TSchema, value: unknown) {

@@ -1,13 +1,53 @@
-import type { TSchema } from "@sinclair/typebox";
+import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
+import { ValueErrorType } from "@sinclair/typebox/errors";
+import type { ValidationError } from "elysia";
 import { GatewayError, quoteValue } from "../contract/index.ts";
 
 /** The first fault that TypeBox found in a value: where, against which schema, and what stood there. */
 export interface Fault {
+  type?: ValueErrorType;
   path: string;
   schema: TSchema;
   value: unknown;
   /** For a union: the faults against each of its members. */
   errors?: Iterable<Fault>[];
+}
+
+/**
+ * A TypeBox schema for the `body` of a route, validated by Elysia through the Standard Schema interface, so that a fault
+ * becomes our own error at once. Elysia's own `ValidationError` writes the whole refused body out as indented JSON before
+ * anybody asks: of a nested body of 20 MB that took 7 s and ended in "Out of memory".
+ */
+export function requestBody<Schema extends TSchema>(schema: Schema): Schema {
+  let check: TypeCheck<Schema> | undefined;
+  const validate = (value: unknown) => {
+    check ??= TypeCompiler.Compile(schema);
+    if (check.Check(value)) return { value };
+    throw validationError(check.Errors(value).First() as unknown as Fault | undefined);
+  };
+  // Not enumerable, so that it is no part of the schema in the OpenAPI document.
+  return Object.defineProperty({ ...schema }, "~standard", { value: { version: 1, vendor: "modelgate", validate } });
+}
+
+/** The body of a form of the dashboard: these fields and no others. */
+export function formBody<Fields extends TProperties>(fields: Fields) {
+  return requestBody(Type.Object(fields, { additionalProperties: false }));
+}
+
+/** Our error of what Elysia refused by itself: a query. */
+export function explainValidation({ validator, value }: ValidationError): GatewayError {
+  const fault = "Errors" in validator ? validator.Errors(value).First() : undefined;
+  return validationError(fault as unknown as Fault | undefined);
+}
+
+function validationError(fault: Fault | undefined): GatewayError {
+  if (fault === undefined) return new GatewayError("invalid_request", "The request does not fit what was expected");
+  if (fault.type === ValueErrorType.ObjectAdditionalProperties) {
+    const param = fault.path.slice(1);
+    return new GatewayError("invalid_request", `${param} is no field of this request; leave it out`, { param });
+  }
+  return explain(fault);
 }
 
 /** Makes an error of a fault: which field, what was expected, what was there. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { openSite } from "../../src/dashboard/open-site.bun.ts";
-import { pagePaths } from "../../src/http/site.ts";
+import { pagePaths } from "../../src/http/static-assets.ts";
 import { expectError } from "../support/expect-error.ts";
 import { httpOf } from "./support.ts";
 

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { EventOutlet } from "../../src/http/event-outlet.bun.ts";
-import { KeepAlive } from "../../src/http/keep-alive.ts";
+import { SseHeartbeat } from "../../src/http/sse-heartbeat.ts";
+import { SseStream } from "../../src/http/sse-stream.bun.ts";
 import { newProgress } from "../kernel/support.ts";
 
 const comment = ": keep-alive\n\n";
 
 /** A stream under a keeper whose timer never comes: the test ticks. */
 function keptOutlet() {
-  const keeper = new KeepAlive(1_000_000_000);
-  const outlet = new EventOutlet<string>(newProgress(), (text) => text);
+  const keeper = new SseHeartbeat(1_000_000_000);
+  const outlet = new SseStream<string>(newProgress(), (text) => text);
   keeper.add(outlet);
   const end = async () => {
     keeper.delete(outlet);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { BytesOutlet } from "../../src/http/bytes-outlet.ts";
+import { ByteStream } from "../../src/http/byte-stream.ts";
 import { settled } from "../kernel/fake-fetch.ts";
 import { newProgress } from "../kernel/support.ts";
 import { errorOf } from "../support/error-of.ts";
@@ -8,7 +8,7 @@ const kilobytes = (count: number) => new Uint8Array(count * 1024);
 
 function outletOf() {
   const progress = newProgress();
-  return { progress, outlet: new BytesOutlet(progress) };
+  return { progress, outlet: new ByteStream(progress) };
 }
 
 /** Whether a promise is still open after all that can run has run. */
@@ -56,9 +56,9 @@ describe("an outlet of bytes", () => {
   });
 
   test.each([
-    ["ends", (outlet: BytesOutlet) => outlet.end()],
-    ["breaks off", (outlet: BytesOutlet) => outlet.abort(new Error("broken"))],
-    ["is cancelled", (outlet: BytesOutlet) => void outlet.body.cancel()],
+    ["ends", (outlet: ByteStream) => outlet.end()],
+    ["breaks off", (outlet: ByteStream) => outlet.abort(new Error("broken"))],
+    ["is cancelled", (outlet: ByteStream) => void outlet.body.cancel()],
   ])("that %s leaves no writer waiting, and takes no more", async (_, close) => {
     const { outlet } = outletOf();
     const behind = outlet.write(kilobytes(64));

@@ -4,7 +4,7 @@ import { GatewayError } from "../contract/index.ts";
 import { pageHeaders } from "./security-headers.ts";
 
 /** A file of the dashboard in each form that it is sent in. */
-interface SiteFile {
+interface StaticAsset {
   readonly mediaType: string;
   readonly plain: Uint8Array<ArrayBuffer>;
   readonly gzip: Uint8Array<ArrayBuffer>;
@@ -12,8 +12,8 @@ interface SiteFile {
 }
 
 /** The dashboard as files, by path; `/index.html` is the page. */
-export interface Site {
-  find(path: string): Promise<SiteFile | undefined>;
+export interface StaticAssets {
+  find(path: string): Promise<StaticAsset | undefined>;
 }
 
 /** Where the page stands. It finds by itself what is to be seen there. */
@@ -51,7 +51,7 @@ const always = {
 };
 
 /** The dashboard: the same page at each of its paths, and the files it is made of. */
-export function siteController(site: Site) {
+export function staticAssetsController(site: StaticAssets) {
   const detail = { hide: true };
   const page = ({ request }: { request: Request }) => answer(site, request, "/index.html");
   const app = new Elysia().get(
@@ -65,7 +65,7 @@ export function siteController(site: Site) {
   return app;
 }
 
-async function answer(site: Site, request: Request, path: string): Promise<Response> {
+async function answer(site: StaticAssets, request: Request, path: string): Promise<Response> {
   const file = await site.find(path);
   if (file === undefined) throw new GatewayError("not_found", `There is no file ${path}; load the page anew`);
   const form = formOf(request.headers.get("accept-encoding") ?? "");
@@ -85,7 +85,7 @@ async function answer(site: Site, request: Request, path: string): Promise<Respo
   return new Response(bytes, { headers });
 }
 
-function formOf(accepted: string): keyof Omit<SiteFile, "mediaType"> {
+function formOf(accepted: string): keyof Omit<StaticAsset, "mediaType"> {
   const words = accepted
     .toLowerCase()
     .split(",")

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { EventOutlet } from "../../src/http/event-outlet.bun.ts";
+import { SseStream } from "../../src/http/sse-stream.bun.ts";
 import { newProgress } from "../kernel/support.ts";
 import { until } from "../support/until.ts";
 
@@ -12,7 +12,7 @@ afterAll(() => {
 /** An outlet behind a real socket, whose body is sent when `answer` is called. */
 function served() {
   const progress = newProgress();
-  const outlet = new EventOutlet<string>(progress, (text) => text);
+  const outlet = new SseStream<string>(progress, (text) => text);
   const { promise, resolve: answer } = Promise.withResolvers<void>();
   const server = Bun.serve({
     port: 0,
@@ -58,7 +58,7 @@ const hasEnded = (body: string) => body.endsWith("0\r\n\r\n");
 
 describe("an outlet of events", () => {
   test("is opened once the head may be sent", async () => {
-    const outlet = new EventOutlet<string>(newProgress(), (text) => text);
+    const outlet = new SseStream<string>(newProgress(), (text) => text);
     expect(outlet.isOpen).toBe(false);
     outlet.open();
     await outlet.opened;
@@ -136,7 +136,7 @@ describe("an outlet of events", () => {
 /** More than the buffers of two sockets hold. */
 const charactersMax = 64 * 1024 * 1024;
 
-async function writeUntilBehind(outlet: EventOutlet<string>, client: Socket) {
+async function writeUntilBehind(outlet: SseStream<string>, client: Socket) {
   client.pause();
   const text = "x".repeat(16 * 1024);
   for (let written = text.length; written < charactersMax; written += text.length) {

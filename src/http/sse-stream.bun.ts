@@ -17,13 +17,13 @@ interface DirectController {
  * and costs half of what one of the standard does for each piece. When the client reads slower than the provider sends,
  * `write` waits, and so does the provider; when the client leaves, the call is cut and settles.
  */
-export class EventOutlet<Piece> implements Outlet<Piece> {
+export class SseStream<Piece> implements Outlet<Piece> {
   readonly body: ReadableStream<Uint8Array>;
   /** Resolves when the head may be sent. */
   readonly opened: Promise<void>;
   readonly #encode: (piece: Piece) => string;
   readonly #over = Promise.withResolvers<void>();
-  /** Ticks of the {@link KeepAlive} since something was sent. */
+  /** Ticks of the {@link SseHeartbeat} since something was sent. */
   silentTicks = 0;
   isOpen = false;
   #open: () => void = () => undefined;

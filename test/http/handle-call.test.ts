@@ -1,24 +1,23 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatChunk, GatewayError } from "../../src/contract/index.ts";
-import type { Visit } from "../../src/http/endpoint.ts";
-import { run } from "../../src/http/run.ts";
+import { executeCall, RequestContext } from "../../src/http/handle-call.ts";
 import { completionOf, Sink } from "../kernel/streams.ts";
 import { caller, newProgress, pluginOf } from "../kernel/support.ts";
 import { goodKey, helloPlugin, httpOf } from "./support.ts";
 
-/** A visit over a server that remembers how long sockets may be idle. */
-function visitOf(request = new Request("http://gateway.example/")) {
+/** A request over a server that remembers how long sockets may be idle. */
+function contextOf(request = new Request("http://gateway.example/")) {
   const idleSeconds: number[] = [];
   const server = { timeout: (_: Request, seconds: number) => void idleSeconds.push(seconds) };
-  const visit: Visit = { request, caller, progress: newProgress(), server };
-  return { visit, idleSeconds };
+  const call = new RequestContext({ request, caller, progress: newProgress(), server });
+  return { call, idleSeconds };
 }
 
 const request = { model: "chat-1", messages: [{ role: "user" as const, content: "Say hello" }] };
 
-describe("run", () => {
+describe("executeCall", () => {
   test("keeps the socket open while the provider thinks, and only then", async () => {
-    const { visit, idleSeconds } = visitOf();
+    const { call, idleSeconds } = contextOf();
     const during: number[][] = [];
     const plugin = pluginOf({
       async chat() {
@@ -26,15 +25,15 @@ describe("run", () => {
         return completionOf("Hello");
       },
     });
-    await run(httpOf([plugin]).ground, visit, { capability: "chat", request });
+    await executeCall(httpOf([plugin]).deps, call, { capability: "chat", request });
     expect([during, idleSeconds]).toEqual([[[0]], [0, 255]]);
   });
 
   test("writes one line for each call, also for one that never became one", async () => {
-    const { ground, log } = httpOf();
-    await run(ground, visitOf().visit, { capability: "chat", request });
+    const { deps, log } = httpOf();
+    await executeCall(deps, contextOf().call, { capability: "chat", request });
     const wrong = { ...request, model: "nobody" };
-    await run(ground, visitOf().visit, { capability: "chat", request: wrong }).catch(() => undefined);
+    await executeCall(deps, contextOf().call, { capability: "chat", request: wrong }).catch(() => undefined);
     const lines = log.lines.filter(({ event }) => event === "call").map(({ fields }) => fields);
     expect(lines).toMatchObject([
       {
@@ -59,17 +58,17 @@ describe("run", () => {
         throw new GatewayError("invalid_request", "No");
       },
     });
-    const { ground, log } = httpOf([failing]);
-    await run(ground, visitOf().visit, { capability: "chat", request }).catch(() => undefined);
+    const { deps, log } = httpOf([failing]);
+    await executeCall(deps, contextOf().call, { capability: "chat", request }).catch(() => undefined);
     expect(log.lines.at(-1)?.fields).toMatchObject({ attempts: 1, notes: ["top_k was left out"] });
   });
 
   test("cuts a call whose client is gone already", async () => {
-    const { visit } = visitOf(new Request("http://gateway.example/", { signal: AbortSignal.abort() }));
-    const { ground, ledger } = httpOf([helloPlugin]);
+    const { call } = contextOf(new Request("http://gateway.example/", { signal: AbortSignal.abort() }));
+    const { deps, ledger } = httpOf([helloPlugin]);
     const outlet = new Sink<ChatChunk>();
     const streamed = { ...request, stream: true };
-    await run(ground, visit, { capability: "chat", request: streamed, outlet }).catch(() => undefined);
+    await executeCall(deps, call, { capability: "chat", request: streamed, outlet }).catch(() => undefined);
     expect(ledger.settlement).toMatchObject({ outcome: "released", status: 499 });
   });
 });

@@ -5,9 +5,9 @@ const bufferedBytesMax = 64 * 1024;
 /**
  * An outlet whose pieces are the bytes of a response body. When the client reads slower than the provider sends, `write`
  * waits, and so does the provider; when the client leaves, the call is cut and settles. It can be broken off, which a
- * body of events ({@link EventOutlet}) need not be: those say what went wrong.
+ * body of events ({@link SseStream}) need not be: those say what went wrong.
  */
-export class BytesOutlet implements Outlet<Uint8Array> {
+export class ByteStream implements Outlet<Uint8Array> {
   readonly body: ReadableStream<Uint8Array>;
   /** Resolves when the head may be sent. */
   readonly opened: Promise<void>;

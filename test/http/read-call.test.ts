@@ -118,6 +118,19 @@ describe("a body", () => {
     expect((await post("chat/completions", body)).status).toBe(status);
   });
 
+  test.each(["toString", "valueOf", "toJSON", "__proto__"])(
+    "with a field named %s is refused like any other",
+    async (name) => {
+      const { post } = httpOf();
+      const body = `{"model":{"${name}":1},"messages":${JSON.stringify(messages)}}`;
+      await expectError(await post("chat/completions", body), {
+        status: 400,
+        param: "model",
+        says: "model is an object",
+      });
+    },
+  );
+
   test("of another endpoint's kind is refused", async () => {
     const form = new FormData();
     form.set("model", "chat-1");

@@ -32,12 +32,13 @@ const headersOfLimits = { ...headers, "retry-after": headerOf("Seconds after whi
 export const Bytes = Type.String({ format: "binary" });
 
 /**
- * The answers of an endpoint for the OpenAPI document. They are described and not validated at run time: what the
- * kernel makes is of this shape by its types, and checking it again would cost every call. A test asks for them.
+ * The responses of an endpoint, for the OpenAPI document (`detail.responses`). They are described and not validated at run
+ * time: what the kernel makes has this shape by its types, and checking it again would cost every call. A test asks for
+ * them.
  *
- * @param good What the answer may be, by its media type.
+ * @param good The successful response, by its media type.
  */
-export function answers(good: Record<string, TSchema>, failures: readonly (keyof typeof errors)[] = errorsOfCalls) {
+export function responses(good: Record<string, TSchema>, failures: readonly (keyof typeof errors)[] = errorsOfCalls) {
   const bad = failures.map((status) => [
     status,
     {
@@ -54,9 +55,4 @@ export function answers(good: Record<string, TSchema>, failures: readonly (keyof
 
 function contentOf(schemas: Record<string, TSchema>) {
   return Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema: schema as never }]));
-}
-
-/** A JSON body for the OpenAPI document. */
-export function jsonBody(schema: TSchema) {
-  return { required: true, content: contentOf({ "application/json": schema }) };
 }
