@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { LRUCache } from "lru-cache";
 
 const keptMax = 200;
 /** Longer ones are made of lists, and seldom come again. */
@@ -10,7 +11,7 @@ const lengthMax = 4000;
  */
 export class StatementCache {
   readonly #database: DatabaseSync;
-  readonly #kept = new Map<string, { statement: StatementSync; reads: boolean }>();
+  readonly #kept = new LRUCache<string, { statement: StatementSync; reads: boolean }>({ max: keptMax });
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -21,14 +22,7 @@ export class StatementCache {
     if (known !== undefined) return known;
     const statement = this.#database.prepare(sql);
     const made = { statement, reads: statement.columns().length > 0 };
-    if (sql.length > lengthMax) return made;
-    if (this.#kept.size >= keptMax) {
-      for (const oldest of this.#kept.keys()) {
-        this.#kept.delete(oldest);
-        break;
-      }
-    }
-    this.#kept.set(sql, made);
+    if (sql.length <= lengthMax) this.#kept.set(sql, made);
     return made;
   }
 }
