@@ -8,14 +8,14 @@ import {
   pruneSignIn,
 } from "./accounts/index.ts";
 import type { Config } from "./config.ts";
-import { catalogueFolder, isLoopback, pluginFolders, prefixOf, upstreamClientOf } from "./config.ts";
+import { catalogueFolder, isLoopback, pluginFolders, prefixOf } from "./config.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
 import { BodyMemoryLimiter } from "./http/body-memory.ts";
 import { createHttp } from "./http/server.ts";
 import { SseHeartbeat } from "./http/sse-heartbeat.ts";
 import type { StaticAssets } from "./http/static-assets.ts";
-import { Deadlines, type Kernel, LoadShedder, type Log, openNetwork, type UpstreamBounds } from "./kernel/index.ts";
-import { dialByBun } from "./kernel/wire/bun-line.bun.ts";
+import { type Kernel, LoadShedder, type Log, type UpstreamBounds } from "./kernel/index.ts";
+import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
 import { callsElsewhere, createPruner, type LocalLedger, readOverdrawn } from "./ledger/index.ts";
 import { type Shelf, Stock, watchFolders } from "./loader/index.ts";
 import { loadCode } from "./loader/load-code.bun.ts";
@@ -87,8 +87,7 @@ export async function createApp(ground: Ground): Promise<App> {
   const { ledger, degraded } = await openLedger(config, { store, log, now: ground.now, onCommit: watch?.onCommit });
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
-  const client = upstreamClientOf(config);
-  const network = openNetwork(new Deadlines(now), now, ground.bounds ?? {}, { client, dial: dialByBun });
+  const { network, close: closeNetwork } = openBunNetwork(now, { bounds: ground.bounds, proxyEnv: config.proxyEnv });
   const kernel: Kernel = { registry: shelf.registry, ledger, network, log, now, watch: watch?.calls };
   const { callsMax, overloadLagMs, keepAliveSeconds } = config;
   const gate = new LoadShedder({ callsMax, lagMsMax: overloadLagMs }, now, (event, fields) => log.warn(event, fields));
@@ -136,7 +135,7 @@ export async function createApp(ground: Ground): Promise<App> {
   const close = async () => {
     stopWatching();
     stopTimers();
-    network.close();
+    closeNetwork();
     await ledger.close();
     await accounts.saveKeyUse().catch((error) => log.error("upkeep_failed", { error }));
   };

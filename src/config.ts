@@ -27,6 +27,8 @@ export interface Credentials {
 export type Config = Values & {
   /** Variables that were set; the others stand on their default. */
   readonly given: ReadonlySet<string>;
+  /** The proxy that the platform's `fetch` takes from the environment, for connections made without it. */
+  readonly proxyEnv: Readonly<Record<string, string>> | undefined;
   /**
    * Reads the credentials of a plugin, whose name need not be known before.
    *
@@ -61,6 +63,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * @throws {ConfigError} At the first variable that cannot be used.
  */
 export function readConfig(env: Environment): Config {
+  checkRemoved(env);
   const values = Object.fromEntries(
     (Object.keys(settings) as SettingName[]).map((name) => [name, readSetting(settings[name], env)]),
   ) as Values;
@@ -73,6 +76,7 @@ export function readConfig(env: Environment): Config {
     home: absolute(values.home, env),
     pluginsDir: values.pluginsDir === undefined ? undefined : absolute(values.pluginsDir, env),
     given,
+    proxyEnv: readProxy(env),
     credentials: (pluginName) => readCredentials(pluginName, env),
   };
 }
@@ -144,16 +148,29 @@ export function storeOf(config: Pick<Config, "home" | "databaseUrl" | "sqliteSyn
   return url === undefined ? { file: storeFileOf(config), synchronous } : { url };
 }
 
-/** What asks the providers. An HTTP proxy that the operator set is heeded by the platform's fetch alone. */
-export function upstreamClientOf({ upstreamClient, given }: Pick<Config, "upstreamClient" | "given">) {
-  if (upstreamClient !== "auto") return upstreamClient;
-  const proxies = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
-  return proxies.some((variable) => given.has(variable)) ? "fetch" : "wire";
-}
-
 /** The prefix of a plugin's variables: `my-host` → `MY_HOST`. */
 export function prefixOf(pluginName: string): string {
   return pluginName.toUpperCase().replaceAll("-", "_");
+}
+
+/** Refuses what would be ignored although whoever set it relies on it. */
+function checkRemoved(env: Environment): void {
+  const client = textOf(env, "UPSTREAM_CLIENT");
+  if (client !== undefined) {
+    const expected = "it not to be set: this setting is gone, and HTTPS_PROXY and NO_PROXY work without it";
+    throw new ConfigError("UPSTREAM_CLIENT", JSON.stringify(client), expected);
+  }
+  if (textOf(env, "NODE_TLS_REJECT_UNAUTHORIZED") === "0") {
+    const expected = "it not to be set: certificates are always verified; NODE_EXTRA_CA_CERTS adds an authority";
+    throw new ConfigError("NODE_TLS_REJECT_UNAUTHORIZED", '"0"', expected);
+  }
+}
+
+function readProxy(env: Environment): Config["proxyEnv"] {
+  const proxy = textOf(env, "https_proxy") ?? textOf(env, "HTTPS_PROXY");
+  if (proxy === undefined) return undefined;
+  const noProxy = textOf(env, "no_proxy") ?? textOf(env, "NO_PROXY");
+  return { HTTPS_PROXY: proxy, ...(noProxy !== undefined && { NO_PROXY: noProxy }) };
 }
 
 function readSetting({ variable, schema, expected, fallback, secret, read }: Setting, env: Environment): unknown {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
-import { steadyHeap } from "./cli/steady-heap.bun.ts";
+import { raiseFetchLimit } from "./cli/raise-fetch-limit.bun.ts";
 
-steadyHeap();
+raiseFetchLimit();
 
 // After that, as what is read here is read again by the process that takes this one's place.
 const { builtIns, manifests, sandbox } = await import("../plugins/index.ts");

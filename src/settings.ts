@@ -260,14 +260,6 @@ export const settings = {
     read: (text) => text.toLowerCase(),
   }),
   ...watchSettings,
-  /** What asks the providers: the gateway's own HTTP client, or the platform's fetch. */
-  upstreamClient: define({
-    variable: "UPSTREAM_CLIENT",
-    schema: oneOf("wire", "fetch", "auto"),
-    expected: "wire, fetch or auto",
-    fallback: "auto",
-    read: (text) => text.toLowerCase(),
-  }),
   /** Simulated answers: `auto` turns them on without any credential on a loopback address. */
   sandbox: define({
     variable: "SANDBOX",

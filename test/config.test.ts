@@ -2,15 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import {
-  ConfigError,
-  describeConfig,
-  isLoopback,
-  makeHome,
-  prefixOf,
-  readConfig,
-  upstreamClientOf,
-} from "../src/config.ts";
+import { ConfigError, describeConfig, isLoopback, makeHome, prefixOf, readConfig } from "../src/config.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "modelgate-config-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -61,8 +53,8 @@ describe("readConfig", () => {
       otlpHeaders: undefined,
       otelServiceName: "modelgate",
       traceRatio: 1,
-      upstreamClient: "auto",
       sandbox: "auto",
+      proxyEnv: undefined,
     });
     expect(given.size).toBe(0);
     expect(credentials("openai")).toEqual({ keys: [] });
@@ -109,7 +101,6 @@ describe("readConfig", () => {
     ["METRICS_HOST", "[::1]", { metricsHost: "::1" }],
     ["METRICS_TOKEN", "x".repeat(16), { metricsToken: "x".repeat(16) }],
     ["SANDBOX", "on", { sandbox: "on" as const }],
-    ["UPSTREAM_CLIENT", "Fetch", { upstreamClient: "fetch" as const }],
     ["PUBLIC_URL", "https://gate.example.com/", { publicUrl: "https://gate.example.com" }],
     ["PLUGINS_DIR", "relative/folder", { pluginsDir: resolve("relative/folder") }],
     ["MODELGATE_HOME", "relative/folder", { home: resolve("relative/folder") }],
@@ -151,7 +142,8 @@ describe("readConfig", () => {
     ["OIDC_ISSUER", "https://id.example.com?a=b", "an issuer's address"],
     ["LOG_LEVEL", "loud", "debug, info, warn, error or silent"],
     ["SANDBOX", "yes", "on, off or auto"],
-    ["UPSTREAM_CLIENT", "curl", "wire, fetch or auto"],
+    ["UPSTREAM_CLIENT", "wire", "it not to be set: this setting is gone"],
+    ["NODE_TLS_REJECT_UNAUTHORIZED", "0", "it not to be set: certificates are always verified"],
   ])("refuses %s=%s in one sentence with what was expected", (variable, text, expected) => {
     const error = failureOf(() => readConfig({ [variable]: text }));
     expect(error.variable).toBe(variable);
@@ -285,12 +277,14 @@ function failureOf(work: () => unknown): ConfigError {
 }
 
 test.each([
-  [{}, "wire"],
-  [{ HTTPS_PROXY: "http://127.0.0.1:3128" }, "fetch"],
-  [{ http_proxy: "http://127.0.0.1:3128" }, "fetch"],
-  [{ HTTPS_PROXY: " " }, "wire"],
-  [{ HTTPS_PROXY: "http://127.0.0.1:3128", UPSTREAM_CLIENT: "wire" }, "wire"],
-  [{ UPSTREAM_CLIENT: "fetch" }, "fetch"],
-])("providers are asked in an environment of %p by %s", (env, client) => {
-  expect(upstreamClientOf(readConfig(env))).toBe(client as "wire" | "fetch");
+  [{}, undefined],
+  [{ HTTPS_PROXY: " ", NO_PROXY: "example.org" }, undefined],
+  [{ HTTP_PROXY: "http://127.0.0.1:3128" }, undefined],
+  [{ HTTPS_PROXY: "http://127.0.0.1:3128" }, { HTTPS_PROXY: "http://127.0.0.1:3128" }],
+  [
+    { https_proxy: "http://127.0.0.1:3128", no_proxy: "example.org" },
+    { HTTPS_PROXY: "http://127.0.0.1:3128", NO_PROXY: "example.org" },
+  ],
+])("the proxy of an environment of %p is %p", (env, proxy) => {
+  expect(readConfig(env as Record<string, string>).proxyEnv).toEqual(proxy as Record<string, string>);
 });

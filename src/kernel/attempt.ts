@@ -11,7 +11,7 @@ import { pause } from "./pause.ts";
 import type { Progress } from "./progress.ts";
 import { rankRoutes } from "./rank-routes.ts";
 import type { Offer, Route } from "./registry.ts";
-import { BoundUpstream } from "./upstream.ts";
+import { BoundUpstream } from "./upstream/upstream.ts";
 
 /** How many tries a call gets over all routes and keys. */
 export const attemptsMax = 4;
@@ -31,7 +31,8 @@ export interface Trial<Request, Answer> {
 /**
  * Tries the routes of an offer until one begins to answer. Nothing has reached the caller before that, so a failure
  * that another key or provider may not have is tried there; where there is one route only, a passing failure is tried
- * there once more.
+ * there once more. A request that was sent whole is sent again only after the provider refused it (see
+ * {@link maySendAgain}).
  *
  * @throws {UpstreamFault | GatewayError} The last failure, or the first that would be the same everywhere.
  */
@@ -58,8 +59,8 @@ export async function attempt<Request, Answer>(
       progress.attempts++;
       progress.trying = route;
       route.circuit.begin(nowMs);
+      const upstream = new BoundUpstream(network, route, taken?.key, progress);
       try {
-        const upstream = new BoundUpstream(network, route, taken?.key, progress);
         const answer = await trial.run(route.plugin, callOf(route, upstream, progress, trial.requestFor(route.model)));
         progress.route = route.plugin.name;
         progress.limit(network.deadlines, progress.openedAt + network.bounds.callMsMax);
@@ -86,6 +87,7 @@ export async function attempt<Request, Answer>(
         if (route.circuit.failed(now())) {
           kernel.log.warn("route_rests", { plugin: route.plugin.name, model: offer.model.id, kind: fault.kind });
         }
+        if (!maySendAgain(fault, upstream)) throw fault;
         if (retries === 0 || fault !== error || !(await waitToRetry(kernel, progress, fault))) break;
         retries--;
         tried.delete(index);
@@ -107,6 +109,17 @@ function readFailure(kernel: Kernel, route: Route, progress: Progress, error: un
 /** Whether every route would say the same. */
 function isFinal({ kind }: UpstreamFault): boolean {
   return kind === "bad_request" || kind === "too_long";
+}
+
+/**
+ * Whether the request may be sent again, to this route or another. After a timeout or a broken answer the provider may
+ * still be working on it and would bill it, so it may not; it may when no provider has received it, or when the provider
+ * answered by an error that it did not serve it.
+ */
+function maySendAgain({ kind, status }: UpstreamFault, { wasSent }: BoundUpstream): boolean {
+  if (!wasSent) return true;
+  if (kind === "timeout") return false;
+  return kind !== "broken" || (status !== undefined && status >= 300);
 }
 
 /** Whether another key may do better. */

@@ -17,4 +17,4 @@ export {
   type Route,
 } from "./registry.ts";
 export { type Order, serve } from "./serve.ts";
-export { openNetwork, type UpstreamBounds } from "./upstream.ts";
+export { openNetwork, type UpstreamBounds } from "./upstream/network.ts";

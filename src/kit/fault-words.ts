@@ -69,6 +69,7 @@ const kindOfStatusTable: Readonly<Record<number, FaultKind>> = {
   498: "overloaded",
   499: "broken",
   504: "timeout",
+  524: "timeout",
 };
 
 /** What an HTTP status alone says. Anything that is no failure at all is `broken`: it was not expected here. */

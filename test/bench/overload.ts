@@ -4,9 +4,9 @@
  * has many turns, so that a call costs the gateway many times what it costs to send it.
  */
 import { connect, type Socket } from "node:net";
-import { answerOf, startRaw } from "../kernel/wire/raw-server.ts";
 import { completionOf } from "../support/chunks.ts";
 import { fillWallet, startGateway } from "../support/gateway.ts";
+import { answerOf, startRaw } from "../support/raw-server.ts";
 
 const seconds = Number(process.argv[2] ?? 10);
 const thinkMs = 200;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type Call, type ChatCompletion, type ChatRequest, UpstreamFault } from "../../src/contract/index.ts";
 import { describeRoutes, serve } from "../../src/kernel/index.ts";
-import { fetchOf, json, refused, settled, silence } from "./fake-fetch.ts";
+import { failedBy, fetchOf, json, refused, settled, silence } from "./fake-fetch.ts";
 import { completionOf, Sink } from "./streams.ts";
 import { benchOf, chatModel, chatOrder, pluginOf, rejectionOf } from "./support.ts";
 
@@ -16,8 +16,7 @@ describe("the only route", () => {
   test.each([
     ["overloaded", refused(503)],
     ["failing", refused(500)],
-    ["breaking off", new TypeError("ECONNRESET")],
-    ["answering nonsense", new Response("<html>")],
+    ["not to be connected to", failedBy("ECONNREFUSED")],
   ])("is tried once more when it is %s, for one charge", async (_, failure) => {
     const fetch = fetchOf(failure, good);
     const { kernel, ledger, pauses } = benchOf([acme], { fetch, random: () => 0.5 });
@@ -47,6 +46,18 @@ describe("the only route", () => {
     expect(pauses).toEqual(waits);
   });
 
+  test.each([
+    ["breaking off", failedBy("ECONNRESET")],
+    ["answering nonsense", new Response("<html>")],
+    ["a gateway that gave it up", refused(504)],
+  ])("is not tried again when it is %s: it may be at work on the request", async (_, failure) => {
+    const fetch = fetchOf(failure, good);
+    const { kernel, pauses, ledger } = benchOf([acme], { fetch });
+    expect((await rejectionOf(serve(kernel, chatOrder()))).code).toMatch(/^upstream_(error|timeout)$/);
+    expect([fetch.asked.length, pauses]).toEqual([1, []]);
+    expect(ledger.settlement).toMatchObject({ outcome: "released", meters: {} });
+  });
+
   test.each([400, 401, 404, 429])("is not tried again after %d", async (status) => {
     const fetch = fetchOf(refused(status));
     await rejectionOf(serve(benchOf([acme], { fetch }).kernel, chatOrder()));
@@ -63,32 +74,33 @@ describe("the only route", () => {
 describe("a route that is silent", () => {
   const bounds = { firstByteMsMax: 1000, beginMsMax: 2500 };
 
-  test("is cancelled at its deadline, and the next one answers", async () => {
+  test("is cancelled at its deadline, and nobody else is asked: it may be at work on the request", async () => {
     const fetch = fetchOf(silence, good);
     const { kernel, clock, ledger } = benchOf([acme, backup], { fetch, bounds });
-    const order = chatOrder();
-    const done = serve(kernel, order);
+    const done = rejectionOf(serve(kernel, chatOrder()));
     await settled();
     clock.pass(1000);
-    await done;
-    expect(hostsOf(fetch)).toEqual(["acme", "backup"]);
+    expect((await done).code).toBe("upstream_timeout");
+    expect(hostsOf(fetch)).toEqual(["acme"]);
     expect(fetch.asked[0]?.init.signal?.aborted).toBe(true);
-    expect(fetch.asked[1]?.init.signal?.aborted).toBe(order.progress.signal.aborted);
-    expect(ledger.settlement).toMatchObject({ route: "backup", status: 200 });
+    expect(ledger.settlement).toMatchObject({ outcome: "released", meters: {} });
   });
 
   test("is left when the time of the whole call is over, however many routes there are", async () => {
-    const fetch = fetchOf(silence);
+    const waiting: (() => void)[] = [];
+    const busy = () => new Promise<Response>((resolve) => waiting.push(() => resolve(refused(503))));
+    const fetch = fetchOf(busy, busy, silence);
     const third = pluginOf({ chat }, { name: "third", models: [{ ...chatModel, priority: 300 }] });
     const { kernel, clock } = benchOf([acme, backup, third], { fetch, bounds });
     const done = rejectionOf(serve(kernel, chatOrder()));
-    for (const ms of [1000, 1000, 500]) {
+    for (const ms of [900, 900, 700]) {
       await settled();
       clock.pass(ms);
+      waiting.pop()?.();
     }
     expect((await done).code).toBe("upstream_timeout");
     expect(hostsOf(fetch)).toEqual(["acme", "backup", "third"]);
-    for (const { init } of fetch.asked) expect(init.signal?.aborted).toBe(true);
+    expect(fetch.asked[2]?.init.signal?.aborted).toBe(true);
   });
 
   test("ends a handler that never does", async () => {

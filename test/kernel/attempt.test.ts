@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Call, ChatChunk, ChatCompletion, ChatRequest } from "../../src/contract/index.ts";
 import { attemptsMax } from "../../src/kernel/attempt.ts";
 import { serve } from "../../src/kernel/index.ts";
-import { fetchOf, json, refused } from "./fake-fetch.ts";
+import { failedBy, fetchOf, json, liveBody, refused, settled } from "./fake-fetch.ts";
 import { completionOf, Sink, textChunk } from "./streams.ts";
 import { benchOf, chatModel, chatOrder, pluginOf, rejectionOf } from "./support.ts";
 
@@ -37,13 +37,15 @@ describe("attempt", () => {
 
   test.each([
     ["500", refused(500)],
+    ["502", refused(502)],
     ["503", refused(503)],
     ["404", refused(404)],
     ["a redirect", new Response(null, { status: 302, headers: { location: "https://elsewhere.example" } })],
-    ["a broken line", new TypeError("ECONNRESET")],
-    ["an answer that is no JSON", new Response("<html>")],
-    ["an answer without choices", json({ hello: "world" })],
-    ["an answer whose choice has no message", json({ choices: [{}] })],
+    ["a connection that was refused", failedBy("ECONNREFUSED")],
+    ["a connection that timed out", failedBy("ETIMEDOUT")],
+    ["a host name that nobody knows", failedBy("ENOTFOUND")],
+    ["a certificate that is not accepted", failedBy("CERT_HAS_EXPIRED")],
+    ["a proxy that refused the connection", failedBy("ERR_PROXY_TUNNEL")],
   ])("takes the next route after %s", async (_, failure) => {
     const fetch = fetchOf(failure, good);
     const { done, ledger } = ask(fetch);
@@ -54,6 +56,23 @@ describe("attempt", () => {
     ]);
     expect(fetch.asked[1]?.body).toEqual({ model: "other" });
     expect(ledger.settlement.route).toBe("backup");
+  });
+
+  test.each([
+    ["a connection that was reset", failedBy("ECONNRESET")],
+    ["a failure of an unknown kind", new TypeError("Something")],
+    ["408", refused(408)],
+    ["504", refused(504)],
+    ["524", refused(524)],
+    ["an answer that is no JSON", new Response("<html>")],
+    ["an answer without choices", json({ hello: "world" })],
+    ["an answer whose choice has no message", json({ choices: [{}] })],
+  ])("asks nobody else after %s: the provider may be at work on it", async (_, failure) => {
+    const fetch = fetchOf(failure, good);
+    const { done, ledger } = ask(fetch);
+    expect((await rejectionOf(done)).code).toMatch(/^upstream_(error|timeout)$/);
+    expect(fetch.asked).toHaveLength(1);
+    expect(ledger.settlement).toMatchObject({ outcome: "released", meters: {} });
   });
 
   test("takes the next route after a plugin's own failure, and logs it", async () => {
@@ -70,6 +89,19 @@ describe("attempt", () => {
       event: "plugin_failed",
       fields: expect.objectContaining({ plugin: "acme", error: expect.any(TypeError) }),
     });
+  });
+
+  test("asks nobody else after a plugin's own failure behind an answer", async () => {
+    const fetch = fetchOf(good);
+    const bad = pluginOf({
+      chat: async ({ upstream }) => {
+        await upstream.json("/chat", {});
+        throw new TypeError("x is undefined");
+      },
+    });
+    const { done } = ask(fetch, ["a"], [bad, backup]);
+    expect((await rejectionOf(done)).code).toBe("upstream_error");
+    expect(fetch.asked).toHaveLength(1);
   });
 
   test.each([400, 422, 413])("asks nobody else after %d: it would be the same there", async (status) => {
@@ -185,6 +217,29 @@ describe("a streamed attempt", () => {
     const { kernel, ledger } = benchOf([empty, second]);
     await serve(kernel, chatOrder({ stream: true }, { outlet: new Sink() }));
     expect(ledger.settlement.route).toBe("second");
+  });
+
+  test.each([
+    ["breaks off", "end"],
+    ["falls silent", "stall"],
+  ])("that the provider began and that %s before its first word is not tried again", async (_, how) => {
+    const eventsOf = async ({ upstream }: Call<ChatRequest>) =>
+      (async function* () {
+        for await (const { data } of await upstream.events("/chat", {})) yield JSON.parse(data) as ChatChunk;
+      })();
+    const fetch = fetchOf(({ init }) => {
+      const live = liveBody(init);
+      live.push('data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n');
+      if (how === "end") setImmediate(live.fail);
+      return new Response(live.body, { headers: { "content-type": "text/event-stream" } });
+    }, good);
+    const [first, second] = [pluginOf({ chat: eventsOf }), pluginOf({ chat: eventsOf }, { name: "second" })];
+    const { kernel, clock } = benchOf([first, second], { fetch, bounds: { idleMsMax: 1000 } });
+    const done = rejectionOf(serve(kernel, chatOrder({ stream: true }, { outlet: new Sink() })));
+    await settled();
+    if (how === "stall") clock.pass(1000);
+    expect((await done).code).toBe(how === "end" ? "upstream_error" : "upstream_timeout");
+    expect(fetch.asked).toHaveLength(1);
   });
 
   test("is not tried again once a word has come", async () => {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { downloadBytesMax, downloadPublic } from "../../src/kernel/download.ts";
-import { isPublicAddress } from "../../src/kernel/public-address.ts";
-import { askByFetch } from "../../src/kernel/wire/ask-by-fetch.ts";
+import { downloadBytesMax, downloadPublic } from "../../src/kernel/upstream/download.ts";
+import { isPublicAddress } from "../../src/kernel/upstream/public-address.ts";
 import { fetchOf, liveBody, silence } from "./fake-fetch.ts";
 import { rejectionOf } from "./support.ts";
 
@@ -10,7 +9,7 @@ const never = new AbortController().signal;
 const picture = new Response("PNG", { headers: { "content-type": "image/png; q=1" } });
 
 const get = (fetch: ReturnType<typeof fetchOf>, url = here, signal = never) =>
-  downloadPublic(askByFetch(fetch as unknown as typeof globalThis.fetch), url, signal);
+  downloadPublic(({ href }, ended) => fetch(href, { signal: ended }), url, signal);
 
 describe("an address", () => {
   test.each([

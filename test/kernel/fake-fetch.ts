@@ -38,6 +38,9 @@ export const refused = (status: number, error: Record<string, unknown> = {}, hea
     headers,
   );
 
+/** What `fetch` is rejected with when a connection fails. */
+export const failedBy = (code: string) => Object.assign(new TypeError(`${code}: Unable to connect`), { code });
+
 /** Never answers; ends as fetch does when the call is cut. */
 export const silence = ({ init }: Asked) =>
   new Promise<Response>((_, reject) => {
@@ -62,7 +65,7 @@ export function liveBody(init: RequestInit) {
     state,
     push: (text: string) => controller?.enqueue(new TextEncoder().encode(text)),
     close: () => controller?.close(),
-    fail: () => controller?.error(new Error("Connection reset")),
+    fail: () => controller?.error(failedBy("ECONNRESET")),
   };
 }
 

@@ -11,12 +11,20 @@ import {
   type Model,
   type ProviderPlugin,
   type Settlement,
+  UpstreamFault,
 } from "../../src/contract/index.ts";
-import { HostGuard } from "../../src/kernel/host-guard.ts";
-import { buildRegistry, type Credential, Deadlines, type Kernel, type Log, Progress } from "../../src/kernel/index.ts";
+import {
+  buildRegistry,
+  type Credential,
+  Deadlines,
+  type Kernel,
+  type Log,
+  openNetwork,
+  Progress,
+} from "../../src/kernel/index.ts";
 import type { Order } from "../../src/kernel/serve.ts";
-import { defaultBounds, type Network, type UpstreamBounds } from "../../src/kernel/upstream.ts";
-import { askByFetch } from "../../src/kernel/wire/ask-by-fetch.ts";
+import type { Network, UpstreamBounds } from "../../src/kernel/upstream/network.ts";
+import { SsrfGuard } from "../../src/kernel/upstream/ssrf-guard.ts";
 import { definePlugin, type PluginDefinition } from "../../src/kit/index.ts";
 import { errorOf } from "../support/error-of.ts";
 
@@ -156,16 +164,12 @@ export function benchOf(plugins: readonly ProviderPlugin[], options: BenchOption
   const log = keepLog();
   const noNetwork: FakeFetch = () => Promise.reject(new Error("This test has no network"));
   const fetch = (options.fetch ?? noNetwork) as unknown as typeof globalThis.fetch;
-  const network: Network = {
-    ask: askByFetch(fetch),
-    askPublic: askByFetch(fetch),
+  const network: Network = openNetwork(clock.deadlines, clock.now, {
+    bounds: options.bounds ?? {},
     fetch,
-    deadlines: clock.deadlines,
-    now: clock.now,
-    bounds: { ...defaultBounds, ...options.bounds },
-    guard: new HostGuard(async () => ["93.184.216.34"], clock.now),
-    close: () => undefined,
-  };
+    publicGet: (url, signal) => fetch(url.href, { signal, redirect: "manual" }),
+    guard: new SsrfGuard(async () => ["93.184.216.34"], clock.now),
+  });
   const credentialOf = (name: string) => options.credentials?.[name] ?? { keys: ["key-a"] };
   const { registry, refused } = buildRegistry(plugins, credentialOf);
   if (refused.length > 0) throw new Error(refused.map(({ sentence }) => sentence).join("\n"));
@@ -208,4 +212,11 @@ export async function rejectionOf(promise: Promise<unknown>): Promise<GatewayErr
   const error = await errorOf(promise);
   if (error instanceof GatewayError) return error;
   throw new Error("Expected a GatewayError", { cause: error });
+}
+
+/** What a promise was rejected with. @throws When it was not, or with something else than a fault. */
+export async function faultOf(promise: Promise<unknown>): Promise<UpstreamFault> {
+  const error = await errorOf(promise);
+  if (error instanceof UpstreamFault) return error;
+  throw new Error("Expected an UpstreamFault", { cause: error });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { HostGuard } from "../../src/kernel/host-guard.ts";
 import type { Route } from "../../src/kernel/registry.ts";
-import { BoundUpstream } from "../../src/kernel/upstream.ts";
+import { SsrfGuard } from "../../src/kernel/upstream/ssrf-guard.ts";
+import { BoundUpstream } from "../../src/kernel/upstream/upstream.ts";
 import { errorOf } from "../support/error-of.ts";
 import { fetchOf, json } from "./fake-fetch.ts";
 import { benchOf, newProgress, pluginOf } from "./support.ts";
@@ -13,7 +13,7 @@ const route = benchOf([plugin]).kernel.registry.byName("chat-1")?.routes[0] as R
 function upstreamOf(fetch: ReturnType<typeof fetchOf>, addresses = ["93.184.216.34"]) {
   const { network, clock } = benchOf([plugin], { fetch });
   const progress = newProgress();
-  const guard = new HostGuard(async () => addresses, clock.now);
+  const guard = new SsrfGuard(async () => addresses, clock.now);
   return { upstream: new BoundUpstream({ ...network, guard }, route, "key-a", progress), progress };
 }
 

@@ -2,11 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import type { UpstreamInit } from "../../src/contract/index.ts";
 import type { Route } from "../../src/kernel/registry.ts";
-import { BoundUpstream, type UpstreamBounds } from "../../src/kernel/upstream.ts";
-import { askByFetch } from "../../src/kernel/wire/ask-by-fetch.ts";
+import { HttpClient } from "../../src/kernel/upstream/http-client.ts";
+import type { UpstreamBounds } from "../../src/kernel/upstream/network.ts";
+import { BoundUpstream } from "../../src/kernel/upstream/upstream.ts";
 import { fetchOf, json, liveBody, refused, settled, silence } from "./fake-fetch.ts";
-import { benchOf, newProgress, pluginOf } from "./support.ts";
-import { faultOf } from "./wire/asking.ts";
+import { benchOf, faultOf, newProgress, pluginOf } from "./support.ts";
 
 const plugin = pluginOf({ chat: () => Promise.reject(new Error("not asked")) });
 const route = benchOf([plugin]).kernel.registry.byName("chat-1")?.routes[0] as Route;
@@ -132,7 +132,7 @@ test("a compressed answer without a length is read by the platform's fetch", asy
   });
   const { network } = benchOf([plugin]);
   const here = { ...route, baseUrl: `http://127.0.0.1:${server.port}` };
-  const upstream = new BoundUpstream({ ...network, ask: askByFetch(fetch) }, here, "a", newProgress());
+  const upstream = new BoundUpstream({ ...network, client: new HttpClient(fetch, Date.now) }, here, "a", newProgress());
   expect(await upstream.json<unknown>("/a", {})).toEqual({ fine: true });
   await server.stop(true);
 });

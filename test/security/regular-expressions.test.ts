@@ -20,7 +20,6 @@ const bounded: Readonly<Record<string, string>> = {
   "src/config.ts": "what the operator set",
   "src/contract/cost.ts": "the digits of a number",
   "src/kernel/registry.ts": "a base URL of a plugin or its operator",
-  "src/kernel/wire/target.ts": "a base URL of a plugin or its operator",
   "src/kit/define-plugin.ts": "a base URL of a plugin",
   "src/kit/retry-after.ts": "a duration of at most 40 characters",
   "src/watch/traces/open-traces.bun.ts": "what the operator set",
@@ -28,7 +27,6 @@ const bounded: Readonly<Record<string, string>> = {
 /** Where one is put together, and whose tests read hostile text by it. */
 const madeIn: Readonly<Record<string, string>> = {
   "src/kernel/tokens.ts": "test/e2e/bad-input/heavy.test.ts",
-  "src/kernel/wire/answer-head.ts": "test/kernel/wire/answer-parser.test.ts",
   "src/kit/fault.ts": "test/kit/fault.test.ts",
 };
 

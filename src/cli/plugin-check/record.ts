@@ -1,6 +1,5 @@
 import { mediaTypeOf, type ProviderPlugin } from "../../contract/index.ts";
 import { buildRegistry, type Credential, Deadlines, openNetwork } from "../../kernel/index.ts";
-import { askByFetch } from "../../kernel/wire/ask-by-fetch.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 import { saidIn, serveOnce } from "./simulate.ts";
 
@@ -22,19 +21,18 @@ export async function recordCall(plugin: ProviderPlugin, credential: Credential,
   const request = { messages: [{ role: "user", content: prompt }], ...(stream && { stream }) };
   const about = stream ? "a true answer, streamed" : "a true answer";
   const kept: { path: string; body: unknown; reply: Reply }[] = [];
-  const network = openNetwork(new Deadlines(), Date.now, {});
   const { registry } = buildRegistry([plugin], () => credential);
   const baseUrl = (credential.baseUrl ?? plugin.baseUrl).replace(/\/+$/, "");
-  const fetch = async (url: string, init: RequestInit) => {
-    const response = await network.fetch(url, init);
+  const keepingFetch = async (url: string, init: RequestInit) => {
+    const response = await fetch(url, init);
     const text = await response.text();
     const path = url.startsWith(baseUrl) ? url.slice(baseUrl.length) : url;
     kept.push({ path, body: parsed(String(init.body)), reply: replyOf(response, text) });
     const headers = { "content-type": response.headers.get("content-type") ?? "" };
     return new Response(text, { status: response.status, headers });
   };
-  const ask = askByFetch(fetch as unknown as typeof globalThis.fetch);
-  const outcome = await serveOnce({ registry, network: { ...network, ask } }, { model, request });
+  const network = openNetwork(new Deadlines(), Date.now, { fetch: keepingFetch as unknown as typeof fetch });
+  const outcome = await serveOnce({ registry, network }, { model, request });
   if (outcome.error !== undefined) throw outcome.error;
   const last = kept.at(-1);
   if (last === undefined) throw new Error("Cannot record: the plugin asked nobody");

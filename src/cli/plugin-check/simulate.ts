@@ -9,10 +9,17 @@ import type {
   Settlement,
 } from "../../contract/index.ts";
 import { GatewayError } from "../../contract/index.ts";
-import { HostGuard } from "../../kernel/host-guard.ts";
-import { buildRegistry, Deadlines, type Kernel, type Log, type Order, Progress, serve } from "../../kernel/index.ts";
-import { defaultBounds } from "../../kernel/upstream.ts";
-import { askByFetch } from "../../kernel/wire/ask-by-fetch.ts";
+import {
+  buildRegistry,
+  Deadlines,
+  type Kernel,
+  type Log,
+  type Order,
+  openNetwork,
+  Progress,
+  serve,
+} from "../../kernel/index.ts";
+import { SsrfGuard } from "../../kernel/upstream/ssrf-guard.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 
 /** The key a plugin is given here; it is to be sent to the provider, and never to be seen by the caller. */
@@ -64,16 +71,12 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: S
   const row = models.find(({ id }) => id === fixture.model) ?? models.find((model) => model.capability === capability);
   const { registry } = buildRegistry([plugin], () => ({ keys: [simulatedKey] }));
   const now = Date.now;
-  const network: Kernel["network"] = {
-    ask: askByFetch(fetch),
-    askPublic: askByFetch(fetch),
+  const network = openNetwork(new Deadlines(now), now, {
+    bounds: { firstByteMsMax: 5000, beginMsMax: 5000, callMsMax: 10_000, idleMsMax: 5000 },
     fetch,
-    deadlines: new Deadlines(now),
-    now,
-    bounds: { ...defaultBounds, firstByteMsMax: 5000, beginMsMax: 5000, callMsMax: 10_000, idleMsMax: 5000 },
-    guard: new HostGuard(async () => ["93.184.216.34"], now),
-    close: () => undefined,
-  };
+    publicGet: (url, signal) => fetch(url.href, { signal, redirect: "manual" }),
+    guard: new SsrfGuard(async () => ["93.184.216.34"], now),
+  });
   const outcome = await serveOnce({ registry, network }, { ...fixture, model: row?.id ?? "none" });
   return { ...outcome, asked };
 }

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { createServer as createTlsServer } from "node:tls";
-import { makeCertificates } from "../../kernel/wire/certificates.ts";
-import { type RawServer, startRaw } from "../../kernel/wire/raw-server.ts";
+import { makeCertificates } from "../../support/certificates.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
+import { type RawServer, startRaw } from "../../support/raw-server.ts";
 import { saidByChunks, type WireChunk } from "../../support/said.ts";
 import { parseEvents } from "../../support/sse.ts";
 import { until } from "../../support/until.ts";
@@ -24,8 +24,8 @@ afterEach(async () => {
   for (const stop of toStop.splice(0).reverse()) await stop();
 });
 
-async function startGateway(client: string, baseUrl: string, promised: Promised[]): Promise<InProcessGateway> {
-  const env = { UPSTREAM_CLIENT: client, OPENAI_API_KEY: "sk-upstream", OPENAI_BASE_URL: baseUrl };
+async function startGateway(baseUrl: string, promised: Promised[]): Promise<InProcessGateway> {
+  const env = { OPENAI_API_KEY: "sk-upstream", OPENAI_BASE_URL: baseUrl };
   const gateway = await startInProcess({ env, bounds: boundsOf(promised) });
   toStop.push(() => gateway.stop());
   return gateway;
@@ -69,12 +69,12 @@ async function startProvider(answer: NonNullable<FaultRow["answer"]>): Promise<R
   return provider;
 }
 
-describe.each(["wire", "fetch"])("by the %s client, a provider that", (client) => {
+describe("a provider that", () => {
   test.each(faultRows.map((row) => [row.name, row] as const))(
     "%s",
     async (_, { answer = () => undefined, baseUrl, whole, streamed }) => {
       const provider = await startProvider(answer);
-      const gateway = await startGateway(client, baseUrl ?? provider.baseUrl, [whole, streamed]);
+      const gateway = await startGateway(baseUrl ?? provider.baseUrl, [whole, streamed]);
       const before = process.memoryUsage().rss;
       await expectPromised(gateway, false, whole);
       await expectPromised(gateway, true, streamed);
@@ -88,9 +88,9 @@ describe.each(["wire", "fetch"])("by the %s client, a provider that", (client) =
 const certificates = makeCertificates();
 if (certificates === undefined) console.log("A false certificate is not tried: there is no openssl command");
 
-test.skipIf(certificates === undefined).each(["wire", "fetch"])(
-  "by the %s client, a provider whose certificate nobody vouches for is not asked",
-  async (client) => {
+test.skipIf(certificates === undefined)(
+  "a provider whose certificate nobody vouches for is not asked",
+  async () => {
     let asked = 0;
     const { key, cert } = certificates as NonNullable<typeof certificates>;
     const server = createTlsServer({ key, cert }, (socket) => {
@@ -101,7 +101,7 @@ test.skipIf(certificates === undefined).each(["wire", "fetch"])(
     toStop.push(() => new Promise((resolve) => server.close(resolve)));
     const { port } = server.address() as { port: number };
     const failed: Promised = { status: 500, code: "upstream_error", charged: "nothing" };
-    const gateway = await startGateway(client, `https://127.0.0.1:${port}/v1`, [failed]);
+    const gateway = await startGateway(`https://127.0.0.1:${port}/v1`, [failed]);
     await expectPromised(gateway, false, failed);
     await expectPromised(gateway, true, failed);
     expect(asked).toBe(0);

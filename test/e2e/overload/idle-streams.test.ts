@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { answerOf, startRaw } from "../../kernel/wire/raw-server.ts";
 import { openBooks } from "../../support/books.ts";
 import { completionOf, textChunk } from "../../support/chunks.ts";
 import { fillWallet, startGateway } from "../../support/gateway.ts";
+import { answerOf, startRaw } from "../../support/raw-server.ts";
 import { until } from "../../support/until.ts";
 
 const isLong = process.env.LONG === "1";

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { answerOf, startRaw } from "../../kernel/wire/raw-server.ts";
 import { completionOf } from "../../support/chunks.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { startInProcess } from "../../support/in-process.ts";
+import { answerOf, startRaw } from "../../support/raw-server.ts";
 import { until } from "../../support/until.ts";
 
 const model = "famA-4.1";

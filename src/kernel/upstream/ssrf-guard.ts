@@ -1,14 +1,14 @@
 import { lookup } from "node:dns/promises";
-import { isIP, type LookupFunction } from "node:net";
-import { UpstreamFault } from "../contract/index.ts";
+import { isIP } from "node:net";
+import { UpstreamFault } from "../../contract/index.ts";
+import type { Route } from "../registry.ts";
 import { isLocalHost, isPublicAddress } from "./public-address.ts";
-import type { Route } from "./registry.ts";
 
-/** How long an answer of the name service is taken as it is, and how long while it is asked again. */
+/** How long the result of a DNS look-up is used as it is, and how long at most while it is renewed in the background. */
 const freshMs = 15_000;
 const trustedMsMax = 60_000;
 
-/** What the name service last said of a host. */
+/** The result of the last look-up of a host. */
 interface Verdict {
   readonly checkedAtMs: number;
   readonly isPublic: boolean;
@@ -18,28 +18,25 @@ interface Verdict {
 interface Base {
   readonly host: string;
   readonly isLocal: boolean;
-  isTrusted: boolean;
 }
 
 /** The addresses of a host name. Rejects when it has none. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
-/** The machine's own name service. */
+/** Looks a name up as the machine does. */
 export const resolveHost: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
 
 /**
- * Keeps plugins from reaching into the operator's own network. A host name that resolves to a private address is not
- * asked, unless the operator wrote so: a base URL that is itself a private address or localhost, or `<NAME>_BASE_URL`.
- * A call costs a look into a map; the name service is asked again in the background, and by {@link lookup} once more
- * for every connection, so that nothing is reached which was not checked. Where an HTTP proxy resolves names instead, a
- * name that changes from a public to a private address is noticed up to a minute late.
+ * Keeps plugins out of the operator's own network. A host name that resolves to a private address is refused, unless the
+ * operator configured it: a base URL that is itself a private address or localhost, or `<NAME>_BASE_URL`. The check comes
+ * before the request and costs a look into a map; `fetch` looks the name up again by itself, so a name that changes from
+ * a public to a private address is noticed up to a minute late. Files that a caller names are checked at the connection
+ * itself, by `createPublicGet`.
  */
-export class HostGuard {
+export class SsrfGuard {
   readonly #resolve: Resolve;
   readonly #now: () => number;
   readonly #bases = new Map<string, Base>();
-  /** Hosts that the operator named, wherever they lead. */
-  readonly #trusted = new Set<string>();
   readonly #verdicts = new Map<string, Verdict>();
   readonly #pending = new Map<string, Promise<void>>();
 
@@ -49,38 +46,18 @@ export class HostGuard {
   }
 
   /**
-   * Whether a route's base URL may be asked.
+   * Checks the host of a route's base URL.
    *
-   * @returns `undefined` when it may, or a promise of that when the name service has to be asked first.
+   * @returns `undefined` when it may be reached, or a promise of that when the name has to be looked up first.
    * @throws {UpstreamFault} When it leads to a private address.
    */
   check({ baseUrl, plugin }: Route): Promise<void> | undefined {
     const base = this.#baseOf(baseUrl);
-    if (!base.isLocal && baseUrl === plugin.baseUrl) return this.#checkHost(base.host);
-    if (!base.isTrusted) {
-      base.isTrusted = true;
-      this.#trusted.add(base.host);
-    }
-    return undefined;
+    return !base.isLocal && baseUrl === plugin.baseUrl ? this.#checkHost(base.host) : undefined;
   }
 
-  /** Finds the addresses to connect to; a private one is an error, unless the operator named the host. */
-  readonly lookup: LookupFunction = (host, options, callback) => {
-    this.#resolve(host).then(
-      (addresses) => {
-        const isRefused = !this.#trusted.has(host) && !addresses.every(isPublicAddress);
-        if (isRefused) return callback(refusal(host) as NodeJS.ErrnoException, "");
-        const found = addresses.map((address) => ({ address, family: isIP(address) }));
-        const [first] = found;
-        if (options.all === true || first === undefined) return callback(null, found);
-        return callback(null, first.address, first.family);
-      },
-      (error) => callback(error, ""),
-    );
-  };
-
   /**
-   * The address of a request by a path below the base URL, or by a whole URL of a host that the plugin declares.
+   * Checks a whole URL: it must be of the base URL's origin, or of a host that the plugin declares.
    *
    * @throws {TypeError} When it is neither.
    * @throws {UpstreamFault} When the host leads to a private address.
@@ -103,7 +80,7 @@ export class HostGuard {
     let base = this.#bases.get(baseUrl);
     if (base === undefined) {
       const host = bare(new URL(baseUrl).hostname);
-      base = { host, isLocal: isLocalHost(host), isTrusted: false };
+      base = { host, isLocal: isLocalHost(host) };
       this.#bases.set(baseUrl, base);
     }
     return base;
@@ -137,7 +114,7 @@ export class HostGuard {
       const addresses = await this.#resolve(host);
       this.#verdicts.set(host, { checkedAtMs: this.#now(), isPublic: addresses.every(isPublicAddress) });
     } catch {
-      // Without an address there is nothing to reach: the request itself says so.
+      // Without an address there is nothing to reach: the request itself will say so.
       this.#verdicts.delete(host);
     }
   }

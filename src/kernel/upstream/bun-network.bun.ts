@@ -1,0 +1,27 @@
+import { Deadlines } from "../deadlines.ts";
+import { createPublicGet, type PublicGetOptions } from "./download.ts";
+import { type Network, type NetworkOptions, openNetwork } from "./network.ts";
+
+/** Seconds. Most servers and load balancers close an idle connection after 60 s, and Bun may take 8 s longer than told. */
+const idleTimeout = 48;
+
+interface BunNetworkOptions {
+  readonly bounds?: NetworkOptions["bounds"] | undefined;
+  readonly proxyEnv?: PublicGetOptions["proxyEnv"];
+}
+
+/**
+ * The network of a gateway under Bun. Connections to providers have a pool of their own, where they are closed before the
+ * provider does it, and their certificates are verified whatever the environment says.
+ */
+export function openBunNetwork(now: () => number, { bounds = {}, proxyEnv }: BunNetworkOptions) {
+  const session = new Bun.FetchSession({ keepAlive: { idleTimeout }, tls: { rejectUnauthorized: true } });
+  const network: Network = openNetwork(new Deadlines(now), now, {
+    bounds,
+    fetch: session.fetch as typeof globalThis.fetch,
+    publicGet: createPublicGet({ proxyEnv }),
+  });
+  /** Closes idle connections. Those in use go on. */
+  const close = () => session.close();
+  return { network, close };
+}

@@ -1,0 +1,156 @@
+import type { IncomingMessage } from "node:http";
+import { Agent, type RequestOptions, request } from "node:https";
+import { isIP } from "node:net";
+import { GatewayError } from "../../contract/index.ts";
+import { isLocalHost, isPublicAddress } from "./public-address.ts";
+import { type Bytes, joinBytes } from "./response-body.ts";
+import { type Resolve, resolveHost } from "./ssrf-guard.ts";
+
+/** The largest file fetched for a caller, in bytes. */
+export const downloadBytesMax = 20 * 1024 * 1024;
+const downloadMsMax = 10_000;
+const redirectsMax = 3;
+
+/** The response to a GET. */
+export interface PublicResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: AsyncIterable<Uint8Array> | null;
+}
+
+/** Sends a GET to a public address and follows no redirect. The signal closes the connection. */
+export type PublicGet = (url: URL, signal: AbortSignal) => Promise<PublicResponse>;
+
+/** A file and its media type. */
+export interface Download {
+  readonly bytes: Bytes;
+  readonly mediaType: string;
+}
+
+/**
+ * Fetches a public file that a caller named by URL, for a provider that wants its bytes.
+ *
+ * @throws {GatewayError} `invalid_request` when the URL is not https, leads to a private address, is too large, too
+ * slow or not there.
+ */
+export async function downloadPublic(get: PublicGet, text: string, signal: AbortSignal): Promise<Download> {
+  const timer = AbortSignal.timeout(downloadMsMax);
+  const end = new AbortController();
+  const anySignal = AbortSignal.any([signal, timer, end.signal]);
+  let next = text;
+  try {
+    for (let hop = 0; hop <= redirectsMax; hop++) {
+      const { status, headers, body } = await get(readUrl(next), anySignal);
+      const location = status >= 300 && status < 400 ? headers.get("location") : null;
+      if (location !== null) {
+        next = new URL(location, next).href;
+        continue;
+      }
+      if (status < 200 || status > 299) throw refusal(`it answered ${status}`);
+      const encoding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
+      if (encoding !== "identity") throw refusal("its server compresses it although it was asked not to");
+      return { bytes: await readBytes(body), mediaType: mediaTypeOf(headers) };
+    }
+  } catch (error) {
+    if (error instanceof GatewayError) throw error;
+    throw refusal(timer.aborted ? `it took longer than ${downloadMsMax / 1000} s` : "it could not be reached", error);
+  } finally {
+    // Closes what was not read to its end: a refused file, the body of a redirect.
+    end.abort();
+  }
+  throw refusal(`it redirects more than ${redirectsMax} times`);
+}
+
+function readUrl(text: string): URL {
+  const url = URL.parse(text);
+  if (url === null) throw refusal("it is not a URL");
+  if (url.protocol !== "https:") throw refusal("only https is fetched; send the bytes as a data URL instead");
+  if (url.username !== "" || url.password !== "") throw refusal("it holds a user name or a password");
+  if (isLocalHost(bareHost(url))) throw notPublic();
+  return url;
+}
+
+/** How {@link createPublicGet} reaches the network; a test sets its own. */
+export interface PublicGetOptions {
+  /** Looks a host name up; absent: as the machine does. */
+  readonly resolve?: Resolve;
+  readonly isPublic?: (address: string) => boolean;
+  /** `HTTPS_PROXY` and `NO_PROXY`; absent: connections are direct. */
+  readonly proxyEnv?: Readonly<Record<string, string>> | undefined;
+  /** Certificate authorities beside the system's. */
+  readonly ca?: string;
+}
+
+/**
+ * A GET that connects to public addresses only. The name is looked up once, what it leads to is checked, and the
+ * connection goes to that very address: a name that changes between check and connection (DNS rebinding) reaches nothing
+ * else. A proxy is asked for the address too and never for the name. Each request has a connection of its own, and
+ * certificates are verified for the name.
+ */
+export function createPublicGet(options: PublicGetOptions = {}): PublicGet {
+  const { resolve = resolveHost, isPublic = isPublicAddress, proxyEnv, ca } = options;
+  return async (url, signal) => {
+    const host = bareHost(url);
+    const addresses = isIP(host) > 0 ? [host] : await resolve(host);
+    const [first] = addresses;
+    if (first === undefined || !addresses.every(isPublic)) throw notPublic();
+    signal.throwIfAborted();
+    const all: RequestOptions = {
+      port: url.port === "" ? 443 : Number(url.port),
+      path: url.pathname + url.search,
+      headers: { host: url.host, accept: "*/*", "accept-encoding": "identity", "user-agent": "modelgate" },
+      rejectUnauthorized: true,
+      signal,
+      ...(isIP(host) === 0 && { servername: host }),
+      ...(ca !== undefined && { ca }),
+    };
+    if (proxyEnv !== undefined) return send({ ...all, host: first, agent: new Agent({ proxyEnv }) });
+    const found = addresses.map((address) => ({ address, family: isIP(address) }));
+    // Several addresses are tried as the platform does it, which asks for them by this look-up and in no other way.
+    return send({ ...all, host, agent: false, lookup: (_, __, callback) => callback(null, found) });
+  };
+}
+
+function send(options: RequestOptions): Promise<PublicResponse> {
+  return new Promise((resolve, reject) => {
+    const sent = request(options, (response) => resolve(toResponse(response)));
+    sent.on("error", reject);
+    sent.end();
+  });
+}
+
+function toResponse(message: IncomingMessage): PublicResponse {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(message.headers)) headers.set(name, String(value));
+  // Without a listener an error after the head, such as the abort of what nobody reads, would end the process.
+  message.on("error", () => undefined);
+  return { status: message.statusCode ?? 0, headers, body: message };
+}
+
+async function readBytes(body: PublicResponse["body"]): Promise<Bytes> {
+  const chunks: Bytes[] = [];
+  let total = 0;
+  for await (const chunk of body ?? []) {
+    total += chunk.byteLength;
+    if (total > downloadBytesMax) throw refusal(`it is larger than ${downloadBytesMax} bytes`);
+    chunks.push(chunk as Bytes);
+  }
+  return joinBytes(chunks);
+}
+
+function bareHost({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, "");
+}
+
+function mediaTypeOf(headers: Headers): string {
+  const text = headers.get("content-type");
+  return text === null ? "application/octet-stream" : (text.split(";")[0] as string).trim().toLowerCase();
+}
+
+function notPublic(): GatewayError {
+  return refusal("its host is not on the public internet");
+}
+
+function refusal(reason: string, cause?: unknown): GatewayError {
+  return new GatewayError("invalid_request", `Cannot fetch the file of the given URL: ${reason}`, { cause });
+}

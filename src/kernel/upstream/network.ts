@@ -1,0 +1,58 @@
+import type { Deadlines } from "../deadlines.ts";
+import { createPublicGet, type PublicGet } from "./download.ts";
+import { HttpClient } from "./http-client.ts";
+import { resolveHost, SsrfGuard } from "./ssrf-guard.ts";
+
+/** How long a provider may keep a call waiting, and how much it may send. */
+export interface UpstreamBounds {
+  /** Until the head of the answer. */
+  firstByteMsMax: number;
+  /** Until the answer begins, all attempts together. */
+  beginMsMax: number;
+  /** Of a whole call, to the end of its answer: what ends a plugin that never does. */
+  callMsMax: number;
+  /** Between two chunks of an answer. */
+  idleMsMax: number;
+  /** Of a whole answer that is not streamed, in bytes. */
+  answerBytesMax: number;
+  /** Of a whole streamed answer, in bytes. */
+  streamBytesMax: number;
+}
+
+/** What all requests of the gateway share. */
+export interface Network {
+  /** Sends requests to providers. */
+  readonly client: HttpClient;
+  /** Fetches files that callers named. */
+  readonly publicGet: PublicGet;
+  readonly deadlines: Deadlines;
+  readonly now: () => number;
+  readonly bounds: UpstreamBounds;
+  readonly guard: SsrfGuard;
+}
+
+const defaultBounds: UpstreamBounds = {
+  firstByteMsMax: 300_000,
+  beginMsMax: 600_000,
+  callMsMax: 1_800_000,
+  idleMsMax: 120_000,
+  answerBytesMax: 128 * 1024 * 1024,
+  streamBytesMax: 256 * 1024 * 1024,
+};
+
+/** What the gateway reaches the network by. */
+export interface NetworkOptions {
+  readonly bounds?: Partial<UpstreamBounds>;
+  /** Sends requests to providers; absent: the platform's own, which only this file names. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** Fetches files that callers named; absent: over connections to public addresses only. */
+  readonly publicGet?: PublicGet;
+  readonly guard?: SsrfGuard;
+}
+
+export function openNetwork(deadlines: Deadlines, now: () => number, options: NetworkOptions = {}): Network {
+  const { fetch = globalThis.fetch, publicGet = createPublicGet() } = options;
+  const guard = options.guard ?? new SsrfGuard(resolveHost, now);
+  const bounds = { ...defaultBounds, ...options.bounds };
+  return { client: new HttpClient(fetch, now), publicGet, deadlines, now, bounds, guard };
+}

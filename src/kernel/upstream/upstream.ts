@@ -1,0 +1,199 @@
+import type { ProviderPlugin, RefusedAnswer, ServerEvent, Upstream } from "../../contract/index.ts";
+import { type UpstreamBytes, UpstreamFault, type UpstreamInit } from "../../contract/index.ts";
+import type { Progress } from "../progress.ts";
+import type { Route } from "../registry.ts";
+import { ConnectionError } from "./connection-error.ts";
+import { type Download, downloadPublic } from "./download.ts";
+import type { Network } from "./network.ts";
+import { createHeaders } from "./request-headers.ts";
+import { type BodyLimits, readChunks, readEvents, readText, readTextStart } from "./response-body.ts";
+
+const json = { "content-type": "application/json" };
+
+/** The headers of one key. `form` has no content type: the platform sets it, with the boundary. */
+interface KeyHeaders {
+  readonly authorize: Readonly<Record<string, string>>;
+  readonly json: Readonly<Record<string, string>>;
+  readonly form: Readonly<Record<string, string>>;
+}
+
+/** Made once for each key of a plugin. */
+const headersByKey = new WeakMap<ProviderPlugin, Map<string | undefined, KeyHeaders>>();
+
+function headersOf(plugin: ProviderPlugin, key: string | undefined): KeyHeaders {
+  let byKey = headersByKey.get(plugin);
+  if (byKey === undefined) {
+    byKey = new Map();
+    headersByKey.set(plugin, byKey);
+  }
+  let headers = byKey.get(key);
+  if (headers === undefined) {
+    const authorize = key === undefined ? {} : plugin.authorize(key);
+    headers = { authorize, json: createHeaders(authorize, json), form: createHeaders(authorize) };
+    byKey.set(key, headers);
+  }
+  return headers;
+}
+
+/** Of what a provider says to a refusal, in bytes. */
+const refusalBytesMax = 65_536;
+
+/** The network for one attempt: one route, one of its keys, one call. */
+export class BoundUpstream implements Upstream {
+  readonly #network: Network;
+  readonly #route: Route;
+  readonly #key: string | undefined;
+  readonly #progress: Progress;
+  /** Of this attempt: a handler that goes on after it has ended reaches nobody. */
+  readonly #signal: AbortSignal;
+  #timedOut = false;
+  #wasSent = false;
+  /** What the provider said so far: it may name files to fetch. */
+  readonly #answers: unknown[] = [];
+
+  constructor(network: Network, route: Route, key: string | undefined, progress: Progress) {
+    this.#network = network;
+    this.#route = route;
+    this.#key = key;
+    this.#progress = progress;
+    this.#signal = progress.signal;
+  }
+
+  /** Whether the provider may have received a request. */
+  get wasSent(): boolean {
+    return this.#wasSent;
+  }
+
+  async json<T>(path: string, body: unknown, init?: UpstreamInit): Promise<T> {
+    return (await this.#readJson(await this.#post(path, JSON.stringify(body), init))) as T;
+  }
+
+  async form<T>(path: string, form: FormData, init?: UpstreamInit): Promise<T> {
+    return (await this.#readJson(await this.#post(path, form, init))) as T;
+  }
+
+  async bytes(path: string, body: unknown, init?: UpstreamInit): Promise<UpstreamBytes> {
+    const response = await this.#post(path, JSON.stringify(body), init);
+    const { streamBytesMax } = this.#network.bounds;
+    return { mediaType: mediaTypeOf(response), chunks: readChunks(response, this.#limits(streamBytesMax)) };
+  }
+
+  async events(path: string, body: unknown, init?: UpstreamInit): Promise<AsyncIterable<ServerEvent>> {
+    const response = await this.#post(path, JSON.stringify(body), init);
+    const mediaType = mediaTypeOf(response);
+    if (mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
+      cancel(response);
+      throw new UpstreamFault("broken", `The provider answered ${mediaType} where an event stream was expected`);
+    }
+    return readEvents(response, this.#limits(this.#network.bounds.streamBytesMax));
+  }
+
+  async download(url: string): Promise<Download> {
+    // Only what the caller or the provider named: a plugin cannot carry anything out in an address it made up.
+    if (!mentions(this.#progress.request, url) && !this.#answers.some((answer) => mentions(answer, url))) {
+      throw new TypeError("Cannot download an address that neither the request nor the provider's answer holds");
+    }
+    return downloadPublic(this.#network.publicGet, url, this.#signal);
+  }
+
+  async #post(path: string, body: string | FormData, init: UpstreamInit | undefined): Promise<Response> {
+    const { guard, client, deadlines, now, bounds } = this.#network;
+    const isPath = path.charCodeAt(0) === 47;
+    const checked = isPath ? guard.check(this.#route) : guard.checkUrl(this.#route, path);
+    const target = isPath ? { baseUrl: this.#route.baseUrl, path } : splitUrl(path);
+    const headers = this.#headers(body, init);
+    const watch = deadlines.watch(now() + bounds.firstByteMsMax, () => this.#giveUp());
+    let response: Response;
+    try {
+      if (checked !== undefined) await checked;
+      response = await client.request({ ...target, headers, body, signal: this.#signal });
+      this.#wasSent = true;
+    } catch (error) {
+      const isUnsent = error instanceof UpstreamFault && !(error instanceof ConnectionError && error.wasSent);
+      if (!isUnsent) this.#wasSent = true;
+      throw this.#toFault(error);
+    } finally {
+      deadlines.drop(watch);
+    }
+    if (response.status < 200 || response.status > 299) throw await this.#readRefusal(response);
+    return response;
+  }
+
+  #headers(body: string | FormData, init: UpstreamInit | undefined): Readonly<Record<string, string>> {
+    const isText = typeof body === "string";
+    const { authorize, json: jsonHeaders, form } = headersOf(this.#route.plugin, this.#key);
+    if (init?.headers === undefined) return isText ? jsonHeaders : form;
+    return createHeaders(authorize, init.headers, isText ? json : undefined);
+  }
+
+  async #readRefusal(response: Response): Promise<UpstreamFault> {
+    const { status, headers } = response;
+    if (status >= 300 && status < 400) {
+      cancel(response);
+      return new UpstreamFault("broken", `The provider answered with a redirect (${status}), which is not followed`, {
+        status,
+      });
+    }
+    const body = await readTextStart(response, this.#limits(refusalBytesMax));
+    const refused: RefusedAnswer = { status, headers, body };
+    return this.#route.plugin.readFault(refused);
+  }
+
+  async #readJson(response: Response): Promise<unknown> {
+    const text = await readText(response, this.#limits(this.#network.bounds.answerBytesMax));
+    try {
+      const value: unknown = JSON.parse(text);
+      this.#answers.push(value);
+      return value;
+    } catch (cause) {
+      throw new UpstreamFault("broken", "The provider's answer is not JSON", { status: response.status, cause });
+    }
+  }
+
+  #limits(bytesMax: number): BodyLimits {
+    const { deadlines, now, bounds } = this.#network;
+    return {
+      deadlines,
+      now,
+      idleMsMax: bounds.idleMsMax,
+      bytesMax,
+      onIdle: () => this.#giveUp(),
+      toFault: (error) => this.#toFault(error instanceof UpstreamFault ? error : new ConnectionError(error, true)),
+    };
+  }
+
+  #giveUp(): void {
+    this.#timedOut = true;
+    this.#progress.giveUp(this.#signal);
+  }
+
+  #toFault(error: unknown): Error {
+    if (this.#timedOut || this.#progress.cutReason === "timeout") {
+      return new UpstreamFault("timeout", "The provider did not answer in the time allowed", { cause: error });
+    }
+    if (error instanceof UpstreamFault) return error;
+    return new UpstreamFault("broken", "The connection to the provider failed", { cause: error });
+  }
+}
+
+function cancel({ body }: Response): void {
+  body?.cancel().catch(() => undefined);
+}
+
+/** Whether a text stands whole somewhere in a value. */
+function mentions(value: unknown, text: string): boolean {
+  if (typeof value === "string") return value === text;
+  if (typeof value !== "object" || value === null) return false;
+  for (const name in value) if (mentions((value as Record<string, unknown>)[name], text)) return true;
+  return false;
+}
+
+/** A whole URL as the base URL and the path of a request. */
+function splitUrl(text: string): { baseUrl: string; path: string } {
+  const { origin, pathname, search } = new URL(text);
+  return { baseUrl: origin, path: pathname + search };
+}
+
+function mediaTypeOf({ headers }: Response): string {
+  return (headers.get("content-type")?.split(";")[0] ?? "").trim().toLowerCase();
+}
