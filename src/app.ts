@@ -236,8 +236,7 @@ function startTimers(
     every(pruneMs, () => pruneSignIn(store, now())),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];
-  // The engine over Redis looks after dead nodes by itself.
-  if (store.shared && config.redisUrl === undefined) {
+  if (store.shared) {
     timers.push(
       every(recoverMs, async () => {
         const recovered = await ledger.recover();

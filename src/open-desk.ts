@@ -71,7 +71,7 @@ export async function openDesk(ground: DeskGround): Promise<Desk> {
     statement: (accountId) => readStatement(store, accountId),
     latestCalls: (accountId, asked) => readLatestCalls(store, accountId, asked),
     recentCalls: (accountId, asked) => readRecentCalls(store, accountId, asked),
-    callsElsewhere: store.shared || config.redisUrl !== undefined ? callsElsewhere(store) : undefined,
+    callsElsewhere: store.shared ? callsElsewhere(store) : undefined,
     searchAccounts: (text, after) => searchAccounts(store, text, after),
     emailsOf: (accountIds) => emailsOf(store, accountIds),
     credit: (credit) => creditWallet(store, credit, now),

@@ -100,7 +100,6 @@ function createStore({ database, connection, db, statements, journal, now }: Par
       return undefined;
     },
     abandonCalls: (at) => abandonAll(db, at),
-    forgetDead: async () => undefined,
     async change(work) {
       const result = await db.transaction().execute(work);
       touch();
