@@ -20,7 +20,9 @@ local function exact(number) return string.format('%.17g', number) end
 local function get(field) return redis.call('HGET', account, field) end
 local function set(field, value) redis.call('HSET', account, field, value) end
 local function drop(field) redis.call('HDEL', account, field) end
-local function add(field, number) redis.call('HINCRBY', account, field, whole(number)) end
+local function add(field, number)
+  if tonumber(number) ~= 0 then redis.call('HINCRBY', account, field, whole(number)) end
+end
 
 local function setBacklogs(owner, requests, tokens)
   set('rate' .. owner, exact(requests) .. ' ' .. exact(tokens) .. ' ' .. whole(now))
@@ -76,8 +78,6 @@ local keyOwner = ' ' .. keyId
 
 -- Drops calls that no living node renewed, and counts the others anew.
 local function sweep()
-  local wait = tonumber(get('sweepAt') or 0) - now
-  if wait > 0 and wait <= leaseMs then return end
   local fields, running, held, today = redis.call('HGETALL', account), {}, 0, get('day')
   for at = 1, #fields, 2 do
     local field, value = fields[at], fields[at + 1]
@@ -111,7 +111,8 @@ local function blocked(name, owner, request, tokens, callsMax)
   if callsMax and tonumber(get('running' .. owner) or 0) >= callsMax then return { 'calls', name } end
 end
 
-sweep()
+local sweepWait = tonumber(get('sweepAt') or 0) - now
+if sweepWait <= 0 or sweepWait > leaseMs then sweep() end
 local request, tokens, callsMax = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local keyRequest, keyTokens, keyCallsMax = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local refusal = blocked('key', keyOwner, keyRequest, keyTokens, keyCallsMax)
@@ -128,7 +129,7 @@ if wanted then
   if not (known[1] == day and known[2] and now - known[3] < minute) then
     if not loadedDay then return { 'load' } end
     redis.call('HSET', account, 'day', day, 'used', loadedDay == ofDay and ARGV[14] or '0', 'loadedAt', whole(now))
-    if known[1] ~= day then set('held', '0') end
+    if known[1] ~= day then sweep() end
   end
   local used, held = tonumber(get('used')), tonumber(get('held') or 0)
   local available = limit - used - held
