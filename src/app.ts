@@ -103,7 +103,7 @@ export async function createApp(ground: Ground): Promise<App> {
     ledger,
     kernel,
     shelf: () => shelf,
-    callsElsewhere: store.shared || config.redisUrl !== undefined ? callsElsewhere(store) : undefined,
+    callsElsewhere: store.shared ? callsElsewhere(store) : undefined,
     gate,
     bodies: new BodyMemoryLimiter(config.bodiesMb * 2 ** 20),
     heartbeat: new SseHeartbeat(ground.keepAliveMs ?? keepAliveSeconds * 1000),
@@ -269,8 +269,7 @@ function startTimers(
     every(pruneMs, () => pruneSignIn(store, now())),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];
-  // The engine over Redis looks after dead nodes by itself.
-  if (store.shared && config.redisUrl === undefined) {
+  if (store.shared) {
     timers.push(
       every(recoverMs, async () => {
         const recovered = await ledger.recover();

@@ -209,19 +209,15 @@ function textOf(env: Environment, variable: string): string | undefined {
   return text === "" ? undefined : text;
 }
 
-/** What one process keeps alone, several on one port would each keep for themselves. */
-function checkWorkers({
-  workers,
-  redisUrl,
-  port,
-}: {
-  workers: number;
-  redisUrl: string | undefined;
-  port: number;
-}): void {
+/** What one process keeps alone, several would each keep for themselves. */
+function checkWorkers({ workers, redisUrl, databaseUrl, port }: Values): void {
+  if (redisUrl !== undefined && databaseUrl === undefined) {
+    const expected = "DATABASE_URL with it, by which gateways share wallets; or neither, for one gateway alone";
+    throw new ConfigError("REDIS_URL", "set without DATABASE_URL", expected);
+  }
   if (workers === 1) return;
   if (redisUrl === undefined) {
-    const expected = "REDIS_URL with it, by which they share limits, quotas and wallets; or 1";
+    const expected = "DATABASE_URL and REDIS_URL with it, by which they share wallets, quotas and limits; or 1";
     throw new ConfigError("WORKERS", `${workers} without REDIS_URL`, expected);
   }
   if (port === 0) throw new ConfigError("PORT", "0 with several WORKERS", "one port for all of them to listen on");

@@ -1,6 +1,6 @@
 import type { Config } from "./config.ts";
 import type { Log } from "./kernel/index.ts";
-import { createLocalLedger, createRedisLedger, type LocalLedger, type OnCommit } from "./ledger/index.ts";
+import { createLocalLedger, type LocalLedger, type OnCommit, openRedisLimits } from "./ledger/index.ts";
 import type { Store } from "./store/index.ts";
 
 /** A ledger, and sentences about what is worse with it than it should be while calls are served. */
@@ -17,7 +17,7 @@ interface LedgerGround {
 }
 
 /**
- * The ledger of this process alone, or with REDIS_URL the one it shares with other nodes.
+ * The ledger of this process; with REDIS_URL its limits are those of all nodes together.
  *
  * @throws {RedisRefused} When that Redis cannot be used at all.
  */
@@ -25,9 +25,9 @@ export async function openLedger(
   { redisUrl }: Pick<Config, "redisUrl">,
   { store, log, now, onCommit }: LedgerGround,
 ): Promise<OpenLedger> {
-  const given = { ...(now && { now }), onCommit };
-  if (redisUrl === undefined) return { ledger: createLocalLedger({ store, ...given }), degraded: () => [] };
+  const given = { store, ...(now && { now }) };
+  if (redisUrl === undefined) return { ledger: createLocalLedger({ ...given, onCommit }), degraded: () => [] };
   const report = (event: string, fields: Record<string, unknown>) => log.warn(event, fields);
-  const ledger = await createRedisLedger({ store, url: redisUrl, report, ...given });
-  return { ledger, degraded: () => ledger.troubles() };
+  const limits = await openRedisLimits({ ...given, url: redisUrl, report });
+  return { ledger: createLocalLedger({ ...given, limits, onCommit }), degraded: () => limits.troubles() };
 }

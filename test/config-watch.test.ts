@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test";
 import { ConfigError, readConfig } from "../src/config.ts";
 
+/** What several workers share. */
+const shared = { DATABASE_URL: "postgres://127.0.0.1/books", REDIS_URL: "redis://127.0.0.1" };
+
 function failureOf(work: () => unknown): ConfigError {
   try {
     work();
@@ -13,19 +16,16 @@ function failureOf(work: () => unknown): ConfigError {
 test.each([
   [{ METRICS_PORT: "3000" }, "METRICS_PORT: it is 3000, which is PORT, expected another port than the API's"],
   [
-    { METRICS_PORT: "2998", WORKERS: "4", REDIS_URL: "redis://127.0.0.1" },
+    { METRICS_PORT: "2998", WORKERS: "4", ...shared },
     "METRICS_PORT: it is 2998, which is PORT, expected another port than the API's",
   ],
   [
-    { METRICS_PORT: "0", WORKERS: "4", REDIS_URL: "redis://127.0.0.1" },
+    { METRICS_PORT: "0", WORKERS: "4", ...shared },
     "METRICS_PORT: it is 0 with several WORKERS, expected the first of as many ports, one for each",
   ],
+  [{ METRICS_PORT: "65533", WORKERS: "4", ...shared }, "METRICS_PORT: it is 65533, expected at most 65532"],
   [
-    { METRICS_PORT: "65533", WORKERS: "4", REDIS_URL: "redis://127.0.0.1" },
-    "METRICS_PORT: it is 65533, expected at most 65532",
-  ],
-  [
-    { METRICS_TOKEN: "a-token-of-an-operator", WORKERS: "4", REDIS_URL: "redis://127.0.0.1" },
+    { METRICS_TOKEN: "a-token-of-an-operator", WORKERS: "4", ...shared },
     "METRICS_TOKEN: it is set with several WORKERS, expected METRICS_PORT with it, for each worker counts its own calls",
   ],
   [{ METRICS_TOKEN: "short" }, "METRICS_TOKEN: it is set, but not in that form, expected 16 to 256 characters"],
@@ -34,7 +34,7 @@ test.each([
 });
 
 test("takes metrics ports beside the API's, one for each worker", () => {
-  const env = { METRICS_PORT: "65532", WORKERS: "4", REDIS_URL: "redis://127.0.0.1" };
+  const env = { METRICS_PORT: "65532", WORKERS: "4", ...shared };
   expect(readConfig(env).metricsPort).toBe(65_532);
   expect(readConfig({ ...env, METRICS_PORT: "2996" }).metricsPort).toBe(2996);
 });

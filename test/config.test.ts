@@ -82,11 +82,6 @@ describe("readConfig", () => {
     ["TOKENS_PER_MINUTE", "9007199254740991", { tokensPerMinute: Number.MAX_SAFE_INTEGER }],
     ["MODELGATE_BOOTSTRAP_KEY", key, { bootstrapKey: key }],
     [
-      "REDIS_URL",
-      "rediss://user:word@redis.example.org:6380/1",
-      { redisUrl: "rediss://user:word@redis.example.org:6380/1" },
-    ],
-    [
       "DATABASE_URL",
       "postgres://ada:word@db.example.org/books?sslmode=require",
       { databaseUrl: "postgres://ada:word@db.example.org/books?sslmode=require" },
@@ -174,12 +169,15 @@ describe("readConfig", () => {
   );
 
   test("refuses several processes that would each keep limits and wallets alone", () => {
-    expect(failureOf(() => readConfig({ WORKERS: "4" })).message).toBe(
-      "Cannot use WORKERS: it is 4 without REDIS_URL, expected REDIS_URL with it, by which they share limits, quotas and wallets; or 1",
-    );
-    const redisUrl = { REDIS_URL: "redis://127.0.0.1" };
-    expect(readConfig({ WORKERS: "4", ...redisUrl }).workers).toBe(4);
-    expect(failureOf(() => readConfig({ WORKERS: "4", PORT: "0", ...redisUrl })).variable).toBe("PORT");
+    const databaseUrl = { DATABASE_URL: "postgres://127.0.0.1/books" };
+    for (const env of [{ WORKERS: "4" }, { WORKERS: "4", ...databaseUrl }]) {
+      expect(failureOf(() => readConfig(env)).message).toBe(
+        "Cannot use WORKERS: it is 4 without REDIS_URL, expected DATABASE_URL and REDIS_URL with it, by which they share wallets, quotas and limits; or 1",
+      );
+    }
+    const shared = { ...databaseUrl, REDIS_URL: "redis://127.0.0.1" };
+    expect(readConfig({ WORKERS: "4", ...shared }).workers).toBe(4);
+    expect(failureOf(() => readConfig({ WORKERS: "4", PORT: "0", ...shared })).variable).toBe("PORT");
   });
 
   test("refuses a bootstrap key in another form without showing it", () => {

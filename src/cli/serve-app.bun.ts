@@ -67,9 +67,9 @@ async function endLog(log: OpenLog): Promise<void> {
   if (!(await log.close(lastLinesMsMax))) setTimeout(() => process.exit(), exitMs).unref();
 }
 
-/** Over Redis several gateways share one store; without it the first has it alone. */
-function refuseSecond(store: Store, { home, redisUrl }: Config): void {
-  if (redisUrl !== undefined || store.claim === undefined || store.claim()) return;
+/** An embedded store serves one gateway alone. */
+function refuseSecond(store: Store, { home }: Config): void {
+  if (store.claim === undefined || store.claim()) return;
   throw new Error(`Cannot serve from ${home}: another gateway does; stop it, or set MODELGATE_HOME to another folder`);
 }
 

@@ -1,4 +1,3 @@
-import { sql } from "kysely";
 import type { Capability } from "../contract/index.ts";
 import { isOpen, isSeen, type Store } from "../store/index.ts";
 import { inTime } from "./in-time.ts";
@@ -30,44 +29,36 @@ const waitMsDefault = 1000;
 
 /**
  * Makes the look-up of the calls that other processes have open. Calls of a node that has not been seen for ten seconds
- * are left out: it is dead, and they are soon abandoned.
+ * are left out: it is dead, or cut off.
  *
  * The store is asked on a connection that no call waits for, and by one question at a time: whoever asks meanwhile gets
  * its answer too. A store that hangs so has one connection of the pool, however many look on.
  *
- * @returns Given the ids of the calls that run here, what runs elsewhere. It fails where the store does not answer
- * within `waitMs`.
+ * @returns What runs elsewhere. It fails where the store does not answer within `waitMs`.
  */
-export function callsElsewhere(
-  store: Store,
-  waitMs = waitMsDefault,
-): (ownIds: readonly string[]) => Promise<CallsElsewhere> {
+export function callsElsewhere(store: Store, waitMs = waitMsDefault): () => Promise<CallsElsewhere> {
   let asked: Promise<CallsElsewhere> | undefined;
-  return (ownIds) => {
-    asked ??= readElsewhere(store, ownIds).finally(() => {
+  return () => {
+    asked ??= readElsewhere(store).finally(() => {
       asked = undefined;
     });
     return inTime(asked, waitMs);
   };
 }
 
-async function readElsewhere(store: Store, ownIds: readonly string[]): Promise<CallsElsewhere> {
-  const rows = await openElsewhere(store, ownIds).execute();
+async function readElsewhere(store: Store): Promise<CallsElsewhere> {
+  const rows = await openElsewhere(store).execute();
   return { count: rows[0] === undefined ? 0 : rows[0].count, calls: rows };
 }
 
-/** Rows of an embedded store, which several processes share over Redis, do not say whose they are. */
-export function openElsewhere({ db, shared, nodeId }: Store, ownIds: readonly string[]) {
-  const open = db
+export function openElsewhere({ db, nodeId }: Store) {
+  return db
     .selectFrom("calls")
     .select(["id", "account_id", "key_id", "model", "capability", "opened_at", "hold_nanodollars"])
     .select((select) => select.fn.countAll<number>().over().as("count"))
     .where(isOpen)
+    .where("node_id", "in", (select) => select.selectFrom("nodes").select("id").where("id", "<>", nodeId).where(isSeen))
     .orderBy("opened_at")
     .orderBy("id")
     .limit(callsElsewhereMax);
-  if (!shared) return open.where("id", "not in", sql<string>`(select value from json_each(${JSON.stringify(ownIds)}))`);
-  return open.where("node_id", "in", (select) =>
-    select.selectFrom("nodes").select("id").where("id", "<>", nodeId).where(isSeen),
-  );
 }

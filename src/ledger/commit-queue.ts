@@ -1,24 +1,38 @@
 import { setImmediate, setTimeout } from "node:timers";
-import { type BookWrite, type EndWrite, isConstraintError, isOutcomeUnknown, type Store } from "../store/index.ts";
-import { neverMade } from "./call-end.ts";
+import {
+  type BookWrite,
+  type EndWrite,
+  isConstraintError,
+  isOutcomeUnknown,
+  type Judgement,
+  type OpenWrite,
+  type Store,
+} from "../store/index.ts";
+import { neverMade } from "./call-record.ts";
 
 /** A batch of this many writes gains nothing by waiting. */
 const writesEnough = 64;
 /** How long after a failed write it is tried again. */
 const retryMs = 250;
 
-/** Why a guarded hold was not written: other processes hold or spent what it was to take. */
-export const fundsGone = new Error("Other processes have left less than the call was to hold");
+/** What became of a batch; absent when all of it is written and there was nothing to judge. */
+export type BatchOutcome = BatchResult | undefined;
 
-/** The writes of a batch that failed, and why; absent when all of it is written. */
-export type Failures = ReadonlyMap<BookWrite, unknown> | undefined;
+interface BatchResult {
+  /** The writes that failed, and why. */
+  readonly failures: ReadonlyMap<BookWrite, unknown>;
+  /** What the store says of the holds that it was to judge. */
+  readonly judgements: ReadonlyMap<OpenWrite, Judgement>;
+}
+
+const none: BatchResult = { failures: new Map(), judgements: new Map() };
 
 /** Told of each transaction that was tried: how many writes, how long it took, how many ends of calls still wait. */
 export type OnCommit = (writes: number, ms: number, unwritten: number) => void;
 
 interface Batch {
   readonly writes: BookWrite[];
-  readonly done: PromiseWithResolvers<Failures>;
+  readonly done: PromiseWithResolvers<BatchOutcome>;
 }
 
 /**
@@ -55,7 +69,7 @@ export class CommitQueue {
   }
 
   /** Resolves when the batch of this write has been tried; never rejects. */
-  add(write: BookWrite): Promise<Failures> {
+  add(write: BookWrite): Promise<BatchOutcome> {
     let batch = this.#next;
     if (batch === undefined) {
       batch = { writes: [], done: Promise.withResolvers() };
@@ -91,7 +105,8 @@ export class CommitQueue {
     this.#next = undefined;
     this.#writing = batch;
     const startedMs = this.#onCommit === undefined ? 0 : performance.now();
-    const failures = await this.#write(batch.writes);
+    const outcome = await this.#write(batch.writes);
+    const failures = outcome?.failures;
     this.#writing = undefined;
     for (const write of batch.writes) {
       if (write.kind === "open") {
@@ -108,7 +123,7 @@ export class CommitQueue {
     this.#onCommit?.(batch.writes.length, performance.now() - startedMs, this.#unwritten.size);
     if (this.#unwritten.size > 0) this.#scheduleRetry();
     if (this.#next !== undefined) this.#schedule();
-    batch.done.resolve(failures);
+    batch.done.resolve(outcome);
   }
 
   /** Does not keep the process alive: what is unwritten when it ends is found open at the next start. */
@@ -122,17 +137,22 @@ export class CommitQueue {
   }
 
   /** A write that the schema refuses must not take the others of its batch with it. */
-  async #write(writes: readonly BookWrite[]): Promise<Failures> {
+  async #write(writes: readonly BookWrite[]): Promise<BatchOutcome> {
     try {
-      const refused = await this.#store.writeBooks(writes);
-      return refused === undefined ? undefined : new Map([...refused].map((open) => [open, fundsGone]));
+      const judgements = await this.#store.writeBooks(writes);
+      return judgements === undefined ? undefined : { ...none, judgements };
     } catch (error) {
-      if (writes.length === 1 || !isConstraintError(error)) return new Map(writes.map((write) => [write, error]));
+      if (writes.length === 1 || !isConstraintError(error)) {
+        return { failures: new Map(writes.map((write) => [write, error])), judgements: none.judgements };
+      }
     }
     const failures = new Map<BookWrite, unknown>();
+    const judgements = new Map<OpenWrite, Judgement>();
     for (const write of writes) {
-      for (const [failed, error] of (await this.#write([write])) ?? []) failures.set(failed, error);
+      const outcome = await this.#write([write]);
+      for (const [failed, error] of (outcome ?? none).failures) failures.set(failed, error);
+      for (const [open, judgement] of (outcome ?? none).judgements) judgements.set(open, judgement);
     }
-    return failures;
+    return { failures, judgements };
   }
 }

@@ -5,13 +5,12 @@ export { type CallsWanted, exportCalls, type WrittenCall } from "./export-calls.
 export { inTime } from "./in-time.ts";
 export { type LatestCalls, readLatestCalls } from "./latest-calls.ts";
 export { createLocalLedger, type LocalLedger, type LocalLedgerOptions } from "./local-ledger.ts";
-export { createRedisLedger } from "./open-redis-ledger.ts";
 export { type Overdrawn, readOverdrawn } from "./overdrawn.ts";
 export { createPruner, type PrunerOptions } from "./prune-calls.ts";
 export { type CallsPage, type RecentCall, readRecentCalls } from "./recent-calls.ts";
 export type { Recovery } from "./recover.ts";
-export type { RedisLedger, RedisLedgerOptions } from "./redis/redis-ledger-options.ts";
-export { RedisRefused } from "./redis/redis-refused.ts";
+export { openRedisLimits } from "./redis/open-redis-limits.ts";
+export { type RedisLimits, type RedisLimitsOptions, RedisRefused } from "./redis/redis-limits-options.ts";
 export { readStatement, type StatementLine } from "./statement.ts";
 export { type DaySpan, type Period, periods, spanDaysMax } from "./usage/buckets.ts";
 export { readUsage } from "./usage/read-usage.ts";

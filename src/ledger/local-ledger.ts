@@ -1,25 +1,22 @@
-import {
-  type BoundsState,
-  type Caller,
-  type Claim,
-  GatewayError,
-  type Hold,
-  type Ledger,
-  type LimitState,
-  type QuotaState,
-  type Settlement,
-  type WalletState,
+import type {
+  BoundsState,
+  Caller,
+  Claim,
+  Hold,
+  Ledger,
+  LimitState,
+  QuotaState,
+  Settlement,
+  WalletState,
 } from "../contract/index.ts";
-import type { EndWrite, OpenWrite, Store } from "../store/index.ts";
-import type { AccountBook } from "./account-book.ts";
-import { AccountBooks } from "./account-books.ts";
-import { endOf, tokensOf } from "./call-end.ts";
-import { checkClaim, openWriteOf } from "./call-open.ts";
-import { CommitQueue, fundsGone, type OnCommit } from "./commit-queue.ts";
-import { expectEnded } from "./expect-ended.ts";
-import { budgetOf } from "./key-book.ts";
+import { type EndWrite, isEmbedded, type OpenWrite, type Store } from "../store/index.ts";
+import { type CallHolds, EmbeddedHolds } from "./call-holds.ts";
+import { type CallLimits, type Counted, narrowerCalls, ProcessLimits } from "./call-limits.ts";
+import { checkClaim, endRecord, expectEnded } from "./call-record.ts";
+import { CommitQueue, type OnCommit } from "./commit-queue.ts";
 import { type Recovery, recover } from "./recover.ts";
 import { booksUnavailable } from "./refusals.ts";
+import { SharedHolds } from "./shared-holds.ts";
 
 /** What {@link createLocalLedger} wants. */
 export interface LocalLedgerOptions {
@@ -28,6 +25,8 @@ export interface LocalLedgerOptions {
   now?: () => number;
   /** Accounts kept in memory, beside those that are busy; default 20 000. */
   accountsMax?: number;
+  /** Default: this process keeps them alone. The ledger closes them. */
+  limits?: CallLimits | undefined;
   onCommit?: OnCommit | undefined;
 }
 
@@ -53,88 +52,100 @@ export interface LocalLedger extends Ledger {
   close(): Promise<void>;
 }
 
-/** How often a hold is tried anew when other processes were faster. */
-const attemptsMax = 8;
-const fundsCodes: ReadonlySet<string> = new Set(["insufficient_balance", "quota_exceeded", "budget_exceeded"]);
+const accountsMaxDefault = 20_000;
 
-interface OpenCall {
-  readonly book: AccountBook;
+/** A call that runs. */
+interface RunningCall {
   readonly claim: Claim;
-  readonly open: OpenWrite;
+  open: OpenWrite | undefined;
   end: EndWrite | undefined;
+  /** Resolves when the limits know of the end. */
+  told: Promise<void> | void;
 }
 
-/** Makes the ledger that keeps limits, holds and quotas in process and writes every call to the store. */
+/**
+ * Makes the ledger over a store: limits count a call in, then the store's hold is taken and written. Over an embedded
+ * store both are in this process; over a shared one the store judges each hold that is written there.
+ */
 export function createLocalLedger(options: LocalLedgerOptions): LocalLedger {
-  return new ProcessLedger(options);
+  return new StoreLedger(options);
 }
 
-class ProcessLedger implements LocalLedger {
+class StoreLedger implements LocalLedger {
   readonly #store: Store;
   readonly #now: () => number;
-  readonly #books: AccountBooks;
+  readonly #limits: CallLimits;
+  readonly #holds: CallHolds;
   readonly #queue: CommitQueue;
-  readonly #calls = new Map<string, OpenCall>();
+  readonly #calls = new Map<string, RunningCall>();
   #closed = false;
 
-  constructor({ store, now = Date.now, accountsMax = 20_000, onCommit }: LocalLedgerOptions) {
+  constructor({ store, now = Date.now, accountsMax = accountsMaxDefault, limits, onCommit }: LocalLedgerOptions) {
     this.#store = store;
     this.#now = now;
-    this.#books = new AccountBooks(store, accountsMax);
     this.#queue = new CommitQueue(store, (end, wasInDoubt) => this.#endWritten(end, wasInDoubt), onCommit);
+    this.#limits = limits ?? new ProcessLimits(accountsMax);
+    this.#holds = isEmbedded(store)
+      ? new EmbeddedHolds(store, this.#queue, accountsMax)
+      : new SharedHolds(store, this.#queue);
   }
 
   async admit(claim: Claim): Promise<Hold> {
-    for (let attempts = 1; ; attempts += 1) {
+    const { callId } = claim;
+    if (this.#closed) throw booksUnavailable("The gateway is shutting down; try again");
+    checkClaim(claim);
+    if (this.#calls.has(callId)) throw new Error(`Cannot admit call ${callId}: it is already running`);
+    const call: RunningCall = { claim, open: undefined, end: undefined, told: undefined };
+    this.#calls.set(callId, call);
+    try {
       const now = this.#now();
-      const opened = this.#store.shared ? this.#openShared(claim, now) : this.#open(claim, now);
-      const call = opened instanceof Promise ? await opened : opened;
-      const { book, open } = call;
-      const limits = book.limitState(claim.caller, now);
-      const failures = await this.#queue.add(open);
-      if (!failures?.has(open)) {
-        return { callId: claim.callId, heldNanodollars: open.holdNanodollars, heldTokens: open.holdTokens, limits };
-      }
-      const failure = failures.get(open);
-      this.#calls.delete(claim.callId);
-      book.undo(claim, open, this.#now());
-      if (failure === fundsGone && attempts < attemptsMax) {
-        await this.#reread(claim);
-        continue;
-      }
-      throw booksUnavailable("The call could not be written down, so it was not made; try again", failure);
+      const counting = this.#limits.take(claim, now);
+      // Not awaited where it need not be: what is judged in memory is judged in one go.
+      const { limits, quota } = counting instanceof Promise ? await counting : counting;
+      call.open = await this.#hold(claim, quota, now);
+      const { holdNanodollars, holdTokens } = call.open;
+      return { callId, heldNanodollars: holdNanodollars, heldTokens: holdTokens, limits };
+    } catch (error) {
+      this.#calls.delete(callId);
+      throw error;
     }
   }
 
   async settle(settlement: Settlement): Promise<void> {
     const call = this.#calls.get(settlement.callId);
-    if (call === undefined) return expectEnded(this.#store, settlement.callId);
-    call.end ??= this.#end(call, settlement);
-    const failures = await this.#queue.add(call.end);
-    if (failures?.has(call.end)) {
+    if (call?.open === undefined) return expectEnded(this.#store, settlement.callId);
+    if (call.end === undefined) {
+      call.end = endRecord(call.open, settlement, this.#now());
+      this.#holds.charge(call.end);
+    }
+    const outcome = await this.#queue.add(call.end);
+    if (outcome?.failures.has(call.end)) {
       throw booksUnavailable(
         "The charge of the call could not be written yet; it is kept and tried again",
-        failures.get(call.end),
+        outcome.failures.get(call.end),
       );
     }
+    await call.told;
   }
 
-  async walletOf(accountId: string): Promise<WalletState> {
-    return (await this.#shown(accountId)).wallet();
+  walletOf(accountId: string): Promise<WalletState> {
+    return this.#holds.wallet(accountId, this.#now());
   }
 
-  async quotaOf(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState> {
-    return (await this.#shown(caller.accountId)).quota(caller.freeTokensPerDay);
+  quotaOf(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState> {
+    return this.#holds.quota(caller, this.#now());
   }
 
   async limitsOf(caller: Caller): Promise<LimitState> {
-    const now = this.#now();
-    return (await this.#bookOf(caller.accountId, now)).limitState(caller, now);
+    return this.#limits.state(caller, this.#now());
   }
 
   async boundsOf(caller: Caller): Promise<BoundsState> {
-    const budgetKey = caller.own?.budgetNanodollars === undefined ? undefined : caller.keyId;
-    return (await this.#shown(caller.accountId, budgetKey)).bounds(caller, this.#now());
+    const [running, budget] = await Promise.all([
+      this.#limits.running(caller),
+      this.#holds.budget(caller, this.#now()),
+    ]);
+    return { calls: narrowerCalls(caller, running), budget };
   }
 
   recover(): Promise<Recovery> {
@@ -152,45 +163,21 @@ class ProcessLedger implements LocalLedger {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#queue.flush();
+    this.#limits.close();
     const ids = [...this.#queue.unwritten].map((end) => end.open.callId);
     if (ids.length > 0) throw new Error(`Cannot write the charges of ${ids.length} calls: ${ids.join(", ")}`);
   }
 
-  #open(claim: Claim, now: number): OpenCall | Promise<OpenCall> {
-    if (this.#closed) throw booksUnavailable("The gateway is shutting down; try again");
-    checkClaim(claim);
-    const book = this.#bookOf(claim.caller.accountId, now, budgetKeyOf(claim));
-    if (book instanceof Promise) return book.then((read) => this.#take(read, claim, now));
-    return this.#take(book, claim, now);
-  }
-
-  /** What other processes held when they were last asked about may be free by now, so a refusal is not final. */
-  async #openShared(claim: Claim, now: number): Promise<OpenCall> {
+  /** Of a call that the limits have counted in, and count out again where it is refused here. */
+  async #hold(claim: Claim, quota: Counted["quota"], now: number): Promise<OpenWrite> {
     try {
-      return await this.#open(claim, now);
+      const open = await this.#holds.open(claim, quota, now);
+      this.#limits.opened(open);
+      return open;
     } catch (error) {
-      const isFunds = error instanceof GatewayError && fundsCodes.has(error.code);
-      if (!isFunds || this.#closed) throw error;
+      await this.#limits.undo(claim, this.#now());
+      throw error;
     }
-    return this.#take(await this.#reread(claim), claim, now);
-  }
-
-  #take(book: AccountBook, claim: Claim, now: number): OpenCall {
-    if (this.#calls.has(claim.callId)) throw new Error(`Cannot admit call ${claim.callId}: it is already running`);
-    const open = openWriteOf(claim, book.take(claim, now), this.#store.shared);
-    const call: OpenCall = { book, claim, open, end: undefined };
-    this.#calls.set(claim.callId, call);
-    return call;
-  }
-
-  #end(call: OpenCall, settlement: Settlement): EndWrite {
-    const { book, claim, open } = call;
-    const now = this.#now();
-    const end = endOf(open, settlement, now);
-    book.charge(claim, open, end);
-    const tokens = settlement.outcome === "settled" ? tokensOf(settlement.meters) : undefined;
-    if (tokens !== undefined) book.countTokens(tokens - claim.limitTokens, claim, now);
-    return end;
   }
 
   #endWritten(end: EndWrite, wasInDoubt: boolean): void {
@@ -198,44 +185,7 @@ class ProcessLedger implements LocalLedger {
     const call = this.#calls.get(callId);
     if (call?.end !== end) return;
     this.#calls.delete(callId);
-    call.book.written(call.claim, end);
-    // What was read of the account meanwhile may hold the charge already: then it stands twice here, until read anew.
-    if (wasInDoubt) call.book.doubt(call.claim);
+    this.#holds.written(end, wasInDoubt);
+    call.told = this.#limits.end(call.claim, end, this.#now());
   }
-
-  #bookOf(accountId: string, now: number, budgetOf?: string): AccountBook | Promise<AccountBook> {
-    try {
-      const book = this.#books.get(accountId, now, !this.#queue.writing, budgetOf);
-      return book instanceof Promise ? book.catch(accountUnreadable) : book;
-    } catch (error) {
-      return accountUnreadable(error);
-    }
-  }
-
-  /** For whoever looks at it: what other processes spent and hold shows too. */
-  async #shown(accountId: string, budgetOf?: string): Promise<AccountBook> {
-    if (!this.#store.shared) return this.#bookOf(accountId, this.#now(), budgetOf);
-    return this.#rereadOf(accountId, budgetOf);
-  }
-
-  #reread(claim: Claim): Promise<AccountBook> {
-    return this.#rereadOf(claim.caller.accountId, budgetKeyOf(claim));
-  }
-
-  async #rereadOf(accountId: string, budgetOf: string | undefined): Promise<AccountBook> {
-    try {
-      return await this.#books.reread(accountId, this.#now(), budgetOf);
-    } catch (error) {
-      return accountUnreadable(error);
-    }
-  }
-}
-
-/** The key whose budget must be known to admit a call; absent where it has none. */
-function budgetKeyOf(claim: Claim): string | undefined {
-  return budgetOf(claim) === undefined ? undefined : claim.caller.keyId;
-}
-
-function accountUnreadable(cause: unknown): never {
-  throw booksUnavailable("The account could not be read; try again", cause);
 }

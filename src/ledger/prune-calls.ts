@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import { type Database, meterColumns, type Store } from "../store/index.ts";
-import { dayOf, startOfDay } from "./day.ts";
+import { dayOf, startOfDay } from "./call-record.ts";
 import { nextAccount } from "./export-calls.ts";
 
 /** Deletes are cut so that no one of them holds a lock for long. */

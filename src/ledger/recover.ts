@@ -26,7 +26,7 @@ export async function recover(store: Store, now: number): Promise<Recovery> {
 }
 
 /** The report of calls that were abandoned. */
-export function recoveryOf(calls: readonly AbandonedCall[]): Recovery {
+function recoveryOf(calls: readonly AbandonedCall[]): Recovery {
   return {
     settled: 0,
     released: calls.length,

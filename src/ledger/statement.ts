@@ -1,5 +1,5 @@
 import type { Store } from "../store/index.ts";
-import { startOfDay } from "./day.ts";
+import { startOfDay } from "./call-record.ts";
 
 /** A line of an account's statement: a movement made by hand, or all charges of a UTC day together. */
 export interface StatementLine {

@@ -20,12 +20,25 @@ export interface OpenWrite {
   /** Whether it holds less than it may cost, because no more was left; one call of an account at a time may. */
   readonly partial: boolean;
   /**
-   * Has a shared store judge the hold by what all processes wrote: it is left out when less is available than it takes.
-   * `quotaLimit` is the account's tokens a day, `budgetLimit` that of the key in
-   * nanodollars where `budgetMonth` says that it pays. Absent where something else has judged, and ignored by the embedded store.
+   * Has a shared store judge the hold by what all processes wrote. What the record holds is then what it wants, and its
+   * day and month are the earliest that may pay. `quotaLimit` is the account's tokens a day, `budgetLimit` that of the key
+   * in nanodollars where `budgetMonth` says that it pays. Absent where something else has judged, and ignored by the
+   * embedded store.
    */
   readonly guard?: { readonly quotaLimit: number; readonly budgetLimit?: number | undefined } | undefined;
 }
+
+/** What a shared store says of a hold: what it grants and has written, or what does not suffice. */
+export type Judgement =
+  | Pick<OpenWrite, "quotaDay" | "budgetMonth" | "holdNanodollars" | "holdTokens" | "partial">
+  | { readonly refused: "balance"; readonly balanceNanodollars: number; readonly heldNanodollars: number }
+  | {
+      readonly refused: "budget";
+      readonly spentNanodollars: number;
+      readonly heldNanodollars: number;
+      readonly month: number;
+    }
+  | { readonly refused: "quota"; readonly usedTokens: number; readonly heldTokens: number; readonly day: number };
 
 /**
  * The end of a call: its row completed, its charge entered, wallet, quota and roll-ups moved. A call that has already

@@ -6,18 +6,19 @@ export interface Funds {
   quotaDay: number | undefined;
   /** Drawn on that day. */
   usedTokens: number;
-  /** Held by open calls of other processes; absent where no other writes. */
-  others?: OthersHold;
+  /** Held by open calls; absent in the embedded store, whose process knows it by itself. */
+  held?: HeldFunds;
   /** Of the key that was asked for. */
   budget?: BudgetFunds | undefined;
 }
 
-/** Held by open calls of other processes, and whether one of them holds less than it may cost. */
-export interface OthersHold {
+/** Held by the open calls of all processes of a shared store. */
+export interface HeldFunds {
   nanodollars: number;
+  /** The latest day whose quota they draw on; absent when none does. */
+  quotaDay: number | undefined;
+  /** Held of that day. */
   tokens: number;
-  isPartial: boolean;
-  isPartialDraw: boolean;
 }
 
 /** What the budget of a key has paid. */
@@ -26,7 +27,7 @@ export interface BudgetFunds {
   month: number | undefined;
   /** Paid in that month. */
   spentNanodollars: number;
-  /** Held in that month, or else the asked one, by open calls of other processes. */
+  /** Held in that month, or else the asked one, by open calls; 0 in the embedded store, whose process knows it by itself. */
   othersNanodollars: number;
 }
 

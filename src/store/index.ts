@@ -1,5 +1,5 @@
 export type { Blobs, StoredBlob } from "./blobs.ts";
-export type { BookWrite, EndWrite, OpenWrite } from "./book-write.ts";
+export type { BookWrite, EndWrite, Judgement, OpenWrite } from "./book-write.ts";
 export { isConstraintError, isOutcomeUnknown } from "./constraint-error.ts";
 export type { Database } from "./database.ts";
 export type { BudgetAsked, BudgetFunds, Funds } from "./funds.ts";
@@ -8,7 +8,7 @@ export { endOfMonth, monthOf } from "./month.ts";
 export { moveWallet } from "./move-wallet.ts";
 export { openStore } from "./open-store.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";
-export type { AbandonedCall, Store, StoreOptions } from "./store.ts";
+export { type AbandonedCall, type EmbeddedStore, isEmbedded, type Store, type StoreOptions } from "./store.ts";
 export { StoreError } from "./store-error.ts";
 export { type CallState, isOpen } from "./tables/calls.ts";
 export { meterColumns } from "./tables/meter-columns.ts";

@@ -10,6 +10,7 @@ export async function openStore({
   file,
   url,
   patienceMs,
+  deadAfterMs,
   lockWaitMs,
   synchronous,
   now = Date.now,
@@ -17,7 +18,7 @@ export async function openStore({
   if (url !== undefined) {
     // Its client, some 10 MB of memory, is loaded only where there is such a database.
     const { openPostgres } = await import("./postgres/open-postgres.ts");
-    return openPostgres({ url, now, ...(patienceMs !== undefined && { patienceMs }) });
+    return openPostgres({ url, now, patienceMs, deadAfterMs });
   }
   if (file === undefined) throw new TypeError("Cannot open the store: neither a file nor a URL is named");
   return openSqlite({ file, now, lockWaitMs, synchronous });

@@ -1,6 +1,6 @@
 import type { CompiledQuery, Kysely, Transaction } from "kysely";
 import type { Blobs } from "./blobs.ts";
-import type { BookWrite, OpenWrite } from "./book-write.ts";
+import type { BookWrite, Judgement, OpenWrite } from "./book-write.ts";
 import type { Database } from "./database.ts";
 import type { BudgetAsked, Funds } from "./funds.ts";
 import type { KeyRecord } from "./key-reader.ts";
@@ -31,12 +31,12 @@ export interface Store {
    * with {@link Synchronous} `normal`, on the disk. Each kind of write may be repeated safely but an {@link BookWrite}
    * that opens a call whose id is taken.
    *
-   * @returns The guarded holds that were left out, because other processes have left less than they take; most often
-   * none. All else is written.
+   * @returns Of each hold that a shared store was to judge (`guard`) what it grants, which is written then, or why it
+   * refuses; absent when there was none. All else is written.
    * @throws {Error} The engine's error. {@link isConstraintError} tells a bad write from a bad disk; nothing is written
    * then, unless {@link isOutcomeUnknown}.
    */
-  writeBooks(batch: readonly BookWrite[]): Promise<ReadonlySet<OpenWrite> | undefined>;
+  writeBooks(batch: readonly BookWrite[]): Promise<ReadonlyMap<OpenWrite, Judgement> | undefined>;
   /**
    * What is written of an account's money and quota: at once in the embedded store, else with all writes that were
    * asked for before, and none after. `asked` wants a budget of one of its keys too.
@@ -51,15 +51,10 @@ export interface Store {
   readKey(keyId: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   /**
    * Marks the open calls of dead processes as abandoned and returns them. Where the store is not shared all open calls
-   * are, so it is for the start; else those of processes whose connection is gone, or that have not been seen for ten
-   * seconds, at any time.
+   * are, so it is for the start. Else those of processes that this one has seen to be silent and without a connection
+   * for `deadAfterMs` without a gap in its own view: for a timer, for what is dead is known by looking again and again.
    */
   abandonCalls(now: number): Promise<AbandonedCall[]>;
-  /**
-   * Forgets those processes, by the same signs, and leaves their calls alone. One that lives after all is known again
-   * within a second. Does nothing where the store is not shared.
-   */
-  forgetDead(): Promise<void>;
   /**
    * Changes accounts, keys or wallets in one transaction. Copies in memory are read anew afterwards: in this process at
    * once, in others within a second.
@@ -91,6 +86,16 @@ export interface Store {
  */
 export type Synchronous = "full" | "normal";
 
+/** A store to which one process alone writes calls, so that it may know in memory what is held and what is left. */
+export interface EmbeddedStore extends Store {
+  readonly shared: false;
+  readFunds(accountId: string, asked?: BudgetAsked): Funds;
+}
+
+export function isEmbedded(store: Store): store is EmbeddedStore {
+  return !store.shared;
+}
+
 /** What {@link openStore} wants. */
 export interface StoreOptions {
   /** The SQLite file, made when absent; its folder must exist. */
@@ -99,6 +104,8 @@ export interface StoreOptions {
   url?: string | undefined;
   /** Milliseconds that a call may wait for PostgreSQL; default 200, so that with all else it stays below 250. */
   patienceMs?: number;
+  /** Milliseconds of silence after which another process counts as dead (PostgreSQL); default 30 000. */
+  deadAfterMs?: number;
   /**
    * Milliseconds that a statement waits for another process's lock on the SQLite file, which stops the event loop;
    * default 250, as long as a call may hang for it. Who serves no calls can wait for longer.

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Claim, Settlement } from "../../src/contract/index.ts";
-import { createLocalLedger, createRedisLedger, creditWallet, type LocalLedger } from "../../src/ledger/index.ts";
+import { createLocalLedger, creditWallet, type LocalLedger, openRedisLimits } from "../../src/ledger/index.ts";
 import { openStore } from "../../src/store/index.ts";
 
 /**
  * Prints what admit and settle cost together, CPU and wall µs a call, by concurrency, until all of it stands in the
  * tables. `bun test/bench/ledger.ts [calls] [redis://…] [postgres://…]`: with a URL, over that server; the database must be
- * empty.
+ * empty. A Redis stands beside a PostgreSQL.
  */
 const words = process.argv.slice(2);
 const callsPerRound = Number(words.find((word) => /^\d+$/.test(word)) ?? 50_000);
@@ -16,8 +16,8 @@ const redisUrl = words.find((word) => /^rediss?:/.test(word));
 const url = words.find((word) => /^postgres/.test(word));
 const folder = mkdtempSync(join(tmpdir(), "modelgate-bench-"));
 const store = await openStore(url === undefined ? { file: join(folder, "bench.db") } : { url });
-const ledger =
-  redisUrl === undefined ? createLocalLedger({ store }) : await createRedisLedger({ store, url: redisUrl });
+const limits = redisUrl === undefined ? undefined : await openRedisLimits({ store, url: redisUrl });
+const ledger = createLocalLedger({ store, limits });
 
 let made = 0;
 for (const accounts of [1, 100]) {

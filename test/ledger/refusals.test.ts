@@ -148,7 +148,7 @@ describe.each(engineNames)("%s engine", (name) => {
     await made.ledger.admit(claimOf(fields));
   });
 
-  test("of all that block at once one is named, in this order: budget, the key's limits, the account's, the purse", async () => {
+  test("of all that block at once one is named, in this order: the key's limits, the account's, the budget, the purse", async () => {
     const all: ClaimFields = {
       own: { budgetNanodollars: 10, requestsPerMinute: 1, tokensPerMinute: 1, concurrentCalls: 1 },
       requestsPerMinute: 1,
@@ -156,18 +156,24 @@ describe.each(engineNames)("%s engine", (name) => {
       concurrentCalls: 1,
       holdNanodollars: 1000,
     };
-    const { own } = all;
-    const [noKey, wide] = [{ own: undefined }, { own: undefined, requestsPerMinute: 9, tokensPerMinute: 9 }];
+    const wide = { requestsPerMinute: 9, tokensPerMinute: 9, concurrentCalls: 9 };
+    const [budget, noKey] = [{ own: { budgetNanodollars: 10 } }, { own: undefined }];
     const order: [ClaimFields, string][] = [
-      [{}, "Monthly budget of this key"],
-      [{ own: { ...own, budgetNanodollars: 5000 } }, "Request limit reached: 1 requests a minute for this key"],
-      [{ own: { tokensPerMinute: 1, concurrentCalls: 1 } }, "Token limit reached: 1 tokens a minute for this key"],
-      [{ own: { concurrentCalls: 1 } }, "Concurrency limit reached: 1 calls at once for this key"],
-      [noKey, "Request limit reached: 1 requests a minute for this account"],
-      [{ ...noKey, requestsPerMinute: 9 }, "Token limit reached: 1 tokens a minute for this account"],
-      [wide, "Concurrency limit reached: 1 calls at once for this account"],
-      [{ ...wide, concurrentCalls: 9 }, "Insufficient balance"],
-      [{ ...wide, concurrentCalls: 9, premium: false, freeTokensPerDay: 10 }, "Daily token quota reached"],
+      [{}, "Request limit reached: 1 requests a minute for this key"],
+      [
+        { own: { ...budget.own, tokensPerMinute: 1, concurrentCalls: 1 } },
+        "Token limit reached: 1 tokens a minute for this key",
+      ],
+      [{ own: { ...budget.own, concurrentCalls: 1 } }, "Concurrency limit reached: 1 calls at once for this key"],
+      [budget, "Request limit reached: 1 requests a minute for this account"],
+      [{ ...budget, requestsPerMinute: 9 }, "Token limit reached: 1 tokens a minute for this account"],
+      [
+        { ...budget, requestsPerMinute: 9, tokensPerMinute: 9 },
+        "Concurrency limit reached: 1 calls at once for this account",
+      ],
+      [{ ...budget, ...wide }, "Monthly budget of this key"],
+      [{ ...noKey, ...wide }, "Insufficient balance"],
+      [{ ...noKey, ...wide, premium: false, freeTokensPerDay: 10 }, "Daily token quota reached"],
     ];
     for (const [fields, says] of order) {
       const made = await ground();

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/contract/index.ts";
 import {
   createLocalLedger,
-  createRedisLedger,
   creditWallet,
   type LocalLedger,
+  openRedisLimits,
   verifyLedger,
   walletOf,
 } from "../../src/ledger/index.ts";
@@ -33,8 +33,8 @@ const hasPostgres = whyNoPostgres === undefined;
 const places: Place[] = [
   { name: "one node, SQLite", nodes: 1, postgres: false, redis: false },
   { name: "two nodes, PostgreSQL", nodes: 2, postgres: true, redis: false },
-  { name: "one node, SQLite and Redis", nodes: 1, postgres: false, redis: true },
-  { name: "two nodes, SQLite and Redis", nodes: 2, postgres: false, redis: true },
+  { name: "one node, PostgreSQL", nodes: 1, postgres: true, redis: false },
+  { name: "one node, PostgreSQL and Redis", nodes: 1, postgres: true, redis: true },
   { name: "two nodes, PostgreSQL and Redis", nodes: 2, postgres: true, redis: true },
 ].filter(({ postgres, redis }) => (!postgres || hasPostgres) && (!redis || redisProgram !== null));
 if (!hasPostgres) console.warn(`The wallet's race is not run on PostgreSQL: ${whyNoPostgres}`);
@@ -79,11 +79,9 @@ describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, red
       // What is asked is who is let in and not how soon: a busy machine is no reason to fail.
       const store = await openStore(url === undefined ? { file } : { url, patienceMs: 10_000 });
       stores.push(store);
-      ledgers.push(
-        server === undefined
-          ? createLocalLedger({ store })
-          : await createRedisLedger({ store, url: server.url, answerMsMax: 10_000 }),
-      );
+      const limits =
+        server === undefined ? undefined : await openRedisLimits({ store, url: server.url, answerMsMax: 10_000 });
+      ledgers.push(createLocalLedger({ store, limits }));
     }
   }, 60_000);
   afterAll(async () => {
@@ -97,7 +95,7 @@ describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, red
     async () => {
       const below = randomBelow(41);
       for (let round = 0; round < roundCount; round++) {
-        // Each account races as a new one, which is read or seeded by all at once, and as one that is in use.
+        // Each account races as a new one, which is read by all at once, and as one that is in use.
         const accountId = `acc_${round >> 1}`;
         const rest = below(hold);
         const start = affordable * hold + rest;

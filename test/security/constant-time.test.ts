@@ -13,7 +13,6 @@ const compareNone: Readonly<Record<string, string>> = {
   "accounts/vouchers.ts": "a code is found by its hash, in an index: what is compared is no secret",
   "http/static-assets.ts": "a file's version",
   "ledger/latest-calls.ts": "a list's version",
-  "ledger/redis/script.ts": "the name of a script",
   "loader/content-version.ts": "a file's version",
 };
 

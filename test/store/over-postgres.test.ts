@@ -2,12 +2,13 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { whyNoPostgres } from "../support/postgres.ts";
 
-/** The suites that ask the store by its interface alone. Limits per minute are not kept there. */
+/** The suites that ask the store by its interface alone. Those of the ledger run there with and without Redis. */
 const suites = [
   ...["blobs", "setting", "write-books"].map((name) => `test/store/${name}.test.ts`),
   ...[
     "rows",
     "wallet",
+    "limits",
     "quota",
     "budget",
     "refusals",

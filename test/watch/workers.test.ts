@@ -1,17 +1,18 @@
 import { expect, test } from "bun:test";
 import { twoFreePorts } from "../support/free-port.ts";
 import { hookMsMax, startGateway } from "../support/gateway.ts";
+import { newDatabase, whyNoPostgres } from "../support/postgres.ts";
 import { redisProgram, startRedis, useRedisServers } from "../support/redis.ts";
 import { readScrape, sampleOf } from "./prometheus-text.ts";
 
 useRedisServers();
 
-test.skipIf(redisProgram === null)(
+test.skipIf(whyNoPostgres !== undefined || redisProgram === null)(
   "each of several workers counts its own calls on a port of its own",
   async () => {
     const redis = await startRedis();
     const port = await twoFreePorts();
-    const env = { WORKERS: "2", REDIS_URL: redis.url, METRICS_PORT: String(port) };
+    const env = { WORKERS: "2", DATABASE_URL: await newDatabase(), REDIS_URL: redis.url, METRICS_PORT: String(port) };
     const gateway = await startGateway({ env });
     try {
       const read = async (each: number) => {

@@ -47,10 +47,10 @@ export async function liveCalls(deps: HttpDeps) {
 
 /** `undefined` when it could not be had in time. */
 async function elsewhere(deps: HttpDeps): Promise<CallsElsewhere | undefined> {
-  const { callsElsewhere, gate } = deps;
+  const { callsElsewhere } = deps;
   if (callsElsewhere === undefined) return none;
   try {
-    return await callsElsewhere(idsOf(gate.running));
+    return await callsElsewhere();
   } catch (error) {
     warnThrottled(deps, "calls_elsewhere_unknown", error);
     return undefined;

@@ -1,15 +1,14 @@
-import { Kysely, PostgresDialect, sql } from "kysely";
+import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import { createBlobs } from "../blobs.ts";
 import type { Database } from "../database.ts";
 import { migrate } from "../migrate.ts";
 import { readSetting } from "../settings.ts";
-import type { AbandonedCall, Store } from "../store.ts";
+import type { Store } from "../store.ts";
 import { StoreError } from "../store-error.ts";
-import { isOpen } from "../tables/calls.ts";
-import { clockMs, isSeen } from "../tables/nodes.ts";
 import { Changes } from "./changes.ts";
 import { connectionOptions, shownUrl } from "./connection-options.ts";
+import { DeadNodes } from "./dead-nodes.ts";
 import { Lane } from "./lane.ts";
 import { patientBlobs } from "./patient-blobs.ts";
 import { ask, keyReader, readFunds } from "./readers.ts";
@@ -20,8 +19,7 @@ const patienceMsDefault = 200;
 /** Connections for all that is no hot path; each gateway has two more. */
 const poolMax = 6;
 const connectWaitMs = 5000;
-/** A node polls twice a second; one without a connection that missed four polls is gone. */
-const lostMs = 2000;
+const deadAfterMsDefault = 30_000;
 
 /**
  * All that the writes look for, they look for by its key. A plan that is kept must not have been made for tables so
@@ -31,7 +29,8 @@ const byKeys = "set enable_seqscan = off";
 
 interface PostgresOptions {
   url: string;
-  patienceMs?: number;
+  patienceMs?: number | undefined;
+  deadAfterMs?: number | undefined;
   now: () => number;
 }
 
@@ -41,20 +40,26 @@ interface Parts {
   writes: Lane;
   reads: Lane;
   changes: Changes;
+  dead: DeadNodes;
   nodeId: string;
 }
 
 /**
  * Opens the store on PostgreSQL, which several gateways may share. What holds then, without anything else beside it:
  *
- * - A wallet pays and a quota is drawn for what all nodes hold: each hold is judged once more in the transaction that
- *   writes it (`guard`), one node after another, so that no call is let in once nothing is available.
+ * - A wallet pays and a quota is drawn for what all nodes hold: each hold is judged by the statement that writes it
+ *   (`guard`), one node after another, so that no call is let in once nothing is available.
  * - A call is charged once, whichever node ends it; a node that dies leaves its open calls to the others.
  * - Keys, accounts and credits changed on one node are known on the others within a second.
  * - Limits per minute count in each process: n nodes let through up to n times as many. For exact ones there is Redis.
  */
-export async function openPostgres({ url, now, patienceMs = patienceMsDefault }: PostgresOptions): Promise<Store> {
-  const parts = partsOf(url, patienceMs);
+export async function openPostgres({
+  url,
+  now,
+  patienceMs = patienceMsDefault,
+  deadAfterMs = deadAfterMsDefault,
+}: PostgresOptions): Promise<Store> {
+  const parts = partsOf(url, patienceMs, deadAfterMs);
   try {
     await migrate(parts.db, "postgres", now);
     await Promise.all([parts.writes.open(), parts.reads.open()]);
@@ -67,7 +72,7 @@ export async function openPostgres({ url, now, patienceMs = patienceMsDefault }:
   }
 }
 
-function partsOf(url: string, patienceMs: number): Parts {
+function partsOf(url: string, patienceMs: number, deadAfterMs: number): Parts {
   const nodeId = crypto.randomUUID();
   const pool = new pg.Pool({
     ...connectionOptions(url, "modelgate"),
@@ -76,10 +81,14 @@ function partsOf(url: string, patienceMs: number): Parts {
   });
   // A connection that ends at rest is replaced when it is needed.
   pool.on("error", () => undefined);
+  // One that is lost while it is in use fails its query, and would end the process beside that.
+  pool.on("connect", (client) => client.on("error", () => undefined));
   const changes = new Changes(nodeId);
+  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
   return {
     pool,
-    db: new Kysely<Database>({ dialect: new PostgresDialect({ pool }) }),
+    db,
+    dead: new DeadNodes(db, { nodeId, deadAfterMs, connectionOf: laneName("reads", "") }),
     writes: new Lane({
       url,
       patienceMs,
@@ -92,11 +101,8 @@ function partsOf(url: string, patienceMs: number): Parts {
   };
 }
 
-function createStore(
-  { db, pool, writes, reads, changes, nodeId }: Parts,
-  patienceMs: number,
-  now: () => number,
-): Store {
+function createStore(parts: Parts, patienceMs: number, now: () => number): Store {
+  const { db, writes, reads, changes, dead, nodeId } = parts;
   let closed = false;
   return {
     db,
@@ -107,11 +113,10 @@ function createStore(
       return changes.revision;
     },
     writeBooks: (batch) => writeBatch(writes, nodeId, batch),
-    readFunds: (accountId, asked) => readFunds(writes, nodeId, accountId, asked),
+    readFunds: (accountId, asked) => readFunds(writes, accountId, asked),
     ask: (query) => ask(reads, query),
     readKey: keyReader(db, reads),
-    abandonCalls: (at) => abandonDead(db, nodeId, at),
-    forgetDead: () => forgetDead(db, nodeId),
+    abandonCalls: (at) => dead.abandonCalls(at),
     change: (work) => changes.change(db, work),
     touch() {
       changes.revision += 1;
@@ -128,36 +133,9 @@ function createStore(
       if (closed) return;
       closed = true;
       await reads.query({ text: "delete from nodes where id = $1", values: [nodeId] }).catch(() => undefined);
-      await closeAll({ db, pool, writes, reads, changes, nodeId });
+      await closeAll(parts);
     },
   };
-}
-
-/**
- * A node is dead when its connection is gone and it was not seen for a while (a lost connection is soon made anew), or
- * when it was not seen for long.
- */
-async function forgetDead(db: Kysely<Database>, nodeId: string): Promise<void> {
-  await sql`delete from nodes where id <> ${nodeId} and (
-    not ${isSeen} or seen_at < ${clockMs} - ${lostMs} and not exists (
-      select from pg_stat_activity where application_name = ${laneName("reads", "")} || nodes.id))`.execute(db);
-}
-
-/** Should a node live after all, its settle still charges its calls, once. */
-async function abandonDead(db: Kysely<Database>, nodeId: string, at: number): Promise<AbandonedCall[]> {
-  await forgetDead(db, nodeId);
-  return db
-    .updateTable("calls")
-    .set({ state: "abandoned", settled_at: at })
-    .where(isOpen)
-    .where((where) =>
-      where.or([
-        where("node_id", "is", null),
-        where.not(where.exists(where.selectFrom("nodes").select("id").whereRef("nodes.id", "=", "calls.node_id"))),
-      ]),
-    )
-    .returning(["id", "hold_nanodollars", "hold_tokens"])
-    .execute();
 }
 
 function laneName(lane: "writes" | "reads", nodeId: string): string {

@@ -7,62 +7,61 @@ import type { Lane } from "./lane.ts";
 
 const fundsText = `select
   coalesce((select balance_nanodollars from wallets where account_id = $1), 0) as balance,
-  latest.day, latest.used_tokens, others.nanodollars, others.tokens, others.partial, others.partial_draw
+  latest.day, latest.used_tokens, held.nanodollars, held.quota_day, held.tokens
   from (values (1)) as one
   left join (select day, used_tokens from quota_days where account_id = $1 order by day desc limit 1) as latest on true
   left join (
-    select sum(hold_nanodollars) as nanodollars,
-      sum(hold_tokens) filter (where quota_day = (select max(quota_day) from calls where account_id = $1 and state = 'open')) as tokens,
-      bool_or(partial = 1 and premium = 1) as partial, bool_or(partial = 1 and premium = 0) as partial_draw
-    from calls where account_id = $1 and state = 'open' and node_id is distinct from $2
-  ) as others on true`;
+    select sum(hold_nanodollars) as nanodollars, max(quota_day) as quota_day,
+      sum(hold_tokens) filter (where quota_day = (
+        select max(quota_day) from calls where account_id = $1 and state = 'open')) as tokens
+    from calls where account_id = $1 and state = 'open'
+  ) as held on true`;
 
 /** The same, with what a key's budget has paid from a month on. */
 const budgetText = fundsText
-  .replace("others.partial_draw\n", "others.partial_draw, paid.month, paid.spent, running.held\n")
+  .replace("held.tokens\n", "held.tokens, paid.month, paid.spent, running.reserved\n")
   .concat(`
   left join (select month, spent_nanodollars as spent from key_months
-    where account_id = $1 and key_id = $3 and month >= $4 order by month desc limit 1) as paid on true
-  left join lateral (select sum(hold_nanodollars) as held from calls
-    where account_id = $1 and state = 'open' and node_id is distinct from $2 and key_id = $3
-    and budget_month = coalesce(paid.month, $4)) as running on true`);
+    where account_id = $1 and key_id = $2 and month >= $3 order by month desc limit 1) as paid on true
+  left join lateral (select sum(hold_nanodollars) as reserved from calls
+    where account_id = $1 and state = 'open' and key_id = $2
+    and budget_month = coalesce(paid.month, $3)) as running on true`);
 
 interface FundsRow {
   balance: number;
   day: number | null;
   used_tokens: number | null;
   nanodollars: number | null;
+  quota_day: number | null;
   tokens: number | null;
-  partial: boolean | null;
-  partial_draw: boolean | null;
   month?: number | null;
   spent?: number | null;
-  held?: number | null;
+  reserved?: number | null;
 }
 
 /** On the lane of the writes, so that it sees those that were asked for before, and none after. */
-export async function readFunds(lane: Lane, nodeId: string, accountId: string, asked?: BudgetAsked): Promise<Funds> {
+export async function readFunds(lane: Lane, accountId: string, asked?: BudgetAsked): Promise<Funds> {
   const { rows } = await lane.query<FundsRow>(
     asked === undefined
-      ? { name: "funds", text: fundsText, values: [accountId, nodeId] }
-      : { name: "funds_of_key", text: budgetText, values: [accountId, nodeId, asked.keyId, asked.month] },
+      ? { name: "funds", text: fundsText, values: [accountId] }
+      : { name: "funds_of_key", text: budgetText, values: [accountId, asked.keyId, asked.month] },
   );
-  const { balance, day, used_tokens, nanodollars, tokens, partial, partial_draw, ...budget } = rows[0] as FundsRow;
+  const row = rows[0] as FundsRow;
   return {
-    balanceNanodollars: balance,
-    quotaDay: day === null ? undefined : day,
-    usedTokens: used_tokens === null ? 0 : used_tokens,
-    others: {
-      nanodollars: nanodollars === null ? 0 : nanodollars,
-      tokens: tokens === null ? 0 : tokens,
-      isPartial: partial === true,
-      isPartialDraw: partial_draw === true,
+    balanceNanodollars: row.balance,
+    quotaDay: row.day === null ? undefined : row.day,
+    // Sums over no row.
+    usedTokens: row.used_tokens === null ? 0 : row.used_tokens,
+    held: {
+      nanodollars: row.nanodollars === null ? 0 : row.nanodollars,
+      quotaDay: row.quota_day === null ? undefined : row.quota_day,
+      tokens: row.tokens === null ? 0 : row.tokens,
     },
     ...(asked !== undefined && {
       budget: {
-        month: budget.month ?? undefined,
-        spentNanodollars: budget.spent ?? 0,
-        othersNanodollars: budget.held ?? 0,
+        month: row.month ?? undefined,
+        spentNanodollars: row.spent ?? 0,
+        othersNanodollars: row.reserved ?? 0,
       },
     }),
   };

@@ -94,7 +94,6 @@ function createStore({ file, database, connection, db, statements, now }: Parts)
       return undefined;
     },
     abandonCalls: (at) => abandonAll(db, at),
-    forgetDead: async () => undefined,
     async change(work) {
       try {
         return await db.transaction().execute(work);

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { commandLine } from "../../support/gateway.ts";
+import { newDatabase, queryPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
 
 const homes: string[] = [];
@@ -48,18 +49,20 @@ function peopleIn(home: string): number {
 }
 
 describe("a gateway is not started, with one sentence and exit code 2, and nothing is written", () => {
-  test.skipIf(redisProgram === null)(
+  test.skipIf(whyNoPostgres !== undefined || redisProgram === null)(
     "on the Redis of another project",
     async () => {
       const redis = await startRedis();
       await redis.command("SET", "modelgate:format", "somebody else's");
       const home = newHome();
-      const { code, stdout, stderr } = await startRefused(home, { REDIS_URL: redis.url });
+      const url = await newDatabase();
+      const { code, stdout, stderr } = await startRefused(home, { DATABASE_URL: url, REDIS_URL: redis.url });
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
       expect(stderr).toStartWith('Cannot use this Redis: its key modelgate:format says "somebody else\'s"');
       expect(stderr).not.toContain("\n");
       expect(await redis.command("DBSIZE")).toBe(":1\r\n");
       expect(peopleIn(home)).toBe(0);
+      expect(await queryPostgres(url, "select id from accounts union all select id from keys")).toEqual([]);
     },
     40_000,
   );
@@ -81,6 +84,7 @@ describe("a gateway is not started, with one sentence and exit code 2, and nothi
     ["DATABASE_URL", "mysql://ada:hunter2@127.0.0.1/db", "Cannot use DATABASE_URL"],
     ["DATABASE_URL", "postgres://ada:hunter2@127.0.0.1:1/db", "Cannot open the database postgres://ada@127.0.0.1:1/db"],
     ["REDIS_URL", "http://:hunter2@127.0.0.1", "Cannot use REDIS_URL"],
+    ["REDIS_URL", "redis://:hunter2@127.0.0.1", "Cannot use REDIS_URL: it is set without DATABASE_URL"],
   ])(
     "by %s=%s",
     async (variable, url, said) => {

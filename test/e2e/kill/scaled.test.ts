@@ -123,7 +123,7 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("two gatew
       await clients.stop();
       const store = await openStore({ url, patienceMs: 10_000 });
       await until("no call of the living is open", async () => (await openCalls(store, true)) === 0);
-      // The dead's are ended when their leases run out, for which the short form does not wait.
+      // The dead's are ended after half a minute of silence, for which the short form does not wait.
       if (isLong)
         await until("no call is open, also none of the dead", async () => (await openCalls(store, false)) === 0);
       const { settled, unpaid } = await expectTrueBooks(store, { provider, clients });
@@ -134,7 +134,13 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("two gatew
       const written = await walletOf(store, account.id);
       const nanodollars = (usd: string | undefined) => Math.round(Number(usd) * 1e9);
       for (const gateway of gateways) {
-        const { wallet } = (await (await gateway.ask("/key")).json()) as { wallet: Record<string, string> };
+        let answer = await gateway.ask("/key");
+        // Its connection to PostgreSQL may not be made anew yet.
+        await until("it reads its wallet", async () => {
+          if (answer.status === 503) answer = await gateway.ask("/key");
+          return answer.status === 200;
+        });
+        const { wallet } = (await answer.json()) as { wallet: Record<string, string> };
         const told = {
           balanceNanodollars: nanodollars(wallet.balance_usd),
           heldNanodollars: nanodollars(wallet.held_usd),

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openBooks } from "../../support/books.ts";
 import { fillWallet, type Gateway, type GatewayOptions, startGateway } from "../../support/gateway.ts";
+import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
 import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
 import { parseEvents } from "../../support/sse.ts";
 import { until } from "../../support/until.ts";
@@ -186,11 +187,12 @@ describe("SIGTERM", () => {
   );
 });
 
-test.skipIf(redisProgram === null || process.platform !== "linux")(
+test.skipIf(whyNoPostgres !== undefined || redisProgram === null || process.platform !== "linux")(
   "with WORKERS the parent passes the signal on, and all calls come to their end",
   async () => {
     const redis = await startRedis();
-    await withGateway({ env: { WORKERS: "2", REDIS_URL: redis.url } }, async (gateway) => {
+    const env = { WORKERS: "2", DATABASE_URL: await newDatabase(), REDIS_URL: redis.url };
+    await withGateway({ env }, async (gateway) => {
       const streams = await Promise.all(Array.from({ length: 8 }, () => begin(gateway, 60)));
       process.kill(gateway.pid, "SIGTERM");
       const ends = await Promise.all(streams.map(({ rest }) => rest));

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { fillWallet, type Gateway, ownerEmail } from "../../support/gateway.ts";
 import { ownerCookie } from "../../support/owner-cookie.ts";
-import { redisProgram } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
-import { storeNames, usePair } from "./pair.ts";
+import { canShare, usePair } from "./pair.ts";
 
 const testMsMax = 60_000;
 
@@ -13,8 +12,8 @@ interface Live {
   data: { id: string; elsewhere: boolean; attempts: number | null; [field: string]: unknown }[];
 }
 
-describe.skipIf(redisProgram === null).each(storeNames)("live calls of two gateways on %s and Redis", (storeName) => {
-  const pair = usePair(storeName);
+describe.skipIf(!canShare)("live calls of two gateways on PostgreSQL and Redis", () => {
+  const pair = usePair();
 
   test(
     "are seen on both while they run, once each, and no more when they have ended",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { fillWallet, type Gateway } from "../../support/gateway.ts";
-import { redisProgram, startRedis } from "../../support/redis.ts";
-import { chat, makeAccount, storeNames, usePair } from "./pair.ts";
+import { startRedis } from "../../support/redis.ts";
+import { canShare, chat, makeAccount, usePair } from "./pair.ts";
 
 const testMsMax = 60_000;
 const requestsPerMinute = 80;
@@ -17,8 +17,8 @@ async function verified(gateway: Gateway): Promise<void> {
   expect(code, stdout + stderr).toBe(0);
 }
 
-describe.skipIf(redisProgram === null).each(storeNames)("two gateways on %s and Redis", (storeName) => {
-  const pair = usePair(storeName, { REQUESTS_PER_MINUTE: String(requestsPerMinute) });
+describe.skipIf(!canShare)("two gateways on PostgreSQL and Redis", () => {
+  const pair = usePair({ REQUESTS_PER_MINUTE: String(requestsPerMinute) });
   const first = () => pair.gateways[0] as Gateway;
 
   test(

@@ -4,27 +4,25 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
 import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
-import { startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
+import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
 
-/** Two gateways in processes of their own, on one store and one Redis. */
+/** Two gateways in processes of their own, on one PostgreSQL and one Redis. */
 export interface Pair {
   gateways: Gateway[];
   redis: TestRedis;
-  storeName: string;
 }
 
-/** What the two can stand on, here. */
-export const storeNames = whyNoPostgres === undefined ? ["SQLite", "PostgreSQL"] : ["SQLite"];
-if (whyNoPostgres !== undefined) console.warn(`Two gateways are not tried on PostgreSQL: ${whyNoPostgres}`);
+/** Whether this machine has what two stand on. */
+export const canShare = whyNoPostgres === undefined && redisProgram !== null;
+if (whyNoPostgres !== undefined) console.warn(`Two gateways are not tried: ${whyNoPostgres}`);
 
 /** Starts a pair before the calling file's or describe's tests, and ends it after them. */
-export function usePair(storeName: string, env: Record<string, string> = {}): Pair {
-  const pair = { gateways: [] as Gateway[], storeName } as Pair;
+export function usePair(env: Record<string, string> = {}): Pair {
+  const pair = { gateways: [] as Gateway[] } as Pair;
   const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
   beforeAll(async () => {
     pair.redis = await startRedis();
-    const shared: Record<string, string> = { REDIS_URL: pair.redis.url, ...env };
-    if (storeName === "PostgreSQL") shared.DATABASE_URL = await newDatabase();
+    const shared = { DATABASE_URL: await newDatabase(), REDIS_URL: pair.redis.url, ...env };
     for (let i = 0; i < 2; i++) pair.gateways.push(await startGateway({ home, env: shared }));
   }, hookMsMax);
   afterAll(async () => {
@@ -48,7 +46,7 @@ export async function chat(pair: Pair, index: number, fields: { key?: string; mo
   const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
   for (let tries = 1; ; tries++) {
     const response = await gateway.post("/chat/completions", body, headers);
-    if (response.status !== 503 || pair.storeName === "SQLite" || tries === triesMax) return response;
+    if (response.status !== 503 || tries === triesMax) return response;
     await Bun.sleep(200);
   }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { startGateway } from "../../support/gateway.ts";
+import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
 import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
 
 const testMsMax = 60_000;
@@ -26,12 +27,14 @@ async function until(holds: () => boolean): Promise<void> {
   }
 }
 
-describe.skipIf(redisProgram === null || process.platform !== "linux")("WORKERS=2", () => {
+const canShare = whyNoPostgres === undefined && redisProgram !== null;
+
+describe.skipIf(!canShare || process.platform !== "linux")("WORKERS=2", () => {
   test(
     "serves on one port by two processes, replaces one that dies, and ends them together",
     async () => {
-      const redis = await startRedis();
-      const gateway = await startGateway({ env: { WORKERS: "2", REDIS_URL: redis.url } });
+      const shared = { DATABASE_URL: await newDatabase(), REDIS_URL: (await startRedis()).url };
+      const gateway = await startGateway({ env: { WORKERS: "2", ...shared } });
       await until(() => childrenOf(gateway.pid).length === 2);
       const workers = childrenOf(gateway.pid);
       await until(() => gateway.stdout().match(/modelgate is serving/g)?.length === 1);
@@ -43,7 +46,7 @@ describe.skipIf(redisProgram === null || process.platform !== "linux")("WORKERS=
       await until(() => childrenOf(gateway.pid).filter((pid) => !workers.includes(pid)).length === 1);
       const answered = await chat();
       expect(answered.status).toBe(200);
-      const second = await startGateway({ env: { PORT: new URL(gateway.origin).port, REDIS_URL: redis.url } }).catch(
+      const second = await startGateway({ env: { PORT: new URL(gateway.origin).port, ...shared } }).catch(
         (error: Error) => error.message,
       );
       expect(second).toContain("the port is taken; set PORT to another");
@@ -57,8 +60,8 @@ describe.skipIf(redisProgram === null || process.platform !== "linux")("WORKERS=
   test(
     "ends its workers also when it is killed itself",
     async () => {
-      const redis = await startRedis();
-      const gateway = await startGateway({ env: { WORKERS: "2", REDIS_URL: redis.url } });
+      const shared = { DATABASE_URL: await newDatabase(), REDIS_URL: (await startRedis()).url };
+      const gateway = await startGateway({ env: { WORKERS: "2", ...shared } });
       await until(() => childrenOf(gateway.pid).length === 2);
       const workers = childrenOf(gateway.pid);
       process.kill(gateway.pid, "SIGKILL");

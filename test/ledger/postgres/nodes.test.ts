@@ -173,7 +173,7 @@ postgresTest(
   "nodes killed with -9 under load lose and double no charge that was told",
   async () => {
     const url = await newDatabase();
-    const { store } = await node(url);
+    const { store } = await node(url, { deadAfterMs: 1000 });
     await addAccount(store, "acc_1", 1e12);
     const ledger = createLocalLedger({ store });
     const told = new Set<string>();

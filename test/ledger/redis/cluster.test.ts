@@ -1,43 +1,39 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createRedisLedger, type RedisLedger, verifyLedger, walletOf } from "../../../src/ledger/index.ts";
+import { openRedisLimits, verifyLedger, walletOf } from "../../../src/ledger/index.ts";
 import type { Store } from "../../../src/store/index.ts";
-import { temporaryFile, temporaryStore } from "../../store/temporary-store.ts";
+import { node } from "../../store/postgres/ground.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { startCluster, type TestCluster } from "../../support/redis-cluster.ts";
-import { redisProgram } from "../../support/redis-server.ts";
-import { addAccount, claimOf, settlementOf } from "../ground.ts";
-import { until } from "./ground.ts";
+import { addAccount, type ClaimFields, claimOf, settlementOf } from "../ground.ts";
+import { canShare, type Node, startNode, until } from "./ground.ts";
 
 const accounts = Array.from({ length: 24 }, (_, index) => `acc_${index}`);
 const testMsMax = 60_000;
 
-describe.skipIf(redisProgram === null)("two nodes on a Redis Cluster of three", () => {
-  const file = temporaryFile();
-  const ledgers: RedisLedger[] = [];
+describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
+  const nodes: Node[] = [];
   let cluster: TestCluster;
   let store: Store;
   beforeAll(async () => {
     cluster = await startCluster();
-    store = await temporaryStore(file);
+    const made = await node();
+    store = made.store;
     for (const id of accounts) await addAccount(store, id, 25);
-    for (let index = 0; index < 2; index++) {
-      const options = { store: await temporaryStore(file), url: cluster.url, answerMsMax: 1000 };
-      ledgers.push(await createRedisLedger(options));
-    }
+    for (let index = 0; index < 2; index++) nodes.push(await startNode(made.url, cluster, { answerMsMax: 1000 }));
   }, testMsMax);
   afterAll(async () => {
-    for (const ledger of ledgers) await ledger.close();
+    for (const { ledger } of nodes) await ledger.close();
     await cluster?.remove();
   });
 
   /** Six calls of 10 on each account at once, by turns on both; how many were let in by account. */
-  async function race(): Promise<number[]> {
+  async function race(fields: ClaimFields = {}): Promise<number[]> {
     return Promise.all(
       accounts.map(async (accountId) => {
         const outcomes = await Promise.all(
           Array.from({ length: 6 }, async (_, index) => {
-            const ledger = ledgers[index % 2] as RedisLedger;
-            const claim = claimOf({ accountId, openedAt: Date.now() });
+            const { ledger } = nodes[index % 2] as Node;
+            const claim = claimOf({ accountId, openedAt: Date.now(), ...fields });
             return ledger.admit(claim).then(
               () => ({ ledger, claim }),
               () => undefined,
@@ -52,15 +48,18 @@ describe.skipIf(redisProgram === null)("two nodes on a Redis Cluster of three", 
   }
 
   test(
-    "share wallets, each on the node of its slot",
+    "share limits, each account's on the node of its slot",
     async () => {
-      expect(ledgers.map((ledger) => ledger.troubles())).toEqual([[], []]);
+      expect(nodes.map(({ limits }) => limits.troubles())).toEqual([[], []]);
       expect(await race()).toEqual(accounts.map(() => 3));
       for (const id of accounts) {
         const wallet = { balanceNanodollars: -5, heldNanodollars: 0 };
-        for (const ledger of ledgers) expect(await ledger.walletOf(id)).toEqual(wallet);
+        for (const { ledger } of nodes) expect(await ledger.walletOf(id)).toEqual(wallet);
         expect(await walletOf(store, id)).toEqual(wallet);
       }
+      const free = { premium: false, holdTokens: 10, freeTokensPerDay: 25 };
+      expect(await race(free)).toEqual(accounts.map(() => 3));
+      expect(await race({ ...free, freeTokensPerDay: 1000, requestsPerMinute: 5 })).toEqual(accounts.map(() => 5));
       const counts = await Promise.all(cluster.nodes.map((node) => node.command("DBSIZE")));
       expect(counts.filter((count) => count === ":0\r\n")).toEqual([]);
       expect((await verifyLedger(store)).differences).toEqual([]);
@@ -75,9 +74,9 @@ describe.skipIf(redisProgram === null)("two nodes on a Redis Cluster of three", 
       process.kill(stopped.pid, "SIGSTOP");
       // Whoever is on that node has it noticed; all are refused, for their wallets are empty.
       expect(await race()).toEqual(accounts.map(() => 0));
-      await until(() => ledgers.every((ledger) => ledger.troubles().length === 1));
+      await until(() => nodes.every(({ limits }) => limits.troubles().length === 1));
       process.kill(stopped.pid, "SIGCONT");
-      await until(() => ledgers.every((ledger) => ledger.troubles().length === 0), 30_000);
+      await until(() => nodes.every(({ limits }) => limits.troubles().length === 0), 30_000);
       expect(await race()).toEqual(accounts.map(() => 0));
       expect((await verifyLedger(store)).differences).toEqual([]);
     },
@@ -85,8 +84,8 @@ describe.skipIf(redisProgram === null)("two nodes on a Redis Cluster of three", 
   );
 
   test("one node alone is not enough, and is told so", async () => {
-    const [node] = cluster.nodes as [TestCluster["nodes"][0]];
-    const error = await errorOf(createRedisLedger({ store, url: node.url, answerMsMax: 1000 }));
+    const [one] = cluster.nodes as [TestCluster["nodes"][0]];
+    const error = await errorOf(openRedisLimits({ store, url: one.url, answerMsMax: 1000 }));
     expect(error.message).toBe(
       "Cannot use this Redis: it is a node of a cluster; name several of its nodes in REDIS_URL, by comma",
     );

@@ -1,15 +1,30 @@
 import { afterAll } from "bun:test";
-import { createRedisLedger, type RedisLedger, type RedisLedgerOptions } from "../../../src/ledger/index.ts";
-import type { Store } from "../../../src/store/index.ts";
-import { temporaryFile, temporaryStore } from "../../store/temporary-store.ts";
-import { startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
+import {
+  createLocalLedger,
+  type LocalLedger,
+  openRedisLimits,
+  type RedisLimits,
+  type RedisLimitsOptions,
+} from "../../../src/ledger/index.ts";
+import type { Store, StoreOptions } from "../../../src/store/index.ts";
+import { node } from "../../store/postgres/ground.ts";
+import { whyNoPostgres } from "../../support/postgres.ts";
+import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
 import { addAccount, claimOf, settlementOf } from "../ground.ts";
 
-/** A node: a connection to the store and a ledger over it and a Redis. */
+/** Whether this machine has what nodes that share limits need. */
+export const canShare = whyNoPostgres === undefined && redisProgram !== null;
+
+/** A node: a connection to the store, a ledger over it, and limits that it shares over Redis. */
 export interface Node {
   store: Store;
-  ledger: RedisLedger;
+  ledger: LocalLedger;
+  limits: RedisLimits;
   reports: string[];
+}
+
+export interface NodeOptions extends Partial<RedisLimitsOptions> {
+  storeOptions?: Partial<StoreOptions>;
 }
 
 const nodes: Node[] = [];
@@ -22,28 +37,30 @@ export function useNodes(): void {
   useRedisServers();
 }
 
+/** A node on the database of this URL, or on a store that a test has made. */
 export async function startNode(
-  file: string,
-  redis: TestRedis,
-  options: Partial<RedisLedgerOptions> = {},
+  place: string | Store,
+  redis: Pick<TestRedis, "url">,
+  { storeOptions, ...options }: NodeOptions = {},
 ): Promise<Node> {
-  const store = await temporaryStore(file);
+  const store = typeof place === "string" ? (await node(place, storeOptions)).store : place;
   const reports: string[] = [];
   const report = (event: string) => void reports.push(event);
-  const ledger = await createRedisLedger({ store, url: redis.url, report, ...options });
-  const node = { store, ledger, reports };
-  nodes.push(node);
-  return node;
+  const limits = await openRedisLimits({ store, url: redis.url, report, ...options });
+  const { now } = options;
+  const made = { store, limits, ledger: createLocalLedger({ store, limits, ...(now && { now }) }), reports };
+  nodes.push(made);
+  return made;
 }
 
-/** Several nodes on one store and one Redis of their own, and an account with money. */
-export async function startNodes(count: number, nanodollars: number, options: Partial<RedisLedgerOptions> = {}) {
+/** Several nodes on one database and one Redis of their own, and an account with money. */
+export async function startNodes(count: number, nanodollars: number, options: NodeOptions = {}) {
   const redis = await startRedis();
-  const file = temporaryFile();
-  await addAccount(await temporaryStore(file), "acc_1", nanodollars);
+  const { store, url } = await node();
+  await addAccount(store, "acc_1", nanodollars);
   const started: Node[] = [];
-  for (let i = 0; i < count; i++) started.push(await startNode(file, redis, options));
-  return { redis, file, nodes: started, node: started[0] as Node };
+  for (let i = 0; i < count; i++) started.push(await startNode(url, redis, options));
+  return { redis, url, nodes: started, node: started[0] as Node };
 }
 
 /** Makes one call of 10 nanodollars and returns how long its longer half took, in milliseconds. */

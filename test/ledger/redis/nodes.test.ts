@@ -2,10 +2,9 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { creditWallet, verifyLedger, walletOf } from "../../../src/ledger/index.ts";
-import { temporaryStore } from "../../store/temporary-store.ts";
-import { redisProgram } from "../../support/redis.ts";
+import { node as databaseNode } from "../../store/postgres/ground.ts";
 import { addAccount, type ClaimFields, claimOf, settlementOf } from "../ground.ts";
-import { type Node, startNode, startNodes, until, useNodes } from "./ground.ts";
+import { canShare, type Node, startNode, startNodes, until, useNodes } from "./ground.ts";
 
 useNodes();
 /** For a machine that has other work. */
@@ -24,7 +23,7 @@ async function race(nodes: Node[], fields: ClaimFields) {
   return { admitted, refusals: [...new Set(refusals)] };
 }
 
-describe.skipIf(redisProgram === null)("two nodes", () => {
+describe.skipIf(!canShare)("two nodes", () => {
   test("race on a wallet for ten calls and a half, over and over: ten whole holds and one partial", async () => {
     const { nodes, node } = await startNodes(2, 105);
     for (let round = 0; round < 25; round++) {
@@ -55,40 +54,13 @@ describe.skipIf(redisProgram === null)("two nodes", () => {
     expect(refusals).toEqual([code]);
   });
 
-  test("see a credit of another process at their next sync", async () => {
-    const { file, nodes } = await startNodes(2, 10);
+  test("see a credit of another process at once", async () => {
+    const { url, nodes } = await startNodes(2, 10);
     for (const { ledger } of nodes) await ledger.walletOf("acc_1");
-    const elsewhere = await temporaryStore(file);
+    const elsewhere = (await databaseNode(url)).store;
     await creditWallet(elsewhere, { accountId: "acc_1", nanodollars: 90, note: "by hand" });
     for (const { ledger } of nodes) {
-      await ledger.sync();
       expect((await ledger.walletOf("acc_1")).balanceNanodollars).toBe(100);
-    }
-  });
-
-  // What it read in SQL may have the charge of a call that it does not know, whose end would be counted once more.
-  test("call off a seeding when a call begins or ends", async () => {
-    const { redis, nodes } = await startNodes(1, 100);
-    const { ledger } = nodes[0] as Node;
-    await ledger.walletOf("acc_1");
-    const onAccounts = (work: string) =>
-      redis.command(
-        "EVAL",
-        `local count = 0 for _, key in ipairs(redis.call('KEYS', '*')) do ${work} end return count`,
-        "0",
-      );
-    const begin = () =>
-      onAccounts(`if redis.call('TYPE', key).ok == 'hash' and redis.call('HEXISTS', key, 'sound') == 1
-      then redis.call('HSET', key, 'guard', 'a token') count = count + 1 end`);
-    const guarded = () =>
-      onAccounts(`if redis.call('TYPE', key).ok == 'hash' then
-      count = count + redis.call('HEXISTS', key, 'guard') end`);
-    const claim = claimOf({ openedAt: Date.now(), holdNanodollars: 10 });
-    for (const step of [() => ledger.admit(claim), () => ledger.settle(settlementOf(claim.callId))]) {
-      expect(await begin()).toStartWith(":1");
-      expect(await guarded()).toStartWith(":1");
-      await step();
-      await until(async () => (await guarded()).startsWith(":0"));
     }
   });
 
@@ -102,8 +74,8 @@ describe.skipIf(redisProgram === null)("two nodes", () => {
       waits: fc.nat(5),
       flush: fc.nat(15).map((chance) => chance === 0),
     });
-    const { redis, file, nodes } = await startNodes(2, 0);
-    const store = await temporaryStore(file);
+    const { redis, node, nodes } = await startNodes(2, 0);
+    const { store } = node;
     let accounts = 1;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
@@ -140,25 +112,58 @@ describe.skipIf(redisProgram === null)("two nodes", () => {
   });
 
   test("leave each other's running calls alone, and end those of a node that died", async () => {
-    const { redis, file, nodes } = await startNodes(2, 100, { leaseMs: 1500 });
+    const storeOptions = { deadAfterMs: 500 };
+    const { redis, url, nodes } = await startNodes(2, 100, { leaseMs: 900, storeOptions });
     const [dead, alive] = nodes as [Node, Node];
-    const [lost, kept] = [claimOf({ holdNanodollars: 30 }), claimOf({ holdNanodollars: 40 })];
+    const most = { concurrentCalls: 2 };
+    const [lost, kept] = [claimOf({ holdNanodollars: 30, ...most }), claimOf({ holdNanodollars: 40, ...most })];
     await dead.ledger.admit(lost);
     await alive.ledger.admit(kept);
     await dead.ledger.close();
-    const third = await startNode(file, redis, { leaseMs: 1500 });
-    const ended: string[] = [];
-    await until(async () => {
-      ended.push(...(await third.ledger.beat()).callIds);
-      return third.reports.includes("calls_recovered") || ended.length > 0 || alive.reports.includes("calls_recovered");
-    });
+    const third = await startNode(url, redis, { leaseMs: 900, storeOptions });
+    expect(await third.ledger.admit(claimOf(most)).catch((error) => error.message)).toStartWith("Concurrency limit");
+    expect((await third.ledger.recover()).released).toBe(0);
+    await dead.store.close();
+    expect((await third.ledger.recover()).callIds).toEqual([lost.callId]);
     expect(await third.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 40 });
+    // The place of the dead among calls at once is free when its lease is over; that of the living is kept.
+    const next = claimOf(most);
+    await until(async () => {
+      const hold = await third.ledger.admit(next).catch(() => undefined);
+      return hold !== undefined;
+    });
+    expect(await third.ledger.admit(claimOf(most)).catch((error) => error.message)).toStartWith("Concurrency limit");
     const rows = await third.store.db.selectFrom("calls").select(["id", "state"]).orderBy("id").execute();
     expect(rows.map(({ id, state }) => [id, state])).toEqual([
       [lost.callId, "abandoned"],
       [kept.callId, "open"],
+      [next.callId, "open"],
     ]);
+    await third.ledger.settle(settlementOf(next.callId));
     await alive.ledger.settle(settlementOf(kept.callId));
-    expect(await walletOf(third.store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
+    expect(await walletOf(third.store, "acc_1")).toEqual({ balanceNanodollars: 80, heldNanodollars: 0 });
+  });
+
+  test("count the quota of a day on from what SQL has of it, also when Redis has lost all and what still runs", async () => {
+    const { redis, nodes } = await startNodes(2, 0, { leaseMs: 300 });
+    const [here, there] = nodes as [Node, Node];
+    const free = (holdTokens: number) => claimOf({ premium: false, holdTokens, openedAt: Date.now() });
+    const [drawn, running] = [free(30), free(20)];
+    await here.ledger.admit(drawn);
+    await here.ledger.settle(settlementOf(drawn.callId, { quotaTokens: 30 }));
+    await there.ledger.admit(running);
+    await redis.command("FLUSHALL");
+    // What runs is known again when its node has renewed it.
+    await until(async () => (await redis.command("DBSIZE")) === ":1\r\n");
+    expect((await here.ledger.admit(free(100))).heldTokens).toBe(50);
+    const refusal = await there.ledger.admit(free(1)).catch((error) => error);
+    expect(refusal.message).toStartWith(
+      "Daily token quota reached: 100 free tokens a day, 30 used and 70 held by running calls; it resets at",
+    );
+    await there.ledger.settle(settlementOf(running.callId, { quotaTokens: 5 }));
+    expect((await there.ledger.admit(free(15))).heldTokens).toBe(15);
+    for (const { ledger } of nodes) {
+      expect(await ledger.quotaOf(running.caller)).toMatchObject({ usedTokens: 35, heldTokens: 65 });
+    }
   });
 });

@@ -1,0 +1,197 @@
+/**
+ * What Redis runs, each script in one step. All of an account is one hash, so that a script has one key, and what Redis
+ * loses of an account it loses whole:
+ *
+ * - `rate`, `rate <key id>`: backlogs of requests and tokens per minute in milliseconds, and when they were drained.
+ * - `call <call id>`: a running call: until when it counts unless it is renewed, its key, the day on whose quota it
+ *   draws (-1: none), the tokens it holds of that, and 1 where it holds fewer than it wanted.
+ * - `running`, `running <key id>`: how many calls run. `sweepAt`: when calls that nobody renewed are looked for again.
+ * - `day`, `used`, `held`, `partial`: the free quota, with the call that holds a part of what it wanted; `loadedAt`: when
+ *   `used` came from SQL.
+ *
+ * Time is Redis's own unless the first argument gives one, so that all nodes share one clock.
+ */
+const common = `
+local account, minute, tolerance, keptMs = KEYS[1], 60000, 0.001, 172800000
+local time = redis.call('TIME')
+local now = tonumber(ARGV[1]) or tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local function whole(number) return string.format('%.0f', number) end
+local function exact(number) return string.format('%.17g', number) end
+local function get(field) return redis.call('HGET', account, field) end
+local function set(field, value) redis.call('HSET', account, field, value) end
+local function drop(field) redis.call('HDEL', account, field) end
+local function add(field, number)
+  if tonumber(number) ~= 0 then redis.call('HINCRBY', account, field, whole(number)) end
+end
+
+local function setBacklogs(owner, requests, tokens)
+  set('rate' .. owner, exact(requests) .. ' ' .. exact(tokens) .. ' ' .. whole(now))
+end
+
+-- A clock that steps back drains nothing and is followed, so that nobody waits for it to catch up.
+local function backlogs(owner)
+  local requests, tokens, drainedAt = string.match(get('rate' .. owner) or '0 0 0', '^(%S+) (%S+) (%S+)$')
+  local elapsed = now - drainedAt
+  if elapsed < 0 then setBacklogs(owner, requests, tokens) end
+  return math.max(0, requests - math.max(0, elapsed)), math.max(0, tokens - math.max(0, elapsed))
+end
+
+local function addBacklogs(owner, moreRequests, moreTokens)
+  local requests, tokens = backlogs(owner)
+  requests, tokens = math.max(0, requests + (moreRequests or 0)), math.max(0, tokens + (moreTokens or 0))
+  setBacklogs(owner, requests, tokens)
+  return exact(requests), exact(tokens)
+end
+
+local function readCall(id)
+  return string.match(get('call ' .. id) or '', '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+end
+
+local function addCall(id, deadline, keyId, day, tokens, partial)
+  set('call ' .. id, table.concat({ deadline, keyId, day, tokens, partial }, ' '))
+  add('running', 1)
+  add('running ' .. keyId, 1)
+  if day == get('day') then add('held', tokens) end
+  if partial == '1' then set('partial', id) end
+end
+
+local function removeCall(id)
+  local deadline, keyId, day, tokens = readCall(id)
+  if not deadline then return false end
+  drop('call ' .. id)
+  add('running', -1)
+  add('running ' .. keyId, -1)
+  if day == get('day') then add('held', -tokens) end
+  return true
+end
+`;
+
+/**
+ * Counts a call in, or names the limit that blocks. Arguments: time, call id, for how long it counts unless it is
+ * renewed, key id; what the request and its tokens add to the backlogs of the account, and how many of its calls may run;
+ * the same three of the key; the tokens wanted of the free quota and its limit; the latest day of which SQL knows something
+ * drawn, and what. Each is empty where there is none. Answers `load` when it must be told the last two.
+ */
+export const admitScript = `${common}
+local callId, leaseMs, keyId = ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local keyOwner = ' ' .. keyId
+
+-- Drops calls that no living node renewed, and counts the others anew.
+local function sweep()
+  local fields, running, held, today = redis.call('HGETALL', account), {}, 0, get('day')
+  for at = 1, #fields, 2 do
+    local field, value = fields[at], fields[at + 1]
+    if string.find(field, '^call ') then
+      local deadline, ofKey, day, tokens = string.match(value, '^(%S+) (%S+) (%S+) (%S+)')
+      if tonumber(deadline) <= now then
+        drop(field)
+      else
+        for _, owner in ipairs({ '', ' ' .. ofKey }) do running[owner] = (running[owner] or 0) + 1 end
+        if day == today then held = held + tokens end
+      end
+    elseif string.find(field, '^running') then
+      drop(field)
+    elseif string.find(field, '^rate ') then
+      local requests, tokens = backlogs(string.sub(field, 5))
+      if requests + tokens == 0 then drop(field) end
+    end
+  end
+  for owner, count in pairs(running) do set('running' .. owner, whole(count)) end
+  set('held', whole(held))
+  set('sweepAt', whole(now + leaseMs / 3))
+  redis.call('PEXPIRE', account, keptMs)
+end
+
+local function blocked(name, owner, request, tokens, callsMax)
+  local usedRequests, usedTokens = backlogs(owner)
+  local wait = request and usedRequests + request - minute or 0
+  if wait > tolerance then return { 'requests', name, exact(wait) } end
+  wait = tokens and usedTokens + math.min(tokens, minute) - minute or 0
+  if wait > tolerance then return { 'tokens', name, exact(wait) } end
+  if callsMax and tonumber(get('running' .. owner) or 0) >= callsMax then return { 'calls', name } end
+end
+
+local sweepWait = tonumber(get('sweepAt') or 0) - now
+if sweepWait <= 0 or sweepWait > leaseMs then sweep() end
+local request, tokens, callsMax = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local keyRequest, keyTokens, keyCallsMax = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+local refusal = blocked('key', keyOwner, keyRequest, keyTokens, keyCallsMax)
+  or blocked('account', '', request, tokens, callsMax)
+if refusal then return refusal end
+
+local wanted, limit, loadedDay = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local day, hold, partial = '-1', 0, '0'
+if wanted then
+  local known = redis.call('HMGET', account, 'day', 'used', 'loadedAt')
+  -- Never goes back, so that a clock that does mints no quota.
+  local ofDay = math.max(math.floor(now / 86400000), tonumber(known[1] or 0), loadedDay or 0)
+  day = whole(ofDay)
+  if not (known[1] == day and known[2] and now - known[3] < minute) then
+    if not loadedDay then return { 'load' } end
+    redis.call('HSET', account, 'day', day, 'used', loadedDay == ofDay and ARGV[14] or '0', 'loadedAt', whole(now))
+    if known[1] ~= day then sweep() end
+  end
+  local used, held = tonumber(get('used')), tonumber(get('held') or 0)
+  local available = limit - used - held
+  hold = math.min(available, wanted)
+  if hold < wanted then partial = '1' end
+  local _, _, otherDay = readCall(partial == '1' and get('partial') or '')
+  if available <= 0 or otherDay == day then return { 'quota', whole(used), whole(held), day } end
+end
+
+local accountRequests, accountTokens = addBacklogs('', request, tokens)
+local answer = { 'ok', whole(hold), day, partial, accountRequests, accountTokens }
+if keyRequest or keyTokens then
+  answer[7], answer[8] = addBacklogs(keyOwner, keyRequest, keyTokens)
+end
+addCall(callId, whole(now + leaseMs), keyId, day, whole(hold), partial)
+return answer
+`;
+
+/**
+ * Counts a call out when SQL has its end. Arguments: time, call id, the day on whose quota it drew and how many tokens;
+ * what is added to the backlogs of the account, then the key's id and what is added to its backlogs, empty where it has
+ * none. Whether SQL's sum had the tokens of a call that is not known here when it was loaded cannot be told: it is loaded
+ * anew.
+ */
+export const settleScript = `${common}
+local isKnown = removeCall(ARGV[2])
+if ARGV[4] ~= '0' and ARGV[3] == get('day') then
+  if isKnown and get('used') then add('used', ARGV[4]) else drop('used') end
+end
+local function correct(owner, requests, tokens)
+  if (requests or 0) ~= 0 or (tokens or 0) ~= 0 then addBacklogs(owner, requests, tokens) end
+end
+correct('', tonumber(ARGV[5]), tonumber(ARGV[6]))
+correct(' ' .. ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9]))
+redis.call('PEXPIRE', account, keptMs)
+return { 'ok' }
+`;
+
+/**
+ * Says that these calls of an account still run, also where Redis has lost them. Arguments: time, for how long they count,
+ * then of each its id, key, day, tokens held, and whether these are fewer than it wanted.
+ */
+export const renewScript = `${common}
+local deadline = whole(now + tonumber(ARGV[2]))
+for at = 3, #ARGV, 5 do
+  removeCall(ARGV[at])
+  addCall(ARGV[at], deadline, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4])
+end
+redis.call('PEXPIRE', account, keptMs)
+return { 'ok' }
+`;
+
+/**
+ * Says whose this Redis is, and by writing proves that it can be written. Key: the format. Arguments: the format, and
+ * those before it that may be replaced. Answers the format found.
+ */
+export const formatScript = `
+local kind = redis.call('TYPE', KEYS[1]).ok
+local found = kind == 'string' and redis.call('GET', KEYS[1]) or kind
+local isOurs = found == 'none'
+for at = 1, #ARGV do isOurs = isOurs or found == ARGV[at] end
+if not isOurs then return found end
+redis.call('SET', KEYS[1], ARGV[1])
+return ARGV[1]
+`;
