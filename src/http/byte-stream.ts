@@ -3,18 +3,18 @@ import type { Outlet, Progress } from "../kernel/index.ts";
 const bufferedBytesMax = 64 * 1024;
 
 /**
- * An outlet whose pieces are the bytes of a response body. When the client reads slower than the provider sends, `write`
- * waits, and so does the provider; when the client leaves, the call is cut and settles. It can be broken off, which a
- * body of events ({@link SseStream}) need not be: those say what went wrong.
+ * A response body of bytes. When the client reads slower than the provider sends, `write` applies backpressure; when the
+ * client disconnects, the call is cancelled and settled. It can be aborted, which an {@link SseStream} need not be: that
+ * carries its errors inside.
  */
 export class ByteStream implements Outlet<Uint8Array> {
   readonly body: ReadableStream<Uint8Array>;
-  /** Resolves when the head may be sent. */
+  /** Resolves when the response head may be sent. */
   readonly opened: Promise<void>;
   #open: () => void = () => undefined;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  /** What everyone waits for whose pieces the reader has not taken yet. */
-  #behind: { resumed: Promise<void>; resume: () => void } | undefined;
+  /** Backpressure: resolves when the client has read what was written. */
+  #backpressure: { resumed: Promise<void>; resume: () => void } | undefined;
 
   constructor(progress: Progress) {
     this.opened = new Promise((resolve) => {
@@ -44,11 +44,11 @@ export class ByteStream implements Outlet<Uint8Array> {
     const controller = this.#controller;
     if (controller === undefined) return undefined;
     controller.enqueue(bytes);
-    if ((controller.desiredSize as number) <= 0 && this.#behind === undefined) {
+    if ((controller.desiredSize as number) <= 0 && this.#backpressure === undefined) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      this.#behind = { resumed: promise, resume: resolve };
+      this.#backpressure = { resumed: promise, resume: resolve };
     }
-    return this.#behind?.resumed;
+    return this.#backpressure?.resumed;
   }
 
   end(): void {
@@ -57,7 +57,7 @@ export class ByteStream implements Outlet<Uint8Array> {
     this.#wake();
   }
 
-  /** Breaks the body off, for answers that cannot carry an error inside. */
+  /** Aborts the body, for formats that cannot carry an error inside. */
   abort(error: unknown): void {
     this.#controller?.error(error);
     this.#controller = undefined;
@@ -65,8 +65,8 @@ export class ByteStream implements Outlet<Uint8Array> {
   }
 
   #wake(): void {
-    const behind = this.#behind;
-    this.#behind = undefined;
-    behind?.resume();
+    const backpressure = this.#backpressure;
+    this.#backpressure = undefined;
+    backpressure?.resume();
   }
 }

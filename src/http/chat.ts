@@ -54,7 +54,7 @@ async function stream(deps: HttpDeps, call: RequestContext, request: ChatRequest
     },
   );
   finished.catch((error) => deps.log.error("stream_failed", { call: progress.id, error }));
-  // The status line waits for the first piece, or a long silence: until then a failure is an ordinary error answer.
+  // The status line waits for the first chunk or heartbeat: until then a failure is an ordinary HTTP error.
   await Promise.race([outlet.opened, answered]);
   call.restoreIdleTimeout();
   const headers = callHeaders(progress, deps.shelf().sandbox, "text/event-stream; charset=utf-8");

@@ -1,11 +1,11 @@
 import { Elysia } from "elysia";
 
-/** How long a browser remembers what it may send, in seconds: as long as Chromium does at most. */
+/** How long a browser may cache a preflight; Chromium's maximum. */
 const preflightMaxAgeSeconds = 7200;
 
 /**
- * Lets pages of these origins call the API from a browser, `*` those of any. They bring a key, and never a cookie: no
- * answer allows credentials, so nothing can be done with the session of whoever looks at such a page.
+ * Lets pages of these origins (`*`: of any) call the API with a key. No response allows credentials, so such a page cannot
+ * use the session cookie of its visitor.
  */
 export function cors(origins: readonly string[]) {
   if (origins.length === 0) return new Elysia();

@@ -9,7 +9,7 @@ import type { BodyMemoryLimiter } from "./body-memory.ts";
 import type { SseHeartbeat } from "./sse-heartbeat.ts";
 import type { StaticAssets } from "./static-assets.ts";
 
-/** What the HTTP side is built on; `app.ts` puts it together. */
+/** The modules that the HTTP side uses; `app.ts` wires them. */
 export interface HttpDeps {
   readonly config: Config;
   readonly version: string;
@@ -18,30 +18,30 @@ export interface HttpDeps {
   readonly store: Store;
   readonly accounts: Accounts;
   readonly signIn: SignIn;
-  /** Takes payments; absent: none are taken. */
+  /** The payment provider; absent when none is configured. */
   readonly payments: Payments | undefined;
-  /** Says where the browser goes to pay. */
+  /** Begins a payment and returns the address for the browser. */
   readonly beginPayment: ReturnType<typeof paymentDesk>;
   readonly ledger: Ledger;
   readonly kernel: Kernel;
-  /** What is on sale now, and whether answers are simulated. */
+  /** The plugins loaded now, and whether answers are simulated. */
   readonly shelf: () => Pick<Shelf, "plugins" | "states" | "sandbox" | "warnings">;
-  /** The calls that other processes run; absent where this is the only one. */
+  /** Reads the running calls of other processes; absent when there is only this one. */
   readonly callsElsewhere?: ReturnType<typeof callsElsewhere> | undefined;
-  /** Sheds load: where calls come in. */
+  /** Sheds load. */
   readonly gate: LoadShedder;
-  /** The memory for large bodies. */
+  /** Bounds the memory of request bodies. */
   readonly bodies: BodyMemoryLimiter;
-  /** Keeps silent streams alive. */
+  /** Sends heartbeats on silent streams. */
   readonly heartbeat: SseHeartbeat;
-  /** Signs the addresses of generated files. */
+  /** Signs the URLs of generated files. */
   readonly signingSecret: string;
-  /** Why the gateway is not ready, in sentences; empty means ready. */
+  /** Why the gateway is not ready, one sentence each; empty when it is. */
   readonly troubles: () => Promise<string[]>;
-  /** What is worse than it should be while calls are served all the same, in sentences; absent: never anything. */
+  /** What is degraded while calls are still served, one sentence each. */
   readonly degraded?: () => string[];
-  /** The dashboard's files; absent: none are served. */
+  /** The files of the dashboard; absent when it is not served. */
   readonly site?: StaticAssets | undefined;
-  /** Metrics on the API's port; absent: they are not there. */
+  /** Metrics on the API's port; absent when they are off or on a port of their own. */
   readonly metrics?: { isAllowed(authorization: string | null): boolean; scrape(): Promise<Response> } | undefined;
 }

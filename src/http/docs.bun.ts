@@ -23,8 +23,8 @@ interface Description {
   paths: Record<string, Record<string, { responses: Record<string, { description?: string }> }>>;
 }
 
-/** What the generator leaves out or says wrongly: it writes 3.0.3, but TypeBox's schemas are JSON Schema as in 3.1. */
-function completed(description: Description): Description {
+/** Corrects the generator: it says 3.0.3, but TypeBox's schemas are JSON Schema as in 3.1, and omits descriptions. */
+function complete(description: Description): Description {
   const operations = Object.values(description.paths).flatMap((methods) => Object.values(methods));
   for (const { responses } of operations) {
     for (const response of Object.values(responses)) response.description ??= "The answer";
@@ -33,8 +33,8 @@ function completed(description: Description): Description {
 }
 
 /**
- * The API's description at /openapi.json, made from the schemas that validate, and its page at /docs. All of it is served
- * from here. An instance of its own: what it sets for its answers stands on no other.
+ * The OpenAPI document at /openapi.json, generated from the schemas that validate, and its page at /docs without files of
+ * other hosts. An instance of its own, because its headers are for these routes alone.
  */
 export function docs(deps: HttpDeps) {
   let described: unknown;
@@ -72,7 +72,7 @@ export function docs(deps: HttpDeps) {
     .get(
       "/openapi.json",
       async () => {
-        described ??= completed(await (await app.handle(new Request("http://docs/docs/routes.json"))).json());
+        described ??= complete(await (await app.handle(new Request("http://docs/docs/routes.json"))).json());
         return described;
       },
       hidden,

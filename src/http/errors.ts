@@ -6,9 +6,9 @@ import type { RequestContext } from "./handle-call.ts";
 import { limitHeaders, type ResponseHeaders, readClientRequestId } from "./headers.ts";
 import { invalidHost } from "./origin.ts";
 import { dataHeaders } from "./security-headers.ts";
-import { explainValidation } from "./validation-errors.ts";
+import { toQueryError } from "./validation-errors.ts";
 
-/** Whatever was thrown as the one error callers see. What has no name yet is logged in full and shown as nothing. */
+/** Whatever was thrown, as the error that callers see. An unexpected one is logged in full and not shown. */
 export function toGatewayError(error: unknown, log: Log): GatewayError {
   if (error instanceof GatewayError) return error;
   log.error("unexpected", { error });
@@ -17,7 +17,7 @@ export function toGatewayError(error: unknown, log: Log): GatewayError {
 }
 
 /** What is known of the request that failed. */
-interface Known {
+interface FailedRequest {
   request: Request;
   /** Absent for a request without a valid API key. */
   call?: RequestContext | undefined;
@@ -25,7 +25,7 @@ interface Known {
 }
 
 /** The only place that makes a response of an error. */
-async function errorResponse(deps: HttpDeps, thrown: unknown, known: Known): Promise<Response> {
+async function errorResponse(deps: HttpDeps, thrown: unknown, known: FailedRequest): Promise<Response> {
   const error = toGatewayError(thrown, deps.log);
   deps.kernel.watch?.refused(error.code);
   const { request, call } = known;
@@ -46,7 +46,7 @@ async function errorResponse(deps: HttpDeps, thrown: unknown, known: Known): Pro
   return Response.json(error.toBody(), { status: error.status, headers });
 }
 
-/** An error is answered even where the books cannot say the limits. */
+/** An error is answered even when the limits cannot be read. */
 async function limitsOf(deps: HttpDeps, caller: Caller): Promise<ResponseHeaders> {
   try {
     return limitHeaders(await deps.ledger.limitsOf(caller));
@@ -56,20 +56,20 @@ async function limitsOf(deps: HttpDeps, caller: Caller): Promise<ResponseHeaders
   }
 }
 
-/** What Elysia hands an error hook, as far as it is used here. */
-interface Failure {
+/** The part of Elysia's error context used here. */
+interface ErrorContext {
   error: unknown;
   code: string | number;
   request: Request;
-  /** Of a route with an API key, once the key was found valid. */
+  /** Present on routes with an API key, once the key was checked. */
   call?: RequestContext | undefined;
 }
 
 /** The error hook of all routes. */
 export function errorHandler(deps: HttpDeps, allowedMethods: (path: string) => string[]) {
-  return async ({ error, code, request, call }: Failure): Promise<Response> => {
+  return async ({ error, code, request, call }: ErrorContext): Promise<Response> => {
     call?.end();
-    if (code === "VALIDATION") return errorResponse(deps, explainValidation(error as ValidationError), { request });
+    if (code === "VALIDATION") return errorResponse(deps, toQueryError(error as ValidationError), { request });
     if (code === "PARSE") return errorResponse(deps, causeOf(error), { request, call });
     if (code !== "NOT_FOUND") return errorResponse(deps, error, { request, call });
     const url = URL.parse(request.url);

@@ -7,10 +7,10 @@ import { Bytes, responses } from "./openapi.ts";
 import { clientOrigin, parseUrl } from "./origin.ts";
 import { pageHeaders } from "./security-headers.ts";
 
-/** How long the address of a generated file is good for. */
+/** How long a generated file and its URL live. */
 const fileLifetimeMs = 3_600_000;
 
-/** Keeps a file and gives the address under which anyone who was told can fetch it until it expires. */
+/** Stores a file and returns its signed URL, which works without a key until it expires. */
 export async function storeFile(
   deps: HttpDeps,
   file: { mediaType: string; bytes: Uint8Array },
@@ -23,7 +23,7 @@ export async function storeFile(
   return new URL(path, clientOrigin(request)).href;
 }
 
-/** GET /files/{id}: no key, the signature in the address is the permission. */
+/** GET /files/{id}: authorized by the signature in the URL instead of a key. */
 export function filesController(deps: HttpDeps) {
   return new Elysia().get(
     "/files/:id",
@@ -31,8 +31,8 @@ export function filesController(deps: HttpDeps) {
       const { pathname, searchParams } = parseUrl(request);
       const id = pathname.split("/").at(-1) as string;
       const expires = Number(searchParams.get("expires"));
-      const isOurs = matches(sign(deps, id, expires), searchParams.get("signature") ?? "");
-      const file = isOurs && expires * 1000 > deps.now() ? await deps.store.blobs.get(id) : undefined;
+      const isSigned = matches(sign(deps, id, expires), searchParams.get("signature") ?? "");
+      const file = isSigned && expires * 1000 > deps.now() ? await deps.store.blobs.get(id) : undefined;
       if (file === undefined) {
         const sentence = "There is no such file: its address is wrong or has expired after an hour";
         throw new GatewayError("not_found", sentence);

@@ -6,21 +6,21 @@ import type { HttpDeps } from "./deps.ts";
 import { callHeaders, readClientRequestId } from "./headers.ts";
 import { formBytesMax, jsonBytesMax, readForm, readJson } from "./read-body.ts";
 
-/** What is needed of the server: how long the socket of a request may be idle, in seconds; 0 is for ever. */
+/** The part of Bun's server used here: how long the socket of a request may be idle, in seconds; 0 means for ever. */
 interface Sockets {
   timeout(request: Request, seconds: number): void;
 }
 
-/** Sockets on which nothing moves for this long are closed; the most that Bun takes. */
+/** Idle sockets are closed after this; the maximum that Bun accepts. */
 const idleSecondsMax = 255;
 
 /** One request of a caller with an API key: `call` in the context of its route, also in `onError`. */
 export class RequestContext {
   readonly request: Request;
   readonly caller: Caller;
-  /** The call's progress from its first moment; its id is the answer's `x-request-id`. */
+  /** The state of the call; its id is the `x-request-id` of the response. */
   readonly progress: Progress;
-  /** The memory of its body, if that is large. */
+  /** The memory reserved for its body; absent for a short one. */
   body: BodyReservation | undefined = undefined;
   readonly #server: Sockets | null;
   #end: (() => void) | undefined;
@@ -36,17 +36,17 @@ export class RequestContext {
     this.#end = end;
   }
 
-  /** A provider may think for longer than an idle socket lives. Ended by {@link restoreIdleTimeout}. */
+  /** While a provider works, the socket may be idle for any time. Ended by {@link restoreIdleTimeout}. */
   disableIdleTimeout(): void {
     this.#server?.timeout(this.request, 0);
   }
 
-  /** From here on it is the client who is waited for. */
+  /** From here on the client is waited for. */
   restoreIdleTimeout(): void {
     this.#server?.timeout(this.request, idleSecondsMax);
   }
 
-  /** Called when the answer, or its head, is there: what the request occupied is free. Repeating it does nothing. */
+  /** Frees what the request occupied, once the response or its head is there. Repeating it does nothing. */
   end(): void {
     this.body?.release();
     this.#end?.();
@@ -55,8 +55,8 @@ export class RequestContext {
 }
 
 /**
- * The context of a route, as far as it is used here; `call` is there after `parse` or `apiKey`. Hooks do not hand it on
- * whole: Elysia reads their text, and would parse query, cookies and headers for whoever is given all of it.
+ * The part of Elysia's context used here; `call` is set by `parse` or `apiKey`. Hooks must not pass the whole context on:
+ * Elysia reads their source, and then parses query, cookies and headers for every request.
  */
 interface RouteContext {
   request: Request;
@@ -65,8 +65,8 @@ interface RouteContext {
 }
 
 /**
- * For routes that take an API key. Elysia reads and validates a body before it resolves anything, so routes with a body
- * authenticate in their `parse` ({@link readJsonCall}); all others say `apiKey: true`.
+ * Adds API key authentication to routes. Elysia reads and validates a body before it resolves anything, so routes with a body
+ * authenticate in their `parse` ({@link readJsonCall}); all others set `apiKey: true`.
  */
 export function apiKeyRoutes(deps: HttpDeps) {
   return new Elysia()
@@ -92,7 +92,7 @@ export function readJsonCall(deps: HttpDeps) {
   };
 }
 
-/** The `parse` of a route with a multipart form, whose fields `toBody` checks and puts together. */
+/** The `parse` of a route with a multipart form, which `toBody` turns into the body. */
 export function readFormCall<Body>(deps: HttpDeps, toBody: (form: FormData) => Body) {
   return async (context: RouteContext): Promise<Body> => {
     const call = await authenticate(deps, context.request, context.server);
@@ -102,7 +102,7 @@ export function readFormCall<Body>(deps: HttpDeps, toBody: (form: FormData) => B
   };
 }
 
-/** @throws {GatewayError} `unavailable` when there is too much to do, or `invalid_api_key`. */
+/** @throws {GatewayError} `unavailable` when load is shed, or `invalid_api_key`. */
 async function authenticate(deps: HttpDeps, request: Request, server: Sockets | null): Promise<RequestContext> {
   const openedAt = deps.now();
   refuseOverload(deps, openedAt);
@@ -125,9 +125,9 @@ function refuseOverload({ gate }: HttpDeps, nowMs: number): void {
 }
 
 /**
- * The key of `Authorization: Bearer …`.
+ * Reads the key of `Authorization: Bearer …`.
  *
- * @throws {GatewayError} `invalid_api_key` when there is none.
+ * @throws {GatewayError} `invalid_api_key` when the header is missing or malformed.
  */
 function readApiKey(request: Request): string {
   const header = request.headers.get("authorization");
@@ -142,9 +142,8 @@ function readApiKey(request: Request): string {
 }
 
 /**
- * Executes a call and writes its line in the log, whatever came of it. A stream is cut when its client leaves. A whole
- * answer is not: what the provider makes of it is unknown until it is there, is billed to us all the same, and would be
- * free for a client that hangs up in time.
+ * Executes a call and logs it, whatever its outcome. A stream is cancelled when its client disconnects. A whole answer is
+ * not: the provider bills it to us all the same, and a client that hangs up in time would have it for free.
  */
 export async function executeCall<C extends Capability>(
   deps: HttpDeps,
@@ -154,12 +153,12 @@ export async function executeCall<C extends Capability>(
   const { caller, progress } = call;
   const order: Order<C> = { ...options, caller, progress };
   deps.gate.enter(order);
-  if (options.outlet !== undefined) cutWhenLeft(call);
+  if (options.outlet !== undefined) cancelOnDisconnect(call);
   call.disableIdleTimeout();
   try {
     return await serve(deps.kernel, order);
   } catch (error) {
-    // Refused before it was a call: the books know nothing of it, the log does.
+    // Refused before admission: it is in the log alone.
     if (progress.errorCode === undefined) {
       const known = error instanceof GatewayError;
       progress.status = known ? error.status : 500;
@@ -174,13 +173,13 @@ export async function executeCall<C extends Capability>(
   }
 }
 
-function cutWhenLeft({ request, progress }: RequestContext): void {
+function cancelOnDisconnect({ request, progress }: RequestContext): void {
   const { signal } = request;
   if (signal.aborted) progress.cut("left");
   else signal.addEventListener("abort", () => progress.cut("left"));
 }
 
-/** A whole answer as JSON, with the headers of its call. */
+/** A JSON response with the headers of its call. */
 export function jsonReply(deps: HttpDeps, { progress }: RequestContext, body: unknown): Response {
   const headers = callHeaders(progress, deps.shelf().sandbox, "application/json");
   if (deps.gate.isLeaving) headers.connection = "close";

@@ -3,7 +3,7 @@ import type { Progress } from "../kernel/index.ts";
 
 export type ResponseHeaders = Record<string, string>;
 
-/** The state of the account's limits, by the names OpenAI's clients read; resets are seconds with the unit `s`. */
+/** The state of the rate limits by the names that OpenAI's clients read; resets are seconds with the unit `s`. */
 export function limitHeaders(limits: LimitState): ResponseHeaders {
   return {
     "x-ratelimit-limit-requests": String(limits.limitRequests),
@@ -15,7 +15,7 @@ export function limitHeaders(limits: LimitState): ResponseHeaders {
   };
 }
 
-/** What is known of a call when its answer begins; the cost only when the answer is whole. */
+/** The headers of a call's response; the cost only with a whole answer. */
 export function callHeaders(progress: Progress, sandbox: boolean, contentType: string): ResponseHeaders {
   const { hold, route, costNanodollars } = progress;
   const headers = hold === undefined ? {} : limitHeaders(hold.limits);
@@ -32,10 +32,10 @@ export function callHeaders(progress: Progress, sandbox: boolean, contentType: s
   return headers;
 }
 
-/** Ids as tools make them: UUIDs, ULIDs, base64, paths. Another is left out, and is no reason to refuse a call. */
+/** UUIDs, ULIDs, base64, paths. Others are ignored: no reason to refuse a call. */
 const clientRequestIdForm = /^[\w.:/+=@-]{1,128}$/;
 
-/** The client's own `x-request-id`, if it is one that can stand in a header and a log line. */
+/** The client's own `x-request-id`, if it is safe in a header and a log line. */
 export function readClientRequestId({ headers }: Request): string | undefined {
   const given = headers.get("x-request-id");
   return given !== null && clientRequestIdForm.test(given) ? given : undefined;

@@ -18,8 +18,8 @@ const Readiness = Type.Object({
 });
 
 /**
- * GET /healthz: the process answers. GET /readyz: it can serve (also `degraded`), or 503 with what is not in order. No
- * key needed.
+ * GET /healthz is the liveness check, GET /readyz the readiness check (200 also when `degraded`, else 503 with the reasons).
+ * Neither needs a key.
  */
 export function healthController(deps: HttpDeps) {
   const reply = (request: Request, status: number, body: unknown) =>
@@ -49,8 +49,8 @@ export function healthController(deps: HttpDeps) {
         const degraded = deps.degraded?.() ?? [];
         const status = troubles.length > 0 ? "unready" : degraded.length > 0 ? "degraded" : "ready";
         const { sandbox, warnings } = deps.shelf();
-        const said = { status, sandbox, models, troubles, degraded, warnings };
-        return reply(request, troubles.length > 0 ? 503 : 200, said);
+        const body = { status, sandbox, models, troubles, degraded, warnings };
+        return reply(request, troubles.length > 0 ? 503 : 200, body);
       },
       {
         detail: {
@@ -69,7 +69,7 @@ export function healthController(deps: HttpDeps) {
     );
 }
 
-/** GET /metrics on the API's port, for those who carry the token of the operator. */
+/** GET /metrics on the API's port, with the token of the operator. */
 export function metricsController({ isAllowed, scrape }: NonNullable<HttpDeps["metrics"]>) {
   return new Elysia().get(
     "/metrics",

@@ -8,7 +8,7 @@ import { requestBody } from "./validation-errors.ts";
 
 const Body = requestBody(ImageRequest);
 
-/** POST /images/generations: by default as addresses that live an hour. */
+/** POST /images/generations: by default as URLs that live for an hour. */
 export function imagesController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/images/generations",
@@ -39,7 +39,7 @@ function toBase64({ data }: GeneratedImage): string {
   return typeof data === "string" ? data : Buffer.from(data).toString("base64");
 }
 
-/** An image's address. It is paid for: where it cannot be stored, it is handed out in the answer itself. */
+/** The URL of a stored image. The call is charged already, so an image that cannot be stored is in the answer itself. */
 async function storedImage(deps: HttpDeps, image: GeneratedImage, { request, progress }: RequestContext) {
   const bytes = typeof image.data === "string" ? Buffer.from(image.data, "base64") : image.data;
   try {

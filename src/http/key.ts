@@ -77,7 +77,7 @@ const KeyObject = Type.Object({
   ),
 });
 
-/** GET /key: what the calling key may do, and how much of it is left. */
+/** GET /key: the limits of the calling key, and how much of them is left. */
 export function keyController(deps: HttpDeps) {
   const { ledger } = deps;
   return new Elysia().use(apiKeyRoutes(deps)).get(

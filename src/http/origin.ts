@@ -1,7 +1,7 @@
 import { GatewayError } from "../contract/index.ts";
 
 /**
- * The address that was asked. It is put together from the header `Host`, in which a stranger can write anything.
+ * The URL of a request. It contains the header `Host`, in which a client can write anything.
  *
  * @throws {GatewayError} `invalid_request`
  */
@@ -24,8 +24,8 @@ export function clientOrigin(request: Request): string {
 }
 
 /**
- * Refuses what another site has a browser send. A browser says where a request comes from in all but reading ones; what
- * has a cookie and does not say it is refused too.
+ * Refuses requests that another site makes a browser send (CSRF). Browsers send `Origin` with every writing request; one
+ * with a cookie and without it is refused too.
  *
  * @throws {GatewayError} `forbidden`
  */

@@ -20,7 +20,7 @@ import { transcriptionsController } from "./transcriptions.ts";
 import { usageController } from "./usage.ts";
 import { webhooksController } from "./webhooks.ts";
 
-/** The whole HTTP side: every endpoint below the base path and below `/v1`, health, and the API's description. */
+/** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
 export function createHttp(deps: HttpDeps) {
   const mounts = [...new Set([deps.config.basePath, "/v1"])];
   const routes: Route[] = [];
@@ -52,15 +52,18 @@ function api(deps: HttpDeps) {
     .use(usageController(deps));
 }
 
-/** For what fails where no hook of Elysia sees it. Without this Bun answers with a page that shows the source. */
+/** For errors outside of Elysia's hooks. Without it Bun answers with a page that shows the source. */
 function fallbackErrorHandler(deps: HttpDeps) {
   return {
     development: false,
     error(error: unknown) {
       deps.log.error("unexpected", { error });
-      const told = new GatewayError("internal_error", "The gateway failed; the operator finds the reason in the log");
-      return Response.json(told.toBody(), {
-        status: told.status,
+      const failure = new GatewayError(
+        "internal_error",
+        "The gateway failed; the operator finds the reason in the log",
+      );
+      return Response.json(failure.toBody(), {
+        status: failure.status,
         headers: { "cache-control": "no-store", ...nosniff },
       });
     },
@@ -72,7 +75,7 @@ interface Route {
   method: string;
 }
 
-/** The methods that a path takes; none when there is no such endpoint. What a browser asks beforehand is no method of one. */
+/** The methods of a path, without OPTIONS; empty when there is no such endpoint. */
 function allowedMethods(routes: readonly Route[], path: string): string[] {
   const methods = routes.filter((route) => pathMatches(route.path, path)).map((route) => route.method);
   return [...new Set(methods)].filter((method) => method !== "OPTIONS");

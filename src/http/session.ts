@@ -9,9 +9,9 @@ import { dataHeaders } from "./security-headers.ts";
 import { withStoreTimeout } from "./store-timeout.ts";
 
 /**
- * Who is signed in, and may go on.
+ * Reads the user of the session cookie.
  *
- * @throws {GatewayError} `invalid_session`, or `forbidden` while a password that somebody else has seen is in use.
+ * @throws {GatewayError} `invalid_session`, or `forbidden` while the password is a temporary one.
  */
 export async function readUser(deps: HttpDeps, request: Request): Promise<Visitor> {
   const user = await readAnyUser(deps, request);
@@ -28,17 +28,17 @@ async function readAnyUser(deps: HttpDeps, request: Request): Promise<Visitor> {
   throw new GatewayError("invalid_session", sentence);
 }
 
-/** For routes of the page: known who asks, before anything of the request is read. */
+/** Routes for signed-in users; the session is checked before the body is read. */
 export function withSession(deps: HttpDeps) {
   return guardedRoutes(deps, sessionGuard(deps, readUser));
 }
 
-/** For what also those see who have to change their password first. */
+/** As {@link withSession}, also for users who have to change their password first. */
 export function withAnySession(deps: HttpDeps) {
   return guardedRoutes(deps, sessionGuard(deps, readAnyUser));
 }
 
-/** For routes of administrators. */
+/** Routes for administrators. */
 export function withAdminSession(deps: HttpDeps) {
   const admit = sessionGuard(deps, async (_, request) => {
     const admin = await readUser(deps, request);
@@ -48,12 +48,12 @@ export function withAdminSession(deps: HttpDeps) {
   return guardedRoutes(deps, admit).derive({ as: "scoped" }, ({ user }) => ({ admin: user }));
 }
 
-/** For what anybody may see or send from a page of this gateway. */
+/** Routes without a session, for requests of the gateway's own pages. */
 export function publicRoutes(deps: HttpDeps) {
   return guardedRoutes(deps, async (request) => checkOrigin(request));
 }
 
-/** Elysia reads a body before it derives anything: who sends it is asked before both. */
+/** Elysia parses the body before it derives anything, so `admit` is called in both: whichever comes first. */
 function guardedRoutes<Who>(deps: HttpDeps, admit: (request: Request) => Promise<Who>) {
   return new Elysia()
     .onParse({ as: "scoped" }, async ({ request }) => {
@@ -67,7 +67,7 @@ function guardedRoutes<Who>(deps: HttpDeps, admit: (request: Request) => Promise
     });
 }
 
-/** Says who sends a request from a page of this gateway; looked up once, however often it is asked. */
+/** Checks origin and session of a request; the session is looked up once for each request. */
 function sessionGuard(deps: HttpDeps, find: typeof readUser): (request: Request) => Promise<Visitor> {
   const known = new WeakMap<Request, Promise<Visitor>>();
   return async (request) => {

@@ -6,42 +6,42 @@ import { readSmall, rejectNullCharacters } from "./read-body.ts";
 import { dataHeaders, isSecure } from "./security-headers.ts";
 import { expectStore } from "./store-timeout.ts";
 
-interface Peers {
+interface Clients {
   requestIP(request: Request): { address: string } | null;
 }
 
 /** Everything below /api/auth: sign in, out and up, change the password, end sessions. */
 export function signInController(deps: HttpDeps) {
-  const answer = async ({ request, server }: { request: Request; server: Peers | null }): Promise<Response> => {
+  const answer = async ({ request, server }: { request: Request; server: Clients | null }): Promise<Response> => {
     rejectNullCharacters(parseUrl(request).href, "address");
     checkOrigin(request);
-    const small = await bounded(request);
-    // Asked first, so that a silent store is told of before anything is begun.
+    const small = await readBounded(request);
+    // First, so that a silent store is reported before anything is begun.
     await expectStore(deps);
-    const response = await deps.signIn.handle(small, peerOf(request, server));
-    return dressed(deps, response, request);
+    const response = await deps.signIn.handle(small, clientAddress(request, server));
+    return withHeaders(deps, response, request);
   };
   const detail = { hide: true };
   return new Elysia().get("/api/auth/*", answer, { detail }).post("/api/auth/*", answer, { detail });
 }
 
-/** The request with a body that is read already and small: anyone may send one here. */
-async function bounded(request: Request): Promise<Request> {
+/** The request with its body read already, and bounded: the sender may be anyone. */
+async function readBounded(request: Request): Promise<Request> {
   if (request.method === "GET") return request;
   const headers = new Headers(request.headers);
   headers.delete("content-length");
   return new Request(request.url, { method: request.method, headers, body: await readSmall(request) });
 }
 
-/** Whose attempts are counted together. A proxy on this machine is believed about whom it speaks for. */
-function peerOf(request: Request, server: Peers | null): string {
+/** The client whose attempts are counted. `x-forwarded-for` is trusted from a proxy on this machine alone. */
+function clientAddress(request: Request, server: Clients | null): string {
   const address = server?.requestIP(request)?.address ?? "unknown";
   const forwarded = request.headers.get("x-forwarded-for")?.split(",").at(-1)?.trim();
   return /^(127\.|::1$|::ffff:127\.)/.test(address) && forwarded ? forwarded : address;
 }
 
-/** With what every answer carries; cookies that came over TLS are sent over nothing else. */
-function dressed(deps: HttpDeps, response: Response, request: Request): Response {
+/** Adds our headers, and `Secure` to cookies of a request over TLS. */
+function withHeaders(deps: HttpDeps, response: Response, request: Request): Response {
   const headers = new Headers(response.headers);
   for (const [name, value] of Object.entries(dataHeaders(request))) headers.set(name, value);
   headers.delete("set-cookie");

@@ -1,25 +1,25 @@
-/** A stream that may fall silent. */
+/** A stream that may be silent for a while. */
 interface Stream {
-  /** Ticks since something was sent; whoever sends sets it to 0. */
+  /** Ticks since something was sent; reset to 0 by the sender. */
   silentTicks: number;
   readonly isOpen: boolean;
-  /** Sends what a reader ignores, and opens the stream if it is not yet. */
+  /** Sends a comment, and opens the stream if it is not open yet. */
   comment(): void;
 }
 
-/** Before its first piece a stream stays closed for a tick more: what a provider refuses, it refuses at once. */
+/** Before its first chunk a stream stays closed for one tick more: most refusals of a provider come at once. */
 const [ticksOpen, ticksClosed] = [2, 3];
 
 /**
- * Sends comments on streams that are silent because the provider thinks, so that no proxy and no client takes them for
- * dead. One timer for all: a stream pays a number written for each piece.
+ * Sends comments on streams that are silent while the provider works, so that no proxy or client times out. One timer for
+ * all streams: the cost per chunk is one number written.
  */
 export class SseHeartbeat {
   readonly #streams = new Set<Stream>();
   readonly #tickMs: number;
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  /** A comment goes out every `everyMs` of silence, the first after half of that at the earliest; 0: none does. */
+  /** @param everyMs Silence between comments, the first after half of it at the earliest; 0 turns them off. */
   constructor(everyMs: number) {
     this.#tickMs = everyMs / ticksOpen;
   }

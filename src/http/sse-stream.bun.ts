@@ -1,38 +1,38 @@
 import type { Outlet, Progress } from "../kernel/index.ts";
 
-/** Text that is kept until Bun asks for the body, in characters. */
-const earlyMax = 64 * 1024;
-/** What every reader of server-sent events ignores. */
+/** Text that is buffered until Bun pulls the body, in characters. */
+const bufferedCharactersMax = 64 * 1024;
+/** A comment, which readers of server-sent events ignore. */
 const comment = ": keep-alive\n\n";
 
-/** What Bun gives the source of a stream of type `direct`. What is written in one turn of the event loop leaves together. */
+/** The controller of Bun's streams of type `direct`. What is written in one turn of the event loop is sent together. */
 interface DirectController {
-  /** Returns a promise when the socket takes no more for now. */
+  /** Returns a promise when the socket is full. */
   write(text: string): number | Promise<number>;
   end(): void;
 }
 
 /**
- * An outlet whose pieces become the text of a response body. It is Bun's own kind of stream, which takes text as it is
- * and costs half of what one of the standard does for each piece. When the client reads slower than the provider sends,
- * `write` waits, and so does the provider; when the client leaves, the call is cut and settles.
+ * A response body of server-sent events. It is a Bun "direct" stream, which takes text and costs half of a standard
+ * stream per chunk. When the client reads slower than the provider sends, `write` applies backpressure; when the client
+ * disconnects, the call is cancelled and settled.
  */
 export class SseStream<Piece> implements Outlet<Piece> {
   readonly body: ReadableStream<Uint8Array>;
-  /** Resolves when the head may be sent. */
+  /** Resolves when the response head may be sent. */
   readonly opened: Promise<void>;
   readonly #encode: (piece: Piece) => string;
-  readonly #over = Promise.withResolvers<void>();
+  readonly #closed = Promise.withResolvers<void>();
   /** Ticks of the {@link SseHeartbeat} since something was sent. */
   silentTicks = 0;
   isOpen = false;
   #open: () => void = () => undefined;
   #controller: DirectController | undefined;
-  #early = "";
-  #isOver = false;
-  /** What is waited for when the reader has not taken yet what was written. */
-  #behind: Promise<void> | undefined;
-  #begun: (() => void) | undefined;
+  #buffered = "";
+  #isClosed = false;
+  /** Backpressure: resolves when the client has read what was written. */
+  #backpressure: Promise<void> | undefined;
+  #onPull: (() => void) | undefined;
 
   constructor(progress: Progress, encode: (piece: Piece) => string) {
     this.#encode = encode;
@@ -41,7 +41,7 @@ export class SseStream<Piece> implements Outlet<Piece> {
     });
     this.body = new ReadableStream({
       type: "direct",
-      pull: (controller: DirectController) => this.#begin(controller),
+      pull: (controller: DirectController) => this.#start(controller),
       cancel: () => {
         this.#close();
         progress.cut("left");
@@ -58,21 +58,21 @@ export class SseStream<Piece> implements Outlet<Piece> {
     return this.send(this.#encode(piece));
   }
 
-  /** Sends text as it is. */
+  /** Sends text without encoding it. */
   send(text: string): Promise<void> | undefined {
-    if (this.#isOver) return undefined;
+    if (this.#isClosed) return undefined;
     this.silentTicks = 0;
     const controller = this.#controller;
-    if (controller === undefined) return this.#keep(text);
+    if (controller === undefined) return this.#buffer(text);
     const written = controller.write(text);
     if (written instanceof Promise) this.#wait(written);
-    return this.#behind;
+    return this.#backpressure;
   }
 
-  /** Says nothing, aloud: for readers of server-sent events, and not to one who is behind anyway. */
+  /** Writes a comment as a heartbeat, unless the client is already behind. */
   comment(): void {
     this.open();
-    if (this.#behind === undefined) void this.send(comment);
+    if (this.#backpressure === undefined) void this.send(comment);
   }
 
   end(): void {
@@ -80,42 +80,42 @@ export class SseStream<Piece> implements Outlet<Piece> {
     this.#close();
   }
 
-  #begin(controller: DirectController): Promise<void> | undefined {
-    const early = this.#early;
-    this.#early = "";
-    if (early !== "") controller.write(early);
-    this.#begun?.();
-    if (this.#isOver) {
+  #start(controller: DirectController): Promise<void> | undefined {
+    const buffered = this.#buffered;
+    this.#buffered = "";
+    if (buffered !== "") controller.write(buffered);
+    this.#onPull?.();
+    if (this.#isClosed) {
       controller.end();
       return undefined;
     }
     this.#controller = controller;
-    return this.#over.promise;
+    return this.#closed.promise;
   }
 
-  /** What is said before anybody listens. */
-  #keep(text: string): Promise<void> | undefined {
-    this.#early += text;
-    if (this.#early.length < earlyMax || this.#behind !== undefined) return this.#behind;
+  /** Buffers text until the body is pulled. */
+  #buffer(text: string): Promise<void> | undefined {
+    this.#buffered += text;
+    if (this.#buffered.length < bufferedCharactersMax || this.#backpressure !== undefined) return this.#backpressure;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#begun = resolve;
+    this.#onPull = resolve;
     this.#wait(promise);
-    return this.#behind;
+    return this.#backpressure;
   }
 
   #wait(written: Promise<unknown>): void {
-    const caughtUp = () => {
-      if (this.#behind === behind) this.#behind = undefined;
+    const drained = () => {
+      if (this.#backpressure === backpressure) this.#backpressure = undefined;
     };
-    // A reader who left is no failure of the writer's.
-    const behind: Promise<void> = written.then(caughtUp, caughtUp);
-    this.#behind = behind;
+    // A disconnected client is no error of the writer.
+    const backpressure: Promise<void> = written.then(drained, drained);
+    this.#backpressure = backpressure;
   }
 
   #close(): void {
-    this.#isOver = true;
+    this.#isClosed = true;
     this.#controller = undefined;
-    this.#begun?.();
-    this.#over.resolve();
+    this.#onPull?.();
+    this.#closed.resolve();
   }
 }

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
 import { pageHeaders } from "./security-headers.ts";
 
-/** A file of the dashboard in each form that it is sent in. */
+/** A file of the dashboard in each encoding. */
 interface StaticAsset {
   readonly mediaType: string;
   readonly plain: Uint8Array<ArrayBuffer>;
@@ -16,7 +16,7 @@ export interface StaticAssets {
   find(path: string): Promise<StaticAsset | undefined>;
 }
 
-/** Where the page stands. It finds by itself what is to be seen there. */
+/** The paths of the dashboard, a single-page application. */
 export const pagePaths = [
   "/",
   "/keys",
@@ -29,7 +29,7 @@ export const pagePaths = [
   "/admin/*",
 ] as const;
 
-/** All that the page needs is its own: it loads from, sends to and stands in no other site, and has no inline script or style. */
+/** The page loads nothing from other hosts, sends nothing to them, is not framed, and has no inline script or style. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -50,7 +50,7 @@ const always = {
   "x-frame-options": "DENY",
 };
 
-/** The dashboard: the same page at each of its paths, and the files it is made of. */
+/** The dashboard: the same page at each of its paths, and its assets. */
 export function staticAssetsController(site: StaticAssets) {
   const detail = { hide: true };
   const page = ({ request }: { request: Request }) => answer(site, request, "/index.html");
@@ -67,25 +67,25 @@ export function staticAssetsController(site: StaticAssets) {
 
 async function answer(site: StaticAssets, request: Request, path: string): Promise<Response> {
   const file = await site.find(path);
-  if (file === undefined) throw new GatewayError("not_found", `There is no file ${path}; load the page anew`);
-  const form = formOf(request.headers.get("accept-encoding") ?? "");
-  const bytes = file[form];
-  // The name of an asset changes with what is in it; the page's own does not.
-  const isNamedByContent = path.startsWith("/assets/");
+  if (file === undefined) throw new GatewayError("not_found", `There is no file ${path}; reload the page`);
+  const encoding = encodingOf(request.headers.get("accept-encoding") ?? "");
+  const bytes = file[encoding];
+  // The name of an asset changes with its content; that of the page does not.
+  const isImmutable = path.startsWith("/assets/");
   const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
   const headers = {
     ...pageHeaders(request, policy),
     ...always,
-    "cache-control": isNamedByContent ? "public, max-age=31536000, immutable" : "no-cache",
+    "cache-control": isImmutable ? "public, max-age=31536000, immutable" : "no-cache",
     etag,
     "content-type": file.mediaType,
-    ...(form !== "plain" && { "content-encoding": form }),
+    ...(encoding !== "plain" && { "content-encoding": encoding }),
   };
   if (request.headers.get("if-none-match") === etag) return new Response(null, { status: 304, headers });
   return new Response(bytes, { headers });
 }
 
-function formOf(accepted: string): keyof Omit<StaticAsset, "mediaType"> {
+function encodingOf(accepted: string): keyof Omit<StaticAsset, "mediaType"> {
   const words = accepted
     .toLowerCase()
     .split(",")

@@ -3,11 +3,11 @@ import { GatewayError } from "../contract/index.ts";
 import { inTime } from "../ledger/index.ts";
 import type { HttpDeps } from "./deps.ts";
 
-/** Longer than a busy store takes, and no longer than a person waits. */
+/** Longer than a busy store takes, and shorter than a person's patience. */
 const storeMsMax = 2000;
 
 /**
- * What the store answers to a request of the dashboard, which is not left to hang where the store is silent.
+ * Bounds how long a request of the dashboard waits for the store.
  *
  * @throws {GatewayError} `unavailable` when the store fails, or does not answer within two seconds.
  */
@@ -21,7 +21,7 @@ export async function withStoreTimeout<Answer>(deps: HttpDeps, answer: Promise<A
   }
 }
 
-/** Expects that the store answers, before something is begun that needs it. @throws {GatewayError} `unavailable` */
+/** Checks that the store answers, before something that needs it is begun. @throws {GatewayError} `unavailable` */
 export async function expectStore(deps: HttpDeps): Promise<void> {
   await withStoreTimeout(deps, sql`select 1`.execute(deps.store.db));
 }
@@ -29,7 +29,7 @@ export async function expectStore(deps: HttpDeps): Promise<void> {
 const throttleMs = 10_000;
 const warnedAt = new WeakMap<HttpDeps, Map<string, number>>();
 
-/** Logs a failure that every open page meets again and again: once in ten seconds. */
+/** Logs a failure that every open page repeats: once in ten seconds. */
 export function warnThrottled(deps: HttpDeps, event: string, error: unknown): void {
   let times = warnedAt.get(deps);
   if (times === undefined) {

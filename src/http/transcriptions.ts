@@ -62,7 +62,7 @@ export function transcriptionsController(deps: HttpDeps) {
   );
 }
 
-/** The fields of the form, typed as the schema has them. */
+/** The fields of the form with the types of the schema. */
 function toBody(form: FormData): Record<string, unknown> {
   const file = form.get("file");
   if (!(file instanceof File)) {

@@ -2,11 +2,11 @@ import { GatewayError, quoteValue } from "../contract/index.ts";
 import { type DaySpan, type Period, periods, spanDaysMax } from "../ledger/index.ts";
 
 const dayMs = 86_400_000;
-/** The span when nothing is said of its start: 30 days with that of its end. */
+/** The span when no start is given, counting the last day. */
 const daysDefault = 30;
 
 /**
- * What is asked of GET /usage.
+ * Reads the query of GET /usage.
  *
  * @throws {GatewayError} `invalid_request` naming the parameter.
  */
@@ -18,11 +18,11 @@ export function readUsageQuery(query: URLSearchParams, now: number): DaySpan & {
   const today = Math.floor(now / dayMs);
   const endDay = end === null || end === "" ? Math.max(today, startGiven ?? today) : readDay("endDate", end);
   const startDay = startGiven ?? Math.max(0, endDay - daysDefault + 1);
-  if (endDay < startDay) throw wrong("endDate", `endDate ${end} is before startDate ${start}`);
+  if (endDay < startDay) throw invalidParameter("endDate", `endDate ${end} is before startDate ${start}`);
   const days = endDay - startDay + 1;
   const max = spanDaysMax[period];
   if (days > max) {
-    throw wrong(
+    throw invalidParameter(
       "startDate",
       `The span has ${days} days, at most ${max} are told ${period}; ask for less, or by a longer period`,
     );
@@ -34,20 +34,20 @@ function readPeriod(text: string | null): Period {
   if (text === null || text === "") return "daily";
   const period = periods.find((known) => known === text);
   if (period !== undefined) return period;
-  throw wrong("period", `period is ${quoteValue(text)}, expected one of ${periods.join(", ")}`);
+  throw invalidParameter("period", `period is ${quoteValue(text)}, expected one of ${periods.join(", ")}`);
 }
 
-/** A day as `2026-11-21`, or a moment of it with its zone as `2026-11-21T12:00:00Z`. */
+/** A day as `2026-11-21`, or a time with its zone as `2026-11-21T12:00:00Z`. */
 function readDay(param: string, text: string): number {
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text);
   const isMoment = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/.test(text);
   const at = isDay || isMoment ? Date.parse(text) : Number.NaN;
-  // A thirty-first of November would be the first of December.
+  // Date.parse reads the 31st of November as the 1st of December.
   const exists = !Number.isNaN(at) && (!isDay || new Date(at).toISOString().startsWith(text));
   if (exists && at >= 0) return Math.floor(at / dayMs);
-  throw wrong(param, `${param} is ${quoteValue(text)}, expected a date from 1970-01-01 such as 2026-11-21`);
+  throw invalidParameter(param, `${param} is ${quoteValue(text)}, expected a date from 1970-01-01 such as 2026-11-21`);
 }
 
-function wrong(param: string, message: string): GatewayError {
+function invalidParameter(param: string, message: string): GatewayError {
   return new GatewayError("invalid_request", message, { param });
 }

@@ -55,7 +55,7 @@ const parameters = ["startDate", "endDate", "period"].map((name) => ({
   schema: { type: "string" as const },
 }));
 
-/** GET /usage: what the account of the person signed in has used, in UTC buckets. */
+/** GET /usage: the usage of the user's account in UTC buckets. */
 export function usageController(deps: HttpDeps) {
   const answer = async ({ request }: { request: Request }): Promise<Response> => {
     const { accountId, freeTokensPerDay = deps.config.freeTokensPerDay } = await readUser(deps, request);
@@ -90,8 +90,8 @@ function toRecord(
   return {
     object: "usage",
     period,
-    start_date: dateOf(startDay * dayMs),
-    end_date: dateOf(endDay * dayMs),
+    start_date: toDate(startDay * dayMs),
+    end_date: toDate(endDay * dayMs),
     quota: {
       limit: quota.limitTokens,
       used: quota.usedTokens,
@@ -99,21 +99,21 @@ function toRecord(
       resets_at: new Date(quota.resetsAt).toISOString(),
     },
     wallet: { balance_usd: formatUsd(wallet.balanceNanodollars), held_usd: formatUsd(wallet.heldNanodollars) },
-    totals: { ...figuresOf(totals.figures), by_model: byModel(totals.byModel) },
+    totals: { ...toFiguresJson(totals.figures), by_model: toModelsJson(totals.byModel) },
     data: buckets.map((bucket) => ({
       start: new Date(bucket.startHour * hourMs).toISOString(),
       end: new Date(bucket.endHour * hourMs).toISOString(),
-      ...figuresOf(bucket.figures),
-      by_model: byModel(bucket.byModel),
+      ...toFiguresJson(bucket.figures),
+      by_model: toModelsJson(bucket.byModel),
     })),
   };
 }
 
-function byModel(models: ReadonlyMap<string, UsageFigures>) {
-  return [...models].map(([model, figures]) => ({ model, ...figuresOf(figures) }));
+function toModelsJson(models: ReadonlyMap<string, UsageFigures>) {
+  return [...models].map(([model, figures]) => ({ model, ...toFiguresJson(figures) }));
 }
 
-function figuresOf(figures: UsageFigures) {
+function toFiguresJson(figures: UsageFigures) {
   const prompt = figures.input_tokens + figures.cache_read_tokens + figures.cache_write_tokens;
   return {
     requests: figures.requests,
@@ -130,6 +130,6 @@ function figuresOf(figures: UsageFigures) {
   };
 }
 
-function dateOf(time: number): string {
+function toDate(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }

@@ -4,55 +4,55 @@ import { ValueErrorType } from "@sinclair/typebox/errors";
 import type { ValidationError } from "elysia";
 import { GatewayError, quoteValue } from "../contract/index.ts";
 
-/** The first fault that TypeBox found in a value: where, against which schema, and what stood there. */
-export interface Fault {
+/** A validation error of TypeBox: where, against which schema, and the value there. */
+export interface SchemaError {
   type?: ValueErrorType;
   path: string;
   schema: TSchema;
   value: unknown;
-  /** For a union: the faults against each of its members. */
-  errors?: Iterable<Fault>[];
+  /** For a union: the errors against each of its members. */
+  errors?: Iterable<SchemaError>[];
 }
 
 /**
- * A TypeBox schema for the `body` of a route, validated by Elysia through the Standard Schema interface, so that a fault
- * becomes our own error at once. Elysia's own `ValidationError` writes the whole refused body out as indented JSON before
- * anybody asks: of a nested body of 20 MB that took 7 s and ended in "Out of memory".
+ * A TypeBox schema for the `body` of a route, validated by Elysia through the Standard Schema interface, so that a mistake
+ * becomes our own error at once. Elysia's own `ValidationError` serializes the whole body as indented JSON in its
+ * constructor: for a nested body of 20 MB that took 7 s and ended in "Out of memory".
  */
 export function requestBody<Schema extends TSchema>(schema: Schema): Schema {
   let check: TypeCheck<Schema> | undefined;
   const validate = (value: unknown) => {
     check ??= TypeCompiler.Compile(schema);
     if (check.Check(value)) return { value };
-    throw validationError(check.Errors(value).First() as unknown as Fault | undefined);
+    throw validationError(check.Errors(value).First() as unknown as SchemaError | undefined);
   };
-  // Not enumerable, so that it is no part of the schema in the OpenAPI document.
+  // Not enumerable, so that it does not show in the OpenAPI document.
   return Object.defineProperty({ ...schema }, "~standard", { value: { version: 1, vendor: "modelgate", validate } });
 }
 
-/** The body of a form of the dashboard: these fields and no others. */
+/** The body of a dashboard form: these fields and no others. */
 export function formBody<Fields extends TProperties>(fields: Fields) {
   return requestBody(Type.Object(fields, { additionalProperties: false }));
 }
 
-/** Our error of what Elysia refused by itself: a query. */
-export function explainValidation({ validator, value }: ValidationError): GatewayError {
-  const fault = "Errors" in validator ? validator.Errors(value).First() : undefined;
-  return validationError(fault as unknown as Fault | undefined);
+/** The error for what Elysia validates by itself: a query. */
+export function toQueryError({ validator, value }: ValidationError): GatewayError {
+  const error = "Errors" in validator ? validator.Errors(value).First() : undefined;
+  return validationError(error as unknown as SchemaError | undefined);
 }
 
-function validationError(fault: Fault | undefined): GatewayError {
-  if (fault === undefined) return new GatewayError("invalid_request", "The request does not fit what was expected");
-  if (fault.type === ValueErrorType.ObjectAdditionalProperties) {
-    const param = fault.path.slice(1);
-    return new GatewayError("invalid_request", `${param} is no field of this request; leave it out`, { param });
+function validationError(error: SchemaError | undefined): GatewayError {
+  if (error === undefined) return new GatewayError("invalid_request", "The request does not fit what was expected");
+  if (error.type === ValueErrorType.ObjectAdditionalProperties) {
+    const param = error.path.slice(1);
+    return new GatewayError("invalid_request", `Unknown field '${param}'; leave it out`, { param });
   }
-  return explain(fault);
+  return toInvalidRequest(error);
 }
 
-/** Makes an error of a fault: which field, what was expected, what was there. */
-export function explain(fault: Fault): GatewayError {
-  const { path, schema, value } = deepest(fault);
+/** The sentence for the caller: which field, what was there, what was expected. */
+export function toInvalidRequest(error: SchemaError): GatewayError {
+  const { path, schema, value } = deepest(error);
   const param = toParam(path);
   const name = param === "" ? "The body" : param;
   const problem = value === undefined ? "is missing" : `is ${describe(value)}`;
@@ -61,34 +61,34 @@ export function explain(fault: Fault): GatewayError {
   });
 }
 
-/** Of a union's faults the deepest of the member that was meant: one whose discriminating literal (`type`) fits. */
-function deepest(fault: Fault): Fault {
-  let best: Fault | undefined;
-  const kinds: Fault[] = [];
-  for (const member of fault.errors ?? []) {
-    const faults = firstOf(member);
-    const kind = faults.find((one) => isLiteral(one) && depth(one) === depth(fault) + 1);
+/** For a union, the deepest error of the member that was meant: the one whose discriminating literal (`type`) fits. */
+function deepest(error: SchemaError): SchemaError {
+  let best: SchemaError | undefined;
+  const kinds: SchemaError[] = [];
+  for (const member of error.errors ?? []) {
+    const errors = firstOf(member);
+    const kind = errors.find((one) => isLiteral(one) && depth(one) === depth(error) + 1);
     if (kind !== undefined) kinds.push(kind);
-    else if (faults[0] !== undefined) {
-      const inner = deepest(faults[0]);
-      if (depth(inner) > depth(best ?? fault)) best = inner;
+    else if (errors[0] !== undefined) {
+      const inner = deepest(errors[0]);
+      if (depth(inner) > depth(best ?? error)) best = inner;
     }
   }
   const [kind] = kinds;
-  if (best !== undefined || kind === undefined) return best ?? fault;
-  // Every member was refused by its literal: the value is none of the kinds there are.
+  if (best !== undefined || kind === undefined) return best ?? error;
+  // No member has this literal: list all of them.
   return { ...kind, schema: { anyOf: kinds.map(({ schema }) => ({ const: schema.const })) } as unknown as TSchema };
 }
 
-/** Some of a member's faults: enough to find its literal among them, and not all of a list of thousands. */
-function firstOf(member: Iterable<Fault>): Fault[] {
-  const faults: Fault[] = [];
-  for (const fault of member) if (faults.push(fault) === 16) break;
-  return faults;
+/** The first errors of a member: enough to find its literal among them. */
+function firstOf(member: Iterable<SchemaError>): SchemaError[] {
+  const errors: SchemaError[] = [];
+  for (const error of member) if (errors.push(error) === 16) break;
+  return errors;
 }
 
-const depth = (fault: Fault) => fault.path.split("/").length;
-const isLiteral = (fault: Fault) => "const" in fault.schema;
+const depth = (error: SchemaError) => error.path.split("/").length;
+const isLiteral = (error: SchemaError) => "const" in error.schema;
 
 /** `/messages/0/role` → `messages[0].role` */
 function toParam(path: string): string {

@@ -7,8 +7,8 @@ import { readSmall } from "./read-body.ts";
 import { dataHeaders } from "./security-headers.ts";
 
 /**
- * POST /webhooks/stripe: what Stripe says of payments. Its signature is its permission, over the very bytes that came.
- * A message that comes twice, or twice at once, is credited once; 5xx makes Stripe send it again.
+ * POST /webhooks/stripe: payments that Stripe reports, authorized by their signature. A message that comes twice, or twice
+ * at once, is credited once; a 5xx makes Stripe send it again.
  */
 export function webhooksController(deps: HttpDeps) {
   const answer = async ({ request }: { request: Request }): Promise<Response> => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { expectError } from "../support/expect-error.ts";
-import { deskGround } from "./desk-ground.ts";
+import { dashboardHttp } from "./dashboard-http.ts";
 import { config, goodKey, httpOf, messages } from "./support.ts";
 
 const page = "https://app.example";
@@ -90,7 +90,7 @@ describe("a page elsewhere", () => {
   });
 
   test("never acts for who is signed in: no answer allows credentials, and the page's own API is none of it", async () => {
-    const { enter, deps } = await deskGround();
+    const { enter, deps } = await dashboardHttp();
     const { app } = httpOf(undefined, { ...deps, config: { ...deps.config, corsOrigins: ["*"] } });
     const { cookie } = await enter("ada@example.org");
     for (const path of ["/dashboard/api/me", "/api/auth/get-session", "/healthz", "/"]) {

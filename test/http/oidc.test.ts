@@ -3,7 +3,7 @@ import { acceptInvitation, invite } from "../../src/accounts/people.ts";
 import { codeOf } from "../support/authenticator.ts";
 import { expectError } from "../support/expect-error.ts";
 import { type OidcIssuer, startOidcIssuer } from "../support/oidc-issuer.ts";
-import { cookieOf, deskGround, origin, password } from "./desk-ground.ts";
+import { cookieOf, dashboardHttp, origin, password } from "./dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);
@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 
 async function ground(env: Record<string, string> = {}) {
-  const parts = await deskGround({
+  const parts = await dashboardHttp({
     PUBLIC_URL: origin,
     OIDC_ISSUER: issuer.url,
     OIDC_CLIENT_ID: issuer.clientId,
@@ -176,7 +176,7 @@ describe("a sign-in by the issuer", () => {
     const { send } = await ground();
     const evil = { origin: "http://evil.example", cookie: "a=b" };
     await expectError(await send("/api/auth/sign-in/oauth2", { method: "POST", headers: evil }), { status: 403 });
-    const { send: alone } = await deskGround();
+    const { send: alone } = await dashboardHttp();
     const headers = { origin };
     await expectError(await alone("/api/auth/sign-in/oauth2", { method: "POST", headers }), { status: 404 });
     await expectError(await alone(`${callback}?code=x&state=y`), { status: 404 });

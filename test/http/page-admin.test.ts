@@ -4,7 +4,7 @@ import { createAccounts } from "../../src/accounts/index.ts";
 import { completionOf } from "../kernel/streams.ts";
 import { chatModel, pluginOf } from "../kernel/support.ts";
 import { expectError } from "../support/expect-error.ts";
-import { deskGround, origin, password } from "./desk-ground.ts";
+import { dashboardHttp, origin, password } from "./dashboard-http.ts";
 import { goodKey, messages } from "./support.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
@@ -14,7 +14,7 @@ const api = "/dashboard/api/admin";
 
 describe("an administrator", () => {
   test("pages through accounts, fifty at a time", async () => {
-    const { enter, store } = await deskGround();
+    const { enter, store } = await dashboardHttp();
     const admin = await enter("zoe@example.org", "admin");
     const accounts = createAccounts({
       store,
@@ -35,7 +35,7 @@ describe("an administrator", () => {
   });
 
   test("makes an account and invites its holder, who sets a password; both are on record, the link is not", async () => {
-    const { enter, send } = await deskGround();
+    const { enter, send } = await dashboardHttp();
     const admin = await enter("admin@example.org", "admin");
     const { id } = await (await admin.post(`${api}/accounts`, { email: "new@example.org", name: "<b>New</b>" })).json();
     await expectError(await admin.post(`${api}/accounts`, { email: "NEW@example.org" }), {
@@ -61,7 +61,7 @@ describe("an administrator", () => {
   });
 
   test("reads the record back to its begin", async () => {
-    const { enter, store } = await deskGround();
+    const { enter, store } = await dashboardHttp();
     const admin = await enter("admin@example.org", "admin");
     // Three of each moment, so that a page ends between two of one.
     for (let number = 0; number < 150; number++) {
@@ -81,7 +81,7 @@ describe("an administrator", () => {
 
   test("sees the settings in force, and no secret of them", async () => {
     const bootstrap = `sk-mg-boot-${"x".repeat(16)}`;
-    const { enter } = await deskGround({
+    const { enter } = await dashboardHttp({
       MODELGATE_BOOTSTRAP_KEY: bootstrap,
       TEST_API_KEY: "very-secret",
       PORT: "4000",
@@ -96,7 +96,7 @@ describe("an administrator", () => {
   });
 
   test("sees plugins, and each model's routes with their health", async () => {
-    const { enter } = await deskGround();
+    const { enter } = await dashboardHttp();
     const admin = await enter("admin@example.org", "admin");
     expect(await (await admin.get(`${api}/plugins`)).json()).toEqual({ data: [], warnings: [], degraded: [] });
     const { data } = await (await admin.get(`${api}/catalogue`)).json();
@@ -113,7 +113,7 @@ describe("an administrator", () => {
         return completionOf("Hello");
       },
     });
-    const { enter, send, clock } = await deskGround({}, [slow]);
+    const { enter, send, clock } = await dashboardHttp({}, [slow]);
     const admin = await enter("admin@example.org", "admin");
     const live = async () => (await admin.get(`${api}/live`)).json();
     expect(await live()).toEqual({ count: 0, complete: true, data: [] });

@@ -2,7 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { sql } from "kysely";
 import type { Store } from "../../src/store/index.ts";
 import { expectError } from "../support/expect-error.ts";
-import { withAdmin } from "./desk-ground.ts";
+import { withAdmin } from "./dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);

@@ -2,7 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import { Progress } from "../../src/kernel/index.ts";
 import { callsElsewhereMax, type OpenCall } from "../../src/ledger/index.ts";
-import { deskGround } from "./desk-ground.ts";
+import { dashboardHttp } from "./dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);
@@ -11,7 +11,7 @@ const none = { count: 0, calls: [] };
 
 /** An administrator's look at the live calls, beside other processes that answer so. */
 async function liveGround(callsElsewhere: HttpDeps["callsElsewhere"]) {
-  const { deps, enter, clock, log } = await deskGround();
+  const { deps, enter, clock, log } = await dashboardHttp();
   Object.assign(deps, { callsElsewhere });
   const admin = await enter("admin@example.org", "admin");
   const accountId = admin.account.id;

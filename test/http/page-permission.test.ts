@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { expectError } from "../support/expect-error.ts";
-import { cookieOf, deskGround, type Members, origin, password, twoMembers, withAdmin } from "./desk-ground.ts";
+import { cookieOf, dashboardHttp, type Members, origin, password, twoMembers, withAdmin } from "./dashboard-http.ts";
 
 const api = "/dashboard/api";
 /** Every route there is, several times. */
@@ -43,7 +43,7 @@ describe("every route of the page", () => {
 
 describe("who has a password for the first sign-in alone", () => {
   test("sees who that is, changes it, and does nothing else before", async () => {
-    const { app, send, enter, store } = await deskGround();
+    const { app, send, enter, store } = await dashboardHttp();
     const admin = await enter("admin@example.org", "admin", true);
     const routes = app.routes.filter(
       ({ path }) => path.startsWith(api) && !open.includes(path) && path !== `${api}/me`,

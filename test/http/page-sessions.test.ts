@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { expectError } from "../support/expect-error.ts";
-import { deskGround } from "./desk-ground.ts";
+import { dashboardHttp } from "./dashboard-http.ts";
 
 const api = "/dashboard/api/sessions";
 
 test("a person sees where else the own account is open, and ends it there", async () => {
-  const { enter, send, store } = await deskGround();
+  const { enter, send, store } = await dashboardHttp();
   const ada = await enter("ada@example.org");
   const [row] = await store.db.selectFrom("sessions").selectAll().execute();
   const agent = "<script>alert(1)</script> on a phone";

@@ -1,10 +1,10 @@
 import { expect, spyOn, test } from "bun:test";
 import { sql } from "kysely";
 import { expectError } from "../support/expect-error.ts";
-import { deskGround, password } from "./desk-ground.ts";
+import { dashboardHttp, password } from "./dashboard-http.ts";
 
 test("whoever is at the page hears that the store is gone, and the log hears it once in ten seconds", async () => {
-  const { enter, store, log, clock } = await deskGround();
+  const { enter, store, log, clock } = await dashboardHttp();
   const ada = await enter("ada@example.org");
   await store.close();
   const ask = async () => {
@@ -30,7 +30,7 @@ test("whoever is at the page hears that the store is gone, and the log hears it 
 });
 
 test("what fails in the middle of a sign-in is told in our form, and stands in the log alone", async () => {
-  const { enter, store, log } = await deskGround();
+  const { enter, store, log } = await dashboardHttp();
   const ada = await enter("ada@example.org");
   await sql`alter table users rename to lost`.execute(store.db);
   using printed = spyOn(console, "error");

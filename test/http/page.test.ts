@@ -4,7 +4,7 @@ import { invite } from "../../src/accounts/people.ts";
 import { creditWallet } from "../../src/ledger/index.ts";
 import { openOf } from "../store/facts.ts";
 import { expectError } from "../support/expect-error.ts";
-import { cookieOf, deskGround, origin, password, twoMembers, withAdmin } from "./desk-ground.ts";
+import { cookieOf, dashboardHttp, origin, password, twoMembers, withAdmin } from "./dashboard-http.ts";
 
 /** Passwords cost a core for a while. */
 setDefaultTimeout(30_000);
@@ -249,7 +249,7 @@ describe("an administrator", () => {
 
 describe("over HTTP", () => {
   test("anybody is told what a sign-in needs, and nothing else", async () => {
-    const { send } = await deskGround({ SIGNUP: "open" });
+    const { send } = await dashboardHttp({ SIGNUP: "open" });
     expect(await (await send(`${api}/gateway`)).json()).toEqual({
       version: "1.2.3",
       sandbox: false,
@@ -261,7 +261,7 @@ describe("over HTTP", () => {
   });
 
   test("a sign-in behind TLS makes a cookie for TLS alone, and a forged origin makes none", async () => {
-    const { send, enter } = await deskGround();
+    const { send, enter } = await dashboardHttp();
     await enter("ada@example.org");
     const signIn = (headers: Record<string, string>) =>
       send("/api/auth/sign-in/email", {
@@ -278,7 +278,7 @@ describe("over HTTP", () => {
   });
 
   test("an invitation is taken up once, without being signed in", async () => {
-    const { send, store, accounts, clock } = await deskGround();
+    const { send, store, accounts, clock } = await dashboardHttp();
     const { id } = await accounts.create({ email: "new@example.org" });
     const { token } = await invite(store, id, clock.now());
     const accept = () =>

@@ -4,7 +4,7 @@ import { openStripe } from "../../src/accounts/payments/stripe.ts";
 import { walletOf } from "../../src/ledger/index.ts";
 import { mutantsOf } from "../properties/mutants.ts";
 import { expectError } from "../support/expect-error.ts";
-import { deskGround } from "./desk-ground.ts";
+import { dashboardHttp } from "./dashboard-http.ts";
 import { helloPlugin } from "./support.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
@@ -39,7 +39,7 @@ afterEach(() => {
 
 async function ground() {
   const payments = openStripe({ secretKey, webhookSecret, apiBase: server.url.origin });
-  const parts = await deskGround({ PUBLIC_URL: "https://gate.example.com" }, [helloPlugin], payments);
+  const parts = await dashboardHttp({ PUBLIC_URL: "https://gate.example.com" }, [helloPlugin], payments);
   const ada = await parts.enter("ada@example.org");
   const hook = (body: string, header: string) =>
     parts.send("/webhooks/stripe", { method: "POST", headers: { "stripe-signature": header }, body });
@@ -118,7 +118,7 @@ describe("a payment is begun", () => {
   });
 
   test("not where none are taken", async () => {
-    const { enter, send } = await deskGround();
+    const { enter, send } = await dashboardHttp();
     const ada = await enter("ada@example.org");
     await expectError(await ada.post(`${api}/checkout`, { usd: "25" }), { status: 404, says: "takes no payments" });
     await expectError(await send("/webhooks/stripe", { method: "POST", body: "{}" }), { status: 404 });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { expectError } from "../support/expect-error.ts";
-import { deskGround, origin } from "./desk-ground.ts";
+import { dashboardHttp, origin } from "./dashboard-http.ts";
 import { goodKey, helloPlugin, httpOf, messages } from "./support.ts";
 
 /** Every route there is, asked so that it answers something: well or with an error, it makes no difference here. */
 async function everyAnswer(headers: Record<string, string>): Promise<[string, Response][]> {
-  const { app, send, enter } = await deskGround();
+  const { app, send, enter } = await dashboardHttp();
   const admin = await enter("admin@example.org", "admin");
   const found: [string, Response][] = [];
   for (const { method, path } of app.routes) {
@@ -64,7 +64,7 @@ describe("every answer there is", () => {
 
   // A header of a page on it would mean that the answer was made a second time, its body as a stream, at each call.
   test.each([false, true])("of a call goes out as its handler made it (stream: %p)", async (stream) => {
-    const { send } = await deskGround();
+    const { send } = await dashboardHttp();
     const { headers } = await send("/v1/chat/completions", {
       method: "POST",
       headers: { authorization: `Bearer ${goodKey}` },
@@ -112,7 +112,7 @@ describe("a large body of nobody who is known", () => {
     ["POST", "/v1/chat/completions", 401],
     ["POST", "/v1/audio/transcriptions", 401],
   ])("is not read by %s %s", async (method, path, status) => {
-    const { send } = await deskGround();
+    const { send } = await dashboardHttp();
     const { body, sent } = endless();
     const headers = { origin, "content-type": "application/json" };
     await expectError(await send(path, { method, headers, body }), { status });
@@ -120,7 +120,7 @@ describe("a large body of nobody who is known", () => {
   });
 
   test("is refused by the length it says, before a byte of it", async () => {
-    const { send } = await deskGround();
+    const { send } = await dashboardHttp();
     const { body, sent } = endless();
     const headers = { origin, "content-type": "application/json", "content-length": "67108864" };
     await expectError(await send("/api/auth/sign-out", { method: "POST", headers, body }), { status: 413 });
@@ -130,7 +130,7 @@ describe("a large body of nobody who is known", () => {
 
 describe("a form of the page", () => {
   test("that is no JSON, too deep or too long says so", async () => {
-    const { enter, send } = await deskGround();
+    const { enter, send } = await dashboardHttp();
     const ada = await enter("ada@example.org");
     const headers = { origin, cookie: ada.cookie, "content-type": "application/json" };
     const make = (body: string) => send("/dashboard/api/keys", { method: "POST", headers, body });

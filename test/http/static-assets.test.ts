@@ -32,7 +32,7 @@ describe("the dashboard", () => {
     await expectError(await get("/v1/nothing"), { status: 404, code: "not_found" });
     await expectError(await get("/api/v1/nothing"), { status: 404, code: "not_found" });
     await expectError(await get("/dashboard/api/nothing"), { status: 404, code: "not_found" });
-    await expectError(await get("/assets/nothing.js"), { status: 404, code: "not_found", says: "load the page anew" });
+    await expectError(await get("/assets/nothing.js"), { status: 404, code: "not_found", says: "reload the page" });
     const post = await app.handle(new Request("http://gateway.example/keys", { method: "POST" }));
     await expectError(post, { status: 405, code: "method_not_allowed" });
   });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { expectError } from "../support/expect-error.ts";
-import { deskGround } from "./desk-ground.ts";
+import { dashboardHttp } from "./dashboard-http.ts";
 import { goodKey } from "./support.ts";
 
 describe("GET /usage", () => {
   test.each(["/api/v1/usage", "/v1/usage"])("at %s tells the last 30 days of the account, day by day", async (path) => {
-    const { enter, clock } = await deskGround();
+    const { enter, clock } = await dashboardHttp();
     const ada = await enter("ada@example.org");
     const record = (await (await ada.get(path)).json()) as { data: { start: string; end: string; requests: number }[] };
     const today = new Date(clock.now()).toISOString().slice(0, 10);
@@ -22,7 +22,7 @@ describe("GET /usage", () => {
   });
 
   test("tells figures by model, of the account that is signed in alone", async () => {
-    const { enter, store } = await deskGround();
+    const { enter, store } = await dashboardHttp();
     const [ada, ben] = [await enter("ada@example.org"), await enter("ben@example.org")];
     const hour = Date.parse("2026-11-20T07:00:00Z") / 3_600_000;
     const figures = {
@@ -77,14 +77,14 @@ describe("GET /usage", () => {
     ["startDate=2026-01-01&endDate=2026-03-01&period=hourly", "startDate"],
     ["startDate=2020-01-01&endDate=2026-01-01", "startDate"],
   ])("of %s is 400 and names the parameter", async (query, param) => {
-    const { enter } = await deskGround();
+    const { enter } = await dashboardHttp();
     const ada = await enter("ada@example.org");
     const response = await ada.get(`/v1/usage?${query}`);
     expect([response.status, (await response.json()).error.param]).toEqual([400, param]);
   });
 
   test("takes a moment for its UTC day, and a start without an end", async () => {
-    const { enter } = await deskGround();
+    const { enter } = await dashboardHttp();
     const ada = await enter("ada@example.org");
     const tell = async (query: string) => (await ada.get(`/v1/usage?${query}`)).json();
     const asked = "startDate=2026-11-20T23:30:00-02:00&endDate=2026-11-21T01:00:00Z";
@@ -94,7 +94,7 @@ describe("GET /usage", () => {
   });
 
   test("is no matter of API keys, and says so", async () => {
-    const { send } = await deskGround();
+    const { send } = await dashboardHttp();
     const response = await send("/v1/usage", { headers: { authorization: `Bearer ${goodKey}` } });
     await expectError(response, { status: 401, code: "invalid_session", says: "not an API key" });
     expect(response.headers.get("www-authenticate")).toBeNull();

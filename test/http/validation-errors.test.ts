@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import type { TSchema } from "@sinclair/typebox";
+import { type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { ChatRequest, EmbedRequest, ImageRequest, SpeakRequest, TranscribeFields } from "../../src/contract/index.ts";
-import { explain, type Fault } from "../../src/http/validation-errors.ts";
+import { formBody, type SchemaError, toInvalidRequest } from "../../src/http/validation-errors.ts";
 
 /** The error that a wrong value makes. */
 function errorOf(schema: TSchema, value: unknown) {
   const [first] = Value.Errors(schema, value);
   if (first === undefined) throw new Error(`Expected ${JSON.stringify(value)} to be wrong`);
-  return explain(first as unknown as Fault);
+  return toInvalidRequest(first as unknown as SchemaError);
 }
 
 const user = { role: "user", content: "Hi" };
@@ -209,3 +209,16 @@ test("a long value is shown in part, and an object not at all", () => {
   expect(errorOf(ChatRequest, chat({ model: "x".repeat(300) })).message).toContain(`"${"x".repeat(60)}…"`);
   expect(errorOf(ChatRequest, chat({ model: { secret: 1 } })).message).toStartWith("model is an object, but");
 });
+
+test("a field that a form of the dashboard does not have is named, as is one that is missing", () => {
+  const form = formBody({ name: Type.String() }) as unknown as StandardSchemaV1;
+  const { validate } = form["~standard"];
+  expect(validate({ name: "laptop" })).toEqual({ value: { name: "laptop" } });
+  expect(() => validate({ name: "laptop", admin: true })).toThrow("Unknown field 'admin'; leave it out");
+  expect(() => validate({})).toThrow("name is missing, but a string was expected");
+  expect(JSON.stringify(form)).not.toContain("standard");
+});
+
+interface StandardSchemaV1 {
+  readonly "~standard": { validate(value: unknown): unknown };
+}

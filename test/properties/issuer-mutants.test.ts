@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
 import { jsonLine } from "../../src/log-line.ts";
-import { deskGround, origin } from "../http/desk-ground.ts";
+import { dashboardHttp, origin } from "../http/dashboard-http.ts";
 import { expectPrototypesClean } from "../support/hostile.ts";
 import { mutantsOf } from "./mutants.ts";
 
@@ -85,7 +85,7 @@ function say(path?: string, answer?: unknown): void {
 }
 
 async function ground() {
-  const { accounts, ...parts } = await deskGround({
+  const { accounts, ...parts } = await dashboardHttp({
     PUBLIC_URL: origin,
     OIDC_ISSUER: server.url.origin,
     OIDC_CLIENT_ID: "modelgate",

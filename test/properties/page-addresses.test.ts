@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { origin, withAdmin } from "../http/desk-ground.ts";
+import { origin, withAdmin } from "../http/dashboard-http.ts";
 
 setDefaultTimeout(60_000);
 

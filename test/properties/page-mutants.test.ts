@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { deskGround, origin } from "../http/desk-ground.ts";
+import { dashboardHttp, origin } from "../http/dashboard-http.ts";
 import { expectPrototypesClean } from "../support/hostile.ts";
 import { mutantsOf } from "./mutants.ts";
 
@@ -39,7 +39,7 @@ const bodies: Readonly<Record<string, object>> = {
 test.each(Object.entries(bodies))(
   "%s with one thing that is not what it should be is refused in our form",
   async (asked, body) => {
-    const { send, enter, log, clock } = await deskGround({ SIGNUP: "open" });
+    const { send, enter, log, clock } = await dashboardHttp({ SIGNUP: "open" });
     const admin = await enter("admin@example.org", "admin");
     const [method, path] = asked.split(" ") as [string, string];
     const headers = { origin, cookie: admin.cookie, "content-type": "application/json" };

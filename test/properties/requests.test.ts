@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
-import { deskGround, origin } from "../http/desk-ground.ts";
+import { dashboardHttp, origin } from "../http/dashboard-http.ts";
 import { httpOf } from "../http/support.ts";
 import { anyJson, expectPrototypesClean, runs } from "../support/hostile.ts";
 import { wavFile } from "../support/wav.ts";
@@ -79,7 +79,7 @@ describe("a request", () => {
 });
 
 test("the page's own API answers any body, or refuses it in our form", async () => {
-  const { app, send, enter } = await deskGround();
+  const { app, send, enter } = await dashboardHttp();
   const admin = await enter("admin@example.org", "admin");
   const routes = app.routes.filter(({ method, path }) => method !== "GET" && path.startsWith("/dashboard/api"));
   const headers = { origin, cookie: admin.cookie, "content-type": "application/json" };
@@ -107,7 +107,7 @@ function isHeader(text: string): boolean {
 }
 
 test("a cookie is a session only as it was signed", async () => {
-  const { deps, enter } = await deskGround();
+  const { deps, enter } = await dashboardHttp();
   const { cookie } = await enter("ada@example.org");
   const real = cookie.slice("session=".length);
   expect(await deps.signIn.visitorOf(cookie)).toBeDefined();

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { deskGround, origin } from "../http/desk-ground.ts";
+import { dashboardHttp, origin } from "../http/dashboard-http.ts";
 import { httpOf, messages } from "../http/support.ts";
 import { makeHome, manifest, row, stockOf } from "../loader/folder.ts";
 import { expectPrototypesClean } from "../support/hostile.ts";
@@ -26,7 +26,7 @@ describe("a body with a name of JavaScript's own", () => {
   });
 
   test.each(names)("%s makes nobody an administrator, and no field of the page's own", async (name) => {
-    const { send, enter } = await deskGround();
+    const { send, enter } = await dashboardHttp();
     const { cookie } = await enter("ada@example.org");
     const headers = { origin, cookie, "content-type": "application/json" };
     const ask = (path: string, body: string) => send(path, { method: "POST", headers, body });

@@ -29,9 +29,8 @@ const Redeem = formBody({ code: Type.String({ minLength: 1, maxLength: 100 }) })
 const Checkout = formBody({ usd: Type.String({ minLength: 1, maxLength: 30 }) });
 
 /**
- * GET /me: who is signed in. It also answers who has to change the password first, and says so. Asked with the stamp of
- * the latest calls that are on the screen (`calls`), it tells those there are now, or `null` when they are the same: an
- * open page asks this every few seconds, and nothing else.
+ * GET /me: who is signed in; also for users who have to change their password first. With `calls`, the stamp of the calls
+ * on the screen, it returns the latest calls, or `null` when they are unchanged: this is all that an open page polls.
  */
 export function meController(deps: HttpDeps) {
   const { config, ledger, store } = deps;
@@ -62,7 +61,7 @@ export function meController(deps: HttpDeps) {
   );
 }
 
-/** What a person sees of the own account. */
+/** The account of the user: statement, calls, models and vouchers. */
 export function accountController(deps: HttpDeps) {
   const { store } = deps;
   return new Elysia()
@@ -121,7 +120,7 @@ export function accountController(deps: HttpDeps) {
     );
 }
 
-/** POST /checkout: where the browser goes to pay. The money is credited when its provider says that it is there. */
+/** POST /checkout: where the browser goes to pay. The wallet is credited by the webhook of the payment provider. */
 export function checkoutController(deps: HttpDeps) {
   return new Elysia()
     .use(withSession(deps))
@@ -133,7 +132,7 @@ export function checkoutController(deps: HttpDeps) {
     );
 }
 
-/** The browsers in which a person is signed in. */
+/** The sessions of the user: list and end. */
 export function sessionsController(deps: HttpDeps) {
   const { store } = deps;
   return new Elysia({ prefix: "/sessions" })
@@ -155,13 +154,13 @@ export function sessionsController(deps: HttpDeps) {
       "/:id",
       async ({ user, params: { id } }) => {
         if (await endSession(store, user.userId, id)) return { id };
-        throw new GatewayError("not_found", "Nobody is signed in there any more");
+        throw new GatewayError("not_found", "There is no such session; it may have ended already");
       },
       { detail },
     );
 }
 
-/** A note in CSV: quoted, and with nothing at its begin that a spreadsheet takes for a formula. */
+/** A note as a CSV cell: quoted, and escaped where a spreadsheet would read a formula. */
 function cell(text: string | null): string {
   if (text === null) return "";
   const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;

@@ -39,7 +39,7 @@ const Quota = formBody({ tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.
 const Disabled = formBody({ disabled: Type.Boolean() });
 const NewVoucher = formBody({ usd: Usd, expires_at: Type.Optional(Type.String({ maxLength: 40 })) });
 
-/** What administrators do with accounts. Each deed is on record. */
+/** What administrators do with accounts. Every change is in the audit log. */
 export function adminAccountsController(deps: HttpDeps) {
   const { store, now } = deps;
   const audited = createAudited(store, now);
@@ -109,18 +109,18 @@ export function adminAccountsController(deps: HttpDeps) {
       "/audit",
       async ({ query: { before, before_id: beforeId } }) => {
         const from = before === undefined ? undefined : readMoment(before, "before");
-        const deeds = await listDeeds(store, { before: from, beforeId });
+        const entries = await listDeeds(store, { before: from, beforeId });
         const emails = await emailsOf(
           store,
-          deeds.flatMap(({ accountId, subject }) => [accountId, subject]),
+          entries.flatMap(({ accountId, subject }) => [accountId, subject]),
         );
-        return { data: deeds.map((deed) => toAuditEntryJson(deed, emails)) };
+        return { data: entries.map((entry) => toAuditEntryJson(entry, emails)) };
       },
       { detail, query: AuditQuery },
     );
 }
 
-/** The vouchers of the gateway. */
+/** Vouchers: list, create, void. */
 export function adminVouchersController(deps: HttpDeps) {
   const { store, now } = deps;
   const actions = auditedActions(createAudited(store, now), now);

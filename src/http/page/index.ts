@@ -16,8 +16,8 @@ const Invitation = formBody({
 });
 
 /**
- * The page's own API below /dashboard/api. Each request is of a person who is signed in, but two: what the page says
- * before that, and the one that takes up an invitation, whose token is its permission.
+ * The dashboard's own API below /dashboard/api. All of it needs a session, except what the sign-in page shows and the
+ * acceptance of an invitation, which is authorized by its token.
  */
 export function dashboardApi(deps: HttpDeps) {
   return new Elysia({ prefix: "/dashboard/api" })
@@ -29,10 +29,10 @@ export function dashboardApi(deps: HttpDeps) {
     .use(adminAccountsController(deps))
     .use(adminVouchersController(deps))
     .use(systemStatusController(deps))
-    .use(anybodyController(deps));
+    .use(publicController(deps));
 }
 
-function anybodyController(deps: HttpDeps) {
+function publicController(deps: HttpDeps) {
   const detail = { hide: true };
   return new Elysia()
     .use(publicRoutes(deps))
@@ -47,7 +47,7 @@ function anybodyController(deps: HttpDeps) {
     );
 }
 
-/** What a page shows of the gateway to anybody. */
+/** What the sign-in page shows of the gateway. */
 function toGatewayJson({ version, shelf, config, payments }: HttpDeps) {
   return {
     version,
@@ -59,5 +59,5 @@ function toGatewayJson({ version, shelf, config, payments }: HttpDeps) {
   };
 }
 
-/** What the page knows of its API: types alone, the rest goes over the wire. */
+/** The types of the API, for the dashboard. */
 export type PageApi = ReturnType<typeof dashboardApi>;

@@ -22,7 +22,7 @@ const NewKey = formBody({
   tokens_per_minute: Type.Optional(Limit),
   concurrent_calls: Type.Optional(Limit),
 });
-/** `null` takes something away; what is absent stays. */
+/** `null` removes a limit; absent fields are unchanged. */
 const KeyChange = formBody({
   name: Type.Optional(Name),
   expires_at: Type.Optional(Type.Union([Moment, Type.Null()])),
@@ -33,7 +33,7 @@ const KeyChange = formBody({
   concurrent_calls: Type.Optional(Type.Union([Limit, Type.Null()])),
 });
 
-/** The API keys of the account that is signed in. */
+/** The API keys of the user's account. */
 export function keysController(deps: HttpDeps) {
   const { accounts } = deps;
   const expectOwn = async (accountId: string, id: string) => {

@@ -7,19 +7,19 @@ import { warnThrottled } from "../store-timeout.ts";
 import { toIso } from "./serializers.ts";
 
 const shownMax = callsElsewhereMax;
-const none: CallsElsewhere = { count: 0, calls: [] };
+const noCalls: CallsElsewhere = { count: 0, calls: [] };
 
 /**
- * The calls of all processes, the longest running first. Of this one's own all is known; of the others' what they wrote
- * down when they let them in. `complete` is `false` where the store did not say in time what runs elsewhere: what runs
- * here is shown all the same, then without e-mails, for which it would be asked too.
+ * The running calls of all processes, the longest running first. Calls of other processes are known only by what their
+ * admission recorded. `complete` is `false` when the store did not answer in time: then only the calls of this process
+ * are listed, and without e-mails, which would need the store too.
  */
 export async function liveCalls(deps: HttpDeps) {
   const { store, gate } = deps;
-  const told = await elsewhere(deps);
-  const { count, calls } = told ?? none;
-  // A call that came while the store was asked is here too.
-  const ownIds = new Set(idsOf(gate.running));
+  const remote = await readRemoteCalls(deps);
+  const { count, calls } = remote ?? noCalls;
+  // Computed after the store answered: a call may have been admitted here meanwhile.
+  const ownIds = new Set(callIds(gate.running));
   const others = calls.filter(({ id }) => !ownIds.has(id));
   const now = deps.now();
   const longest = [...gate.running]
@@ -32,7 +32,7 @@ export async function liveCalls(deps: HttpDeps) {
     .sort((one, other) => other.running_ms - one.running_ms)
     .slice(0, shownMax);
   const emails =
-    told === undefined
+    remote === undefined
       ? new Map<string, string>()
       : await emailsOf(
           store,
@@ -40,15 +40,15 @@ export async function liveCalls(deps: HttpDeps) {
         );
   return {
     count: ownIds.size + count - (calls.length - others.length),
-    complete: told !== undefined,
+    complete: remote !== undefined,
     data: shown.map((call) => ({ ...call, email: emails.get(call.account) ?? null })),
   };
 }
 
-/** `undefined` when it could not be had in time. */
-async function elsewhere(deps: HttpDeps): Promise<CallsElsewhere | undefined> {
+/** The calls of other processes; `undefined` when the store did not answer in time. */
+async function readRemoteCalls(deps: HttpDeps): Promise<CallsElsewhere | undefined> {
   const { callsElsewhere } = deps;
-  if (callsElsewhere === undefined) return none;
+  if (callsElsewhere === undefined) return noCalls;
   try {
     return await callsElsewhere();
   } catch (error) {
@@ -57,7 +57,7 @@ async function elsewhere(deps: HttpDeps): Promise<CallsElsewhere | undefined> {
   }
 }
 
-function idsOf(running: ReadonlySet<RunningCall>): string[] {
+function callIds(running: ReadonlySet<RunningCall>): string[] {
   return [...running].map(({ progress }) => progress.id);
 }
 
@@ -86,7 +86,7 @@ function toRemoteCallJson(call: OpenCall, now: number) {
     id: call.id,
     elsewhere: true,
     at: toIso(call.opened_at),
-    // Another machine's clock may be ahead.
+    // The clock of another machine may be ahead.
     running_ms: Math.max(0, now - call.opened_at),
     account: call.account_id,
     key_id: call.key_id,

@@ -9,7 +9,7 @@ export function readUsd(text: string): number {
   });
 }
 
-/** What is added to a wallet. @throws {GatewayError} `invalid_request` */
+/** The amount of a credit. @throws {GatewayError} `invalid_request` */
 export function readCredit(text: string): number {
   const nanodollars = readUsd(text);
   if (nanodollars > 0) return nanodollars;
@@ -29,7 +29,7 @@ export function readBudget(text: string): number {
   });
 }
 
-/** A moment as ISO text. @throws {GatewayError} `invalid_request` */
+/** A time in ISO 8601. @throws {GatewayError} `invalid_request` */
 export function readMoment(text: string, param: string): number {
   const at = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(at)) return at;

@@ -2,10 +2,10 @@ import type { Account, AccountRow, ApiKey, AuditRow, Voucher } from "../../accou
 import { formatUsd, type QuotaState, type WalletState } from "../../contract/index.ts";
 import type { LatestCalls, RecentCall, StatementLine } from "../../ledger/index.ts";
 
-/** As many of a list as are told at once. */
+/** Entries on one page of a list. */
 export const pageSize = 50;
 
-/** How the page is told things: times as ISO text, money as exact decimal text, `null` for what there is not. */
+/** A time in ISO 8601. Throughout the dashboard's API money is exact decimal text, and `null` stands for what is absent. */
 export function toIso(at: number | null | undefined): string | null {
   return at === undefined || at === null ? null : new Date(at).toISOString();
 }
@@ -32,7 +32,7 @@ export function toKeyJson(key: ApiKey) {
     name: key.name,
     allowed_models: key.allowedModels ?? null,
     budget_usd: budget === undefined ? null : formatUsd(budget),
-    /** What the budget has paid this UTC month. */
+    /** Spent of the budget in this UTC month. */
     budget_used_usd: budget === undefined ? null : formatUsd(key.spentNanodollars),
     requests_per_minute: key.bounds.requestsPerMinute ?? null,
     tokens_per_minute: key.bounds.tokensPerMinute ?? null,

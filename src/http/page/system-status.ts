@@ -8,7 +8,7 @@ import { toIso } from "./serializers.ts";
 
 const detail = { hide: true };
 
-/** What administrators see of the gateway at work. Nothing here changes anything. */
+/** The state of the gateway for administrators; read-only. */
 export function systemStatusController(deps: HttpDeps) {
   const { config, kernel, shelf } = deps;
   return new Elysia({ prefix: "/admin" })
@@ -45,7 +45,7 @@ export function systemStatusController(deps: HttpDeps) {
     });
 }
 
-/** Plugins whose credentials can be read; of the others their own state says what is wrong. */
+/** Plugins whose credentials can be read; what is wrong with the others is in their state. */
 function readableCredentials({ config, shelf }: HttpDeps): string[] {
   return shelf().plugins.flatMap(({ name }) => {
     try {

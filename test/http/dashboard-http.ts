@@ -13,7 +13,7 @@ export const password = "correct horse battery";
 export const origin = "http://gateway.example";
 
 /** The HTTP side over a real store and fakes of all else, where people sign in. */
-export async function deskGround(
+export async function dashboardHttp(
   env: Record<string, string> = {},
   plugins: readonly ProviderPlugin[] = [helloPlugin],
   payments?: Payments,
@@ -88,7 +88,7 @@ export function cookieOf(response: Response): string {
 
 /** The ground with two members signed in, who should know nothing of each other. */
 export async function twoMembers() {
-  const ground = await deskGround();
+  const ground = await dashboardHttp();
   return { ...ground, ada: await ground.enter("ada@example.org"), ben: await ground.enter("ben@example.org") };
 }
 
