@@ -34,7 +34,7 @@ const [overloadedMs, calmMs] = [400, 50];
 
 /**
  * Whether there is more work than the processor can do, by how late a timer fires. See
- * docs/decisions/overload-by-timer-lag.md.
+ * docs/decisions/0009-overload-by-timer-lag.md.
  */
 class EventLoopLag {
   readonly #lagMsMax: number;

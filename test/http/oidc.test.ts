@@ -158,6 +158,7 @@ describe("a sign-in by the issuer", () => {
       redirect_uri: `${origin}${callback}`,
       scope: "openid email profile",
     });
+    expect(url.searchParams.get("nonce")).toMatch(/^[\w-]{43}$/);
     const back = await issuer.visit(url.href);
     expect(errorOf(await send(back.href))).toBe("state_mismatch");
     const forged = new URL(back);

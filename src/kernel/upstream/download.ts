@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";
 import { isIP } from "node:net";
-import { GatewayError } from "../../contract/index.ts";
+import { GatewayError, mediaTypeOf } from "../../contract/index.ts";
 import { isLocalHost, isPublicAddress } from "./public-address.ts";
 import { type Bytes, joinBytes } from "./response-body.ts";
 import { type Resolve, resolveHost } from "./ssrf-guard.ts";
@@ -49,7 +49,10 @@ export async function downloadPublic(get: PublicGet, text: string, signal: Abort
       if (status < 200 || status > 299) throw refusal(`it answered ${status}`);
       const encoding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
       if (encoding !== "identity") throw refusal("its server compresses it although it was asked not to");
-      return { bytes: await readBytes(body), mediaType: mediaTypeOf(headers) };
+      return {
+        bytes: await readBytes(body),
+        mediaType: mediaTypeOf(headers.get("content-type")) ?? "application/octet-stream",
+      };
     }
   } catch (error) {
     if (error instanceof GatewayError) throw error;
@@ -140,11 +143,6 @@ async function readBytes(body: PublicResponse["body"]): Promise<Bytes> {
 
 function bareHost({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, "");
-}
-
-function mediaTypeOf(headers: Headers): string {
-  const text = headers.get("content-type");
-  return text === null ? "application/octet-stream" : (text.split(";")[0] as string).trim().toLowerCase();
 }
 
 function notPublic(): GatewayError {

@@ -1,5 +1,5 @@
 import type { ProviderPlugin, RefusedAnswer, ServerEvent, Upstream } from "../../contract/index.ts";
-import { type UpstreamBytes, UpstreamFault, type UpstreamInit } from "../../contract/index.ts";
+import { mediaTypeOf, type UpstreamBytes, UpstreamFault, type UpstreamInit } from "../../contract/index.ts";
 import type { Progress } from "../progress.ts";
 import type { Route } from "../registry.ts";
 import { ConnectionError } from "./connection-error.ts";
@@ -75,12 +75,15 @@ export class BoundUpstream implements Upstream {
   async bytes(path: string, body: unknown, init?: UpstreamInit): Promise<UpstreamBytes> {
     const response = await this.#post(path, JSON.stringify(body), init);
     const { streamBytesMax } = this.#network.bounds;
-    return { mediaType: mediaTypeOf(response), chunks: readChunks(response, this.#limits(streamBytesMax)) };
+    return {
+      mediaType: mediaTypeOf(response.headers.get("content-type")) ?? "",
+      chunks: readChunks(response, this.#limits(streamBytesMax)),
+    };
   }
 
   async events(path: string, body: unknown, init?: UpstreamInit): Promise<AsyncIterable<ServerEvent>> {
     const response = await this.#post(path, JSON.stringify(body), init);
-    const mediaType = mediaTypeOf(response);
+    const mediaType = mediaTypeOf(response.headers.get("content-type")) ?? "";
     if (mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
       cancel(response);
       throw new UpstreamFault("broken", `The provider answered ${mediaType} where an event stream was expected`);
@@ -192,8 +195,4 @@ function mentions(value: unknown, text: string): boolean {
 function splitUrl(text: string): { baseUrl: string; path: string } {
   const { origin, pathname, search } = new URL(text);
   return { baseUrl: origin, path: pathname + search };
-}
-
-function mediaTypeOf({ headers }: Response): string {
-  return (headers.get("content-type")?.split(";")[0] ?? "").trim().toLowerCase();
 }
