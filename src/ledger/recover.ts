@@ -1,4 +1,4 @@
-import type { AbandonedCall, Store } from "../store/index.ts";
+import type { Store } from "../store/index.ts";
 
 /** What was found open at the start and how it was ended. */
 export interface Recovery {
@@ -22,11 +22,7 @@ const idsMax = 100;
  * Should the process live after all, its settle still charges the call, once.
  */
 export async function recover(store: Store, now: number): Promise<Recovery> {
-  return recoveryOf(await store.abandonCalls(now));
-}
-
-/** The report of calls that were abandoned. */
-function recoveryOf(calls: readonly AbandonedCall[]): Recovery {
+  const calls = await store.abandonCalls(now);
   return {
     settled: 0,
     released: calls.length,

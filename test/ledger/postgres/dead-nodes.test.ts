@@ -29,11 +29,20 @@ async function recoverFor(ms: number, ledgers: LocalLedger[]): Promise<string[]>
 const known = async (url: string) =>
   (await queryPostgres<{ id: string }>(url, "select id from nodes order by id")).map(({ id }) => id);
 
-/** A node of which nothing but its row is there, last seen so many seconds ago by the database's clock. */
-const leaveRow = (url: string, id: string, secondsAgo: number) =>
+/** Says of a node without a connection that it lives, as it does itself. */
+const say = (url: string, id: string) =>
   queryPostgres(
     url,
-    `insert into nodes values ('${id}', floor(extract(epoch from clock_timestamp()) * 1000) - ${secondsAgo * 1000})`,
+    `insert into nodes values ('${id}', floor(extract(epoch from clock_timestamp()) * 1000))
+     on conflict (id) do update set seen_at = excluded.seen_at`,
+  );
+
+/** A call of a node that is none of this process. */
+const openCall = (url: string, node: string, holdNanodollars: number) =>
+  queryPostgres(
+    url,
+    `insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, hold_nanodollars, hold_tokens, node_id)
+     values ('of ${node}', 'acc_1', 'key_1', 'model-1', 'chat', 1, 'open', 0, ${holdNanodollars}, 0, '${node}')`,
   );
 
 postgresTest(
@@ -44,13 +53,9 @@ postgresTest(
     const ledgers = [store, silent].map((it) => createLocalLedger({ store: it })) as [LocalLedger, LocalLedger];
     await addAccount(store, "acc_1", 100);
     await ledgers[1].admit(claimOf({ callId: "of the silent" }));
+    await say(url, "gone");
     await queryPostgres(url, "update nodes set seen_at = seen_at - 3600000");
-    await leaveRow(url, "gone", 3600);
-    await queryPostgres(
-      url,
-      `insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, hold_nanodollars, hold_tokens, node_id)
-       values ('of the gone', 'acc_1', 'key_1', 'model-1', 'chat', 1, 'open', 0, 60, 0, 'gone')`,
-    );
+    await openCall(url, "gone", 60);
     const [own, living] = [store.nodeId, silent.nodeId] as [string, string];
     // The first look begins to count; its answer takes a moment to come on a busy machine.
     expect(await recoverFor(deadAfterMs / 4, ledgers)).toEqual([]);
@@ -60,11 +65,42 @@ postgresTest(
       ended.push(...(await ledgers[0].recover()).callIds);
       return !(await known(url)).includes("gone");
     });
-    expect(ended).toEqual(["of the gone"]);
+    expect(ended).toEqual(["of gone"]);
     // It says nothing either, but its connection stands: it is busy, or cut off.
     expect(await recoverFor(2 * deadAfterMs, [ledgers[0]])).toEqual([]);
     expect(await known(url)).toEqual([own, living].sort());
     expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 10 });
+  },
+  60_000,
+);
+
+postgresTest(
+  "after PostgreSQL was away a node has as long to come back as any that falls silent, and is dead only then",
+  async () => {
+    const server = await startPostgres();
+    const url = await newDatabase(server);
+    const store = await openStore({ url, deadAfterMs });
+    const ledger = createLocalLedger({ store });
+    try {
+      await addAccount(store, "acc_1", 100);
+      await say(url, "other");
+      await openCall(url, "other", 90);
+      expect(await recoverFor(deadAfterMs / 2, [ledger])).toEqual([]);
+      await server.kill();
+      expect(await recoverFor(2 * deadAfterMs, [ledger])).toEqual([]);
+      await server.start();
+      expect(await recoverFor(deadAfterMs / 2, [ledger])).toEqual([]);
+      for (let times = 0; times < 8; times++) {
+        await say(url, "other");
+        expect(await recoverFor(deadAfterMs / 4, [ledger])).toEqual([]);
+      }
+      expect((await walletOf(store, "acc_1")).heldNanodollars).toBe(90);
+      expect(await recoverFor(3 * deadAfterMs, [ledger])).toEqual(["of other"]);
+      expect((await walletOf(store, "acc_1")).heldNanodollars).toBe(0);
+    } finally {
+      await store.close();
+      await server.remove();
+    }
   },
   60_000,
 );
