@@ -7,23 +7,23 @@ import {
   paymentDesk,
   pruneSignIn,
 } from "./accounts/index.ts";
-import type { Config } from "./config.ts";
-import { catalogueFolder, isLoopback, pluginFolders, prefixOf } from "./config.ts";
+import { callsElsewhere, createPruner, type LocalLedger, readOverdrawn } from "./billing/index.ts";
+import { openLedger } from "./billing/open-billing.ts";
+import type { Config } from "./config/config.ts";
+import { catalogueFolder, isLoopback, pluginFolders, prefixOf } from "./config/config.ts";
+import { publicOriginOf } from "./config/public-origin.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
-import { BodyMemoryLimiter } from "./http/body-memory.ts";
+import type { Store } from "./db/index.ts";
+import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
+import { BodyMemoryLimiter } from "./http/middleware/body-memory.ts";
+import { SseHeartbeat } from "./http/middleware/sse-heartbeat.ts";
 import { createHttp } from "./http/server.ts";
-import { SseHeartbeat } from "./http/sse-heartbeat.ts";
-import type { StaticAssets } from "./http/static-assets.ts";
 import { type Kernel, LoadShedder, type Log, type UpstreamBounds } from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
-import { callsElsewhere, createPruner, type LocalLedger, readOverdrawn } from "./ledger/index.ts";
-import { type Shelf, Stock, watchFolders } from "./loader/index.ts";
-import { loadCode } from "./loader/load-code.bun.ts";
-import { openLedger } from "./open-ledger.ts";
-import type { Watch } from "./open-watch.bun.ts";
-import { publicOriginOf } from "./public-origin.ts";
-import type { Store } from "./store/index.ts";
-import type { Facts } from "./watch/index.ts";
+import type { Facts } from "./observability/index.ts";
+import type { Watch } from "./observability/open-observability.bun.ts";
+import { type Shelf, Stock, watchFolders } from "./plugin-loader/index.ts";
+import { loadCode } from "./plugin-loader/load-code.bun.ts";
 
 const syncMs = 500;
 const pruneMs = 60_000;

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type Selectable, sql } from "kysely";
 import { GatewayError, isAmount } from "../contract/index.ts";
-import { type Books, type Database, isConstraintError, type Role, type Store } from "../store/index.ts";
+import { type Books, type Database, isConstraintError, type Role, type Store } from "../db/index.ts";
 
 /** An account holder. */
 export interface Account {

@@ -1,4 +1,4 @@
-import type { Books } from "../store/index.ts";
+import type { Books } from "../db/index.ts";
 
 /** Something an administrator did. */
 export interface Deed {

@@ -1,5 +1,5 @@
 import { formatUsd } from "../contract/index.ts";
-import { type Books, type Store, together } from "../store/index.ts";
+import { type Books, type Store, together } from "../db/index.ts";
 import { type Account, createAccount, disableAccount, setQuota } from "./account-admin.ts";
 import { type Deed, recordDeed } from "./audit.ts";
 import { invite } from "./people.ts";

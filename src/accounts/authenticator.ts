@@ -1,9 +1,17 @@
 import { LRUCache } from "lru-cache";
-import { type Caller, GatewayError, type KeyBounds, type Limits } from "../contract/index.ts";
-import type { KeyRecord, Store } from "../store/index.ts";
-import { apiKeyForm, hashSecret, type KeyParts, parseApiKey, sameHash } from "./api-key.ts";
-import { boundsOf } from "./key-bounds.ts";
-import type { KeyUse } from "./key-use.ts";
+import {
+  apiKeyForm,
+  type Caller,
+  GatewayError,
+  type KeyBounds,
+  type KeyParts,
+  type Limits,
+  parseApiKey,
+} from "../contract/index.ts";
+import type { KeyRecord, Store } from "../db/index.ts";
+import { hashSecret, sameHash } from "./api-key.ts";
+import { boundsOf } from "./key-limits.ts";
+import type { KeyUse } from "./last-used.ts";
 
 /** What accounts and keys have when they say nothing of their own. */
 export interface AccountDefaults extends Limits {

@@ -1,6 +1,6 @@
 import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { twoFactor } from "better-auth/plugins/two-factor";
-import type { Store } from "../store/index.ts";
+import type { Store } from "../db/index.ts";
 import { authOrigin, sessionCookie } from "./auth-request.ts";
 import { hashPassword, passwordLengthMax, passwordLengthMin, verifyPassword } from "./password.ts";
 

@@ -1,10 +1,10 @@
 import type { Caller } from "../contract/index.ts";
-import type { Store } from "../store/index.ts";
+import type { Store } from "../db/index.ts";
 import { type Account, createAccount, disableAccount, findAccount, listAccounts, setQuota } from "./account-admin.ts";
 import { type AccountDefaults, Authenticator } from "./authenticator.ts";
 import { type ApiKey, createKey, listKeys, type NewKey, revokeKey } from "./key-admin.ts";
 import { changeKey, type KeyChanges } from "./key-change.ts";
-import { KeyUse } from "./key-use.ts";
+import { KeyUse } from "./last-used.ts";
 
 /** Accounts and their API keys. Each write is seen by this process at once, by others at their next {@link Accounts.sync}. */
 export interface Accounts {

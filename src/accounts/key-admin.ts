@@ -1,11 +1,11 @@
 import type { Selectable } from "kysely";
-import { GatewayError, type KeyBounds } from "../contract/index.ts";
-import { type Database, isConstraintError, monthOf, type Store } from "../store/index.ts";
+import { apiKeyForm, formatApiKey, GatewayError, type KeyBounds, parseApiKey } from "../contract/index.ts";
+import { type Database, isConstraintError, monthOf, type Store } from "../db/index.ts";
 import { findAccount, unknownAccount } from "./account-admin.ts";
-import { apiKeyForm, formatApiKey, hashSecret, makeApiKey, parseApiKey } from "./api-key.ts";
-import { boundColumns, boundsOf } from "./key-bounds.ts";
+import { hashSecret, makeApiKey } from "./api-key.ts";
 import { unknownKey } from "./key-change.ts";
 import { checkKeyFields, type KeyFields } from "./key-fields.ts";
+import { boundColumns, boundsOf } from "./key-limits.ts";
 
 /** What can be said of an API key once it is made. */
 export interface ApiKey {

@@ -1,7 +1,7 @@
 import { GatewayError, type KeyBounds } from "../contract/index.ts";
-import type { Store } from "../store/index.ts";
-import { boundColumns, columnOf } from "./key-bounds.ts";
+import type { Store } from "../db/index.ts";
 import { checkKeyFields } from "./key-fields.ts";
+import { boundColumns, columnOf } from "./key-limits.ts";
 
 /** What is to become of a key: `null` takes something away, and what is absent stays. */
 export interface KeyChanges {

@@ -1,6 +1,6 @@
 import { GatewayError, type KeyBounds } from "../contract/index.ts";
-import { expectFuture } from "./expect-future.ts";
-import { checkBounds } from "./key-bounds.ts";
+import { checkBounds } from "./key-limits.ts";
+import { expectFuture } from "./validate-expiry.ts";
 
 /** What can be said of a key by whoever has it made, now or later. */
 export interface KeyFields {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Transaction } from "kysely";
 import { GatewayError } from "../contract/index.ts";
-import type { Books, Database, Role, Store } from "../store/index.ts";
+import type { Books, Database, Role, Store } from "../db/index.ts";
 import { unknownAccount } from "./account-admin.ts";
 import { hashPassword, makePassword, passwordLengthMax, passwordLengthMin } from "./password.ts";
 import { removeSecondFactor } from "./second-factor.ts";

@@ -1,4 +1,4 @@
-import type { Store } from "../store/index.ts";
+import type { Store } from "../db/index.ts";
 
 /** Deletes are cut so that no one of them holds the write lock for long. */
 const prunedAtOnceMax = 100;

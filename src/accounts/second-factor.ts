@@ -1,7 +1,7 @@
 import type { Transaction } from "kysely";
 import { decodePercent, GatewayError } from "../contract/index.ts";
-import type { Database } from "../store/index.ts";
-import { AttemptLimit } from "./attempt-limit.ts";
+import type { Database } from "../db/index.ts";
+import { AttemptLimit } from "./rate-limiter.ts";
 
 /** What may be asked about the second step of a sign-in: a code of an authenticator, or one that was written down. */
 export const secondFactorPaths: readonly string[] = [

@@ -1,4 +1,4 @@
-import type { Store } from "../store/index.ts";
+import type { Store } from "../db/index.ts";
 
 /** A browser that is signed in. */
 export interface Session {

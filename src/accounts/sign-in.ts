@@ -1,16 +1,16 @@
 import { GatewayError } from "../contract/index.ts";
-import type { Store } from "../store/index.ts";
-import { AttemptLimit } from "./attempt-limit.ts";
+import type { Store } from "../db/index.ts";
 import { clean } from "./auth-answer.ts";
 import { authPrefix, missing, readBody, requestOf, sessionCookie } from "./auth-request.ts";
 import type { AuthGround } from "./better-auth.ts";
-import { changeFirst } from "./change-first.ts";
 import type { OidcOptions } from "./oidc/identity-provider.ts";
 import { createOidcSignIn } from "./oidc/oidc-sign-in.ts";
+import { changeFirst } from "./password-change-required.ts";
+import { AttemptLimit } from "./rate-limiter.ts";
 import { namedFor, SecondFactorLimit, secondFactorPaths } from "./second-factor.ts";
+import { readVisitor, type Visitor } from "./session-user.ts";
 import { signInAddressOf } from "./sign-in-address.ts";
 import { makeAccount } from "./sign-up.ts";
-import { readVisitor, type Visitor } from "./visitor.ts";
 
 /** Sign-in and the sessions it makes. */
 export interface SignIn {

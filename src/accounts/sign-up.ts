@@ -1,5 +1,5 @@
 import { GatewayError } from "../contract/index.ts";
-import { isConstraintError, type Store } from "../store/index.ts";
+import { isConstraintError, type Store } from "../db/index.ts";
 import { newAccountRow } from "./account-admin.ts";
 import { missing } from "./auth-request.ts";
 import { hashPassword } from "./password.ts";

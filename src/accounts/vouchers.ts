@@ -1,8 +1,8 @@
 import { createHash, randomInt } from "node:crypto";
 import type { Selectable } from "kysely";
 import { formatUsd, GatewayError } from "../contract/index.ts";
-import { type Books, type Database, moveWallet, type Store } from "../store/index.ts";
-import { expectFuture } from "./expect-future.ts";
+import { type Books, type Database, moveWallet, type Store } from "../db/index.ts";
+import { expectFuture } from "./validate-expiry.ts";
 
 /** A code worth money, without the code: that is shown once. */
 export interface Voucher {

@@ -1,4 +1,4 @@
-import type { WrittenCall } from "../ledger/index.ts";
+import type { WrittenCall } from "../billing/index.ts";
 
 /** The usage of a call, by what is known. */
 const usageColumns = [

@@ -1,5 +1,5 @@
 import { type Accounts, hasAdmin, makeTemporaryPassword } from "../accounts/index.ts";
-import type { Store } from "../store/index.ts";
+import type { Store } from "../db/index.ts";
 import { ownerAccount } from "./first-key.ts";
 
 /** Who signs in at the first start, with a password that is shown this once. */

@@ -1,5 +1,5 @@
 import type { Account, Accounts } from "../accounts/index.ts";
-import type { Store } from "../store/index.ts";
+import type { Store } from "../db/index.ts";
 
 /** The key shown at the first start; `undefined` when the gateway has keys already. */
 export interface FirstKey {

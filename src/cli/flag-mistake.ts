@@ -1,5 +1,5 @@
-import { variables } from "../config.ts";
-import { nearest } from "../kit/nearest.ts";
+import { variables } from "../config/config.ts";
+import { nearest } from "../sdk/did-you-mean.ts";
 import type { Command } from "./command.ts";
 
 /** Says in our words why `parseArgs` could not read a command's flags: its own sentences name neither command nor cure. */

@@ -1,8 +1,8 @@
-import { ConfigError, readConfig } from "../config.ts";
+import { RedisRefused } from "../billing/index.ts";
+import { ConfigError, readConfig } from "../config/config.ts";
 import { GatewayError } from "../contract/index.ts";
-import { RedisRefused } from "../ledger/index.ts";
-import { hiderOf } from "../secrets.ts";
-import { StoreError } from "../store/index.ts";
+import { StoreError } from "../db/index.ts";
+import { hiderOf } from "../observability/redact.ts";
 import { type Answer, type CliGround, Mistake } from "./command.ts";
 import { commands } from "./commands/index.ts";
 import { helpOf, helpOfAll } from "./help.ts";

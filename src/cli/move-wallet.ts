@@ -1,8 +1,8 @@
-import type { Config } from "../config.ts";
+import { creditWallet, walletOf } from "../billing/index.ts";
+import type { Config } from "../config/config.ts";
 import { formatUsd } from "../contract/index.ts";
-import { creditWallet, walletOf } from "../ledger/index.ts";
-import { accountOf, withBooks } from "./books.ts";
 import type { Answer } from "./command.ts";
+import { accountOf, withBooks } from "./lib/with-store.ts";
 import { readUsd } from "./read-values.ts";
 import { walletJson } from "./wallet-json.ts";
 

@@ -1,8 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import type { ProviderPlugin } from "../contract/index.ts";
-import { loadCode } from "../loader/load-code.bun.ts";
-import { loadSource } from "../loader/load-source.ts";
+import { loadCode } from "../plugin-loader/load-code.bun.ts";
+import { loadSource } from "../plugin-loader/load-source.ts";
 import { Mistake } from "./command.ts";
 
 const indexes = ["index.ts", "index.js", "index.json"];

@@ -1,4 +1,4 @@
-import { nearest } from "../kit/nearest.ts";
+import { nearest } from "../sdk/did-you-mean.ts";
 import { type CliGround, Mistake } from "./command.ts";
 import { rowsOf } from "./rows.ts";
 

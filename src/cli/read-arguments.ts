@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { nearest } from "../kit/nearest.ts";
+import { nearest } from "../sdk/did-you-mean.ts";
 import { type Command, Mistake } from "./command.ts";
 import { flagMistake } from "./flag-mistake.ts";
 

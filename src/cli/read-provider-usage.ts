@@ -1,5 +1,5 @@
+import type { BookedUsage } from "../billing/index.ts";
 import { entryOf, parseUsd } from "../contract/index.ts";
-import type { BookedUsage } from "../ledger/index.ts";
 import { Mistake } from "./command.ts";
 import { type CsvRow, readCsv } from "./read-csv.ts";
 import { readDay } from "./read-values.ts";

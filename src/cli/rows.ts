@@ -1,4 +1,4 @@
-import { type Config, isLoopback, prefixOf } from "../config.ts";
+import { type Config, isLoopback, prefixOf } from "../config/config.ts";
 import type { Model, ProviderPlugin } from "../contract/index.ts";
 
 /** A catalogue row and the plugin that declares it. */

@@ -1,20 +1,20 @@
 import { type App, createApp, type Ground } from "../app.ts";
-import { type Config, catalogueFolder, makeHome, pluginFolders, pluginStateFileOf, storeOf } from "../config.ts";
+import { type Config, catalogueFolder, makeHome, pluginFolders, pluginStateFileOf, storeOf } from "../config/config.ts";
+import { portTaken } from "../config/port-taken.ts";
 import { openSite } from "../dashboard/open-site.bun.ts";
-import { removeStateFile, type Shelf, writeStateFile } from "../loader/index.ts";
-import { createLog, type OpenLog } from "../log.ts";
-import { prettyLine } from "../log-line.ts";
-import { openWatch, type Watch } from "../open-watch.bun.ts";
-import { hiderOf } from "../secrets.ts";
-import { openStore, type Store } from "../store/index.ts";
+import { openStore, type Store } from "../db/index.ts";
+import { createLog, type OpenLog } from "../observability/log.ts";
+import { prettyLine } from "../observability/log-line.ts";
+import { openWatch, type Watch } from "../observability/open-observability.bun.ts";
+import { hiderOf } from "../observability/redact.ts";
+import { removeStateFile, type Shelf, writeStateFile } from "../plugin-loader/index.ts";
 import { buildVersion } from "./build-version.ts";
 import { drain } from "./drain.bun.ts";
 import { firstAdmin } from "./first-admin.ts";
 import { firstKey } from "./first-key.ts";
-import { portTaken } from "./port-taken.ts";
 import { serveWorkers } from "./serve-workers.bun.ts";
 import { type EndSignals, watchParent, watchSignals } from "./signals.ts";
-import { welcome } from "./welcome.ts";
+import { welcome } from "./startup-banner.ts";
 
 /** The largest body the server reads at all; each endpoint has a smaller bound with a clear error. */
 const requestBytesMax = 64 * 1024 * 1024;

@@ -1,6 +1,6 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
+import { portTaken } from "../config/port-taken.ts";
 import { ownCommand } from "./own-command.bun.ts";
-import { portTaken } from "./port-taken.ts";
 import { watchSignals } from "./signals.ts";
 
 const readyMsMax = 30_000;

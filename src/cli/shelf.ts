@@ -1,7 +1,7 @@
 import { openStock } from "../app.ts";
-import type { Config } from "../config.ts";
-import type { Shelf } from "../loader/index.ts";
-import { createLog } from "../log.ts";
+import type { Config } from "../config/config.ts";
+import { createLog } from "../observability/log.ts";
+import type { Shelf } from "../plugin-loader/index.ts";
 import type { CliGround } from "./command.ts";
 
 /** What a server of this configuration would have on sale, its drop-in plugins and own catalogue included. */

@@ -1,10 +1,10 @@
 import type { Capability } from "./capability.ts";
 import type { ChatChunk, ChatCompletion, ChatRequest } from "./chat.ts";
-import type { Embeddings, EmbedRequest } from "./embed.ts";
-import type { GeneratedImages, ImageRequest } from "./image.ts";
+import type { Embeddings, EmbedRequest } from "./embeddings.ts";
+import type { GeneratedImages, ImageRequest } from "./images.ts";
 import type { Model } from "./model.ts";
-import type { SpeakRequest, Speech } from "./speak.ts";
-import type { TranscribeRequest, Transcript } from "./transcribe.ts";
+import type { SpeakRequest, Speech } from "./speech.ts";
+import type { TranscribeRequest, Transcript } from "./transcription.ts";
 import type { UpstreamFault } from "./upstream-fault.ts";
 
 /**

@@ -1,9 +1,9 @@
 import { useEffect, useState } from "react";
+import { Gate } from "./auth/gate.tsx";
+import { Invited } from "./auth/invited.tsx";
+import { useInvitation } from "./auth/use-invitation.ts";
 import { isSignedOut } from "./data/api.ts";
 import { touchSession, useMe } from "./data/session.ts";
-import { Gate } from "./gate/gate.tsx";
-import { Invited } from "./gate/invited.tsx";
-import { useInvitation } from "./gate/use-invitation.ts";
 import { Shell } from "./shell/shell.tsx";
 import { Failed } from "./ui/states.tsx";
 import { Toasts } from "./ui/toast.tsx";

@@ -1,13 +1,13 @@
 import type { Accounts, Payments, paymentDesk, SignIn } from "../accounts/index.ts";
-import type { Config } from "../config.ts";
+import type { callsElsewhere } from "../billing/index.ts";
+import type { Config } from "../config/config.ts";
 import type { Ledger } from "../contract/index.ts";
+import type { Store } from "../db/index.ts";
 import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
-import type { callsElsewhere } from "../ledger/index.ts";
-import type { Shelf } from "../loader/index.ts";
-import type { Store } from "../store/index.ts";
-import type { BodyMemoryLimiter } from "./body-memory.ts";
-import type { SseHeartbeat } from "./sse-heartbeat.ts";
-import type { StaticAssets } from "./static-assets.ts";
+import type { Shelf } from "../plugin-loader/index.ts";
+import type { StaticAssets } from "./dashboard-api/static-assets.ts";
+import type { BodyMemoryLimiter } from "./middleware/body-memory.ts";
+import type { SseHeartbeat } from "./middleware/sse-heartbeat.ts";
 
 /** The modules that the HTTP side uses; `app.ts` wires them. */
 export interface HttpDeps {

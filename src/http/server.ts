@@ -1,24 +1,24 @@
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
-import { chatController } from "./chat.ts";
-import { cors } from "./cors.ts";
+import { chatController } from "./api/chat.ts";
+import { docs } from "./api/docs.bun.ts";
+import { embeddingsController } from "./api/embeddings.ts";
+import { filesController } from "./api/files.ts";
+import { healthController, metricsController } from "./api/health.ts";
+import { imagesController } from "./api/images.ts";
+import { keyController } from "./api/key.ts";
+import { modelsController } from "./api/models.ts";
+import { speechController } from "./api/speech.ts";
+import { transcriptionsController } from "./api/transcriptions.ts";
+import { usageController } from "./api/usage.ts";
+import { dashboardApi } from "./dashboard-api/index.ts";
+import { signInController } from "./dashboard-api/sign-in.ts";
+import { staticAssetsController } from "./dashboard-api/static-assets.ts";
+import { webhooksController } from "./dashboard-api/webhooks.ts";
 import type { HttpDeps } from "./deps.ts";
-import { docs } from "./docs.bun.ts";
-import { embeddingsController } from "./embeddings.ts";
-import { errorHandler } from "./errors.ts";
-import { filesController } from "./files.ts";
-import { healthController, metricsController } from "./health.ts";
-import { imagesController } from "./images.ts";
-import { keyController } from "./key.ts";
-import { modelsController } from "./models.ts";
-import { dashboardApi } from "./page/index.ts";
-import { nosniff } from "./security-headers.ts";
-import { signInController } from "./sign-in.ts";
-import { speechController } from "./speech.ts";
-import { staticAssetsController } from "./static-assets.ts";
-import { transcriptionsController } from "./transcriptions.ts";
-import { usageController } from "./usage.ts";
-import { webhooksController } from "./webhooks.ts";
+import { cors } from "./middleware/cors.ts";
+import { errorHandler } from "./middleware/errors.ts";
+import { nosniff } from "./middleware/security-headers.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
 export function createHttp(deps: HttpDeps) {

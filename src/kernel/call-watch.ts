@@ -1,6 +1,6 @@
 import type { Capability, ErrorCode } from "../contract/index.ts";
-import type { Progress } from "./progress.ts";
-import type { Route } from "./registry.ts";
+import type { Progress } from "./call-context.ts";
+import type { Route } from "./routing/registry.ts";
 
 /**
  * Told of calls on their way, for metrics and traces. It is called between the steps of a call, so it neither throws

@@ -1,12 +1,12 @@
-export { readAudioMs } from "./audio-length.ts";
+export { Progress } from "./call-context.ts";
 export { makeCallId } from "./call-id.ts";
 export type { CallWatch } from "./call-watch.ts";
-export { Deadlines } from "./deadlines.ts";
-export { describeRoutes, type RouteState } from "./describe-routes.ts";
+export { readAudioMs } from "./capabilities/audio-length.ts";
 export type { Kernel, Log } from "./kernel.ts";
 export type { Outlet } from "./outlet.ts";
 export { LoadShedder, type RunningCall } from "./overload.ts";
-export { Progress } from "./progress.ts";
+export { type Order, serve } from "./pipeline.ts";
+export { describeRoutes, type RouteState } from "./routing/describe-routes.ts";
 export {
   buildRegistry,
   type Credential,
@@ -15,6 +15,6 @@ export {
   type Registry,
   type RegistryMemory,
   type Route,
-} from "./registry.ts";
-export { type Order, serve } from "./serve.ts";
+} from "./routing/registry.ts";
 export { openNetwork, type UpstreamBounds } from "./upstream/network.ts";
+export { Deadlines } from "./upstream/timeouts.ts";

@@ -1,6 +1,6 @@
 import type { Ledger } from "../contract/index.ts";
 import type { CallWatch } from "./call-watch.ts";
-import type { Registry } from "./registry.ts";
+import type { Registry } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";
 
 /** Where sentences for the operator go. `fields` are small and never hold a secret or a prompt. */

@@ -1,5 +1,5 @@
 import { GatewayError, UpstreamFault } from "../contract/index.ts";
-import type { Progress } from "./progress.ts";
+import type { Progress } from "./call-context.ts";
 
 /**
  * Holds against its route what went wrong after an answer had begun, or because none ever did. What fails before that is

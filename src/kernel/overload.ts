@@ -1,5 +1,5 @@
 import { type Capability, GatewayError } from "../contract/index.ts";
-import type { Progress } from "./progress.ts";
+import type { Progress } from "./call-context.ts";
 
 /** How much one process takes on. */
 interface OverloadBounds {

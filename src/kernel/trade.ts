@@ -1,9 +1,9 @@
 import type { Meters } from "../contract/index.ts";
+import type { Progress } from "./call-context.ts";
 import type { Kernel } from "./kernel.ts";
+import type { Tally } from "./normalize/usage-meter.ts";
 import type { Outlet } from "./outlet.ts";
-import type { Progress } from "./progress.ts";
-import type { Offer } from "./registry.ts";
-import type { Tally } from "./tally.ts";
+import type { Offer } from "./routing/registry.ts";
 
 /** One admitted call at work. */
 export interface Job<Request, Piece> {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createAccounts } from "../../src/accounts/index.ts";
 import { makePerson } from "../../src/accounts/people.ts";
-import { openStore, type Store } from "../../src/store/index.ts";
+import { openStore, type Store } from "../../src/db/index.ts";
 import { sessionCookieOf } from "../support/session-cookie.ts";
 import { insertCalls, keyOfAccount } from "./fill-store.ts";
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openStore } from "../../src/store/index.ts";
+import { openStore } from "../../src/db/index.ts";
 
 /** How much stands in a store before it is measured. */
 export interface StoreSize {

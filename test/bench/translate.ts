@@ -1,8 +1,8 @@
 import { builtIns } from "../../plugins/index.ts";
 import type { Call, ChatChunk, ChatRequest } from "../../src/contract/index.ts";
-import { Tally } from "../../src/kernel/tally.ts";
-import { ChunkTidier } from "../../src/kernel/tidy-chunks.ts";
-import { readEvents } from "../../src/kit/index.ts";
+import { ChunkTidier } from "../../src/kernel/normalize/stream.ts";
+import { Tally } from "../../src/kernel/normalize/usage-meter.ts";
+import { readEvents } from "../../src/sdk/index.ts";
 
 /** What one piece of a provider's stream costs from its bytes to ours, beside OpenAI's own, which is passed through. */
 export interface Translation {

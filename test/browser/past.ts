@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { createAccounts, createVoucher } from "../../src/accounts/index.ts";
+import { creditWallet } from "../../src/billing/index.ts";
 import { compilePrice, costNanodollars, type Meters } from "../../src/contract/index.ts";
-import { creditWallet } from "../../src/ledger/index.ts";
-import { type OpenWrite, openStore, type Store } from "../../src/store/index.ts";
-import { modelOf } from "../catalogue/models.ts";
+import { type OpenWrite, openStore, type Store } from "../../src/db/index.ts";
 import { ownerEmail } from "../support/gateway.ts";
 import { randomBelow } from "../support/random.ts";
+import { modelOf } from "../unit/catalogue/models.ts";
 
 const dayMs = 86_400_000;
 const days = 32;

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatCompletion } from "../../src/contract/index.ts";
-import type { FakeLedger } from "../kernel/support.ts";
 import { expectSaid } from "../support/expect-said.ts";
 import { faultsOf, schemaMissing } from "../support/openai-schema.ts";
 import { recordingsMissing } from "../support/recordings.ts";
 import { replyOf } from "../support/reply.ts";
 import { saidBy, saidByChunks, type WireChunk, type WireCompletion } from "../support/said.ts";
 import { saidIn } from "../support/said-in.ts";
+import type { FakeLedger } from "../unit/kernel/support.ts";
 import { assemble, whole } from "./assemble.ts";
 import { expectOrder } from "./expect-order.ts";
 import { chatBy } from "./ground.ts";

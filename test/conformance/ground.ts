@@ -1,7 +1,7 @@
 import type { Capability, ChatChunk, ChatCompletion, GatewayError, ProviderPlugin } from "../../src/contract/index.ts";
-import { type Order, type ReplyOf, type RequestOf, serve } from "../../src/kernel/serve.ts";
-import { benchOf, caller, type FakeFetch, type FakeLedger, newProgress } from "../kernel/support.ts";
+import { type Order, type ReplyOf, type RequestOf, serve } from "../../src/kernel/pipeline.ts";
 import type { Reply } from "../support/reply.ts";
+import { benchOf, caller, type FakeFetch, type FakeLedger, newProgress } from "../unit/kernel/support.ts";
 
 /** A request as a provider would have got it: JSON, or the fields of a form. */
 export interface Sent {

@@ -1,19 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatRequest, Model } from "../../src/contract/index.ts";
+import { type RecordedRequest, recordingsMissing } from "../support/recordings.ts";
+import { replyOf } from "../support/reply.ts";
 import {
   toChatRequest as fromMessages,
   normalised as normalisedMessages,
   whyOther as whyOtherMessages,
-} from "../plugins/anthropic/recorded-request.ts";
-import { modelOf } from "../plugins/anthropic/support.ts";
+} from "../unit/plugins/anthropic/recorded-request.ts";
+import { modelOf } from "../unit/plugins/anthropic/support.ts";
 import {
   toChatRequest as fromContents,
   normalised as normalisedContents,
   whyOther as whyOtherContents,
-} from "../plugins/gemini/recorded-request.ts";
-import { modelAt } from "../plugins/gemini/support.ts";
-import { type RecordedRequest, recordingsMissing } from "../support/recordings.ts";
-import { replyOf } from "../support/reply.ts";
+} from "../unit/plugins/gemini/recorded-request.ts";
+import { modelAt } from "../unit/plugins/gemini/support.ts";
 import { chatBy } from "./ground.ts";
 import { type Case, chats, named } from "./recorded.ts";
 

@@ -1,8 +1,8 @@
 import type { MessageAnswer } from "../../plugins/anthropic/wire.ts";
 import type { Candidate, GenerateAnswer } from "../../plugins/gemini/wire.ts";
-import { streamOf } from "../plugins/anthropic/stream-of.ts";
 import type { Recording } from "../support/recordings.ts";
 import { eventsReply, type Reply } from "../support/reply.ts";
+import { streamOf } from "../unit/plugins/anthropic/stream-of.ts";
 
 type Json = Record<string, unknown>;
 

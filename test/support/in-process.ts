@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtIns, sandbox } from "../../plugins/index.ts";
 import { type App, createApp, type Ground } from "../../src/app.ts";
-import { readConfig } from "../../src/config.ts";
-import { creditWallet } from "../../src/ledger/index.ts";
-import { createLog } from "../../src/log.ts";
-import { openStore } from "../../src/store/index.ts";
+import { creditWallet } from "../../src/billing/index.ts";
+import { readConfig } from "../../src/config/config.ts";
+import { openStore } from "../../src/db/index.ts";
+import { createLog } from "../../src/observability/log.ts";
 import { type Books, openBooks } from "./books.ts";
 
 /** A gateway inside the test's process, for what no environment variable sets: deadlines, plugins of the test's own. */

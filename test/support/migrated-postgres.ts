@@ -1,4 +1,4 @@
-import { openStore } from "../../src/store/index.ts";
+import { openStore } from "../../src/db/index.ts";
 import { newDatabase } from "./postgres.ts";
 
 /** The URL of a new database that has its schema and nothing in it. */

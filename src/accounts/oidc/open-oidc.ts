@@ -1,7 +1,7 @@
 import { betterAuth } from "better-auth";
 import { genericOAuth } from "better-auth/plugins/generic-oauth";
 import type { Configuration } from "openid-client";
-import type { Store } from "../../store/index.ts";
+import type { Store } from "../../db/index.ts";
 import { newAccountRow } from "../account-admin.ts";
 import { type AuthGround, authOptions } from "../better-auth.ts";
 import { makePerson } from "../people.ts";

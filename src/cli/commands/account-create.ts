@@ -1,5 +1,5 @@
-import { withBooks } from "../books.ts";
 import { defineCommand } from "../command.ts";
+import { withBooks } from "../lib/with-store.ts";
 
 export const accountCreate = defineCommand({
   name: "account create",

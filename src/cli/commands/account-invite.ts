@@ -1,7 +1,7 @@
 import { invite } from "../../accounts/index.ts";
-import { publicOriginOf } from "../../public-origin.ts";
-import { accountOf, withBooks } from "../books.ts";
+import { publicOriginOf } from "../../config/public-origin.ts";
 import { defineCommand } from "../command.ts";
+import { accountOf, withBooks } from "../lib/with-store.ts";
 
 export const accountInvite = defineCommand({
   name: "account invite",

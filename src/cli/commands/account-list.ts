@@ -1,7 +1,7 @@
 import { accountJson } from "../account-json.ts";
-import { withBooks } from "../books.ts";
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
+import { withBooks } from "../lib/with-store.ts";
 
 export const accountList = defineCommand({
   name: "account list",

@@ -1,6 +1,6 @@
 import { makeTemporaryPassword } from "../../accounts/index.ts";
-import { accountOf, withBooks } from "../books.ts";
 import { defineCommand } from "../command.ts";
+import { accountOf, withBooks } from "../lib/with-store.ts";
 
 export const accountPassword = defineCommand({
   name: "account password",

@@ -1,9 +1,9 @@
+import { walletOf } from "../../billing/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { walletOf } from "../../ledger/index.ts";
 import { accountJson } from "../account-json.ts";
-import { accountOf, withBooks } from "../books.ts";
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
+import { accountOf, withBooks } from "../lib/with-store.ts";
 
 export const accountShow = defineCommand({
   name: "account show",

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import { storeFileOf } from "../../config.ts";
-import { backupSqlite } from "../../store/index.ts";
+import { storeFileOf } from "../../config/config.ts";
+import { backupSqlite } from "../../db/index.ts";
 import { defineCommand, Mistake } from "../command.ts";
 
 export const backup = defineCommand({

@@ -1,4 +1,4 @@
-import { publicOriginOf } from "../../public-origin.ts";
+import { publicOriginOf } from "../../config/public-origin.ts";
 import { defineCommand, Mistake } from "../command.ts";
 
 const patienceMs = 2000;

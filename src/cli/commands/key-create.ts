@@ -1,7 +1,7 @@
 import type { Accounts } from "../../accounts/index.ts";
-import { accountOf, withBooks } from "../books.ts";
 import { defineCommand } from "../command.ts";
-import { boundFlags, readBounds } from "../key-bounds.ts";
+import { boundFlags, readBounds } from "../lib/key-limits.ts";
+import { accountOf, withBooks } from "../lib/with-store.ts";
 import { readAllowedModels } from "../read-allowed-models.ts";
 import { readExpiry } from "../read-values.ts";
 

@@ -1,9 +1,9 @@
 import type { ApiKey } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { accountOf, withBooks } from "../books.ts";
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
-import { boundsJson } from "../key-bounds.ts";
+import { boundsJson } from "../lib/key-limits.ts";
+import { accountOf, withBooks } from "../lib/with-store.ts";
 
 export const keyList = defineCommand({
   name: "key list",

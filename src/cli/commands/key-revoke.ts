@@ -1,6 +1,6 @@
-import { withBooks } from "../books.ts";
 import { defineCommand } from "../command.ts";
 import { keyIdOf } from "../key-id.ts";
+import { withBooks } from "../lib/with-store.ts";
 
 export const keyRevoke = defineCommand({
   name: "key revoke",

@@ -1,8 +1,8 @@
 import type { Accounts } from "../../accounts/index.ts";
-import { withBooks } from "../books.ts";
 import { defineCommand, Mistake } from "../command.ts";
-import { boundFlags, boundsJson, readBoundChanges } from "../key-bounds.ts";
 import { keyIdOf } from "../key-id.ts";
+import { boundFlags, boundsJson, readBoundChanges } from "../lib/key-limits.ts";
+import { withBooks } from "../lib/with-store.ts";
 import { readAllowedModels } from "../read-allowed-models.ts";
 import { readExpiry } from "../read-values.ts";
 

@@ -1,7 +1,7 @@
-import { exportCalls } from "../../ledger/index.ts";
-import { accountOf, withBooks } from "../books.ts";
+import { exportCalls } from "../../billing/index.ts";
 import { callCsv, callJson, csvHeader } from "../call-line.ts";
 import { defineCommand, Mistake } from "../command.ts";
+import { accountOf, withBooks } from "../lib/with-store.ts";
 import { readDay } from "../read-values.ts";
 
 const dayMs = 86_400_000;

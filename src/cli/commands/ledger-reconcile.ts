@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
+import { type BookedUsage, bookedUsage } from "../../billing/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { type BookedUsage, bookedUsage } from "../../ledger/index.ts";
-import { withBooks } from "../books.ts";
 import { columns } from "../columns.ts";
 import { type CliGround, defineCommand, Mistake } from "../command.ts";
+import { withBooks } from "../lib/with-store.ts";
 import { type ProviderUsage, readProviderUsage } from "../read-provider-usage.ts";
 import { rowsOf } from "../rows.ts";
 

@@ -1,6 +1,6 @@
-import { verifyLedger } from "../../ledger/index.ts";
-import { withBooks } from "../books.ts";
+import { verifyLedger } from "../../billing/index.ts";
 import { defineCommand } from "../command.ts";
+import { withBooks } from "../lib/with-store.ts";
 
 export const ledgerVerify = defineCommand({
   name: "ledger verify",

@@ -1,5 +1,5 @@
-import { pluginStateFileOf } from "../../config.ts";
-import { type PluginState, readStateFile } from "../../loader/index.ts";
+import { pluginStateFileOf } from "../../config/config.ts";
+import { type PluginState, readStateFile } from "../../plugin-loader/index.ts";
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
 import { shelfOf } from "../shelf.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Answer, type CliGround, defineCommand, Mistake } from "../command.ts";
-import { type Dialect, filesOfPlugin } from "../plugin-new/files-of-plugin.ts";
+import { type Dialect, filesOfPlugin } from "../plugin-new/plugin-files.ts";
 
 export const pluginNew = defineCommand({
   name: "plugin new",

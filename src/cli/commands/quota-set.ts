@@ -1,5 +1,5 @@
-import { accountOf, withBooks } from "../books.ts";
 import { defineCommand } from "../command.ts";
+import { accountOf, withBooks } from "../lib/with-store.ts";
 import { readTokens } from "../read-values.ts";
 
 export const quotaSet = defineCommand({

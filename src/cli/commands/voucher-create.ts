@@ -1,7 +1,7 @@
 import { createVoucher } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { withBooks } from "../books.ts";
 import { defineCommand } from "../command.ts";
+import { withBooks } from "../lib/with-store.ts";
 import { readExpiry, readUsd } from "../read-values.ts";
 
 export const voucherCreate = defineCommand({

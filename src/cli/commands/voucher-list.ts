@@ -1,8 +1,8 @@
 import { listVouchers, type Voucher } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { withBooks } from "../books.ts";
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
+import { withBooks } from "../lib/with-store.ts";
 
 export const voucherList = defineCommand({
   name: "voucher list",

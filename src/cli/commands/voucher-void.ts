@@ -1,6 +1,6 @@
 import { voidVoucher } from "../../accounts/index.ts";
-import { withBooks } from "../books.ts";
 import { defineCommand } from "../command.ts";
+import { withBooks } from "../lib/with-store.ts";
 
 export const voucherVoid = defineCommand({
   name: "voucher void",

@@ -1,6 +1,6 @@
-import { walletOf } from "../../ledger/index.ts";
-import { accountOf, withBooks } from "../books.ts";
+import { walletOf } from "../../billing/index.ts";
 import { defineCommand } from "../command.ts";
+import { accountOf, withBooks } from "../lib/with-store.ts";
 import { walletJson } from "../wallet-json.ts";
 
 export const walletShow = defineCommand({

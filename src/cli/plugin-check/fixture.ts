@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { capabilities } from "../../contract/index.ts";
-import { shapeChecker } from "../../kit/check-shape.ts";
-import { PluginError } from "../../kit/index.ts";
+import { shapeChecker } from "../../sdk/check-shape.ts";
+import { PluginError } from "../../sdk/index.ts";
 
 /** What a provider answers once. */
 const Reply = Type.Object(

@@ -25,8 +25,8 @@ export async function buildTypes(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "modelgate-types-"));
   try {
     await emit(folder);
-    const declarations = readDeclarations(join(folder, "src/kit/index.d.ts"));
-    const exported = exportsOf(readFileSync(join(folder, "src/kit/index.d.ts"), "utf8"));
+    const declarations = readDeclarations(join(folder, "src/sdk/index.d.ts"));
+    const exported = exportsOf(readFileSync(join(folder, "src/sdk/index.d.ts"), "utf8"));
     const needed = closeOver(exported, declarations);
     const body = needed.map(({ text }) => text).join("\n");
     const list = exported.map((name) => `  ${name},`).join("\n");

@@ -1,5 +1,5 @@
 import { treaty } from "@elysiajs/eden";
-import type { PageApi } from "../../http/page/index.ts";
+import type { PageApi } from "../../http/dashboard-api/index.ts";
 
 /** What the gateway refused, in its own words. */
 export class Refusal extends Error {

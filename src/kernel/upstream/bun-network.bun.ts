@@ -1,6 +1,6 @@
-import { Deadlines } from "../deadlines.ts";
 import { createPublicGet, type PublicGetOptions } from "./download.ts";
 import { type Network, type NetworkOptions, openNetwork } from "./network.ts";
+import { Deadlines } from "./timeouts.ts";
 
 /** Seconds. Most servers and load balancers close an idle connection after 60 s, and Bun may take 8 s longer than told. */
 const idleTimeout = 48;

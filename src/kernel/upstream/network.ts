@@ -1,7 +1,7 @@
-import type { Deadlines } from "../deadlines.ts";
 import { createPublicGet, type PublicGet } from "./download.ts";
 import { HttpClient } from "./http-client.ts";
 import { resolveHost, SsrfGuard } from "./ssrf-guard.ts";
+import type { Deadlines } from "./timeouts.ts";
 
 /** How long a provider may keep a call waiting, and how much it may send. */
 export interface UpstreamBounds {

@@ -1,6 +1,6 @@
 import { type ServerEvent, UpstreamFault } from "../../contract/index.ts";
-import { SseParser } from "../../kit/sse.ts";
-import type { Deadlines, Watch } from "../deadlines.ts";
+import { SseParser } from "../../sdk/sse.ts";
+import type { Deadlines, Watch } from "./timeouts.ts";
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { UpstreamFault } from "../../contract/index.ts";
-import type { Route } from "../registry.ts";
+import type { Route } from "../routing/registry.ts";
 import { isLocalHost, isPublicAddress } from "./public-address.ts";
 
 /** How long the result of a DNS look-up is used as it is, and how long at most while it is renewed in the background. */

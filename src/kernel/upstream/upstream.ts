@@ -1,7 +1,7 @@
 import type { ProviderPlugin, RefusedAnswer, ServerEvent, Upstream } from "../../contract/index.ts";
 import { mediaTypeOf, type UpstreamBytes, UpstreamFault, type UpstreamInit } from "../../contract/index.ts";
-import type { Progress } from "../progress.ts";
-import type { Route } from "../registry.ts";
+import type { Progress } from "../call-context.ts";
+import type { Route } from "../routing/registry.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { type Download, downloadPublic } from "./download.ts";
 import type { Network } from "./network.ts";

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openStore } from "../../../src/store/index.ts";
+import { openStore } from "../../../src/db/index.ts";
 import { fillWallet, type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
 import { rounds, timeoutMs } from "../../support/long.ts";
 import { randomBelow } from "../../support/random.ts";

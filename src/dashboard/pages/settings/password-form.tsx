@@ -1,6 +1,6 @@
 import { type FormEvent, useState } from "react";
+import { passwordHint } from "../../auth/password-hint.ts";
 import { changePassword } from "../../data/session.ts";
-import { passwordHint } from "../../gate/password-hint.ts";
 import { Callout } from "../../ui/callout.tsx";
 import { PasswordField } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";

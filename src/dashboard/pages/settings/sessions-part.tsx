@@ -6,7 +6,7 @@ import { Section } from "../../ui/page.tsx";
 import { Loaded } from "../../ui/states.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-action.ts";
-import { browserOf } from "./browser-of.ts";
+import { browserOf } from "./browser-name.ts";
 
 /** The browsers in which this person is signed in. */
 export function SessionsPart() {

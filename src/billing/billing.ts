@@ -1,0 +1,191 @@
+import type {
+  BoundsState,
+  Caller,
+  Claim,
+  Hold,
+  Ledger,
+  LimitState,
+  QuotaState,
+  Settlement,
+  WalletState,
+} from "../contract/index.ts";
+import { type EndWrite, isEmbedded, type OpenWrite, type Store } from "../db/index.ts";
+import { type CallHolds, EmbeddedHolds } from "./call-holds.ts";
+import { type CallLimits, type Counted, narrowerCalls, ProcessLimits } from "./call-limits.ts";
+import { checkClaim, endRecord, expectEnded } from "./call-record.ts";
+import { CommitQueue, type OnCommit } from "./commit-queue.ts";
+import { booksUnavailable } from "./limit-errors.ts";
+import { type Recovery, recover } from "./recover.ts";
+import { SharedHolds } from "./shared-holds.ts";
+
+/** What {@link createLocalLedger} wants. */
+export interface LocalLedgerOptions {
+  store: Store;
+  /** Milliseconds since 1970; default the system's clock. */
+  now?: () => number;
+  /** Accounts kept in memory, beside those that are busy; default 20 000. */
+  accountsMax?: number;
+  /** Default: this process keeps them alone. The ledger closes them. */
+  limits?: CallLimits | undefined;
+  onCommit?: OnCommit | undefined;
+}
+
+/** The ledger of one process over its store. */
+export interface LocalLedger extends Ledger {
+  /**
+   * Ends the calls that dead processes left open: before the first call is admitted, and over a shared store now and
+   * then.
+   */
+  recover(): Promise<Recovery>;
+  /**
+   * Picks up credits made by another process, and at once tries again what could not be written. For a timer of the
+   * owner.
+   *
+   * @returns How many ends of calls are still not written.
+   */
+  sync(): Promise<number>;
+  /**
+   * Admits no more calls and writes all that is queued.
+   *
+   * @throws {Error} When ends of calls cannot be written; the next start finds these calls open and recovers them.
+   */
+  close(): Promise<void>;
+}
+
+const accountsMaxDefault = 20_000;
+
+/** A call that runs. */
+interface RunningCall {
+  readonly claim: Claim;
+  open: OpenWrite | undefined;
+  end: EndWrite | undefined;
+  /** Resolves when the limits know of the end. */
+  told: Promise<void> | void;
+}
+
+/**
+ * Makes the ledger over a store: limits count a call in, then the store's hold is taken and written. Over an embedded
+ * store both are in this process; over a shared one the store judges each hold that is written there.
+ */
+export function createLocalLedger(options: LocalLedgerOptions): LocalLedger {
+  return new StoreLedger(options);
+}
+
+class StoreLedger implements LocalLedger {
+  readonly #store: Store;
+  readonly #now: () => number;
+  readonly #limits: CallLimits;
+  readonly #holds: CallHolds;
+  readonly #queue: CommitQueue;
+  readonly #calls = new Map<string, RunningCall>();
+  #closed = false;
+
+  constructor({ store, now = Date.now, accountsMax = accountsMaxDefault, limits, onCommit }: LocalLedgerOptions) {
+    this.#store = store;
+    this.#now = now;
+    this.#queue = new CommitQueue(store, (end, wasInDoubt) => this.#endWritten(end, wasInDoubt), onCommit);
+    this.#limits = limits ?? new ProcessLimits(accountsMax);
+    this.#holds = isEmbedded(store)
+      ? new EmbeddedHolds(store, this.#queue, accountsMax)
+      : new SharedHolds(store, this.#queue);
+  }
+
+  async admit(claim: Claim): Promise<Hold> {
+    const { callId } = claim;
+    if (this.#closed) throw booksUnavailable("The gateway is shutting down; try again");
+    checkClaim(claim);
+    if (this.#calls.has(callId)) throw new Error(`Cannot admit call ${callId}: it is already running`);
+    const call: RunningCall = { claim, open: undefined, end: undefined, told: undefined };
+    this.#calls.set(callId, call);
+    try {
+      const now = this.#now();
+      const counting = this.#limits.take(claim, now);
+      // Not awaited where it need not be: what is judged in memory is judged in one go.
+      const { limits, quota } = counting instanceof Promise ? await counting : counting;
+      call.open = await this.#hold(claim, quota, now);
+      const { holdNanodollars, holdTokens } = call.open;
+      return { callId, heldNanodollars: holdNanodollars, heldTokens: holdTokens, limits };
+    } catch (error) {
+      this.#calls.delete(callId);
+      throw error;
+    }
+  }
+
+  async settle(settlement: Settlement): Promise<void> {
+    const call = this.#calls.get(settlement.callId);
+    if (call?.open === undefined) return expectEnded(this.#store, settlement.callId);
+    if (call.end === undefined) {
+      call.end = endRecord(call.open, settlement, this.#now());
+      this.#holds.charge(call.end);
+    }
+    const outcome = await this.#queue.add(call.end);
+    if (outcome?.failures.has(call.end)) {
+      throw booksUnavailable(
+        "The charge of the call could not be written yet; it is kept and tried again",
+        outcome.failures.get(call.end),
+      );
+    }
+    await call.told;
+  }
+
+  walletOf(accountId: string): Promise<WalletState> {
+    return this.#holds.wallet(accountId, this.#now());
+  }
+
+  quotaOf(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState> {
+    return this.#holds.quota(caller, this.#now());
+  }
+
+  async limitsOf(caller: Caller): Promise<LimitState> {
+    return this.#limits.state(caller, this.#now());
+  }
+
+  async boundsOf(caller: Caller): Promise<BoundsState> {
+    const [running, budget] = await Promise.all([
+      this.#limits.running(caller),
+      this.#holds.budget(caller, this.#now()),
+    ]);
+    return { calls: narrowerCalls(caller, running), budget };
+  }
+
+  recover(): Promise<Recovery> {
+    if (this.#calls.size > 0 && !this.#store.shared)
+      throw new Error("Cannot recover: calls of this process are already running");
+    return recover(this.#store, this.#now());
+  }
+
+  async sync(): Promise<number> {
+    this.#store.outsideChange();
+    if (this.#queue.unwritten.size > 0) await this.#queue.flush();
+    return this.#queue.unwritten.size;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#queue.flush();
+    this.#limits.close();
+    const ids = [...this.#queue.unwritten].map((end) => end.open.callId);
+    if (ids.length > 0) throw new Error(`Cannot write the charges of ${ids.length} calls: ${ids.join(", ")}`);
+  }
+
+  /** Of a call that the limits have counted in, and count out again where it is refused here. */
+  async #hold(claim: Claim, quota: Counted["quota"], now: number): Promise<OpenWrite> {
+    try {
+      const open = await this.#holds.open(claim, quota, now);
+      this.#limits.opened(open);
+      return open;
+    } catch (error) {
+      await this.#limits.undo(claim, this.#now());
+      throw error;
+    }
+  }
+
+  #endWritten(end: EndWrite, wasInDoubt: boolean): void {
+    const { callId } = end.open;
+    const call = this.#calls.get(callId);
+    if (call?.end !== end) return;
+    this.#calls.delete(callId);
+    this.#holds.written(end, wasInDoubt);
+    call.told = this.#limits.end(call.claim, end, this.#now());
+  }
+}

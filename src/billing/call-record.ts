@@ -1,0 +1,141 @@
+import { type Claim, isAmount, type Meters, meterNames, type Settlement } from "../contract/index.ts";
+import type { EndWrite, OpenWrite, Store } from "../db/index.ts";
+
+const dayMs = 86_400_000;
+
+/** What a call holds while it runs. */
+export type Held = Pick<OpenWrite, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth" | "partial">;
+
+/** The UTC day of a moment, days since 1970. */
+export function dayOf(time: number): number {
+  return Math.floor(time / dayMs);
+}
+
+/** The first moment of a UTC day, milliseconds since 1970. */
+export function startOfDay(day: number): number {
+  return day * dayMs;
+}
+
+/** The monthly budget that a call draws on; absent where none does. */
+export function budgetLimitOf({ premium, caller }: Pick<Claim, "premium" | "caller">): number | undefined {
+  return premium ? caller.own?.budgetNanodollars : undefined;
+}
+
+/** @throws {RangeError} When a figure is no whole number from 0 to 2^53 − 1: a negative one would mint money. */
+export function checkClaim({ callId, holdNanodollars, holdTokens, limitTokens }: Claim): void {
+  if (isAmount(holdNanodollars) && isAmount(holdTokens) && isAmount(limitTokens)) return;
+  throw new RangeError(
+    `Cannot admit call ${callId}: a hold of ${holdNanodollars} nanodollars, ${holdTokens} tokens and ${limitTokens} tokens of the minute's limit is not in whole numbers from 0 to 2^53 - 1`,
+  );
+}
+
+/** Makes the record of an admitted call, or with `guard` of one that the store is to judge. */
+export function openRecord(claim: Claim, held: Held, guard?: OpenWrite["guard"]): OpenWrite {
+  return {
+    kind: "open",
+    callId: claim.callId,
+    accountId: claim.caller.accountId,
+    keyId: claim.caller.keyId,
+    model: claim.model,
+    capability: claim.capability,
+    premium: claim.premium,
+    openedAt: claim.openedAt,
+    quotaDay: held.quotaDay,
+    holdNanodollars: held.holdNanodollars,
+    holdTokens: held.holdTokens,
+    priceVersion: claim.priceVersion ?? null,
+    budgetMonth: held.budgetMonth,
+    partial: held.partial,
+    guard,
+  };
+}
+
+/**
+ * Makes the record of a call's end. A premium call pays the list price, also beyond its hold; when that price is not
+ * known it pays its hold, which is the most its owner was told. A released call pays nothing.
+ *
+ * @throws {RangeError} When a figure is no whole number from 0 to 2^53 − 1: a negative one would mint money.
+ */
+export function endRecord(open: OpenWrite, settlement: Settlement, settledAt: number): EndWrite {
+  const { costNanodollars: cost, outcome } = settlement;
+  checkAmounts(settlement);
+  const settled = outcome === "settled";
+  const charge = cost === undefined ? open.holdNanodollars : cost;
+  return {
+    kind: "end",
+    open,
+    state: outcome,
+    settledAt,
+    meters: settlement.meters,
+    usageSource: settlement.usageSource,
+    costNanodollars: cost === undefined ? null : cost,
+    chargedNanodollars: settled && open.premium ? charge : 0,
+    quotaTokens: settled && !open.premium ? settlement.quotaTokens : 0,
+    route: settlement.route ?? null,
+    status: settlement.status,
+    errorCode: settlement.errorCode ?? null,
+    firstByteMs: settlement.firstByteMs === undefined ? null : Math.round(settlement.firstByteMs),
+    durationMs: Math.round(settlement.durationMs),
+  };
+}
+
+/**
+ * The end of a call that was refused because its hold could not be written, and it is not known whether it was: it
+ * would stand until this process ends, and nobody would ask for it.
+ */
+export function neverMade(open: OpenWrite): EndWrite {
+  return {
+    kind: "end",
+    open,
+    state: "released",
+    settledAt: open.openedAt,
+    meters: {},
+    usageSource: "none",
+    costNanodollars: null,
+    chargedNanodollars: 0,
+    quotaTokens: 0,
+    route: null,
+    status: 503,
+    errorCode: "unavailable",
+    firstByteMs: null,
+    durationMs: 0,
+  };
+}
+
+/**
+ * Tokens of an ended call, of all kinds, beyond those that were counted against the minute when it was admitted; fewer
+ * are negative, and 0 where it was not metered in tokens.
+ */
+export function laterTokensOf({ limitTokens }: Claim, { state, meters }: EndWrite): number {
+  const tokens = state === "settled" ? tokensOf(meters) : undefined;
+  return tokens === undefined ? 0 : tokens - limitTokens;
+}
+
+function tokensOf(meters: Meters): number | undefined {
+  const { inputToken, cacheReadToken, cacheWriteToken, outputToken } = meters;
+  let tokens: number | undefined;
+  for (const amount of [inputToken, cacheReadToken, cacheWriteToken, outputToken]) {
+    if (amount !== undefined) tokens = tokens === undefined ? amount : tokens + amount;
+  }
+  return tokens;
+}
+
+/** @throws {Error} When the store does not know the call: settling it is a fault of the program. */
+export async function expectEnded(store: Store, callId: string): Promise<void> {
+  const [row] = await store.ask(store.db.selectFrom("calls").select("state").where("id", "=", callId).compile());
+  if (row === undefined) throw new Error(`Cannot settle call ${callId}: it was never admitted`);
+}
+
+function checkAmounts({ callId, costNanodollars, quotaTokens, meters }: Settlement): void {
+  if (costNanodollars !== undefined) expectAmount(callId, "costNanodollars", costNanodollars);
+  expectAmount(callId, "quotaTokens", quotaTokens);
+  for (const name of meterNames) {
+    const amount = meters[name];
+    if (amount !== undefined) expectAmount(callId, name, amount);
+  }
+}
+
+function expectAmount(callId: string, name: string, value: number): void {
+  if (isAmount(value)) return;
+  throw new RangeError(`Cannot settle call ${callId}: ${name} is ${value}, expected a whole number from 0 to 2^53 - 1`);
+}

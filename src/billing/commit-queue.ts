@@ -1,0 +1,158 @@
+import { setImmediate, setTimeout } from "node:timers";
+import {
+  type BookWrite,
+  type EndWrite,
+  isConstraintError,
+  isOutcomeUnknown,
+  type Judgement,
+  type OpenWrite,
+  type Store,
+} from "../db/index.ts";
+import { neverMade } from "./call-record.ts";
+
+/** A batch of this many writes gains nothing by waiting. */
+const writesEnough = 64;
+/** How long after a failed write it is tried again. */
+const retryMs = 250;
+
+/** What became of a batch; absent when all of it is written and there was nothing to judge. */
+export type BatchOutcome = BatchResult | undefined;
+
+interface BatchResult {
+  /** The writes that failed, and why. */
+  readonly failures: ReadonlyMap<BookWrite, unknown>;
+  /** What the store says of the holds that it was to judge. */
+  readonly judgements: ReadonlyMap<OpenWrite, Judgement>;
+}
+
+const none: BatchResult = { failures: new Map(), judgements: new Map() };
+
+/** Told of each transaction that was tried: how many writes, how long it took, how many ends of calls still wait. */
+export type OnCommit = (writes: number, ms: number, unwritten: number) => void;
+
+interface Batch {
+  readonly writes: BookWrite[];
+  readonly done: PromiseWithResolvers<BatchOutcome>;
+}
+
+/**
+ * Group commit: what is queued in one turn of the event loop is written as one transaction. Ends of calls whose write
+ * fails are kept until they are written; there are never more of them than calls were open when the store failed.
+ */
+export class CommitQueue {
+  readonly #store: Store;
+  readonly #onEndWritten: (end: EndWrite, wasInDoubt: boolean) => void;
+  readonly #onCommit: OnCommit | undefined;
+  readonly #unwritten = new Set<EndWrite>();
+  #next: Batch | undefined;
+  #writing: Batch | undefined;
+  #retry: NodeJS.Timeout | undefined;
+
+  /**
+   * `onEndWritten` is called in the same turn in which the write is known to stand; `wasInDoubt` when an earlier try
+   * failed, which may have been written all the same.
+   */
+  constructor(store: Store, onEndWritten: (end: EndWrite, wasInDoubt: boolean) => void, onCommit?: OnCommit) {
+    this.#store = store;
+    this.#onEndWritten = onEndWritten;
+    this.#onCommit = onCommit;
+  }
+
+  /** Whether a transaction is under way, so that it is not known whether it stands. */
+  get writing(): boolean {
+    return this.#writing !== undefined;
+  }
+
+  /** Ends of calls that could not be written so far. */
+  get unwritten(): ReadonlySet<EndWrite> {
+    return this.#unwritten;
+  }
+
+  /** Resolves when the batch of this write has been tried; never rejects. */
+  add(write: BookWrite): Promise<BatchOutcome> {
+    let batch = this.#next;
+    if (batch === undefined) {
+      batch = { writes: [], done: Promise.withResolvers() };
+      this.#next = batch;
+      if (this.#writing === undefined) this.#schedule();
+    }
+    batch.writes.push(write);
+    return batch.done.promise;
+  }
+
+  /** Tries again what could not be written, and waits for all that is queued by now. */
+  async flush(): Promise<void> {
+    for (const end of this.#unwritten) this.add(end);
+    await this.tried();
+  }
+
+  /** Waits until all that is queued by now was tried. */
+  async tried(): Promise<void> {
+    await Promise.all([this.#writing?.done.promise, this.#next?.done.promise]);
+  }
+
+  /** Waits on while each turn brings more: under load that halves the transactions, and at rest it costs nothing. */
+  #schedule(seen = 1): void {
+    setImmediate(() => {
+      const written = this.#next?.writes.length ?? 0;
+      if (written > seen && written < writesEnough) this.#schedule(written);
+      else void this.#commit();
+    });
+  }
+
+  async #commit(): Promise<void> {
+    const batch = this.#next as Batch;
+    this.#next = undefined;
+    this.#writing = batch;
+    const startedMs = this.#onCommit === undefined ? 0 : performance.now();
+    const outcome = await this.#write(batch.writes);
+    const failures = outcome?.failures;
+    this.#writing = undefined;
+    for (const write of batch.writes) {
+      if (write.kind === "open") {
+        if (isOutcomeUnknown(failures?.get(write))) this.#unwritten.add(neverMade(write));
+        continue;
+      }
+      if (failures?.has(write)) {
+        this.#unwritten.add(write);
+      } else {
+        const wasInDoubt = this.#unwritten.delete(write);
+        this.#onEndWritten(write, wasInDoubt);
+      }
+    }
+    this.#onCommit?.(batch.writes.length, performance.now() - startedMs, this.#unwritten.size);
+    if (this.#unwritten.size > 0) this.#scheduleRetry();
+    if (this.#next !== undefined) this.#schedule();
+    batch.done.resolve(outcome);
+  }
+
+  /** Does not keep the process alive: what is unwritten when it ends is found open at the next start. */
+  #scheduleRetry(): void {
+    if (this.#retry !== undefined) return;
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      void this.flush();
+    }, retryMs);
+    this.#retry.unref();
+  }
+
+  /** A write that the schema refuses must not take the others of its batch with it. */
+  async #write(writes: readonly BookWrite[]): Promise<BatchOutcome> {
+    try {
+      const judgements = await this.#store.writeBooks(writes);
+      return judgements === undefined ? undefined : { ...none, judgements };
+    } catch (error) {
+      if (writes.length === 1 || !isConstraintError(error)) {
+        return { failures: new Map(writes.map((write) => [write, error])), judgements: none.judgements };
+      }
+    }
+    const failures = new Map<BookWrite, unknown>();
+    const judgements = new Map<OpenWrite, Judgement>();
+    for (const write of writes) {
+      const outcome = await this.#write([write]);
+      for (const [failed, error] of (outcome ?? none).failures) failures.set(failed, error);
+      for (const [open, judgement] of (outcome ?? none).judgements) judgements.set(open, judgement);
+    }
+    return { failures, judgements };
+  }
+}

@@ -1,0 +1,66 @@
+import type { Selectable } from "kysely";
+import type { Database, Store } from "../db/index.ts";
+
+/** A call as it is written. */
+export type WrittenCall = Selectable<Database["calls"]>;
+
+/** Which calls are meant: those that began from `from` until before `until`, milliseconds since 1970. */
+export interface CallsWanted {
+  from: number;
+  until: number;
+  /** Absent: those of every account. */
+  accountId?: string | undefined;
+}
+
+/** Rows held in memory at a time. */
+const pageRows = 500;
+
+/**
+ * Reads calls page by page, one account after the other and each by time. It holds no transaction, so a running gateway
+ * is not kept from anything, and a call that ends meanwhile may be told as open.
+ */
+export async function* exportCalls(store: Store, wanted: CallsWanted): AsyncGenerator<WrittenCall[]> {
+  if (wanted.accountId !== undefined) {
+    yield* callsOf(store, wanted.accountId, wanted);
+    return;
+  }
+  let accountId = await nextAccount(store, "");
+  while (accountId !== undefined) {
+    yield* callsOf(store, accountId, wanted);
+    accountId = await nextAccount(store, accountId);
+  }
+}
+
+/** By the index of calls by account, which leads from one account to the next without reading their calls. */
+export async function nextAccount({ db }: Pick<Store, "db">, after: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom("calls")
+    .select("account_id")
+    .where("account_id", ">", after)
+    .orderBy("account_id")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.account_id;
+}
+
+async function* callsOf({ db }: Store, accountId: string, { from, until }: CallsWanted): AsyncGenerator<WrittenCall[]> {
+  let last: WrittenCall | undefined;
+  while (true) {
+    const start = last?.opened_at ?? from;
+    const lastId = last?.id ?? "";
+    const page = await db
+      .selectFrom("calls")
+      .selectAll()
+      .where("account_id", "=", accountId)
+      .where("opened_at", ">=", start)
+      .where("opened_at", "<", until)
+      .where((where) => where.or([where("opened_at", ">", start), where("id", ">", lastId)]))
+      .orderBy("opened_at")
+      .orderBy("id")
+      .limit(pageRows)
+      .execute();
+    if (page.length > 0) yield page;
+    if (page.length < pageRows) return;
+    last = page.at(-1);
+  }
+}

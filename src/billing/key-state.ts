@@ -1,0 +1,86 @@
+import type { BudgetState } from "../contract/index.ts";
+import { type BudgetFunds, endOfMonth } from "../db/index.ts";
+import type { Held } from "./call-record.ts";
+
+/** What a key with a monthly budget has spent and holds of it, in memory. */
+export class KeyBook {
+  /** Its first day. Never goes back, so that a clock that does mints no budget. */
+  #month = 0;
+  #resetsAt = 0;
+  #spent = 0;
+  #held = 0;
+  #unwritten = 0;
+  #openCalls = 0;
+  /** The store's revision at which the budget was last read; absent before the first time. */
+  revision: number | undefined;
+
+  /** Whether the budget as it is known holds for this moment. */
+  knowsBudget(revision: number, now: number): boolean {
+    return this.revision === revision && now < this.#resetsAt;
+  }
+
+  /** Takes over what is written of the budget, beside what is still on its way there. */
+  refresh(funds: BudgetFunds, thisMonth: number): void {
+    this.turnTo(funds.month === undefined ? thisMonth : Math.max(thisMonth, funds.month));
+    this.#spent = this.#unwritten + (funds.month === this.#month ? funds.spentNanodollars : 0);
+  }
+
+  /** Begins a new month's budget; holds and unwritten charges of an older one no longer count. */
+  turnTo(month: number): void {
+    if (month <= this.#month) return;
+    this.#month = month;
+    this.#resetsAt = endOfMonth(month);
+    this.#spent = 0;
+    this.#held = 0;
+    this.#unwritten = 0;
+  }
+
+  /** What of the budget is neither spent nor held. */
+  available(budgetNanodollars: number): number {
+    return budgetNanodollars - this.#spent - this.#held;
+  }
+
+  /** Holds for a call; returns the month whose budget pays. */
+  take(holdNanodollars: number): number {
+    this.#openCalls += 1;
+    this.#held += holdNanodollars;
+    return this.#month;
+  }
+
+  /** Gives back what {@link take} took, as if the call had never come. */
+  undo(held: Held): void {
+    this.#giveBack(held);
+    this.#openCalls -= 1;
+  }
+
+  /** Turns a hold into a charge that is still to be written. */
+  charge(held: Held, nanodollars: number): void {
+    this.#giveBack(held);
+    if (held.budgetMonth !== this.#month) return;
+    this.#spent += nanodollars;
+    this.#unwritten += nanodollars;
+  }
+
+  /** The charge of a call is written. */
+  written(budgetMonth: number | null, nanodollars: number): void {
+    if (budgetMonth === this.#month) this.#unwritten -= nanodollars;
+    this.#openCalls -= 1;
+  }
+
+  isIdle(): boolean {
+    return this.#openCalls === 0;
+  }
+
+  budget(limitNanodollars: number): BudgetState {
+    return {
+      limitNanodollars,
+      spentNanodollars: this.#spent,
+      heldNanodollars: this.#held,
+      resetsAt: this.#resetsAt,
+    };
+  }
+
+  #giveBack({ budgetMonth, holdNanodollars }: Held): void {
+    if (budgetMonth === this.#month) this.#held -= holdNanodollars;
+  }
+}

@@ -1,0 +1,129 @@
+import type { KeyBounds, LimitState, Limits } from "../contract/index.ts";
+import { requestsExceeded, tokensExceeded } from "./limit-errors.ts";
+
+const minuteMs = 60_000;
+
+/** Sums of thirds and sevenths of a minute miss the whole by less than this. */
+const toleranceMs = 0.001;
+
+/** Limits per minute of an account or of one of its keys; an absent one does not bind. */
+export type Rates = Pick<KeyBounds, "requestsPerMinute" | "tokensPerMinute">;
+
+/** What is used of limits per minute, as milliseconds that have to pass until nothing of them is used. */
+export interface Backlogs {
+  requestsMs: number;
+  tokensMs: number;
+}
+
+/**
+ * What an account, or a key apart from its account, has used of its requests and tokens per minute. By GCRA: each unit
+ * adds its share of a minute to a backlog, which drains in real time. The backlog is in time and not in units, so that
+ * callers with different limits can share it.
+ */
+export class RateLimit {
+  #requestsMs = 0;
+  #tokensMs = 0;
+  #drainedAt = 0;
+
+  /** Takes over what is kept elsewhere. */
+  restore({ requestsMs, tokensMs }: Backlogs, now: number): void {
+    this.#requestsMs = requestsMs;
+    this.#tokensMs = tokensMs;
+    this.#drainedAt = now;
+  }
+
+  /** @throws {GatewayError} When a call with so many tokens does not fit now. */
+  check(tokens: number, { requestsPerMinute, tokensPerMinute }: Rates, owner: "account" | "key", now: number): void {
+    this.#drain(now);
+    if (requestsPerMinute !== undefined) {
+      const waitMs = waitOf(this.#requestsMs, 1, requestsPerMinute);
+      if (waitMs > 0) throw requestsExceeded(requestsPerMinute, waitMs, owner);
+    }
+    if (tokensPerMinute === undefined) return;
+    const waitMs = waitOf(this.#tokensMs, tokens, tokensPerMinute);
+    if (waitMs > 0) throw tokensExceeded({ limit: tokensPerMinute, limitTokens: tokens }, waitMs, owner);
+  }
+
+  /** Counts requests and tokens, also beyond the limit (a debt), or gives them back when negative. */
+  add(requests: number, tokens: number, rates: Rates, now: number): void {
+    this.#drain(now);
+    const { requestsMs, tokensMs } = backlogsOf(requests, tokens, rates);
+    if (requestsMs !== undefined) this.#requestsMs = Math.max(0, this.#requestsMs + requestsMs);
+    if (tokensMs !== undefined) this.#tokensMs = Math.max(0, this.#tokensMs + tokensMs);
+  }
+
+  /** Whether nothing is used. */
+  isEmpty(now: number): boolean {
+    this.#drain(now);
+    return this.#requestsMs === 0 && this.#tokensMs === 0;
+  }
+
+  state({ requestsPerMinute, tokensPerMinute }: Limits, now: number): LimitState {
+    this.#drain(now);
+    return {
+      limitRequests: requestsPerMinute,
+      remainingRequests: remainingOf(this.#requestsMs, requestsPerMinute),
+      resetRequestsMs: this.#requestsMs,
+      limitTokens: tokensPerMinute,
+      remainingTokens: remainingOf(this.#tokensMs, tokensPerMinute),
+      resetTokensMs: this.#tokensMs,
+    };
+  }
+
+  /** The state of an account's limits, or of these of its key where fewer are left of them. */
+  narrow(account: LimitState, { requestsPerMinute, tokensPerMinute }: Rates, now: number): LimitState {
+    this.#drain(now);
+    const narrowed = { ...account };
+    if (requestsPerMinute !== undefined) {
+      const remaining = remainingOf(this.#requestsMs, requestsPerMinute);
+      if (remaining <= account.remainingRequests) {
+        narrowed.limitRequests = requestsPerMinute;
+        narrowed.remainingRequests = remaining;
+        narrowed.resetRequestsMs = this.#requestsMs;
+      }
+    }
+    if (tokensPerMinute !== undefined) {
+      const remaining = remainingOf(this.#tokensMs, tokensPerMinute);
+      if (remaining <= account.remainingTokens) {
+        narrowed.limitTokens = tokensPerMinute;
+        narrowed.remainingTokens = remaining;
+        narrowed.resetTokensMs = this.#tokensMs;
+      }
+    }
+    return narrowed;
+  }
+
+  /** A clock that steps back drains nothing and is followed, so that nobody waits for it to catch up. */
+  #drain(now: number): void {
+    const elapsedMs = now - this.#drainedAt;
+    if (elapsedMs > 0) {
+      this.#requestsMs = Math.max(0, this.#requestsMs - elapsedMs);
+      this.#tokensMs = Math.max(0, this.#tokensMs - elapsedMs);
+    }
+    this.#drainedAt = now;
+  }
+}
+
+/** What requests and tokens add to the backlogs; absent where there is no such limit. */
+export function backlogsOf(
+  requests: number,
+  tokens: number,
+  { requestsPerMinute, tokensPerMinute }: Rates,
+): { requestsMs: number | undefined; tokensMs: number | undefined } {
+  return {
+    requestsMs: requestsPerMinute === undefined ? undefined : (requests * minuteMs) / requestsPerMinute,
+    tokensMs: tokensPerMinute === undefined ? undefined : (tokens * minuteMs) / tokensPerMinute,
+  };
+}
+
+/** Milliseconds until `units` would fit; 0 when they fit now. More than a whole minute's worth fits an empty minute. */
+function waitOf(backlogMs: number, units: number, limit: number): number {
+  const waitMs = backlogMs + (Math.min(units, limit) * minuteMs) / limit - minuteMs;
+  return waitMs <= toleranceMs ? 0 : waitMs;
+}
+
+/** Whole units that fit now. */
+function remainingOf(backlogMs: number, limit: number): number {
+  const units = Math.floor(((minuteMs - backlogMs + toleranceMs) * limit) / minuteMs);
+  return Math.min(limit, Math.max(0, units));
+}

@@ -1,0 +1,56 @@
+import type { Store } from "../db/index.ts";
+
+/** Which of the calls. */
+export interface CallsPage {
+  readonly limit: number;
+  readonly before?: number | undefined;
+  readonly beforeId?: string | undefined;
+}
+
+/** One of {@link readRecentCalls}. */
+export type RecentCall = Awaited<ReturnType<typeof readRecentCalls>>[number];
+
+/**
+ * The latest calls of an account, newest first; `before` (milliseconds since 1970) goes further back, `beforeId` with it
+ * among calls of that very millisecond.
+ */
+export function readRecentCalls(
+  { db }: Store,
+  accountId: string,
+  { limit, before = Number.MAX_SAFE_INTEGER, beforeId = "" }: CallsPage,
+) {
+  return db
+    .selectFrom("calls")
+    .select([
+      "id",
+      "key_id",
+      "model",
+      "capability",
+      "premium",
+      "state",
+      "opened_at",
+      "input_tokens",
+      "cache_read_tokens",
+      "cache_write_tokens",
+      "output_tokens",
+      "images",
+      "audio_ms",
+      "characters",
+      "usage_source",
+      "cost_nanodollars",
+      "charged_nanodollars",
+      "quota_tokens",
+      "route",
+      "status",
+      "error_code",
+      "first_byte_ms",
+      "duration_ms",
+    ])
+    .where("account_id", "=", accountId)
+    .where("opened_at", "<=", before)
+    .where((where) => where.or([where("opened_at", "<", before), where("id", "<", beforeId)]))
+    .orderBy("opened_at", "desc")
+    .orderBy("id", "desc")
+    .limit(limit)
+    .execute();
+}

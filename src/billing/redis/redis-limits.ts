@@ -1,0 +1,276 @@
+import { clearInterval, setInterval } from "node:timers";
+import { type Caller, type Claim, GatewayError, type LimitState } from "../../contract/index.ts";
+import type { EndWrite, OpenWrite, Store } from "../../db/index.ts";
+import { notRead } from "../call-holds.ts";
+import { type Counted, ProcessLimits, type RunningCalls } from "../call-limits.ts";
+import { laterTokensOf, startOfDay } from "../call-record.ts";
+import { callsExceeded, quotaExceeded, requestsExceeded, tokensExceeded } from "../limit-errors.ts";
+import { type Backlogs, backlogsOf } from "../rate-limit.ts";
+import { RedisConnection } from "./redis-connection.ts";
+import type { RedisLimits, RedisLimitsOptions } from "./redis-limits-options.ts";
+
+const leaseMsDefault = 30_000;
+/** With what a call does beside waiting for it, it stays below a quarter of a second. */
+const answerMsMaxDefault = 80;
+const accountsMaxDefault = 20_000;
+/** Redis does nothing else meanwhile, so no script takes longer than a millisecond or two. */
+const callsPerRenewal = 200;
+/** Renewals under way at once, so that no answer has to wait for many others. */
+const renewalsAtOnce = 32;
+
+/** Connects, and begins to renew the calls that run here. */
+export async function connectRedisLimits(options: RedisLimitsOptions): Promise<RedisLimits> {
+  const identity = await options.store.setting("ledger_id", () => crypto.randomUUID().slice(0, 8));
+  const limits = new SharedLimits(options, `modelgate:${identity}:limits:`);
+  await limits.start();
+  return limits;
+}
+
+/**
+ * Limits that all nodes count in Redis. While it cannot be used each node counts alone, from what it saw last, and the
+ * database judges the free quota. A call that runs is renewed there by its node, so that those of a dead one soon count
+ * no more; what Redis loses only loosens limits until then.
+ */
+class SharedLimits implements RedisLimits {
+  readonly #store: Store;
+  readonly #now: (() => number) | undefined;
+  readonly #leaseMs: number;
+  readonly #prefix: string;
+  readonly #report: NonNullable<RedisLimitsOptions["report"]>;
+  readonly #connection: RedisConnection;
+  /** All calls of this node are counted here too. */
+  readonly #own: ProcessLimits;
+  readonly #running = new Map<string, OpenWrite>();
+  /** SQL's sums of accounts that are being read. */
+  readonly #loading = new Map<string, Promise<string[]>>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(options: RedisLimitsOptions, prefix: string) {
+    const { store, url, now, leaseMs = leaseMsDefault, report = () => undefined } = options;
+    this.#store = store;
+    this.#now = now;
+    this.#leaseMs = leaseMs;
+    this.#prefix = prefix;
+    this.#report = report;
+    this.#own = new ProcessLimits(options.accountsMax ?? accountsMaxDefault);
+    this.#connection = new RedisConnection({
+      url,
+      answerMsMax: options.answerMsMax ?? answerMsMaxDefault,
+      onDown: (error) => report("redis_down", { error }),
+      onRecovered: async () => {
+        await this.#renew();
+        report("redis_up", {});
+      },
+    });
+    this.#timer = setInterval(() => {
+      // A failure is the connection's to tell.
+      if (this.#connection.isHealthy) this.#renew().catch(() => undefined);
+    }, leaseMs / 3);
+    this.#timer.unref();
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.#connection.start();
+    } catch (error) {
+      clearInterval(this.#timer);
+      throw error;
+    }
+    if (!this.#connection.isHealthy) this.#report("redis_down", { error: this.#connection.reason });
+  }
+
+  async take(claim: Claim, now: number): Promise<Counted> {
+    if (this.#connection.isHealthy) {
+      try {
+        return await this.#takeShared(claim, now);
+      } catch (error) {
+        // Whatever else it is, Redis is unhealthy by now and has said why.
+        if (error instanceof GatewayError) throw error;
+      }
+    }
+    return this.#own.take(claim, now);
+  }
+
+  opened(open: OpenWrite): void {
+    this.#running.set(open.callId, open);
+  }
+
+  async undo(claim: Claim, now: number): Promise<void> {
+    this.#own.undo(claim, now);
+    await this.#settle(claim, ["-1", "0"], [-1, -claim.limitTokens]);
+  }
+
+  async end(claim: Claim, end: EndWrite, now: number): Promise<void> {
+    const { callId, quotaDay } = end.open;
+    this.#running.delete(callId);
+    this.#own.end(claim, end, now);
+    const drawn = quotaDay === null ? ["-1", "0"] : [String(quotaDay), String(end.quotaTokens)];
+    await this.#settle(claim, drawn, [0, laterTokensOf(claim, end)]);
+  }
+
+  async state(caller: Caller, now: number): Promise<LimitState> {
+    const found = await this.#read(caller, ["rate", `rate ${caller.keyId}`]);
+    if (found !== undefined) this.#own.restore(caller, backlogsIn(found[0], now), backlogsIn(found[1], now), now);
+    return this.#own.state(caller, now);
+  }
+
+  async running(caller: Caller): Promise<RunningCalls> {
+    const found = await this.#read(caller, ["running", `running ${caller.keyId}`]);
+    if (found === undefined) return this.#own.running(caller);
+    return { ofAccount: Number(found[0] ?? 0), ofKey: Number(found[1] ?? 0) };
+  }
+
+  troubles(): string[] {
+    if (this.#connection.isHealthy) return [];
+    const { message } = this.#connection.reason;
+    return [
+      `Redis cannot be used (${message}): until it can, each node keeps limits per minute and calls at once alone, and quotas are judged in SQL`,
+    ];
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#connection.close();
+  }
+
+  async #takeShared(claim: Claim, now: number): Promise<Counted> {
+    const { accountId } = claim.caller;
+    const key = this.#keyOf(accountId);
+    const args = [this.#time(), ...this.#admission(claim)];
+    let answer = await this.#connection.run("admit", key, [...args, "", ""]);
+    if (answer[0] === "load") {
+      answer = await this.#connection.run("admit", key, [...args, ...(await this.#load(accountId))]);
+    }
+    if (answer[0] !== "ok") throw refusalOf(answer, claim, now);
+    const [hold, day, partial, ...backlogs] = answer.slice(1).map(Number) as [number, number, number, ...number[]];
+    const [requestsMs, tokensMs, keyRequestsMs = 0, keyTokensMs = 0] = backlogs as [number, number, ...number[]];
+    const ofKey = { requestsMs: keyRequestsMs, tokensMs: keyTokensMs };
+    const limits = this.#own.takeJudged(claim, { requestsMs, tokensMs }, ofKey, now);
+    if (claim.premium) return { limits };
+    const quota = { quotaDay: day, holdNanodollars: 0, holdTokens: hold, budgetMonth: null, partial: partial === 1 };
+    return { limits, quota };
+  }
+
+  /** What the script wants of a call, in its order. */
+  #admission(claim: Claim): string[] {
+    const { limits, own, keyId, freeTokensPerDay } = claim.caller;
+    const { callId, limitTokens, premium, holdTokens } = claim;
+    const ofAccount = backlogsOf(1, limitTokens, limits);
+    const ofKey = backlogsOf(1, limitTokens, own ?? {});
+    return [
+      ...[callId, String(this.#leaseMs), keyId],
+      ...[ofAccount.requestsMs, ofAccount.tokensMs, limits.concurrentCalls].map(wordOf),
+      ...[ofKey.requestsMs, ofKey.tokensMs, own?.concurrentCalls].map(wordOf),
+      ...[premium ? undefined : holdTokens, freeTokensPerDay].map(wordOf),
+    ];
+  }
+
+  /** The latest day whose quota was drawn on, and how much; those who want the same meanwhile get the same answer. */
+  #load(accountId: string): Promise<string[]> {
+    let loading = this.#loading.get(accountId);
+    if (loading === undefined) {
+      loading = this.#readQuota(accountId).finally(() => this.#loading.delete(accountId));
+      this.#loading.set(accountId, loading);
+    }
+    return loading;
+  }
+
+  async #readQuota(accountId: string): Promise<string[]> {
+    try {
+      const { quotaDay, usedTokens } = await this.#store.readFunds(accountId);
+      return [String(quotaDay ?? 0), String(usedTokens)];
+    } catch (error) {
+      throw notRead(error);
+    }
+  }
+
+  /** `drawn` names a day and its tokens, `more` what came beside what was counted at admission. */
+  async #settle(claim: Claim, drawn: string[], [requests, tokens]: [number, number]): Promise<void> {
+    if (!this.#connection.isHealthy) return;
+    const { accountId, keyId, limits, own } = claim.caller;
+    const ofAccount = backlogsOf(requests, tokens, limits);
+    const ofKey = backlogsOf(requests, tokens, own ?? {});
+    const added = [
+      ...[ofAccount.requestsMs, ofAccount.tokensMs].map(wordOf),
+      keyId,
+      ...[ofKey.requestsMs, ofKey.tokensMs].map(wordOf),
+    ];
+    const args = [this.#time(), claim.callId, ...drawn, ...added];
+    // A call that Redis is not told of counts there until its lease is over, and SQL has what it drew.
+    await this.#connection.run("settle", this.#keyOf(accountId), args).catch(() => undefined);
+  }
+
+  /** Says of all calls of this node that they run. */
+  async #renew(): Promise<void> {
+    const renewals: { accountId: string; calls: OpenWrite[] }[] = [];
+    for (const [accountId, calls] of Map.groupBy(this.#running.values(), (open) => open.accountId)) {
+      for (let at = 0; at < calls.length; at += callsPerRenewal) {
+        renewals.push({ accountId, calls: calls.slice(at, at + callsPerRenewal) });
+      }
+    }
+    for (let at = 0; at < renewals.length; at += renewalsAtOnce) {
+      await Promise.all(renewals.slice(at, at + renewalsAtOnce).map((renewal) => this.#renewCalls(renewal)));
+    }
+  }
+
+  async #renewCalls({ accountId, calls }: { accountId: string; calls: OpenWrite[] }): Promise<void> {
+    // Some may have ended since.
+    const running = calls.filter(({ callId }) => this.#running.has(callId));
+    const args = running.flatMap(({ callId, keyId, quotaDay, holdTokens, partial }) => [
+      ...[callId, keyId, String(quotaDay ?? -1), String(holdTokens)],
+      partial && quotaDay !== null ? "1" : "0",
+    ]);
+    if (running.length === 0) return;
+    await this.#connection.run("renew", this.#keyOf(accountId), [this.#time(), String(this.#leaseMs), ...args]);
+  }
+
+  /** Absent while Redis cannot be used. */
+  async #read({ accountId }: Caller, fields: string[]): Promise<(string | null)[] | undefined> {
+    if (!this.#connection.isHealthy) return undefined;
+    return this.#connection.read(this.#keyOf(accountId), fields).catch(() => undefined);
+  }
+
+  #time(): string {
+    return this.#now === undefined ? "" : String(this.#now());
+  }
+
+  /** In braces what Redis Cluster hashes. */
+  #keyOf(accountId: string): string {
+    return `${this.#prefix}{${accountId}}`;
+  }
+}
+
+function wordOf(value: number | undefined): string {
+  return value === undefined ? "" : String(value);
+}
+
+/** What the admission says that refuses a call. */
+function refusalOf([limit, ...words]: string[], claim: Claim, now: number): Error {
+  const { limits, own, freeTokensPerDay } = claim.caller;
+  const owner = words[0] === "key" ? "key" : "account";
+  const bounds = owner === "key" ? (own ?? limits) : limits;
+  const waitMs = Number(words[1]);
+  switch (limit) {
+    case "requests":
+      return requestsExceeded(bounds.requestsPerMinute as number, waitMs, owner);
+    case "tokens": {
+      const tokens = { limit: bounds.tokensPerMinute as number, limitTokens: claim.limitTokens };
+      return tokensExceeded(tokens, waitMs, owner);
+    }
+    case "calls":
+      return callsExceeded(bounds.concurrentCalls as number, owner);
+    case "quota": {
+      const [used, held, day] = words.map(Number) as [number, number, number];
+      return quotaExceeded({ limit: freeTokensPerDay, used, held }, startOfDay(day + 1), now);
+    }
+    default:
+      return new Error(`Redis answered ${limit} to an admission`);
+  }
+}
+
+/** What a field `rate` has left by now; where Redis's clock differs from this one's it is off by as much. */
+function backlogsIn(field: string | null | undefined, now: number): Backlogs {
+  const [requestsMs, tokensMs, drainedAt] = (field ?? "0 0 0").split(" ").map(Number) as [number, number, number];
+  const elapsedMs = Math.max(0, now - drainedAt);
+  return { requestsMs: Math.max(0, requestsMs - elapsedMs), tokensMs: Math.max(0, tokensMs - elapsedMs) };
+}

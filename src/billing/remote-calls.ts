@@ -1,0 +1,64 @@
+import type { Capability } from "../contract/index.ts";
+import { isOpen, isSeen, type Store } from "../db/index.ts";
+import { inTime } from "./with-timeout.ts";
+
+/** What the books know of a call that another process runs. */
+export interface OpenCall {
+  readonly id: string;
+  readonly account_id: string;
+  readonly key_id: string;
+  readonly model: string;
+  readonly capability: Capability;
+  readonly opened_at: number;
+  readonly hold_nanodollars: number;
+}
+
+/** The calls that other processes run now. */
+export interface CallsElsewhere {
+  /** Of all. */
+  readonly count: number;
+  /** The longest running first, at most {@link callsElsewhereMax}. */
+  readonly calls: readonly OpenCall[];
+}
+
+/** More than anyone reads; the count tells of the rest. */
+export const callsElsewhereMax = 200;
+
+/** Whoever asks looks again soon. */
+const waitMsDefault = 1000;
+
+/**
+ * Makes the look-up of the calls that other processes have open. Calls of a node that has not been seen for ten seconds
+ * are left out: it is dead, or cut off.
+ *
+ * The store is asked on a connection that no call waits for, and by one question at a time: whoever asks meanwhile gets
+ * its answer too. A store that hangs so has one connection of the pool, however many look on.
+ *
+ * @returns What runs elsewhere. It fails where the store does not answer within `waitMs`.
+ */
+export function callsElsewhere(store: Store, waitMs = waitMsDefault): () => Promise<CallsElsewhere> {
+  let asked: Promise<CallsElsewhere> | undefined;
+  return () => {
+    asked ??= readElsewhere(store).finally(() => {
+      asked = undefined;
+    });
+    return inTime(asked, waitMs);
+  };
+}
+
+async function readElsewhere(store: Store): Promise<CallsElsewhere> {
+  const rows = await openElsewhere(store).execute();
+  return { count: rows[0] === undefined ? 0 : rows[0].count, calls: rows };
+}
+
+export function openElsewhere({ db, nodeId }: Store) {
+  return db
+    .selectFrom("calls")
+    .select(["id", "account_id", "key_id", "model", "capability", "opened_at", "hold_nanodollars"])
+    .select((select) => select.fn.countAll<number>().over().as("count"))
+    .where(isOpen)
+    .where("node_id", "in", (select) => select.selectFrom("nodes").select("id").where("id", "<>", nodeId).where(isSeen))
+    .orderBy("opened_at")
+    .orderBy("id")
+    .limit(callsElsewhereMax);
+}

@@ -1,0 +1,106 @@
+import type { Transaction } from "kysely";
+import { formatUsd, GatewayError, type WalletState } from "../contract/index.ts";
+import { type Books, type Database, isOpen, moveWallet, type Store } from "../db/index.ts";
+
+/** A movement of a wallet made by hand. */
+export interface Credit {
+  accountId: string;
+  /** What is added; negative takes away, also below zero. */
+  nanodollars: number;
+  /** Why, for the account holder; at most 500 characters. */
+  note: string;
+  /** Names the payment, so that repeating it counts once; at most 200 characters. Absent: each call counts. */
+  reference?: string | undefined;
+}
+
+/** A wallet after a credit. */
+export interface CreditResult {
+  entryId: string;
+  balanceNanodollars: number;
+  /** The reference had been counted before: nothing was moved. */
+  repeated: boolean;
+}
+
+const noteLengthMax = 500;
+const referenceLengthMax = 200;
+
+/**
+ * Adds to a wallet, or takes from it. A running ledger of this process sees it at once, that of another at its next sync.
+ *
+ * @throws {GatewayError} `invalid_request` for an amount that is 0, not whole or would carry the balance over 2^53,
+ * `not_found` for an unknown account, `conflict` for a reference used with another amount. Nothing is written then.
+ */
+export async function creditWallet(store: Books, credit: Credit, now: () => number = Date.now): Promise<CreditResult> {
+  checkCredit(credit);
+  const { accountId, nanodollars, note, reference = crypto.randomUUID() } = credit;
+  const entryId = `credit:${accountId}:${reference}`;
+  return store.change(async (db) => {
+    const account = await db.selectFrom("accounts").select("id").where("id", "=", accountId).executeTakeFirst();
+    if (account === undefined) throw new GatewayError("not_found", `Account ${accountId} does not exist`);
+    const kind = nanodollars < 0 ? "debit" : "credit";
+    const { numInsertedOrUpdatedRows: entered } = await db
+      .insertInto("entries")
+      .values({ id: entryId, account_id: accountId, kind, amount_nanodollars: nanodollars, note, at: now() })
+      .onConflict((conflict) => conflict.column("id").doNothing())
+      .executeTakeFirstOrThrow();
+    const repeated = entered === 0n;
+    if (repeated) await expectSame(db, credit, entryId);
+    const balanceNanodollars = await move(db, accountId, repeated ? 0 : nanodollars);
+    return { entryId, balanceNanodollars, repeated };
+  });
+}
+
+async function move(db: Transaction<Database>, accountId: string, nanodollars: number): Promise<number> {
+  const balance = await moveWallet(db, accountId, nanodollars);
+  if (Number.isSafeInteger(Number(balance))) return Number(balance);
+  throw refused(
+    `the balance of ${formatUsd(Number(BigInt(balance) - BigInt(nanodollars)))} USD would leave the range of 2^53 nanodollars`,
+  );
+}
+
+/** A wallet as it is written: its balance, and what calls that are running now hold of it. */
+export async function walletOf(store: Store, accountId: string): Promise<WalletState> {
+  const row = await store.db
+    .selectNoFrom((select) => [
+      select.selectFrom("wallets").select("balance_nanodollars").where("account_id", "=", accountId).as("balance"),
+      select
+        .selectFrom("calls")
+        .select((call) => call.fn.sum<number | null>("hold_nanodollars").as("held"))
+        .where("account_id", "=", accountId)
+        .where(isOpen)
+        .as("held"),
+    ])
+    .executeTakeFirstOrThrow();
+  return {
+    balanceNanodollars: row.balance === null ? 0 : row.balance,
+    heldNanodollars: row.held === null ? 0 : row.held,
+  };
+}
+
+function checkCredit({ nanodollars, note, reference }: Credit): void {
+  if (!Number.isSafeInteger(nanodollars) || nanodollars === 0) {
+    throw refused(`${nanodollars} nanodollars is not a whole number other than 0 and within 2^53`);
+  }
+  if (note.length > noteLengthMax)
+    throw refused(`the note has ${note.length} characters, at most ${noteLengthMax} fit`);
+  if (reference !== undefined && (reference === "" || reference.length > referenceLengthMax)) {
+    throw refused(`the reference has ${reference.length} characters, expected 1 to ${referenceLengthMax}`);
+  }
+}
+
+async function expectSame(db: Transaction<Database>, { nanodollars, reference }: Credit, id: string): Promise<void> {
+  const { amount_nanodollars: amount } = await db
+    .selectFrom("entries")
+    .select("amount_nanodollars")
+    .where("id", "=", id)
+    .executeTakeFirstOrThrow();
+  if (amount === nanodollars) return;
+  throw new GatewayError(
+    "conflict",
+    `Reference ${reference} was used for ${formatUsd(amount)} USD and cannot be for ${formatUsd(nanodollars)} USD; use another reference`,
+  );
+}
+
+function refused(reason: string): GatewayError {
+  return new GatewayError("invalid_request", `Cannot move the wallet: ${reason}`);
+}

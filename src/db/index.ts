@@ -1,0 +1,17 @@
+export type { BudgetAsked, BudgetFunds, Funds } from "./account-balance.ts";
+export type { Blobs, StoredBlob } from "./blobs.ts";
+export { isConstraintError, isOutcomeUnknown } from "./constraint-error.ts";
+export type { Database } from "./database.ts";
+export { type Books, together } from "./in-transaction.ts";
+export type { KeyRecord } from "./key-reader.ts";
+export type { BookWrite, EndWrite, Judgement, OpenWrite } from "./ledger-write.ts";
+export { endOfMonth, monthOf } from "./month.ts";
+export { moveWallet } from "./move-wallet.ts";
+export { openStore } from "./open-store.ts";
+export { backupSqlite } from "./sqlite/backup-sqlite.ts";
+export { type AbandonedCall, type EmbeddedStore, isEmbedded, type Store, type StoreOptions } from "./store.ts";
+export { StoreError } from "./store-error.ts";
+export { type CallState, isOpen } from "./tables/calls.ts";
+export { meterColumns } from "./tables/meter-columns.ts";
+export { isSeen } from "./tables/nodes.ts";
+export type { Role } from "./tables/users.ts";

@@ -1,0 +1,79 @@
+import type { CompiledQuery, Kysely } from "kysely";
+import type { QueryResultRow } from "pg";
+import type { BudgetAsked, Funds } from "../account-balance.ts";
+import type { Database } from "../database.ts";
+import { type KeyRecord, keyQuery } from "../key-reader.ts";
+import type { Lane } from "./ordered-connection.ts";
+
+const fundsText = `select
+  coalesce((select balance_nanodollars from wallets where account_id = $1), 0) as balance,
+  latest.day, latest.used_tokens, held.nanodollars, held.quota_day, held.tokens
+  from (values (1)) as one
+  left join (select day, used_tokens from quota_days where account_id = $1 order by day desc limit 1) as latest on true
+  left join (
+    select sum(hold_nanodollars) as nanodollars, max(quota_day) as quota_day,
+      sum(hold_tokens) filter (where quota_day = (
+        select max(quota_day) from calls where account_id = $1 and state = 'open')) as tokens
+    from calls where account_id = $1 and state = 'open'
+  ) as held on true`;
+
+/** The same, with what a key's budget has paid from a month on. */
+const budgetText = fundsText
+  .replace("held.tokens\n", "held.tokens, paid.month, paid.spent, running.reserved\n")
+  .concat(`
+  left join (select month, spent_nanodollars as spent from key_months
+    where account_id = $1 and key_id = $2 and month >= $3 order by month desc limit 1) as paid on true
+  left join lateral (select sum(hold_nanodollars) as reserved from calls
+    where account_id = $1 and state = 'open' and key_id = $2
+    and budget_month = coalesce(paid.month, $3)) as running on true`);
+
+interface FundsRow {
+  balance: number;
+  day: number | null;
+  used_tokens: number | null;
+  nanodollars: number | null;
+  quota_day: number | null;
+  tokens: number | null;
+  month?: number | null;
+  spent?: number | null;
+  reserved?: number | null;
+}
+
+/** On the lane of the writes, so that it sees those that were asked for before, and none after. */
+export async function readFunds(lane: Lane, accountId: string, asked?: BudgetAsked): Promise<Funds> {
+  const { rows } = await lane.query<FundsRow>(
+    asked === undefined
+      ? { name: "funds", text: fundsText, values: [accountId] }
+      : { name: "funds_of_key", text: budgetText, values: [accountId, asked.keyId, asked.month] },
+  );
+  const row = rows[0] as FundsRow;
+  return {
+    balanceNanodollars: row.balance,
+    quotaDay: row.day === null ? undefined : row.day,
+    // Sums over no row.
+    usedTokens: row.used_tokens === null ? 0 : row.used_tokens,
+    held: {
+      nanodollars: row.nanodollars === null ? 0 : row.nanodollars,
+      quotaDay: row.quota_day === null ? undefined : row.quota_day,
+      tokens: row.tokens === null ? 0 : row.tokens,
+    },
+    ...(asked !== undefined && {
+      budget: {
+        month: row.month ?? undefined,
+        spentNanodollars: row.spent ?? 0,
+        othersNanodollars: row.reserved ?? 0,
+      },
+    }),
+  };
+}
+
+/** Compiles the look-up once and returns the reader. */
+export function keyReader(db: Kysely<Database>, lane: Lane): (keyId: string) => Promise<KeyRecord | undefined> {
+  const text = keyQuery(db).compile().sql;
+  return async (keyId) => (await lane.query<KeyRecord>({ name: "key", text, values: [keyId] })).rows[0];
+}
+
+export async function ask<Row>(lane: Lane, { sql, parameters }: CompiledQuery<Row>): Promise<Row[]> {
+  const { rows } = await lane.query<QueryResultRow>({ text: sql, values: [...parameters] });
+  return rows as Row[];
+}

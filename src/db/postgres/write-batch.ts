@@ -1,0 +1,131 @@
+import type { BookWrite, EndWrite, Judgement, OpenWrite } from "../ledger-write.ts";
+import type { Lane } from "./ordered-connection.ts";
+
+/** `40P01` and `40001`: nothing was written, and trying again helps. */
+const transient = /^40/;
+
+/** What `record_calls` says of a hold that it was to judge. */
+interface JudgementRow {
+  id: string;
+  refused: "balance" | "budget" | "quota" | null;
+  /** What is there of the wallet; or what is spent of the budget, or used of the quota. */
+  there: number;
+  /** What running calls hold of it. */
+  held: number;
+  /** What the call may hold, where it is not refused. */
+  hold: number;
+  day: number | null;
+  month: number | null;
+  partial: boolean;
+}
+
+/** Writes a batch in one round trip and one transaction; returns what is said of the holds that were to be judged. */
+export async function writeBatch(
+  lane: Lane,
+  nodeId: string,
+  batch: readonly BookWrite[],
+): Promise<ReadonlyMap<OpenWrite, Judgement> | undefined> {
+  const { ends, judged, guarded, late } = sort(batch);
+  const statement = {
+    name: "record_calls",
+    text: "select record_calls($1, $2, $3, $4, $5) as judgements",
+    values: [nodeId, jsonOf(ends, endRow), jsonOf(judged, openRow), jsonOf(guarded, openRow), jsonOf(late, endRow)],
+  };
+  const { rows } = await lane.query<{ judgements: JudgementRow[] | null }>(statement).catch((error) => {
+    if (!transient.test(String((error as { code?: unknown }).code))) throw error;
+    return lane.query<{ judgements: JudgementRow[] | null }>(statement);
+  });
+  const said = rows[0]?.judgements;
+  if (said === null || said === undefined) return undefined;
+  const byId = new Map(said.map((row) => [row.id, row]));
+  return new Map(guarded.map((open) => [open, judgementOf(open, byId.get(open.callId))]));
+}
+
+function judgementOf({ callId, premium }: OpenWrite, row: JudgementRow | undefined): Judgement {
+  if (row === undefined) throw new Error(`PostgreSQL did not judge the hold of call ${callId}`);
+  const { refused, there, held, hold, partial } = row;
+  const [day, month] = [row.day as number, row.month as number];
+  if (refused === "balance") return { refused, balanceNanodollars: there, heldNanodollars: held };
+  if (refused === "budget") return { refused, spentNanodollars: there, heldNanodollars: held, month };
+  if (refused === "quota") return { refused, usedTokens: there, heldTokens: held, day };
+  return premium
+    ? { quotaDay: null, budgetMonth: row.month, holdNanodollars: hold, holdTokens: 0, partial }
+    : { quotaDay: day, budgetMonth: null, holdNanodollars: 0, holdTokens: hold, partial };
+}
+
+/** A batch by what is done with it, in this order. */
+interface Sorted {
+  /** They come first, since they free what the holds may need. */
+  ends: EndWrite[];
+  /** Holds that something else has judged. */
+  judged: OpenWrite[];
+  guarded: OpenWrite[];
+  /** Ends of calls that begin in the same batch. */
+  late: EndWrite[];
+}
+
+/** Of several ends of one call the first stands. */
+function sort(batch: readonly BookWrite[]): Sorted {
+  const opens = batch.filter((write) => write.kind === "open");
+  const opened = new Set(opens.map((open) => open.callId));
+  const ended = new Set<string>();
+  const ends: EndWrite[] = [];
+  const late: EndWrite[] = [];
+  for (const write of batch) {
+    if (write.kind === "open" || ended.has(write.open.callId)) continue;
+    ended.add(write.open.callId);
+    (opened.has(write.open.callId) ? late : ends).push(write);
+  }
+  const isGuarded = ({ guard }: OpenWrite) => guard !== undefined;
+  return { ends, judged: opens.filter((open) => !isGuarded(open)), guarded: opens.filter(isGuarded), late };
+}
+
+function jsonOf<Write>(writes: readonly Write[], rowOf: (write: Write) => unknown): string | null {
+  return writes.length === 0 ? null : JSON.stringify(writes.map(rowOf));
+}
+
+function openRow(open: OpenWrite) {
+  return {
+    id: open.callId,
+    account_id: open.accountId,
+    key_id: open.keyId,
+    model: open.model,
+    capability: open.capability,
+    price_version: open.priceVersion,
+    premium: open.premium ? 1 : 0,
+    opened_at: open.openedAt,
+    quota_day: open.quotaDay,
+    hold_nanodollars: open.holdNanodollars,
+    hold_tokens: open.holdTokens,
+    quota_limit: open.guard?.quotaLimit,
+    // Left out of the text of a call that has none.
+    budget_month: open.budgetMonth ?? undefined,
+    partial: open.partial ? 1 : undefined,
+    budget_limit: open.guard?.budgetLimit,
+  };
+}
+
+function endRow({ open, meters, ...end }: EndWrite) {
+  return {
+    id: open.callId,
+    state: end.state,
+    usage_source: end.usageSource,
+    route: end.route,
+    error_code: end.errorCode,
+    settled_at: end.settledAt,
+    cost_nanodollars: end.costNanodollars,
+    charged_nanodollars: end.chargedNanodollars,
+    quota_tokens: end.quotaTokens,
+    status: end.status,
+    first_byte_ms: end.firstByteMs,
+    duration_ms: end.durationMs,
+    input_tokens: meters.inputToken,
+    cache_read_tokens: meters.cacheReadToken,
+    cache_write_tokens: meters.cacheWriteToken,
+    output_tokens: meters.outputToken,
+    images: meters.image,
+    audio_ms: meters.audioMs,
+    characters: meters.character,
+    call_units: meters.call,
+  };
+}

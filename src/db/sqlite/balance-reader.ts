@@ -1,0 +1,39 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { BudgetAsked, Funds } from "../account-balance.ts";
+
+interface Row {
+  balance: number | null;
+  day: number | null;
+  used: number | null;
+  month?: number | null;
+  spent?: number | null;
+}
+
+/**
+ * Prepares the look-up of an account's money and quota. It is one statement, so that all it says is of one moment. Why
+ * its parameters are `+?` is said in `dialect.ts`.
+ */
+export function prepareFundsReader(database: DatabaseSync): (accountId: string, asked?: BudgetAsked) => Funds {
+  const latest = `from quota_days where account_id = +?1 order by day desc limit 1`;
+  const ofAccount = `select
+    (select balance_nanodollars from wallets where account_id = +?1) as balance,
+    (select day ${latest}) as day, (select used_tokens ${latest}) as used`;
+  const latestMonth = `from key_months where account_id = +?1 and key_id = +?2 and month >= +?3
+      order by month desc limit 1`;
+  const plain = database.prepare(ofAccount);
+  const withBudget = database.prepare(
+    `${ofAccount}, (select month ${latestMonth}) as month, (select spent_nanodollars ${latestMonth}) as spent`,
+  );
+  return (accountId, asked) => {
+    const row = asked === undefined ? plain.get(accountId) : withBudget.get(accountId, asked.keyId, asked.month);
+    const { balance, day, used, month, spent } = row as unknown as Row;
+    return {
+      balanceNanodollars: balance === null ? 0 : balance,
+      quotaDay: day === null ? undefined : day,
+      usedTokens: used === null ? 0 : used,
+      ...(asked !== undefined && {
+        budget: { month: month ?? undefined, spentNanodollars: spent ?? 0, othersNanodollars: 0 },
+      }),
+    };
+  };
+}

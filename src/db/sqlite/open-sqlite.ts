@@ -1,0 +1,178 @@
+import { closeSync, openSync, statSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { Kysely } from "kysely";
+import { createBlobs } from "../blobs.ts";
+import type { Database } from "../database.ts";
+import { prepareKeyReader } from "../key-reader.ts";
+import { type BookStatements, prepareBookStatements } from "../ledger-statements.ts";
+import type { BookWrite } from "../ledger-write.ts";
+import { writeBatch } from "../ledger-writer.ts";
+import { migrate } from "../migrate.ts";
+import { readSetting } from "../settings.ts";
+import type { AbandonedCall, Store, Synchronous } from "../store.ts";
+import { StoreError } from "../store-error.ts";
+import { isOpen } from "../tables/calls.ts";
+import { prepareFundsReader } from "./balance-reader.ts";
+import { PlannedOnceDialect } from "./dialect.ts";
+import { KyselyConnection } from "./kysely-connection.ts";
+import { takeServingLock } from "./serving-lock.ts";
+
+/** A start may wait for another process's migration. */
+const startWaitMs = 10_000;
+const lockWaitMsDefault = 250;
+
+/** What {@link openSqlite} wants. */
+interface SqliteOptions {
+  file: string;
+  now: () => number;
+  lockWaitMs?: number | undefined;
+  synchronous?: Synchronous | undefined;
+}
+
+/** What a store is made of. */
+interface Parts {
+  readonly file: string;
+  readonly database: DatabaseSync;
+  readonly connection: KyselyConnection;
+  readonly db: Kysely<Database>;
+  readonly statements: BookStatements;
+  readonly now: () => number;
+}
+
+/** Opens the embedded store and brings its schema up to date. */
+export async function openSqlite({
+  file,
+  now,
+  lockWaitMs = lockWaitMsDefault,
+  synchronous = "full",
+}: SqliteOptions): Promise<Store> {
+  refuseJournal(file);
+  const database = openDatabase(file);
+  const connection = new KyselyConnection(database);
+  const db = new Kysely<Database>({ dialect: new PlannedOnceDialect({ database: connection }) });
+  try {
+    // In WAL mode `full` syncs the log at each commit; `normal` only before a checkpoint.
+    database.exec(`
+      pragma busy_timeout = ${startWaitMs};
+      pragma journal_mode = wal;
+      pragma synchronous = ${synchronous};
+      pragma foreign_keys = on;
+      pragma cache_size = -2000;
+      pragma journal_size_limit = 67108864;
+    `);
+    await migrate(db, "sqlite", now);
+    const statements = prepareBookStatements(db, database);
+    database.exec(`pragma busy_timeout = ${lockWaitMs}`);
+    return createStore({ file, database, connection, db, statements, now });
+  } catch (error) {
+    connection.close();
+    throw error instanceof StoreError ? error : cannotOpen(file, error);
+  }
+}
+
+function createStore({ file, database, connection, db, statements, now }: Parts): Store {
+  const dataVersion = database.prepare("pragma data_version");
+  const readVersion = () => (dataVersion.get() as { data_version: number }).data_version;
+  let version = readVersion();
+  let revision = 0;
+  let lock: { release(): void } | undefined;
+  const touch = () => {
+    revision += 1;
+  };
+  return {
+    db,
+    shared: false,
+    nodeId: null,
+    blobs: createBlobs(db, now),
+    get revision() {
+      return revision;
+    },
+    async writeBooks(batch: readonly BookWrite[]) {
+      // Between the end of one transaction of Kysely's and this turn the next may have begun.
+      while (database.isOpen && database.isTransaction) await connection.free();
+      writeBatch(database, statements, batch);
+      return undefined;
+    },
+    abandonCalls: (at) => abandonAll(db, at),
+    async change(work) {
+      try {
+        return await db.transaction().execute(work);
+      } finally {
+        // Also when it failed: an account that was read meanwhile shows what was taken back.
+        touch();
+      }
+    },
+    async ask(query) {
+      return (await db.executeQuery(query)).rows;
+    },
+    readFunds: prepareFundsReader(database),
+    readKey: prepareKeyReader(db, database),
+    touch,
+    outsideChange() {
+      if (!database.isOpen) return false;
+      const found = readVersion();
+      if (found === version) return false;
+      version = found;
+      revision += 1;
+      return true;
+    },
+    setting: (name, make) => readSetting(db, name, make),
+    claim() {
+      // A database in memory ends with its process.
+      if (file === ":memory:") return true;
+      lock ??= takeServingLock(`${withoutExtension(file)}.lock`);
+      return lock !== undefined;
+    },
+    async close() {
+      await connection.free();
+      connection.close();
+      lock?.release();
+      lock = undefined;
+    },
+  };
+}
+
+/** One process alone writes calls, so at its start every open one is a dead process's. */
+function abandonAll(db: Kysely<Database>, now: number): Promise<AbandonedCall[]> {
+  return db
+    .updateTable("calls")
+    .set({ state: "abandoned", settled_at: now })
+    .where(isOpen)
+    .returning(["id", "hold_nanodollars", "hold_tokens"])
+    .execute();
+}
+
+/**
+ * Up to version 0.1 calls went through a file of their own beside the database, and what a crash left in it is in no
+ * table.
+ *
+ * @throws {StoreError} When there is such a file with something in it.
+ */
+export function refuseJournal(file: string): void {
+  const journal = `${withoutExtension(file)}.journal`;
+  const size = statSync(journal, { throwIfNoEntry: false })?.size;
+  if (size === undefined || size === 0) return;
+  throw new StoreError(
+    `Cannot open the database ${file}: ${journal} holds calls of an older modelgate that are not in it; start and stop that modelgate once, which brings them in`,
+  );
+}
+
+function withoutExtension(file: string): string {
+  return file.replace(/\.db$/, "");
+}
+
+/** The file holds secrets, so nobody else may read it; SQLite gives its side files the same rights. */
+function openDatabase(file: string): DatabaseSync {
+  try {
+    if (file !== ":memory:") closeSync(openSync(file, "a", 0o600));
+    return new DatabaseSync(file);
+  } catch (error) {
+    throw cannotOpen(file, error);
+  }
+}
+
+function cannotOpen(file: string, error: unknown): StoreError {
+  const reason = error instanceof Error ? error.message : String(error);
+  const cure = /disk is full|disk I\/O|ENOSPC|EFBIG/.test(reason) ? "; see that its disk has room" : "";
+  return new StoreError(`Cannot open the database ${file}: ${reason}${cure}`, error);
+}

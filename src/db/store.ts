@@ -1,0 +1,118 @@
+import type { CompiledQuery, Kysely, Transaction } from "kysely";
+import type { BudgetAsked, Funds } from "./account-balance.ts";
+import type { Blobs } from "./blobs.ts";
+import type { Database } from "./database.ts";
+import type { KeyRecord } from "./key-reader.ts";
+import type { BookWrite, Judgement, OpenWrite } from "./ledger-write.ts";
+
+/** A call that its process did not live to end. */
+export interface AbandonedCall {
+  id: string;
+  hold_nanodollars: number;
+  hold_tokens: number;
+}
+
+/** The state of the gateway on disk. */
+export interface Store {
+  /** For everything off the hot path. A transaction of it takes the write lock at its begin: keep it short. */
+  readonly db: Kysely<Database>;
+  /** Whether several processes may write calls to it at once: PostgreSQL. */
+  readonly shared: boolean;
+  /** Which of them this process is, for the rows of its calls; `null` where it is alone. */
+  readonly nodeId: string | null;
+  readonly blobs: Blobs;
+  /**
+   * Counts the changes made beside the ledger's own writes, by {@link Store.change} and by other processes. Whoever
+   * keeps a copy of rows in memory compares it with the count at the time of the copy.
+   */
+  readonly revision: number;
+  /**
+   * Writes facts of the books in one transaction: all of them or none. When it resolves they are committed and, but
+   * with {@link Synchronous} `normal`, on the disk. Each kind of write may be repeated safely but an {@link BookWrite}
+   * that opens a call whose id is taken.
+   *
+   * @returns Of each hold that a shared store was to judge (`guard`) what it grants, which is written then, or why it
+   * refuses; absent when there was none. All else is written.
+   * @throws {Error} The engine's error. {@link isConstraintError} tells a bad write from a bad disk; nothing is written
+   * then, unless {@link isOutcomeUnknown}.
+   */
+  writeBooks(batch: readonly BookWrite[]): Promise<ReadonlyMap<OpenWrite, Judgement> | undefined>;
+  /**
+   * What is written of an account's money and quota: at once in the embedded store, else with all writes that were
+   * asked for before, and none after. `asked` wants a budget of one of its keys too.
+   */
+  readFunds(accountId: string, asked?: BudgetAsked): Funds | Promise<Funds>;
+  /**
+   * Answers a question that a call waits for: unlike {@link Store.db} within the time that a call may wait, and not at
+   * all when the store is gone.
+   */
+  ask<Row>(query: CompiledQuery<Row>): Promise<Row[]>;
+  /** The key with this public id and what its account says about it; at once in the embedded store. */
+  readKey(keyId: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
+  /**
+   * Marks the open calls of dead processes as abandoned and returns them. Where the store is not shared all open calls
+   * are, so it is for the start. Else those of processes that this one has seen to be silent and without a connection
+   * for `deadAfterMs` without a gap in its own view: for a timer, for what is dead is known by looking again and again.
+   */
+  abandonCalls(now: number): Promise<AbandonedCall[]>;
+  /**
+   * Changes accounts, keys or wallets in one transaction. Copies in memory are read anew afterwards: in this process at
+   * once, in others within a second.
+   */
+  change<T>(work: (db: Transaction<Database>) => Promise<T>): Promise<T>;
+  /** Has copies in this process's memory read anew. */
+  touch(): void;
+  /**
+   * Asks whether another process changed something since the last question; cheap enough for a timer, and to be asked
+   * about twice a second. Counts up `revision`.
+   */
+  outsideChange(): boolean;
+  /**
+   * Makes this process the one that serves from an embedded store, until it ends; `false` when another does. Two would
+   * each believe to know every balance. Absent where several may.
+   */
+  claim?(): boolean;
+  /** Why the gateway should not be sent calls, in one sentence; absent when nothing is wrong. */
+  trouble?(): string | undefined;
+  /** The setting of this name, made and kept at the first question. */
+  setting(name: string, make: () => string): Promise<string>;
+  /** Ends the connection. Repeating it does nothing. */
+  close(): Promise<void>;
+}
+
+/**
+ * When the embedded store has a commit on the disk: `full` before it is told, so that it outlives a power failure;
+ * `normal` later, so that it outlives the end of the process and a power failure may take the last moments.
+ */
+export type Synchronous = "full" | "normal";
+
+/** A store to which one process alone writes calls, so that it may know in memory what is held and what is left. */
+export interface EmbeddedStore extends Store {
+  readonly shared: false;
+  readFunds(accountId: string, asked?: BudgetAsked): Funds;
+}
+
+export function isEmbedded(store: Store): store is EmbeddedStore {
+  return !store.shared;
+}
+
+/** What {@link openStore} wants. */
+export interface StoreOptions {
+  /** The SQLite file, made when absent; its folder must exist. */
+  file?: string;
+  /** `postgres://…`; it goes before the file. */
+  url?: string | undefined;
+  /** Milliseconds that a call may wait for PostgreSQL; default 200, so that with all else it stays below 250. */
+  patienceMs?: number;
+  /** Milliseconds of silence after which another process counts as dead (PostgreSQL); default 30 000. */
+  deadAfterMs?: number;
+  /**
+   * Milliseconds that a statement waits for another process's lock on the SQLite file, which stops the event loop;
+   * default 250, as long as a call may hang for it. Who serves no calls can wait for longer.
+   */
+  lockWaitMs?: number;
+  /** Of the embedded store; default `full`. */
+  synchronous?: Synchronous | undefined;
+  /** Milliseconds since 1970; default the system's clock. */
+  now?: () => number;
+}

@@ -1,0 +1,68 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { type ChatChunk, ChatCompletion, ChatRequest } from "../../contract/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { toGatewayError } from "../middleware/errors.ts";
+import { apiKeyRoutes, executeCall, jsonReply, type RequestContext, readJsonCall } from "../middleware/handle-call.ts";
+import { callHeaders } from "../middleware/headers.ts";
+import { SseStream } from "../middleware/sse-stream.bun.ts";
+import { requestBody } from "../middleware/validation-errors.ts";
+import { responses } from "./openapi.ts";
+
+const done = "data: [DONE]\n\n";
+const Body = requestBody(ChatRequest);
+
+/** POST /chat/completions, whole or as server-sent events. */
+export function chatController(deps: HttpDeps) {
+  return new Elysia().use(apiKeyRoutes(deps)).post(
+    "/chat/completions",
+    async ({ call, body }) => {
+      if (body.stream === true) return await stream(deps, call, body);
+      return jsonReply(deps, call, await executeCall(deps, call, { capability: "chat", request: body }));
+    },
+    {
+      parse: [readJsonCall(deps), "json"],
+      body: Body,
+      detail: {
+        summary: "Chat text generation",
+        description: "With `stream: true` the answer is `text/event-stream`, ended by `data: [DONE]`.",
+        tags: ["Models at work"],
+        responses: responses({
+          "application/json": ChatCompletion,
+          "text/event-stream": Type.Unknown({ description: "One ChatCompletionChunk an event" }),
+        }),
+      },
+    },
+  );
+}
+
+async function stream(deps: HttpDeps, call: RequestContext, request: ChatRequest): Promise<Response> {
+  const { progress } = call;
+  const outlet = new SseStream<ChatChunk>(progress, eventOf);
+  deps.heartbeat.add(outlet);
+  const answered = executeCall(deps, call, { capability: "chat", request, outlet });
+  const finished = answered.then(
+    () => {
+      deps.heartbeat.delete(outlet);
+      outlet.send(done);
+      outlet.end();
+    },
+    (error) => {
+      deps.heartbeat.delete(outlet);
+      outlet.send(eventOf(toGatewayError(error, deps.log).toBody()));
+      outlet.end();
+    },
+  );
+  finished.catch((error) => deps.log.error("stream_failed", { call: progress.id, error }));
+  // The status line waits for the first chunk or heartbeat: until then a failure is an ordinary HTTP error.
+  await Promise.race([outlet.opened, answered]);
+  call.restoreIdleTimeout();
+  const headers = callHeaders(progress, deps.shelf().sandbox, "text/event-stream; charset=utf-8");
+  headers["cache-control"] = "no-cache";
+  headers["x-accel-buffering"] = "no";
+  return new Response(outlet.body, { headers });
+}
+
+function eventOf(value: unknown): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
+}

@@ -1,0 +1,84 @@
+import { swagger } from "@elysiajs/swagger";
+import { Elysia } from "elysia";
+import styleFile from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
+import scriptFile from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
+import type { HttpDeps } from "../deps.ts";
+import { pageHeaders } from "../middleware/security-headers.ts";
+
+const page = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>modelgate API</title>
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+<div id="page"></div>
+<script src="/docs/swagger-ui.js"></script>
+<script src="/docs/start.js"></script>
+`;
+const startScript = `SwaggerUIBundle({ url: "/openapi.json", dom_id: "#page", validatorUrl: null });`;
+const policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'";
+
+interface Description {
+  openapi: string;
+  paths: Record<string, Record<string, { responses: Record<string, { description?: string }> }>>;
+}
+
+/** Corrects the generator: it says 3.0.3, but TypeBox's schemas are JSON Schema as in 3.1, and omits descriptions. */
+function complete(description: Description): Description {
+  const operations = Object.values(description.paths).flatMap((methods) => Object.values(methods));
+  for (const { responses } of operations) {
+    for (const response of Object.values(responses)) response.description ??= "The answer";
+  }
+  return { ...description, openapi: "3.1.0" };
+}
+
+/**
+ * The OpenAPI document at /openapi.json, generated from the schemas that validate, and its page at /docs without files of
+ * other hosts. An instance of its own, because its headers are for these routes alone.
+ */
+export function docs(deps: HttpDeps) {
+  let described: unknown;
+  const hidden = { detail: { hide: true } };
+  const file = (path: string, mediaType: string) => async () =>
+    new Response(Bun.file(path), { headers: { "content-type": mediaType, "cache-control": "public, max-age=86400" } });
+  const text = (content: string, mediaType: string) => async () =>
+    new Response(content, { headers: { "content-type": mediaType } });
+  const app = new Elysia();
+  return app
+    .onTransform(({ request, set }) => {
+      Object.assign(set.headers, pageHeaders(request, policy));
+    })
+    .use(
+      swagger({
+        path: "/docs",
+        specPath: "/docs/routes.json",
+        exclude: /^\/docs|^\/openapi/,
+        documentation: {
+          info: {
+            title: "modelgate",
+            version: deps.version,
+            description: "One API in front of many model providers",
+          },
+          components: {
+            securitySchemes: {
+              key: { type: "http", scheme: "bearer" },
+              session: { type: "apiKey", in: "cookie", name: "session" },
+            },
+          },
+          security: [{ key: [] }],
+        },
+      }),
+    )
+    .get(
+      "/openapi.json",
+      async () => {
+        described ??= complete(await (await app.handle(new Request("http://docs/docs/routes.json"))).json());
+        return described;
+      },
+      hidden,
+    )
+    .get("/docs/swagger-ui.css", file(styleFile, "text/css"), hidden)
+    .get("/docs/swagger-ui.js", file(scriptFile, "text/javascript"), hidden)
+    .get("/docs/start.js", text(startScript, "text/javascript"), hidden)
+    .get("/docs", text(page, "text/html; charset=utf-8"), hidden);
+}

@@ -1,0 +1,28 @@
+import { Elysia } from "elysia";
+import { EmbeddingList, EmbedRequest } from "../../contract/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
+import { requestBody } from "../middleware/validation-errors.ts";
+import { responses } from "./openapi.ts";
+
+const Body = requestBody(EmbedRequest);
+
+/** POST /embeddings. */
+export function embeddingsController(deps: HttpDeps) {
+  return new Elysia()
+    .use(apiKeyRoutes(deps))
+    .post(
+      "/embeddings",
+      async ({ call, body }) =>
+        jsonReply(deps, call, await executeCall(deps, call, { capability: "embed", request: body })),
+      {
+        parse: [readJsonCall(deps), "json"],
+        body: Body,
+        detail: {
+          summary: "Vector embeddings",
+          tags: ["Models at work"],
+          responses: responses({ "application/json": EmbeddingList }),
+        },
+      },
+    );
+}

@@ -1,0 +1,83 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { GatewayError } from "../../contract/index.ts";
+import { makeCallId } from "../../kernel/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { dataHeaders } from "../middleware/security-headers.ts";
+import { responses } from "./openapi.ts";
+
+const Alive = Type.Object({ status: Type.Literal("ok"), version: Type.String() });
+const Sentences = Type.Array(Type.String());
+const Readiness = Type.Object({
+  status: Type.Union([Type.Literal("ready"), Type.Literal("degraded"), Type.Literal("unready")]),
+  sandbox: Type.Boolean(),
+  models: Type.Integer(),
+  troubles: Sentences,
+  degraded: Sentences,
+  warnings: Sentences,
+});
+
+/**
+ * GET /healthz is the liveness check, GET /readyz the readiness check (200 also when `degraded`, else 503 with the reasons).
+ * Neither needs a key.
+ */
+export function healthController(deps: HttpDeps) {
+  const reply = (request: Request, status: number, body: unknown) =>
+    Response.json(body, {
+      status,
+      headers: {
+        ...dataHeaders(request),
+        "x-request-id": makeCallId(deps.now()),
+        ...(deps.gate.isLeaving && { connection: "close" }),
+      },
+    });
+  return new Elysia()
+    .get("/healthz", async ({ request }) => reply(request, 200, { status: "ok", version: deps.version }), {
+      detail: {
+        summary: "The process answers",
+        tags: ["Operation"],
+        security: [],
+        responses: responses({ "application/json": Alive }, [500]),
+      },
+    })
+    .get(
+      "/readyz",
+      async ({ request }) => {
+        const leaving = deps.gate.isLeaving ? ["The gateway is shutting down"] : [];
+        const troubles = [...leaving, ...(await deps.troubles())];
+        const models = deps.kernel.registry.size;
+        const degraded = deps.degraded?.() ?? [];
+        const status = troubles.length > 0 ? "unready" : degraded.length > 0 ? "degraded" : "ready";
+        const { sandbox, warnings } = deps.shelf();
+        const body = { status, sandbox, models, troubles, degraded, warnings };
+        return reply(request, troubles.length > 0 ? 503 : 200, body);
+      },
+      {
+        detail: {
+          summary: "It can serve",
+          tags: ["Operation"],
+          security: [],
+          responses: {
+            ...responses({ "application/json": Readiness }, [500]),
+            "503": {
+              description: "It cannot, and why",
+              content: { "application/json": { schema: Readiness as never } },
+            },
+          },
+        },
+      },
+    );
+}
+
+/** GET /metrics on the API's port, with the token of the operator. */
+export function metricsController({ isAllowed, scrape }: NonNullable<HttpDeps["metrics"]>) {
+  return new Elysia().get(
+    "/metrics",
+    async ({ request }) => {
+      if (isAllowed(request.headers.get("authorization"))) return await scrape();
+      const sentence = "Metrics are for the operator: send METRICS_TOKEN in the header 'Authorization: Bearer …'";
+      throw new GatewayError("invalid_api_key", sentence);
+    },
+    { detail: { hide: true } },
+  );
+}

@@ -1,0 +1,51 @@
+import { Elysia } from "elysia";
+import { type GeneratedImage, ImageRequest, ImagesResponse } from "../../contract/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes, executeCall, jsonReply, type RequestContext, readJsonCall } from "../middleware/handle-call.ts";
+import { requestBody } from "../middleware/validation-errors.ts";
+import { storeFile } from "./files.ts";
+import { responses } from "./openapi.ts";
+
+const Body = requestBody(ImageRequest);
+
+/** POST /images/generations: by default as URLs that live for an hour. */
+export function imagesController(deps: HttpDeps) {
+  return new Elysia().use(apiKeyRoutes(deps)).post(
+    "/images/generations",
+    async ({ call, body }) => {
+      const { images } = await executeCall(deps, call, { capability: "image", request: body });
+      const asBase64 = body.response_format === "b64_json";
+      const data = await Promise.all(
+        images.map(async (image) => ({
+          ...(asBase64 ? { b64_json: toBase64(image) } : await storedImage(deps, image, call)),
+          ...(image.revisedPrompt !== undefined && { revised_prompt: image.revisedPrompt }),
+        })),
+      );
+      return jsonReply(deps, call, { created: Math.floor(call.progress.openedAt / 1000), data });
+    },
+    {
+      parse: [readJsonCall(deps), "json"],
+      body: Body,
+      detail: {
+        summary: "Image generation",
+        tags: ["Models at work"],
+        responses: responses({ "application/json": ImagesResponse }),
+      },
+    },
+  );
+}
+
+function toBase64({ data }: GeneratedImage): string {
+  return typeof data === "string" ? data : Buffer.from(data).toString("base64");
+}
+
+/** The URL of a stored image. The call is charged already, so an image that cannot be stored is in the answer itself. */
+async function storedImage(deps: HttpDeps, image: GeneratedImage, { request, progress }: RequestContext) {
+  const bytes = typeof image.data === "string" ? Buffer.from(image.data, "base64") : image.data;
+  try {
+    return { url: await storeFile(deps, { mediaType: image.mediaType, bytes }, request) };
+  } catch (error) {
+    deps.log.error("picture_not_kept", { call: progress.id, error });
+    return { b64_json: toBase64(image) };
+  }
+}

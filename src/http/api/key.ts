@@ -1,0 +1,168 @@
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import {
+  type BoundsState,
+  type BudgetState,
+  type Caller,
+  type CallsState,
+  formatUsd,
+  type LimitState,
+  type QuotaState,
+  type WalletState,
+} from "../../contract/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes } from "../middleware/handle-call.ts";
+import { limitHeaders } from "../middleware/headers.ts";
+import { dataHeaders } from "../middleware/security-headers.ts";
+import { responses } from "./openapi.ts";
+
+const Amount = Type.Integer();
+const Usd = Type.String({ description: "US dollars, exact decimal text" });
+const resetsIn = Type.Number({ description: "Seconds until nothing of it is used" });
+const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+const PerMinute = (what: string) =>
+  Type.Object(
+    { limit: Amount, used: Amount, remaining: Amount, resets_in_seconds: resetsIn },
+    { description: `${what} a minute, of the key or of its account: of whichever has fewer left` },
+  );
+
+const KeyObject = Type.Object({
+  object: Type.Literal("key"),
+  id: Type.String(),
+  account: Type.String(),
+  allowed_models: Type.Union([Type.Array(Type.String()), Type.Null()], { description: "`null`: all" }),
+  limits: Type.Object({
+    requests_per_minute: PerMinute("Requests"),
+    tokens_per_minute: PerMinute("Tokens"),
+    concurrent_calls: Type.Object(
+      {
+        limit: orNull(Amount),
+        used: Amount,
+        remaining: orNull(Amount),
+        resets_in_seconds: Type.Null({ description: "A call is free again when one that runs has ended" }),
+      },
+      { description: "Calls at once, of the key or of its account; `limit` is `null` where any number may run" },
+    ),
+  }),
+  quota: Type.Object(
+    { limit: Amount, used: Amount, held: Amount, remaining: Amount, resets_at: Type.String({ format: "date-time" }) },
+    { description: "Free tokens of the account in this UTC day" },
+  ),
+  budget: Type.Union(
+    [
+      Type.Object({
+        limit_usd: Usd,
+        used_usd: Usd,
+        held_usd: Usd,
+        remaining_usd: Usd,
+        resets_at: Type.String({ format: "date-time" }),
+      }),
+      Type.Null(),
+    ],
+    { description: "What premium calls of this key may cost in this UTC month; `null` where it has no budget" },
+  ),
+  wallet: Type.Object(
+    {
+      balance_usd: Usd,
+      held_usd: Usd,
+      available_usd: Usd,
+      limit_usd: Usd,
+      used_usd: Usd,
+      remaining_usd: Usd,
+      resets_at: Type.Null({ description: "A wallet is filled by credits alone" }),
+    },
+    {
+      description: "The account's money: `limit` is the balance, `used` is held by running calls, `remaining` is free",
+    },
+  ),
+});
+
+/** GET /key: the limits of the calling key, and how much of them is left. */
+export function keyController(deps: HttpDeps) {
+  const { ledger } = deps;
+  return new Elysia().use(apiKeyRoutes(deps)).get(
+    "/key",
+    async ({ call: { request, caller, progress } }) => {
+      const [limits, bounds, quota, wallet] = await Promise.all([
+        ledger.limitsOf(caller),
+        ledger.boundsOf(caller),
+        ledger.quotaOf(caller),
+        ledger.walletOf(caller.accountId),
+      ]);
+      const headers = { ...dataHeaders(request), ...limitHeaders(limits), "x-request-id": progress.id };
+      return Response.json(toObject(caller, { limits, bounds, quota, wallet }), { headers });
+    },
+    {
+      apiKey: true,
+      detail: {
+        summary: "Limits, quota, budget and balance of the calling key",
+        tags: ["Account"],
+        responses: responses({ "application/json": KeyObject }, [401, 500, 503]),
+      },
+    },
+  );
+}
+
+interface KeyState {
+  limits: LimitState;
+  bounds: BoundsState;
+  quota: QuotaState;
+  wallet: WalletState;
+}
+
+function toObject(caller: Caller, { limits, bounds, quota, wallet }: KeyState): Static<typeof KeyObject> {
+  const { balanceNanodollars: balance, heldNanodollars: held } = wallet;
+  return {
+    object: "key",
+    id: caller.keyId,
+    account: caller.accountId,
+    allowed_models: caller.allowedModels === undefined ? null : [...caller.allowedModels],
+    limits: {
+      requests_per_minute: {
+        limit: limits.limitRequests,
+        used: limits.limitRequests - limits.remainingRequests,
+        remaining: limits.remainingRequests,
+        resets_in_seconds: limits.resetRequestsMs / 1000,
+      },
+      tokens_per_minute: {
+        limit: limits.limitTokens,
+        used: limits.limitTokens - limits.remainingTokens,
+        remaining: limits.remainingTokens,
+        resets_in_seconds: limits.resetTokensMs / 1000,
+      },
+      concurrent_calls: callsObject(bounds.calls),
+    },
+    quota: {
+      limit: quota.limitTokens,
+      used: quota.usedTokens,
+      held: quota.heldTokens,
+      remaining: Math.max(0, quota.limitTokens - quota.usedTokens - quota.heldTokens),
+      resets_at: new Date(quota.resetsAt).toISOString(),
+    },
+    budget: bounds.budget === undefined ? null : budgetObject(bounds.budget),
+    wallet: {
+      balance_usd: formatUsd(balance),
+      held_usd: formatUsd(held),
+      available_usd: formatUsd(Math.max(0, balance - held)),
+      limit_usd: formatUsd(balance),
+      used_usd: formatUsd(held),
+      remaining_usd: formatUsd(Math.max(0, balance - held)),
+      resets_at: null,
+    },
+  };
+}
+
+function callsObject({ limit, running }: CallsState) {
+  const remaining = limit === undefined ? null : Math.max(0, limit - running);
+  return { limit: limit ?? null, used: running, remaining, resets_in_seconds: null };
+}
+
+function budgetObject({ limitNanodollars, spentNanodollars, heldNanodollars, resetsAt }: BudgetState) {
+  return {
+    limit_usd: formatUsd(limitNanodollars),
+    used_usd: formatUsd(spentNanodollars),
+    held_usd: formatUsd(heldNanodollars),
+    remaining_usd: formatUsd(Math.max(0, limitNanodollars - spentNanodollars - heldNanodollars)),
+    resets_at: new Date(resetsAt).toISOString(),
+  };
+}

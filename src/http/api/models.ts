@@ -1,0 +1,108 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { decodePercent, GatewayError, type Model } from "../../contract/index.ts";
+import { describeRoutes } from "../../kernel/index.ts";
+import { parseUrl } from "../dashboard-api/origin.ts";
+import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes, jsonReply, type RequestContext } from "../middleware/handle-call.ts";
+import { responses } from "./openapi.ts";
+
+const ModelObject = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal("model"),
+    created: Type.Integer(),
+    owned_by: Type.String(),
+    capability: Type.String(),
+    premium: Type.Boolean(),
+    context_tokens: Type.Optional(Type.Integer()),
+    price: Type.Optional(Type.Unknown()),
+    routes: Type.Optional(
+      Type.Array(
+        Type.Object({
+          plugin: Type.String(),
+          priority: Type.Integer({ description: "Lower is tried first" }),
+          weight: Type.Integer({ description: "Share among routes of one priority" }),
+          state: Type.Union([Type.Literal("ready"), Type.Literal("resting"), Type.Literal("probing")]),
+        }),
+        { description: "Who serves it, in order; only of one model" },
+      ),
+    ),
+  },
+  { additionalProperties: true },
+);
+const ModelList = Type.Object({ object: Type.Literal("list"), data: Type.Array(ModelObject) });
+
+const format = {
+  name: "format",
+  in: "query" as const,
+  required: false,
+  description: "`array` answers the bare array",
+  schema: { type: "string" as const },
+};
+
+const prefix = "/models/";
+
+/** GET /models, its alias /v1/models, and one model by its id (which may hold slashes). */
+export function modelsController(deps: HttpDeps) {
+  const list = async ({ call }: { call: RequestContext }) => {
+    const data = [...deps.kernel.registry.offers].map((offer) => toObject(offer.model));
+    const asArray = parseUrl(call.request).searchParams.get("format") === "array";
+    return jsonReply(deps, call, asArray ? data : { object: "list", data });
+  };
+  const one = async ({ call }: { call: RequestContext }) => {
+    const { pathname } = parseUrl(call.request);
+    const name = pathname.slice(pathname.indexOf(prefix) + prefix.length);
+    return jsonReply(deps, call, find(deps, decodePercent(name)));
+  };
+  const detail = {
+    summary: "List the models that can be served now",
+    tags: ["Models"],
+    parameters: [format],
+    responses: responses({ "application/json": Type.Union([ModelList, Type.Array(ModelObject)]) }, [401, 500, 503]),
+  };
+  return new Elysia()
+    .use(apiKeyRoutes(deps))
+    .get("/models", list, { apiKey: true, detail })
+    .get("/v1/models", list, { apiKey: true, detail })
+    .get("/models/:model", one, {
+      apiKey: true,
+      detail: {
+        summary: "One model",
+        tags: ["Models"],
+        responses: responses({ "application/json": ModelObject }, [400, 401, 404, 500, 503]),
+      },
+    })
+    .get("/models/*", one, { apiKey: true, detail: { hide: true } });
+}
+
+function find(deps: HttpDeps, name: string): Static<typeof ModelObject> {
+  const offer = deps.kernel.registry.byName(name);
+  if (offer !== undefined) return { ...toObject(offer.model), routes: describeRoutes(offer, deps.now()) };
+  throw new GatewayError("not_found", `The model '${name}' does not exist here; GET /models lists what does`, {
+    param: "model",
+    shownCode: "model_not_found",
+  });
+}
+
+function toObject(model: Model): Static<typeof ModelObject> {
+  return {
+    id: model.id,
+    object: "model",
+    created: model.created,
+    owned_by: model.ownedBy,
+    capability: model.capability,
+    premium: model.premium,
+    ...(model.contextTokens !== undefined && { context_tokens: model.contextTokens }),
+    ...(model.outputTokensMax !== undefined && { output_tokens_max: model.outputTokensMax }),
+    ...(model.inputTokensMax !== undefined && { input_tokens_max: model.inputTokensMax }),
+    ...(model.inputCharactersMax !== undefined && { input_characters_max: model.inputCharactersMax }),
+    ...(model.dimensions !== undefined && { dimensions: model.dimensions }),
+    ...(model.voices !== undefined && { voices: model.voices, voice_default: model.voiceDefault }),
+    ...(model.languages !== undefined && { languages: model.languages }),
+    ...(model.aliases !== undefined && { aliases: model.aliases }),
+    ...(model.price !== undefined && { price: model.price }),
+    ...(model.retiredOn !== undefined && { retired_on: model.retiredOn }),
+    ...(model.successor !== undefined && { successor: model.successor }),
+  };
+}

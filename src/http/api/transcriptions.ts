@@ -1,0 +1,109 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia, t } from "elysia";
+import {
+  audioFileBytesMax,
+  audioFormats,
+  GatewayError,
+  TranscribeFields,
+  type TranscribeRequest,
+  type Transcript,
+  TranscriptSegment,
+  TranscriptWord,
+} from "../../contract/index.ts";
+import { readAudioMs } from "../../kernel/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes, executeCall, jsonReply, readFormCall } from "../middleware/handle-call.ts";
+import { callHeaders } from "../middleware/headers.ts";
+import { requestBody } from "../middleware/validation-errors.ts";
+import { responses } from "./openapi.ts";
+
+const { model, ...otherFields } = TranscribeFields.properties;
+const fileDescription = "mp3, mp4, mpeg, mpga, m4a, wav or webm; at most 25 MB";
+const Body = requestBody(
+  Type.Object({
+    model: Type.Optional(model),
+    ...otherFields,
+    file: t.File({ description: fileDescription, default: undefined }),
+  }),
+);
+
+const Transcription = Type.Object({
+  text: Type.String(),
+  task: Type.Optional(Type.Literal("transcribe")),
+  language: Type.Optional(Type.String()),
+  duration: Type.Optional(Type.Number({ description: "Seconds" })),
+  segments: Type.Optional(Type.Array(TranscriptSegment)),
+  words: Type.Optional(Type.Array(TranscriptWord)),
+  usage: Type.Optional(Type.Object({ type: Type.Literal("duration"), seconds: Type.Integer() })),
+});
+
+/** POST /audio/transcriptions: a multipart form in; JSON, plain text or verbose JSON out. */
+export function transcriptionsController(deps: HttpDeps) {
+  return new Elysia().use(apiKeyRoutes(deps)).post(
+    "/audio/transcriptions",
+    async ({ call, body: { model: name = model.default as string, ...fields } }) => {
+      const audioMs = await readAudioMs(fields.file);
+      const request = { ...fields, model: name, ...(audioMs !== undefined && { audioMs }) };
+      const transcript = await executeCall(deps, call, { capability: "transcribe", request });
+      if (request.response_format !== "text")
+        return jsonReply(deps, call, toJson(transcript, request, call.progress.meters.audioMs));
+      const headers = callHeaders(call.progress, deps.shelf().sandbox, "text/plain; charset=utf-8");
+      return new Response(transcript.text, { headers });
+    },
+    {
+      parse: [readFormCall(deps, toBody), "formdata"],
+      body: Body,
+      detail: {
+        summary: "Speech to text",
+        tags: ["Models at work"],
+        responses: responses({ "application/json": Transcription, "text/plain": Type.String() }),
+      },
+    },
+  );
+}
+
+/** The fields of the form with the types of the schema. */
+function toBody(form: FormData): Record<string, unknown> {
+  const file = form.get("file");
+  if (!(file instanceof File)) {
+    const sentence = "file is missing: send the audio as a file field of the form";
+    throw new GatewayError("invalid_request", sentence, { param: "file" });
+  }
+  checkFile(file);
+  const granularities = [...form.getAll("timestamp_granularities[]"), ...form.getAll("timestamp_granularities")];
+  const body: Record<string, unknown> = { file, timestamp_granularities: granularities };
+  for (const name of ["model", "language", "response_format", "prompt"]) {
+    const value = form.get(name);
+    if (typeof value === "string" && value !== "") body[name] = value;
+  }
+  const temperature = form.get("temperature");
+  if (typeof temperature === "string" && temperature !== "") body.temperature = Number(temperature);
+  return body;
+}
+
+function checkFile(file: File): void {
+  if (file.size > audioFileBytesMax) {
+    const sentence = `file has ${file.size} bytes, but at most ${audioFileBytesMax} (25 MB) are taken`;
+    throw new GatewayError("payload_too_large", sentence, { param: "file" });
+  }
+  if (file.size === 0) throw new GatewayError("invalid_request", "file is empty", { param: "file" });
+  const ending = file.name.includes(".") ? (file.name.split(".").at(-1) as string).toLowerCase() : "";
+  if ((audioFormats as readonly string[]).includes(ending)) return;
+  const sentence = `file is named '${file.name.slice(0, 100)}', but its ending must be one of: ${audioFormats.join(", ")}`;
+  throw new GatewayError("invalid_request", sentence, { param: "file" });
+}
+
+function toJson(transcript: Transcript, request: TranscribeRequest, audioMs: number | undefined) {
+  const seconds = transcript.duration ?? (audioMs === undefined ? undefined : audioMs / 1000);
+  const usage = seconds === undefined ? undefined : { type: "duration", seconds: Math.ceil(seconds) };
+  if (request.response_format !== "verbose_json") return { text: transcript.text, ...(usage && { usage }) };
+  return {
+    task: "transcribe",
+    language: transcript.language?.toLowerCase() ?? request.language ?? "unknown",
+    duration: seconds ?? 0,
+    text: transcript.text,
+    segments: transcript.segments ?? [],
+    ...(transcript.words && { words: transcript.words }),
+    ...(usage && { usage }),
+  };
+}

@@ -1,0 +1,168 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { endSession, listSessions, redeemedVouchers, redeemVoucher } from "../../accounts/index.ts";
+import { readLatestCalls, readRecentCalls, readStatement } from "../../billing/index.ts";
+import { formatUsd, GatewayError } from "../../contract/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { formBody } from "../middleware/validation-errors.ts";
+import { readMoment, readUsd } from "./read-fields.ts";
+import {
+  pageSize,
+  toCallJson,
+  toIso,
+  toLatestCallsJson,
+  toQuotaJson,
+  toStatementLineJson,
+  toVoucherJson,
+  toWalletJson,
+} from "./serializers.ts";
+import { withAnySession, withSession } from "./session.ts";
+
+const detail = { hide: true };
+const MeQuery = Type.Object({ calls: Type.Optional(Type.String({ maxLength: 40 })) });
+const Page = Type.Object({ page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })) });
+const CallsQuery = Type.Object({
+  before: Type.Optional(Type.String({ maxLength: 40 })),
+  before_id: Type.Optional(Type.String({ maxLength: 100 })),
+});
+const Redeem = formBody({ code: Type.String({ minLength: 1, maxLength: 100 }) });
+const Checkout = formBody({ usd: Type.String({ minLength: 1, maxLength: 30 }) });
+
+/**
+ * GET /me: who is signed in; also for users who have to change their password first. With `calls`, the stamp of the calls
+ * on the screen, it returns the latest calls, or `null` when they are unchanged: this is all that an open page polls.
+ */
+export function meController(deps: HttpDeps) {
+  const { config, ledger, store } = deps;
+  return new Elysia().use(withAnySession(deps)).get(
+    "/me",
+    async ({
+      user: { accountId, email, name, role, passwordIsTemporary, secondFactor, freeTokensPerDay },
+      query: { calls: seen },
+    }) => {
+      const limit = freeTokensPerDay ?? config.freeTokensPerDay;
+      const [wallet, quota, latest] = await Promise.all([
+        ledger.walletOf(accountId),
+        ledger.quotaOf({ accountId, freeTokensPerDay: limit }),
+        seen === undefined || passwordIsTemporary
+          ? undefined
+          : readLatestCalls(store, accountId, { limit: pageSize, seen }),
+      ]);
+      const person = { email, name, role, password_is_temporary: passwordIsTemporary, second_factor: secondFactor };
+      const money = { wallet: toWalletJson(wallet), quota: toQuotaJson(quota) };
+      return {
+        account: accountId,
+        ...person,
+        ...money,
+        calls: latest === undefined ? null : toLatestCallsJson(latest),
+      };
+    },
+    { detail, query: MeQuery },
+  );
+}
+
+/** The account of the user: statement, calls, models and vouchers. */
+export function accountController(deps: HttpDeps) {
+  const { store } = deps;
+  return new Elysia()
+    .use(withSession(deps))
+    .get(
+      "/entries",
+      async ({ user, query }) => {
+        const page = Number(query.page ?? "1");
+        const lines = await readStatement(store, user.accountId);
+        const shown = lines.slice((page - 1) * pageSize, page * pageSize);
+        return { data: shown.map(toStatementLineJson), page, pages: Math.max(1, Math.ceil(lines.length / pageSize)) };
+      },
+      { detail, query: Page },
+    )
+    .get(
+      "/entries.csv",
+      async ({ user, set }) => {
+        set.headers["content-type"] = "text/csv; charset=utf-8";
+        set.headers["content-disposition"] = 'attachment; filename="modelgate-entries.csv"';
+        const lines = (await readStatement(store, user.accountId)).map(toStatementLineJson);
+        const rows = lines.map(({ at, kind, amount_usd, balance_usd, note }) => [
+          at,
+          kind,
+          amount_usd,
+          balance_usd,
+          cell(note),
+        ]);
+        return `${[["at", "kind", "amount_usd", "balance_usd", "note"], ...rows].map((row) => row.join(",")).join("\r\n")}\r\n`;
+      },
+      { detail },
+    )
+    .get(
+      "/calls",
+      async ({ user, query }) => {
+        const before = query.before === undefined ? undefined : readMoment(query.before, "before");
+        const asked = { limit: pageSize, before, beforeId: query.before_id };
+        return { data: (await readRecentCalls(store, user.accountId, asked)).map(toCallJson) };
+      },
+      { detail, query: CallsQuery },
+    )
+    .get("/models", () => ({ data: [...deps.kernel.registry.offers].map(({ model }) => model) }), { detail })
+    .get(
+      "/vouchers",
+      async ({ user }) => ({ data: (await redeemedVouchers(store, user.accountId)).map(toVoucherJson) }),
+      {
+        detail,
+      },
+    )
+    .post(
+      "/vouchers/redeem",
+      async ({ user: { accountId }, body: { code } }) => {
+        const { nanodollars } = await redeemVoucher(store, { accountId, code }, deps.now());
+        return { usd: formatUsd(nanodollars) };
+      },
+      { detail, body: Redeem },
+    );
+}
+
+/** POST /checkout: where the browser goes to pay. The wallet is credited by the webhook of the payment provider. */
+export function checkoutController(deps: HttpDeps) {
+  return new Elysia()
+    .use(withSession(deps))
+    .post(
+      "/checkout",
+      ({ user: { accountId, email }, body: { usd } }) =>
+        deps.beginPayment({ accountId, email, nanodollars: readUsd(usd) }),
+      { detail, body: Checkout },
+    );
+}
+
+/** The sessions of the user: list and end. */
+export function sessionsController(deps: HttpDeps) {
+  const { store } = deps;
+  return new Elysia({ prefix: "/sessions" })
+    .use(withSession(deps))
+    .get(
+      "",
+      async ({ user }) => ({
+        data: (await listSessions(store, user.userId, deps.now())).map(({ id, createdAt, expiresAt, userAgent }) => ({
+          id,
+          created_at: toIso(createdAt),
+          expires_at: toIso(expiresAt),
+          user_agent: userAgent ?? null,
+          is_this_one: id === user.sessionId,
+        })),
+      }),
+      { detail },
+    )
+    .delete(
+      "/:id",
+      async ({ user, params: { id } }) => {
+        if (await endSession(store, user.userId, id)) return { id };
+        throw new GatewayError("not_found", "There is no such session; it may have ended already");
+      },
+      { detail },
+    );
+}
+
+/** A note as a CSV cell: quoted, and escaped where a spreadsheet would read a formula. */
+function cell(text: string | null): string {
+  if (text === null) return "";
+  const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return `"${harmless.replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,164 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import {
+  auditedActions,
+  createAudited,
+  emailsOf,
+  listDeeds,
+  listVouchers,
+  searchAccounts,
+} from "../../accounts/index.ts";
+import { creditWallet } from "../../billing/index.ts";
+import { formatUsd, GatewayError } from "../../contract/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { formBody } from "../middleware/validation-errors.ts";
+import { readCredit, readMoment, readUsd } from "./read-fields.ts";
+import { toAccountRowJson, toAuditEntryJson, toVoucherJson } from "./serializers.ts";
+import { withAdminSession } from "./session.ts";
+
+const detail = { hide: true };
+const Search = Type.Object({
+  search: Type.Optional(Type.String({ maxLength: 254 })),
+  after: Type.Optional(Type.String({ maxLength: 254 })),
+});
+const NewAccount = formBody({
+  email: Type.String({ minLength: 1, maxLength: 254 }),
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+});
+const AuditQuery = Type.Object({
+  before: Type.Optional(Type.String({ maxLength: 40 })),
+  before_id: Type.Optional(Type.String({ maxLength: 100 })),
+});
+const Usd = Type.String({ minLength: 1, maxLength: 30 });
+const Credit = formBody({
+  usd: Usd,
+  note: Type.String({ minLength: 1, maxLength: 500 }),
+  reference: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+});
+const Quota = formBody({ tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]) });
+const Disabled = formBody({ disabled: Type.Boolean() });
+const NewVoucher = formBody({ usd: Usd, expires_at: Type.Optional(Type.String({ maxLength: 40 })) });
+
+/** What administrators do with accounts. Every change is in the audit log. */
+export function adminAccountsController(deps: HttpDeps) {
+  const { store, now } = deps;
+  const audited = createAudited(store, now);
+  const actions = auditedActions(audited, now);
+  return new Elysia({ prefix: "/admin" })
+    .use(withAdminSession(deps))
+    .get(
+      "/accounts",
+      async ({ query: { search = "", after = "" } }) => {
+        const { rows, next } = await searchAccounts(store, search, after);
+        return { data: rows.map(toAccountRowJson), next: next ?? null };
+      },
+      { detail, query: Search },
+    )
+    .post(
+      "/accounts",
+      async ({ admin, body }) => {
+        const { id, email } = await actions.createAccount(admin.accountId, body);
+        return { id, email };
+      },
+      { detail, body: NewAccount },
+    )
+    .post(
+      "/accounts/:id/invite",
+      async ({ admin, params: { id } }) => {
+        const { token, expiresAt } = await actions.invite(admin.accountId, id);
+        return { token, expires_at: new Date(expiresAt).toISOString() };
+      },
+      { detail },
+    )
+    .post(
+      "/accounts/:id/credit",
+      async ({ admin, params: { id }, body: { usd, note, reference } }) => {
+        const nanodollars = readCredit(usd);
+        const credit = { accountId: id, nanodollars, note, reference };
+        const result = await audited(
+          (books) => creditWallet(books, credit, now),
+          ({ repeated }) => {
+            const subject = { accountId: admin.accountId, action: "account.credit", subject: id } as const;
+            return { ...subject, detail: { usd: formatUsd(nanodollars), note, repeated } };
+          },
+        );
+        return { balance_usd: formatUsd(result.balanceNanodollars), repeated: result.repeated };
+      },
+      { detail, body: Credit },
+    )
+    .post(
+      "/accounts/:id/quota",
+      async ({ admin, params: { id }, body: { tokens } }) => {
+        await actions.setQuota(admin.accountId, id, tokens ?? undefined);
+        return { id, tokens };
+      },
+      { detail, body: Quota },
+    )
+    .post(
+      "/accounts/:id/disabled",
+      async ({ admin, params: { id }, body: { disabled } }) => {
+        if (id === admin.accountId && disabled) {
+          throw new GatewayError("conflict", "The own account cannot be disabled: nobody might be left to enable it");
+        }
+        await actions.setDisabled(admin.accountId, id, disabled);
+        return { id, disabled };
+      },
+      { detail, body: Disabled },
+    )
+    .get(
+      "/audit",
+      async ({ query: { before, before_id: beforeId } }) => {
+        const from = before === undefined ? undefined : readMoment(before, "before");
+        const entries = await listDeeds(store, { before: from, beforeId });
+        const emails = await emailsOf(
+          store,
+          entries.flatMap(({ accountId, subject }) => [accountId, subject]),
+        );
+        return { data: entries.map((entry) => toAuditEntryJson(entry, emails)) };
+      },
+      { detail, query: AuditQuery },
+    );
+}
+
+/** Vouchers: list, create, void. */
+export function adminVouchersController(deps: HttpDeps) {
+  const { store, now } = deps;
+  const actions = auditedActions(createAudited(store, now), now);
+  return new Elysia({ prefix: "/admin/vouchers" })
+    .use(withAdminSession(deps))
+    .get(
+      "",
+      async () => {
+        const vouchers = await listVouchers(store);
+        const emails = await emailsOf(
+          store,
+          vouchers.flatMap(({ redeemedBy }) => redeemedBy ?? []),
+        );
+        const emailOf = (id: string | undefined) => (id === undefined ? null : (emails.get(id) ?? null));
+        return {
+          data: vouchers.map((voucher) => ({
+            ...toVoucherJson(voucher),
+            redeemed_by_email: emailOf(voucher.redeemedBy),
+          })),
+        };
+      },
+      { detail },
+    )
+    .post(
+      "",
+      async ({ admin, body: { usd, expires_at } }) => {
+        const nanodollars = readUsd(usd);
+        const expiresAt = expires_at === undefined ? undefined : readMoment(expires_at, "expires_at");
+        return await actions.createVoucher(admin.accountId, { nanodollars, expiresAt });
+      },
+      { detail, body: NewVoucher },
+    )
+    .post(
+      "/:id/void",
+      async ({ admin, params }) => {
+        const { id } = await actions.voidVoucher(admin.accountId, params.id);
+        return { id };
+      },
+      { detail },
+    );
+}

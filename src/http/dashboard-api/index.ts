@@ -1,0 +1,63 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { acceptInvitation } from "../../accounts/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { expectStore } from "../middleware/store-timeout.ts";
+import { formBody } from "../middleware/validation-errors.ts";
+import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
+import { adminAccountsController, adminVouchersController } from "./admin.ts";
+import { keysController } from "./keys.ts";
+import { publicRoutes } from "./session.ts";
+import { systemStatusController } from "./system-status.ts";
+
+const Invitation = formBody({
+  token: Type.String({ minLength: 1, maxLength: 100 }),
+  password: Type.String({ maxLength: 1000 }),
+});
+
+/**
+ * The dashboard's own API below /dashboard/api. All of it needs a session, except what the sign-in page shows and the
+ * acceptance of an invitation, which is authorized by its token.
+ */
+export function dashboardApi(deps: HttpDeps) {
+  return new Elysia({ prefix: "/dashboard/api" })
+    .use(meController(deps))
+    .use(accountController(deps))
+    .use(keysController(deps))
+    .use(sessionsController(deps))
+    .use(checkoutController(deps))
+    .use(adminAccountsController(deps))
+    .use(adminVouchersController(deps))
+    .use(systemStatusController(deps))
+    .use(publicController(deps));
+}
+
+function publicController(deps: HttpDeps) {
+  const detail = { hide: true };
+  return new Elysia()
+    .use(publicRoutes(deps))
+    .get("/gateway", () => toGatewayJson(deps), { detail })
+    .post(
+      "/invitations/accept",
+      async ({ body }) => {
+        await expectStore(deps);
+        return await acceptInvitation(deps.store, body, deps.now());
+      },
+      { detail, body: Invitation },
+    );
+}
+
+/** What the sign-in page shows of the gateway. */
+function toGatewayJson({ version, shelf, config, payments }: HttpDeps) {
+  return {
+    version,
+    sandbox: shelf().sandbox,
+    base_path: config.basePath,
+    sign_up: config.signUp,
+    oidc: config.oidcIssuer !== undefined,
+    payments: payments?.name ?? null,
+  };
+}
+
+/** The types of the API, for the dashboard. */
+export type PageApi = ReturnType<typeof dashboardApi>;

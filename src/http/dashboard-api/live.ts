@@ -1,0 +1,101 @@
+import { emailsOf } from "../../accounts/index.ts";
+import { type CallsElsewhere, callsElsewhereMax, type OpenCall } from "../../billing/index.ts";
+import { formatUsd } from "../../contract/index.ts";
+import type { RunningCall } from "../../kernel/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { warnThrottled } from "../middleware/store-timeout.ts";
+import { toIso } from "./serializers.ts";
+
+const shownMax = callsElsewhereMax;
+const noCalls: CallsElsewhere = { count: 0, calls: [] };
+
+/**
+ * The running calls of all processes, the longest running first. Calls of other processes are known only by what their
+ * admission recorded. `complete` is `false` when the store did not answer in time: then only the calls of this process
+ * are listed, and without e-mails, which would need the store too.
+ */
+export async function liveCalls(deps: HttpDeps) {
+  const { store, gate } = deps;
+  const remote = await readRemoteCalls(deps);
+  const { count, calls } = remote ?? noCalls;
+  // Computed after the store answered: a call may have been admitted here meanwhile.
+  const ownIds = new Set(callIds(gate.running));
+  const others = calls.filter(({ id }) => !ownIds.has(id));
+  const now = deps.now();
+  const longest = [...gate.running]
+    .sort((one, other) => one.progress.openedAt - other.progress.openedAt)
+    .slice(0, shownMax);
+  const shown = [
+    ...longest.map((call) => toRunningCallJson(call, now)),
+    ...others.map((call) => toRemoteCallJson(call, now)),
+  ]
+    .sort((one, other) => other.running_ms - one.running_ms)
+    .slice(0, shownMax);
+  const emails =
+    remote === undefined
+      ? new Map<string, string>()
+      : await emailsOf(
+          store,
+          shown.map(({ account }) => account),
+        );
+  return {
+    count: ownIds.size + count - (calls.length - others.length),
+    complete: remote !== undefined,
+    data: shown.map((call) => ({ ...call, email: emails.get(call.account) ?? null })),
+  };
+}
+
+/** The calls of other processes; `undefined` when the store did not answer in time. */
+async function readRemoteCalls(deps: HttpDeps): Promise<CallsElsewhere | undefined> {
+  const { callsElsewhere } = deps;
+  if (callsElsewhere === undefined) return noCalls;
+  try {
+    return await callsElsewhere();
+  } catch (error) {
+    warnThrottled(deps, "calls_elsewhere_unknown", error);
+    return undefined;
+  }
+}
+
+function callIds(running: ReadonlySet<RunningCall>): string[] {
+  return [...running].map(({ progress }) => progress.id);
+}
+
+function toRunningCallJson({ capability, caller, progress, outlet }: RunningCall, now: number) {
+  const { id, openedAt, model, route, attempts, firstByteMs, hold } = progress;
+  return {
+    id,
+    /** Whether another process runs it. */
+    elsewhere: false,
+    at: toIso(openedAt),
+    running_ms: Math.max(0, now - openedAt),
+    account: caller.accountId,
+    key_id: caller.keyId,
+    capability,
+    stream: outlet !== undefined,
+    model: model ?? null,
+    route: route ?? null,
+    attempts,
+    first_byte_ms: firstByteMs ?? null,
+    held_usd: hold === undefined ? null : formatUsd(hold.heldNanodollars),
+  };
+}
+
+function toRemoteCallJson(call: OpenCall, now: number) {
+  return {
+    id: call.id,
+    elsewhere: true,
+    at: toIso(call.opened_at),
+    // The clock of another machine may be ahead.
+    running_ms: Math.max(0, now - call.opened_at),
+    account: call.account_id,
+    key_id: call.key_id,
+    capability: call.capability,
+    stream: null,
+    model: call.model,
+    route: null,
+    attempts: null,
+    first_byte_ms: null,
+    held_usd: formatUsd(call.hold_nanodollars),
+  };
+}

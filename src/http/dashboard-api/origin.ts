@@ -1,0 +1,39 @@
+import { GatewayError } from "../../contract/index.ts";
+
+/**
+ * The URL of a request. It contains the header `Host`, in which a client can write anything.
+ *
+ * @throws {GatewayError} `invalid_request`
+ */
+export function parseUrl(request: Request): URL {
+  const url = URL.parse(request.url);
+  if (url !== null) return url;
+  throw invalidHost();
+}
+
+export function invalidHost(): GatewayError {
+  return new GatewayError("invalid_request", "The header Host is missing or is no host name with a port");
+}
+
+/** The origin as the client knows it, also behind a proxy that terminates TLS. @throws {GatewayError} as {@link parseUrl} */
+export function clientOrigin(request: Request): string {
+  const url = parseUrl(request);
+  const proto = request.headers.get("x-forwarded-proto");
+  if (proto === "https" || proto === "http") url.protocol = `${proto}:`;
+  return url.origin;
+}
+
+/**
+ * Refuses requests that another site makes a browser send (CSRF). Browsers send `Origin` with every writing request; one
+ * with a cookie and without it is refused too.
+ *
+ * @throws {GatewayError} `forbidden`
+ */
+export function checkOrigin(request: Request): void {
+  if (request.method === "GET" || request.method === "HEAD") return;
+  const origin = request.headers.get("origin");
+  if (origin === null && !request.headers.has("cookie")) return;
+  if (origin !== null && URL.canParse(origin) && new URL(origin).host === parseUrl(request).host) return;
+  const from = origin === null ? "does not say where it comes from (header Origin)" : `comes from ${origin}`;
+  throw new GatewayError("forbidden", `This request ${from}, and only pages of this gateway may send it`);
+}

@@ -1,0 +1,105 @@
+import type { Account, AccountRow, ApiKey, AuditRow, Voucher } from "../../accounts/index.ts";
+import type { LatestCalls, RecentCall, StatementLine } from "../../billing/index.ts";
+import { formatUsd, type QuotaState, type WalletState } from "../../contract/index.ts";
+
+/** Entries on one page of a list. */
+export const pageSize = 50;
+
+/** A time in ISO 8601. Throughout the dashboard's API money is exact decimal text, and `null` stands for what is absent. */
+export function toIso(at: number | null | undefined): string | null {
+  return at === undefined || at === null ? null : new Date(at).toISOString();
+}
+
+export function toWalletJson({ balanceNanodollars, heldNanodollars }: WalletState) {
+  return { balance_usd: formatUsd(balanceNanodollars), held_usd: formatUsd(heldNanodollars) };
+}
+
+export function toQuotaJson({ limitTokens, usedTokens, heldTokens, resetsAt }: QuotaState) {
+  const remaining = Math.max(0, limitTokens - usedTokens - heldTokens);
+  return {
+    limit: limitTokens,
+    used: usedTokens,
+    held: heldTokens,
+    remaining,
+    resets_at: new Date(resetsAt).toISOString(),
+  };
+}
+
+export function toKeyJson(key: ApiKey) {
+  const budget = key.bounds.budgetNanodollars;
+  return {
+    id: key.id,
+    name: key.name,
+    allowed_models: key.allowedModels ?? null,
+    budget_usd: budget === undefined ? null : formatUsd(budget),
+    /** Spent of the budget in this UTC month. */
+    budget_used_usd: budget === undefined ? null : formatUsd(key.spentNanodollars),
+    requests_per_minute: key.bounds.requestsPerMinute ?? null,
+    tokens_per_minute: key.bounds.tokensPerMinute ?? null,
+    concurrent_calls: key.bounds.concurrentCalls ?? null,
+    created_at: toIso(key.createdAt),
+    expires_at: toIso(key.expiresAt),
+    revoked_at: toIso(key.revokedAt),
+    last_used_at: toIso(key.lastUsedAt),
+  };
+}
+
+export function toStatementLineJson({ at, kind, nanodollars, note, balanceNanodollars }: StatementLine) {
+  return {
+    at: toIso(at),
+    kind,
+    amount_usd: formatUsd(nanodollars),
+    balance_usd: formatUsd(balanceNanodollars),
+    note: note ?? null,
+  };
+}
+
+export function toCallJson(call: RecentCall) {
+  const { opened_at, premium, cost_nanodollars: cost, charged_nanodollars: charged, ...rest } = call;
+  return {
+    ...rest,
+    at: toIso(opened_at),
+    premium: premium !== 0,
+    cost_usd: cost === null ? null : formatUsd(cost),
+    charged_usd: charged === null ? null : formatUsd(charged),
+  };
+}
+
+export function toLatestCallsJson({ calls, stamp }: LatestCalls) {
+  return { data: calls.map(toCallJson), stamp };
+}
+
+function toAccountJson(account: Account) {
+  return {
+    id: account.id,
+    email: account.email,
+    name: account.name ?? null,
+    free_tokens_per_day: account.freeTokensPerDay ?? null,
+    created_at: toIso(account.createdAt),
+    disabled_at: toIso(account.disabledAt),
+  };
+}
+
+export function toAccountRowJson({ balanceNanodollars, role, ...account }: AccountRow) {
+  return { ...toAccountJson(account), role: role ?? null, balance_usd: formatUsd(balanceNanodollars) };
+}
+
+export function toVoucherJson(voucher: Voucher) {
+  return {
+    id: voucher.id,
+    usd: formatUsd(voucher.nanodollars),
+    created_at: toIso(voucher.createdAt),
+    expires_at: toIso(voucher.expiresAt),
+    voided_at: toIso(voucher.voidedAt),
+    redeemed_at: toIso(voucher.redeemedAt),
+    redeemed_by: voucher.redeemedBy ?? null,
+  };
+}
+
+export function toAuditEntryJson(
+  { id, at, accountId, action, subject, detail }: AuditRow,
+  emails: ReadonlyMap<string, string>,
+) {
+  const who = { account: accountId, email: emails.get(accountId) ?? null };
+  return { id, at: toIso(at), ...who, action, subject, subject_email: emails.get(subject) ?? null, detail };
+}

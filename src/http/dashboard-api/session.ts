@@ -1,0 +1,83 @@
+import { Elysia } from "elysia";
+import { changeFirst, type Visitor } from "../../accounts/index.ts";
+import { GatewayError } from "../../contract/index.ts";
+import { makeCallId } from "../../kernel/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { readSmallJson, rejectNullCharacters } from "../middleware/read-body.ts";
+import { dataHeaders } from "../middleware/security-headers.ts";
+import { withStoreTimeout } from "../middleware/store-timeout.ts";
+import { checkOrigin } from "./origin.ts";
+
+/**
+ * Reads the user of the session cookie.
+ *
+ * @throws {GatewayError} `invalid_session`, or `forbidden` while the password is a temporary one.
+ */
+export async function readUser(deps: HttpDeps, request: Request): Promise<Visitor> {
+  const user = await readAnyUser(deps, request);
+  if (!user.passwordIsTemporary) return user;
+  throw changeFirst();
+}
+
+async function readAnyUser(deps: HttpDeps, request: Request): Promise<Visitor> {
+  const user = await withStoreTimeout(deps, deps.signIn.visitorOf(request.headers.get("cookie")));
+  if (user !== undefined) return user;
+  const sentence = request.headers.has("authorization")
+    ? "This endpoint takes the cookie 'session' of a person who is signed in, not an API key; GET /key tells a key's own figures"
+    : "Nobody is signed in: the cookie 'session' is missing, wrong or over; sign in again";
+  throw new GatewayError("invalid_session", sentence);
+}
+
+/** Routes for signed-in users; the session is checked before the body is read. */
+export function withSession(deps: HttpDeps) {
+  return guardedRoutes(deps, sessionGuard(deps, readUser));
+}
+
+/** As {@link withSession}, also for users who have to change their password first. */
+export function withAnySession(deps: HttpDeps) {
+  return guardedRoutes(deps, sessionGuard(deps, readAnyUser));
+}
+
+/** Routes for administrators. */
+export function withAdminSession(deps: HttpDeps) {
+  const admit = sessionGuard(deps, async (_, request) => {
+    const admin = await readUser(deps, request);
+    if (admin.role === "admin") return admin;
+    throw new GatewayError("forbidden", "This is for administrators of this gateway");
+  });
+  return guardedRoutes(deps, admit).derive({ as: "scoped" }, ({ user }) => ({ admin: user }));
+}
+
+/** Routes without a session, for requests of the gateway's own pages. */
+export function publicRoutes(deps: HttpDeps) {
+  return guardedRoutes(deps, async (request) => checkOrigin(request));
+}
+
+/** Elysia parses the body before it derives anything, so `admit` is called in both: whichever comes first. */
+function guardedRoutes<Who>(deps: HttpDeps, admit: (request: Request) => Promise<Who>) {
+  return new Elysia()
+    .onParse({ as: "scoped" }, async ({ request }) => {
+      await admit(request);
+      return await readSmallJson(request);
+    })
+    .derive({ as: "scoped" }, async ({ request, set }) => {
+      Object.assign(set.headers, dataHeaders(request));
+      set.headers["x-request-id"] = makeCallId(deps.now());
+      return { user: await admit(request) };
+    });
+}
+
+/** Checks origin and session of a request; the session is looked up once for each request. */
+function sessionGuard(deps: HttpDeps, find: typeof readUser): (request: Request) => Promise<Visitor> {
+  const known = new WeakMap<Request, Promise<Visitor>>();
+  return async (request) => {
+    checkOrigin(request);
+    rejectNullCharacters(request.url, "address");
+    let user = known.get(request);
+    if (user === undefined) {
+      user = find(deps, request);
+      known.set(request, user);
+    }
+    return await user;
+  };
+}

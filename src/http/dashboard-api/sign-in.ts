@@ -1,0 +1,52 @@
+import { Elysia } from "elysia";
+import { makeCallId } from "../../kernel/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { readSmall, rejectNullCharacters } from "../middleware/read-body.ts";
+import { dataHeaders, isSecure } from "../middleware/security-headers.ts";
+import { expectStore } from "../middleware/store-timeout.ts";
+import { checkOrigin, parseUrl } from "./origin.ts";
+
+interface Clients {
+  requestIP(request: Request): { address: string } | null;
+}
+
+/** Everything below /api/auth: sign in, out and up, change the password, end sessions. */
+export function signInController(deps: HttpDeps) {
+  const answer = async ({ request, server }: { request: Request; server: Clients | null }): Promise<Response> => {
+    rejectNullCharacters(parseUrl(request).href, "address");
+    checkOrigin(request);
+    const small = await readBounded(request);
+    // First, so that a silent store is reported before anything is begun.
+    await expectStore(deps);
+    const response = await deps.signIn.handle(small, clientAddress(request, server));
+    return withHeaders(deps, response, request);
+  };
+  const detail = { hide: true };
+  return new Elysia().get("/api/auth/*", answer, { detail }).post("/api/auth/*", answer, { detail });
+}
+
+/** The request with its body read already, and bounded: the sender may be anyone. */
+async function readBounded(request: Request): Promise<Request> {
+  if (request.method === "GET") return request;
+  const headers = new Headers(request.headers);
+  headers.delete("content-length");
+  return new Request(request.url, { method: request.method, headers, body: await readSmall(request) });
+}
+
+/** The client whose attempts are counted. `x-forwarded-for` is trusted from a proxy on this machine alone. */
+function clientAddress(request: Request, server: Clients | null): string {
+  const address = server?.requestIP(request)?.address ?? "unknown";
+  const forwarded = request.headers.get("x-forwarded-for")?.split(",").at(-1)?.trim();
+  return /^(127\.|::1$|::ffff:127\.)/.test(address) && forwarded ? forwarded : address;
+}
+
+/** Adds our headers, and `Secure` to cookies of a request over TLS. */
+function withHeaders(deps: HttpDeps, response: Response, request: Request): Response {
+  const headers = new Headers(response.headers);
+  for (const [name, value] of Object.entries(dataHeaders(request))) headers.set(name, value);
+  headers.delete("set-cookie");
+  for (const cookie of response.headers.getSetCookie())
+    headers.append("set-cookie", isSecure(request) ? `${cookie}; Secure` : cookie);
+  headers.set("x-request-id", makeCallId(deps.now()));
+  return new Response(response.body, { status: response.status, headers });
+}

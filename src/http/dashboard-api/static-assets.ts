@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import { Elysia } from "elysia";
+import { GatewayError } from "../../contract/index.ts";
+import { pageHeaders } from "../middleware/security-headers.ts";
+
+/** A file of the dashboard in each encoding. */
+interface StaticAsset {
+  readonly mediaType: string;
+  readonly plain: Uint8Array<ArrayBuffer>;
+  readonly gzip: Uint8Array<ArrayBuffer>;
+  readonly br: Uint8Array<ArrayBuffer>;
+}
+
+/** The dashboard as files, by path; `/index.html` is the page. */
+export interface StaticAssets {
+  find(path: string): Promise<StaticAsset | undefined>;
+}
+
+/** The paths of the dashboard, a single-page application. */
+export const pagePaths = [
+  "/",
+  "/keys",
+  "/billing",
+  "/models",
+  "/playground",
+  "/settings",
+  "/sign-in",
+  "/admin",
+  "/admin/*",
+] as const;
+
+/** The page loads nothing from other hosts, sends nothing to them, is not framed, and has no inline script or style. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' blob: data:",
+  "media-src 'self' blob: data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+const always = {
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+  vary: "accept-encoding",
+  "x-frame-options": "DENY",
+};
+
+/** The dashboard: the same page at each of its paths, and its assets. */
+export function staticAssetsController(site: StaticAssets) {
+  const detail = { hide: true };
+  const page = ({ request }: { request: Request }) => answer(site, request, "/index.html");
+  const app = new Elysia().get(
+    "/assets/:file",
+    ({ request, params }) => answer(site, request, `/assets/${params.file}`),
+    {
+      detail,
+    },
+  );
+  for (const path of pagePaths) app.get(path, page, { detail });
+  return app;
+}
+
+async function answer(site: StaticAssets, request: Request, path: string): Promise<Response> {
+  const file = await site.find(path);
+  if (file === undefined) throw new GatewayError("not_found", `There is no file ${path}; reload the page`);
+  const encoding = encodingOf(request.headers.get("accept-encoding") ?? "");
+  const bytes = file[encoding];
+  // The name of an asset changes with its content; that of the page does not.
+  const isImmutable = path.startsWith("/assets/");
+  const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
+  const headers = {
+    ...pageHeaders(request, policy),
+    ...always,
+    "cache-control": isImmutable ? "public, max-age=31536000, immutable" : "no-cache",
+    etag,
+    "content-type": file.mediaType,
+    ...(encoding !== "plain" && { "content-encoding": encoding }),
+  };
+  if (request.headers.get("if-none-match") === etag) return new Response(null, { status: 304, headers });
+  return new Response(bytes, { headers });
+}
+
+function encodingOf(accepted: string): keyof Omit<StaticAsset, "mediaType"> {
+  const words = accepted
+    .toLowerCase()
+    .split(",")
+    .map((word) => word.trim());
+  const takes = (name: string) =>
+    words.some((word) => word === name || (word.startsWith(`${name};`) && !/;\s*q=0(\.0*)?$/.test(word)));
+  return takes("br") ? "br" : takes("gzip") ? "gzip" : "plain";
+}

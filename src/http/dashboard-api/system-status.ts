@@ -1,0 +1,58 @@
+import { Elysia } from "elysia";
+import { describeConfig } from "../../config/config.ts";
+import { describeRoutes } from "../../kernel/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { liveCalls } from "./live.ts";
+import { toIso } from "./serializers.ts";
+import { withAdminSession } from "./session.ts";
+
+const detail = { hide: true };
+
+/** The state of the gateway for administrators; read-only. */
+export function systemStatusController(deps: HttpDeps) {
+  const { config, kernel, shelf } = deps;
+  return new Elysia({ prefix: "/admin" })
+    .use(withAdminSession(deps))
+    .get(
+      "/plugins",
+      () => ({
+        data: shelf().states.map((state) => ({ ...state, loaded_at: toIso(state.loaded_at) })),
+        warnings: shelf().warnings,
+        degraded: deps.degraded?.() ?? [],
+      }),
+      { detail },
+    )
+    .get(
+      "/catalogue",
+      () => {
+        const now = deps.now();
+        return {
+          data: [...kernel.registry.offers].map((offer) => {
+            const { id, aliases, capability, premium, ownedBy, price, retiredOn, successor, checkedOn } = offer.model;
+            return {
+              ...{ id, capability, premium, aliases: aliases ?? [], owned_by: ownedBy, price: price ?? null },
+              ...{ retired_on: retiredOn ?? null, successor: successor ?? null, checked_on: checkedOn ?? null },
+              routes: describeRoutes(offer, now),
+            };
+          }),
+        };
+      },
+      { detail },
+    )
+    .get("/live", () => liveCalls(deps), { detail })
+    .get("/settings", () => ({ data: describeConfig(config, readableCredentials(deps)), version: deps.version }), {
+      detail,
+    });
+}
+
+/** Plugins whose credentials can be read; what is wrong with the others is in their state. */
+function readableCredentials({ config, shelf }: HttpDeps): string[] {
+  return shelf().plugins.flatMap(({ name }) => {
+    try {
+      config.credentials(name);
+      return [name];
+    } catch {
+      return [];
+    }
+  });
+}

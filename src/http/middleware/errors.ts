@@ -1,0 +1,93 @@
+import type { ValidationError } from "elysia";
+import { type Caller, GatewayError } from "../../contract/index.ts";
+import { type Log, makeCallId } from "../../kernel/index.ts";
+import { invalidHost } from "../dashboard-api/origin.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { RequestContext } from "./handle-call.ts";
+import { limitHeaders, type ResponseHeaders, readClientRequestId } from "./headers.ts";
+import { dataHeaders } from "./security-headers.ts";
+import { toQueryError } from "./validation-errors.ts";
+
+/** Whatever was thrown, as the error that callers see. An unexpected one is logged in full and not shown. */
+export function toGatewayError(error: unknown, log: Log): GatewayError {
+  if (error instanceof GatewayError) return error;
+  log.error("unexpected", { error });
+  const sentence = "The gateway failed; the operator finds the reason in the log under this answer's x-request-id";
+  return new GatewayError("internal_error", sentence);
+}
+
+/** What is known of the request that failed. */
+interface FailedRequest {
+  request: Request;
+  /** Absent for a request without a valid API key. */
+  call?: RequestContext | undefined;
+  headers?: ResponseHeaders;
+}
+
+/** The only place that makes a response of an error. */
+async function errorResponse(deps: HttpDeps, thrown: unknown, known: FailedRequest): Promise<Response> {
+  const error = toGatewayError(thrown, deps.log);
+  deps.kernel.watch?.refused(error.code);
+  const { request, call } = known;
+  const headers: ResponseHeaders = {
+    ...dataHeaders(request),
+    ...(call !== undefined && (await limitsOf(deps, call.caller))),
+    ...known.headers,
+    "x-request-id": call === undefined ? makeCallId(deps.now()) : call.progress.id,
+  };
+  if (error.retryAfterMs !== undefined)
+    headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
+  const clientRequestId = readClientRequestId(request);
+  if (clientRequestId !== undefined) headers["x-client-request-id"] = clientRequestId;
+  if (call?.progress.attempts) headers["x-modelgate-attempts"] = String(call.progress.attempts);
+  if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
+  if (deps.shelf().sandbox) headers["x-modelgate-sandbox"] = "true";
+  if (deps.gate.isLeaving) headers.connection = "close";
+  return Response.json(error.toBody(), { status: error.status, headers });
+}
+
+/** An error is answered even when the limits cannot be read. */
+async function limitsOf(deps: HttpDeps, caller: Caller): Promise<ResponseHeaders> {
+  try {
+    return limitHeaders(await deps.ledger.limitsOf(caller));
+  } catch (error) {
+    deps.log.error("limits_unknown", { error });
+    return {};
+  }
+}
+
+/** The part of Elysia's error context used here. */
+interface ErrorContext {
+  error: unknown;
+  code: string | number;
+  request: Request;
+  /** Present on routes with an API key, once the key was checked. */
+  call?: RequestContext | undefined;
+}
+
+/** The error hook of all routes. */
+export function errorHandler(deps: HttpDeps, allowedMethods: (path: string) => string[]) {
+  return async ({ error, code, request, call }: ErrorContext): Promise<Response> => {
+    call?.end();
+    if (code === "VALIDATION") return errorResponse(deps, toQueryError(error as ValidationError), { request });
+    if (code === "PARSE") return errorResponse(deps, causeOf(error), { request, call });
+    if (code !== "NOT_FOUND") return errorResponse(deps, error, { request, call });
+    const url = URL.parse(request.url);
+    if (url === null) return errorResponse(deps, invalidHost(), { request });
+    const { pathname } = url;
+    const methods = allowedMethods(pathname);
+    if (methods.length === 0) {
+      const sentence = `There is no endpoint ${request.method} ${pathname}`;
+      return errorResponse(deps, new GatewayError("not_found", sentence), { request });
+    }
+    const sentence = `${pathname} takes ${methods.join(", ")}, not ${request.method}`;
+    const headers = { allow: methods.join(", ") };
+    return errorResponse(deps, new GatewayError("method_not_allowed", sentence), { request, headers });
+  };
+}
+
+/** Elysia wraps what `parse` throws. */
+function causeOf(error: unknown): unknown {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause === undefined ? error : cause;
+}

@@ -1,0 +1,121 @@
+import type { Outlet, Progress } from "../../kernel/index.ts";
+
+/** Text that is buffered until Bun pulls the body, in characters. */
+const bufferedCharactersMax = 64 * 1024;
+/** A comment, which readers of server-sent events ignore. */
+const comment = ": keep-alive\n\n";
+
+/** The controller of Bun's streams of type `direct`. What is written in one turn of the event loop is sent together. */
+interface DirectController {
+  /** Returns a promise when the socket is full. */
+  write(text: string): number | Promise<number>;
+  end(): void;
+}
+
+/**
+ * A response body of server-sent events. It is a Bun "direct" stream, which takes text and costs half of a standard
+ * stream per chunk. When the client reads slower than the provider sends, `write` applies backpressure; when the client
+ * disconnects, the call is cancelled and settled.
+ */
+export class SseStream<Piece> implements Outlet<Piece> {
+  readonly body: ReadableStream<Uint8Array>;
+  /** Resolves when the response head may be sent. */
+  readonly opened: Promise<void>;
+  readonly #encode: (piece: Piece) => string;
+  readonly #closed = Promise.withResolvers<void>();
+  /** Ticks of the {@link SseHeartbeat} since something was sent. */
+  silentTicks = 0;
+  isOpen = false;
+  #open: () => void = () => undefined;
+  #controller: DirectController | undefined;
+  #buffered = "";
+  #isClosed = false;
+  /** Backpressure: resolves when the client has read what was written. */
+  #backpressure: Promise<void> | undefined;
+  #onPull: (() => void) | undefined;
+
+  constructor(progress: Progress, encode: (piece: Piece) => string) {
+    this.#encode = encode;
+    this.opened = new Promise((resolve) => {
+      this.#open = resolve;
+    });
+    this.body = new ReadableStream({
+      type: "direct",
+      pull: (controller: DirectController) => this.#start(controller),
+      cancel: () => {
+        this.#close();
+        progress.cut("left");
+      },
+    } as unknown as UnderlyingDefaultSource<Uint8Array>);
+  }
+
+  open(): void {
+    this.isOpen = true;
+    this.#open();
+  }
+
+  write(piece: Piece): Promise<void> | undefined {
+    return this.send(this.#encode(piece));
+  }
+
+  /** Sends text without encoding it. */
+  send(text: string): Promise<void> | undefined {
+    if (this.#isClosed) return undefined;
+    this.silentTicks = 0;
+    const controller = this.#controller;
+    if (controller === undefined) return this.#buffer(text);
+    const written = controller.write(text);
+    if (written instanceof Promise) this.#wait(written);
+    return this.#backpressure;
+  }
+
+  /** Writes a comment as a heartbeat, unless the client is already behind. */
+  comment(): void {
+    this.open();
+    if (this.#backpressure === undefined) void this.send(comment);
+  }
+
+  end(): void {
+    this.#controller?.end();
+    this.#close();
+  }
+
+  #start(controller: DirectController): Promise<void> | undefined {
+    const buffered = this.#buffered;
+    this.#buffered = "";
+    if (buffered !== "") controller.write(buffered);
+    this.#onPull?.();
+    if (this.#isClosed) {
+      controller.end();
+      return undefined;
+    }
+    this.#controller = controller;
+    return this.#closed.promise;
+  }
+
+  /** Buffers text until the body is pulled. */
+  #buffer(text: string): Promise<void> | undefined {
+    this.#buffered += text;
+    if (this.#buffered.length < bufferedCharactersMax || this.#backpressure !== undefined) return this.#backpressure;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#onPull = resolve;
+    this.#wait(promise);
+    return this.#backpressure;
+  }
+
+  #wait(written: Promise<unknown>): void {
+    const drained = () => {
+      if (this.#backpressure === backpressure) this.#backpressure = undefined;
+    };
+    // A disconnected client is no error of the writer.
+    const backpressure: Promise<void> = written.then(drained, drained);
+    this.#backpressure = backpressure;
+  }
+
+  #close(): void {
+    this.#isClosed = true;
+    this.#controller = undefined;
+    this.#onPull?.();
+    this.#closed.resolve();
+  }
+}

@@ -1,0 +1,110 @@
+import { Buffer } from "node:buffer";
+import {
+  type EmbeddingList,
+  type Embeddings,
+  type EmbedRequest,
+  GatewayError,
+  UpstreamFault,
+} from "../../contract/index.ts";
+import { base64ToFloats, floatsToBase64 } from "../../sdk/base64.ts";
+import { countTokens, tokensAtMost } from "../normalize/token-counts.ts";
+import { attempt } from "../routing/failover.ts";
+import type { Offer } from "../routing/registry.ts";
+import type { Trade } from "../trade.ts";
+
+/** Tokens of all inputs of one request together (OpenAI's own bound, kept for every provider). */
+export const embedTokensMax = 300_000;
+/** No ordinary text has tokens longer than this on average: what is longer is refused without counting. */
+const bytesPerTokenMax = 8;
+
+export const embedTrade: Trade<EmbedRequest, EmbeddingList, never> = {
+  async check(request, { model }) {
+    checkDimensions(request.dimensions, model.dimensions, model.id);
+    await checkLength(inputsOf(request), model.inputTokensMax, model.id);
+  },
+
+  worstCase: (request) => ({ inputToken: promptTokens(request) }),
+  promptTokens,
+
+  async estimate(request) {
+    let inputToken = 0;
+    for (const text of inputsOf(request)) inputToken += await countTokens(text);
+    return { inputToken };
+  },
+
+  async serve({ kernel, offer, request, progress, tally }) {
+    const answer = await attempt(kernel, offer, progress, {
+      requestFor: () => request,
+      async run(plugin, call) {
+        const embeddings = await plugin.handlers.embed?.(call);
+        if (!Array.isArray(embeddings?.vectors) || embeddings.vectors.length !== inputsOf(request).length) {
+          throw new UpstreamFault("broken", "The provider's answer does not have one vector for each input");
+        }
+        const vectors = embeddings.vectors.map((vector) => encoded(vector, request.encoding_format === "base64"));
+        return { ...embeddings, vectors };
+      },
+    });
+    progress.firstByteMs = kernel.now() - progress.openedAt;
+    tally.produced = true;
+    tally.complete = true;
+    const reported = answer.usage?.prompt_tokens;
+    if (Number.isSafeInteger(reported) && (reported as number) > 0) tally.report({ inputToken: reported as number });
+    const { inputToken } = (await tally.count()).meters;
+    return listOf(answer, offer.model.id, inputToken as number);
+  },
+};
+
+function listOf({ vectors }: Embeddings, model: string, tokens: number): EmbeddingList {
+  const data = vectors.map((embedding, index) => ({ object: "embedding" as const, index, embedding }));
+  return { object: "list", data, model, usage: { prompt_tokens: tokens, total_tokens: tokens } };
+}
+
+/** A vector in the wanted encoding. One that cannot be had is the provider's failure, while another can be asked. */
+function encoded(vector: unknown, asBase64: boolean): number[] | string {
+  if (Array.isArray(vector)) return asBase64 ? floatsToBase64(vector) : vector;
+  try {
+    if (typeof vector === "string") return asBase64 ? vector : base64ToFloats(vector);
+  } catch {
+    // No base64, or no whole number of floats: no vector, as anything else.
+  }
+  throw new UpstreamFault("broken", "A vector of the provider's answer is none");
+}
+
+function inputsOf(request: EmbedRequest): string[] {
+  return typeof request.input === "string" ? [request.input] : request.input;
+}
+
+function promptTokens(request: EmbedRequest): number {
+  let tokens = 0;
+  for (const text of inputsOf(request)) tokens += tokensAtMost(text);
+  return tokens;
+}
+
+function checkDimensions(wanted: number | null | undefined, bounds: Offer["model"]["dimensions"], id: string): void {
+  if (wanted === undefined || wanted === null || bounds === undefined) return;
+  if (wanted >= bounds.min && wanted <= bounds.max) return;
+  const allowed = bounds.min === bounds.max ? `only ${bounds.max}` : `${bounds.min} to ${bounds.max}`;
+  const sentence = `dimensions is ${wanted}, but ${id} makes vectors of ${allowed}`;
+  throw new GatewayError("invalid_request", sentence, { param: "dimensions" });
+}
+
+async function checkLength(inputs: string[], tokensMax: number | undefined, id: string): Promise<void> {
+  let total = 0;
+  for (const [index, text] of inputs.entries()) {
+    const bytes = Buffer.byteLength(text);
+    if (tokensMax !== undefined && bytes > tokensMax) {
+      const tokens =
+        bytes > tokensMax * bytesPerTokenMax ? Math.ceil(bytes / bytesPerTokenMax) : await countTokens(text);
+      if (tokens > tokensMax)
+        throw tooLong(inputs.length === 1 ? "input" : `input[${index}]`, tokens, `${id} takes ${tokensMax}`);
+    }
+    total += bytes / bytesPerTokenMax;
+    if (total > embedTokensMax) throw tooLong("input", Math.ceil(total), `one request takes ${embedTokensMax} in all`);
+  }
+}
+
+function tooLong(param: string, tokens: number, bound: string): GatewayError {
+  return new GatewayError("context_length_exceeded", `${param} has about ${tokens} tokens, but ${bound}; send less`, {
+    param,
+  });
+}

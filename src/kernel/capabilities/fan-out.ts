@@ -1,0 +1,87 @@
+import type { Call, ChatChunk, ChatCompletion, ChatRequest, ChatUsage } from "../../contract/index.ts";
+import { letGo } from "../let-go.ts";
+import { chunksOf } from "../normalize/chunks-of.ts";
+
+type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
+
+/** Asks `n` times for one choice each, and makes one completion of the answers. */
+export async function fanOutCompletions(chat: Chat, call: Call<ChatRequest>, n: number): Promise<ChatCompletion> {
+  const answers = (await Promise.all(singles(call, n).map((single) => chat(single)))) as ChatCompletion[];
+  const choices = answers.flatMap((answer, index) =>
+    answer.choices.slice(0, 1).map((choice) => ({ ...choice, index })),
+  );
+  const { usage: _, ...rest } = answers[0] as ChatCompletion;
+  const usage = sumUsage(answers.map((answer) => answer.usage));
+  return { ...rest, choices, ...(usage && { usage }) };
+}
+
+/** Asks `n` times for a stream of one choice each, and merges the pieces as they come. */
+export async function fanOutChunks(chat: Chat, call: Call<ChatRequest>, n: number): Promise<AsyncIterable<ChatChunk>> {
+  const answers = await Promise.all(singles(call, n).map((single) => chat(single)));
+  return merge(answers.map(iteratorOf));
+}
+
+/** A provider may answer whole where a stream was asked for. */
+function iteratorOf(answer: ChatCompletion | AsyncIterable<ChatChunk>): AsyncIterator<ChatChunk> {
+  if (Symbol.asyncIterator in answer) return answer[Symbol.asyncIterator]();
+  const chunks = chunksOf(answer)[Symbol.iterator]();
+  return { next: async () => chunks.next() };
+}
+
+async function* merge(streams: AsyncIterator<ChatChunk>[]): AsyncGenerator<ChatChunk> {
+  const usages: (ChatUsage | undefined)[] = streams.map(() => undefined);
+  const next = async (index: number) => ({ index, result: await (streams[index] as AsyncIterator<ChatChunk>).next() });
+  const waiting = new Map(streams.map((_, index) => [index, next(index)]));
+  try {
+    while (waiting.size > 0) {
+      const { index, result } = await Promise.race(waiting.values());
+      if (result.done) {
+        waiting.delete(index);
+        continue;
+      }
+      waiting.set(index, next(index));
+      const { usage, ...chunk } = result.value;
+      if (usage) usages[index] = usage;
+      if (chunk.choices.length > 0) yield { ...chunk, choices: chunk.choices.map((choice) => ({ ...choice, index })) };
+    }
+    const usage = sumUsage(usages);
+    if (usage) yield { choices: [], usage };
+  } finally {
+    for (const pending of waiting.values()) pending.catch(() => undefined);
+    for (const index of waiting.keys()) letGo(streams[index]);
+  }
+}
+
+/** The same call for one choice; a seed is moved on for each, or all answers would be the same. */
+function singles(call: Call<ChatRequest>, n: number): Call<ChatRequest>[] {
+  return Array.from({ length: n }, (_, index) => {
+    const { n: __, seed, ...request } = call.request;
+    return { ...call, request: typeof seed === "number" ? { ...request, seed: seed + index } : request };
+  });
+}
+
+/** The sum, or `undefined` when any part is unknown. */
+function sumUsage(usages: (ChatUsage | undefined)[]): ChatUsage | undefined {
+  const sum: ChatUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  const prompt: Record<string, number> = {};
+  const completion: Record<string, number> = {};
+  for (const usage of usages) {
+    if (usage?.completion_tokens === undefined) return undefined;
+    sum.prompt_tokens += usage.prompt_tokens;
+    sum.completion_tokens = (sum.completion_tokens as number) + usage.completion_tokens;
+    addParts(prompt, usage.prompt_tokens_details);
+    addParts(completion, usage.completion_tokens_details);
+  }
+  sum.total_tokens = sum.prompt_tokens + (sum.completion_tokens as number);
+  if (Object.keys(prompt).length > 0) sum.prompt_tokens_details = prompt;
+  if (Object.keys(completion).length > 0) sum.completion_tokens_details = completion;
+  return sum;
+}
+
+function addParts(sum: Record<string, number>, parts: Record<string, unknown> | null | undefined): void {
+  for (const [name, amount] of Object.entries(parts ?? {})) {
+    if (typeof amount !== "number") continue;
+    const before = sum[name];
+    sum[name] = before === undefined ? amount : before + amount;
+  }
+}

@@ -1,0 +1,48 @@
+import {
+  type Call,
+  type GeneratedImages,
+  type ImageRequest,
+  type ProviderPlugin,
+  UpstreamFault,
+} from "../../contract/index.ts";
+import { tokensAtMost } from "../normalize/token-counts.ts";
+import { attempt } from "../routing/failover.ts";
+import type { Trade } from "../trade.ts";
+
+export const imageTrade: Trade<ImageRequest, GeneratedImages, never> = {
+  check() {},
+
+  worstCase: (request) => ({ image: request.n ? request.n : 1 }),
+  promptTokens: (request) => tokensAtMost(request.prompt),
+
+  /** Only a complete answer is charged, and that is counted by its images. */
+  estimate: async (request) => ({ image: request.n ? request.n : 1 }),
+
+  async serve({ kernel, offer, request, progress, tally }) {
+    const answer = await attempt(kernel, offer, progress, { requestFor: () => request, run: draw });
+    progress.firstByteMs = kernel.now() - progress.openedAt;
+    tally.produced = true;
+    tally.complete = true;
+    tally.report({ image: answer.images.length });
+    return answer;
+  },
+};
+
+/** Asks once, or once for each image where the provider makes only one at a time. */
+async function draw(plugin: ProviderPlugin, call: Call<ImageRequest>): Promise<GeneratedImages> {
+  const { handlers, nMax } = plugin;
+  if (handlers.image === undefined) throw new TypeError(`Plugin '${plugin.name}' has no image handler`);
+  const wanted = call.request.n ? call.request.n : 1;
+  if (nMax.image === undefined || wanted <= nMax.image) return checked(await handlers.image(call), wanted);
+  const single = { ...call, request: { ...call.request, n: 1 } };
+  const image = handlers.image.bind(handlers);
+  const answers = await Promise.all(Array.from({ length: wanted }, () => image(single)));
+  return checked({ images: answers.flatMap((answer) => answer.images.slice(0, 1)) }, wanted);
+}
+
+function checked(answer: GeneratedImages, wanted: number): GeneratedImages {
+  if (!Array.isArray(answer?.images) || answer.images.length === 0) {
+    throw new UpstreamFault("broken", "The provider's answer holds no image");
+  }
+  return { images: answer.images.slice(0, wanted) };
+}

@@ -1,0 +1,130 @@
+import {
+  GatewayError,
+  type Meters,
+  type Model,
+  type SpeakRequest,
+  type Speech,
+  UpstreamFault,
+} from "../../contract/index.ts";
+import { letGo } from "../let-go.ts";
+import { tokensAtMost } from "../normalize/token-counts.ts";
+import { attempt } from "../routing/failover.ts";
+import type { Trade } from "../trade.ts";
+import { paced } from "./paced.ts";
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** `RIFF`, with which every WAV file begins. */
+const riff = [0x52, 0x49, 0x46, 0x46];
+
+/** Speech. Bytes go to the outlet as they come, so the reply is `undefined`. */
+export const speakTrade: Trade<SpeakRequest, undefined, Bytes> = {
+  check(request, { model }) {
+    const length = charactersOf(request.input);
+    if (model.inputCharactersMax !== undefined && length > model.inputCharactersMax) {
+      throw wrong(
+        "input",
+        `input has ${length} characters, but ${model.id} takes at most ${model.inputCharactersMax}; send it in parts`,
+      );
+    }
+    checkOneOf("voice", request.voice, model.voices, model);
+    checkOneOf("target_language_code", request.target_language_code, model.languages, model);
+    checkOneOf("speech_sample_rate", request.speech_sample_rate, model.sampleRates, model);
+  },
+
+  worstCase: (request) => meters(request),
+  promptTokens: (request) => tokensAtMost(request.input),
+  estimate: async (request) => meters(request),
+
+  async serve({ kernel, offer, request, progress, tally, outlet }) {
+    if (outlet === undefined) throw new TypeError("There is no outlet to send the audio to");
+    const { first, rest } = await attempt(kernel, offer, progress, {
+      requestFor: (model) => withVoice(request, model),
+      async run(plugin, call) {
+        const speech = await plugin.handlers.speak?.(call);
+        if (speech === undefined) throw new TypeError(`Plugin '${plugin.name}' has no speak handler`);
+        return openWav(speech);
+      },
+    });
+    progress.firstByteMs = kernel.now() - progress.openedAt;
+    tally.produced = true;
+    tally.report(meters(request));
+    try {
+      outlet.open();
+      await outlet.write(first);
+      let total = first.length;
+      for await (const bytes of rest === undefined ? [] : { [Symbol.asyncIterator]: () => rest }) {
+        total += bytes.length;
+        if (total > kernel.network.bounds.streamBytesMax) throw new UpstreamFault("broken", "The audio has no end");
+        if (progress.cutReason !== undefined) throw new UpstreamFault("broken", "The call was cut off");
+        await outlet.write(bytes);
+      }
+    } catch (error) {
+      letGo(rest);
+      throw error;
+    }
+    tally.complete = true;
+    return undefined;
+  },
+};
+
+/** Waits for the first bytes and sees that they begin a WAV file, while another route can still be tried. */
+async function openWav({ wav }: Speech): Promise<{ first: Bytes; rest?: AsyncIterator<Bytes> }> {
+  if (wav instanceof Uint8Array) return { first: checkedRiff(wav) };
+  const rest = paced(wav[Symbol.asyncIterator]());
+  try {
+    let first = new Uint8Array(0);
+    while (first.length < riff.length) {
+      const { done, value } = await rest.next();
+      if (done) throw new UpstreamFault("broken", "The provider sent no audio");
+      first = first.length === 0 ? value : joined(first, value);
+    }
+    return { first: checkedRiff(first), rest };
+  } catch (error) {
+    letGo(rest);
+    throw error;
+  }
+}
+
+function joined(a: Bytes, b: Bytes): Bytes {
+  const both = new Uint8Array(a.length + b.length);
+  both.set(a);
+  both.set(b, a.length);
+  return both;
+}
+
+function checkedRiff(bytes: Bytes): Bytes {
+  if (!riff.every((byte, index) => bytes[index] === byte))
+    throw new UpstreamFault("broken", "The provider's audio is not a WAV file");
+  return bytes;
+}
+
+function withVoice(request: SpeakRequest, model: Model): SpeakRequest {
+  if (request.voice || model.voiceDefault === undefined) return request;
+  return { ...request, voice: model.voiceDefault };
+}
+
+/** Characters as people count them for a bill: Unicode code points. */
+function charactersOf(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+function meters(request: SpeakRequest): Meters {
+  return { character: charactersOf(request.input) };
+}
+
+function checkOneOf<T>(
+  param: string,
+  value: T | null | undefined,
+  allowed: readonly T[] | undefined,
+  model: Model,
+): void {
+  if (value === undefined || value === null || allowed === undefined || allowed.includes(value)) return;
+  throw wrong(param, `${param} is '${value}', but ${model.id} takes: ${allowed.join(", ")}`);
+}
+
+function wrong(param: string, sentence: string): GatewayError {
+  return new GatewayError("invalid_request", sentence, { param });
+}

@@ -1,0 +1,66 @@
+import { GatewayError, UpstreamFault } from "../contract/index.ts";
+import type { Progress } from "./call-context.ts";
+
+/**
+ * What the caller is told of a fault, whatever it was. Words of a provider about our keys never come through, and a key
+ * that it repeats in other words is hidden.
+ */
+export function blame(error: unknown, progress: Progress): GatewayError {
+  const told = blameUnhidden(error, progress);
+  const keys = progress.trying?.keys;
+  if (keys === undefined) return told;
+  const { code, retryAfterMs } = told;
+  const [message, shownCode] = [keys.hide(told.message), keys.hide(told.shownCode)];
+  const param = told.param === undefined ? undefined : keys.hide(told.param);
+  if (message === told.message && shownCode === told.shownCode && param === told.param) return told;
+  return new GatewayError(code, message, { param, shownCode, retryAfterMs, cause: error });
+}
+
+function blameUnhidden(error: unknown, progress: Progress): GatewayError {
+  if (progress.cutReason === "left") return new GatewayError("invalid_request", "The client left", { cause: error });
+  if (progress.cutReason === "draining") {
+    const sentence = "The gateway is shutting down and ended this call; send it again";
+    return new GatewayError("unavailable", sentence, { retryAfterMs: 1000, cause: error });
+  }
+  if (progress.cutReason === "timeout") {
+    const sentence = "The provider did not answer in the time allowed; send the request again";
+    return new GatewayError("upstream_timeout", sentence, { cause: error });
+  }
+  if (error instanceof GatewayError) return error;
+  if (error instanceof UpstreamFault) return blameFault(error);
+  const sentence = "The gateway failed on this call; the operator finds the reason in the log under its x-request-id";
+  return new GatewayError("internal_error", sentence, { cause: error });
+}
+
+function blameFault(fault: UpstreamFault): GatewayError {
+  const details = { param: fault.param, cause: fault };
+  switch (fault.kind) {
+    case "bad_request":
+      return new GatewayError("invalid_request", fault.message, { ...details, shownCode: fault.code });
+    case "too_long":
+      return new GatewayError("context_length_exceeded", fault.message, details);
+    case "gone": {
+      const sentence = `The provider no longer serves this model: ${fault.message}`;
+      return new GatewayError("model_not_found", sentence, { ...details, param: "model" });
+    }
+    case "limited": {
+      const sentence = "The provider limits its rate at the moment and no other route is free; retry later";
+      const retryAfterMs = fault.retryAfterMs === undefined ? 1000 : fault.retryAfterMs;
+      return new GatewayError("rate_limit_exceeded", sentence, { ...details, retryAfterMs });
+    }
+    case "key":
+    case "quota":
+      return new GatewayError(
+        "upstream_error",
+        "The provider refused the gateway's own account; the operator was told",
+        {
+          cause: fault,
+        },
+      );
+    case "timeout":
+      return new GatewayError("upstream_timeout", fault.message, details);
+    case "overloaded":
+    case "broken":
+      return new GatewayError("upstream_error", fault.message, details);
+  }
+}

@@ -1,0 +1,20 @@
+import type { CircuitState } from "./circuit-breaker.ts";
+import type { Offer } from "./registry.ts";
+import { priorityOf, weightOf } from "./route-order.ts";
+
+/** One way to serve a model, as a caller may see it: who, and whether it works; no keys and no addresses. */
+export interface RouteState {
+  plugin: string;
+  priority: number;
+  weight: number;
+  state: CircuitState;
+}
+
+/** The routes of an offer, the first to be tried first. */
+export function describeRoutes({ routes }: Offer, nowMs: number): RouteState[] {
+  return routes.map(({ plugin, model, circuit, health, keys }) => {
+    const isWithoutKey = keys.size > 0 && keys.readyAt(nowMs) === 0;
+    const state = health.restMs(nowMs) > 0 || isWithoutKey ? "resting" : circuit.stateAt(nowMs);
+    return { plugin: plugin.name, priority: priorityOf(model), weight: weightOf(model), state };
+  });
+}

@@ -1,0 +1,55 @@
+import type { Model } from "../../contract/index.ts";
+import type { Circuit, CircuitBounds } from "./circuit-breaker.ts";
+import type { PluginHealth } from "./plugin-health.ts";
+
+/** What of a route says when its turn is. */
+interface Ranked {
+  readonly model: Model;
+  readonly circuit: Circuit;
+  readonly health: PluginHealth;
+}
+
+const priorityDefault = 100;
+const weightDefault = 1;
+
+/** Five faults in half a minute, at least half of what was tried: a provider that is down is left alone quickly. */
+export const routeBounds: CircuitBounds = { faultsMin: 5, windowMs: 30_000, restMs: 15_000, restMsMax: 240_000 };
+
+/** Lower is tried first. */
+export function priorityOf({ priority }: Model): number {
+  return priority === undefined ? priorityDefault : priority;
+}
+
+/** The share among routes of one priority; 0 is tried only after the others. */
+export function weightOf({ weight }: Model): number {
+  return weight === undefined ? weightDefault : weight;
+}
+
+/** Whether a route is worth a try before those that rest. */
+function isReady({ circuit, health }: Ranked, nowMs: number): boolean {
+  return circuit.isReady(nowMs) && health.restMs(nowMs) === 0;
+}
+
+/**
+ * The order in which one call tries the routes: by priority, among equals drawn by weight, and those that rest at the
+ * very end, because a last resort is better than a refusal.
+ */
+export function rankRoutes<Route extends Ranked>(
+  routes: readonly Route[],
+  nowMs: number,
+  random: () => number,
+): readonly Route[] {
+  if (routes.length === 1) return routes;
+  const drawn = routes.map((route) => {
+    const weight = weightOf(route.model);
+    // Each place is drawn with the chance weight / sum of the weights left (Efraimidis and Spirakis, 2006).
+    const draw = weight === 0 ? Number.NEGATIVE_INFINITY : Math.log(random()) / weight;
+    return { route, draw, ready: isReady(route, nowMs), priority: priorityOf(route.model) };
+  });
+  drawn.sort((a, b) => {
+    if (a.ready !== b.ready) return a.ready ? -1 : 1;
+    if (a.priority !== b.priority) return a.priority - b.priority;
+    return a.draw === b.draw ? 0 : b.draw - a.draw;
+  });
+  return drawn.map(({ route }) => route);
+}

@@ -1,0 +1,62 @@
+import { Registry } from "prom-client";
+import type { CallWatch } from "../../kernel/index.ts";
+import type { Facts } from "../gateway-snapshot.ts";
+import type { SpanCounts } from "../traces/span-queue.ts";
+import { CallMetrics } from "./call-metrics.ts";
+import {
+  addCommitMetrics,
+  addLoadMetrics,
+  addLogMetrics,
+  addRouteMetrics,
+  addStoreMetrics,
+} from "./gateway-metrics.ts";
+import { addProcessMetrics } from "./process-metrics.bun.ts";
+
+interface MetricsOptions {
+  readonly log: { readonly dropped: number };
+  /** Absent: nothing is traced. */
+  readonly spans: SpanCounts | undefined;
+  readonly version: { version: string; commit?: string };
+}
+
+/** The metrics in Prometheus' text form. */
+export interface Metrics {
+  /** Counts calls. */
+  readonly calls: CallWatch;
+  /** Counts transactions of the ledger. */
+  readonly onCommit: (writes: number, ms: number, unwritten: number) => void;
+  /** Adds what is read from the running gateway at each scrape. Until then a scrape gets 503. */
+  begin(facts: Facts): void;
+  scrape(): Promise<Response>;
+  close(): void;
+}
+
+export function createMetrics({ log, spans, version }: MetricsOptions): Metrics {
+  const registry = new Registry();
+  let facts: Facts | undefined;
+  const isPremium = (model: string) => facts?.registry().byName(model)?.model.premium;
+  const calls = new CallMetrics(registry, { now: Date.now, isPremium });
+  const onCommit = addCommitMetrics(registry);
+  addLogMetrics(registry, log, spans);
+  const close = addProcessMetrics(registry, version);
+  const headers = {
+    "content-type": registry.contentType,
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+  };
+  return {
+    calls,
+    onCommit,
+    begin(given) {
+      facts = given;
+      addLoadMetrics(registry, facts);
+      addRouteMetrics(registry, facts);
+      addStoreMetrics(registry, facts);
+    },
+    async scrape() {
+      if (facts === undefined) return new Response("The gateway is starting\n", { status: 503 });
+      return new Response(await registry.metrics(), { headers });
+    },
+    close,
+  };
+}

@@ -1,0 +1,126 @@
+import { realpathSync } from "node:fs";
+import { basename, extname } from "node:path";
+import * as kit from "../sdk/index.ts";
+import { isWithin } from "./list-folder.ts";
+import type { LoadCode } from "./load-source.ts";
+import type { PluginSource } from "./plugin-directory.ts";
+import { readText } from "./read-text.ts";
+
+const door = "modelgate/plugin";
+/** What of the platform a plugin may import: pure computation, no file system, no network, no process. */
+const modules = new Set(
+  ["buffer", "crypto", "path", "querystring", "string_decoder", "url", "util", "zlib"].map((name) => `node:${name}`),
+);
+const allowed = `a plugin imports ${door}, files of its own folder and ${[...modules].join(", ")}`;
+const loaders: Readonly<Record<string, "ts" | "js" | "json" | "text">> = {
+  ".ts": "ts",
+  ".js": "js",
+  ".mjs": "js",
+  ".json": "json",
+  ".txt": "text",
+};
+/** Names that a plugin's code finds empty, so that it goes by `call.upstream` and not past it by mistake. */
+const hidden = ["process", "Bun", "Deno", "WebSocket", "EventSource", "XMLHttpRequest", "Worker"];
+const noFetch = () => {
+  throw new kit.PluginError("fetch is not given to plugins; ask call.upstream, which holds the key and the deadline");
+};
+
+type Wrapped = (exports: object, require: (name: string) => unknown, module: { exports: Exports }) => void;
+interface Exports {
+  default?: unknown;
+}
+
+/**
+ * Bundles a plugin and the files beside it into one function and calls it. Nothing is left in a module cache: a changed
+ * file is really the new one, and an old version is garbage as soon as no call uses it.
+ */
+export const loadCode: LoadCode = async (source) => {
+  const refusals: string[] = [];
+  const built = await Bun.build({
+    entrypoints: [source.entry],
+    format: "cjs",
+    target: "bun",
+    throw: false,
+    plugins: [fence(source, refusals)],
+  });
+  const [refusal] = refusals;
+  if (refusal !== undefined) throw new kit.PluginError(refusal);
+  const [output] = built.outputs;
+  if (!built.success || output === undefined) throw new kit.PluginError(placeOf(built.logs[0]));
+  const module: { exports: Exports } = { exports: {} };
+  try {
+    wrap(await output.text())(module.exports, requireModule, module);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    if (cause instanceof kit.PluginError) throw cause;
+    throw new kit.PluginError(`it failed while it was loaded: ${reason}`, { cause });
+  }
+  return module.exports.default;
+};
+
+/** Lets in the files of the plugin's own folder and what is named above, and keeps the sentence on all else. */
+function fence(source: PluginSource, refusals: string[]): Bun.BunPlugin {
+  const refuse = (sentence: string) => {
+    refusals.push(sentence);
+    return new Error(sentence);
+  };
+  const isOwn = (path: string) => {
+    const real = realpathSync(path);
+    return (
+      real === realpathSync(source.entry) || (source.root !== undefined && isWithin(real, realpathSync(source.root)))
+    );
+  };
+  return {
+    name: "fence",
+    setup(build) {
+      build.onResolve({ filter: /.*/ }, ({ path, importer }) => {
+        if (importer === "") return undefined;
+        if (path === door || modules.has(path)) return { path, external: true };
+        if (path.startsWith("./") || path.startsWith("../")) {
+          if (source.root !== undefined) return undefined;
+          throw refuse(`it imports ${path}, but is a single file; make it a folder ${source.name}/ with index.ts`);
+        }
+        throw refuse(`${basename(importer)} imports ${path}, which is not given to plugins; ${allowed}`);
+      });
+      build.onLoad({ filter: /.*/ }, ({ path }) => {
+        const loader = loaders[extname(path)];
+        const name = basename(path);
+        if (loader === undefined)
+          throw refuse(`it imports ${name}; expected one of ${Object.keys(loaders).join(", ")}`);
+        if (!isOwn(path))
+          throw refuse(`it imports ${name}, which lies outside of its folder; put the file itself there`);
+        try {
+          return { contents: readText(path), loader };
+        } catch (error) {
+          throw refuse(path === source.entry ? messageOf(error) : `${name}: ${messageOf(error)}`);
+        }
+      });
+    },
+  };
+}
+
+function wrap(code: string): Wrapped {
+  const start = code.indexOf("(function");
+  const body = code.slice(start).trim().replace(/;$/, "");
+  return new Function("fetch", ...hidden, `"use strict";return ${body}`)(noFetch) as Wrapped;
+}
+
+function requireModule(name: string): unknown {
+  if (name === door) return kit;
+  // The bundler takes the prefix off.
+  const full = name.startsWith("node:") ? name : `node:${name}`;
+  if (modules.has(full)) return process.getBuiltinModule(full);
+  throw new kit.PluginError(`it imports ${full}, which is not given to plugins; ${allowed}`);
+}
+
+function placeOf(log: BuildMessage | ResolveMessage | undefined): string {
+  if (log === undefined) return "it cannot be translated; see that it is TypeScript or JavaScript";
+  const { position } = log;
+  if (position === null || position === undefined) return log.message;
+  const file = basename(position.file);
+  return `${file}, line ${position.line}, column ${position.column}: ${log.message}; mend it there`;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,42 @@
+import type { ProviderPlugin } from "../contract/index.ts";
+import { definePlugin, type PluginDefinition, PluginError } from "../sdk/index.ts";
+import { readManifest } from "./manifest.ts";
+import type { PluginSource } from "./plugin-directory.ts";
+import { readJson } from "./read-json.ts";
+
+/**
+ * Runs a plugin's code, the files beside it included, as they are now.
+ *
+ * @returns What it exports by default; whatever that is.
+ * @throws {PluginError} When it cannot be read, translated or run; with the place, without the file's name in front.
+ */
+export type LoadCode = (source: PluginSource) => Promise<unknown>;
+
+/**
+ * Loads and checks one plugin.
+ *
+ * @throws {PluginError} One sentence with file, place and cure.
+ */
+export async function loadSource(source: PluginSource, loadCode: LoadCode): Promise<ProviderPlugin> {
+  try {
+    if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(source.name)) {
+      throw new PluginError("its name must be kebab-case, such as my-provider; rename it");
+    }
+    const plugin =
+      source.kind === "manifest"
+        ? readManifest(readJson(source.entry), source.name)
+        : await loadDefined(source, loadCode);
+    if (plugin.name === source.name) return plugin;
+    throw new PluginError(`it calls itself ${plugin.name}, but the file says ${source.name}; make the two agree`);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const bare = reason.replace(/^Cannot load the plugin( \S+)?: /, "").replace(/^Cannot (read|sell) /, "");
+    throw new PluginError(`Cannot load ${source.label}: ${bare}`, { cause: error });
+  }
+}
+
+async function loadDefined(source: PluginSource, loadCode: LoadCode): Promise<ProviderPlugin> {
+  const value = await loadCode(source);
+  if (value === undefined) throw new PluginError("it has no default export; write export default definePlugin({ … })");
+  return definePlugin(value as PluginDefinition);
+}

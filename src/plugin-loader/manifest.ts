@@ -1,0 +1,79 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { capabilities, type Model, type ProviderPlugin } from "../contract/index.ts";
+import { shapeChecker } from "../sdk/check-shape.ts";
+import {
+  definePlugin,
+  isRecord,
+  type OpenaiOptions,
+  openai,
+  type PluginDefinition,
+  PluginError,
+} from "../sdk/index.ts";
+import { Quirks } from "./dialect-option-schemas.ts";
+
+/** A plugin without code. */
+const Manifest = Type.Object(
+  {
+    $schema: Type.Optional(Type.String()),
+    name: Type.Optional(Type.String({ description: "The file's name without .json when left out" })),
+    contractVersion: Type.Optional(Type.Unknown()),
+    baseUrl: Type.String({ minLength: 1, description: "Where the provider is, such as https://api.example.com/v1" }),
+    dialect: Type.Union([Type.Literal("openai")], {
+      description: "The only one without code; for another write name.ts",
+    }),
+    credential: Type.Optional(Type.Union([Type.Literal("key"), Type.Literal("none")])),
+    authorize: Type.Optional(
+      Type.Record(Type.String(), Type.String(), {
+        description: 'Headers that carry the key, such as { "x-api-key": "{key}" }; default Authorization: Bearer',
+      }),
+    ),
+    hosts: Type.Optional(Type.Array(Type.String())),
+    quirks: Type.Optional(Quirks),
+    nMax: Type.Optional(Type.Unknown()),
+    models: Type.Array(Type.Record(Type.String(), Type.Unknown()), { minItems: 1 }),
+  },
+  { additionalProperties: false },
+);
+type Manifest = Static<typeof Manifest>;
+
+const faultOfManifest = shapeChecker(Manifest);
+
+/**
+ * Makes a plugin of a manifest. A row may leave out what follows from the rest: `upstreamId` (the id), `capability`
+ * (`chat`), `ownedBy` (the plugin's name) and `created` (0).
+ *
+ * @param name What the file is called without `.json`.
+ * @throws {PluginError} With the field at fault.
+ */
+export function readManifest(value: unknown, name: string): ProviderPlugin {
+  if (!isRecord(value)) throw new PluginError("expected a JSON object with name, baseUrl, dialect and models");
+  const fault = faultOfManifest(value);
+  if (fault !== undefined) throw new PluginError(`${fault.path.replace(/^\./, "") || "the file"}: ${fault.reason}`);
+  const { $schema: _, dialect: __, authorize, quirks = {}, models, ...rest } = value as unknown as Manifest;
+  const rows = models.map((row) => ({
+    upstreamId: row.id,
+    capability: "chat",
+    ownedBy: name,
+    created: 0,
+    ...row,
+  })) as unknown as Model[];
+  const options: OpenaiOptions = { ...(quirks as OpenaiOptions) };
+  for (const capability of capabilities) {
+    if (rows.some((row) => row.capability === capability)) options[capability] ??= {};
+  }
+  return definePlugin({
+    name,
+    ...(rest as object),
+    models: rows,
+    handlers: openai(options),
+    ...(authorize && { authorize: authorizeBy(authorize) }),
+  } as unknown as PluginDefinition);
+}
+
+function authorizeBy(headers: Record<string, string>): ProviderPlugin["authorize"] {
+  const templates = Object.entries(headers);
+  if (!templates.some(([, template]) => template.includes("{key}"))) {
+    throw new PluginError('authorize has no {key}; write where the key stands, such as { "x-api-key": "{key}" }');
+  }
+  return (key) => Object.fromEntries(templates.map(([name, template]) => [name, template.split("{key}").join(key)]));
+}

@@ -1,0 +1,94 @@
+import type { ProviderPlugin } from "../contract/index.ts";
+import { contentVersion } from "./content-version.ts";
+import { findSources } from "./find-sources.ts";
+import { type LoadCode, loadSource } from "./load-source.ts";
+import type { DropFault, DropFolder, PluginSource } from "./plugin-directory.ts";
+
+const loadsAtOnce = 8;
+
+/** A plugin file as it was last seen: its last version that could be loaded, and what is wrong with the newest. */
+export interface DropIn {
+  readonly source: PluginSource;
+  readonly plugin: ProviderPlugin | undefined;
+  /** Of the plugin's files as they were loaded. */
+  readonly version: string | undefined;
+  readonly loadedAt: number | undefined;
+  /** One sentence when the newest version could not be loaded. */
+  readonly error: string | undefined;
+}
+
+/** The plugins of the drop folders, as they were last looked at. */
+export class DropIns {
+  readonly #folders: readonly DropFolder[];
+  readonly #loadCode: LoadCode;
+  readonly #now: () => number;
+  #all: ReadonlyMap<string, DropIn> = new Map();
+  #faults: readonly DropFault[] = [];
+
+  constructor(folders: readonly DropFolder[], parts: { loadCode: LoadCode; now: () => number }) {
+    this.#folders = folders;
+    this.#loadCode = parts.loadCode;
+    this.#now = parts.now;
+  }
+
+  /** By name, then by file. */
+  get all(): readonly DropIn[] {
+    return [...this.#all.values()];
+  }
+
+  /** What lies in the folders and is no plugin. */
+  get faults(): readonly DropFault[] {
+    return this.#faults;
+  }
+
+  /** A text that differs whenever something in the folders does. Loads nothing. */
+  stamp(): string {
+    const parts: string[] = [];
+    for (const folder of this.#folders) {
+      const { sources, faults } = findSources(folder);
+      for (const { label, stamp } of sources ?? []) parts.push(label, stamp);
+      for (const { sentence } of faults) parts.push(sentence);
+    }
+    return parts.join("\n");
+  }
+
+  /** Loads what is new or changed, and forgets what is gone. One bad file never stops the others. */
+  async refresh(): Promise<void> {
+    const before = this.#all;
+    const faults: DropFault[] = [];
+    const sources: PluginSource[] = [];
+    for (const folder of this.#folders) {
+      const found = findSources(folder);
+      faults.push(...found.faults);
+      sources.push(...(found.sources ?? keptOf(before, folder)));
+    }
+    sources.sort((a, b) => (a.name === b.name ? (a.label < b.label ? -1 : 1) : a.name < b.name ? -1 : 1));
+    const changed = sources.filter(({ entry, stamp }) => before.get(entry)?.source.stamp !== stamp);
+    const loaded = new Map<PluginSource, DropIn>();
+    const queue = changed.values();
+    const work = async () => {
+      for (const source of queue) loaded.set(source, await this.#load(source, before.get(source.entry)));
+    };
+    await Promise.all(Array.from({ length: loadsAtOnce }, work));
+    this.#all = new Map(
+      sources.map((source) => [source.entry, loaded.get(source) ?? (before.get(source.entry) as DropIn)]),
+    );
+    this.#faults = faults;
+  }
+
+  async #load(source: PluginSource, before: DropIn | undefined): Promise<DropIn> {
+    try {
+      const plugin = await loadSource(source, this.#loadCode);
+      return { source, plugin, version: contentVersion(source), loadedAt: this.#now(), error: undefined };
+    } catch (error) {
+      const { message } = error as Error;
+      const { plugin, version, loadedAt } = before ?? {};
+      return { source, plugin, version, loadedAt, error: message };
+    }
+  }
+}
+
+/** What a folder that cannot be read at the moment held before. */
+function keptOf(before: ReadonlyMap<string, DropIn>, folder: DropFolder): PluginSource[] {
+  return [...before.values()].map(({ source }) => source).filter(({ label }) => label.startsWith(`${folder.label}/`));
+}

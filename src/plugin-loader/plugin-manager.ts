@@ -1,0 +1,225 @@
+import type { ProviderPlugin } from "../contract/index.ts";
+import {
+  buildRegistry,
+  type Credential,
+  type Log,
+  type Refusal,
+  type Registry,
+  type RegistryMemory,
+} from "../kernel/index.ts";
+import { type Choice, choosePlugins, type SandboxGround } from "./choose-plugins.ts";
+import type { LoadCode } from "./load-source.ts";
+import { Overrides } from "./overrides.ts";
+import type { DropFolder } from "./plugin-directory.ts";
+import { type DropIn, DropIns } from "./plugin-files.ts";
+import { countRoutes, type PluginState, refusedState, stateOf } from "./plugin-state.ts";
+
+/** The name of the plugin that simulates the others. */
+const sandboxName = "sandbox";
+
+/** What the stock stands on. */
+export interface StockGround {
+  readonly builtIns: readonly ProviderPlugin[];
+  readonly pluginFolders: readonly DropFolder[];
+  readonly catalogueFolder: DropFolder;
+  readonly sandbox: SandboxGround;
+  /** @throws When what the operator wrote for this plugin cannot be used. */
+  credentialsOf(pluginName: string): Credential;
+  readonly loadCode: LoadCode;
+  readonly log: Log;
+  readonly now: () => number;
+}
+
+/** All that is on sale at one moment, and what is not and why. Immutable. */
+export interface Shelf {
+  readonly registry: Registry;
+  readonly sandbox: boolean;
+  readonly states: readonly PluginState[];
+  /** One sentence a fault; none of them stops anything else. */
+  readonly warnings: readonly string[];
+  /** Every plugin that could be loaded, served or not, with the operator's own rows. */
+  readonly plugins: readonly ProviderPlugin[];
+}
+
+/** A loaded plugin and the file it came from; none when it is compiled in. */
+interface Candidate {
+  readonly plugin: ProviderPlugin;
+  readonly drop: DropIn | undefined;
+}
+
+/**
+ * Everything that can be sold: the plugins compiled in, those in the drop folders, and the operator's own catalogue.
+ * Each look at the folders makes a new shelf, or none when nothing has changed.
+ */
+export class Stock {
+  readonly #ground: StockGround;
+  readonly #dropIns: DropIns;
+  readonly #overrides: Overrides;
+  readonly #memory: RegistryMemory = new Map();
+  /** The last version of each drop-in that was sold, by file. */
+  #sold: ReadonlyMap<string, ProviderPlugin> = new Map();
+  #said = new Set<string>();
+
+  constructor(ground: StockGround) {
+    this.#ground = ground;
+    this.#dropIns = new DropIns(ground.pluginFolders, ground);
+    this.#overrides = new Overrides(ground.catalogueFolder);
+  }
+
+  /** A text that differs whenever something in the folders does. */
+  stamp(): string {
+    return `${this.#dropIns.stamp()}\n${this.#overrides.stamp()}`;
+  }
+
+  /** Looks at the folders and puts together what they hold now. */
+  async look(): Promise<Shelf> {
+    await this.#dropIns.refresh();
+    this.#overrides.refresh();
+    const shelf = this.#compose();
+    this.#tell(shelf);
+    return shelf;
+  }
+
+  #compose(): Shelf {
+    const errors = new Map<string, string>();
+    const twins: PluginState[] = [];
+    const candidates = this.#candidates(errors, twins);
+    let built = this.#build(candidates, errors);
+    const settled = this.#withdraw(candidates, built.refused, errors);
+    if (settled !== undefined) built = this.#build(settled, errors);
+    const { plugins, choice, registry, refused, warnings } = built;
+    const current = settled ?? candidates;
+    for (const { plugin, sentence } of refused) if (!errors.has(plugin.name)) errors.set(plugin.name, sentence);
+    const routes = countRoutes(registry);
+    for (const name of this.#memory.keys()) if (!routes.has(name)) this.#memory.delete(name);
+    const states = current.map(({ plugin, drop }) => {
+      const state = stateOf(plugin, drop, routes.get(plugin.name) ?? 0, {
+        keys: this.#keysOf(plugin.name),
+        sandbox: choice.plugins.every(({ name }) => name !== plugin.name) && choice.plugins.some(isSandbox),
+        error: errors.get(plugin.name),
+      });
+      return drop !== undefined && state.standing === "no_credential" ? { ...state, error: keyless(state) } : state;
+    });
+    this.#sold = new Map(
+      current.flatMap(({ plugin, drop }) => (drop && routes.has(plugin.name) ? [[drop.source.entry, plugin]] : [])),
+    );
+    const strays = this.#strays(current, twins);
+    const ownErrors = [...states, ...strays].flatMap(({ error }) => (error === null ? [] : [error]));
+    return {
+      registry,
+      sandbox: choice.sandbox,
+      states: [...states, ...strays],
+      warnings: [...new Set([...ownErrors, ...warnings])],
+      plugins,
+    };
+  }
+
+  /** One plugin a name: a compiled-in one goes before a file, and a file that is sold already before a newcomer. */
+  #candidates(errors: Map<string, string>, twins: PluginState[]): Candidate[] {
+    const byName = new Map<string, Candidate>();
+    for (const plugin of this.#ground.builtIns) byName.set(plugin.name, { plugin, drop: undefined });
+    const isSold = ({ source }: DropIn) => this.#sold.has(source.entry);
+    const drops = [...this.#dropIns.all].sort((a, b) => Number(isSold(b)) - Number(isSold(a)));
+    for (const drop of drops) {
+      const { name, label } = drop.source;
+      const twin = byName.get(name);
+      if (twin !== undefined || name === sandboxName) {
+        const other = twin?.drop === undefined ? "a built-in plugin" : twin.drop.source.label;
+        const sentence = `Cannot load ${label}: the name ${name} belongs to ${other}; rename one of the two`;
+        twins.push(refusedState(name, label, sentence));
+      } else if (drop.plugin !== undefined) {
+        byName.set(name, { plugin: drop.plugin, drop });
+        if (drop.error !== undefined) errors.set(name, drop.error);
+      }
+    }
+    return [...byName.values()];
+  }
+
+  #build(candidates: readonly Candidate[], errors: Map<string, string>) {
+    const { plugins, faults } = this.#overrides.apply(candidates.map(({ plugin }) => plugin));
+    const credentials = new Map(plugins.map(({ name }) => [name, this.#credentialOf(name, errors)]));
+    const hasKey = ({ name }: ProviderPlugin) => (credentials.get(name)?.keys.length ?? 0) > 0;
+    const usable = plugins.filter(({ name }) => credentials.get(name) !== undefined);
+    const choice: Choice = choosePlugins(usable, hasKey, this.#ground.sandbox);
+    const { registry, refused } = buildRegistry(choice.plugins, (name) => credentials.get(name), this.#memory);
+    const warnings = [...this.#dropIns.faults, ...faults].map(({ sentence }) => sentence);
+    return { plugins, choice, registry, refused, warnings };
+  }
+
+  /** Puts the version before in the place of a new one that disagrees with what is sold. */
+  #withdraw(
+    candidates: readonly Candidate[],
+    refused: readonly Refusal[],
+    errors: Map<string, string>,
+  ): readonly Candidate[] | undefined {
+    const sentences = new Map(refused.map(({ plugin, sentence }) => [plugin.name, sentence]));
+    let changed = false;
+    const settled = candidates.map((candidate) => {
+      const { plugin, drop } = candidate;
+      const sentence = sentences.get(plugin.name);
+      const before = drop === undefined ? undefined : this.#sold.get(drop.source.entry);
+      if (sentence === undefined || drop === undefined) return candidate;
+      errors.set(plugin.name, `Cannot load ${drop.source.label}: ${sentence}`);
+      if (before === undefined || before === plugin) return candidate;
+      changed = true;
+      return { plugin: before, drop };
+    });
+    return changed ? settled : undefined;
+  }
+
+  #credentialOf(name: string, errors: Map<string, string>): Credential | undefined {
+    try {
+      return this.#ground.credentialsOf(name);
+    } catch (error) {
+      errors.set(name, (error as Error).message);
+      return undefined;
+    }
+  }
+
+  #keysOf(name: string): number {
+    const credential = this.#credentialOf(name, new Map());
+    return credential === undefined ? 0 : credential.keys.length;
+  }
+
+  /** Files of which no version could ever be loaded, and those whose name is taken. */
+  #strays(current: readonly Candidate[], twins: readonly PluginState[]): PluginState[] {
+    const shown = new Set(current.map(({ drop }) => drop?.source.entry));
+    const failed = this.#dropIns.all.filter(({ source, error }) => error !== undefined && !shown.has(source.entry));
+    return [
+      ...twins,
+      ...this.#dropIns.faults.map(({ label, sentence }) => refusedState(nameOf(label), label, sentence)),
+      ...failed.map(({ source, error }) => refusedState(source.name, source.label, error as string)),
+    ];
+  }
+
+  /** Says each thing once, when it begins. */
+  #tell(shelf: Shelf): void {
+    const { log } = this.#ground;
+    const said = new Set<string>();
+    for (const sentence of shelf.warnings) {
+      said.add(sentence);
+      if (!this.#said.has(sentence)) log.error("plugin_refused", { sentence });
+    }
+    for (const { origin, name, standing, models, loaded_at } of shelf.states) {
+      if (origin === "built in" || standing === "refused" || standing === "no_credential") continue;
+      const key = `${origin} ${standing} ${loaded_at}`;
+      said.add(key);
+      if (!this.#said.has(key)) log.info("plugin_loaded", { plugin: name, file: origin, models, standing });
+    }
+    this.#said = said;
+  }
+}
+
+function keyless({ name, origin }: PluginState): string {
+  const variable = `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
+  return `Cannot serve ${origin}: it has no key; set ${variable} and start again, or credential to none in the plugin`;
+}
+
+/** `plugins/acme.yaml` → `acme`. */
+function nameOf(label: string): string {
+  return label.slice(label.lastIndexOf("/") + 1).replace(/\.\w+$/, "");
+}
+
+function isSandbox({ name }: ProviderPlugin): boolean {
+  return name === sandboxName;
+}

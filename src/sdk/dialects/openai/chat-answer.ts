@@ -1,0 +1,80 @@
+import { type ChatCompletion, entryOf, UpstreamFault } from "../../../contract/index.ts";
+import { faultOfBody } from "../../fault.ts";
+import { splitThink } from "../../reasoning-tags.ts";
+import { isRecord } from "../../record.ts";
+import type { ChatQuirks } from "./quirks.ts";
+
+/** The service tiers OpenAI's clients know; another provider's own words are dropped. */
+const serviceTiers = ["auto", "default", "flex", "scale", "priority", "fast"];
+const finishReasonsDefault: Readonly<Record<string, string>> = { eos: "stop" };
+const reasoningFieldsDefault: readonly string[] = ["reasoning_content", "reasoning"];
+
+/**
+ * A provider's completion in the uniform shape. Works on the object itself.
+ *
+ * @throws {UpstreamFault} When it holds an error, or no choice.
+ */
+export function toCompletion(answer: unknown, quirks: ChatQuirks): ChatCompletion {
+  if (!isRecord(answer)) throw faultOfBody(answer);
+  if (answer.error !== undefined && answer.error !== null) throw faultOfBody(answer);
+  const { choices } = answer;
+  if (!Array.isArray(choices) || choices.length === 0 || !choices.every(hasMessage)) {
+    throw new UpstreamFault("broken", "The provider's answer holds no choice with a message");
+  }
+  findUsage(answer, quirks);
+  dropFields(answer, quirks);
+  if (typeof answer.system_fingerprint !== "string") delete answer.system_fingerprint;
+  if (!serviceTiers.includes(answer.service_tier as string)) delete answer.service_tier;
+  for (const choice of choices) toChoice(choice, quirks);
+  return answer as unknown as ChatCompletion;
+}
+
+/** Puts the usage at the top, wherever the provider wrote it, and takes its own figures out of it. */
+export function findUsage(answer: Record<string, unknown>, quirks: ChatQuirks): void {
+  const { usageIn } = quirks;
+  if (usageIn !== undefined && !isRecord(answer.usage)) {
+    const place = answer[usageIn];
+    if (isRecord(place) && isRecord(place.usage)) answer.usage = place.usage;
+  }
+  if (isRecord(answer.usage)) dropFields(answer.usage, quirks);
+}
+
+/** Puts reasoning where OpenAI-like clients look for it: `reasoning_content`. */
+export function toReasoning(message: Record<string, unknown>, quirks: ChatQuirks): void {
+  for (const field of quirks.reasoningFields ?? reasoningFieldsDefault) {
+    const text = message[field];
+    if (text === undefined) continue;
+    if (field !== "reasoning_content" || typeof text !== "string") delete message[field];
+    if (typeof text === "string") message.reasoning_content = text;
+  }
+}
+
+/** Takes out what only this provider's own clients know. */
+export function dropFields(holder: Record<string, unknown>, { drop }: ChatQuirks): void {
+  if (drop === undefined) return;
+  for (const field of drop) if (field in holder) delete holder[field];
+}
+
+/** A finish reason in OpenAI's words, or as it came. */
+export function toFinishReason(reason: unknown, quirks: ChatQuirks): unknown {
+  const names = quirks.finishReasons ?? finishReasonsDefault;
+  if (typeof reason !== "string") return reason;
+  return entryOf(names, reason) ?? reason;
+}
+
+function toChoice(choice: { message: Record<string, unknown>; [field: string]: unknown }, quirks: ChatQuirks): void {
+  const { message } = choice;
+  dropFields(choice, quirks);
+  dropFields(message, quirks);
+  toReasoning(message, quirks);
+  if (quirks.think === true && typeof message.content === "string") {
+    const { content, reasoning } = splitThink(message.content);
+    message.content = content;
+    if (reasoning !== "") message.reasoning_content = reasoning;
+  }
+  choice.finish_reason = toFinishReason(choice.finish_reason, quirks);
+}
+
+function hasMessage(choice: unknown): boolean {
+  return isRecord(choice) && isRecord(choice.message);
+}

@@ -1,0 +1,76 @@
+export {
+  type Asked,
+  type Call,
+  type Capability,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  type ChatUsage,
+  type ChunkChoice,
+  type ContentPart,
+  contractVersion,
+  type Embeddings,
+  type EmbedRequest,
+  entryOf,
+  type FaultDetails,
+  type FaultKind,
+  type FinishReason,
+  type FunctionDefinition,
+  GatewayError,
+  type GeneratedImage,
+  type GeneratedImages,
+  type Handlers,
+  type ImageRequest,
+  type Message,
+  type Model,
+  type ProviderPlugin,
+  type RefusedAnswer,
+  type ResponseFormat,
+  type ServerEvent,
+  type SpeakRequest,
+  type Speech,
+  type Tool,
+  type ToolCall,
+  type ToolCallDelta,
+  type ToolChoice,
+  type TranscribeRequest,
+  type Transcript,
+  type TranscriptSegment,
+  type TranscriptWord,
+  type Upstream,
+  type UpstreamBytes,
+  UpstreamFault,
+  type UpstreamInit,
+} from "../contract/index.ts";
+export { base64ToFloats, floatsToBase64, fromBase64, toBase64 } from "./base64.ts";
+export { type DataUrl, readDataUrl, readMedia } from "./data-url.ts";
+export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
+export { type OpenaiOptions, openai } from "./dialects/openai/index.ts";
+export type {
+  ChatQuirks,
+  EmbedQuirks,
+  ImageQuirks,
+  RequestQuirks,
+  SpeakQuirks,
+  TranscribeQuirks,
+} from "./dialects/openai/quirks.ts";
+export { nearestEffort } from "./dialects/openai/reasoning.ts";
+export { classifyFault, faultOfBody } from "./fault.ts";
+export { fetchImages } from "./fetch-images.ts";
+export { withFunctionsAsTools } from "./functions-as-tools.ts";
+export { openApiSubset, type ReducedSchema, reduceSchema, type SchemaSubset, strictSubset } from "./json-schema.ts";
+export { parseJson } from "./parse-json.ts";
+export { type Fitted, fit, type Shape } from "./parse-shape.ts";
+export { PluginError } from "./plugin-error.ts";
+export { checkBeyondText, unfetchedImages } from "./precheck-multimodal.ts";
+export { readModels } from "./read-models.ts";
+export { type SplitText, splitThink, ThinkSplitter } from "./reasoning-tags.ts";
+export { RecentMap } from "./recent-map.ts";
+export { isRecord } from "./record.ts";
+export { refuse } from "./refuse.ts";
+export { type HeaderReader, readDurationMs, retryAfterMs } from "./retry-after.ts";
+export { eventCharactersMaxDefault, readEvents, SseParser } from "./sse.ts";
+export { translatable } from "./supported-fields.ts";
+export { readToolChoice, type ToolDecision } from "./tool-choice.ts";
+export { readArguments, resultWithoutCall, type ToolResult, toolResultsOf } from "./tool-results.ts";
+export { joinWav, readWav, type Wav, wavMs, writeWav } from "./wav.ts";

@@ -1,0 +1,37 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { variables } from "../../../src/config/config.ts";
+
+const folder = join(import.meta.dir, "../../../deploy");
+const read = (name: string) => Bun.file(join(folder, name)).text();
+
+/** What compose.yaml says, as far as it is read here. */
+interface Compose {
+  services: Record<string, { environment?: Record<string, string>; image?: string; build?: { dockerfile: string } }>;
+}
+
+test("compose.yaml sets nothing on the gateways that they do not read", async () => {
+  const { services } = Bun.YAML.parse(await read("compose.yaml")) as Compose;
+  const gateways = Object.entries(services).filter(([name]) => name.startsWith("gateway-"));
+  expect(gateways.length).toBe(2);
+  for (const [, { environment, build }] of gateways) {
+    const own = Object.keys(environment ?? {}).filter((name) => !name.endsWith("_API_KEY"));
+    expect(own.filter((name) => !variables.includes(name))).toEqual([]);
+    expect(await Bun.file(join(folder, "..", build?.dockerfile ?? "")).exists()).toBe(true);
+  }
+});
+
+test("the proxy knows every gateway of compose.yaml", async () => {
+  const { services } = Bun.YAML.parse(await read("compose.yaml")) as Compose;
+  const upstreams = Array.from((await read("Caddyfile")).matchAll(/gateway-\d+(?=:3000)/g), ([name]) => name);
+  expect(upstreams).toEqual(Object.keys(services).filter((name) => name.startsWith("gateway-")));
+});
+
+const analyze = Bun.which("systemd-analyze");
+if (analyze === null) console.warn("The systemd unit is not checked: there is no systemd-analyze here");
+
+test.skipIf(analyze === null)("systemd finds no fault with the unit but that the binary is not installed", async () => {
+  const child = Bun.spawn([analyze as string, "verify", join(folder, "modelgate.service")], { stderr: "pipe" });
+  const faults = (await new Response(child.stderr).text()).split("\n").filter((line) => line.includes("modelgate"));
+  expect(faults.filter((line) => !line.includes("is not executable"))).toEqual([]);
+});

@@ -1,0 +1,82 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { version } from "../../../package.json" with { type: "json" };
+import { readConfig, variables } from "../../../src/config/config.ts";
+
+const chart = join(import.meta.dir, "../../../deploy/helm/modelgate");
+const read = async (name: string) => Bun.YAML.parse(await Bun.file(join(chart, name)).text());
+
+test("the chart is of the version that the program has", async () => {
+  expect(await read("Chart.yaml")).toMatchObject({ version, appVersion: version });
+});
+
+test("the chart sets nothing that the gateway does not read", async () => {
+  const { settings } = (await read("values.yaml")) as { settings: Record<string, string> };
+  const deployment = await Bun.file(join(chart, "templates/deployment.yaml")).text();
+  const named = Array.from(deployment.matchAll(/- name: ([A-Z_]+)$/gm), ([, name = ""]) => name);
+  expect(named.length).toBeGreaterThan(4);
+  expect([...named, ...Object.keys(settings)].filter((name) => !variables.includes(name))).toEqual([]);
+  expect(() => readConfig(settings)).not.toThrow();
+});
+
+const helm = Bun.which("helm");
+if (helm === null) console.warn("The chart is read as text alone: there is no helm here");
+
+/** An object that Kubernetes would be given, as far as it is read here. */
+interface Manifest {
+  kind: string;
+  spec: {
+    strategy?: { type: string };
+    template?: { spec: { volumes: Record<string, unknown>[]; terminationGracePeriodSeconds: number } };
+  };
+}
+
+function template(values: object) {
+  const command = [helm as string, "template", "gate", chart, "--kube-version", "1.30.0", "--values", "-"];
+  const { stdout, stderr } = Bun.spawnSync(command, { stdin: Buffer.from(JSON.stringify(values)) });
+  const parts = stdout.toString().split(/^---$/m);
+  const objects = parts.map((part) => Bun.YAML.parse(part) as Manifest | null).filter((object) => object !== null);
+  return { objects, kinds: objects.map(({ kind }) => kind).sort(), stderr: stderr.toString() };
+}
+
+const shared = { DATABASE_URL: "postgres://books", REDIS_URL: "redis://limits" };
+
+describe.skipIf(helm === null)("helm", () => {
+  test("finds no fault with the chart", () => {
+    const { exitCode, stdout } = Bun.spawnSync([helm as string, "lint", "--strict", chart]);
+    expect([exitCode, stdout.toString()]).toEqual([0, expect.stringContaining("0 chart(s) failed")]);
+  });
+
+  test("makes one gateway with a volume, of which two never run at once", () => {
+    const { objects, kinds } = template({});
+    expect(kinds).toEqual(["Deployment", "PersistentVolumeClaim", "Service"]);
+    const deployment = objects.find(({ kind }) => kind === "Deployment");
+    expect(deployment?.spec.strategy?.type).toBe("Recreate");
+    expect(deployment?.spec.template?.spec.terminationGracePeriodSeconds).toBe(70);
+  });
+
+  test("makes several with all there is, and none of them has a volume of its own", () => {
+    const { objects, kinds } = template({
+      secrets: { ...shared, OPENAI_API_KEY: "a word" },
+      autoscaling: { enabled: true },
+      ingress: { enabled: true, tlsSecret: "certificate" },
+      metrics: { serviceMonitor: true },
+      plugins: { "acme.json": '{ "name": "acme" }' },
+    });
+    expect(kinds).toEqual(
+      ["ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Ingress", "PodDisruptionBudget", "Secret"].concat([
+        "Service",
+        "ServiceMonitor",
+      ]),
+    );
+    const deployment = objects.find(({ kind }) => kind === "Deployment");
+    expect(deployment?.spec.strategy?.type).toBe("RollingUpdate");
+    expect(deployment?.spec.template?.spec.volumes[0]).toEqual({ name: "home", emptyDir: {} });
+  });
+
+  test("refuses several gateways that would each keep books of their own", () => {
+    expect(template({ replicas: 2 }).stderr).toContain("More than one gateway needs DATABASE_URL in secrets");
+    expect(template({ replicas: 2, secrets: { DATABASE_URL: "x" } }).stderr).toContain("needs REDIS_URL");
+    expect(template({ replicas: 2, secrets: shared }).kinds).toContain("PodDisruptionBudget");
+  });
+});

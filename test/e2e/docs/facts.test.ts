@@ -1,0 +1,27 @@
+import { expect, test } from "bun:test";
+import { describeConfig, readConfig, variables } from "../../../src/config/config.ts";
+import { errorTable } from "../../../src/contract/index.ts";
+import { readSection, tableRows } from "./pages.ts";
+
+test("the table of errors in docs/api.md is the table of the code", () => {
+  const documented = tableRows(readSection("docs/api.md", "## Errors")).map((row) => row.slice(0, 3));
+  expect(documented).toEqual(
+    Object.entries(errorTable).map(([code, { status, type }]) => [code, String(status), type]),
+  );
+});
+
+const settings = tableRows(readSection("docs/configuration.md", "## Settings"));
+
+test("docs/configuration.md has every setting, with its default", () => {
+  const documented = new Map(settings.map(([variable = "", value = ""]) => [variable, value]));
+  for (const { name, value } of describeConfig(readConfig({}))) {
+    expect([...documented.keys()]).toContain(name);
+    if (name !== "MODELGATE_HOME")
+      expect([name, documented.get(name)]).toEqual([name, value === "not set" ? "" : value]);
+  }
+});
+
+test("docs/configuration.md has no setting twice, and none that nothing reads", () => {
+  const names = settings.map(([variable = ""]) => variable).filter((variable) => !variable.startsWith("<PLUGIN>"));
+  expect(names.toSorted()).toEqual(variables.toSorted());
+});

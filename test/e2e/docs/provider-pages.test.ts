@@ -1,0 +1,108 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { filesOfPlugin } from "../../../src/cli/plugin-new/plugin-files.ts";
+import { gatewayShell } from "./gateway-shell.ts";
+import { codeBlocks, readPage, readSection, root } from "./pages.ts";
+
+const readyBlocks = codeBlocks(readSection("docs/providers.md", "## Ready manifests"), "sh");
+const codeOf = codeBlocks(readSection("docs/providers.md", "## Plugin with code"), "sh");
+const tutorial = readSection("docs/providers.md", "## Write a translated provider");
+const secondsMax = 60_000;
+
+/** Stands for the providers that the pages name: OpenAI's dialect and the made-up one. */
+function startProvider() {
+  return Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const body = (await request.json()) as { stream?: boolean; live?: boolean };
+      if (request.url.endsWith("/generate")) {
+        if (!body.live) return Response.json({ said: "Hello there", why: "done", spent: { in: 5, out: 6 } });
+        const events =
+          'event: piece\ndata: {"said":"Hello there"}\n\nevent: end\ndata: {"why":"done","spent":{"in":5,"out":6}}\n\n';
+        return new Response(events, { headers: { "content-type": "text/event-stream" } });
+      }
+      const message = { role: "assistant", content: "Hello from the provider" };
+      const choices = [{ index: 0, message, finish_reason: "stop" }];
+      return Response.json({ choices, usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 } });
+    },
+  });
+}
+
+describe("the pages on providers, followed word for word", () => {
+  const provider = startProvider();
+  const baseUrl = `http://127.0.0.1:${provider.port}/v1`;
+  const shell = gatewayShell({
+    env: {
+      ...{ ACME_BASE_URL: baseUrl, BETA_BASE_URL: baseUrl, GAMMA_BASE_URL: baseUrl },
+      ...{ BETA_API_KEY: "key-of-beta", GAMMA_API_KEY: "key-of-gamma" },
+    },
+  });
+  afterAll(() => provider.stop(true));
+
+  /** What became of plugins, once the running gateway has loaded all of them. */
+  async function standingOf(...names: string[]): Promise<string[]> {
+    const deadline = Date.now() + 10_000;
+    while (true) {
+      const list = await shell.gateway.cli<{ name: string; standing: string }[]>("plugin", "list");
+      const standings = names.flatMap((name) =>
+        list.filter((state) => state.name === name).map((state) => state.standing),
+      );
+      const isDone = standings.length === names.length && standings.every((standing) => standing === "serving");
+      if (isDone || Date.now() > deadline) return standings;
+      await Bun.sleep(100);
+    }
+  }
+
+  test(
+    "a file serves a provider while the gateway runs",
+    async () => {
+      const [file = ""] = codeBlocks(readSection("README.md", "## Add a provider"), "sh");
+      const said = await shell.follow(file);
+      expect(said).toContain("acme: 16 of 16");
+      expect(said).toMatch(/acme\s+serving/);
+      expect(said).toContain("Hello from the provider");
+      const [ready = ""] = readyBlocks;
+      await shell.follow(ready);
+      const [code = ""] = codeOf;
+      expect(await shell.follow(code)).toContain("beta: 17 of 17");
+      expect(await standingOf("acme", "beta", "vllm")).toEqual(["serving", "serving", "serving"]);
+    },
+    secondsMax,
+  );
+
+  test(
+    "a translated provider ends with full marks, and is served",
+    async () => {
+      const [make = "", record = "", serve = ""] = codeBlocks(tutorial, "sh");
+      expect(await shell.follow(make)).toContain("gamma: 17 of 17");
+      expect(await shell.follow(record)).toContain("gamma: 19 of 19");
+      await shell.follow(serve);
+      expect(await standingOf("gamma")).toEqual(["serving"]);
+      const reply = await shell.gateway.post("/chat/completions", {
+        model: "gamma-small",
+        messages: [{ role: "user", content: "Hi" }],
+      });
+      // It is premium, and nobody has paid yet.
+      expect(await reply.json()).toMatchObject({ error: { code: "insufficient_balance" } });
+    },
+    secondsMax,
+  );
+});
+
+test("the section on translated providers shows the code that is written", async () => {
+  const flush = (text: string) => text.trim().replaceAll(/^ +/gm, "");
+  const written = flush((await filesOfPlugin("gamma", "translated")).get("index.ts") as string);
+  const shown = codeBlocks(tutorial, "ts");
+  expect(shown.length).toBeGreaterThan(4);
+  for (const block of shown) expect(written).toContain(flush(block));
+});
+
+test("docs/providers.md names each ready manifest", () => {
+  const named = [...readPage("docs/providers.md").matchAll(/^\| `([\w-]+\.json)` +\| \[/gm)].map(
+    ([, file]) => file as string,
+  );
+  const there = readdirSync(join(root, "plugins/manifests")).filter((file) => file.endsWith(".json"));
+  expect(named.sort()).toEqual(there.sort());
+});

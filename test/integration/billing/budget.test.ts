@@ -1,0 +1,245 @@
+import { describe, expect, test } from "bun:test";
+import { verifyLedger } from "../../../src/billing/index.ts";
+import type { GatewayError, KeyBounds } from "../../../src/contract/index.ts";
+import { errorOf } from "../../support/error-of.ts";
+import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
+import {
+  addAccount,
+  type ClaimFields,
+  claimOf,
+  dayMs,
+  type Ground,
+  ledgerGround,
+  newYear,
+  settlementOf,
+} from "./ground.ts";
+
+const engines = useEngines();
+const own: KeyBounds = { budgetNanodollars: 100 };
+const february = newYear + 31 * dayMs;
+
+async function pay(ground: Pick<Ground, "ledger" | "clock">, nanodollars: number, fields: ClaimFields = {}) {
+  const claim = claimOf({ own, holdNanodollars: nanodollars, openedAt: ground.clock.time, ...fields });
+  const hold = await ground.ledger.admit(claim);
+  await ground.ledger.settle(settlementOf(claim.callId, { costNanodollars: nanodollars }));
+  return hold;
+}
+
+const budgetOf = async ({ ledger }: Pick<Ground, "ledger">, fields: ClaimFields = {}) =>
+  (await ledger.boundsOf(claimOf({ own, ...fields }).caller)).budget;
+
+async function monthsOf({ store }: Ground) {
+  const rows = await store.db
+    .selectFrom("key_months")
+    .select(["key_id", "month", "spent_nanodollars"])
+    .orderBy("month")
+    .execute();
+  return rows.map((row) => [row.key_id, row.month, row.spent_nanodollars]);
+}
+
+describe.each(engineNames)("%s engine", (name) => {
+  const make: MakeLedger = (options) => engines[name](options);
+  async function ground() {
+    const made = await ledgerGround(undefined, make);
+    await addAccount(made.store, "acc_1", 1000);
+    return made;
+  }
+
+  describe("the monthly budget of a key", () => {
+    test("pays its last nanodollar by one partial hold, and refuses the next call, naming all figures", async () => {
+      const made = await ground();
+      await pay(made, 95);
+      const last = claimOf({ own, holdNanodollars: 10 });
+      expect((await made.ledger.admit(last)).heldNanodollars).toBe(5);
+      const error = (await errorOf(pay(made, 1))) as GatewayError;
+      expect([error.code, error.status, error.retryAfterMs]).toEqual(["budget_exceeded", 403, 31 * dayMs]);
+      expect(error.message).toBe(
+        "Monthly budget of this key reached: 0.0000001 USD, 0.000000095 USD spent and 0.000000005 USD held by running calls; it resets at 2026-02-01T00:00:00.000Z; until then raise the budget, or use another key or a model that is not premium",
+      );
+      await made.ledger.settle(settlementOf(last.callId, { costNanodollars: 12 }));
+      expect(await budgetOf(made)).toEqual({
+        limitNanodollars: 100,
+        spentNanodollars: 107,
+        heldNanodollars: 0,
+        resetsAt: february,
+      });
+      expect(await errorOf(pay(made, 1))).toBeDefined();
+      expect(await monthsOf(made)).toEqual([["key_1", newYear / dayMs, 107]]);
+      expect((await verifyLedger(made.store)).differences).toEqual([]);
+    });
+
+    test("is freed by a release, and is not asked of a call that costs the account nothing", async () => {
+      const made = await ground();
+      const claim = claimOf({ own, holdNanodollars: 100 });
+      await made.ledger.admit(claim);
+      expect(await errorOf(pay(made, 1))).toBeDefined();
+      await pay(made, 1, { premium: false });
+      await made.ledger.settle(settlementOf(claim.callId, { outcome: "released" }));
+      expect(await budgetOf(made)).toMatchObject({ spentNanodollars: 0, heldNanodollars: 0 });
+      await pay(made, 100);
+      await pay(made, 1, { premium: false });
+      expect(await monthsOf(made)).toEqual([["key_1", newYear / dayMs, 100]]);
+    });
+
+    test("binds its key alone, and keys without a budget write nothing for it", async () => {
+      const made = await ground();
+      await pay(made, 100);
+      expect(await errorOf(pay(made, 1))).toBeDefined();
+      await pay(made, 50, { keyId: "key_2", own: undefined });
+      await pay(made, 50, { keyId: "key_3", own: { budgetNanodollars: 60 } });
+      expect(await monthsOf(made)).toEqual([
+        ["key_1", newYear / dayMs, 100],
+        ["key_3", newYear / dayMs, 50],
+      ]);
+    });
+
+    test("of nothing lets no premium call through", async () => {
+      const made = await ground();
+      expect(((await errorOf(pay(made, 1, { own: { budgetNanodollars: 0 } }))) as GatewayError).code).toBe(
+        "budget_exceeded",
+      );
+    });
+
+    test("never lends what the wallet has not", async () => {
+      const made = await ground();
+      const most = { own: { budgetNanodollars: 5000 } };
+      expect((await made.ledger.admit(claimOf({ ...most, holdNanodollars: 3000 }))).heldNanodollars).toBe(1000);
+      expect(((await errorOf(pay(made, 1, most))) as GatewayError).code).toBe("insufficient_balance");
+    });
+
+    test("begins anew with the UTC month, to the millisecond", async () => {
+      const made = await ground();
+      await pay(made, 100);
+      made.clock.time = february - 1;
+      expect(await errorOf(pay(made, 1))).toBeDefined();
+      made.clock.time = february;
+      expect(await budgetOf(made)).toEqual({
+        limitNanodollars: 100,
+        spentNanodollars: 0,
+        heldNanodollars: 0,
+        resetsAt: february + 28 * dayMs,
+      });
+      await pay(made, 100);
+      expect(await monthsOf(made)).toEqual([
+        ["key_1", newYear / dayMs, 100],
+        ["key_1", february / dayMs, 100],
+      ]);
+    });
+
+    test("of the month in which a call began pays for it, though it ends in the next", async () => {
+      const made = await ground();
+      made.clock.time = february - 1;
+      const claim = claimOf({ own, holdNanodollars: 60, openedAt: made.clock.time });
+      await made.ledger.admit(claim);
+      made.clock.time += 2;
+      expect(await budgetOf(made)).toMatchObject({ heldNanodollars: 0 });
+      await pay(made, 100);
+      await made.ledger.settle(settlementOf(claim.callId, { costNanodollars: 70 }));
+      expect(await budgetOf(made)).toMatchObject({ spentNanodollars: 100, heldNanodollars: 0 });
+      expect(await monthsOf(made)).toEqual([
+        ["key_1", newYear / dayMs, 70],
+        ["key_1", february / dayMs, 100],
+      ]);
+      expect((await verifyLedger(made.store)).differences).toEqual([]);
+    });
+
+    test.each([1, 40, 400])(
+      "is not minted by a clock that steps back %i days, also after a new start",
+      async (days) => {
+        const made = await ground();
+        await pay(made, 100);
+        made.clock.time -= days * dayMs;
+        expect(await errorOf(pay(made, 1))).toBeDefined();
+        const again = { ...made, ledger: await make({ store: made.store, now: () => made.clock.time }) };
+        expect(await errorOf(pay(again, 1))).toBeDefined();
+        made.clock.time = february;
+        await pay(again, 100);
+        expect((await verifyLedger(made.store)).differences).toEqual([]);
+      },
+    );
+
+    test("follows a change of it with the next call, and keeps what the month has paid", async () => {
+      const made = await ground();
+      await pay(made, 100);
+      expect((await pay(made, 100, { own: { budgetNanodollars: 150 } })).heldNanodollars).toBe(50);
+      expect(await errorOf(pay(made, 1, { own: { budgetNanodollars: 200 } }))).toBeDefined();
+      expect(await budgetOf(made)).toMatchObject({ spentNanodollars: 200 });
+    });
+
+    test("is known to a ledger that starts later, with what running calls hold", async () => {
+      const made = await ground();
+      await pay(made, 40);
+      const again = { ...made, ledger: await make({ store: made.store, now: () => made.clock.time }) };
+      expect(await budgetOf(again)).toMatchObject({ spentNanodollars: 40 });
+      expect((await pay(again, 100)).heldNanodollars).toBe(60);
+    });
+
+    test("is raced for by 64 calls: ten whole holds and one partial, the others refused", async () => {
+      const made = await ground();
+      const claims = Array.from({ length: 64 }, () => claimOf({ own: { budgetNanodollars: 105 } }));
+      const outcomes = await Promise.allSettled(claims.map((claim) => made.ledger.admit(claim)));
+      const held = outcomes.flatMap((outcome) =>
+        outcome.status === "fulfilled" ? [outcome.value.heldNanodollars] : [],
+      );
+      expect(held).toEqual([...Array.from({ length: 10 }, () => 10), 5]);
+      const codes = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason.code] : []));
+      expect(new Set(codes)).toEqual(new Set(["budget_exceeded"]));
+    });
+  });
+
+  describe("limits of a key of its own", () => {
+    const free = { premium: false, holdTokens: 0 };
+    const done = async ({ ledger }: Ground, fields: ClaimFields, meters = {}) => {
+      const claim = claimOf({ ...free, ...fields });
+      const hold = await ledger.admit(claim);
+      await ledger.settle(settlementOf(claim.callId, { quotaTokens: 0, meters }));
+      return hold;
+    };
+
+    test("let in their last request and refuse the next, and use up nothing of other keys", async () => {
+      const made = await ground();
+      const narrow = { requestsPerMinute: 600, own: { requestsPerMinute: 2 } };
+      await done(made, narrow);
+      expect((await done(made, narrow)).limits).toMatchObject({ limitRequests: 2, remainingRequests: 0 });
+      const error = (await errorOf(done(made, narrow))) as GatewayError;
+      expect([error.code, error.retryAfterMs]).toEqual(["rate_limit_exceeded", 30_000]);
+      expect(error.message).toBe("Request limit reached: 2 requests a minute for this key; try again in 30 s");
+      for (let i = 0; i < 100; i++) await done(made, { requestsPerMinute: 600, keyId: "key_2" });
+      made.clock.time += 30_000;
+      await done(made, narrow);
+    });
+
+    test("let in their last token and refuse the next, those of answers too", async () => {
+      const made = await ground();
+      const narrow = { own: { tokensPerMinute: 1000 } };
+      await done(made, { ...narrow, limitTokens: 100 }, { inputToken: 100, outputToken: 900 });
+      const error = (await errorOf(done(made, { ...narrow, limitTokens: 100 }))) as GatewayError;
+      expect(error.message).toBe(
+        "Token limit reached: 1000 tokens a minute for this key, and this request has 100; try again in 6 s",
+      );
+      expect((await made.ledger.limitsOf(claimOf(narrow).caller)).remainingTokens).toBe(0);
+      expect((await made.ledger.limitsOf(claimOf({ keyId: "key_2" }).caller)).remainingTokens).toBeGreaterThan(1000);
+    });
+
+    test("let so many calls run at once and no more, beside those of other keys", async () => {
+      const made = await ground();
+      const narrow = { ...free, own: { concurrentCalls: 1 } };
+      const running = claimOf(narrow);
+      await made.ledger.admit(running);
+      expect(((await errorOf(made.ledger.admit(claimOf(narrow)))) as GatewayError).message).toBe(
+        "Concurrency limit reached: 1 calls at once for this key; try again when one of them has ended",
+      );
+      await made.ledger.admit(claimOf({ ...free, keyId: "key_2" }));
+      expect((await made.ledger.boundsOf(running.caller)).calls).toEqual({ limit: 1, running: 1 });
+      await made.ledger.settle(settlementOf(running.callId, { quotaTokens: 0 }));
+      await made.ledger.admit(claimOf(narrow));
+    });
+
+    test("do not widen those of the account", async () => {
+      const made = await ground();
+      const wide = { requestsPerMinute: 1, own: { requestsPerMinute: 100 } };
+      expect((await done(made, wide)).limits).toMatchObject({ limitRequests: 1, remainingRequests: 0 });
+      expect((await errorOf(done(made, wide))).message).toContain("for this account");
+    });
+  });
+});

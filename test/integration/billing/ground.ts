@@ -1,0 +1,38 @@
+import { createLocalLedger, creditWallet, type LocalLedger } from "../../../src/billing/index.ts";
+import type { Store } from "../../../src/db/index.ts";
+import { temporaryStore } from "../db/temporary-store.ts";
+import { newYear } from "./claims.ts";
+import type { MakeLedger } from "./engines.ts";
+
+export { type ClaimFields, claimOf, newYear, settlementOf } from "./claims.ts";
+
+export const dayMs = 86_400_000;
+
+/** A clock that a test moves. */
+export interface Clock {
+  time: number;
+}
+
+/** A store with a ledger over it, both on the same clock. */
+export interface Ground {
+  store: Store;
+  ledger: LocalLedger;
+  clock: Clock;
+}
+
+export async function ledgerGround(file?: string, make?: MakeLedger): Promise<Ground> {
+  const clock: Clock = { time: newYear };
+  const store = await temporaryStore(file, () => clock.time);
+  const options = { store, now: () => clock.time };
+  return { store, clock, ledger: make === undefined ? createLocalLedger(options) : await make(options) };
+}
+
+/** An account with a wallet of this many nanodollars. */
+export async function addAccount(store: Store, id: string, nanodollars = 0): Promise<void> {
+  const limits = { free_tokens_per_day: null, requests_per_minute: null, tokens_per_minute: null };
+  await store.db
+    .insertInto("accounts")
+    .values({ id, email: `${id}@test`, name: null, created_at: 0, ...limits })
+    .execute();
+  if (nanodollars !== 0) await creditWallet(store, { accountId: id, nanodollars, note: "start" });
+}

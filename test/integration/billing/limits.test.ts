@@ -1,0 +1,143 @@
+import { describe, expect, test } from "bun:test";
+import type { GatewayError } from "../../../src/contract/index.ts";
+import { errorOf } from "../../support/error-of.ts";
+import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
+import { addAccount, type ClaimFields, claimOf, type Ground, ledgerGround, settlementOf } from "./ground.ts";
+
+async function free(ground: Ground, fields: ClaimFields = {}) {
+  const claim = claimOf({ premium: false, holdTokens: 0, ...fields });
+  const hold = await ground.ledger.admit(claim);
+  await ground.ledger.settle(settlementOf(claim.callId, { quotaTokens: 0, meters: {} }));
+  return hold;
+}
+
+const engines = useEngines();
+
+describe.each(engineNames)("%s engine", (name) => {
+  const make: MakeLedger = (options) => engines[name](options);
+
+  describe("requests per minute", () => {
+    test("lets in the 600th request of a minute and refuses the 601st, saying when the next fits", async () => {
+      const ground = await ledgerGround(undefined, make);
+      const limit = { requestsPerMinute: 600 };
+      for (let i = 1; i < 600; i++) await free(ground, limit);
+      expect((await free(ground, limit)).limits).toMatchObject({
+        limitRequests: 600,
+        remainingRequests: 0,
+        resetRequestsMs: 60_000,
+      });
+      const error = (await errorOf(free(ground, limit))) as GatewayError;
+      expect([error.code, error.status]).toEqual(["rate_limit_exceeded", 429]);
+      expect(error.message).toBe("Request limit reached: 600 requests a minute for this account; try again in 0.1 s");
+      expect(error.retryAfterMs).toBe(100);
+      ground.clock.time += 99;
+      expect(await errorOf(free(ground, limit))).toBeDefined();
+      ground.clock.time += 1;
+      await free(ground, limit);
+      expect(await errorOf(free(ground, limit))).toBeDefined();
+      ground.clock.time += 60_000;
+      for (let i = 1; i <= 600; i++) await free(ground, limit);
+      expect(await errorOf(free(ground, limit))).toBeDefined();
+    });
+
+    test.each([1, 3, 7, 60, 601, 9999])("of %i lets in exactly that many at once", async (requestsPerMinute) => {
+      const ground = await ledgerGround(undefined, make);
+      for (let i = 1; i <= requestsPerMinute; i++) {
+        const { limits } = await ground.ledger.admit(claimOf({ premium: false, holdTokens: 0, requestsPerMinute }));
+        expect(limits.remainingRequests).toBe(requestsPerMinute - i);
+      }
+      expect(await errorOf(free(ground, { requestsPerMinute }))).toBeDefined();
+    });
+
+    test("belong to the account and not to its neighbours", async () => {
+      const ground = await ledgerGround(undefined, make);
+      await free(ground, { requestsPerMinute: 1 });
+      expect(await errorOf(free(ground, { requestsPerMinute: 1 }))).toBeDefined();
+      await free(ground, { requestsPerMinute: 1, accountId: "acc_2" });
+    });
+
+    test("are not used up by what is refused for another reason", async () => {
+      const ground = await ledgerGround(undefined, make);
+      for (let i = 0; i < 5; i++) await errorOf(free(ground, { requestsPerMinute: 1, freeTokensPerDay: 0 }));
+      await free(ground, { requestsPerMinute: 1 });
+    });
+
+    test("do not jam when the clock steps back, and give nothing for it", async () => {
+      const ground = await ledgerGround(undefined, make);
+      const limit = { requestsPerMinute: 2 };
+      await free(ground, limit);
+      await free(ground, limit);
+      ground.clock.time -= 3_600_000;
+      expect(await errorOf(free(ground, limit))).toBeDefined();
+      ground.clock.time += 30_000;
+      await free(ground, limit);
+    });
+  });
+
+  describe("tokens per minute", () => {
+    const limit = { tokensPerMinute: 1000 };
+
+    test("let in the 1000th token and refuse the 1001st, saying when it fits", async () => {
+      const ground = await ledgerGround(undefined, make);
+      await free(ground, { ...limit, limitTokens: 999 });
+      const { limits } = await free(ground, { ...limit, limitTokens: 1 });
+      expect(limits).toMatchObject({ limitTokens: 1000, remainingTokens: 0, resetTokensMs: 60_000 });
+      const error = (await errorOf(free(ground, { ...limit, limitTokens: 100 }))) as GatewayError;
+      expect(error.message).toBe(
+        "Token limit reached: 1000 tokens a minute for this account, and this request has 100; try again in 6 s",
+      );
+      expect(error.retryAfterMs).toBe(6000);
+      ground.clock.time += 6000;
+      await free(ground, { ...limit, limitTokens: 100 });
+    });
+
+    test("let a prompt longer than the limit through when nothing of the minute is used", async () => {
+      const ground = await ledgerGround(undefined, make);
+      await free(ground, { ...limit, limitTokens: 3000 });
+      const error = (await errorOf(free(ground, { ...limit, limitTokens: 1 }))) as GatewayError;
+      expect(error.retryAfterMs).toBe(120_060);
+    });
+
+    test("go into debt by the tokens of the answer, which a later call waits for", async () => {
+      const ground = await ledgerGround(undefined, make);
+      const claim = claimOf({ premium: false, ...limit, limitTokens: 100 });
+      await ground.ledger.admit(claim);
+      await ground.ledger.settle(
+        settlementOf(claim.callId, { meters: { inputToken: 80, cacheReadToken: 20, outputToken: 1400 } }),
+      );
+      expect((await ground.ledger.limitsOf(claim.caller)).remainingTokens).toBe(0);
+      const error = (await errorOf(free(ground, { ...limit, limitTokens: 0 }))) as GatewayError;
+      expect(error.retryAfterMs).toBe(30_000);
+    });
+
+    test.each([
+      ["fewer tokens than were counted give the rest back", { meters: { inputToken: 60 } }, 940],
+      ["meters without tokens change nothing", { meters: { character: 5 } }, 900],
+      ["a released call keeps what was counted", { outcome: "released", meters: {} } as const, 900],
+    ])("%s", async (_what, fields, remaining) => {
+      const ground = await ledgerGround(undefined, make);
+      const claim = claimOf({ premium: false, ...limit, limitTokens: 100 });
+      await ground.ledger.admit(claim);
+      await ground.ledger.settle(settlementOf(claim.callId, fields));
+      expect((await ground.ledger.limitsOf(claim.caller)).remainingTokens).toBe(remaining);
+    });
+  });
+
+  test("callers of one account with different limits share one backlog in time", async () => {
+    const ground = await ledgerGround(undefined, make);
+    for (let i = 0; i < 300; i++) await free(ground, { requestsPerMinute: 600 });
+    for (let i = 0; i < 5; i++) await free(ground, { requestsPerMinute: 10 });
+    expect(await errorOf(free(ground, { requestsPerMinute: 10 }))).toBeDefined();
+  });
+
+  test.each([
+    ["Request limit reached", { requestsPerMinute: 1, tokensPerMinute: 1 }],
+    ["Token limit reached", { requestsPerMinute: 2, tokensPerMinute: 1 }],
+    ["Insufficient balance", { requestsPerMinute: 2, tokensPerMinute: 2 }],
+  ])("of several limits the first is told: %s", async (message, limits) => {
+    const { store, ledger } = await ledgerGround(undefined, make);
+    await addAccount(store, "acc_1", 5);
+    await ledger.admit(claimOf(limits));
+    expect((await errorOf(ledger.admit(claimOf(limits)))).message).toStartWith(message);
+  });
+});

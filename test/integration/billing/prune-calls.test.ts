@@ -1,0 +1,129 @@
+import { expect, test } from "bun:test";
+import { sql } from "kysely";
+import { createPruner, verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { addAccount, claimOf, dayMs, type Ground, ledgerGround, newYear, settlementOf } from "./ground.ts";
+
+/** Makes a call that begins now and ends after a while. */
+async function call(
+  { ledger, clock }: Ground,
+  accountId: string,
+  fields: { premium?: boolean; lastsMs?: number } = {},
+) {
+  const own = { budgetNanodollars: 1e9 };
+  const claim = claimOf({
+    accountId,
+    own,
+    keyId: `key_${accountId}`,
+    premium: fields.premium ?? true,
+    openedAt: clock.time,
+  });
+  await ledger.admit(claim);
+  clock.time += fields.lastsMs ?? 5;
+  await ledger.settle(settlementOf(claim.callId));
+  return claim.callId;
+}
+
+/** Takes steps until one deletes nothing, and proves the books after each. */
+async function pruneAll({ store }: Ground, now: number): Promise<number> {
+  const step = createPruner({ store, retentionDays: 90, now: () => now });
+  let pruned = 0;
+  while (true) {
+    const count = await step();
+    expect((await verifyLedger(store)).differences).toEqual([]);
+    if (count === 0) return pruned;
+    pruned += count;
+  }
+}
+
+/** Two accounts with calls on the first days of a year, one that lasts over midnight, and one that never ended. */
+async function books(): Promise<Ground> {
+  const ground = await ledgerGround();
+  for (const id of ["acc_1", "acc_2"]) await addAccount(ground.store, id, 1000);
+  for (let day = 0; day < 4; day++) {
+    ground.clock.time = newYear + day * dayMs + 3_600_000;
+    for (const id of ["acc_1", "acc_2"]) {
+      await call(ground, id);
+      await call(ground, id, { premium: false });
+    }
+  }
+  ground.clock.time = newYear + dayMs - 1;
+  await call(ground, "acc_1", { lastsMs: 2 });
+  await ground.ledger.admit(claimOf({ callId: "running", openedAt: newYear }));
+  return ground;
+}
+
+const idsOf = async ({ store }: Ground) => (await store.db.selectFrom("calls").select("id").execute()).length;
+
+test("calls older than the retention go, whole days of them, and the books still prove after every step", async () => {
+  const ground = await books();
+  expect(await pruneAll(ground, newYear + 90 * dayMs - 1)).toBe(0);
+  // Of the first day: four calls. The one that ended after midnight, and the one that runs, stay.
+  expect(await pruneAll(ground, newYear + 91 * dayMs)).toBe(4);
+  expect(await pruneAll(ground, newYear + 91 * dayMs)).toBe(0);
+  expect(await idsOf(ground)).toBe(14);
+  expect(await pruneAll(ground, newYear + 93 * dayMs)).toBe(9);
+  expect((await verifyLedger(ground.store)).counts).toMatchObject({ calls: 5, pruned: 13, open: 1 });
+  expect(await walletOf(ground.store, "acc_1")).toMatchObject({ balanceNanodollars: 950, heldNanodollars: 10 });
+});
+
+test("roll-ups and movements of money stay", async () => {
+  const ground = await books();
+  const counted = async () =>
+    (
+      await sql`select (select count(*) from usage_hours) as hours, (select count(*) from usage_days) as days, (select count(*) from entries) as entries`.execute(
+        ground.store.db,
+      )
+    ).rows;
+  const before = await counted();
+  await pruneAll(ground, newYear + 400 * dayMs);
+  expect(await counted()).toEqual(before);
+});
+
+test("a call that runs while its day is pruned is charged when it ends", async () => {
+  const ground = await books();
+  await pruneAll(ground, newYear + 400 * dayMs);
+  await ground.ledger.settle(settlementOf("running"));
+  expect((await verifyLedger(ground.store)).differences).toEqual([]);
+  expect(await pruneAll(ground, newYear + 800 * dayMs)).toBe(1);
+});
+
+test.each([
+  [
+    "update usage_hours set requests = requests + 1 where account_id = 'acc_1' and hour < 490900",
+    "Usage of acc_1 before day",
+  ],
+  ["update usage_days set requests = requests + 1 where account_id = 'acc_1' and day = 20455", "Usage of acc_1 on day"],
+  ["update quota_days set used_tokens = used_tokens + 1 where account_id = 'acc_2'", "Quota of acc_2 before day"],
+  ["delete from entries where kind = 'charge' and account_id = 'acc_2'", "Charges of acc_2 before day"],
+  ["update key_months set spent_nanodollars = 1 where account_id = 'acc_2'", "Budgets of the keys of acc_2 before day"],
+])("after “%s” the difference is told, though the calls are gone", async (tampering, told) => {
+  const ground = await books();
+  await pruneAll(ground, newYear + 400 * dayMs);
+  await sql.raw(tampering).execute(ground.store.db);
+  expect((await verifyLedger(ground.store)).differences.join("\n")).toContain(told);
+});
+
+test("a large account is pruned in cuts", async () => {
+  const ground = await ledgerGround();
+  await addAccount(ground.store, "acc_1", 1e6);
+  const claims = Array.from({ length: 1100 }, () => claimOf());
+  await Promise.all(claims.map((claim) => ground.ledger.admit(claim)));
+  await Promise.all(claims.map(({ callId }) => ground.ledger.settle(settlementOf(callId))));
+  const step = createPruner({ store: ground.store, retentionDays: 90, now: () => newYear + 200 * dayMs });
+  expect([await step(), await step(), await step(), await step()]).toEqual([500, 500, 100, 0]);
+});
+
+test("a pass over all accounts takes many short steps, and rests for an hour when it is through", async () => {
+  const ground = await ledgerGround();
+  for (let i = 0; i < 60; i++) {
+    await ground.ledger.admit(claimOf({ callId: `c${i}`, accountId: `acc_${i}`, premium: false }));
+    if (i === 55) await ground.ledger.settle(settlementOf("c55"));
+  }
+  const clock = { time: newYear + 200 * dayMs };
+  const step = createPruner({ store: ground.store, retentionDays: 90, now: () => clock.time });
+  expect([await step(), await step()]).toEqual([0, 1]);
+  await ground.ledger.settle(settlementOf("c1"));
+  expect([await step(), await step()]).toEqual([0, 0]);
+  clock.time += 3_600_000;
+  expect(await step()).toBe(1);
+});

@@ -1,0 +1,112 @@
+import { describe, expect, test } from "bun:test";
+import { fileURLToPath } from "node:url";
+import { createLocalLedger, creditWallet, verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
+import { addAccount, claimOf, ledgerGround, settlementOf } from "./ground.ts";
+
+const load = fileURLToPath(import.meta.resolve("./load.ts"));
+
+describe("recover", () => {
+  test("finds nothing where nothing was left open", async () => {
+    const { ledger } = await ledgerGround();
+    expect(await ledger.recover()).toEqual({ settled: 0, released: 0, heldNanodollars: 0, heldTokens: 0, callIds: [] });
+  });
+
+  test("abandons what a dead process left open: no charge, the hold free again, all of it reported", async () => {
+    const file = temporaryFile();
+    const dead = await ledgerGround(file);
+    await addAccount(dead.store, "acc_1", 100);
+    await dead.ledger.admit(claimOf({ callId: "a", holdNanodollars: 30 }));
+    await dead.ledger.admit(claimOf({ callId: "b", premium: false, holdTokens: 40 }));
+    await dead.ledger.admit(claimOf({ callId: "c" }));
+    await dead.ledger.settle(settlementOf("c"));
+    const store = await temporaryStore(file);
+    const ledger = createLocalLedger({ store, now: () => 77 });
+    expect((await walletOf(store, "acc_1")).heldNanodollars).toBe(30);
+    expect(await ledger.recover()).toEqual({
+      settled: 0,
+      released: 2,
+      heldNanodollars: 30,
+      heldTokens: 40,
+      callIds: ["a", "b"],
+    });
+    expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
+    const call = await store.db.selectFrom("calls").selectAll().where("id", "=", "a").executeTakeFirstOrThrow();
+    expect(call).toMatchObject({ state: "abandoned", settled_at: 77, usage_source: null, cost_nanodollars: null });
+    expect(await verifyLedger(store)).toMatchObject({ ok: true, counts: { open: 0, abandoned: 2 } });
+    expect((await ledger.recover()).released).toBe(0);
+  });
+
+  test("does not hinder a process that lives after all: its call is charged, once", async () => {
+    const file = temporaryFile();
+    const alive = await ledgerGround(file);
+    await addAccount(alive.store, "acc_1", 100);
+    const claim = claimOf();
+    await alive.ledger.admit(claim);
+    const store = await temporaryStore(file);
+    await createLocalLedger({ store }).recover();
+    await alive.ledger.settle(settlementOf(claim.callId));
+    await alive.ledger.settle(settlementOf(claim.callId));
+    expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
+    expect(await verifyLedger(store)).toMatchObject({ ok: true, counts: { abandoned: 0 } });
+  });
+
+  test("is refused while calls of its own are running", async () => {
+    const { store, ledger } = await ledgerGround();
+    await addAccount(store, "acc_1", 100);
+    await ledger.admit(claimOf());
+    expect(() => ledger.recover()).toThrow("Cannot recover: calls of this process are already running");
+  });
+});
+
+test("credits made beside a process under load are all counted, and so are its charges", async () => {
+  const file = temporaryFile();
+  const store = await temporaryStore(file);
+  await addAccount(store, "acc_1", 1e12);
+  const child = Bun.spawn([process.execPath, load, file, "0"], { stdout: "pipe" });
+  const reader = child.stdout.getReader();
+  await reader.read();
+  for (let i = 0; i < 50; i++) await creditWallet(store, { accountId: "acc_1", nanodollars: 1000, note: "top-up" });
+  child.kill("SIGKILL");
+  await child.exited;
+  const verification = await verifyLedger(store);
+  expect(verification.differences).toEqual([]);
+  const charges = verification.counts.entries - 51;
+  expect(charges).toBeGreaterThan(0);
+  expect((await walletOf(store, "acc_1")).balanceNanodollars).toBe(1e12 + 50_000 - 10 * charges);
+}, 60_000);
+
+test("killed with -9 under load, five times over, the books hold every charge that was told, once", async () => {
+  const file = temporaryFile();
+  const first = await temporaryStore(file);
+  await addAccount(first, "acc_1", 1e12);
+  await first.close();
+  const told = new Set<string>();
+  for (let round = 0; round < 5; round++) {
+    const child = Bun.spawn([process.execPath, load, file, String(round)], {
+      stdout: "pipe",
+    });
+    let text = "";
+    const reading = (async () => {
+      for await (const chunk of child.stdout) {
+        text += new TextDecoder().decode(chunk);
+        if (text.length > 4000 * (round + 1)) child.kill("SIGKILL");
+      }
+    })();
+    await child.exited;
+    await reading;
+    for (const line of text.split("\n").slice(0, -1)) told.add(line);
+    const store = await temporaryStore(file);
+    const ledger = createLocalLedger({ store });
+    await ledger.recover();
+    const settled = await store.db.selectFrom("calls").select("id").where("state", "=", "settled").execute();
+    const written = new Set(settled.map((call) => call.id));
+    expect([...told].filter((id) => !written.has(id))).toEqual([]);
+    const verification = await verifyLedger(store);
+    expect(verification.differences).toEqual([]);
+    expect(verification.counts.open).toBe(0);
+    expect((await walletOf(store, "acc_1")).balanceNanodollars).toBe(1e12 - 10 * written.size);
+    await store.close();
+  }
+  expect(told.size).toBeGreaterThan(100);
+}, 60_000);

@@ -1,0 +1,229 @@
+import { describe, expect, test } from "bun:test";
+import { verifyLedger, walletOf } from "../../../../src/billing/index.ts";
+import type { Store } from "../../../../src/db/index.ts";
+import { startRedis, type TestRedis } from "../../../support/redis.ts";
+import { node as databaseNode } from "../../db/postgres/ground.ts";
+import { claimOf, settlementOf } from "../ground.ts";
+import { canShare, makeCall, type Node, startNode, startNodes, until, useNodes } from "./ground.ts";
+
+useNodes();
+
+/** What a call may hang for Redis's sake, and what a busy machine may add to that. */
+const hangMsMax = 250 + 1250;
+const testMsMax = 60_000;
+
+/** What befalls a Redis, and what mends it. */
+interface Fault {
+  what: string;
+  strike(redis: TestRedis): Promise<unknown>;
+  mend(redis: TestRedis): Promise<unknown>;
+}
+
+const signal = async (redis: TestRedis, name: NodeJS.Signals) => process.kill(redis.pid, name);
+
+const faults: Fault[] = [
+  {
+    what: "that does not answer for a second (CLIENT PAUSE)",
+    strike: (redis) => redis.command("CLIENT", "PAUSE", "1000", "ALL"),
+    mend: async () => undefined,
+  },
+  {
+    what: "that is stopped (SIGSTOP)",
+    strike: (redis) => signal(redis, "SIGSTOP"),
+    mend: (redis) => signal(redis, "SIGCONT"),
+  },
+  {
+    what: "that was killed and came back empty",
+    strike: (redis) => redis.stop("SIGKILL"),
+    mend: ({ port }) => startRedis({ port }),
+  },
+  {
+    what: "that became a replica and takes no writes",
+    strike: (redis) => redis.command("REPLICAOF", "127.0.0.1", "1"),
+    mend: (redis) => redis.command("REPLICAOF", "NO", "ONE"),
+  },
+  {
+    what: "that is full (maxmemory, noeviction)",
+    strike: (redis) => redis.command("CONFIG", "SET", "maxmemory", "1"),
+    mend: (redis) => redis.command("CONFIG", "SET", "maxmemory", "0"),
+  },
+];
+
+/** A store whose writes take longer than Redis is waited for. */
+function slowlyWriting(store: Store): Store {
+  const writeBooks: Store["writeBooks"] = async (batch) => {
+    await Bun.sleep(300);
+    return store.writeBooks(batch);
+  };
+  return Object.create(store, { writeBooks: { value: writeBooks } }) as Store;
+}
+
+describe.skipIf(!canShare)("a Redis", () => {
+  test(
+    "that goes while what it let in is being written lets in no more than the wallet and a budget have",
+    async () => {
+      const { redis, url } = await startNodes(0, 105);
+      const store = slowlyWriting((await databaseNode(url)).store);
+      const { ledger } = await startNode(store, redis);
+      const claims = (count: number) => Array.from({ length: count }, () => claimOf({ openedAt: Date.now() }));
+      await ledger.walletOf("acc_1");
+      const byRedis = claims(6).map((claim) => ledger.admit(claim));
+      await Bun.sleep(20);
+      await signal(redis, "SIGSTOP");
+      const outcomes = await Promise.allSettled([...byRedis, ...claims(30).map((claim) => ledger.admit(claim))]);
+      const held = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+      expect(held.map(({ heldNanodollars }) => heldNanodollars).sort((a, b) => b - a)).toEqual([
+        ...Array.from({ length: 10 }, () => 10),
+        5,
+      ]);
+      await signal(redis, "SIGCONT");
+      await Promise.all(held.map(({ callId }) => ledger.settle(settlementOf(callId))));
+      expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
+    },
+    testMsMax,
+  );
+
+  test.each(faults)(
+    "$what hangs no call, fails none, and the books balance",
+    async ({ strike, mend }) => {
+      const { redis, nodes } = await startNodes(2, 10_000);
+      const [a, b] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
+      const lasting = claimOf({ holdNanodollars: 100 });
+      await a.ledger.admit(lasting);
+      await makeCall(a);
+      await strike(redis);
+      for (let round = 0; round < 3; round++) {
+        const times = await Promise.all(Array.from({ length: 20 }, (_, index) => makeCall(index % 2 === 0 ? a : b)));
+        expect(Math.max(...times)).toBeLessThan(hangMsMax);
+      }
+      expect(a.limits.troubles()[0]).toStartWith("Redis cannot be used (");
+      expect(await b.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 9390, heldNanodollars: 100 });
+      await mend(redis);
+      await until(() => nodes.every(({ limits }) => limits.troubles().length === 0));
+      for (const { ledger } of nodes) {
+        expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 9390, heldNanodollars: 100 });
+      }
+      await a.ledger.settle(settlementOf(lasting.callId, { costNanodollars: 60 }));
+      for (const { ledger } of nodes) {
+        expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 9330, heldNanodollars: 0 });
+      }
+      expect((await verifyLedger(a.store)).differences).toEqual([]);
+      expect(a.reports).toEqual(["redis_up", "redis_down", "redis_up"]);
+    },
+    testMsMax,
+  );
+
+  test(
+    "that is flushed under way loses no money, and nothing that is held",
+    async () => {
+      const { redis, nodes, node } = await startNodes(2, 1000);
+      const lasting = claimOf({ holdNanodollars: 300 });
+      await node.ledger.admit(lasting);
+      for (let round = 0; round < 20; round++) {
+        await Promise.all([redis.command("FLUSHALL"), ...nodes.map((each) => makeCall(each))]);
+      }
+      for (const { ledger, store } of nodes) {
+        expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 600, heldNanodollars: 300 });
+        expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 600, heldNanodollars: 300 });
+      }
+      await node.ledger.settle(settlementOf(lasting.callId, { costNanodollars: 250 }));
+      expect(await node.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 350, heldNanodollars: 0 });
+      expect((await verifyLedger(node.store)).differences).toEqual([]);
+    },
+    testMsMax,
+  );
+
+  test("that forgets its scripts is told them again", async () => {
+    const { redis, node } = await startNodes(1, 1000);
+    await makeCall(node);
+    await redis.command("SCRIPT", "FLUSH");
+    await Promise.all(Array.from({ length: 10 }, () => makeCall(node)));
+    expect(node.limits.troubles()).toEqual([]);
+    expect(await node.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 890, heldNanodollars: 0 });
+  });
+
+  test("that is away at the start is used as soon as it is there", async () => {
+    const { redis, url } = await startNodes(0, 1000);
+    await redis.stop("SIGKILL");
+    const node = await startNode(url, redis);
+    expect(await makeCall(node)).toBeLessThan(hangMsMax);
+    await startRedis({ port: redis.port });
+    await until(() => node.limits.troubles().length === 0);
+    await makeCall(node);
+    expect(await node.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 980, heldNanodollars: 0 });
+  });
+
+  test(
+    "that is away for longer than any lease frees nothing of a call that runs: no money is held twice, no living node is dead",
+    async () => {
+      const leaseMs = 300;
+      const { redis, nodes } = await startNodes(2, 1e9, { leaseMs, storeOptions: { deadAfterMs: 300 } });
+      const [here, there] = nodes as [Node, Node];
+      const timers = nodes.map(({ store }) => setInterval(() => store.outsideChange(), 20));
+      const running = claimOf({ holdNanodollars: 9e8 });
+      await there.ledger.admit(running);
+      await redis.stop("SIGKILL");
+      const ended: string[] = [];
+      const outage = Date.now() + 5 * leaseMs;
+      while (Date.now() < outage) {
+        for (const { ledger } of nodes) ended.push(...(await ledger.recover()).callIds);
+        await Bun.sleep(20);
+      }
+      const second = claimOf({ holdNanodollars: 9e8 });
+      expect((await here.ledger.admit(second)).heldNanodollars).toBe(1e8);
+      await startRedis({ port: redis.port });
+      await until(() => nodes.every(({ limits }) => limits.troubles().length === 0));
+      const third = await here.ledger.admit(claimOf({ holdNanodollars: 9e8 })).catch((error) => error.code);
+      expect(third).toBe("insufficient_balance");
+      for (const { ledger } of nodes) ended.push(...(await ledger.recover()).callIds);
+      for (const timer of timers) clearInterval(timer);
+      expect(ended).toEqual([]);
+      await there.ledger.settle(settlementOf(running.callId, { costNanodollars: 9e8 }));
+      await here.ledger.settle(settlementOf(second.callId, { costNanodollars: 1e8 }));
+      expect(await walletOf(here.store, "acc_1")).toEqual({ balanceNanodollars: 0, heldNanodollars: 0 });
+      expect(await verifyLedger(here.store)).toMatchObject({ ok: true, counts: { abandoned: 0 } });
+    },
+    testMsMax,
+  );
+
+  test(
+    "that evicts any key of an account loses no money, and calls of a dead node count no more when their lease is over",
+    async () => {
+      const { redis, nodes } = await startNodes(2, 1000, { leaseMs: 600 });
+      const [here, dead] = nodes as [Node, Node];
+      const own = { budgetNanodollars: 500, concurrentCalls: 2 };
+      const claims = {
+        premium: [1, 2].map(() => claimOf({ own, holdNanodollars: 200 })),
+        most: { concurrentCalls: 2 },
+      };
+      const [mine, lost] = claims.premium as [ReturnType<typeof claimOf>, ReturnType<typeof claimOf>];
+      await here.ledger.admit(mine);
+      await dead.ledger.admit(lost);
+      dead.limits.close();
+      const said = await redis.command("KEYS", "modelgate:*:limits:*");
+      const keys = said.split("\r\n").filter((word) => word.startsWith("modelgate:"));
+      expect(keys.length).toBeGreaterThan(0);
+      for (const key of keys) await redis.command("DEL", key);
+      expect(await here.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 1000, heldNanodollars: 400 });
+      // The budget has 100 left, which one call may have in part.
+      const last = claimOf({ own: { budgetNanodollars: 500 }, holdNanodollars: 200 });
+      expect((await here.ledger.admit(last)).heldNanodollars).toBe(100);
+      const beyond = claimOf({ own: { budgetNanodollars: 500 }, holdNanodollars: 200 });
+      expect(await here.ledger.admit(beyond).catch((error) => error.code)).toBe("budget_exceeded");
+      await here.ledger.settle(settlementOf(last.callId, { outcome: "released" }));
+      // That of this node is renewed and that of the dead one is not.
+      await until(async () => (await here.ledger.boundsOf(mine.caller)).calls.running === 1);
+      await Bun.sleep(1200);
+      const next = claimOf({ ...claims.most, holdNanodollars: 1 });
+      await here.ledger.admit(next);
+      expect(await here.ledger.admit(claimOf(claims.most)).catch((error) => error.message)).toStartWith(
+        "Concurrency limit reached: 2 calls at once for this account",
+      );
+      await here.ledger.settle(settlementOf(next.callId, { costNanodollars: 1 }));
+      await here.ledger.settle(settlementOf(mine.callId, { costNanodollars: 200 }));
+      expect(await walletOf(here.store, "acc_1")).toEqual({ balanceNanodollars: 799, heldNanodollars: 200 });
+      expect((await verifyLedger(here.store)).differences).toEqual([]);
+    },
+    testMsMax,
+  );
+});

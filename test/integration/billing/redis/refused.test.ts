@@ -1,0 +1,59 @@
+import { describe, expect, test } from "bun:test";
+import { openRedisLimits, RedisRefused } from "../../../../src/billing/index.ts";
+import { errorOf } from "../../../support/error-of.ts";
+import { redisProgram, startRedis } from "../../../support/redis.ts";
+import { node as databaseNode } from "../../db/postgres/ground.ts";
+import { temporaryStore } from "../../db/temporary-store.ts";
+import { addAccount, claimOf } from "../ground.ts";
+import { canShare, makeCall, startNode, startNodes, useNodes } from "./ground.ts";
+
+useNodes();
+
+describe.skipIf(redisProgram === null)("a Redis is refused in one sentence", () => {
+  test.each([
+    ["that has a newer format", ["SET", "modelgate:format", "modelgate-limits 2"], '"modelgate-limits 2"'],
+    ["that has an unknown format", ["SET", "modelgate:format", "modelgate-ledger 2"], '"modelgate-ledger 2"'],
+    ["of another project", ["HSET", "modelgate:format", "a", "b"], '"hash"'],
+  ])("%s, and nothing is written there", async (_what, words, said) => {
+    const redis = await startRedis();
+    await redis.command(...words);
+    const error = await errorOf(openRedisLimits({ store: await temporaryStore(), url: redis.url }));
+    expect(error).toBeInstanceOf(RedisRefused);
+    expect(error.message).toStartWith(`Cannot use this Redis: its key modelgate:format says ${said} and `);
+    expect(error.message).not.toMatch(/[.\n]$/);
+    expect(await redis.command("DBSIZE")).toBe(":1\r\n");
+  });
+
+  test.each([
+    ["that asks for a password", "redis://127.0.0.1", "NOAUTH"],
+    ["that knows another password", "redis://:hunter2@127.0.0.1", "WRONGPASS"],
+  ])("%s", async (_what, url, said) => {
+    const redis = await startRedis({ flags: ["--requirepass", "secret"] });
+    const error = await errorOf(openRedisLimits({ store: await temporaryStore(), url: `${url}:${redis.port}` }));
+    expect(error).toBeInstanceOf(RedisRefused);
+    expect(error.message).toContain(said);
+    expect(error.message).not.toContain("hunter2");
+  });
+});
+
+test.skipIf(redisProgram === null)("a Redis of the version before is taken over", async () => {
+  const redis = await startRedis();
+  await redis.command("SET", "modelgate:format", "modelgate-ledger 1");
+  const limits = await openRedisLimits({ store: await temporaryStore(), url: redis.url });
+  expect(limits.troubles()).toEqual([]);
+  limits.close();
+  expect(await redis.command("GET", "modelgate:format")).toContain("modelgate-limits 1");
+});
+
+test.skipIf(!canShare)("the nodes of two databases share a Redis and see nothing of each other", async () => {
+  const { redis, node } = await startNodes(1, 1000);
+  const { store, url } = await databaseNode();
+  await addAccount(store, "acc_1", 500);
+  const other = await startNode(url, redis);
+  const claim = claimOf({ concurrentCalls: 1 });
+  await node.ledger.admit(claim);
+  expect(await other.ledger.boundsOf(claim.caller)).toMatchObject({ calls: { running: 0 } });
+  await other.ledger.admit(claimOf({ concurrentCalls: 1 }));
+  await makeCall(node);
+  expect(await other.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 500, heldNanodollars: 10 });
+});

@@ -1,0 +1,139 @@
+import { describe, expect, test } from "bun:test";
+import { verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { GatewayError } from "../../../src/contract/index.ts";
+import { errorOf } from "../../support/error-of.ts";
+import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
+import { addAccount, claimOf, type Ground, ledgerGround, settlementOf } from "./ground.ts";
+
+const engines = useEngines();
+
+/**
+ * Each row is a story of one account with a wallet of 100 nanodollars and a quota of 100 tokens a day. Steps:
+ * `hold N` (premium, answers with what it got), `free N` (non-premium), `settle N`, `release`, `unpriced` (settled at
+ * an unknown price), `balance N`, `held N`, `used N`, `refused CODE` (the step before it, which then is not counted as
+ * running). Of calls that hold less than they may cost one runs at a time. A letter after a number names the call; without one it is the last.
+ */
+const rows = [
+  "hold 15 | held 15 | settle 13 | balance 87 | held 0",
+  "hold 15 | release | balance 100 | held 0",
+  "hold 15 | settle 15 | balance 85",
+  "hold 15 | settle 0 | balance 100",
+  "hold 15 | settle 20 | balance 80",
+  "hold 15 | unpriced | balance 85",
+  "hold 15 | settle 13 | settle 13 | balance 87",
+  "hold 15 | settle 13 | release | balance 87",
+  "hold 15 | release | settle 13 | balance 100",
+  "hold 60a | hold 60b | held 100 | hold 1 | refused insufficient_balance | settle 60a | held 40 | balance 40 | settle 40b | balance 0",
+  "hold 100 | settle 130 | balance -30 | hold 1 | refused insufficient_balance",
+  "hold 60a | hold 60b | settle 60a | settle 60b | balance -20",
+  "hold 100 | settle 100 | hold 1 | refused insufficient_balance | free 10 | settle 10 | used 10",
+  "hold 0 | held 0 | settle 3 | balance 97",
+  "hold 60a | hold 60b | settle 10a | held 40 | hold 60 | refused insufficient_balance | hold 20c | held 60 | settle 60b | balance 30 | hold 60d | held 30 | settle 20c | settle 60d | balance -50",
+  "hold 60a | hold 60b | settle 10a | release b | hold 90 | held 90 | settle 90 | balance 0",
+  "free 30 | settle 20 | used 20 | balance 100",
+  "free 30 | release | used 0",
+  "free 30 | settle 40 | used 40",
+  "free 60a | free 60b | free 1 | refused quota_exceeded | settle 10a | free 1 | settle 1 | settle 60b | used 71",
+  "free 60a | free 60b | settle 10a | free 60 | refused quota_exceeded | free 20c | settle 20c | settle 60b | used 90 | free 60 | settle 60 | used 150",
+  "free 100 | settle 120 | used 120 | free 1 | refused quota_exceeded | hold 5 | settle 5 | balance 95",
+];
+
+async function tell(ground: Ground, story: string): Promise<void> {
+  const calls = new Map<string, string>();
+  let failure: Error | undefined;
+  for (const step of story.split(" | ")) {
+    const [verb = "", word = ""] = step.split(" ");
+    const amount = Number.parseInt(word, 10);
+    const name = word.replace(/^-?\d+/, "");
+    if (verb === "refused") {
+      expect(failure).toBeInstanceOf(GatewayError);
+      expect((failure as GatewayError).code as string, step).toBe(word);
+      failure = undefined;
+      continue;
+    }
+    expect(failure, step).toBeUndefined();
+    if (verb === "hold" || verb === "free") {
+      const hold = { premium: verb === "hold", holdNanodollars: amount, holdTokens: amount };
+      const claim = claimOf(hold);
+      const outcome = await ground.ledger.admit(claim).catch((error: Error) => error);
+      if (outcome instanceof Error) failure = outcome;
+      else calls.set("", claim.callId).set(name, claim.callId);
+    } else if (verb === "settle" || verb === "release" || verb === "unpriced") {
+      const outcome = verb === "release" ? "released" : "settled";
+      const cost = verb === "unpriced" ? undefined : Number.isNaN(amount) ? 0 : amount;
+      const quotaTokens = Number.isNaN(amount) ? 0 : amount;
+      await ground.ledger.settle(
+        settlementOf(calls.get(name) as string, { outcome, costNanodollars: cost, quotaTokens }),
+      );
+    } else {
+      expect(await figure(ground, verb), step).toBe(amount);
+    }
+  }
+}
+
+async function figure({ ledger }: Ground, verb: string): Promise<number> {
+  const wallet = await ledger.walletOf("acc_1");
+  if (verb === "balance") return wallet.balanceNanodollars;
+  if (verb === "held") return wallet.heldNanodollars;
+  if (verb === "used") return (await ledger.quotaOf(claimOf().caller)).usedTokens;
+  throw new Error(`No step is called ${verb}`);
+}
+
+describe.each(engineNames)("%s engine", (name) => {
+  const make: MakeLedger = (options) => engines[name](options);
+
+  test.each(rows)("%s", async (story) => {
+    const ground = await ledgerGround(undefined, make);
+    await addAccount(ground.store, "acc_1", 100);
+    await tell(ground, story);
+    const inMemory = await ground.ledger.walletOf("acc_1");
+    await ground.ledger.close();
+    expect(await walletOf(ground.store, "acc_1")).toEqual(inMemory);
+    expect((await verifyLedger(ground.store)).differences).toEqual([]);
+  });
+
+  test("a refusal names the figures and the way out", async () => {
+    const { store, ledger } = await ledgerGround(undefined, make);
+    await addAccount(store, "acc_1", 100);
+    await ledger.admit(claimOf({ holdNanodollars: 100 }));
+    expect((await errorOf(ledger.admit(claimOf()))).message).toBe(
+      "Insufficient balance for the premium model model-1: the wallet has 0.0000001 USD, of which 0.0000001 USD is held by running calls; wait for running calls to end, give them a smaller max_tokens, or credit the wallet",
+    );
+    expect((await errorOf(ledger.admit(claimOf({ accountId: "acc_2" })))).message).toEndWith(
+      "the wallet has 0 USD, of which 0 USD is held by running calls; credit the wallet, or use a model that is not premium",
+    );
+  });
+
+  test("settling a call that was never admitted is a fault of the program, and nothing is written", async () => {
+    const { ledger } = await ledgerGround(undefined, make);
+    expect((await errorOf(ledger.settle(settlementOf("call_x")))).message).toBe(
+      "Cannot settle call call_x: it was never admitted",
+    );
+  });
+
+  test.each([
+    ["a negative cost", { costNanodollars: -1 }],
+    ["half a token", { quotaTokens: 0.5 }],
+    ["a negative meter", { meters: { inputToken: -5 } }],
+    ["a cost that is no number", { costNanodollars: Number.NaN }],
+    ["a cost beyond 2^53", { costNanodollars: 2 ** 53 }],
+  ])("%s is refused and the call can still be settled", async (_what, fields) => {
+    const { store, ledger } = await ledgerGround(undefined, make);
+    await addAccount(store, "acc_1", 100);
+    const claim = claimOf();
+    await ledger.admit(claim);
+    expect(await errorOf(ledger.settle(settlementOf(claim.callId, fields)))).toBeInstanceOf(RangeError);
+    await ledger.settle(settlementOf(claim.callId));
+    expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
+  });
+
+  test.each([{ holdNanodollars: -1 }, { holdTokens: 0.5 }, { limitTokens: Number.POSITIVE_INFINITY }])(
+    "a claim of %j is refused",
+    async (fields) => {
+      const { store, ledger } = await ledgerGround(undefined, make);
+      await addAccount(store, "acc_1", 100);
+      expect(await errorOf(ledger.admit(claimOf(fields)))).toBeInstanceOf(RangeError);
+      expect((await ledger.walletOf("acc_1")).heldNanodollars).toBe(0);
+    },
+  );
+});

@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import { fileURLToPath } from "node:url";
+import { createLocalLedger, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
+import { openStore } from "../../../../src/db/index.ts";
+import { temporaryFile, temporaryStore } from "../../db/temporary-store.ts";
+import { addAccount, claimOf, settlementOf } from "../ground.ts";
+
+const blocks = 1200;
+
+test("a full disk refuses calls with 503, charges nothing twice and loses nothing told", async () => {
+  const file = temporaryFile();
+  const first = await temporaryStore(file);
+  await addAccount(first, "acc_1", 1e9);
+  await first.close();
+  const script = fileURLToPath(import.meta.resolve("./full-disk.ts"));
+  // `ulimit -f` counts blocks of 1024 bytes in this shell.
+  const child = Bun.spawn(["bash", "-c", `ulimit -f ${blocks}; exec "$0" "$@"`, process.execPath, script, file], {
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [text, complaint] = await Promise.all([child.stdout, child.stderr].map((pipe) => new Response(pipe).text()));
+  expect([await child.exited, complaint]).toEqual([0, ""]);
+  const outcomes = JSON.parse(text as string);
+  expect(outcomes.settled).toBeGreaterThan(100);
+  expect(
+    Object.keys(outcomes).filter((outcome) => !/^(settled|unavailable|settle unavailable)$/.test(outcome)),
+  ).toEqual([]);
+
+  const store = await openStore({ file });
+  const ledger = createLocalLedger({ store });
+  // Charges that were kept in memory died with their process: these calls are told, and pay nothing.
+  expect((await ledger.recover()).released).toBe(outcomes["settle unavailable"] ?? 0);
+  const claim = claimOf();
+  await ledger.admit(claim);
+  await ledger.settle(settlementOf(claim.callId));
+  expect(await walletOf(store, "acc_1")).toEqual({
+    balanceNanodollars: 1e9 - 10 * (outcomes.settled + 1),
+    heldNanodollars: 0,
+  });
+  expect((await verifyLedger(store)).differences).toEqual([]);
+  await ledger.close();
+  await store.close();
+}, 60_000);

@@ -1,0 +1,108 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { storeFileOf } from "../../../src/config/config.ts";
+import { openStore } from "../../../src/db/index.ts";
+import { chargeOf } from "../db/facts.ts";
+import { type Bench, makeBench } from "./ground.ts";
+
+const benches: Bench[] = [];
+const folders: string[] = [];
+afterEach(() => {
+  for (const bench of benches.splice(0)) bench.remove();
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+function makeHome(env: Record<string, string> = {}) {
+  const bench = makeBench({ env });
+  benches.push(bench);
+  const folder = mkdtempSync(join(tmpdir(), "modelgate-backup-"));
+  folders.push(folder);
+  return { bench, folder, target: join(folder, "copy.db") };
+}
+
+/** A home with one call in its books. */
+async function homeWithCall() {
+  const home = makeHome();
+  const store = await openStore({ file: storeFileOf(home.bench) });
+  await store.writeBooks(chargeOf("c1"));
+  return { ...home, store };
+}
+
+describe("modelgate backup", () => {
+  test("copies what is committed, also what SQLite has in its log alone, readable by its owner only", async () => {
+    const { bench, folder, target, store } = await homeWithCall();
+    const { file, bytes } = await bench.json<{ file: string; bytes: number }>("backup", target);
+    expect([file, bytes]).toEqual([target, statSync(target).size]);
+    expect(statSync(target).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder)).toEqual(["copy.db"]);
+    await store.writeBooks(chargeOf("c2"));
+    await store.close();
+    const copy = await openStore({ file: target });
+    expect((await copy.db.selectFrom("calls").select("id").execute()).map(({ id }) => id)).toEqual(["c1"]);
+    await copy.close();
+  });
+
+  test("says in words where the copy is", async () => {
+    const { bench, target, store } = await homeWithCall();
+    const { code, stdout } = await bench.run("backup", target);
+    expect([code, stdout]).toEqual([0, `Wrote ${target}, ${statSync(target).size} bytes\n`]);
+    await store.close();
+  });
+
+  test("never overwrites", async () => {
+    const { bench, folder, target, store } = await homeWithCall();
+    writeFileSync(target, "precious");
+    expect(await bench.run("backup", target)).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: `Cannot write the backup ${target}: it exists already; name a file that does not\n`,
+    });
+    expect(readFileSync(target, "utf8")).toBe("precious");
+    expect(readdirSync(folder)).toEqual(["copy.db"]);
+    await store.close();
+  });
+
+  test("into a folder that is none says so", async () => {
+    const { bench, folder, store } = await homeWithCall();
+    const target = join(folder, "nowhere", "copy.db");
+    const { code, stderr } = await bench.run("backup", target);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^Cannot write the backup \S+copy\.db: ENOENT[^\n]*\n$/);
+    await store.close();
+  });
+
+  test("of what is no database leaves nothing", async () => {
+    const { bench, folder, target } = makeHome();
+    writeFileSync(storeFileOf(bench), "This is a shopping list, not a database. ".repeat(200));
+    const { code, stderr } = await bench.run("backup", target);
+    expect([code, stderr]).toEqual([2, `Cannot write the backup ${target}: file is not a database\n`]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("of a home without a database makes none", async () => {
+    const { bench, target } = makeHome();
+    const file = storeFileOf(bench);
+    expect((await bench.run("backup", target)).stderr).toBe(`Cannot back up ${file}: there is no database yet\n`);
+    expect(readdirSync(bench.home)).toEqual([]);
+  });
+
+  test("of a home with an older modelgate's journal is refused: the copy would lack its calls", async () => {
+    const { bench, folder, target, store } = await homeWithCall();
+    await store.close();
+    writeFileSync(storeFileOf(bench).replace(/db$/, "journal"), "0123abcd 1 []\n");
+    const { code, stderr } = await bench.run("backup", target);
+    expect([code, stderr.includes("holds calls of an older modelgate")]).toEqual([2, true]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("over PostgreSQL names its own tool", async () => {
+    const { bench, target } = makeHome({ DATABASE_URL: "postgres://a:b@127.0.0.1:1/c" });
+    expect(await bench.run("backup", target)).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "Cannot back up PostgreSQL, which DATABASE_URL names: use pg_dump\n",
+    });
+  });
+});

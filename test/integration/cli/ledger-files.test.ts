@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createLocalLedger, creditWallet } from "../../../src/billing/index.ts";
+import { storeFileOf } from "../../../src/config/config.ts";
+import { openStore } from "../../../src/db/index.ts";
+import { claimOf, settlementOf } from "../billing/claims.ts";
+import { type Bench, makeBench, makePlugin, makeRow } from "./ground.ts";
+
+const dayMs = 86_400_000;
+const firstDay = Date.parse("2026-11-01T10:00:00Z");
+let bench: Bench;
+let accountId: string;
+
+/** Two days of one account: a premium call each day, one of them by another plugin, a free one, and a failure. */
+beforeAll(async () => {
+  const models = [makeRow({ id: "acme-1", aliases: ["one"], upstreamId: "acme-one-2026" })];
+  bench = makeBench({ plugins: [makePlugin("acme", models)] });
+  ({ id: accountId } = await bench.json<{ id: string }>("account", "create", "--email", "ada@example.org"));
+  const store = await openStore({ file: storeFileOf(bench) });
+  await creditWallet(store, { accountId, nanodollars: 1e9, note: "start" });
+  let now = firstDay;
+  const ledger = createLocalLedger({ store, now: () => now });
+  const call = async (callId: string, premium: boolean, settlement: Parameters<typeof settlementOf>[1]) => {
+    await ledger.admit(claimOf({ callId, accountId, premium, model: "acme-1", openedAt: now }));
+    await ledger.settle(settlementOf(callId, { route: "acme", ...settlement }));
+  };
+  await call("c1", true, { meters: { inputToken: 7, outputToken: 5 }, costNanodollars: 1200 });
+  await call("c2", false, { meters: { inputToken: 3 }, costNanodollars: undefined });
+  now += dayMs;
+  await call("c3", true, { meters: { inputToken: 10 }, route: "other", costNanodollars: 40 });
+  await call("c4", true, {
+    outcome: "released",
+    meters: {},
+    costNanodollars: 0,
+    usageSource: "none",
+    errorCode: 'a "b", c',
+    route: undefined,
+  });
+  await ledger.close();
+  await store.close();
+});
+afterAll(() => bench.remove());
+
+const span = ["--from", "2026-11-01", "--to", "2026-11-30"];
+
+describe("ledger export", () => {
+  test("writes a line a call, with all that is known of it", async () => {
+    const { code, stdout } = await bench.run("ledger", "export", ...span);
+    expect(code).toBe(0);
+    const lines = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines.map(({ id }) => id)).toEqual(["c1", "c2", "c3", "c4"]);
+    expect(lines[0]).toEqual({
+      id: "c1",
+      account: accountId,
+      key: "key_1",
+      model: "acme-1",
+      capability: "chat",
+      premium: true,
+      route: "acme",
+      state: "settled",
+      usage: { input_tokens: 7, output_tokens: 5 },
+      usage_source: "reported",
+      cost_nanodollars: 1200,
+      charged_nanodollars: 1200,
+      quota_tokens: 0,
+      price_version: "v1",
+      status: 200,
+      error_code: null,
+      opened_at: "2026-11-01T10:00:00.000Z",
+      ended_at: "2026-11-01T10:00:00.000Z",
+      first_byte_ms: null,
+      duration_ms: 5,
+    });
+    expect(lines[1]).toMatchObject({ cost_nanodollars: null, usage: { input_tokens: 3 } });
+    expect(lines[3]).toMatchObject({ state: "released", usage: {}, route: null });
+  });
+
+  test("writes CSV with empty cells for the unknown, and quotes where they are needed", async () => {
+    const { stdout } = await bench.run("ledger", "export", ...span, "--format", "csv");
+    const [header, first, second, , fourth] = stdout.split("\n");
+    expect(header).toStartWith("id,account,key,model,capability,premium,route,state,usage_source,cost_nanodollars,");
+    expect(header).toEndWith(
+      "input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,images,audio_ms,characters",
+    );
+    expect(first).toStartWith(`c1,${accountId},key_1,acme-1,chat,true,acme,settled,reported,1200,1200,0,v1,200,,2026`);
+    expect(first).toEndWith(",7,,,5,,,");
+    expect(second).toContain("settled,reported,,0,10,");
+    expect(fourth).toContain(',"a ""b"", c",');
+  });
+
+  test("takes whole days, of one account when asked, and with --json one array", async () => {
+    const oneDay = await bench.json<{ id: string }[]>("ledger", "export", "--from", "2026-11-02", "--to", "2026-11-02");
+    expect(oneDay.map(({ id }) => id)).toEqual(["c3", "c4"]);
+    expect(await bench.json("ledger", "export", "--from", "2026-10-01", "--to", "2026-10-31")).toEqual([]);
+    await bench.json("account", "create", "--email", "eve@example.org");
+    expect((await bench.run("ledger", "export", ...span, "--account", "eve@example.org")).stdout).toBe("");
+    expect((await bench.json<unknown[]>("ledger", "export", ...span, "--account", accountId)).length).toBe(4);
+  });
+
+  test("pages through a long time and waits for a slow reader", async () => {
+    const long = makeBench();
+    const { id } = await long.json<{ id: string }>("account", "create", "--email", "ada@example.org");
+    const store = await openStore({ file: storeFileOf(long) });
+    const ledger = createLocalLedger({ store });
+    const ids = Array.from({ length: 1201 }, (_, index) => `call_${String(index).padStart(5, "0")}`);
+    const openedAt = (index: number) => firstDay + Math.floor(index / 700);
+    await Promise.all(
+      ids.map((callId, index) =>
+        ledger.admit(claimOf({ callId, accountId: id, premium: false, holdTokens: 0, openedAt: openedAt(index) })),
+      ),
+    );
+    await store.close();
+    const { stdout } = await long.run("ledger", "export", ...span);
+    expect(
+      stdout
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line).id),
+    ).toEqual(ids);
+    long.remove();
+  });
+
+  test.each([
+    [
+      ["--from", "2026-11-31", "--to", "2026-12-01"],
+      "Cannot read --from 2026-11-31, expected a day such as 2026-11-21",
+    ],
+    [
+      ["--from", "2026-11-02", "--to", "2026-11-01"],
+      "Cannot export from 2026-11-02 to 2026-11-01: the last day is before the first",
+    ],
+    [[...span, "--format", "xml"], "Cannot write --format xml, expected csv or jsonl"],
+    [[...span, "--account", "nobody"], 'No account has the id or e-mail "nobody", see modelgate account list'],
+  ])("refuses %j with one sentence", async (flags, sentence) => {
+    expect(await bench.run("ledger", "export", ...flags)).toEqual({ code: 2, stdout: "", stderr: `${sentence}\n` });
+  });
+});
+
+describe("ledger reconcile", () => {
+  const fileOf = (text: string) => {
+    const file = join(bench.home, "usage.csv");
+    writeFileSync(file, text);
+    return file;
+  };
+  const reconcile = (text: string, ...flags: string[]) => bench.run("ledger", "reconcile", fileOf(text), ...flags);
+
+  test("finds no difference in what is the same, whatever name the provider gives the model", async () => {
+    const text =
+      '\ufeffday,model,requests,input_tokens,output_tokens,cost_usd\r\n2026-11-01,"acme-one-2026",1,7,5,0.0000012\r\n2026-11-01,one,1,3,0,0\r\n\r\n2026-11-02,acme-1,1,10,0,0.00000004\r\n';
+    expect(await reconcile(text)).toMatchObject({
+      code: 0,
+      stdout: "No difference: 2 days and models of requests, input_tokens, output_tokens, cost_nanodollars\n",
+    });
+  });
+
+  test("tells each difference with both figures and exits 1, also of what only one side has", async () => {
+    const { code, stdout } = await reconcile(
+      "model,day,input_tokens,cost_usd\nacme-1,2026-11-01,9,0.5\nnovel,2026-11-02,1,0\n",
+    );
+    expect(code).toBe(1);
+    expect(stdout.split("\n").map((line) => line.replace(/ {2,}/g, " | "))).toEqual([
+      "2026-11-01 | acme-1 | input_tokens | books 10 | provider 9",
+      "2026-11-01 | acme-1 | cost_nanodollars | books 0.0000012 USD | provider 0.5 USD",
+      "2026-11-02 | acme-1 | input_tokens | books 10 | provider 0",
+      "2026-11-02 | acme-1 | cost_nanodollars | books 0.00000004 USD | provider 0 USD",
+      "2026-11-02 | novel | input_tokens | books 0 | provider 1",
+      "",
+    ]);
+  });
+
+  test("compares one provider's calls alone, and lets small differences pass when asked", async () => {
+    const text = "day,model,input_tokens\n2026-11-01,one,10\n2026-11-02,one,0\n";
+    expect((await reconcile(text)).code).toBe(1);
+    expect((await reconcile(text, "--provider", "acme")).code).toBe(0);
+    const near = "day,model,input_tokens\n2026-11-01,one,11\n2026-11-02,one,10\n";
+    expect((await reconcile(near, "--tolerance", "10")).code).toBe(0);
+    expect((await reconcile(near, "--tolerance", "9")).code).toBe(1);
+  });
+
+  test.each([
+    ["", "line 1: the file is empty, expected columns of day, model, requests,"],
+    ["day,model\n", "line 1: nothing to compare beside day and model"],
+    ["day,model,tokens\n", 'line 1: column "tokens" is none of day, model, requests,'],
+    ["model,images\n", "line 1: column day is missing"],
+    ["day,model,images,images\n", "line 1: column images stands there twice"],
+    ["day,model,images\n2026-11-01,one\n", "line 2: 2 cells, expected 3"],
+    ["day,model,images\n2026-11-31,one,1\n", 'line 2: day is "2026-11-31", expected a day such as 2026-11-21'],
+    ["day,model,images\n2026-11-01,one,-1\n", 'line 2: images is "-1", expected a number from 0'],
+    ["day,model,images\n2026-11-01,one,many\n", 'line 2: images is "many", expected a number from 0'],
+    ["day,model,images\n2026-11-01,one,9007199254740992\n", 'line 2: images is "9007199254740992", expected'],
+    ["day,model,cost_usd\n2026-11-01,one,0.0000000001\n", 'line 2: cost_usd is "0.0000000001", expected'],
+    ["day,model,cost_usd\n2026-11-01,one,-0.5\n", 'line 2: cost_usd is "-0.5", expected'],
+    ['day,model,images\n2026-11-01,"on"e,1\n', "line 2 is no CSV: a quote stands where none can"],
+  ])("refuses %j with one sentence", async (text, reason) => {
+    const { code, stdout, stderr } = await reconcile(text);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(/^Cannot read .*usage\.csv[,:] .*\n$/);
+    expect(stderr).toContain(reason);
+  });
+
+  test.each([
+    [["nowhere.csv"], "Cannot read nowhere.csv: ENOENT: no such file or directory"],
+    [["FILE", "--provider", "acne"], "No plugin is called acne, expected one of: acme"],
+    [["FILE", "--tolerance", "-1"], "Cannot read --tolerance -1, expected percent from 0"],
+  ])("refuses %j with one sentence", async (args, sentence) => {
+    const file = fileOf("day,model,images\n2026-11-01,one,1\n");
+    const { code, stderr } = await bench.run("ledger", "reconcile", ...args.map((arg) => arg.replace("FILE", file)));
+    expect([code, stderr.split("\n").length]).toEqual([2, 2]);
+    expect(stderr).toStartWith(sentence);
+  });
+
+  test("says when the provider's single calls of a day are gone", async () => {
+    const store = await openStore({ file: storeFileOf(bench) });
+    const sums = { calls: 0, requests: 0, failures: 0, cost_nanodollars: 0, charged_nanodollars: 0, quota_tokens: 0 };
+    const meters = {
+      input_tokens: 0,
+      cache_read_tokens: 0,
+      cache_write_tokens: 0,
+      output_tokens: 0,
+      images: 0,
+      audio_ms: 0,
+      characters: 0,
+      call_units: 0,
+      budget_nanodollars: 0,
+    };
+    await store.db
+      .insertInto("openings")
+      .values({ account_id: "x", before_day: firstDay / dayMs + 1 - 10 / 24, ...sums, ...meters })
+      .execute();
+    await store.close();
+    const text = "day,model,input_tokens\n2026-11-01,one,10\n";
+    expect((await reconcile(text, "--provider", "acme")).stderr).toStartWith(
+      "Cannot sum the calls of one provider before 2026-11-02: single calls of those days were pruned",
+    );
+    expect((await reconcile(text)).code).toBe(0);
+  });
+});

@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createAccounts } from "../../../src/accounts/index.ts";
+import { firstAdmin } from "../../../src/cli/first-admin.ts";
+import { temporaryStore } from "../db/temporary-store.ts";
+import { type Bench, makeBench } from "./ground.ts";
+
+const email = "ada@example.org";
+
+let bench: Bench;
+beforeEach(async () => {
+  bench = makeBench();
+  await bench.run("account", "create", "--email", email);
+});
+afterEach(() => bench.remove());
+
+describe("account", () => {
+  test("invite says a link and until when it is good", async () => {
+    expect(await bench.json("account", "invite", email)).toEqual({
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:3000\/#invitation=[\w-]{32}$/),
+      token: expect.any(String),
+      expires_at: "2026-11-23T10:00:00.000Z",
+    });
+  });
+
+  test("password says a new one each time", async () => {
+    const made = () => bench.json<{ email: string; password: string }>("account", "password", email);
+    const [first, second] = [await made(), await made()];
+    expect(first).toEqual({ email, password: expect.stringMatching(/^([2-9a-z]{5}-){3}[2-9a-z]{5}$/) });
+    expect(second.password).not.toBe(first.password);
+  });
+
+  test.each(["invite", "password"])("%s of nobody is refused, naming who is near", async (command) => {
+    const refused = await bench.run("account", command, "adda@example.org");
+    expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(email) });
+  });
+});
+
+describe("voucher", () => {
+  test("create, list and void tell of one voucher, its code but once", async () => {
+    const { id, code } = await bench.json<{ id: string; code: string }>(
+      "voucher",
+      "create",
+      "--usd",
+      "5",
+      "--expires",
+      "30d",
+    );
+    const listed = { id, usd: "5", expires_at: "2026-12-21T10:00:00.000Z", redeemed_by: null };
+    expect(await bench.json("voucher", "list")).toEqual([{ ...listed, state: "good" }]);
+    expect(await bench.json("voucher", "void", code)).toEqual({ id, void: true });
+    expect(await bench.json("voucher", "list")).toEqual([{ ...listed, state: "void" }]);
+    expect((await bench.run("voucher", "list")).stdout).not.toContain(code);
+  });
+
+  test.each([
+    [["voucher", "create", "--usd", "-5"]],
+    [["voucher", "create", "--usd", "0"]],
+    [["voucher", "create"]],
+    [["voucher", "void", "none"]],
+  ])("%j is refused, and nothing is made", async (words) => {
+    expect(await bench.run(...words)).toMatchObject({ code: 2, stdout: "" });
+    expect(await bench.json("voucher", "list")).toEqual([]);
+  });
+});
+
+test("the first start makes an administrator, and no later one does", async () => {
+  const store = await temporaryStore();
+  const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
+  const accounts = createAccounts({ store, defaults });
+  expect(await firstAdmin(store, accounts, 1000)).toEqual({ email: "owner@localhost", password: expect.any(String) });
+  expect(await firstAdmin(store, accounts, 2000)).toBeUndefined();
+  const people = await store.db.selectFrom("users").select(["role", "password_is_temporary"]).execute();
+  expect(people.map((row) => ({ ...row }))).toEqual([{ role: "admin", password_is_temporary: 1 }]);
+});

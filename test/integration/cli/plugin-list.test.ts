@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { PluginState } from "../../../src/plugin-loader/index.ts";
+import { type Bench, makeBench } from "./ground.ts";
+
+let bench: Bench;
+let more: string;
+beforeEach(() => {
+  bench = makeBench();
+  more = join(bench.home, "more");
+  for (const folder of ["plugins", "more"]) mkdirSync(join(bench.home, folder));
+  const manifest = { baseUrl: "http://127.0.0.1:9", dialect: "openai", models: [{ id: "mine-1", premium: false }] };
+  writeFileSync(join(bench.home, "plugins/mine.json"), JSON.stringify(manifest));
+  writeFileSync(
+    join(more, "free.json"),
+    JSON.stringify({ ...manifest, credential: "none", models: [{ id: "free-1", premium: false }] }),
+  );
+  writeFileSync(join(bench.home, "plugins/broken.json"), "{");
+});
+afterEach(() => bench.remove());
+
+describe("plugin list without a server", () => {
+  test("tells what one would serve, from both folders, and why not the rest", async () => {
+    const env = { MODELGATE_HOME: bench.home, PLUGINS_DIR: more, MINE_API_KEY: "a,b" };
+    const states = await makeBench({ env }).json<PluginState[]>("plugin", "list");
+    expect(states.map(({ name, origin, standing, routes, keys }) => [name, origin, standing, routes, keys])).toEqual([
+      ["acme", "built in", "no_credential", 0, 0],
+      ["free", "PLUGINS_DIR/free.json", "serving", 1, 0],
+      ["mine", "plugins/mine.json", "serving", 1, 2],
+      ["broken", "plugins/broken.json", "refused", 0, 0],
+    ]);
+    const { stdout } = await makeBench({ env }).run("plugin", "list");
+    expect(stdout).toContain("Cannot load plugins/broken.json: line 1, column 2: the end of the file was not expected");
+    expect(stdout).toEndWith("No server runs on this home; this is what one would do\n");
+  });
+
+  test("does not believe a server that was killed", async () => {
+    writeFileSync(join(bench.home, "plugins.state.json"), JSON.stringify({ pid: 2 ** 30, plugins: [] }));
+    expect((await bench.json<PluginState[]>("plugin", "list")).length).toBe(3);
+  });
+
+  test("believes one that runs", async () => {
+    writeFileSync(join(bench.home, "plugins.state.json"), JSON.stringify({ pid: process.pid, plugins: [] }));
+    expect(await bench.json<PluginState[]>("plugin", "list")).toEqual([]);
+  });
+});
+
+test("models and config know the plugins that were dropped in", async () => {
+  expect((await bench.run("models")).stdout).toMatch(/^mine-1 +chat/m);
+  expect((await bench.run("config")).stdout).toContain("MINE_API_KEY");
+});

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { commandLine } from "../../../support/gateway.ts";
+
+const root = join(import.meta.dir, "../../../..");
+const secondsMax = 60_000;
+
+describe("a new plugin", () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "modelgate-author-"));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  async function run(words: string[], cwd = folder) {
+    const child = Bun.spawn(words, { cwd, env: { PATH: process.env.PATH ?? "", HOME: folder }, stderr: "pipe" });
+    const [stdout, stderr, code] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+      child.exited,
+    ]);
+    return { code, stdout, stderr };
+  }
+  const modelgate = (...words: string[]) => run([...commandLine(), "plugin", ...words]);
+  const tsc = (name: string) => run([join(root, "node_modules/.bin/tsc"), "-p", "."], join(folder, name));
+
+  test.each([
+    ["plain", []],
+    ["spoken", ["--dialect", "openai"]],
+    ["made-up", ["--translated"]],
+  ])(
+    "%s has full marks and no fault of types, as it is written",
+    async (name, flags) => {
+      expect(await modelgate("new", name, ...flags)).toMatchObject({ code: 0, stderr: "" });
+      const checked = await modelgate("check", name);
+      expect(checked.stdout).not.toContain("NOT OK");
+      expect(checked).toMatchObject({ code: 0, stderr: "" });
+      expect(await tsc(name)).toMatchObject({ code: 0, stdout: "" });
+    },
+    secondsMax,
+  );
+
+  test(
+    "that is misspelt is faulted by its types alone",
+    async () => {
+      const file = join(folder, "plain/index.ts");
+      writeFileSync(file, readFileSync(file, "utf8").replace("models:", "modles:"));
+      const { code, stdout } = await tsc("plain");
+      expect(code).not.toBe(0);
+      expect(stdout).toContain("modles");
+      const checked = await modelgate("check", "plain");
+      expect(checked.code).not.toBe(0);
+      expect(checked.stderr).toContain("unknown field modles, did you mean models?");
+    },
+    secondsMax,
+  );
+
+  test.each([
+    ["is not written over another", ["new", "made-up"], "is there already"],
+    ["has a name that can be one", ["new", "Made_Up"], "expected kebab-case"],
+    ["speaks what is known", ["new", "other", "--dialect", "latin"], "expected openai"],
+    ["is to be there for a check", ["check", "nowhere"], "There is no nowhere"],
+    ["has a key to be recorded", ["record", "made-up"], "set MADE_UP_API_KEY"],
+  ])("%s", async (_, words, sentence) => {
+    const { code, stderr } = await modelgate(...words);
+    expect({ code, told: stderr.includes(sentence) }).toEqual({ code: 2, told: true });
+  });
+});

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { checkPlugin, readFixtures } from "../../../../src/cli/plugin-check/index.ts";
+import { filesOfPlugin } from "../../../../src/cli/plugin-new/plugin-files.ts";
+import { loadPluginAt } from "../../../../src/cli/plugin-source.ts";
+
+describe("a plugin", () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "modelgate-spoilt-"));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** The rows a translated plugin loses when a line of it is changed. */
+  async function lostBy(name: string, from: string, to: string): Promise<string[]> {
+    for (const [file, text] of await filesOfPlugin(name, "translated")) {
+      const path = join(folder, name, file);
+      mkdirSync(dirname(path), { recursive: true });
+      if (file === "index.ts") expect(text).toContain(from);
+      writeFileSync(path, file === "index.ts" ? text.replace(from, to) : text);
+    }
+    const { plugin, entry } = await loadPluginAt(join(folder, name));
+    const lost = (await checkPlugin(plugin, readFixtures(entry))).filter(({ ok }) => !ok);
+    for (const { wrong, cure } of lost) expect([typeof wrong, typeof cure]).toEqual(["string", "string"]);
+    return lost.map(({ check }) => check);
+  }
+
+  test("as it is written loses nothing", async () => {
+    expect(await lostBy("good", "chat", "chat")).toEqual([]);
+  });
+
+  const end = 'throw new UpstreamFault("broken", "The provider\'s stream ended before its answer did");';
+  const check = 'if (!isRecord(answer) || typeof answer.why !== "string") throw faultOfBody(answer);';
+  test.each([
+    ["makes-usage-up", "return {};", "return { usage: { prompt_tokens: 1, completion_tokens: 1 } };", "not free"],
+    ["ends-what-broke", end, 'yield { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };', "breaks off"],
+    ["trusts-anything", check, "", "answers that are none"],
+    ["forgets-its-key", 'authorize: (key) => ({ "x-api-key": key })', "authorize: () => ({})", "the key is sent"],
+    [
+      "knows-no-tools",
+      'if (message.role === "tool") return',
+      'if (message.role === "tool") throw new TypeError("none");',
+      "conversation",
+    ],
+    ["mixes-up-reasons", '"content_filter" : "stop"', '"content_filter" : "length"', "a question is answered"],
+    ["shows-its-key", "nMax: { chat: 1 },", 'readFault: ({ body }) => new UpstreamFault("broken", body),', "refusals"],
+    ["asks-elsewhere", 'json("/generate"', 'json("/produce"', "a question is answered"],
+  ])("that %s loses the row for it", async (name, from, to, row) => {
+    const lost = await lostBy(name, from, to);
+
+    expect(lost.join("; ")).toContain(row);
+  });
+});

@@ -1,0 +1,47 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { whyNoPostgres } from "../../support/postgres.ts";
+
+/** The suites that ask the store by its interface alone. Those of the ledger run there with and without Redis. */
+const suites = [
+  ...["blobs", "setting", "write-books"].map((name) => `test/store/${name}.test.ts`),
+  ...[
+    "rows",
+    "wallet",
+    "limits",
+    "quota",
+    "budget",
+    "refusals",
+    "races",
+    "verify",
+    "prune-calls",
+    "latest-calls",
+    "usage/read-usage",
+  ].map((name) => `test/ledger/${name}.test.ts`),
+  ...["administration", "authenticate", "prune-sign-in", "second-factor", "sign-in", "vouchers"].map(
+    (name) => `test/accounts/${name}.test.ts`,
+  ),
+  "test/unit/http/dashboard-api/audit.test.ts",
+  ...["page-addresses", "page-mutants", "issuer-mutants"].map((name) => `test/properties/${name}.test.ts`),
+];
+
+if (whyNoPostgres !== undefined) console.warn(`The suites over PostgreSQL are skipped: ${whyNoPostgres}`);
+
+test.skipIf(whyNoPostgres !== undefined)(
+  "what holds over SQLite holds over PostgreSQL",
+  async () => {
+    const child = Bun.spawn([process.execPath, "test", "--timeout=120000", ...suites.map((suite) => `./${suite}`)], {
+      cwd: join(import.meta.dir, "../../.."),
+      env: { ...process.env, MODELGATE_TEST_STORE: "postgres" },
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const words = (await Promise.all([child.stdout, child.stderr].map((pipe) => new Response(pipe).text()))).join("");
+    const failed = words.split("\n").filter((line) => line.startsWith("(fail)"));
+    expect(failed).toEqual([]);
+    expect(await child.exited, words).toBe(0);
+    // So that the count of the run tells of these too.
+    console.log(`Over PostgreSQL: ${/\d+ pass/.exec(words)?.[0]}`);
+  },
+  600_000,
+);

@@ -1,0 +1,72 @@
+import { beforeAll, expect } from "bun:test";
+import { sql } from "kysely";
+import { openElsewhere } from "../../../../src/billing/remote-calls.ts";
+import type { Store } from "../../../../src/db/index.ts";
+import { queryPostgres, whyNoPostgres } from "../../../support/postgres.ts";
+import { node, postgresTest } from "./ground.ts";
+
+let url: string;
+let store: Store;
+
+/** Books of a size at which an index pays: the planner counts before it chooses. */
+beforeAll(async () => {
+  if (whyNoPostgres !== undefined) return;
+  ({ url, store } = await node());
+  await queryPostgres(
+    url,
+    `insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, hold_nanodollars, hold_tokens)
+     select 'call_' || n, 'acc_' || n % 200, 'k', 'm', 'chat', 1, case when n % 1000 = 0 then 'open' else 'settled' end, n::bigint * 60000, 1, 0
+     from generate_series(1, 60000) as n`,
+  );
+  await queryPostgres(
+    url,
+    `insert into usage_hours select 'acc_' || account, hour, 'm', 1, 0, ${Array(11).fill("1").join(", ")}
+     from generate_series(1, 20) as account, generate_series(1, 8760) as hour`,
+  );
+  await queryPostgres(url, "analyze");
+}, 60_000);
+
+postgresTest.each([
+  [
+    "the list of an account's calls",
+    "select * from calls where account_id = 'acc_7' and opened_at >= 0 order by opened_at, id limit 500",
+    "calls_of_account",
+  ],
+  [
+    "the next account that has calls",
+    "select account_id from calls where account_id > 'acc_7' order by account_id limit 1",
+    "calls_of_account",
+  ],
+  [
+    "what open calls of an account hold",
+    "select sum(hold_nanodollars) from calls where account_id = 'acc_0' and state = 'open'",
+    "calls_open",
+  ],
+  [
+    "a year of an account's usage",
+    "select day, model, requests from usage_days where account_id = 'acc_7' and day >= 0 and day <= 364",
+    "usage_days_key",
+  ],
+])("%s is found by an index", async (_what, query, index) => {
+  const rows = await queryPostgres<Record<string, string>>(url, `explain ${query}`);
+  const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+  expect(plan).toContain(index);
+  expect(plan).not.toContain("Seq Scan");
+});
+
+postgresTest("the open calls of other nodes are found by the index of open calls", async () => {
+  const { rows } = await sql<Record<string, string>>`explain ${openElsewhere(store)}`.execute(store.db);
+  const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+  expect(plan).toContain("Bitmap Index Scan on calls_open");
+  expect(plan).not.toContain("Seq Scan on calls");
+});
+
+postgresTest("a year of an account's usage reads nothing of its calls and hours", async () => {
+  const rows = await queryPostgres<Record<string, string>>(
+    url,
+    "explain (analyze, buffers off) select sum(requests) from usage_days where account_id = 'acc_7' and day >= 0 and day <= 364",
+  );
+  const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+  expect(plan).not.toMatch(/calls|usage_hours/);
+  expect(plan).toContain("rows=365");
+});

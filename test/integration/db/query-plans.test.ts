@@ -1,0 +1,104 @@
+import { expect, test } from "bun:test";
+import { DatabaseSync } from "node:sqlite";
+import { isOpen } from "../../../src/db/index.ts";
+import { temporaryFile, temporaryStore } from "./temporary-store.ts";
+
+test.each([
+  [
+    "the calls of an account in a time",
+    "select id from calls where account_id = ? and opened_at >= ?",
+    "calls_of_account",
+  ],
+  [
+    "a page of an account's calls",
+    "select * from calls where account_id = ? and opened_at >= ? and opened_at < ? order by opened_at, id limit 500",
+    "calls_of_account",
+  ],
+  [
+    "which are the latest calls of an account",
+    "select id, state from calls where account_id = ? order by opened_at desc, id desc limit 50",
+    "calls_of_account",
+  ],
+  [
+    "the latest calls of an account",
+    "select id from calls where account_id = ? and opened_at <= ? and (opened_at < ? or id < ?) order by opened_at desc, id desc limit 50",
+    "calls_of_account",
+  ],
+  [
+    "the vouchers that an account redeemed",
+    "select id from vouchers where redeemed_by = ? order by redeemed_at desc",
+    "vouchers_of_account",
+  ],
+  ["sessions that are over", "select id from sessions where expires_at <= ? limit 100", "sessions_by_expiry"],
+  [
+    "the next account that has calls",
+    "select account_id from calls where account_id > ? order by account_id limit 1",
+    "calls_of_account",
+  ],
+  [
+    "a year of an account's usage, from the days alone",
+    "select day, model, requests from usage_days where account_id = ? and day >= ? and day <= ?",
+    "usage_days USING PRIMARY KEY",
+  ],
+  [
+    "hours of an account's usage, from the roll-ups alone",
+    "select hour, model, requests from usage_hours where account_id = ? and hour >= ? and hour < ?",
+    "usage_hours USING PRIMARY KEY",
+  ],
+  ["the open calls", "select * from calls where state = 'open'", "calls_open"],
+  [
+    "what open calls of an account hold",
+    "select sum(hold_nanodollars) from calls where account_id = ? and state = 'open'",
+    "calls_open",
+  ],
+  [
+    "movements made by hand",
+    "select * from entries where account_id = ? and kind <> 'charge' order by at",
+    "entries_by_hand",
+  ],
+  ["the keys of an account", "select * from keys where account_id = ?", "keys_of_account"],
+  ["expired blobs", "select id from blobs where expires_at <= ?", "blobs_by_expiry"],
+  ["usage of an account in a time", "select * from usage_hours where account_id = ? and hour >= ?", "PRIMARY KEY"],
+  [
+    "what the budget of a key has paid",
+    "select month from key_months where account_id = ? and key_id = ? and month >= ? order by month desc limit 1",
+    "key_months USING PRIMARY KEY",
+  ],
+  [
+    "what the budgets of an account have paid lately",
+    "select * from key_months where account_id = ? and month >= ?",
+    "key_months_of_account",
+  ],
+  ["the latest quota day", "select * from quota_days where account_id = ? order by day desc", "PRIMARY KEY"],
+])("%s are found by an index", async (_what, query, index) => {
+  const file = temporaryFile();
+  await temporaryStore(file);
+  const database = new DatabaseSync(file, { readOnly: true });
+  // In the words of the store, whose parameters decide no plan.
+  const plan = database.prepare(`explain query plan ${query.replaceAll("?", "+?")}`).all(
+    ...query
+      .split("?")
+      .slice(1)
+      .map(() => 1),
+  );
+  database.close();
+  const detail = plan.map((step) => step.detail).join("; ");
+  expect(detail).toContain(index);
+  expect(detail).not.toContain("TEMP B-TREE");
+});
+
+test("the open calls are found by their index also in the words of a query that is built", async () => {
+  const file = temporaryFile();
+  const { db } = await temporaryStore(file);
+  const queries = [
+    db.selectFrom("calls").select("id").where(isOpen),
+    db.updateTable("calls").set({ state: "abandoned", settled_at: 1 }).where(isOpen),
+  ];
+  const database = new DatabaseSync(file, { readOnly: true });
+  for (const query of queries) {
+    const { sql, parameters } = query.compile();
+    const plan = database.prepare(`explain query plan ${sql}`).all(...(parameters as string[]));
+    expect(plan.map((step) => step.detail).join("; ")).toContain("calls_open");
+  }
+  database.close();
+});

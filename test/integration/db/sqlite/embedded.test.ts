@@ -1,0 +1,103 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, statSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { openStore } from "../../../../src/db/index.ts";
+import { errorOf } from "../../../support/error-of.ts";
+import { chargeOf } from "../facts.ts";
+import { temporaryFile, temporaryStore } from "../temporary-store.ts";
+
+describe("the embedded store", () => {
+  test("has what was written in its tables at once, for every other process too", async () => {
+    const file = temporaryFile();
+    const store = await temporaryStore(file);
+    const other = new DatabaseSync(file, { readOnly: true });
+    await store.writeBooks(chargeOf("c1"));
+    expect({ ...other.prepare("select state, charged_nanodollars as charged from calls").get() }).toEqual({
+      state: "settled",
+      charged: 10,
+    });
+    other.close();
+  });
+
+  test.each([
+    [undefined, 2],
+    ["full", 2],
+    ["normal", 1],
+  ] as const)("syncs as it is told: %s", async (synchronous, level) => {
+    const prepared: DatabaseSync[] = [];
+    const { prepare } = DatabaseSync.prototype;
+    // The store keeps its connection to itself, so it is caught when it prepares its first statement.
+    DatabaseSync.prototype.prepare = function (sql) {
+      prepared.push(this);
+      return prepare.call(this, sql);
+    };
+    const store = await openStore({ file: temporaryFile(), synchronous }).finally(() => {
+      DatabaseSync.prototype.prepare = prepare;
+    });
+    expect({ ...prepared[0]?.prepare("pragma synchronous").get() }).toEqual({ synchronous: level });
+    await store.close();
+  });
+
+  test("writes calls that come while a change is under way after it, and neither is lost", async () => {
+    const store = await temporaryStore();
+    const writes: Promise<unknown>[] = [];
+    const change = (name: string) =>
+      store.change(async (db) => {
+        writes.push(store.writeBooks(chargeOf(`during ${name}`)));
+        await db.insertInto("settings").values({ name, value: "" }).execute();
+        await Bun.sleep(1);
+      });
+    await Promise.all(["a", "b", "c"].map(change));
+    await Promise.all(writes);
+    const { db } = store;
+    expect(await db.selectFrom("settings").select("name").where("value", "=", "").execute()).toHaveLength(3);
+    expect((await db.selectFrom("calls").select("id").orderBy("id").execute()).map(({ id }) => id)).toEqual([
+      "during a",
+      "during b",
+      "during c",
+    ]);
+  });
+
+  test("has copies in memory read anew after a change that was taken back, since they may show it", async () => {
+    const store = await temporaryStore();
+    const before = store.revision;
+    await errorOf(
+      store.change(async (db) => {
+        await db.insertInto("wallets").values({ account_id: "acc_1", balance_nanodollars: 5 }).execute();
+        throw new Error("No");
+      }),
+    );
+    expect(store.revision).toBeGreaterThan(before);
+    expect(store.readFunds("acc_1")).toMatchObject({ balanceNanodollars: 0 });
+  });
+});
+
+describe("the claim to serve", () => {
+  test("is one process's until it closes, in a file that only its owner may read", async () => {
+    const file = temporaryFile();
+    const [first, second] = [await temporaryStore(file), await temporaryStore(file)];
+    expect([first.claim?.(), first.claim?.(), second.claim?.()]).toEqual([true, true, false]);
+    expect(statSync(file.replace(/db$/, "lock")).mode & 0o777).toBe(0o600);
+    await second.writeBooks(chargeOf("c1"));
+    await first.close();
+    expect(second.claim?.()).toBe(true);
+  });
+});
+
+describe("a journal of an older modelgate", () => {
+  test("with something in it is refused in one sentence, and nothing is made", async () => {
+    const file = temporaryFile();
+    const journal = file.replace(/db$/, "journal");
+    writeFileSync(journal, "0123abcd 1 []\n");
+    expect((await errorOf(openStore({ file }))).message).toBe(
+      `Cannot open the database ${file}: ${journal} holds calls of an older modelgate that are not in it; start and stop that modelgate once, which brings them in`,
+    );
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test("that is empty is no hindrance", async () => {
+    const file = temporaryFile();
+    writeFileSync(file.replace(/db$/, "journal"), "");
+    await temporaryStore(file);
+  });
+});

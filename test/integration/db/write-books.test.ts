@@ -1,0 +1,196 @@
+import { describe, expect, test } from "bun:test";
+import { type EndWrite, isConstraintError, type OpenWrite, type Store } from "../../../src/db/index.ts";
+import { engine, temporaryStore } from "./temporary-store.ts";
+
+const hourMs = 3_600_000;
+
+function openOf(callId: string, fields: Partial<OpenWrite> = {}): OpenWrite {
+  return {
+    kind: "open",
+    callId,
+    accountId: "acc_1",
+    keyId: "key1",
+    model: "model-1",
+    capability: "chat",
+    premium: true,
+    openedAt: 5 * hourMs + 7,
+    quotaDay: null,
+    holdNanodollars: 15,
+    holdTokens: 0,
+    priceVersion: "v1",
+    budgetMonth: null,
+    partial: false,
+    ...fields,
+  };
+}
+
+function endOf(open: OpenWrite, fields: Partial<EndWrite> = {}): EndWrite {
+  return {
+    kind: "end",
+    open,
+    state: "settled",
+    settledAt: 5 * hourMs + 99,
+    meters: { inputToken: 3, outputToken: 4 },
+    usageSource: "reported",
+    costNanodollars: 13,
+    chargedNanodollars: 13,
+    quotaTokens: 0,
+    route: "openai",
+    status: 200,
+    errorCode: null,
+    firstByteMs: 11,
+    durationMs: 22,
+    ...fields,
+  };
+}
+
+async function rowsOf(
+  store: Store,
+  table: "calls" | "entries" | "wallets" | "quota_days" | "usage_hours" | "usage_days",
+) {
+  const rows = await store.db.selectFrom(table).selectAll().execute();
+  return rows.map((row) => ({ ...row })) as Record<string, unknown>[];
+}
+
+describe("writeBooks", () => {
+  test("puts every field of a call into its column", async () => {
+    const store = await temporaryStore();
+    const open = openOf("c1");
+    await store.writeBooks([open]);
+    const [opened] = await rowsOf(store, "calls");
+    expect(opened).toMatchObject({ id: "c1", state: "open", premium: 1, hold_nanodollars: 15, price_version: "v1" });
+    expect(opened).toMatchObject({ settled_at: null, input_tokens: null, cost_nanodollars: null, status: null });
+    const meters = {
+      inputToken: 1,
+      cacheReadToken: 2,
+      cacheWriteToken: 3,
+      outputToken: 4,
+      image: 5,
+      audioMs: 6,
+      character: 7,
+      call: 8,
+    };
+    await store.writeBooks([endOf(open, { meters, errorCode: "upstream_error" })]);
+    expect(await rowsOf(store, "calls")).toEqual([
+      {
+        id: "c1",
+        account_id: "acc_1",
+        key_id: "key1",
+        model: "model-1",
+        capability: "chat",
+        premium: 1,
+        state: "settled",
+        opened_at: 5 * hourMs + 7,
+        settled_at: 5 * hourMs + 99,
+        quota_day: null,
+        hold_nanodollars: 15,
+        hold_tokens: 0,
+        input_tokens: 1,
+        cache_read_tokens: 2,
+        cache_write_tokens: 3,
+        output_tokens: 4,
+        images: 5,
+        audio_ms: 6,
+        characters: 7,
+        call_units: 8,
+        usage_source: "reported",
+        cost_nanodollars: 13,
+        charged_nanodollars: 13,
+        quota_tokens: 0,
+        price_version: "v1",
+        route: "openai",
+        status: 200,
+        error_code: "upstream_error",
+        first_byte_ms: 11,
+        duration_ms: 22,
+        budget_month: null,
+        partial: null,
+        node_id: engine === "sqlite" ? null : expect.any(String),
+      },
+    ]);
+  });
+
+  test("leaves an unknown meter and an unknown cost unknown", async () => {
+    const store = await temporaryStore();
+    const open = openOf("c1", { premium: false, quotaDay: 3 });
+    await store.writeBooks([open, endOf(open, { meters: {}, costNanodollars: null, chargedNanodollars: 0 })]);
+    const [call] = await rowsOf(store, "calls");
+    expect(call).toMatchObject({ input_tokens: null, output_tokens: null, cost_nanodollars: null });
+    expect(await rowsOf(store, "entries")).toEqual([]);
+  });
+
+  test("moves wallet, quota and hour once for each call of a batch", async () => {
+    const store = await temporaryStore();
+    const premium = ["c1", "c2"].map((id) => openOf(id));
+    const free = ["c3", "c4"].map((id) => openOf(id, { premium: false, quotaDay: 3, holdNanodollars: 0 }));
+    const draw = { chargedNanodollars: 0, quotaTokens: 7 };
+    const ends = [...premium.map((open) => endOf(open)), ...free.map((open) => endOf(open, draw))];
+    await store.writeBooks([...premium, ...free]);
+    await store.writeBooks([...ends, endOf(openOf("c5"))]);
+    expect(await rowsOf(store, "wallets")).toEqual([{ account_id: "acc_1", balance_nanodollars: -26 }]);
+    expect(await rowsOf(store, "quota_days")).toEqual([{ account_id: "acc_1", day: 3, used_tokens: 14 }]);
+    expect((await rowsOf(store, "entries")).map((entry) => [entry.id, entry.kind, entry.amount_nanodollars])).toEqual([
+      ["c1", "charge", -13],
+      ["c2", "charge", -13],
+    ]);
+    const [hour] = await rowsOf(store, "usage_hours");
+    expect(hour).toMatchObject({ hour: 5, model: "model-1", requests: 4, failures: 0, input_tokens: 12 });
+    expect(hour).toMatchObject({ cost_nanodollars: 52, charged_nanodollars: 26, quota_tokens: 14 });
+  });
+
+  test("keeps the sums of days with those of hours, by account and model", async () => {
+    const store = await temporaryStore();
+    const at = (callId: string, hour: number, fields: Partial<OpenWrite> = {}) =>
+      openOf(callId, { ...fields, openedAt: hour * hourMs });
+    const others = [at("c3", 23, { model: "model-2" }), at("c4", 23, { accountId: "acc_2" })];
+    const opens = [at("c1", 22), at("c2", 23), ...others, at("c5", 24)];
+    await store.writeBooks(opens);
+    await store.writeBooks(opens.map((open) => endOf(open)));
+    const late = [at("c6", 22), at("c7", 23), at("c8", 20)];
+    await store.writeBooks([...late, ...late.map((open) => endOf(open, { state: "released", chargedNanodollars: 0 }))]);
+    const days = (await rowsOf(store, "usage_days")).map((row) =>
+      [row.account_id, row.day, row.model, row.requests, row.failures, row.input_tokens, row.charged_nanodollars].join(
+        " ",
+      ),
+    );
+    expect(days.sort()).toEqual([
+      "acc_1 0 model-1 2 3 15 26",
+      "acc_1 0 model-2 1 0 3 13",
+      "acc_1 1 model-1 1 0 3 13",
+      "acc_2 0 model-1 1 0 3 13",
+    ]);
+  });
+
+  test("counts the end of a call once, however often it is written", async () => {
+    const store = await temporaryStore();
+    const open = openOf("c1");
+    await store.writeBooks([open]);
+    await store.writeBooks([endOf(open), endOf(open)]);
+    await store.writeBooks([endOf(open, { state: "released", chargedNanodollars: 0 })]);
+    expect(await rowsOf(store, "wallets")).toEqual([{ account_id: "acc_1", balance_nanodollars: -13 }]);
+    expect((await rowsOf(store, "usage_hours"))[0]).toMatchObject({ requests: 1, failures: 0 });
+    expect((await rowsOf(store, "calls"))[0]).toMatchObject({ state: "settled" });
+  });
+
+  test("writes all of a batch or nothing, and says that a taken id is the fault of the write", async () => {
+    const store = await temporaryStore();
+    await store.writeBooks([openOf("c1")]);
+    const error = await store.writeBooks([openOf("c2"), openOf("c1")]).catch((thrown: unknown) => thrown);
+    expect(isConstraintError(error)).toBe(true);
+    expect((await rowsOf(store, "calls")).map((call) => call.id)).toEqual(["c1"]);
+    await store.writeBooks([openOf("c2")]);
+  });
+
+  test("waits for a transaction of Kysely's that is open", async () => {
+    const store = await temporaryStore();
+    let written: Promise<unknown> | undefined;
+    await store.db.transaction().execute(async (transaction) => {
+      written = store.writeBooks([openOf("c1")]);
+      await transaction.insertInto("settings").values({ name: "a", value: "b" }).execute();
+      // PostgreSQL has a connection for each of the two, so there nobody waits.
+      if (!store.shared) expect(await transaction.selectFrom("calls").select("id").execute()).toEqual([]);
+    });
+    await written;
+    expect((await rowsOf(store, "calls")).map((call) => call.id)).toEqual(["c1"]);
+  });
+});

@@ -1,0 +1,57 @@
+import { expect } from "bun:test";
+import { type Capability, GatewayError, type ProviderPlugin } from "../../../src/contract/index.ts";
+import { type Order, Progress, serve } from "../../../src/kernel/index.ts";
+import { expectPrototypesClean, thrownBy } from "../../support/hostile.ts";
+import { wavFile } from "../../support/wav.ts";
+import { fetchOf } from "../../unit/kernel/fake-fetch.ts";
+import { Sink } from "../../unit/kernel/streams.ts";
+import { benchOf, caller } from "../../unit/kernel/support.ts";
+
+const messages = [{ role: "user", content: "Hello" }];
+const requests: Partial<Record<Capability, object>> = {
+  chat: { messages },
+  embed: { input: "Hello" },
+  image: { prompt: "A kite", n: 1 },
+  transcribe: { file: wavFile(1000), response_format: "json", timestamp_granularities: [] },
+  speak: { input: "Hello" },
+};
+
+/** Serves one request by a plugin whose provider answers so; what came of it in all its parts. */
+export async function outcomeOf(
+  plugin: ProviderPlugin,
+  capability: Capability,
+  response: () => Response,
+  stream = false,
+) {
+  const model = plugin.models.find((row) => row.capability === capability)?.id as string;
+  const bench = benchOf([plugin], { fetch: fetchOf(response), credentials: { [plugin.name]: { keys: ["key-a"] } } });
+  const request = { model, ...requests[capability], ...(stream && { stream: true }) };
+  const outlet = stream || capability === "speak" ? { outlet: new Sink() } : {};
+  const order = { capability, request, caller, progress: new Progress("call-1", bench.clock.now()), ...outlet };
+  const error = await thrownBy(() => serve(bench.kernel, order as unknown as Order<Capability>));
+  const unread = bench.log.lines.find(({ event }) => event === "plugin_failed" || event === "call_failed");
+  return { error, unread, settlement: bench.ledger.settlement };
+}
+
+/** It was answered, or refused in our words, and never counted below nothing. */
+export function expectSound({ error, unread, settlement }: Awaited<ReturnType<typeof outcomeOf>>): void {
+  if (error !== undefined) expect(error).toBeInstanceOf(GatewayError);
+  if (error instanceof GatewayError) expect(error.code).not.toBe("internal_error");
+  // A plugin that fails in words of JavaScript has met what it did not foresee.
+  expect(unread?.fields?.error).toBeUndefined();
+  for (const amount of Object.values(settlement.meters)) {
+    expect(amount === undefined || (Number.isSafeInteger(amount) && amount >= 0)).toBe(true);
+  }
+  expectPrototypesClean();
+}
+
+/** An SSE answer in these pieces. */
+export function sse(pieces: Iterable<Uint8Array>): Response {
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const piece of pieces) controller.enqueue(piece);
+      controller.close();
+    },
+  });
+  return new Response(body, { headers: { "content-type": "text/event-stream" } });
+}

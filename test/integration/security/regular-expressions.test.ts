@@ -1,0 +1,94 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Node, parse } from "acorn";
+import { checkSync } from "recheck";
+
+const root = join(import.meta.dir, "../../..");
+
+interface Found {
+  place: string;
+  source: string;
+  flags: string;
+}
+
+/** Files with one whose time grows with the square of what it reads, and what bounds that. */
+const bounded: Readonly<Record<string, string>> = {
+  "src/accounts/sign-in-address.ts": "an address of at most 254 characters",
+  "src/cli/plugin-check/record.ts": "what the operator's own recording holds",
+  "src/cli/plugin-new/build-types.bun.ts": "our own source, when the program is built",
+  "src/config/config.ts": "what the operator set",
+  "src/contract/cost.ts": "the digits of a number",
+  "src/kernel/routing/registry.ts": "a base URL of a plugin or its operator",
+  "src/sdk/define-plugin.ts": "a base URL of a plugin",
+  "src/sdk/retry-after.ts": "a duration of at most 40 characters",
+  "src/observability/traces/open-traces.bun.ts": "what the operator set",
+};
+/** Where one is put together, and whose tests read hostile text by it. */
+const madeIn: Readonly<Record<string, string>> = {
+  "src/kernel/normalize/token-counts.ts": "test/e2e/bad-input/heavy.test.ts",
+  "src/sdk/fault.ts": "test/unit/sdk/fault.test.ts",
+};
+
+/** Every regular expression of the program, and every place where one is put together. */
+function regularExpressions(): { literals: Found[]; made: string[] } {
+  const literals: Found[] = [];
+  const made: string[] = [];
+  for (const file of ["src", "plugins"].flatMap(filesBelow)) {
+    const text = readFileSync(join(root, file), "utf8");
+    const code = new Bun.Transpiler({ loader: file.endsWith("x") ? "tsx" : "ts" }).transformSync(text);
+    walk(parse(code, { ecmaVersion: "latest", sourceType: "module" }), (node) => {
+      if (node.type === "Literal" && "regex" in node) {
+        const { pattern, flags } = node.regex as { pattern: string; flags: string };
+        literals.push({ place: file, source: pattern, flags });
+      }
+      const callee = (node as { callee?: { name?: string } }).callee;
+      if ((node.type === "NewExpression" || node.type === "CallExpression") && callee?.name === "RegExp")
+        made.push(file);
+    });
+  }
+  return { literals, made };
+}
+
+function walk(node: Node, visit: (node: Node) => void): void {
+  visit(node);
+  for (const value of Object.values(node)) {
+    for (const child of Array.isArray(value) ? value : [value]) {
+      if (typeof child === "object" && child !== null && typeof (child as Node).type === "string")
+        walk(child as Node, visit);
+    }
+  }
+}
+
+function filesBelow(folder: string): string[] {
+  const names = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
+  return names.filter((name) => /(?<!\.d)\.tsx?$/.test(name)).map((name) => join(folder, name));
+}
+
+describe("the regular expressions of the program", () => {
+  const { literals, made } = regularExpressions();
+
+  test("take no time that grows faster than what they read", () => {
+    expect(literals.length).toBeGreaterThan(100);
+    const slow: string[] = [];
+    const known = new Map<string, boolean>();
+    for (const { place, source, flags } of literals) {
+      const key = `/${source}/${flags}`;
+      // `unknown` is none that was found slow in the time given, which a busy machine makes shorter.
+      const isSafe = known.get(key) ?? checkSync(source, flags, { timeout: 700 }).status !== "vulnerable";
+      known.set(key, isSafe);
+      if (!isSafe && bounded[place] === undefined) slow.push(`${place}: ${key}`);
+    }
+    expect(slow).toEqual([]);
+  }, 120_000);
+
+  test("that are slow are known by files that have some", () => {
+    const places = new Set(literals.map(({ place }) => place));
+    expect(Object.keys(bounded).filter((place) => !places.has(place))).toEqual([]);
+  });
+
+  test("are put together in few places, which their own tests look at", () => {
+    expect([...new Set(made)].sort()).toEqual(Object.keys(madeIn));
+    for (const file of Object.values(madeIn)) expect(existsSync(join(root, file))).toBe(true);
+  });
+});

@@ -1,0 +1,209 @@
+import { describe, expect, test } from "bun:test";
+import { createAccounts } from "../../../src/accounts/index.ts";
+import { type Caller, GatewayError } from "../../../src/contract/index.ts";
+import type { Store } from "../../../src/db/index.ts";
+import { engine, temporaryFile, temporaryStore, untilHeard } from "../../integration/db/temporary-store.ts";
+import { errorOf } from "../../support/error-of.ts";
+
+const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
+
+async function ground(file?: string) {
+  const clock = { time: 1_000_000 };
+  const store = await temporaryStore(file);
+  const accounts = createAccounts({ store, defaults, now: () => clock.time });
+  return { store, accounts, clock };
+}
+
+async function holder() {
+  const parts = await ground();
+  const account = await parts.accounts.create({ email: "ada@example.org" });
+  const made = await parts.accounts.createKey({ accountId: account.id, name: "first" });
+  return { ...parts, account, ...made };
+}
+
+async function refusalOf(work: () => Caller | Promise<Caller>): Promise<GatewayError> {
+  try {
+    await work();
+  } catch (error) {
+    expect(error).toBeInstanceOf(GatewayError);
+    return error as GatewayError;
+  }
+  throw new Error("The key was taken, and a refusal was expected");
+}
+
+describe("authenticate", () => {
+  test("tells who a key stands for, with the limits that hold for it", async () => {
+    const { accounts, account, id, key } = await holder();
+    const { requestsPerMinute, tokensPerMinute, freeTokensPerDay } = defaults;
+    const caller = {
+      accountId: account.id,
+      keyId: id,
+      limits: { requestsPerMinute, tokensPerMinute },
+      freeTokensPerDay,
+    };
+    expect(await accounts.authenticate(key)).toEqual(caller);
+    expect(await accounts.authenticate(key)).toEqual(caller);
+  });
+
+  test("tells a key's own bounds beside the limits of its account", async () => {
+    const { accounts, account, store, id, key } = await holder();
+    await store.db.updateTable("accounts").set({ requests_per_minute: 100 }).where("id", "=", account.id).execute();
+    await store.db
+      .updateTable("keys")
+      .set({ requests_per_minute: 500, tokens_per_minute: 7 })
+      .where("id", "=", id)
+      .execute();
+    store.touch();
+    const { limits, own } = await accounts.authenticate(key);
+    expect(limits).toEqual({ requestsPerMinute: 100, tokensPerMinute: defaults.tokensPerMinute });
+    expect(own).toEqual({ requestsPerMinute: 500, tokensPerMinute: 7 });
+  });
+
+  test("says which models a key may use, all when it says nothing", async () => {
+    const { accounts, account, key } = await holder();
+    expect((await accounts.authenticate(key)).allowedModels).toBeUndefined();
+    const narrow = await accounts.createKey({ accountId: account.id, name: "n", allowedModels: ["a", "b"] });
+    expect((await accounts.authenticate(narrow.key)).allowedModels).toEqual(new Set(["a", "b"]));
+  });
+
+  test.each([
+    ["nothing", "", /^Missing API key: /],
+    ["a word", "hello", /^Malformed API key: expected sk-mg-<id>-<secret>/],
+    ["a key of another service", "sk-proj-abcdefghijklmnop", /^Malformed API key: /],
+    ["a short secret", "sk-mg-abcd1234-short", /^Malformed API key: /],
+    ["a line break", `sk-mg-abcd1234-${"a".repeat(48)}\n`, /^Malformed API key: /],
+    ["a key that nobody has", `sk-mg-abcd1234-${"a".repeat(48)}`, /^Incorrect API key: no such key exists; /],
+  ])("refuses %s with 401", async (_what, token, message) => {
+    const { accounts } = await ground();
+    for (const _twice of [1, 2]) {
+      const refusal = await refusalOf(() => accounts.authenticate(token));
+      expect([refusal.code, refusal.status]).toEqual(["invalid_api_key", 401]);
+      expect(refusal.message).toMatch(message);
+    }
+  });
+
+  test("refuses the keys of a disabled account, and lets them in again", async () => {
+    const { accounts, account, key } = await holder();
+    await accounts.authenticate(key);
+    await accounts.setDisabled(account.id, true);
+    expect((await refusalOf(() => accounts.authenticate(key))).message).toMatch(/account of this API key is disabled/);
+    await accounts.setDisabled(account.id, false);
+    expect(await accounts.authenticate(key)).toMatchObject({ accountId: account.id });
+  });
+
+  test("says of a wrong secret what it says of an unknown id, and tells revoked and expired only to who has the secret", async () => {
+    const { accounts, account, id, key, clock } = await holder();
+    const wrong = `sk-mg-${id}-${"0".repeat(48)}`;
+    const unknown = await refusalOf(() => accounts.authenticate(`sk-mg-0000000-${"0".repeat(48)}`));
+    expect((await refusalOf(() => accounts.authenticate(wrong))).message).toBe(unknown.message);
+    await accounts.revokeKey(id);
+    expect((await refusalOf(() => accounts.authenticate(wrong))).message).toBe(unknown.message);
+    expect((await refusalOf(() => accounts.authenticate(key))).message).toBe(`API key ${id} was revoked; use another`);
+    const short = await accounts.createKey({ accountId: account.id, name: "s", expiresAt: clock.time + 1000 });
+    clock.time += 999;
+    expect((await accounts.authenticate(short.key)).keyId).toBe(short.id);
+    clock.time += 1;
+    expect((await refusalOf(() => accounts.authenticate(short.key))).message).toBe(
+      `API key ${short.id} expired at 1970-01-01T00:16:41.000Z; use another`,
+    );
+  });
+
+  test("sees a new quota, a new key and a revocation of its own process at once", async () => {
+    const { accounts, account, id, key } = await holder();
+    await accounts.authenticate(key);
+    await accounts.setQuota(account.id, 7);
+    expect((await accounts.authenticate(key)).freeTokensPerDay).toBe(7);
+    await accounts.setQuota(account.id, undefined);
+    expect((await accounts.authenticate(key)).freeTokensPerDay).toBe(250_000);
+    const given = `sk-mg-given123-${"g".repeat(32)}`;
+    await refusalOf(() => accounts.authenticate(given));
+    await accounts.createKey({ accountId: account.id, name: "given", key: given });
+    expect((await accounts.authenticate(given)).keyId).toBe("given123");
+    await accounts.revokeKey(id);
+    await refusalOf(() => accounts.authenticate(key));
+  });
+
+  test("notes when a key was used, which is written down together and drops no copy of a key", async () => {
+    const { accounts, account, store, clock, key, id } = await holder();
+    const others = 501;
+    const keys = [key];
+    for (let made = 0; made < others; made++) {
+      keys.push((await accounts.createKey({ accountId: account.id, name: `key ${made}` })).key);
+    }
+    const { id: idle } = await accounts.createKey({ accountId: account.id, name: "idle" });
+    const { revision } = store;
+    for (const used of keys) await accounts.authenticate(used);
+    await refusalOf(() => accounts.authenticate(`sk-mg-${idle}-${"0".repeat(48)}`));
+    await accounts.saveKeyUse();
+    const times = new Map((await accounts.listKeys()).map((known) => [known.id, known.lastUsedAt]));
+    expect(times.get(idle)).toBeUndefined();
+    expect([...times.values()].filter((at) => at === clock.time)).toHaveLength(others + 1);
+    expect(store.revision).toBe(revision);
+    const before = clock.time;
+    clock.time += 1000;
+    await accounts.saveKeyUse();
+    expect((await accounts.listKeys()).find((known) => known.id === id)?.lastUsedAt).toBe(before);
+  });
+
+  test("keeps what was noted when it cannot be written down, and never turns a time back", async () => {
+    const { store, account, accounts: making } = await holder();
+    const { key, id } = await making.createKey({ accountId: account.id, name: "second" });
+    let broken = true;
+    const shaky: Store = Object.create(store, {
+      db: {
+        get() {
+          if (broken) throw new Error("disk I/O error");
+          return store.db;
+        },
+      },
+    });
+    let time = 5000;
+    const accounts = createAccounts({ store: shaky, defaults, now: () => time });
+    await accounts.authenticate(key);
+    expect((await errorOf(accounts.saveKeyUse())).message).toContain("disk I/O error");
+    broken = false;
+    const lastUse = async () => (await making.listKeys()).find((known) => known.id === id)?.lastUsedAt;
+    await accounts.saveKeyUse();
+    expect(await lastUse()).toBe(5000);
+    time = 4000;
+    await accounts.authenticate(key);
+    await accounts.saveKeyUse();
+    expect(await lastUse()).toBe(5000);
+  });
+
+  test("sees a revocation by another process after sync", async () => {
+    const file = temporaryFile();
+    const mine = await ground(file);
+    const outside = await ground(file);
+    const account = await mine.accounts.create({ email: "ada@example.org" });
+    const { id, key } = await mine.accounts.createKey({ accountId: account.id, name: "first" });
+    await mine.accounts.authenticate(key);
+    await outside.accounts.revokeKey(id);
+    if (engine === "sqlite") await mine.accounts.authenticate(key);
+    await untilHeard(mine.store);
+    mine.accounts.sync();
+    await refusalOf(() => mine.accounts.authenticate(key));
+  });
+
+  test("answers 503 and remembers nothing while the store cannot be read", async () => {
+    const file = temporaryFile();
+    const { accounts: making } = await ground(file);
+    const account = await making.create({ email: "ada@example.org" });
+    const { key } = await making.createKey({ accountId: account.id, name: "first" });
+    const store = await temporaryStore(file);
+    let broken = true;
+    const shaky: Store = Object.create(store, {
+      readKey: {
+        value: (id: string) => {
+          if (broken) throw new Error("disk I/O error");
+          return store.readKey(id);
+        },
+      },
+    });
+    const accounts = createAccounts({ store: shaky, defaults });
+    const refusal = await refusalOf(() => accounts.authenticate(key));
+    expect([refusal.code, refusal.status, refusal.retryAfterMs]).toEqual(["unavailable", 503, 1000]);
+    broken = false;
+    expect((await accounts.authenticate(key)).accountId).toBe(account.id);
+  });
+});

@@ -1,0 +1,102 @@
+import { describe, expect, test } from "bun:test";
+import {
+  createAccounts,
+  createVoucher,
+  listVouchers,
+  redeemVoucher,
+  voidVoucher,
+} from "../../../src/accounts/index.ts";
+import { verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { GatewayError } from "../../../src/contract/index.ts";
+import { temporaryStore } from "../../integration/db/temporary-store.ts";
+
+const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
+const fiveUsd = 5_000_000_000;
+
+async function ground() {
+  const store = await temporaryStore();
+  const accounts = createAccounts({ store, defaults, now: () => 1000 });
+  const [ada, ben] = [
+    await accounts.create({ email: "ada@example.org" }),
+    await accounts.create({ email: "ben@example.org" }),
+  ];
+  const redeem = (code: string, accountId = ada.id, now = 2000) => redeemVoucher(store, { accountId, code }, now);
+  return { store, ada, ben, redeem };
+}
+
+async function refusalOf(promise: Promise<unknown>): Promise<string> {
+  const error = await promise.catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(GatewayError);
+  return `${(error as GatewayError).code}: ${(error as GatewayError).message}`;
+}
+
+describe("a voucher", () => {
+  test("fills a wallet once, however its code is typed", async () => {
+    const { store, ada, redeem } = await ground();
+    const { id, code } = await createVoucher(store, { nanodollars: fiveUsd }, 1000);
+    expect(code).toMatch(/^([0-9A-HJKMNP-TV-Z]{5}-){3}[0-9A-HJKMNP-TV-Z]{5}$/);
+    expect(await redeem(` ${code.toLowerCase().replaceAll("-", " ")} `)).toEqual({ nanodollars: fiveUsd });
+    expect((await walletOf(store, ada.id)).balanceNanodollars).toBe(fiveUsd);
+    expect(await refusalOf(redeem(code))).toMatch(/^conflict: This voucher is redeemed already/);
+    expect(await listVouchers(store)).toEqual([
+      {
+        id,
+        nanodollars: fiveUsd,
+        createdAt: 1000,
+        expiresAt: undefined,
+        voidedAt: undefined,
+        redeemedAt: 2000,
+        redeemedBy: ada.id,
+      },
+    ]);
+    expect(await verifyLedger(store)).toMatchObject({ ok: true });
+  });
+
+  test("redeemed by many at once is redeemed by one", async () => {
+    const { store, ada, ben, redeem } = await ground();
+    const { code } = await createVoucher(store, { nanodollars: fiveUsd }, 1000);
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 20 }, (_, index) => redeem(code, index % 2 === 0 ? ada.id : ben.id)),
+    );
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    const balances = await Promise.all(
+      [ada, ben].map(async ({ id }) => (await walletOf(store, id)).balanceNanodollars),
+    );
+    expect(balances.sort()).toEqual([0, fiveUsd]);
+  });
+
+  test("is not taken when it has expired, is void or is none, and nothing changes", async () => {
+    const { store, ada, redeem } = await ground();
+    const expired = await createVoucher(store, { nanodollars: fiveUsd, expiresAt: 2000 }, 1000);
+    const voided = await createVoucher(store, { nanodollars: fiveUsd }, 1000);
+    await voidVoucher(store, voided.code, 1500);
+    expect(await refusalOf(redeem(expired.code))).toMatch(/^conflict: This voucher has expired/);
+    expect(await refusalOf(redeem(voided.code))).toMatch(/^conflict: This voucher is void/);
+    expect(await refusalOf(redeem("x".repeat(10_000)))).toMatch(/^not_found: /);
+    expect((await walletOf(store, ada.id)).balanceNanodollars).toBe(0);
+    expect(await redeem((await createVoucher(store, { nanodollars: 1, expiresAt: 2001 }, 1000)).code)).toEqual({
+      nanodollars: 1,
+    });
+  });
+
+  test("cannot be made void once it is redeemed, and can be twice before", async () => {
+    const { store, redeem } = await ground();
+    const { id, code } = await createVoucher(store, { nanodollars: fiveUsd }, 1000);
+    await redeem(code);
+    expect(await refusalOf(voidVoucher(store, id, 3000))).toMatch(/^conflict: /);
+    expect(await refusalOf(voidVoucher(store, "vch_none", 3000))).toMatch(/^not_found: /);
+    const other = await createVoucher(store, { nanodollars: fiveUsd }, 1000);
+    for (const now of [3000, 4000]) expect(await voidVoucher(store, other.id, now)).toEqual({ id: other.id });
+    expect((await listVouchers(store)).find((voucher) => voucher.id === other.id)?.voidedAt).toBe(3000);
+  });
+
+  test.each([
+    [{ nanodollars: 0 }],
+    [{ nanodollars: -1 }],
+    [{ nanodollars: 0.5 }],
+    [{ nanodollars: 1, expiresAt: 1000 }],
+  ])("of %j is not made", async (fields) => {
+    const { store } = await ground();
+    expect(await refusalOf(createVoucher(store, fields, 1000))).toMatch(/^invalid_request: /);
+  });
+});

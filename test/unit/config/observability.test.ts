@@ -1,0 +1,59 @@
+import { expect, test } from "bun:test";
+import { ConfigError, readConfig } from "../../../src/config/config.ts";
+
+/** What several workers share. */
+const shared = { DATABASE_URL: "postgres://127.0.0.1/books", REDIS_URL: "redis://127.0.0.1" };
+
+function failureOf(work: () => unknown): ConfigError {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+  }
+  throw new Error("Nothing was refused");
+}
+
+test.each([
+  [{ METRICS_PORT: "3000" }, "METRICS_PORT: it is 3000, which is PORT, expected another port than the API's"],
+  [
+    { METRICS_PORT: "2998", WORKERS: "4", ...shared },
+    "METRICS_PORT: it is 2998, which is PORT, expected another port than the API's",
+  ],
+  [
+    { METRICS_PORT: "0", WORKERS: "4", ...shared },
+    "METRICS_PORT: it is 0 with several WORKERS, expected the first of as many ports, one for each",
+  ],
+  [{ METRICS_PORT: "65533", WORKERS: "4", ...shared }, "METRICS_PORT: it is 65533, expected at most 65532"],
+  [
+    { METRICS_TOKEN: "a-token-of-an-operator", WORKERS: "4", ...shared },
+    "METRICS_TOKEN: it is set with several WORKERS, expected METRICS_PORT with it, for each worker counts its own calls",
+  ],
+  [{ METRICS_TOKEN: "short" }, "METRICS_TOKEN: it is set, but not in that form, expected 16 to 256 characters"],
+])("refuses metrics that nobody could read rightly: %j", (env, expected) => {
+  expect(failureOf(() => readConfig(env)).message).toStartWith(`Cannot use ${expected}`);
+});
+
+test("takes metrics ports beside the API's, one for each worker", () => {
+  const env = { METRICS_PORT: "65532", WORKERS: "4", ...shared };
+  expect(readConfig(env).metricsPort).toBe(65_532);
+  expect(readConfig({ ...env, METRICS_PORT: "2996" }).metricsPort).toBe(2996);
+});
+
+test.each([
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318" }, { otlpEndpoint: "http://127.0.0.1:4318" }],
+  [{ OTEL_EXPORTER_OTLP_HEADERS: "x-api-key=a=b,x-tenant=c" }, { otlpHeaders: "x-api-key=a=b,x-tenant=c" }],
+  [{ OTEL_TRACES_SAMPLER_ARG: "0.25" }, { traceRatio: 0.25 }],
+  [{ OTEL_TRACES_SAMPLER_ARG: "0" }, { traceRatio: 0 }],
+])("takes %j", (env, expected) => {
+  expect(readConfig(env)).toMatchObject(expected);
+});
+
+test.each([
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: "127.0.0.1:4318" }, "an http or https URL"],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://ada:word@127.0.0.1" }, "without user name"],
+  [{ OTEL_EXPORTER_OTLP_HEADERS: "word" }, "headers such as x-api-key=word"],
+  [{ OTEL_TRACES_SAMPLER_ARG: "1.1" }, "a number from 0 to 1"],
+  [{ OTEL_TRACES_SAMPLER_ARG: "half" }, "a number from 0 to 1"],
+])("refuses %j with what was expected", (env, expected) => {
+  expect(failureOf(() => readConfig(env)).message).toContain(expected);
+});

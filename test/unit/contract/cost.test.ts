@@ -1,0 +1,221 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  compilePrice,
+  costNanodollars,
+  formatUsd,
+  isPriced,
+  type MeterName,
+  type Meters,
+  meterNames,
+  nanodollarsPerUsd,
+  type Price,
+  parseUsd,
+  type Rate,
+} from "../../../src/contract/index.ts";
+
+const perMillion = (usd: string): Rate => ({ usd, per: 1_000_000 });
+
+/** The rates as providers write them: units of a thousand to an hour of milliseconds, six decimals at the most. */
+const rate = fc
+  .record({ micros: fc.integer({ min: 0, max: 500_000_000 }), per: fc.constantFrom(1, 1000, 1_000_000, 3_600_000) })
+  .map(({ micros, per }): Rate => ({ usd: (micros / 1e6).toFixed(6), per }));
+const rates = fc.record(Object.fromEntries(meterNames.map((name) => [name, rate])), { requiredKeys: [] });
+const price = fc
+  .record(
+    {
+      base: rates,
+      markupPercent: fc.integer({ min: 0, max: 1000 }),
+      tiers: fc.array(fc.record({ above: fc.integer({ min: 1, max: 2_000_000 }), tier: rates }), { maxLength: 3 }),
+    },
+    { requiredKeys: ["base"] },
+  )
+  .map(({ base, tiers = [], markupPercent }): Price => {
+    const written: Price = { ...base, tiers: tiers.map(({ above, tier }) => ({ aboveInputTokens: above, ...tier })) };
+    return markupPercent === undefined ? written : { ...written, markupPercent };
+  });
+const amount = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3_000_000 }), fc.maxSafeInteger().map(Math.abs));
+const meters = fc.record(Object.fromEntries(meterNames.map((name) => [name, amount])), { requiredKeys: [] });
+
+/** The same sum in exact fractions over 10^9 × 100 × 3600 × 10^6, written without a look at the code under test. */
+function costInFractions(price: Price, meters: Meters): bigint | undefined {
+  const input = [meters.inputToken, meters.cacheReadToken, meters.cacheWriteToken];
+  const prompt = input.reduce((sum: bigint, tokens) => sum + BigInt(tokens ?? 0), 0n);
+  const tiers = (price.tiers ?? []).filter(({ aboveInputTokens }) => prompt > BigInt(aboveInputTokens));
+  const highest = tiers.reduce((best, { aboveInputTokens }) => Math.max(best, aboveInputTokens), 0);
+  const table = { ...price, ...tiers.find(({ aboveInputTokens }) => aboveInputTokens === highest) };
+  const scale = 3_600_000_000n;
+  let total = 0n;
+  for (const name of meterNames) {
+    const used = BigInt(meters[name] ?? 0);
+    const { usd, per } = table[name] ?? {};
+    if (used === 0n) continue;
+    if (usd === undefined || per === undefined) return undefined;
+    const nanodollars = BigInt(usd.replace(".", "")) * 1000n;
+    total += (used * nanodollars * BigInt(100 + (price.markupPercent ?? 0)) * scale) / BigInt(per);
+  }
+  const whole = scale * 100n;
+  const cost = (total + whole - 1n) / whole;
+  return cost > BigInt(Number.MAX_SAFE_INTEGER) ? undefined : cost;
+}
+
+/** A price whose rates share no denominator below 2^53 is refused; such a price proves nothing about sums. */
+function compiled(price: Price) {
+  try {
+    return compilePrice(price);
+  } catch (error) {
+    fc.pre(!(error instanceof RangeError));
+    throw error;
+  }
+}
+
+describe("costNanodollars", () => {
+  test("is the exact sum rounded up once, for any price and any amounts", () => {
+    fc.assert(
+      fc.property(price, meters, (price, meters) => {
+        const cost = costNanodollars(compiled(price), meters);
+        expect(cost === undefined ? undefined : BigInt(cost)).toBe(costInFractions(price, meters) as bigint);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("never falls when more is used at one tier", () => {
+    fc.assert(
+      fc.property(rate, fc.nat(9000), fc.nat(9000), (outputToken, less, more) => {
+        const tariff = compilePrice({ outputToken });
+        const [low, high] = [less, less + more].map((tokens) => costNanodollars(tariff, { outputToken: tokens }));
+        expect(low as number).toBeLessThanOrEqual(high as number);
+      }),
+    );
+  });
+
+  test.each<[string, Price, Meters, number | undefined]>([
+    ["nothing used costs nothing", { inputToken: perMillion("1") }, {}, 0],
+    ["zero of an unpriced meter costs nothing", { inputToken: perMillion("1") }, { inputToken: 0, image: 0 }, 0],
+    [
+      "an unpriced meter makes the cost unknown",
+      { inputToken: perMillion("1") },
+      { inputToken: 5, image: 1 },
+      undefined,
+    ],
+    ["a fraction of a nanodollar is a whole one", { inputToken: perMillion("0.0001") }, { inputToken: 1 }, 1],
+    [
+      "fractions are added before they are rounded",
+      { inputToken: perMillion("0.0005"), outputToken: perMillion("0.0005") },
+      { inputToken: 1, outputToken: 1 },
+      1,
+    ],
+    ["a markup is on every rate", { image: { usd: "0.04", per: 1 }, markupPercent: 15 }, { image: 1 }, 46_000_000],
+    ["a free meter is priced", { inputToken: perMillion("0") }, { inputToken: 1_000_000 }, 0],
+    ["thirds are exact", { audioMs: { usd: "1", per: 3 } }, { audioMs: 3 }, nanodollarsPerUsd],
+  ])("%s", (_, price, meters, cost) => {
+    expect(costNanodollars(compilePrice(price), meters)).toBe(cost as number);
+  });
+
+  const tiered: Price = {
+    inputToken: perMillion("1"),
+    cacheReadToken: perMillion("1"),
+    tiers: [
+      { aboveInputTokens: 100, inputToken: perMillion("2"), cacheReadToken: perMillion("2") },
+      { aboveInputTokens: 200, inputToken: perMillion("3"), cacheReadToken: perMillion("3") },
+    ],
+  };
+
+  test.each<[string, Meters, number]>([
+    ["at a threshold the rate below it holds", { inputToken: 100 }, 100_000],
+    ["over it the whole call has the higher rate", { inputToken: 101 }, 202_000],
+    ["the highest tier passed stands", { inputToken: 201 }, 603_000],
+    ["cached tokens count to the threshold", { inputToken: 1, cacheReadToken: 200 }, 603_000],
+  ])("%s", (_, meters, cost) => {
+    expect(costNanodollars(compilePrice(tiered), meters)).toBe(cost);
+  });
+
+  test("is known up to 2^53 − 1 nanodollars and not beyond", () => {
+    const tariff = compilePrice({ call: { usd: "0.000000001", per: 1 } });
+    expect(costNanodollars(tariff, { call: Number.MAX_SAFE_INTEGER })).toBe(Number.MAX_SAFE_INTEGER);
+    const twice = compilePrice({ call: { usd: "0.000000002", per: 1 } });
+    expect(costNanodollars(twice, { call: 2 ** 52 - 1 })).toBe(2 ** 53 - 2);
+    expect(costNanodollars(twice, { call: 2 ** 52 })).toBeUndefined();
+  });
+});
+
+describe("compilePrice", () => {
+  const price: Price = { inputToken: perMillion("1.25"), outputToken: perMillion("10") };
+
+  test("names equal rates alike however they are written, and others differently", () => {
+    const { version } = compilePrice(price);
+    expect(version).toMatch(/^[0-9a-f]{16}$/);
+    expect(compilePrice({ outputToken: perMillion("10.00"), inputToken: { usd: "0.00125", per: 1000 } }).version).toBe(
+      version,
+    );
+    expect(compilePrice({ ...price, outputToken: perMillion("10.000001") }).version).not.toBe(version);
+    expect(compilePrice({ ...price, markupPercent: 1 }).version).not.toBe(version);
+  });
+
+  test("refuses rates that it cannot hold exactly", () => {
+    const prime = { usd: "0.000000001", per: 999_999_937 };
+    const other = { usd: "0.000000001", per: 999_999_929 };
+    expect(() => compilePrice({ inputToken: prime, outputToken: other })).toThrow(RangeError);
+    expect(() => compilePrice({ inputToken: { usd: "1.0000000001", per: 1 } })).toThrow(RangeError);
+  });
+});
+
+describe("isPriced", () => {
+  const price: Price = { inputToken: perMillion("1"), tiers: [{ aboveInputTokens: 5, outputToken: perMillion("2") }] };
+
+  test.each<[MeterName[], boolean]>([
+    [[], true],
+    [["inputToken"], true],
+    [["inputToken", "outputToken"], false],
+    [["image"], false],
+  ])("of %j is %p: every tier must have them", (meters, priced) => {
+    expect(isPriced(compilePrice(price), meters)).toBe(priced);
+  });
+});
+
+describe("formatUsd and parseUsd", () => {
+  test("give back any amount of nanodollars", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -999_999_999 * 1000, max: Number.MAX_SAFE_INTEGER }), (nanodollars) => {
+        expect(parseUsd(formatUsd(nanodollars))).toBe(nanodollars);
+      }),
+    );
+  });
+
+  test.each<[number, string]>([
+    [0, "0"],
+    [-0, "0"],
+    [1, "0.000000001"],
+    [-1, "-0.000000001"],
+    [1_500_000, "0.0015"],
+    [nanodollarsPerUsd, "1"],
+    [10 * nanodollarsPerUsd, "10"],
+    [-46_000_000, "-0.046"],
+    [Number.MAX_SAFE_INTEGER, "9007199.254740991"],
+  ])("write %d as %s", (nanodollars, usd) => {
+    expect(formatUsd(nanodollars)).toBe(usd);
+  });
+
+  test.each<[string, number | undefined]>([
+    ["5", 5_000_000_000],
+    [" 5.00 ", 5_000_000_000],
+    ["-0", 0],
+    ["-0.5", -500_000_000],
+    ["0.000000001", 1],
+    ["0.0000000001", undefined],
+    ["9007199.254740991", Number.MAX_SAFE_INTEGER],
+    ["9007199.254740992", undefined],
+    ["1234567890", undefined],
+    ["", undefined],
+    [".5", undefined],
+    ["5.", undefined],
+    ["1e3", undefined],
+    ["+1", undefined],
+    ["1,5", undefined],
+    ["0x10", undefined],
+    ["Infinity", undefined],
+  ])("read %j as %p", (text, nanodollars) => {
+    expect(parseUsd(text)).toBe(nanodollars as number);
+  });
+});

@@ -1,0 +1,134 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { type ChatUsage, isAmount, type Meters, metersOfUsage } from "../../../src/contract/index.ts";
+
+/** A report as it came over the wire, which no type holds to anything. */
+const report = (usage: unknown) => usage as ChatUsage;
+
+describe("metersOfUsage", () => {
+  test.each<[string, unknown, Meters]>([
+    ["prompt and completion", { prompt_tokens: 12, completion_tokens: 3 }, { inputToken: 12, outputToken: 3 }],
+    ["an embedding's prompt alone", { prompt_tokens: 8, total_tokens: 8 }, { inputToken: 8 }],
+    [
+      "a cached part, taken out of the input",
+      { prompt_tokens: 100, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 60 } },
+      { inputToken: 40, cacheReadToken: 60, outputToken: 1 },
+    ],
+    [
+      "a read and a written part",
+      {
+        prompt_tokens: 100,
+        completion_tokens: 1,
+        prompt_tokens_details: { cached_tokens: 60, cache_write_tokens: 39 },
+      },
+      { inputToken: 1, cacheReadToken: 60, cacheWriteToken: 39, outputToken: 1 },
+    ],
+    [
+      "a prompt cached to its last token",
+      { prompt_tokens: 60, completion_tokens: 0, prompt_tokens_details: { cached_tokens: 60 } },
+      { inputToken: 0, cacheReadToken: 60, outputToken: 0 },
+    ],
+    [
+      "details that are null",
+      { prompt_tokens: 5, completion_tokens: 2, prompt_tokens_details: null, completion_tokens_details: null },
+      { inputToken: 5, outputToken: 2 },
+    ],
+    [
+      "a cached count that is null",
+      { prompt_tokens: 5, completion_tokens: 2, prompt_tokens_details: { cached_tokens: null } },
+      { inputToken: 5, outputToken: 2 },
+    ],
+    [
+      "a cached count of zero, without a meter for it",
+      { prompt_tokens: 5, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 0 } },
+      { inputToken: 5, outputToken: 2 },
+    ],
+    [
+      "reasoning, which is a part of the completion",
+      { prompt_tokens: 5, completion_tokens: 9, completion_tokens_details: { reasoning_tokens: 7 } },
+      { inputToken: 5, outputToken: 9 },
+    ],
+    ["nothing at all used", { prompt_tokens: 0, completion_tokens: 0 }, { inputToken: 0, outputToken: 0 }],
+  ])("reads %s", (_, usage, meters) => {
+    expect(metersOfUsage(report(usage))).toEqual(meters);
+  });
+
+  test.each<[string, unknown]>([
+    ["is absent", undefined],
+    ["is null", null],
+    ["has no prompt", { completion_tokens: 3 }],
+    ["has a null prompt", { prompt_tokens: null, completion_tokens: 3 }],
+    ["has a negative prompt", { prompt_tokens: -1, completion_tokens: 3 }],
+    ["has a negative completion", { prompt_tokens: 1, completion_tokens: -3 }],
+    ["has half a token", { prompt_tokens: 1.5, completion_tokens: 3 }],
+    ["has half a token of completion", { prompt_tokens: 1, completion_tokens: 0.5 }],
+    ["counts in text", { prompt_tokens: "12", completion_tokens: 3 }],
+    ["is not a number", { prompt_tokens: Number.NaN, completion_tokens: 3 }],
+    ["is endless", { prompt_tokens: Number.POSITIVE_INFINITY, completion_tokens: 3 }],
+    ["leaves 2^53", { prompt_tokens: 2 ** 53, completion_tokens: 3 }],
+    ["has more cached than prompt", { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 6 } }],
+    [
+      "has more cached and written than prompt",
+      { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 3 } },
+    ],
+    ["has a negative cached part", { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: -1 } }],
+    ["has half a cached token", { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 0.5 } }],
+    ["has a negative written part", { prompt_tokens: 5, prompt_tokens_details: { cache_write_tokens: -1 } }],
+  ])("cannot use a report that %s", (_, usage) => {
+    expect(metersOfUsage(report(usage))).toBeUndefined();
+  });
+
+  test("neither loses nor doubles a token of a true report", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.nat(1e9), { minLength: 4, maxLength: 4 }),
+        ([plain = 0, read = 0, write = 0, out = 0]) => {
+          const meters = metersOfUsage({
+            prompt_tokens: plain + read + write,
+            completion_tokens: out,
+            prompt_tokens_details: { cached_tokens: read, cache_write_tokens: write },
+          });
+          expect(meters?.inputToken).toBe(plain);
+          expect(meters?.cacheReadToken ?? 0).toBe(read);
+          expect(meters?.cacheWriteToken ?? 0).toBe(write);
+          expect(meters?.outputToken).toBe(out);
+        },
+      ),
+    );
+  });
+
+  test("gives only whole amounts, or none, whatever the report holds", () => {
+    const anything = fc.oneof(fc.anything(), fc.integer(), fc.double());
+    fc.assert(
+      fc.property(anything, anything, anything, (prompt, completion, cached) => {
+        const meters = metersOfUsage(
+          report({
+            prompt_tokens: prompt,
+            completion_tokens: completion,
+            prompt_tokens_details: { cached_tokens: cached },
+          }),
+        );
+        for (const amount of Object.values(meters ?? {})) expect(isAmount(amount)).toBeTrue();
+      }),
+    );
+  });
+});
+
+describe("isAmount", () => {
+  test.each<[unknown, boolean]>([
+    [0, true],
+    [-0, true],
+    [1, true],
+    [2 ** 53 - 1, true],
+    [2 ** 53, false],
+    [-1, false],
+    [0.5, false],
+    [Number.NaN, false],
+    ["1", false],
+    [null, false],
+    [undefined, false],
+    [1n, false],
+  ])("of %p is %p", (value, is) => {
+    expect(isAmount(value)).toBe(is);
+  });
+});

@@ -1,0 +1,118 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { httpOf } from "../support.ts";
+
+interface Operation {
+  operationId?: string;
+  summary?: string;
+  security?: unknown[];
+  parameters?: { name: string; in: string; required?: boolean; schema: object }[];
+  requestBody?: { required?: boolean; content: Record<string, { schema: object }> };
+  responses: Record<string, { description?: string; content?: Record<string, { schema: object }> }>;
+}
+interface Description {
+  openapi: string;
+  info: { title: string; version: string };
+  paths: Record<string, Record<string, Operation>>;
+  components: { securitySchemes: Record<string, object> };
+  security: Record<string, unknown[]>[];
+}
+
+const { ask, app } = httpOf();
+let description: Description;
+beforeAll(async () => {
+  description = (await (await ask("/openapi.json")).json()) as Description;
+});
+
+const operations = () =>
+  Object.entries(description.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+
+describe("the description of the API", () => {
+  test("is OpenAPI 3.1 with title, version and key", () => {
+    expect(description.openapi).toMatch(/^3\.1\.\d$/);
+    expect(description.info).toMatchObject({ title: "modelgate", version: "1.2.3" });
+    expect(description.security).toEqual([{ key: [] }]);
+    expect(Object.keys(description.components.securitySchemes)).toEqual(["key", "session"]);
+  });
+
+  test("has every endpoint for callers that is served, below both mounts", () => {
+    const served = app.routes
+      .filter(({ path }) => !/^\/(docs|openapi\.json|dashboard\/api|webhooks)|\/\*$/.test(path))
+      .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
+    const described = operations().map(({ path, method }) => `${method.toUpperCase()} ${path}`);
+    expect(described.toSorted()).toEqual(served.toSorted());
+    for (const path of ["/chat/completions", "/embeddings", "/models", "/v1/models", "/models/{model}", "/key"]) {
+      for (const mount of ["/api/v1", "/v1"]) expect(Object.keys(description.paths)).toContain(mount + path);
+    }
+  });
+
+  test("names every operation once and sums it up", () => {
+    const ids = operations().map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { path, operation } of operations())
+      expect([path, operation.summary]).toEqual([path, expect.any(String)]);
+  });
+
+  test("declares every parameter of a path, and no other", () => {
+    for (const { path, operation } of operations()) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const declared = (operation.parameters ?? []).filter((parameter) => parameter.in === "path");
+      expect([path, ...declared.map(({ name }) => name)]).toEqual([path, ...(inPath as string[])]);
+      expect(declared.every(({ required }) => required === true)).toBe(true);
+    }
+  });
+
+  test("describes every answer, with schemas that are JSON Schema 2020-12", () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    for (const { path, operation } of operations()) {
+      expect([path, Object.keys(operation.responses)]).toEqual([path, expect.arrayContaining(["200"])]);
+      const bodies = [operation.requestBody, ...Object.values(operation.responses)];
+      for (const response of Object.values(operation.responses)) expect(response.description).toBeString();
+      for (const { schema } of bodies.flatMap((body) => Object.values(body?.content ?? {}))) {
+        expect(ajv.validateSchema(schema)).toBe(true);
+      }
+    }
+  });
+
+  test("asks for a key everywhere but for health and files", () => {
+    const open = operations().filter(({ operation }) => operation.security?.length === 0);
+    const paths = open.map(({ path }) => path).toSorted();
+    expect(paths).toEqual(["/api/v1/files/{id}", "/healthz", "/readyz", "/v1/files/{id}"]);
+  });
+
+  test("says that a chat is sent as JSON and sound as a form", () => {
+    const contentOf = (path: string) => Object.keys(description.paths[path]?.post?.requestBody?.content ?? {});
+    expect(contentOf("/api/v1/chat/completions")).toContain("application/json");
+    expect(contentOf("/api/v1/audio/transcriptions")).toEqual(["multipart/form-data"]);
+  });
+});
+
+describe("the page of the API", () => {
+  test.each([
+    ["/docs", "text/html"],
+    ["/docs/swagger-ui.css", "text/css"],
+    ["/docs/swagger-ui.js", "text/javascript"],
+    ["/docs/start.js", "text/javascript"],
+  ])("%s is served from here as %s, without a key", async (path, mediaType) => {
+    const response = await ask(path, { headers: { authorization: "" } });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toStartWith(mediaType);
+    expect((await response.bytes()).length).toBeGreaterThan(50);
+  });
+
+  test("names no other host, and may load from none", async () => {
+    const page = await ask("/docs");
+    const start = await (await ask("/docs/start.js")).text();
+    expect(await page.text()).not.toMatch(/(?:https?:)?\/\/\w/);
+    expect(start).not.toMatch(/https?:/);
+    expect(page.headers.get("content-security-policy")).toStartWith("default-src 'self';");
+  });
+
+  test("loads only what is served", async () => {
+    const page = await (await ask("/docs")).text();
+    for (const [, path] of page.matchAll(/(?:href|src)="([^"]+)"/g))
+      expect((await ask(path as string)).status).toBe(200);
+  });
+});

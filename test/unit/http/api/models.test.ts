@@ -1,0 +1,67 @@
+import { describe, expect, test } from "bun:test";
+import type { Model } from "../../../../src/contract/index.ts";
+import { expectError } from "../../../support/expect-error.ts";
+import { chatModel, pluginOf } from "../../kernel/support.ts";
+import { httpOf } from "../support.ts";
+
+const rows: Model[] = [
+  { ...chatModel, id: "famA/oss-20b", aliases: ["oss"], premium: false },
+  { ...chatModel, id: "plain", retiredOn: "2026-01-01", successor: "famA/oss-20b" },
+  { ...chatModel, id: "a b%c" },
+  { ...chatModel, id: "accounts/acme/models/llama" },
+];
+const { ask } = httpOf([pluginOf({ chat: () => Promise.reject(new Error("not asked")) }, { models: rows })]);
+
+describe("GET /models", () => {
+  test.each(["models", "v1/models", "/v1/models", "/v1/v1/models"])("at %s lists what can be served", async (path) => {
+    const list = await (await ask(path)).json();
+    expect(list).toMatchObject({ object: "list" });
+    expect(list.data.map(({ id }: { id: string }) => id)).toEqual(rows.map(({ id }) => id));
+    expect(list.data[0]).toEqual({
+      id: "famA/oss-20b",
+      object: "model",
+      created: chatModel.created,
+      owned_by: "acme",
+      capability: "chat",
+      premium: false,
+      context_tokens: 8000,
+      output_tokens_max: 1000,
+      aliases: ["oss"],
+      price: chatModel.price,
+    });
+  });
+
+  test("lists the bare array where that is wanted", async () => {
+    const list = await (await ask("models?format=array")).json();
+    expect(list).toBeArrayOfSize(rows.length);
+  });
+
+  test("tells when a model is retired, and what comes after", async () => {
+    const model = await (await ask("models/plain")).json();
+    expect(model).toMatchObject({ retired_on: "2026-01-01", successor: "famA/oss-20b" });
+  });
+
+  test("tells who serves one, and whether they are well", async () => {
+    const model = await (await ask("models/plain")).json();
+    expect(model.routes).toEqual([{ plugin: "acme", priority: 100, weight: 1, state: "ready" }]);
+  });
+
+  test.each(["famA/oss-20b", "famA%2Foss-20b", "oss"])("finds one by the path %s", async (name) => {
+    expect(await (await ask(`models/${name}`)).json()).toMatchObject({ id: "famA/oss-20b", object: "model" });
+  });
+
+  test.each([encodeURIComponent, encodeURI])("finds each by its id, encoded by %p", async (encode) => {
+    for (const { id } of rows) expect(await (await ask(`models/${encode(id)}`)).json()).toMatchObject({ id });
+  });
+
+  test.each(["nobody", "a/b/c", "%zz", "constructor"])("answers 404 for %s", async (name) => {
+    await expectError(await ask(`models/${name}`), { status: 404, code: "model_not_found", param: "model" });
+  });
+
+  test.each(["models", "v1/models", "models/plain", "models/famA/oss-20b", "models/nobody"])(
+    "answers a stranger at %s with 401",
+    async (path) => {
+      await expectError(await ask(path, { headers: { authorization: "" } }), { status: 401, code: "invalid_api_key" });
+    },
+  );
+});

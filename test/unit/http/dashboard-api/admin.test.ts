@@ -1,0 +1,136 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { recordDeed } from "../../../../src/accounts/audit.ts";
+import { createAccounts } from "../../../../src/accounts/index.ts";
+import { expectError } from "../../../support/expect-error.ts";
+import { completionOf } from "../../kernel/streams.ts";
+import { chatModel, pluginOf } from "../../kernel/support.ts";
+import { dashboardHttp, origin, password } from "../dashboard-http.ts";
+import { goodKey, messages } from "../support.ts";
+
+/** Passwords cost a core for a while, also on a machine that has other work. */
+setDefaultTimeout(30_000);
+
+const api = "/dashboard/api/admin";
+
+describe("an administrator", () => {
+  test("pages through accounts, fifty at a time", async () => {
+    const { enter, store } = await dashboardHttp();
+    const admin = await enter("zoe@example.org", "admin");
+    const accounts = createAccounts({
+      store,
+      defaults: { requestsPerMinute: 1, tokensPerMinute: 1, freeTokensPerDay: 1 },
+    });
+    for (let number = 100; number < 220; number++) await accounts.create({ email: `n${number}@example.org` });
+    const emails: string[] = [];
+    let next: string | null = "";
+    let pages = 0;
+    while (next !== null) {
+      const page = await (await admin.get(`${api}/accounts?search=n&after=${encodeURIComponent(next)}`)).json();
+      emails.push(...page.data.map(({ email }: { email: string }) => email));
+      next = page.next;
+      pages += 1;
+    }
+    expect(pages).toBe(3);
+    expect(emails).toEqual(Array.from({ length: 120 }, (_, index) => `n${index + 100}@example.org`));
+  });
+
+  test("makes an account and invites its holder, who sets a password; both are on record, the link is not", async () => {
+    const { enter, send } = await dashboardHttp();
+    const admin = await enter("admin@example.org", "admin");
+    const { id } = await (await admin.post(`${api}/accounts`, { email: "new@example.org", name: "<b>New</b>" })).json();
+    await expectError(await admin.post(`${api}/accounts`, { email: "NEW@example.org" }), {
+      status: 409,
+      param: "email",
+    });
+    await expectError(await admin.post(`${api}/accounts`, { email: "new" }), { status: 400, param: "email" });
+    const long = { email: "long@example.org", name: "x".repeat(10_000) };
+    await expectError(await admin.post(`${api}/accounts`, long), { status: 400, param: "name" });
+    await expectError(await admin.post(`${api}/accounts/none/invite`), { status: 404 });
+    const { token } = await (await admin.post(`${api}/accounts/${id}/invite`)).json();
+    const accepted = await send("/dashboard/api/invitations/accept", {
+      method: "POST",
+      headers: { origin, "content-type": "application/json" },
+      body: JSON.stringify({ token, password }),
+    });
+    expect(accepted.status).toBe(200);
+    const record = await (await admin.get(`${api}/audit`)).text();
+    expect(record).not.toContain(token);
+    const { data } = JSON.parse(record);
+    expect(data.map((deed: { action: string }) => deed.action).sort()).toEqual(["account.create", "account.invite"]);
+    expect(data[0].subject_email).toBe("new@example.org");
+  });
+
+  test("reads the record back to its begin", async () => {
+    const { enter, store } = await dashboardHttp();
+    const admin = await enter("admin@example.org", "admin");
+    // Three of each moment, so that a page ends between two of one.
+    for (let number = 0; number < 150; number++) {
+      const deed = { accountId: admin.account.id, action: "test", subject: `${number}`, detail: {} };
+      await recordDeed(store, deed, Math.floor(number / 3));
+    }
+    const first = (await (await admin.get(`${api}/audit`)).json()).data;
+    const { at: before, id } = first.at(-1);
+    const second = (await (await admin.get(`${api}/audit?before=${before}&before_id=${id}`)).json()).data;
+    const all: { at: string; subject: string }[] = [...first, ...second];
+    expect(all.map(({ at }) => Date.parse(at))).toEqual(
+      Array.from({ length: 150 }, (_, row) => 49 - Math.floor(row / 3)),
+    );
+    expect(new Set(all.map(({ subject }) => subject)).size).toBe(150);
+    await expectError(await admin.get(`${api}/audit?before=yesterday`), { status: 400, param: "before" });
+  });
+
+  test("sees the settings in force, and no secret of them", async () => {
+    const bootstrap = `sk-mg-boot-${"x".repeat(16)}`;
+    const { enter } = await dashboardHttp({
+      MODELGATE_BOOTSTRAP_KEY: bootstrap,
+      TEST_API_KEY: "very-secret",
+      PORT: "4000",
+    });
+    const admin = await enter("admin@example.org", "admin");
+    const text = await (await admin.get(`${api}/settings`)).text();
+    expect(text).not.toContain(bootstrap);
+    expect(text).not.toContain("very-secret");
+    const { data } = JSON.parse(text);
+    expect(data).toContainEqual({ name: "PORT", value: "4000", source: "environment" });
+    expect(data).toContainEqual({ name: "MODELGATE_BOOTSTRAP_KEY", value: "set", source: "environment" });
+  });
+
+  test("sees plugins, and each model's routes with their health", async () => {
+    const { enter } = await dashboardHttp();
+    const admin = await enter("admin@example.org", "admin");
+    expect(await (await admin.get(`${api}/plugins`)).json()).toEqual({ data: [], warnings: [], degraded: [] });
+    const { data } = await (await admin.get(`${api}/catalogue`)).json();
+    expect(data).toMatchObject([
+      { id: chatModel.id, capability: "chat", routes: [{ plugin: "acme", state: "ready", priority: 100, weight: 1 }] },
+    ]);
+  });
+
+  test("sees a call while it runs, and no more when it has ended", async () => {
+    const answer = Promise.withResolvers<void>();
+    const slow = pluginOf({
+      async chat() {
+        await answer.promise;
+        return completionOf("Hello");
+      },
+    });
+    const { enter, send, clock } = await dashboardHttp({}, [slow]);
+    const admin = await enter("admin@example.org", "admin");
+    const live = async () => (await admin.get(`${api}/live`)).json();
+    expect(await live()).toEqual({ count: 0, complete: true, data: [] });
+    const call = send("/v1/chat/completions", {
+      method: "POST",
+      headers: { authorization: `Bearer ${goodKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: chatModel.id, messages }),
+    });
+    const deadline = Date.now() + 5000;
+    while ((await live()).data[0]?.attempts !== 1) expect(Date.now()).toBeLessThan(deadline);
+    clock.pass(1500);
+    expect(await live()).toMatchObject({
+      count: 1,
+      data: [{ model: chatModel.id, capability: "chat", stream: false, running_ms: 1500, key_id: expect.any(String) }],
+    });
+    answer.resolve();
+    expect((await call).status).toBe(200);
+    expect(await live()).toEqual({ count: 0, complete: true, data: [] });
+  });
+});

@@ -1,0 +1,90 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { callsElsewhereMax, type OpenCall } from "../../../../src/billing/index.ts";
+import type { HttpDeps } from "../../../../src/http/deps.ts";
+import { Progress } from "../../../../src/kernel/index.ts";
+import { dashboardHttp } from "../dashboard-http.ts";
+
+/** Passwords cost a core for a while, also on a machine that has other work. */
+setDefaultTimeout(30_000);
+
+const none = { count: 0, calls: [] };
+
+/** An administrator's look at the live calls, beside other processes that answer so. */
+async function liveGround(callsElsewhere: HttpDeps["callsElsewhere"]) {
+  const { deps, enter, clock, log } = await dashboardHttp();
+  Object.assign(deps, { callsElsewhere });
+  const admin = await enter("admin@example.org", "admin");
+  const accountId = admin.account.id;
+  /** Has a call run here that has taken so long. */
+  const run = (id: string, runningMs: number) => {
+    const caller = { accountId, keyId: "key_1" };
+    deps.gate.enter({ capability: "chat", caller, progress: new Progress(id, clock.now() - runningMs) });
+  };
+  const openOf = (id: string, runningMs: number): OpenCall => ({
+    ...{ id, account_id: accountId, key_id: "key_2", model: "model-2", capability: "speak" },
+    ...{ opened_at: clock.now() - runningMs, hold_nanodollars: 2_500_000 },
+  });
+  const live = async () => (await admin.get("/dashboard/api/admin/live")).json();
+  return { run, openOf, live, log };
+}
+
+describe("live calls of several processes", () => {
+  test("are one list, the longest running first; of the others' what is not known is null", async () => {
+    const told = { count: 0, calls: [] as OpenCall[] };
+    const { run, openOf, live } = await liveGround(async () => told);
+    run("short", 100);
+    run("long", 3000);
+    Object.assign(told, { count: 2, calls: [openOf("there", 2000), openOf("ahead", -50)] });
+    const { count, complete, data } = await live();
+    expect([count, complete]).toEqual([4, true]);
+    expect(data.map(({ id, elsewhere }: { id: string; elsewhere: boolean }) => [id, elsewhere])).toEqual([
+      ["long", false],
+      ["there", true],
+      ["short", false],
+      ["ahead", true],
+    ]);
+    expect(data[1]).toMatchObject({
+      ...{ running_ms: 2000, email: "admin@example.org", key_id: "key_2", model: "model-2", capability: "speak" },
+      ...{ held_usd: "0.0025", stream: null, route: null, attempts: null, first_byte_ms: null },
+    });
+    expect(data[3].running_ms).toBe(0);
+  });
+
+  test("are listed up to 200, and counted beyond", async () => {
+    const others = callsElsewhereMax - 1;
+    const told = { count: others, calls: [] as OpenCall[] };
+    const { run, openOf, live } = await liveGround(async () => told);
+    told.calls = Array.from({ length: others }, (_, index) => openOf(`there_${index}`, 1000));
+    run("here", 2000);
+    const whole = await live();
+    expect([whole.count, whole.data.length, whole.data[0].id]).toEqual([200, 200, "here"]);
+    run("later", 10);
+    const cut = await live();
+    expect([cut.count, cut.data.length, cut.data.at(-1).id]).toEqual([201, 200, "there_198"]);
+  });
+
+  test("are listed once, also one that came here while the others were asked for", async () => {
+    const { run, openOf, live } = await liveGround(async () => {
+      run("new", 5);
+      return { count: 2, calls: [openOf("there", 20), openOf("new", 5)] };
+    });
+    const { count, data } = await live();
+    expect([count, data.map(({ id }: { id: string }) => id)]).toEqual([2, ["there", "new"]]);
+  });
+
+  test("of this process are shown when it cannot be said what others run, and it is said that they are not all", async () => {
+    let asked = 0;
+    const { run, live, log } = await liveGround(async () => {
+      if (++asked === 1) throw new Error("There was no answer within 1000 ms");
+      return none;
+    });
+    run("here", 5);
+    expect(await live()).toMatchObject({ count: 1, complete: false, data: [{ id: "here", email: null }] });
+    expect(await live()).toMatchObject({
+      count: 1,
+      complete: true,
+      data: [{ id: "here", email: "admin@example.org" }],
+    });
+    expect(log.lines).toMatchObject([{ level: "warn", event: "calls_elsewhere_unknown" }]);
+  });
+});

@@ -1,0 +1,240 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { acceptInvitation, invite } from "../../../../src/accounts/people.ts";
+import { codeOf } from "../../../support/authenticator.ts";
+import { expectError } from "../../../support/expect-error.ts";
+import { type OidcIssuer, startOidcIssuer } from "../../../support/oidc-issuer.ts";
+import { cookieOf, dashboardHttp, origin, password } from "../dashboard-http.ts";
+
+/** Passwords cost a core for a while, also on a machine that has other work. */
+setDefaultTimeout(30_000);
+
+const callback = "/api/auth/oauth2/callback/oidc";
+const ada = { sub: "ada-1", email: "Ada@example.org", email_verified: true, name: "Ada" };
+
+let issuer: OidcIssuer;
+beforeAll(async () => {
+  issuer = await startOidcIssuer(`${origin}${callback}`);
+});
+afterAll(() => issuer.stop());
+beforeEach(() => {
+  issuer.person = ada;
+});
+
+async function ground(env: Record<string, string> = {}) {
+  const parts = await dashboardHttp({
+    PUBLIC_URL: origin,
+    OIDC_ISSUER: issuer.url,
+    OIDC_CLIENT_ID: issuer.clientId,
+    OIDC_CLIENT_SECRET: issuer.clientSecret,
+    ...env,
+  });
+  const begin = async () => {
+    const response = await parts.send("/api/auth/sign-in/oauth2", { method: "POST", headers: { origin } });
+    const cookie = response.headers
+      .getSetCookie()
+      .map((line) => line.split(";")[0])
+      .join("; ");
+    return { response, cookie };
+  };
+  /** Goes to the issuer and back; what the gateway says at the end. */
+  const signIn = async () => {
+    const { response, cookie } = await begin();
+    const back = await issuer.visit((await response.json()).url);
+    return parts.send(back.href, { headers: { cookie } });
+  };
+  const people = () => parts.store.db.selectFrom("users").select(["email", "role"]).execute();
+  return { ...parts, begin, signIn, people };
+}
+
+function errorOf(response: Response): string | null {
+  const location = response.headers.get("location") ?? "";
+  return location.startsWith("/#sign-in-error=") ? location.slice("/#sign-in-error=".length) : null;
+}
+
+describe("a sign-in by the issuer", () => {
+  test("is of the holder of an account of that e-mail, though there was no password, and again of the same", async () => {
+    const { accounts, signIn, deps, store, people } = await ground();
+    const account = await accounts.create({ email: "ada@example.org" });
+    for (const email of ["Ada@example.org", "moved@example.org"]) {
+      issuer.person = { ...ada, email };
+      const response = await signIn();
+      expect([response.status, response.headers.get("location")]).toEqual([302, "/"]);
+      expect(await deps.signIn.visitorOf(cookieOf(response))).toMatchObject({
+        accountId: account.id,
+        role: "member",
+        passwordIsTemporary: false,
+      });
+    }
+    expect(await people()).toHaveLength(1);
+    const [credential] = await store.db.selectFrom("credentials").selectAll().execute();
+    expect(credential).toMatchObject({ provider_id: "oidc", provider_account_id: "ada-1" });
+    expect([credential?.access_token, credential?.refresh_token, credential?.id_token]).toEqual([null, null, null]);
+  });
+
+  test("is of somebody with a password, who keeps role and password", async () => {
+    const { enter, signIn, deps, people, send } = await ground();
+    const { account } = await enter("ada@example.org", "admin");
+    const response = await signIn();
+    expect(await deps.signIn.visitorOf(cookieOf(response))).toMatchObject({ accountId: account.id, role: "admin" });
+    expect(await people()).toHaveLength(1);
+    const withPassword = await send("/api/auth/sign-in/email", {
+      method: "POST",
+      headers: { origin },
+      body: JSON.stringify({ email: "ada@example.org", password }),
+    });
+    expect(withPassword.status).toBe(200);
+  });
+
+  test("asks for no code of somebody whose second step is on, as a password does", async () => {
+    const { enter, signIn, deps, send } = await ground();
+    const browser = await enter("ada@example.org");
+    const { totpURI } = await (await browser.post("/api/auth/two-factor/enable", { password })).json();
+    expect((await browser.post("/api/auth/two-factor/verify-totp", { code: codeOf(totpURI) })).status).toBe(200);
+    const init = { method: "POST", headers: { origin }, body: JSON.stringify({ email: "ada@example.org", password }) };
+    const withPassword = await send("/api/auth/sign-in/email", init);
+    expect(await withPassword.json()).toMatchObject({ twoFactorRedirect: true });
+    expect(await deps.signIn.visitorOf(cookieOf(withPassword))).toBeUndefined();
+    const byIssuer = await signIn();
+    expect(byIssuer.headers.get("location")).toBe("/");
+    expect(await deps.signIn.visitorOf(cookieOf(byIssuer))).toMatchObject({ accountId: browser.account.id });
+  });
+
+  test("of a stranger is refused where sign-up is closed, and makes nothing", async () => {
+    const { signIn, people, accounts } = await ground();
+    const response = await signIn();
+    expect(errorOf(response)).toBe("signup_disabled");
+    expect(cookieOf(response)).toBe("");
+    expect([await people(), await accounts.list()]).toEqual([[], []]);
+  });
+
+  test("of a stranger makes an account where sign-up is open", async () => {
+    const { signIn, deps, accounts } = await ground({ SIGNUP: "open" });
+    const visitor = await deps.signIn.visitorOf(cookieOf(await signIn()));
+    expect(visitor).toMatchObject({ email: "ada@example.org", name: "Ada", role: "member" });
+    expect((await accounts.list()).map(({ id }) => id)).toEqual([visitor?.accountId as string]);
+  });
+
+  test.each([
+    [{ email_verified: false }, "account_not_linked"],
+    [{ email: undefined }, "email_is_missing"],
+  ])("with %j links nothing", async (changes, code) => {
+    const { enter, signIn, store } = await ground({ SIGNUP: "open" });
+    await enter("ada@example.org");
+    issuer.person = { ...ada, ...changes } as typeof ada;
+    const response = await signIn();
+    expect([errorOf(response), cookieOf(response)]).toEqual([code, ""]);
+    expect(await store.db.selectFrom("credentials").select("provider_id").execute()).toMatchObject([
+      { provider_id: "credential" },
+    ]);
+  });
+
+  test("does not take over who only claimed the e-mail at a sign-up, until the operator has vouched for it", async () => {
+    const { send, signIn, accounts, store, clock } = await ground({ SIGNUP: "open" });
+    const claimed = { email: "ada@example.org", password: "the attacker's password" };
+    const headers = { origin, "content-type": "application/json" };
+    await send("/api/auth/sign-up/email", { method: "POST", headers, body: JSON.stringify(claimed) });
+    expect(errorOf(await signIn())).toBe("account_not_linked");
+    const account = await accounts.find("ada@example.org");
+    const { token } = await invite(store, account?.id as string, clock.now());
+    await acceptInvitation(store, { token, password }, clock.now());
+    expect((await signIn()).headers.get("location")).toBe("/");
+  }, 30_000);
+
+  test("of a disabled account opens nothing", async () => {
+    const { accounts, signIn, deps } = await ground();
+    const { id } = await accounts.create({ email: "ada@example.org" });
+    await accounts.setDisabled(id, true);
+    expect(await deps.signIn.visitorOf(cookieOf(await signIn()))).toBeUndefined();
+  });
+
+  test("carries PKCE and a state, and the state is good once and for the browser that began", async () => {
+    const { begin, send, accounts } = await ground();
+    await accounts.create({ email: "ada@example.org" });
+    const { response, cookie } = await begin();
+    const url = new URL((await response.json()).url);
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+      client_id: issuer.clientId,
+      code_challenge_method: "S256",
+      redirect_uri: `${origin}${callback}`,
+      scope: "openid email profile",
+    });
+    expect(url.searchParams.get("nonce")).toMatch(/^[\w-]{43}$/);
+    const back = await issuer.visit(url.href);
+    expect(errorOf(await send(back.href))).toBe("state_mismatch");
+    const forged = new URL(back);
+    forged.searchParams.set("state", "x".repeat(32));
+    expect(errorOf(await send(forged.href, { headers: { cookie } }))).toBe("state_mismatch");
+    const otherIssuer = new URL(back);
+    otherIssuer.searchParams.set("iss", "http://127.0.0.1:1");
+    expect(errorOf(await send(otherIssuer.href, { headers: { cookie } }))).toBe("issuer_mismatch");
+    expect(errorOf(await send(back.href, { headers: { cookie } }))).toBe("state_mismatch");
+    expect(errorOf(await send(`${callback}?error=access_denied&state=x`, { headers: { cookie } }))).toBe(
+      "access_denied",
+    );
+  });
+
+  test("is refused from another site, and where there is no issuer", async () => {
+    const { send } = await ground();
+    const evil = { origin: "http://evil.example", cookie: "a=b" };
+    await expectError(await send("/api/auth/sign-in/oauth2", { method: "POST", headers: evil }), { status: 403 });
+    const { send: alone } = await dashboardHttp();
+    const headers = { origin };
+    await expectError(await alone("/api/auth/sign-in/oauth2", { method: "POST", headers }), { status: 404 });
+    await expectError(await alone(`${callback}?code=x&state=y`), { status: 404 });
+  });
+});
+
+describe("an issuer that cannot be used", () => {
+  /** A server that answers every path with this document. */
+  function impostor(document: (url: string) => unknown) {
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: (request) => Response.json(document(new URL(request.url).origin)),
+    });
+    return { url: server.url.origin, stop: () => server.stop(true) };
+  }
+
+  test.each([
+    ["is another", () => ({ issuer: "https://other.example" }), "it says to be"],
+    [
+      "names endpoints elsewhere over http",
+      (url: string) => ({ issuer: url, ...endpoints("http://10.0.0.1") }),
+      "its authorization_endpoint",
+    ],
+    ["names none", (url: string) => ({ issuer: url }), "its authorization_endpoint is undefined"],
+    ["says nothing", () => "hello", "there is no discovery document"],
+  ])("because it %s does not keep anybody from a password", async (_what, document, says) => {
+    const { url, stop } = impostor(document);
+    try {
+      const { send, enter } = await ground({ OIDC_ISSUER: url });
+      const refused = await send("/api/auth/sign-in/oauth2", { method: "POST", headers: { origin } });
+      await expectError(refused, { status: 503, code: "unavailable", says });
+      expect((await enter("ada@example.org")).cookie).not.toBe("");
+    } finally {
+      stop();
+    }
+  });
+
+  test("is asked again at the next sign-in", async () => {
+    let works = false;
+    const { url, stop } = impostor((own) => (works ? { issuer: own, ...endpoints(own) } : {}));
+    try {
+      const { begin } = await ground({ OIDC_ISSUER: url });
+      expect((await begin()).response.status).toBe(503);
+      works = true;
+      expect((await begin()).response.status).toBe(200);
+    } finally {
+      stop();
+    }
+  });
+});
+
+function endpoints(origin: string) {
+  return Object.fromEntries(
+    ["authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri"].map((name) => [
+      name,
+      `${origin}/${name}`,
+    ]),
+  );
+}

@@ -1,0 +1,212 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import Stripe from "stripe";
+import { openStripe } from "../../../../src/accounts/payments/stripe.ts";
+import { walletOf } from "../../../../src/billing/index.ts";
+import { mutantsOf } from "../../../integration/properties/mutants.ts";
+import { expectError } from "../../../support/expect-error.ts";
+import { dashboardHttp } from "../dashboard-http.ts";
+import { helloPlugin } from "../support.ts";
+
+/** Passwords cost a core for a while, also on a machine that has other work. */
+setDefaultTimeout(30_000);
+
+const api = "/dashboard/api";
+const secretKey = "sk_test_1234567890abcdef";
+const webhookSecret = "whsec_1234567890abcdef";
+const { webhooks } = new Stripe(secretKey);
+
+/** Stripe on loopback: remembers what it was asked, and answers as told. */
+const asked: { path: string; form: URLSearchParams; headers: Headers }[] = [];
+let answer = () => Response.json({ id: "cs_1", object: "checkout.session", url: "https://checkout.example/cs_1" });
+let server: ReturnType<typeof Bun.serve>;
+beforeAll(() => {
+  server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      const form = new URLSearchParams(await request.text());
+      asked.push({ path: new URL(request.url).pathname, form, headers: request.headers });
+      return answer();
+    },
+  });
+});
+afterAll(() => server.stop(true));
+const good = answer;
+afterEach(() => {
+  asked.length = 0;
+  answer = good;
+});
+
+async function ground() {
+  const payments = openStripe({ secretKey, webhookSecret, apiBase: server.url.origin });
+  const parts = await dashboardHttp({ PUBLIC_URL: "https://gate.example.com" }, [helloPlugin], payments);
+  const ada = await parts.enter("ada@example.org");
+  const hook = (body: string, header: string) =>
+    parts.send("/webhooks/stripe", { method: "POST", headers: { "stripe-signature": header }, body });
+  /** Sends an event as Stripe would. */
+  const tell = async (event: unknown) => {
+    const payload = JSON.stringify(event);
+    return hook(payload, await webhooks.generateTestHeaderStringAsync({ payload, secret: webhookSecret }));
+  };
+  const balance = async () => (await walletOf(parts.store, ada.account.id)).balanceNanodollars;
+  return { ...parts, ada, hook, tell, balance };
+}
+
+/** As Stripe tells of a checkout. */
+function paidEvent(account: string, changes: Record<string, unknown> = {}, type = "checkout.session.completed") {
+  const session = {
+    id: "cs_1",
+    object: "checkout.session",
+    client_reference_id: account,
+    metadata: { modelgate_account: account, modelgate_cents: "2500" },
+    amount_total: 2500,
+    currency: "usd",
+    payment_status: "paid",
+    payment_intent: "pi_1",
+  };
+  return { id: "evt_1", object: "event", type, data: { object: { ...session, ...changes } } };
+}
+
+describe("a payment is begun", () => {
+  test("at Stripe, for the account that is signed in, and the browser is told where to go", async () => {
+    const { ada, balance } = await ground();
+    const response = await ada.post(`${api}/checkout`, { usd: "25" });
+    expect(await response.json()).toEqual({ url: "https://checkout.example/cs_1" });
+    const [{ path, form, headers } = { path: "", form: new URLSearchParams(), headers: new Headers() }] = asked;
+    expect(path).toBe("/v1/checkout/sessions");
+    expect(headers.get("authorization")).toBe(`Bearer ${secretKey}`);
+    expect(Object.fromEntries(form)).toMatchObject({
+      mode: "payment",
+      "line_items[0][price_data][currency]": "usd",
+      "line_items[0][price_data][unit_amount]": "2500",
+      "line_items[0][quantity]": "1",
+      "metadata[modelgate_account]": ada.account.id,
+      "metadata[modelgate_cents]": "2500",
+      customer_email: "ada@example.org",
+      success_url: "https://gate.example.com/billing?paid=1",
+      cancel_url: "https://gate.example.com/billing",
+    });
+    expect(await balance()).toBe(0);
+  });
+
+  test.each(["0", "0.99", "-5", "10000.01", "1.005", "1e3", "ten"])("not of %s USD", async (usd) => {
+    const { ada } = await ground();
+    await expectError(await ada.post(`${api}/checkout`, { usd }), { status: 400, param: "usd" });
+    expect(asked).toEqual([]);
+  });
+
+  test("of 1 and of 10000 USD, and ten times a minute", async () => {
+    const { ada } = await ground();
+    for (const usd of ["1", "10000"]) expect((await ada.post(`${api}/checkout`, { usd })).status).toBe(200);
+    for (let times = 2; times < 10; times++) await ada.post(`${api}/checkout`, { usd: "1" });
+    await expectError(await ada.post(`${api}/checkout`, { usd: "1" }), { status: 429 });
+    expect(asked).toHaveLength(10);
+  });
+
+  test.each([
+    [
+      "refuses",
+      () => Response.json({ error: { message: "No such key", type: "invalid_request_error" } }, { status: 401 }),
+    ],
+    ["answers without an address", () => Response.json({ id: "cs_1", url: null })],
+  ])("not while Stripe %s, which is 503 and names no secret", async (_what, refusal) => {
+    const { ada } = await ground();
+    answer = refusal;
+    const response = await ada.post(`${api}/checkout`, { usd: "25" });
+    expect(await response.clone().text()).not.toContain("No such key");
+    await expectError(response, { status: 503, code: "unavailable", says: "nothing is charged" });
+  });
+
+  test("not where none are taken", async () => {
+    const { enter, send } = await dashboardHttp();
+    const ada = await enter("ada@example.org");
+    await expectError(await ada.post(`${api}/checkout`, { usd: "25" }), { status: 404, says: "takes no payments" });
+    await expectError(await send("/webhooks/stripe", { method: "POST", body: "{}" }), { status: 404 });
+  });
+});
+
+describe("a message of Stripe", () => {
+  test("credits what was paid, once, however often and at once it comes", async () => {
+    const { tell, ada, balance } = await ground();
+    const event = paidEvent(ada.account.id);
+    const answers = await Promise.all([tell(event), tell(event), tell(event)]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    const bodies = await Promise.all(answers.map((response) => response.json()));
+    expect(bodies.filter(({ credited }) => credited)).toHaveLength(1);
+    const again = await tell(paidEvent(ada.account.id, {}, "checkout.session.async_payment_succeeded"));
+    expect(await again.json()).toEqual({ received: true, credited: false });
+    expect(await balance()).toBe(25_000_000_000);
+    expect(await (await ada.get(`${api}/entries`)).json()).toMatchObject({
+      data: [{ kind: "credit", amount_usd: "25", note: "Paid 25 USD by Stripe, pi_1" }],
+    });
+  });
+
+  test.each([
+    ["of another kind", { type: "customer.created", data: { object: { id: "cus_1" } } }],
+    ["of a kind without data", { type: "v2.core.account.created" }],
+    ["of another shop's checkout", paidEvent("acc_x", { metadata: {} })],
+    ["of money that is still on its way", paidEvent("acc_x", { payment_status: "unpaid" })],
+  ])("%s is taken, and credits nothing", async (_what, event) => {
+    const { tell, store } = await ground();
+    const response = await tell({ id: "evt_2", object: "event", ...event });
+    expect([response.status, await response.json()]).toEqual([200, { received: true, credited: false }]);
+    expect(await store.db.selectFrom("entries").selectAll().execute()).toEqual([]);
+  });
+
+  test.each([
+    [{ amount_total: 2499 }, "2499 usd"],
+    [{ currency: "eur" }, "2500 eur"],
+    [{ amount_total: null }, "null usd"],
+  ])("of another amount or currency (%j) is refused", async (changes, says) => {
+    const { tell, ada, balance } = await ground();
+    await expectError(await tell(paidEvent(ada.account.id, changes)), { status: 400, code: "amount_mismatch", says });
+    expect(await balance()).toBe(0);
+  });
+
+  test("for an account that is none is refused, so that it shows at Stripe", async () => {
+    const { tell, store } = await ground();
+    await expectError(await tell(paidEvent("acc_none")), { status: 404 });
+    expect(await store.db.selectFrom("entries").selectAll().execute()).toEqual([]);
+  });
+
+  test("that is forged, changed, old or no JSON is 400 and changes nothing", async () => {
+    const { hook, ada, balance } = await ground();
+    const payload = JSON.stringify(paidEvent(ada.account.id));
+    const signed = (secret: string, timestamp = Math.floor(Date.now() / 1000)) =>
+      webhooks.generateTestHeaderStringAsync({ payload, secret, timestamp });
+    const right = await signed(webhookSecret);
+    const now = Math.floor(Date.now() / 1000);
+    for (const [body, header] of [
+      [payload, ""],
+      [payload, await signed("whsec_of_somebody_else")],
+      [payload.replaceAll("2500", "250000"), right],
+      [payload, await signed(webhookSecret, now - 301)],
+      ["not JSON", await webhooks.generateTestHeaderStringAsync({ payload: "not JSON", secret: webhookSecret })],
+    ] as const) {
+      await expectError(await hook(body, header), { status: 400, code: "invalid_signature" });
+    }
+    expect(await balance()).toBe(0);
+    expect((await hook(payload, await signed(webhookSecret, now - 280))).status).toBe(200);
+    expect(await balance()).toBe(25_000_000_000);
+  });
+
+  test("in which one thing is not what it should be credits what was paid, or nothing", async () => {
+    const { tell, ada, balance, log } = await ground();
+    const event = paidEvent(ada.account.id);
+    const seen = new Set<number>();
+    for (const mutant of mutantsOf(event)) {
+      const { status } = await tell(mutant);
+      expect({ mutant, isOurs: status >= 500 }).toEqual({ mutant, isOurs: false });
+      seen.add(status);
+      expect(log.lines.filter(({ level }) => level === "error")).toEqual([]);
+    }
+    expect([...seen].sort()).toEqual([200, 400, 404]);
+    // Twice: as itself, and as the checkout that has the id `constructor`.
+    expect(await balance()).toBe(50_000_000_000);
+  });
+
+  test("that is too large is 413, and nothing of it is read further", async () => {
+    const { hook } = await ground();
+    await expectError(await hook("x".repeat(300_000), ""), { status: 413 });
+  });
+});

@@ -1,0 +1,102 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expectError } from "../../../support/expect-error.ts";
+import { cookieOf, dashboardHttp, type Members, origin, password, twoMembers, withAdmin } from "../dashboard-http.ts";
+
+const api = "/dashboard/api";
+/** Every route there is, several times. */
+setDefaultTimeout(60_000);
+
+/** For who is not signed in yet. */
+const open = [`${api}/gateway`, `${api}/invitations/accept`];
+
+describe("every route of the page", () => {
+  test("is 401 for nobody, and of an administrator 403 for a member; nothing changes", async () => {
+    const { app, send, ada, accounts, store } = await withAdmin();
+    const routes = app.routes.filter(({ path }) => path.startsWith(api) && !open.includes(path));
+    expect(routes.length).toBeGreaterThan(15);
+    for (const { method, path } of routes) {
+      const asked = path.replace(":id", ada.account.id);
+      const body = method === "GET" ? {} : { body: JSON.stringify({}) };
+      const headers = { origin, "content-type": "application/json" };
+      await expectError(await send(asked, { method, headers, ...body }), { status: 401, code: "invalid_session" });
+      if (!path.includes("/admin/")) continue;
+      const refused = await send(asked, { method, headers: { ...headers, cookie: ada.cookie }, ...body });
+      await expectError(refused, { status: 403, code: "forbidden" });
+    }
+    expect((await accounts.find(ada.account.id))?.disabledAt).toBeUndefined();
+    expect(await store.db.selectFrom("audit").selectAll().execute()).toEqual([]);
+  });
+
+  test("that changes something is refused from another site, or from nowhere", async () => {
+    const { app, send, ada } = await twoMembers();
+    const routes = app.routes.filter(({ method, path }) => path.startsWith(api) && method !== "GET");
+    for (const { method, path } of routes) {
+      for (const from of ["http://evil.example", "null", undefined]) {
+        const headers = { cookie: ada.cookie, "content-type": "application/json", ...(from && { origin: from }) };
+        const valid = JSON.stringify(path.endsWith("/accept") ? { token: "x", password } : { any: "thing" });
+        const refused = await send(path, { method, headers, ...(method === "POST" && { body: valid }) });
+        await expectError(refused, { status: 403, code: "forbidden", says: "only pages of this gateway" });
+      }
+    }
+  });
+});
+
+describe("who has a password for the first sign-in alone", () => {
+  test("sees who that is, changes it, and does nothing else before", async () => {
+    const { app, send, enter, store } = await dashboardHttp();
+    const admin = await enter("admin@example.org", "admin", true);
+    const routes = app.routes.filter(
+      ({ path }) => path.startsWith(api) && !open.includes(path) && path !== `${api}/me`,
+    );
+    const headers = { origin, cookie: admin.cookie, "content-type": "application/json" };
+    for (const { method, path } of [...routes, { method: "GET", path: "/api/v1/usage" }]) {
+      const body = method === "GET" ? {} : { body: "{}" };
+      const refused = await send(path.replace(":id", admin.account.id), { method, headers, ...body });
+      await expectError(refused, { status: 403, code: "password_change_required", says: "change it" });
+    }
+    expect(await (await admin.get(`${api}/me`)).json()).toMatchObject({ password_is_temporary: true });
+    const change = { currentPassword: password, newPassword: "another password" };
+    const changed = await admin.post("/api/auth/change-password", change);
+    expect(changed.status).toBe(200);
+    expect((await send(`${api}/keys`, { headers: { cookie: cookieOf(changed) } })).status).toBe(200);
+    expect(await store.db.selectFrom("audit").selectAll().execute()).toEqual([]);
+  });
+});
+
+describe("every route with an id", () => {
+  const keyOfBen = async ({ accounts, ben }: Members) =>
+    (await accounts.createKey({ accountId: ben.account.id, name: "Ben's" })).id;
+  /** What a member tries it with: another's. */
+  const another: Record<string, (ground: Members) => Promise<string>> = {
+    [`DELETE ${api}/keys/:id`]: keyOfBen,
+    [`PATCH ${api}/keys/:id`]: keyOfBen,
+    [`DELETE ${api}/sessions/:id`]: async ({ ben }) => (await (await ben.get(`${api}/sessions`)).json()).data[0].id,
+  };
+
+  test("is 404 for a member with another's id and with none, and changes nothing", async () => {
+    const ground = await twoMembers();
+    const { app, ada, send, store } = ground;
+    const routes = app.routes.filter(
+      ({ path }) => path.startsWith(api) && path.includes("/:") && !path.includes("/admin/"),
+    );
+    expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(another).sort());
+    for (const { method, path } of routes) {
+      const id = await another[`${method} ${path}`]?.(ground);
+      const all = async () => [
+        await store.db.selectFrom("keys").selectAll().execute(),
+        await store.db.selectFrom("sessions").selectAll().execute(),
+      ];
+      const before = await all();
+      for (const given of [id, "none", "%00", "..%2f..", "x".repeat(10_000)]) {
+        const refused = await send(path.replace(/:\w+/, given as string), {
+          method,
+          headers: { origin, cookie: ada.cookie, "content-type": "application/json" },
+          ...(method === "PATCH" && { body: JSON.stringify({ requests_per_minute: 1 }) }),
+        });
+        // A null character can be in no id: it is refused before one is looked for.
+        expect(refused.status).toBe(given === "%00" ? 400 : 404);
+      }
+      expect(await all()).toEqual(before);
+    }
+  });
+});

@@ -1,0 +1,95 @@
+import { describe, expect, test } from "bun:test";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { openSite } from "../../../../src/dashboard/open-site.bun.ts";
+import { pagePaths } from "../../../../src/http/dashboard-api/static-assets.ts";
+import { expectError } from "../../../support/expect-error.ts";
+import { httpOf } from "../support.ts";
+
+/** What a page may load before anything is seen of it, compressed. */
+const firstLoadBytesMax = 200_000;
+
+const { app } = httpOf(undefined, { site: openSite() });
+const get = (path: string, headers: Record<string, string> = {}) =>
+  app.handle(new Request(new URL(path, "http://gateway.example"), { headers }));
+
+async function linksOf(path: string): Promise<string[]> {
+  const page = await (await get(path)).text();
+  return [...page.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, link]) => link as string);
+}
+
+describe("the dashboard", () => {
+  test("is the same page at each of its paths, of any depth", async () => {
+    const page = await (await get("/")).text();
+    expect(page).toContain('<div id="root">');
+    for (const path of pagePaths) {
+      const response = await get(path.replace("*", "accounts/acc_1"));
+      expect([path, response.status]).toEqual([path, 200]);
+      expect(await response.text()).toBe(page);
+    }
+  });
+
+  test("leaves the API its own answers", async () => {
+    await expectError(await get("/v1/nothing"), { status: 404, code: "not_found" });
+    await expectError(await get("/api/v1/nothing"), { status: 404, code: "not_found" });
+    await expectError(await get("/dashboard/api/nothing"), { status: 404, code: "not_found" });
+    await expectError(await get("/assets/nothing.js"), { status: 404, code: "not_found", says: "reload the page" });
+    const post = await app.handle(new Request("http://gateway.example/keys", { method: "POST" }));
+    await expectError(post, { status: 405, code: "method_not_allowed" });
+  });
+
+  test("loads from its own host alone, and allows nothing else", async () => {
+    const response = await get("/");
+    const policy = response.headers.get("content-security-policy") ?? "";
+    expect(policy.split("; ")).toContain("default-src 'none'");
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+    expect(await response.text()).not.toMatch(/(?:https?:)?\/\/\w|<style|<script(?![^>]* src=)| style=| on\w+=/);
+    for (const link of await linksOf("/")) {
+      expect(link).toStartWith("/assets/");
+      expect((await get(link)).status).toBe(200);
+    }
+    for (const [name, value] of [
+      ["x-content-type-options", "nosniff"],
+      ["x-frame-options", "DENY"],
+      ["referrer-policy", "no-referrer"],
+      ["cross-origin-opener-policy", "same-origin"],
+    ] as const)
+      expect([name, response.headers.get(name)]).toEqual([name, value]);
+  });
+
+  test("is asked for anew each time, and its files, named by what is in them, once", async () => {
+    const page = await get("/");
+    expect(page.headers.get("cache-control")).toBe("no-cache");
+    const known = await get("/", { "if-none-match": page.headers.get("etag") ?? "" });
+    expect([known.status, await known.text()]).toEqual([304, ""]);
+    const [link = ""] = await linksOf("/");
+    expect((await get(link)).headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+  });
+
+  test.each([
+    ["gzip, deflate, br, zstd", "br"],
+    ["gzip, deflate", "gzip"],
+    ["br;q=0, gzip;q=0.5", "gzip"],
+    ["br;q=1.0", "br"],
+    ["identity", null],
+    ["", null],
+  ])("is sent to who takes '%s' as %p", async (accepted, encoding) => {
+    const link = (await linksOf("/")).find((name) => name.endsWith(".js")) ?? "";
+    const plain = await (await get(link)).bytes();
+    const response = await get(link, { "accept-encoding": accepted });
+    expect(response.headers.get("content-encoding")).toBe(encoding);
+    expect(response.headers.get("vary")).toBe("accept-encoding");
+    const bytes = await response.bytes();
+    const unpacked = encoding === "br" ? brotliDecompressSync(bytes) : encoding === "gzip" ? gunzipSync(bytes) : bytes;
+    expect(Buffer.from(unpacked).equals(Buffer.from(plain))).toBe(true);
+  });
+
+  test("is seen after less than 200 kB, with gzip too", async () => {
+    for (const encoding of ["br", "gzip"]) {
+      const headers = { "accept-encoding": encoding };
+      const paths = ["/", ...(await linksOf("/"))];
+      const sizes = await Promise.all(paths.map(async (path) => (await (await get(path, headers)).bytes()).length));
+      const sum = sizes.reduce((total, size) => total + size, 0);
+      expect([encoding, sum < firstLoadBytesMax, sum > 20_000]).toEqual([encoding, true, true]);
+    }
+  });
+});

@@ -1,0 +1,116 @@
+import { describe, expect, test } from "bun:test";
+import { type ErrorCode, errorTable, GatewayError } from "../../../../src/contract/index.ts";
+import { expectError } from "../../../support/expect-error.ts";
+import { pluginOf } from "../../kernel/support.ts";
+import { goodKey, helloPlugin, httpOf, messages } from "../support.ts";
+
+const chat = { model: "chat-1", messages };
+
+describe("every code", () => {
+  const codes = Object.entries(errorTable) as [ErrorCode, { status: number; type: string }][];
+
+  test.each(codes)("%s has its status and type", async (code, { status, type }) => {
+    const { post, ledger } = httpOf();
+    ledger.refusal = new GatewayError(code, "This is the sentence", { param: "model" });
+    const error = await expectError(await post("chat/completions", chat), { status, code, param: "model" });
+    expect([error.type, error.message]).toEqual([type, "This is the sentence"]);
+  });
+});
+
+describe("an error answer", () => {
+  test("says when to come back, in whole seconds and at least one", async () => {
+    for (const [retryAfterMs, seconds] of [
+      [1, "1"],
+      [1000, "1"],
+      [1001, "2"],
+      [0, "1"],
+    ] as const) {
+      const { post, ledger } = httpOf();
+      ledger.refusal = new GatewayError("rate_limit_exceeded", "Slow down", { retryAfterMs });
+      expect((await post("chat/completions", chat)).headers.get("retry-after")).toBe(seconds);
+    }
+  });
+
+  test("shows nothing of an unforeseen failure, and logs it whole", async () => {
+    const failure = new TypeError("password is hunter2");
+    const { ask, log } = httpOf([helloPlugin], { troubles: () => Promise.reject(failure) });
+    const response = await ask("/readyz");
+    const error = await expectError(response, { status: 500, code: "internal_error" });
+    expect(JSON.stringify(error)).not.toContain("hunter2");
+    expect(log.lines).toContainEqual({ level: "error", event: "unexpected", fields: { error: failure } });
+  });
+
+  test("of the books that fail before the hold shows nothing either", async () => {
+    const { post, ledger, log } = httpOf();
+    ledger.refusal = new Error("database is locked at /srv/secret.db");
+    const error = await expectError(await post("chat/completions", chat), { status: 500, code: "internal_error" });
+    expect(error.message).not.toContain("secret");
+    expect(log.lines.find(({ event }) => event === "unexpected")).toBeDefined();
+    expect(log.lines.find(({ event }) => event === "call")?.fields).toMatchObject({ status: 500 });
+  });
+
+  test("carries the limits of a known key, and none for a stranger", async () => {
+    const { post } = httpOf();
+    const known = await post("chat/completions", {});
+    expect(known.headers.get("x-ratelimit-limit-requests")).toBe("60");
+    const stranger = await post("chat/completions", {}, { authorization: "Bearer wrong" });
+    expect(stranger.headers.get("x-ratelimit-limit-requests")).toBeNull();
+    expect(stranger.headers.get("www-authenticate")).toBe("Bearer");
+  });
+
+  test("is told even when the limits cannot be", async () => {
+    const { post, ledger } = httpOf();
+    ledger.limitsOf = () => Promise.reject(new Error("The books are closed"));
+    await expectError(await post("chat/completions", {}), { status: 400, param: "model" });
+  });
+
+  test("says that answers are simulated here", async () => {
+    const { ask } = httpOf([helloPlugin], {
+      shelf: () => ({ plugins: [helloPlugin], states: [], sandbox: true, warnings: [] }),
+    });
+    expect((await ask("nothing")).headers.get("x-modelgate-sandbox")).toBe("true");
+  });
+
+  test("of a call has the id under which the books and the log know it", async () => {
+    const plugin = pluginOf({ chat: () => Promise.reject(new GatewayError("invalid_request", "No")) });
+    const { post, ledger, log } = httpOf([plugin]);
+    const id = (await post("chat/completions", chat)).headers.get("x-request-id") as string;
+    expect(ledger.settlement.callId).toBe(id);
+    expect(log.lines.find(({ event }) => event === "call")?.fields).toMatchObject({
+      call: id,
+      status: 400,
+      error: "invalid_request",
+    });
+  });
+});
+
+describe("a path", () => {
+  const { ask } = httpOf();
+
+  test.each(["nothing", "/", "/v2/models", "/api/v1", "chat", "chat/completions/more", "key/"])(
+    "%s that leads nowhere is 404, also for a stranger",
+    async (path) => {
+      for (const authorization of ["", `Bearer ${goodKey}`]) {
+        const response = await ask(path, { headers: { authorization }, method: "PUT" });
+        await expectError(response, { status: 404, code: "not_found" });
+        expect(response.headers.get("allow")).toBeNull();
+      }
+    },
+  );
+
+  test.each([
+    ["chat/completions", "GET", "POST"],
+    ["/v1/embeddings", "PUT", "POST"],
+    ["images/generations", "DELETE", "POST"],
+    ["models", "POST", "GET"],
+    ["models/famA/x", "DELETE", "GET"],
+    ["key", "POST", "GET"],
+    ["files/abc", "POST", "GET"],
+    ["/healthz", "POST", "GET"],
+  ])("%s takes no %s but %s", async (path, method, allow) => {
+    const response = await ask(path, { method });
+    const error = await expectError(response, { status: 405, code: "method_not_allowed" });
+    expect(response.headers.get("allow")).toBe(allow);
+    expect(error.message).toEndWith(`takes ${allow}, not ${method}`);
+  });
+});

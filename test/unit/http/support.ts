@@ -1,0 +1,108 @@
+import { afterAll } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createAccounts, createSignIn, paymentDesk } from "../../../src/accounts/index.ts";
+import { readConfig } from "../../../src/config/config.ts";
+import { type Caller, GatewayError, type ProviderPlugin } from "../../../src/contract/index.ts";
+import { type Blobs, openStore, type StoredBlob } from "../../../src/db/index.ts";
+import type { HttpDeps } from "../../../src/http/deps.ts";
+import { BodyMemoryLimiter } from "../../../src/http/middleware/body-memory.ts";
+import { SseHeartbeat } from "../../../src/http/middleware/sse-heartbeat.ts";
+import { createHttp } from "../../../src/http/server.ts";
+import { LoadShedder } from "../../../src/kernel/index.ts";
+import { completionOf } from "../kernel/streams.ts";
+import { benchOf, caller, pluginOf } from "../kernel/support.ts";
+
+export const goodKey = "sk-mg-good";
+export const config = readConfig({});
+
+/** One for all tests of a file that do not look into it. */
+const folder = mkdtempSync(join(tmpdir(), "modelgate-http-"));
+const sharedStore = await openStore({ file: join(folder, "modelgate.db") });
+afterAll(async () => {
+  await sharedStore.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Files in a map; expired ones are gone, as in the real store. */
+function fakeFiles(now: () => number): Blobs & { kept: Map<string, StoredBlob> } {
+  const kept = new Map<string, StoredBlob>();
+  return {
+    kept,
+    async put(file) {
+      const id = `file-${kept.size + 1}`;
+      kept.set(id, file);
+      return id;
+    },
+    async get(id) {
+      const file = kept.get(id);
+      return file === undefined || file.expiresAt <= now() ? undefined : file;
+    },
+    prune: () => Promise.reject(new Error("Nothing is pruned here")),
+  };
+}
+
+/** A plugin that answers every chat with "Hello". */
+export const helloPlugin = pluginOf({ chat: async () => completionOf("Hello") });
+
+/** The HTTP side over a store, with fakes of the ledger, the providers and the files, and one good key. */
+export function httpOf(
+  plugins: readonly ProviderPlugin[] = [helloPlugin],
+  changes: Partial<HttpDeps> = {},
+  givenFiles?: ReturnType<typeof fakeFiles>,
+) {
+  const bench = benchOf(plugins);
+  const { log } = bench;
+  const { now } = bench.clock;
+  const tokens: string[] = [];
+  const files = givenFiles ?? fakeFiles(now);
+  const authenticate = (token: string): Caller => {
+    tokens.push(token);
+    if (token === goodKey) return caller;
+    throw new GatewayError("invalid_api_key", "This API key is not valid");
+  };
+  const report = (error: unknown) => log.error("reported", { error });
+  const store = changes.store ?? sharedStore;
+  const deps: HttpDeps = {
+    config,
+    version: "1.2.3",
+    log,
+    now,
+    signIn: createSignIn({ store, secret: "a secret for tests", signUp: "closed", now, report }),
+    payments: undefined,
+    beginPayment: paymentDesk({ payments: undefined, publicOrigin: "http://gateway.example", now, report }),
+    ledger: bench.ledger,
+    kernel: bench.kernel,
+    shelf: () => ({ plugins, states: [], sandbox: false, warnings: [] }),
+    gate: new LoadShedder(),
+    bodies: new BodyMemoryLimiter(2 ** 28),
+    heartbeat: new SseHeartbeat(0),
+    signingSecret: "a secret for tests",
+    troubles: async () => [],
+    ...changes,
+    store: Object.create(store, { blobs: { value: files } }),
+    accounts: {
+      ...createAccounts({ store, defaults: changes.config ?? config, now }),
+      authenticate,
+      ...changes.accounts,
+    },
+  };
+  const app = createHttp(deps);
+  const ask = (path: string, init: RequestInit = {}) => {
+    const headers = new Headers(init.headers);
+    if (!headers.has("authorization")) headers.set("authorization", `Bearer ${goodKey}`);
+    if (headers.get("authorization") === "") headers.delete("authorization");
+    return app.handle(new Request(new URL(path, "http://gateway.example/api/v1/"), { ...init, headers }));
+  };
+  /** POSTs JSON below the base path, with the good key. */
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    ask(path, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+  return { ...bench, app, deps, files, tokens, ask, post };
+}
+
+export const messages = [{ role: "user", content: "Say hello" }];

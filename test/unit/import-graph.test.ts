@@ -1,0 +1,167 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, posix } from "node:path";
+
+const root = join(import.meta.dir, "../..");
+
+/** What each folder of `src` may import from, beside itself. Everything else is a breach. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  contract: [],
+  config: ["contract"],
+  sdk: ["contract"],
+  kernel: ["contract", "sdk"],
+  db: ["contract"],
+  billing: ["contract", "db"],
+  accounts: ["contract", "db"],
+  "plugin-loader": ["contract", "sdk", "kernel"],
+  observability: ["contract", "config", "kernel", "billing"],
+  http: ["contract", "sdk", "config", "db", "billing", "accounts", "kernel", "plugin-loader", "observability"],
+  // Types alone, see below.
+  dashboard: ["http"],
+  "app.ts": ["contract", "config", "db", "billing", "accounts", "kernel", "plugin-loader", "observability", "http"],
+  cli: [
+    ...["contract", "sdk", "config", "db", "billing", "accounts", "kernel", "plugin-loader", "observability", "http"],
+    ...["dashboard", "app.ts", "package.json"],
+  ],
+  "main.ts": ["cli", "plugins", "contract"],
+};
+
+/** Packages that stand in one folder only. */
+const packages: readonly (readonly [name: RegExp, folder: RegExp])[] = [
+  [/^(elysia|@elysiajs\/)/, /^src\/(http|dashboard\/data)\//],
+  [/^(better-auth|@better-auth\/)/, /^src\/accounts\//],
+  [/^(react|react-dom|swr|wouter|uplot|uqr)(\/|$)/, /^src\/dashboard\//],
+  [/^(pg|kysely)(\/|$)/, /^src\/(db|billing|accounts|http)\//],
+  [/^ioredis$/, /^src\/billing\/redis\//],
+  [/^prom-client$/, /^src\/observability\//],
+  [/^bun(:|$)/, /\.bun\.ts$/],
+];
+
+const importPattern =
+  /^import\s+(?:[\w$*{},\s]+?\sfrom\s+)?"([^"]+)"|^export\s+(?:type\s+)?(?:\*|\{[^}]*\})(?:\s+as\s+\w+)?\s+from\s+"([^"]+)"|\bimport\(\s*"([^"]+)"\s*\)/gm;
+
+/** Every import of a file, also re-exports, dynamic ones and those of types, with its line. */
+function importsOf(text: string): { specifier: string; line: string }[] {
+  return [...text.matchAll(importPattern)].map(([line, ...specifiers]) => ({
+    specifier: specifiers.find((specifier) => specifier !== undefined) as string,
+    line: line.replaceAll(/\s+/g, " "),
+  }));
+}
+
+/** `src/kernel/x.ts` → `kernel`, `plugins/acme/index.ts` → `plugins`. */
+function roomOf(path: string): string {
+  const [top = "", below = ""] = path.split("/");
+  return top === "src" ? below : top;
+}
+
+function findBreaches(files: ReadonlyMap<string, string>): string[] {
+  return [...files].flatMap(([path, text]) =>
+    importsOf(text).flatMap(({ specifier, line }) => (mayImport(path, specifier) ? [] : [`${path}: ${line}`])),
+  );
+}
+
+function mayImport(path: string, specifier: string): boolean {
+  if (path.startsWith("plugins/")) return pluginMayImport(path, specifier);
+  if (!specifier.startsWith(".")) {
+    const rule = packages.find(([name]) => name.test(specifier));
+    return specifier !== "modelgate/plugin" && (rule === undefined || rule[1].test(path));
+  }
+  const [own, other] = [roomOf(path), roomOf(posix.join(posix.dirname(path), specifier))];
+  return own === other || (allowed[own]?.includes(other) ?? false);
+}
+
+/** What a plugin may use of the platform: nothing that reads files, the environment or the network. */
+const pluginBuiltIns: ReadonlySet<string> = new Set(["node:timers/promises", "node:zlib"]);
+
+/** A plugin is a stranger's program: the one module handed to it, its own folder and its own catalogue. */
+function pluginMayImport(path: string, specifier: string): boolean {
+  if (!specifier.startsWith(".")) return specifier === "modelgate/plugin" || pluginBuiltIns.has(specifier);
+  const target = posix.join(posix.dirname(path), specifier);
+  const [, name = ""] = path.split("/");
+  if (name === "index.ts" || name === "manifests.ts") return target.startsWith("plugins/");
+  return target.startsWith(`plugins/${name}/`) || target === `catalogue/${name}.json`;
+}
+
+function filesBelow(folder: string): Map<string, string> {
+  const names = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
+  const paths = names.filter((name) => /\.tsx?$/.test(name)).map((name) => posix.join(folder, name));
+  return new Map(paths.map((path) => [path, readFileSync(join(root, path), "utf8")]));
+}
+
+const source = new Map([...filesBelow("src"), ...filesBelow("plugins")]);
+
+test("imports go downward only", () => {
+  expect(source.size).toBeGreaterThan(300);
+  expect(findBreaches(source)).toEqual([]);
+});
+
+describe("a breach is found", () => {
+  test.each([
+    ["src/contract/upward.ts", 'import "../sdk/sse.ts";'],
+    ["src/sdk/upward.ts", 'import { run } from "../kernel/pipeline.ts";'],
+    ["src/sdk/dialects/openai/upward.ts", 'import type { Run } from "../../../kernel/pipeline.ts";'],
+    ["src/kernel/upward.ts", 'export { a } from "../http/errors.ts";'],
+    ["src/kernel/lazy.ts", 'const a = await import("../plugin-loader/index.ts");'],
+    ["src/kernel/reads-config.ts", 'import "../config/index.ts";'],
+    ["src/kernel/names-plugin.ts", 'import "../../plugins/acme/index.ts";'],
+    ["src/db/upward.ts", 'import "../billing/hold.ts";'],
+    ["src/billing/sideways.ts", 'import {\n  a,\n  b,\n} from "../accounts/key.ts";'],
+    ["src/accounts/sideways.ts", 'import "../kernel/pipeline.ts";'],
+    ["src/plugin-loader/upward.ts", 'import "../config/index.ts";'],
+    ["src/http/own-module.ts", 'import "modelgate/plugin";'],
+    ["src/app.ts", 'import "../plugins/acme/index.ts";'],
+    ["src/app.ts", 'import "./cli/index.ts";'],
+    ["src/kernel/framework.ts", 'import { Elysia } from "elysia";'],
+    ["src/http/sign-in.ts", 'import { betterAuth } from "better-auth/minimal";'],
+    ["src/db/runtime.ts", 'import { Database } from "bun:sqlite";'],
+    ["src/kernel/sql.ts", 'import { sql } from "kysely";'],
+    ["plugins/acme/source.ts", 'import "../../src/sdk/index.ts";'],
+    ["plugins/acme/deep/other.ts", 'import "../../other/index.ts";'],
+    ["plugins/acme/list.ts", 'import "../index.ts";'],
+    ["plugins/acme/disk.ts", 'import "node:fs/promises";'],
+    ["plugins/acme/strange-rows.ts", 'import rows from "../../catalogue/other.json";'],
+  ])("%s: %s", (path, text) => {
+    expect(findBreaches(new Map([[path, text]]))).toHaveLength(1);
+  });
+
+  test.each([
+    ["src/http/route.ts", 'import "elysia";\nimport "../accounts/index.ts";\nimport "../kernel/index.ts";'],
+    ["src/db/connection.bun.ts", 'import { sql } from "bun";'],
+    ["src/main.ts", 'import "../plugins/index.ts";'],
+    ["plugins/index.ts", 'import "./acme/index.ts";'],
+    [
+      "plugins/acme/deep/own.ts",
+      'import "modelgate/plugin";\nimport "../../../catalogue/acme.json";\nimport "../parts.ts";',
+    ],
+  ])("and %s is none", (path, text) => {
+    expect(findBreaches(new Map([[path, text]]))).toEqual([]);
+  });
+});
+
+test("nothing stands loose in src but the entry and the composition root", () => {
+  const loose = readdirSync(join(root, "src"), { withFileTypes: true }).filter((entry) => entry.isFile());
+  expect(loose.map(({ name }) => name).sort()).toEqual(["app.ts", "main.ts"]);
+});
+
+test("forbidden globals are not reached by way of globalThis", () => {
+  const reached = [...source]
+    .filter(([path]) => /^(src\/(contract|sdk|kernel|plugin-loader|billing|db)|plugins)\//.test(path))
+    .filter(([path]) => path !== "src/kernel/upstream/network.ts" && !path.endsWith(".bun.ts"))
+    .filter(([, text]) => /(?<!typeof )globalThis\.(fetch|Bun|process|Deno)\b/.test(text));
+  expect(reached.map(([path]) => path)).toEqual([]);
+});
+
+test("the dashboard takes types alone from the API that it calls", () => {
+  const taken = [...source]
+    .filter(([path]) => path.startsWith("src/dashboard/"))
+    .flatMap(([path, text]) => importsOf(text).map(({ line }) => [path, line] as const))
+    .filter(([, line]) => /\.\.\/http\//.test(line) && !/^import type /.test(line));
+  expect(taken).toEqual([]);
+});
+
+test("no test has an expectation wait for a promise: it would run the event loop inside itself", () => {
+  const tests = filesBelow("test");
+  expect(tests.size).toBeGreaterThan(300);
+  const waiting = [...tests].filter(([, text]) => /\)\s*\.(rejects|resolves)\./.test(text));
+  expect(waiting.map(([path]) => path)).toEqual([]);
+});

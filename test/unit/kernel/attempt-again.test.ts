@@ -1,0 +1,176 @@
+import { describe, expect, test } from "bun:test";
+import { type Call, type ChatCompletion, type ChatRequest, UpstreamFault } from "../../../src/contract/index.ts";
+import { describeRoutes, serve } from "../../../src/kernel/index.ts";
+import { failedBy, fetchOf, json, refused, settled, silence } from "./fake-fetch.ts";
+import { completionOf, Sink } from "./streams.ts";
+import { benchOf, chatModel, chatOrder, pluginOf, rejectionOf } from "./support.ts";
+
+const chat = (call: Call<ChatRequest>) => call.upstream.json<ChatCompletion>("/chat", { model: call.model.upstreamId });
+const acme = pluginOf({ chat });
+const backup = pluginOf({ chat }, { name: "backup", models: [{ ...chatModel, priority: 200 }] });
+const good = json(completionOf("Hello"));
+const hostsOf = (fetch: ReturnType<typeof fetchOf>) =>
+  fetch.asked.map(({ url }) => new URL(url).hostname.split(".")[0]);
+
+describe("the only route", () => {
+  test.each([
+    ["overloaded", refused(503)],
+    ["failing", refused(500)],
+    ["not to be connected to", failedBy("ECONNREFUSED")],
+  ])("is tried once more when it is %s, for one charge", async (_, failure) => {
+    const fetch = fetchOf(failure, good);
+    const { kernel, ledger, pauses } = benchOf([acme], { fetch, random: () => 0.5 });
+    const order = chatOrder();
+    await serve(kernel, order);
+    expect(order.progress.attempts).toBe(2);
+    expect(pauses).toEqual([200]);
+    expect(ledger.settlement).toMatchObject({ route: "acme", outcome: "settled", usageSource: "reported" });
+  });
+
+  test("is not tried a third time", async () => {
+    const fetch = fetchOf(refused(503));
+    const { kernel, ledger } = benchOf([acme], { fetch });
+    expect((await rejectionOf(serve(kernel, chatOrder()))).code).toBe("upstream_error");
+    expect(fetch.asked).toHaveLength(2);
+    expect(ledger.settlement).toMatchObject({ outcome: "released", meters: {} });
+  });
+
+  test.each([
+    ["1", 2, [1050]],
+    ["60", 1, []],
+  ])("is tried again when its retry-after of %s s is short", async (seconds, asked, waits) => {
+    const fetch = fetchOf(refused(503, {}, { "retry-after": seconds }));
+    const { kernel, pauses } = benchOf([acme], { fetch, random: () => 0 });
+    await rejectionOf(serve(kernel, chatOrder()));
+    expect(fetch.asked).toHaveLength(asked);
+    expect(pauses).toEqual(waits);
+  });
+
+  test.each([
+    ["breaking off", failedBy("ECONNRESET")],
+    ["answering nonsense", new Response("<html>")],
+    ["a gateway that gave it up", refused(504)],
+  ])("is not tried again when it is %s: it may be at work on the request", async (_, failure) => {
+    const fetch = fetchOf(failure, good);
+    const { kernel, pauses, ledger } = benchOf([acme], { fetch });
+    expect((await rejectionOf(serve(kernel, chatOrder()))).code).toMatch(/^upstream_(error|timeout)$/);
+    expect([fetch.asked.length, pauses]).toEqual([1, []]);
+    expect(ledger.settlement).toMatchObject({ outcome: "released", meters: {} });
+  });
+
+  test.each([400, 401, 404, 429])("is not tried again after %d", async (status) => {
+    const fetch = fetchOf(refused(status));
+    await rejectionOf(serve(benchOf([acme], { fetch }).kernel, chatOrder()));
+    expect(fetch.asked).toHaveLength(1);
+  });
+
+  test("takes the next key for its second try", async () => {
+    const fetch = fetchOf(refused(503), good);
+    await serve(benchOf([acme], { fetch, credentials: { acme: { keys: ["a", "b"] } } }).kernel, chatOrder());
+    expect(fetch.asked.map(({ key }) => key)).toEqual(["a", "b"]);
+  });
+});
+
+describe("a route that is silent", () => {
+  const bounds = { firstByteMsMax: 1000, beginMsMax: 2500 };
+
+  test("is cancelled at its deadline, and nobody else is asked: it may be at work on the request", async () => {
+    const fetch = fetchOf(silence, good);
+    const { kernel, clock, ledger } = benchOf([acme, backup], { fetch, bounds });
+    const done = rejectionOf(serve(kernel, chatOrder()));
+    await settled();
+    clock.pass(1000);
+    expect((await done).code).toBe("upstream_timeout");
+    expect(hostsOf(fetch)).toEqual(["acme"]);
+    expect(fetch.asked[0]?.init.signal?.aborted).toBe(true);
+    expect(ledger.settlement).toMatchObject({ outcome: "released", meters: {} });
+  });
+
+  test("is left when the time of the whole call is over, however many routes there are", async () => {
+    const waiting: (() => void)[] = [];
+    const busy = () => new Promise<Response>((resolve) => waiting.push(() => resolve(refused(503))));
+    const fetch = fetchOf(busy, busy, silence);
+    const third = pluginOf({ chat }, { name: "third", models: [{ ...chatModel, priority: 300 }] });
+    const { kernel, clock } = benchOf([acme, backup, third], { fetch, bounds });
+    const done = rejectionOf(serve(kernel, chatOrder()));
+    for (const ms of [900, 900, 700]) {
+      await settled();
+      clock.pass(ms);
+      waiting.pop()?.();
+    }
+    expect((await done).code).toBe("upstream_timeout");
+    expect(hostsOf(fetch)).toEqual(["acme", "backup", "third"]);
+    expect(fetch.asked[2]?.init.signal?.aborted).toBe(true);
+  });
+
+  test("ends a handler that never does", async () => {
+    const endless = pluginOf({ chat: () => new Promise<never>(() => undefined) });
+    const { kernel, clock, ledger } = benchOf([endless], { bounds });
+    const done = rejectionOf(serve(kernel, chatOrder()));
+    await settled();
+    clock.pass(2500);
+    expect((await done).code).toBe("upstream_timeout");
+    expect(ledger.settlement.outcome).toBe("released");
+  });
+});
+
+describe("a route that goes on failing", () => {
+  test("rests after five faults, is probed by one call, and comes back", async () => {
+    let isDown = true;
+    const fetch = fetchOf(({ url }) => (isDown && url.includes("acme") ? refused(503) : (good.clone() as Response)));
+    const { kernel, clock, log } = benchOf([acme, backup], { fetch });
+    const states = () => describeRoutes(kernel.registry.byName("chat-1")!, clock.nowMs).map(({ state }) => state);
+    const ask = async () => {
+      fetch.asked.length = 0;
+      await serve(kernel, chatOrder());
+      return hostsOf(fetch).join(" ");
+    };
+    for (let call = 0; call < 5; call++) expect(await ask()).toBe("acme backup");
+    expect(await ask()).toBe("backup");
+    expect(states()).toEqual(["resting", "ready"]);
+    expect(log.lines.filter(({ event }) => event === "route_rests")).toHaveLength(1);
+    clock.pass(15_000);
+    expect(await ask()).toBe("acme backup");
+    expect(await ask()).toBe("backup");
+    clock.pass(30_000);
+    isDown = false;
+    expect(states()).toEqual(["probing", "ready"]);
+    expect(await ask()).toBe("acme");
+    expect(states()).toEqual(["ready", "ready"]);
+  });
+});
+
+describe("a route that begins and then breaks off", () => {
+  const piece = { choices: [{ index: 0, delta: { content: "Hello" } }] };
+  test.each([
+    ["the provider", () => new UpstreamFault("broken", "The line is dead")],
+    ["the plugin", () => new TypeError("x is undefined")],
+  ])("by the fault of %s rests after five times", async (_, fault) => {
+    const breaking = pluginOf({
+      chat: async () =>
+        (async function* () {
+          yield piece;
+          throw fault();
+        })(),
+    });
+    const { kernel, clock } = benchOf([breaking]);
+    const offer = kernel.registry.byName("chat-1")!;
+    const stateAfter = async () => {
+      await rejectionOf(serve(kernel, chatOrder({ stream: true }, { outlet: new Sink() })));
+      return describeRoutes(offer, clock.nowMs)[0]?.state;
+    };
+    const states: unknown[] = [];
+    for (let call = 0; call < 5; call++) states.push(await stateAfter());
+    expect(states).toEqual(["ready", "ready", "ready", "ready", "resting"]);
+  });
+});
+
+test("two routes of one weight share the calls", async () => {
+  const equal = pluginOf({ chat }, { name: "equal" });
+  const fetch = fetchOf(good);
+  const draws = [0.1, 0.9, 0.9, 0.1];
+  let drawn = 0;
+  const { kernel } = benchOf([acme, equal], { fetch, random: () => draws[drawn++ % 4] as number });
+  for (let call = 0; call < 4; call++) await serve(kernel, chatOrder());
+  expect(hostsOf(fetch)).toEqual(["equal", "acme", "equal", "acme"]);
+});

@@ -1,0 +1,127 @@
+import { describe, expect, test } from "bun:test";
+import { type Embeddings, type EmbedRequest, type Model, UpstreamFault } from "../../../../src/contract/index.ts";
+import { embedTokensMax } from "../../../../src/kernel/capabilities/embeddings.ts";
+import { serve } from "../../../../src/kernel/index.ts";
+import { floatsToBase64 } from "../../../../src/sdk/index.ts";
+import { benchOf, chatModel, orderOf, pluginOf, rejectionOf } from "../support.ts";
+
+const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
+const row: Model = {
+  ...plain,
+  id: "embed-1",
+  capability: "embed",
+  price: { inputToken: { usd: "1", per: 1_000_000 } },
+  inputTokensMax: 20,
+  dimensions: { default: 4, min: 2, max: 4 },
+};
+
+function ask(request: Partial<EmbedRequest>, answer: unknown = { vectors: [[1, 2]] }, changes: Partial<Model> = {}) {
+  const embed = async () => {
+    if (answer instanceof Error) throw answer;
+    return answer as Embeddings;
+  };
+  const bench = benchOf([pluginOf({ embed }, { models: [{ ...row, ...changes }] })]);
+  return { ...bench, done: serve(bench.kernel, orderOf("embed", { model: "embed-1", input: "Hello", ...request })) };
+}
+
+describe("embeddings", () => {
+  test("come in order with our model name, and the provider's count is charged", async () => {
+    const answer = { vectors: [[1], [2]], usage: { prompt_tokens: 7 } };
+    const { done, ledger } = ask({ input: ["a", "b"] }, answer);
+    expect(await done).toEqual({
+      object: "list",
+      model: "embed-1",
+      data: [
+        { object: "embedding", index: 0, embedding: [1] },
+        { object: "embedding", index: 1, embedding: [2] },
+      ],
+      usage: { prompt_tokens: 7, total_tokens: 7 },
+    });
+    expect(ledger.settlement).toMatchObject({
+      usageSource: "reported",
+      meters: { inputToken: 7 },
+      costNanodollars: 7000,
+    });
+  });
+
+  test.each([undefined, { prompt_tokens: 0 }, { prompt_tokens: -1 }, { prompt_tokens: 1.5 }])(
+    "are counted here where the provider reports %p",
+    async (usage) => {
+      const { done, ledger } = ask({ input: ["Hello world", "Hello"] }, { vectors: [[1], [2]], usage });
+      expect((await done).usage).toEqual({ prompt_tokens: 3, total_tokens: 3 });
+      expect(ledger.settlement).toMatchObject({ usageSource: "estimated", meters: { inputToken: 3 } });
+    },
+  );
+
+  const text = floatsToBase64([0.5, -1]);
+  test.each([
+    ["floats", [0.5, -1], "float", [0.5, -1]],
+    ["floats", [0.5, -1], "base64", text],
+    ["base64", text, "base64", text],
+    ["base64", text, "float", [0.5, -1]],
+    ["base64", text, null, [0.5, -1]],
+  ] as const)("made as %s (%p) and wanted as %p are %p", async (_, vector, encoding_format, wanted) => {
+    const { done } = ask({ encoding_format }, { vectors: [vector] });
+    expect((await done).data[0]?.embedding).toEqual(wanted as unknown as number[]);
+  });
+
+  test.each([
+    ["too few", { vectors: [] }],
+    ["too many", { vectors: [[1], [2]] }],
+    ["no list", { vectors: "many" }],
+    ["nothing", null],
+    ["a list of nothing", { vectors: [null] }],
+    ["text that is no base64", { vectors: ["***"] }],
+    ["base64 of no whole floats", { vectors: ["AAA="] }],
+  ])("that are %s are the provider's failure, and free", async (_, answer) => {
+    const { done, ledger } = ask({}, answer);
+    expect((await rejectionOf(done)).code).toBe("upstream_error");
+    expect(ledger.settlement).toMatchObject({ outcome: "released", usageSource: "none" });
+  });
+
+  test("that fail are free", async () => {
+    const { done, ledger } = ask({}, new UpstreamFault("overloaded", "Busy"));
+    await rejectionOf(done);
+    expect(ledger.settlement.outcome).toBe("released");
+  });
+
+  test("hold a third of their bytes", async () => {
+    const { done, ledger } = ask({ input: ["abc", "abcd"] }, { vectors: [[1], [2]] });
+    await done;
+    expect(ledger.claims[0]).toMatchObject({ holdNanodollars: 3000, limitTokens: 3 });
+  });
+});
+
+describe("an embedding request is refused before anything is held", () => {
+  const words = (count: number) => "word ".repeat(count).trim();
+
+  test.each<[string, Partial<EmbedRequest>, Partial<Model>, string | undefined]>([
+    ["with the fewest dimensions", { dimensions: 2 }, {}, undefined],
+    ["with the most dimensions", { dimensions: 4 }, {}, undefined],
+    ["with one too few", { dimensions: 1 }, {}, "dimensions"],
+    ["with one too many", { dimensions: 5 }, {}, "dimensions"],
+    ["with null", { dimensions: null }, {}, undefined],
+    ["with the only size", { dimensions: 3 }, { dimensions: { default: 3, min: 3, max: 3 } }, undefined],
+    ["with another than the only", { dimensions: 4 }, { dimensions: { default: 3, min: 3, max: 3 } }, "dimensions"],
+    ["of as many tokens as taken", { input: words(20) }, {}, undefined],
+    ["of one token more", { input: words(21) }, {}, "input"],
+    ["of far more", { input: words(10_000) }, {}, "input"],
+    ["whose second input is too long", { input: ["a", words(21)] }, {}, "input[1]"],
+    ["of any length where none is known", { input: words(21) }, { inputTokensMax: 100_000 }, undefined],
+    [
+      "of too much in all",
+      { input: Array(8).fill("x".repeat(embedTokensMax + 1)) },
+      { inputTokensMax: 400_000 },
+      "input",
+    ],
+  ])("%s", async (_, request, changes, param) => {
+    const count = Array.isArray(request.input) ? request.input.length : 1;
+    const { done, ledger } = ask(request, { vectors: Array(count).fill([1]) }, changes);
+    if (param === undefined) {
+      await done;
+      return;
+    }
+    expect(await rejectionOf(done)).toMatchObject({ status: 400, param });
+    expect([ledger.claims, ledger.settlements]).toEqual([[], []]);
+  });
+});

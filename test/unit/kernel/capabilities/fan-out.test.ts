@@ -1,0 +1,151 @@
+import { describe, expect, test } from "bun:test";
+import {
+  type Call,
+  type ChatChunk,
+  type ChatRequest,
+  type ChatUsage,
+  UpstreamFault,
+} from "../../../../src/contract/index.ts";
+import { fanOutMax } from "../../../../src/kernel/capabilities/open-chat.ts";
+import { serve } from "../../../../src/kernel/index.ts";
+import { settled } from "../fake-fetch.ts";
+import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "../streams.ts";
+import { benchOf, chatOrder, pluginOf, rejectionOf } from "../support.ts";
+
+const parts = (cached: number): ChatUsage => ({
+  prompt_tokens: 10,
+  completion_tokens: 3,
+  total_tokens: 13,
+  prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: 1 },
+  completion_tokens_details: { reasoning_tokens: 2 },
+});
+
+/** A provider that makes one choice a request; `answer` is asked with the number of the request. */
+function single(answer: (index: number, call: Call<ChatRequest>) => unknown, nMax = 1) {
+  let asked = 0;
+  const calls: ChatRequest[] = [];
+  const chat = async (call: Call<ChatRequest>) => {
+    calls.push(call.request);
+    return (await answer(asked++, call)) as never;
+  };
+  return { ...benchOf([pluginOf({ chat }, { nMax: { chat: nMax } })]), calls };
+}
+
+describe("several choices from a provider that makes one", () => {
+  test("are asked for one by one and come as one answer with the summed usage", async () => {
+    const { kernel, ledger, calls } = single((index) => completionOf(`answer ${index}`, parts(index)));
+    const answer = await serve(kernel, chatOrder({ n: 3 }));
+    expect(calls.map(({ n }) => n)).toEqual([undefined, undefined, undefined]);
+    expect(answer?.choices.map(({ index, message }) => [index, message.content])).toEqual([
+      [0, "answer 0"],
+      [1, "answer 1"],
+      [2, "answer 2"],
+    ]);
+    expect(answer?.usage).toEqual({
+      prompt_tokens: 30,
+      completion_tokens: 9,
+      total_tokens: 39,
+      prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 3 },
+      completion_tokens_details: { reasoning_tokens: 6 },
+    });
+    expect(ledger.settlement.meters).toEqual({
+      inputToken: 24,
+      cacheReadToken: 3,
+      cacheWriteToken: 3,
+      outputToken: 9,
+    });
+  });
+
+  test.each([
+    [{ seed: 7 }, [7, 8, 9]],
+    [{ seed: null }, [undefined, undefined, undefined]],
+    [{}, [undefined, undefined, undefined]],
+  ])("have seeds of their own: %p", async (seed, seeds) => {
+    const { kernel, calls } = single(() => completionOf("Hi"));
+    await serve(kernel, chatOrder({ n: 3, ...seed }));
+    expect(calls.map((request) => request.seed)).toEqual(seeds as number[]);
+  });
+
+  test("are counted here when one of them reports nothing", async () => {
+    const { kernel, ledger } = single((index) => completionOf("Hello", index === 1 ? undefined : parts(0)));
+    await serve(kernel, chatOrder({ n: 2 }));
+    expect(ledger.settlement).toMatchObject({ usageSource: "estimated", meters: { outputToken: 2 } });
+  });
+
+  test("fail when one of them fails, and nothing is charged", async () => {
+    const { kernel, ledger } = single((index) => {
+      if (index === 1) throw new UpstreamFault("bad_request", "Not this one");
+      return completionOf("Hi");
+    });
+    expect((await rejectionOf(serve(kernel, chatOrder({ n: 3 })))).message).toBe("Not this one");
+    expect(ledger.settlement.outcome).toBe("released");
+  });
+
+  test("are asked for at once where the provider can", async () => {
+    const { kernel, calls } = single(() => completionOf("Hi"), 4);
+    await serve(kernel, chatOrder({ n: 4 }));
+    expect(calls.map(({ n }) => n)).toEqual([4]);
+  });
+
+  test.each([
+    [fanOutMax, 1, undefined],
+    [fanOutMax + 1, 1, "n"],
+    [20, 20, undefined],
+    [21, 20, "n"],
+  ])("n = %d where one request makes %d: refused for %p", async (n, nMax, param) => {
+    const { kernel } = single(() => completionOf("Hi"), nMax);
+    const done = serve(kernel, chatOrder({ n }));
+    if (param === undefined) await done;
+    else expect(await rejectionOf(done)).toMatchObject({ code: "invalid_request", param });
+  });
+});
+
+describe("several streams", () => {
+  const hello = (index: number) => [textChunk(`a${index}`), textChunk(`b${index}`), finishChunk()];
+
+  test("come of whole answers too, where the provider gives those", async () => {
+    const { kernel, ledger } = single((index) => completionOf(`whole ${index}`, parts(0)));
+    const outlet = new Sink<ChatChunk>();
+    await serve(kernel, chatOrder({ n: 2, stream: true }, { outlet }));
+    expect([0, 1].map((index) => textOf(outlet.pieces, index))).toEqual(["whole 0", "whole 1"]);
+    expect(ledger.settlement).toMatchObject({ usageSource: "reported", meters: { outputToken: 6 } });
+  });
+
+  test("are merged as they come, each under its own index", async () => {
+    const { kernel, ledger } = single((index) => new FakeStream<ChatChunk>(...hello(index), usageChunk(parts(0))));
+    const outlet = new Sink<ChatChunk>();
+    const asked = { n: 3, stream: true, stream_options: { include_usage: true } };
+    await serve(kernel, chatOrder(asked, { outlet }));
+    for (const index of [0, 1, 2]) expect(textOf(outlet.pieces, index)).toBe(`a${index}b${index}`);
+    const finishes = outlet.pieces.flatMap(({ choices }) => choices).filter(({ finish_reason }) => finish_reason);
+    expect(finishes.map(({ index }) => index).sort()).toEqual([0, 1, 2]);
+    expect(outlet.pieces.at(-1)?.usage).toMatchObject({ prompt_tokens: 30, completion_tokens: 9 });
+    expect(ledger.settlement).toMatchObject({ usageSource: "reported" });
+  });
+
+  test("end when one of them breaks, the others are let go, and what was said is charged", async () => {
+    const streams = [
+      new FakeStream<ChatChunk>(textChunk("Hello"), "hang"),
+      new FakeStream<ChatChunk>(textChunk("Hello"), new UpstreamFault("broken", "The line is dead")),
+    ];
+    const { kernel, ledger } = single((index) => streams[index]);
+    const outlet = new Sink<ChatChunk>();
+    const done = serve(kernel, chatOrder({ n: 2, stream: true }, { outlet }));
+    expect((await rejectionOf(done)).code).toBe("upstream_error");
+    await settled();
+    expect(streams[0]?.returned).toBe(1);
+    expect(ledger.settlement).toMatchObject({ usageSource: "estimated", meters: { outputToken: 2 } });
+  });
+
+  test("one that cannot be opened fails the call, and what the others hold open is closed", async () => {
+    let signal: AbortSignal | undefined;
+    const { kernel, ledger } = single((index, call) => {
+      signal = call.signal;
+      if (index % 2 === 1) throw new UpstreamFault("overloaded", "Busy");
+      return new FakeStream<ChatChunk>(...hello(0));
+    });
+    await rejectionOf(serve(kernel, chatOrder({ n: 2, stream: true }, { outlet: new Sink() })));
+    expect(signal?.aborted).toBe(true);
+    expect(ledger.settlement.outcome).toBe("released");
+  });
+});

@@ -1,0 +1,59 @@
+import { describe, expect, test } from "bun:test";
+import type { GeneratedImages, ImageRequest, Model } from "../../../../src/contract/index.ts";
+import { serve } from "../../../../src/kernel/index.ts";
+import { benchOf, chatModel, orderOf, pluginOf, rejectionOf } from "../support.ts";
+
+const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
+const price = { image: { usd: "0.04", per: 1 }, markupPercent: 15 };
+const row: Model = { ...plain, id: "image-1", capability: "image", price };
+const picture = { data: "AAAA", mediaType: "image/png" };
+
+function ask(request: Partial<ImageRequest>, answer: (asked: number) => unknown, nMax?: number) {
+  const requests: ImageRequest[] = [];
+  const plugin = pluginOf(
+    {
+      async image(call) {
+        requests.push(call.request);
+        return answer(requests.length - 1) as GeneratedImages;
+      },
+    },
+    { models: [row], ...(nMax !== undefined && { nMax: { image: nMax } }) },
+  );
+  const bench = benchOf([plugin]);
+  const order = orderOf("image", { model: "image-1", prompt: "A cat", ...request });
+  return { ...bench, requests, done: serve(bench.kernel, order) };
+}
+
+describe("images", () => {
+  test.each([
+    [{}, 1, 46_000_000],
+    [{ n: null }, 1, 46_000_000],
+    [{ n: 3 }, 3, 138_000_000],
+  ])("asked for with %p hold and cost the price of %d with its markup", async (request, count, nanodollars) => {
+    const { done, ledger } = ask(request, () => ({ images: Array(count).fill(picture) }));
+    expect((await done).images).toHaveLength(count);
+    expect(ledger.claims[0]?.holdNanodollars).toBe(nanodollars);
+    expect(ledger.settlement).toMatchObject({ meters: { image: count }, costNanodollars: nanodollars });
+  });
+
+  test("are asked for one by one where the provider makes one at a time", async () => {
+    const { done, requests } = ask({ n: 3 }, (index) => ({ images: [{ ...picture, data: `${index}` }, picture] }), 1);
+    expect((await done).images.map(({ data }) => data)).toEqual(["0", "1", "2"]);
+    expect(requests.map(({ n }) => n)).toEqual([1, 1, 1]);
+  });
+
+  test("fewer than wanted cost what came; more than wanted are not handed out", async () => {
+    const fewer = ask({ n: 3 }, () => ({ images: [picture] }));
+    await fewer.done;
+    expect(fewer.ledger.settlement.meters).toEqual({ image: 1 });
+    const more = ask({ n: 1 }, () => ({ images: [picture, picture] }));
+    expect((await more.done).images).toHaveLength(1);
+    expect(more.ledger.settlement.meters).toEqual({ image: 1 });
+  });
+
+  test.each([[{ images: [] }], [{}], [null], [undefined]])("that are none (%p) are free", async (answer) => {
+    const { done, ledger } = ask({}, () => answer);
+    expect((await rejectionOf(done)).code).toBe("upstream_error");
+    expect(ledger.settlement).toMatchObject({ outcome: "released", usageSource: "none" });
+  });
+});

@@ -1,0 +1,134 @@
+import { describe, expect, test } from "bun:test";
+import { type Model, type SpeakRequest, type Speech, UpstreamFault } from "../../../../src/contract/index.ts";
+import { serve } from "../../../../src/kernel/index.ts";
+import { FakeStream, Sink } from "../streams.ts";
+import { benchOf, chatModel, orderOf, pluginOf, rejectionOf } from "../support.ts";
+
+const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
+const row: Model = {
+  ...plain,
+  id: "speak-1",
+  capability: "speak",
+  price: { character: { usd: "22", per: 1_000_000 } },
+  inputCharactersMax: 10,
+  voices: ["tara", "leo"],
+  voiceDefault: "tara",
+  languages: ["hi-IN"],
+  sampleRates: [8000, 22_050],
+};
+type Bytes = Uint8Array<ArrayBuffer>;
+const bytes = (text: string): Bytes => new TextEncoder().encode(text);
+
+function ask(request: Partial<SpeakRequest> = {}, wav: unknown = bytes("RIFF...."), changes: Partial<Model> = {}) {
+  const asked: SpeakRequest[] = [];
+  const plugin = pluginOf(
+    {
+      async speak(call) {
+        asked.push(call.request);
+        return { wav } as Speech;
+      },
+    },
+    { models: [{ ...row, ...changes }] },
+  );
+  const bench = benchOf([plugin]);
+  const outlet = new Sink<Bytes>();
+  const order = orderOf("speak", { model: "speak-1", input: "नमस्ते", ...request }, { outlet });
+  const text = () => Buffer.concat(outlet.pieces).toString();
+  return { ...bench, asked, outlet, text, progress: order.progress, done: serve(bench.kernel, order) };
+}
+
+describe("speech", () => {
+  test("costs its characters, as people count them", async () => {
+    const { done, ledger, text } = ask({ input: "😀é" });
+    await done;
+    expect(text()).toBe("RIFF....");
+    expect(ledger.settlement).toMatchObject({
+      meters: { character: 2 },
+      costNanodollars: 44_000,
+      usageSource: "reported",
+    });
+    expect(ledger.claims[0]?.holdNanodollars).toBe(44_000);
+  });
+
+  test.each([
+    ["whole", ["RIFF....", "data"]],
+    ["in single bytes", [..."RIFF....data"]],
+    ["after an empty piece", ["", "RIFF....data"]],
+  ])("is streamed as it comes: %s", async (_, pieces) => {
+    const { done, text } = ask({}, new FakeStream<Bytes>(...pieces.map(bytes)));
+    await done;
+    expect(text()).toBe("RIFF....data");
+  });
+
+  test.each([
+    ["no WAV file", bytes("ID3 mp3")],
+    ["an empty file", bytes("")],
+    ["an empty stream", new FakeStream<Bytes>()],
+    ["a stream of something else", new FakeStream<Bytes>(bytes("<html>"))],
+    ["a stream that breaks at once", new FakeStream<Bytes>(new UpstreamFault("broken", "The line is dead"))],
+  ])("that is %s fails before anything is sent, and is free", async (_, wav) => {
+    const { done, ledger, outlet } = ask({}, wav);
+    expect((await rejectionOf(done)).code).toBe("upstream_error");
+    expect(outlet.opened).toBe(0);
+    expect(ledger.settlement.outcome).toBe("released");
+  });
+
+  test("that breaks in the middle is charged: the provider has made it", async () => {
+    const { done, ledger } = ask({}, new FakeStream<Bytes>(bytes("RIFF"), new UpstreamFault("broken", "Dead")));
+    await rejectionOf(done);
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", usageSource: "estimated", status: 500 });
+  });
+
+  test("whose client leaves is charged, and the provider's stream is let go", async () => {
+    const source = new FakeStream<Bytes>(bytes("RIFF"), bytes("more"), bytes("most"));
+    const { done, ledger, outlet, progress } = ask({}, source);
+    outlet.reader = () => {
+      progress.cut("left");
+      return undefined;
+    };
+    await rejectionOf(done);
+    expect([outlet.pieces.length, source.returned > 0]).toEqual([1, true]);
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 499 });
+  });
+
+  test("has the model's own voice unless another is wanted", async () => {
+    const cases: [Partial<SpeakRequest>, string][] = [
+      [{}, "tara"],
+      [{ voice: null }, "tara"],
+      [{ voice: "leo" }, "leo"],
+    ];
+    for (const [request, spoken] of cases) {
+      const { done, asked } = ask(request);
+      await done;
+      expect(asked[0]?.voice).toBe(spoken);
+    }
+  });
+
+  test.each<[string, Partial<SpeakRequest>, string | undefined]>([
+    ["of as many characters as taken", { input: "😀".repeat(10) }, undefined],
+    ["of one more", { input: "a".repeat(11) }, "input"],
+    ["in a voice there is", { voice: "leo" }, undefined],
+    ["in a voice there is not", { voice: "Leo" }, "voice"],
+    ["in a language it takes", { target_language_code: "hi-IN" }, undefined],
+    ["in another", { target_language_code: "en-US" }, "target_language_code"],
+    ["at a rate it makes", { speech_sample_rate: 22_050 }, undefined],
+    ["at another", { speech_sample_rate: 16_000 }, "speech_sample_rate"],
+    ["of nothing special", { voice: null, target_language_code: null, speech_sample_rate: null }, undefined],
+  ])("%s: refused for %p", async (...[, request, param]) => {
+    const { done, ledger } = ask(request);
+    if (param === undefined) await done;
+    else {
+      const error = await rejectionOf(done);
+      expect(error).toMatchObject({ status: 400, param });
+      expect(error.message).toMatch(/takes/);
+    }
+    expect(ledger.claims).toHaveLength(param === undefined ? 1 : 0);
+  });
+
+  test("takes any voice of a model whose voices are not known", async () => {
+    const { voices: ___, voiceDefault: ____, ...bare } = row;
+    const bench = benchOf([pluginOf({ speak: async () => ({ wav: bytes("RIFF") }) }, { models: [bare] })]);
+    const order = orderOf("speak", { model: "speak-1", input: "a", voice: "any" }, { outlet: new Sink() });
+    await serve(bench.kernel, order);
+  });
+});

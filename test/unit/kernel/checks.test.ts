@@ -1,0 +1,51 @@
+import { describe, expect, test } from "bun:test";
+import { GatewayError } from "../../../src/contract/index.ts";
+import { serve } from "../../../src/kernel/index.ts";
+import type { PluginDefinition } from "../../../src/sdk/index.ts";
+import { completionOf } from "./streams.ts";
+import { benchOf, chatOrder, pluginOf, rejectionOf } from "./support.ts";
+
+const refuse = () => {
+  throw new GatewayError("invalid_request", "The field is odd, expected an even one", { param: "field" });
+};
+const answering = (changes: Partial<PluginDefinition> = {}) =>
+  pluginOf({ chat: async () => completionOf("Hi") }, changes);
+
+describe("a plugin's check", () => {
+  test("refuses before anything is held", async () => {
+    const { kernel, ledger } = benchOf([answering({ checks: { chat: refuse } })]);
+    expect(await rejectionOf(serve(kernel, chatOrder()))).toMatchObject({ code: "invalid_request", param: "field" });
+    expect([ledger.claims, ledger.settlements]).toEqual([[], []]);
+  });
+
+  test("sees the request and the plugin's own row", async () => {
+    const seen: unknown[] = [];
+    const { kernel } = benchOf([answering({ checks: { chat: (asked) => void seen.push(asked) } })]);
+    await serve(kernel, chatOrder());
+    expect(seen).toMatchObject([{ request: { model: "chat-1" }, model: { upstreamId: "upstream-chat-1" } }]);
+  });
+
+  test("refuses only what no route takes", async () => {
+    const odd = answering({ checks: { chat: refuse } });
+    for (const second of [{ checks: { chat: () => undefined } }, {}]) {
+      const { kernel, ledger } = benchOf([odd, answering({ name: "second", ...second })]);
+      await serve(kernel, chatOrder());
+      expect(ledger.settlement.outcome).toBe("settled");
+    }
+  });
+
+  test("that fails in another way leaves the call to the handler", async () => {
+    const broken = () => {
+      throw new TypeError("Not a function");
+    };
+    const { kernel, ledger } = benchOf([answering({ checks: { chat: broken } })]);
+    await serve(kernel, chatOrder());
+    expect(ledger.settlement.outcome).toBe("settled");
+  });
+
+  test("of another capability is not asked", async () => {
+    const { kernel, ledger } = benchOf([answering({ checks: { speak: refuse } })]);
+    await serve(kernel, chatOrder());
+    expect(ledger.settlement.outcome).toBe("settled");
+  });
+});

@@ -1,0 +1,54 @@
+import { describe, expect, test } from "bun:test";
+import type { Call, ChatCompletion, ChatRequest } from "../../../src/contract/index.ts";
+import { GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
+import { serve } from "../../../src/kernel/index.ts";
+import { KeyRing } from "../../../src/kernel/routing/key-pool.ts";
+import { fetchOf, json, refused } from "./fake-fetch.ts";
+import { benchOf, chatOrder, pluginOf, rejectionOf } from "./support.ts";
+
+const key = "no-known-form-0123456789";
+const other = "another-0123456789";
+const chat = (call: Call<ChatRequest>) => call.upstream.json<ChatCompletion>("/chat", { model: call.model.upstreamId });
+
+function ask(handler: (call: Call<ChatRequest>) => Promise<ChatCompletion>, ...answers: Response[]) {
+  const bench = benchOf([pluginOf({ chat: handler })], {
+    fetch: fetchOf(...answers),
+    credentials: { acme: { keys: [key, other] } },
+  });
+  return rejectionOf(serve(bench.kernel, chatOrder()));
+}
+
+describe("a key that a provider repeats", () => {
+  test.each([400, 404, 413, 422, 429, 500, 503])("with %d is not told to the caller", async (status) => {
+    const details = { message: `Bad key ${key} or ${other}`, code: key, param: key };
+    const { message, shownCode, param } = await ask(chat, refused(status, details));
+    expect(JSON.stringify({ message, shownCode, param })).not.toContain("0123456789");
+  });
+
+  test("in a 400 leaves the rest of the sentence as it was", async () => {
+    const error = await ask(chat, refused(400, { message: `Bad key ${key}, use another`, param: "model" }));
+    expect([error.code, error.message, error.param]).toEqual([
+      "invalid_request",
+      "Bad key [hidden], use another",
+      "model",
+    ]);
+  });
+
+  test("in an answer that is an error inside is not told either", async () => {
+    const error = await ask(chat, json({ error: { message: `Bad key ${key}`, code: 400 } }));
+    expect(error.message).not.toContain(key);
+  });
+
+  test.each([
+    ["fault", new UpstreamFault("bad_request", `Bad key ${key}`)],
+    ["refusal", new GatewayError("invalid_request", `Bad key ${key}`, { param: key, shownCode: key })],
+    ["error", new Error(`Bad key ${key}`)],
+  ])("in a plugin's own %s is not told either", async (_, thrown) => {
+    const error = await ask(() => Promise.reject(thrown));
+    expect(JSON.stringify([error.message, error.param, error.shownCode])).not.toContain(key);
+  });
+});
+
+test("a key of few letters is a word, and stays", () => {
+  expect(new KeyRing(["none"]).hide("none of it")).toBe("none of it");
+});

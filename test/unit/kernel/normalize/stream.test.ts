@@ -1,0 +1,292 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { ChatChunk, ChunkChoice, ToolCallDelta } from "../../../../src/contract/index.ts";
+import { ChunkTidier } from "../../../../src/kernel/normalize/stream.ts";
+import { Tally } from "../../../../src/kernel/normalize/usage-meter.ts";
+import { finishChunk, textChunk, usageChunk } from "../streams.ts";
+
+const head = { id: "chatcmpl-1", created: 1, model: "chat-1" };
+
+function tidierOf(includeUsage = false) {
+  const tally = new Tally(async () => ({}));
+  const output = { text: "", length: 0 };
+  return { tidier: new ChunkTidier(head, { tally, output, includeUsage }), tally, output };
+}
+
+/** Tidies pieces; each is cloned, as the tidier works on what it is given. */
+function tidied(...pieces: ChatChunk[]): ChunkChoice[] {
+  const { tidier } = tidierOf();
+  return pieces.flatMap((piece) => {
+    const choices = tidier.push(structuredClone(piece))?.choices ?? [];
+    return [...tidier.before.splice(0), ...choices, ...tidier.after.splice(0)];
+  });
+}
+
+const deltaChunk = (delta: Record<string, unknown>, index = 0): ChatChunk => ({ choices: [{ index, delta }] });
+const toolChunk = (...pieces: Record<string, unknown>[]) => deltaChunk({ tool_calls: pieces as ToolCallDelta[] });
+const toolPiece = (index: number | undefined, id: string | undefined, name?: string, text = "") => ({
+  ...(index !== undefined && { index }),
+  ...(id !== undefined && { id }),
+  function: { ...(name !== undefined && { name }), arguments: text },
+});
+
+/** The tool calls as a client puts them together: by index, arguments concatenated. */
+function assembled(choices: ChunkChoice[]) {
+  const calls: { id: string; name: string; text: string }[] = [];
+  for (const piece of choices.flatMap(({ delta }) => delta.tool_calls ?? [])) {
+    const index = piece.index as number;
+    const call = calls[index];
+    if (call === undefined) {
+      calls[index] = { id: piece.id as string, name: piece.function?.name as string, text: "" };
+      expect(piece.type).toBe("function");
+    } else expect([piece.id, piece.function?.name]).toEqual([undefined, undefined]);
+    (calls[index] as { text: string }).text += piece.function?.arguments;
+  }
+  return calls;
+}
+
+describe("a tidied piece", () => {
+  test("carries our head, and nothing of the provider's but fingerprint and tier", () => {
+    const { tidier } = tidierOf();
+    const theirs = {
+      id: "x",
+      model: "y",
+      object: "z",
+      created: 9,
+      x_groq: {},
+      system_fingerprint: "fp",
+      service_tier: 1,
+    };
+    expect(tidier.push({ ...textChunk("Hi"), ...theirs } as unknown as ChatChunk)).toEqual({
+      ...head,
+      object: "chat.completion.chunk",
+      system_fingerprint: "fp",
+      choices: [{ index: 0, delta: { content: "Hi" }, logprobs: null, finish_reason: null }],
+    });
+  });
+
+  test("has the role in the first piece of each choice, and there only", () => {
+    const role = (index: number) => deltaChunk({ role: "assistant", content: "x" }, index);
+    const roles = tidied(role(0), role(0), role(1), textChunk("y", 1)).map(({ delta }) => delta.role);
+    expect(roles).toEqual(["assistant", undefined, undefined, "assistant", undefined, undefined]);
+  });
+
+  test("with words and a reason is three: the role, the words, the reason", () => {
+    const whole = { choices: [{ index: 0, delta: { content: "Hi" }, finish_reason: "stop" as const }] };
+    expect(tidied(whole).map(({ delta, finish_reason }) => [delta, finish_reason])).toEqual([
+      [{ role: "assistant", content: "", refusal: null }, null],
+      [{ content: "Hi" }, null],
+      [{}, "stop"],
+    ]);
+  });
+
+  test("that says nothing is none", () => {
+    expect(
+      tidied(textChunk("Hi"), deltaChunk({}), deltaChunk({ content: "" }), deltaChunk({ role: "assistant" })),
+    ).toHaveLength(2);
+  });
+
+  test("that is the first has content, or null beside tool calls", () => {
+    expect(tidied(deltaChunk({}))[0]?.delta.content).toBe("");
+    expect(tidied(deltaChunk({ reasoning_content: "Hm" }))[0]?.delta).toMatchObject({ content: "" });
+    expect(tidied(toolChunk(toolPiece(0, "a", "f")))[0]?.delta.content).toBeNull();
+  });
+
+  test.each([undefined, null, -1, 1.5, "0", 1000])("has a sound index where the provider wrote %p", (index) => {
+    const [choice] = tidied({ choices: [{ index: index as number, delta: { content: "x" } }] });
+    expect(choice?.index).toBe(0);
+  });
+
+  test("without a delta gets one", () => {
+    const [choice] = tidied({ choices: [{ index: 0, finish_reason: "stop" } as unknown as ChunkChoice] });
+    expect(choice?.delta).toMatchObject({ role: "assistant" });
+  });
+
+  test.each([
+    ["stop", false, "stop"],
+    ["length", false, "length"],
+    ["content_filter", true, "content_filter"],
+    ["eos", false, "stop"],
+    ["end_turn", false, "stop"],
+    ["stop", true, "tool_calls"],
+    ["tool_calls", true, "tool_calls"],
+    ["", false, null],
+    [null, false, null],
+  ])("finishes for %p (with tools: %p) as %p", (theirs, withTools, ours) => {
+    const tools = withTools ? [toolChunk(toolPiece(0, "a", "f", "{}"))] : [];
+    const end = { choices: [{ index: 0, delta: {}, finish_reason: theirs as "stop" }] };
+    expect(tidied(...tools, end).at(-1)?.finish_reason).toBe(ours as "stop" | null);
+  });
+
+  test("that has no choices is none, and one whose choices are no list is a fault", () => {
+    expect(tidierOf().tidier.push({ choices: [] })).toBeUndefined();
+    expect(() => tidierOf().tidier.push({} as ChatChunk)).toThrow("no choices");
+  });
+});
+
+describe("a stream", () => {
+  test("is finished when every choice that began has finished", () => {
+    const { tidier } = tidierOf();
+    expect(tidier.finished).toBe(false);
+    tidier.push(textChunk("a"));
+    tidier.push(textChunk("b", 2));
+    tidier.push(finishChunk());
+    expect(tidier.finished).toBe(false);
+    tidier.push(finishChunk(2));
+    expect(tidier.finished).toBe(true);
+  });
+
+  test("collects all that was written, for an estimate", () => {
+    const { tidier, tally, output } = tidierOf();
+    tidier.push(deltaChunk({ role: "assistant", content: "" }));
+    expect([tally.produced, tally.wrote]).toEqual([false, false]);
+    tidier.push(deltaChunk({ content: "a", reasoning_content: "b", refusal: "c" }));
+    tidier.push(toolChunk(toolPiece(0, "id", "d", "e")));
+    tidier.push(deltaChunk({ function_call: { arguments: "f" } }));
+    expect([output.text, tally.produced, tally.wrote]).toEqual(["abcdef", true, true]);
+  });
+
+  test("keeps the beginning of a long answer, and how long it is", () => {
+    const { tidier, output } = tidierOf();
+    const piece = "word ".repeat(20_000);
+    for (let count = 0; count < 10; count++) tidier.push(deltaChunk({ content: piece }));
+    expect([output.text.length, output.length]).toEqual([200_000, 1_000_000]);
+  });
+
+  test("that only finishes has produced, but not written", () => {
+    const { tidier, tally } = tidierOf();
+    tidier.push(finishChunk());
+    expect([tally.produced, tally.wrote]).toEqual([true, false]);
+  });
+
+  test("reports the last usable usage", () => {
+    const { tidier, tally } = tidierOf();
+    for (const usage of [{ prompt_tokens: 5, completion_tokens: 1 }, { prompt_tokens: -1 }, "much", 7]) {
+      tidier.push(usageChunk(usage));
+    }
+    expect(tally.reported).toEqual({ inputToken: 5, outputToken: 1 });
+  });
+});
+
+describe("tool calls", () => {
+  test.each<[string, ChatChunk[], [string, string][]]>([
+    [
+      "as OpenAI sends them",
+      [toolChunk(toolPiece(0, "a", "f", "")), toolChunk(toolPiece(0, undefined, undefined, "{}"))],
+      [["f", "{}"]],
+    ],
+    [
+      "all with index 0 and ids of their own",
+      [
+        toolChunk(toolPiece(0, "a", "f", "{1}")),
+        toolChunk(toolPiece(0, "b", "g", "{")),
+        toolChunk(toolPiece(0, undefined, undefined, "2}")),
+      ],
+      [
+        ["f", "{1}"],
+        ["g", "{2}"],
+      ],
+    ],
+    [
+      "with their id and name repeated on every piece",
+      [
+        toolChunk(toolPiece(0, "a", "f", "{")),
+        toolChunk(toolPiece(0, "a", "f", "1}")),
+        toolChunk(toolPiece(1, "b", "g", "{2}")),
+      ],
+      [
+        ["f", "{1}"],
+        ["g", "{2}"],
+      ],
+    ],
+    [
+      "without ids, by their indexes",
+      [
+        toolChunk(toolPiece(0, undefined, "f", "{")),
+        toolChunk(toolPiece(1, undefined, "g", "{2}")),
+        toolChunk(toolPiece(0, undefined, undefined, "1}")),
+      ],
+      [
+        ["f", "{1}"],
+        ["g", "{2}"],
+      ],
+    ],
+    [
+      "whole, without ids and all with index 0",
+      [toolChunk(toolPiece(0, undefined, "f", "{1}")), toolChunk(toolPiece(0, "", "g", "{2}"))],
+      [
+        ["f", "{1}"],
+        ["g", "{2}"],
+      ],
+    ],
+    [
+      "without indexes, several in a piece",
+      [toolChunk(toolPiece(undefined, "a", "f", "{1}"), toolPiece(undefined, "b", "g", "{2}"))],
+      [
+        ["f", "{1}"],
+        ["g", "{2}"],
+      ],
+    ],
+    [
+      "counted from one",
+      [toolChunk(toolPiece(1, "a", "f", "{1}")), toolChunk(toolPiece(2, "b", "g", "{2}"))],
+      [
+        ["f", "{1}"],
+        ["g", "{2}"],
+      ],
+    ],
+    ["without arguments", [toolChunk({ index: 0, id: "a", function: { name: "f" } })], [["f", ""]]],
+    ["with arguments null", [toolChunk({ index: 0, id: "a", function: { name: "f", arguments: null } })], [["f", ""]]],
+  ])("%s", (_, pieces, wanted) => {
+    const calls = assembled(tidied(...pieces));
+    expect(calls.map(({ name, text }) => [name, text] as [string, string])).toEqual(wanted);
+    const ids = calls.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(wanted.length);
+    for (const id of ids) expect(id).toMatch(/^.+$/);
+  });
+
+  test("of several choices are counted apart", () => {
+    const piece = (choice: number, id: string) => deltaChunk({ tool_calls: [toolPiece(0, id, "f", "{}")] }, choice);
+    const choices = tidied(piece(0, "a"), piece(1, "b"), piece(1, "c"));
+    expect(choices.flatMap(({ delta }) => delta.tool_calls ?? []).map(({ index }) => index)).toEqual([0, 0, 1]);
+  });
+
+  test("that are none leave no trace", () => {
+    expect(tidied(deltaChunk({ tool_calls: [] }))[0]?.delta).not.toHaveProperty("tool_calls");
+  });
+
+  test("keep what a provider adds to the first piece", () => {
+    const signed = { ...toolPiece(0, "a", "f"), extra_content: { signature: "s" } };
+    expect(tidied(toolChunk(signed))[1]?.delta.tool_calls?.[0]).toHaveProperty("extra_content.signature", "s");
+  });
+
+  test("come together again however their arguments were cut and the calls interleaved", () => {
+    const call = fc.record({ name: fc.string({ minLength: 1 }), pieces: fc.array(fc.string(), { maxLength: 6 }) });
+    const ways = fc.constantFrom("ids always", "ids first", "no ids");
+    fc.assert(
+      fc.property(
+        fc.array(call, { minLength: 1, maxLength: 5 }),
+        ways,
+        fc.infiniteStream(fc.nat()),
+        (calls, way, dice) => {
+          const queues = calls.map(({ name, pieces }, index) => {
+            const first = toolPiece(index, way === "no ids" ? undefined : `id-${index}`, name);
+            const id = way === "ids always" ? `id-${index}` : undefined;
+            return [first, ...pieces.map((text) => toolPiece(index, id, undefined, text))];
+          });
+          const sent: ChatChunk[] = queues.map((queue) =>
+            toolChunk(queue.shift() as object as Record<string, unknown>),
+          );
+          while (queues.some((queue) => queue.length > 0)) {
+            const open = queues.filter((queue) => queue.length > 0);
+            const queue = open[dice.next().value % open.length];
+            sent.push(toolChunk(queue?.shift() as Record<string, unknown>));
+          }
+          const wanted = calls.map(({ name, pieces }) => [name, pieces.join("")]);
+          expect(assembled(tidied(...sent)).map(({ name, text }) => [name, text])).toEqual(wanted);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});

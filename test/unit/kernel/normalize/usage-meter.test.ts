@@ -1,0 +1,72 @@
+import { describe, expect, test } from "bun:test";
+import type { Meters } from "../../../../src/contract/index.ts";
+import { Tally } from "../../../../src/kernel/normalize/usage-meter.ts";
+
+function tallyOf(estimate: Meters, state: Partial<Tally>, ...reports: Meters[]) {
+  let asked = 0;
+  const tally = Object.assign(
+    new Tally(async () => {
+      asked++;
+      return estimate;
+    }),
+    state,
+  );
+  for (const meters of reports) tally.report(meters);
+  return { tally, asked: () => asked };
+}
+
+const estimate = { inputToken: 9, outputToken: 5 };
+const ended = { produced: true, complete: true };
+
+describe("a count", () => {
+  test.each<[string, Partial<Tally>, Meters[], Awaited<ReturnType<Tally["count"]>>]>([
+    ["nothing", {}, [], { meters: {}, source: "none" }],
+    ["a report and nothing out", {}, [{ inputToken: 7 }], { meters: {}, source: "none" }],
+    ["something out", { produced: true }, [], { meters: estimate, source: "estimated" }],
+    ["the end without a report", ended, [], { meters: estimate, source: "estimated" }],
+    [
+      "the end with a report",
+      ended,
+      [{ inputToken: 7, outputToken: 1 }],
+      { meters: { inputToken: 7, outputToken: 1 }, source: "reported" },
+    ],
+    ["two reports", ended, [{ inputToken: 7 }, { inputToken: 8 }], { meters: { inputToken: 8 }, source: "reported" }],
+    ["a report of zero", ended, [{ inputToken: 0, outputToken: 0 }], { meters: estimate, source: "estimated" }],
+    [
+      "text without output",
+      { ...ended, wrote: true },
+      [{ inputToken: 7 }],
+      { meters: { inputToken: 7, outputToken: 5 }, source: "estimated" },
+    ],
+    [
+      "a smaller report from the midst",
+      { produced: true },
+      [{ inputToken: 7, outputToken: 1 }],
+      { meters: { inputToken: 7, outputToken: 5 }, source: "estimated" },
+    ],
+    [
+      "a larger report from the midst",
+      { produced: true },
+      [{ inputToken: 7, outputToken: 90 }],
+      { meters: { inputToken: 7, outputToken: 90 }, source: "estimated" },
+    ],
+    ["an image", ended, [{ image: 2 }], { meters: { image: 2 }, source: "reported" }],
+  ])("after %s", async (_, state, reports, count) => {
+    const { tally } = tallyOf(estimate, state, ...reports);
+    expect(await tally.count()).toEqual(count);
+  });
+
+  test("estimates once, however often it is asked at the end", async () => {
+    const { tally, asked } = tallyOf(estimate, ended);
+    const counts = await Promise.all([tally.count(), tally.count()]);
+    expect(counts[0]).toEqual(counts[1] as (typeof counts)[0]);
+    await tally.count();
+    expect(asked()).toBe(1);
+  });
+
+  test("does not estimate where the provider reported", async () => {
+    const { tally, asked } = tallyOf(estimate, ended, { inputToken: 1, outputToken: 1 });
+    await tally.count();
+    expect(asked()).toBe(0);
+  });
+});

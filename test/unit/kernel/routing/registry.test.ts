@@ -1,0 +1,89 @@
+import { describe, expect, test } from "bun:test";
+import type { Model, ProviderPlugin } from "../../../../src/contract/index.ts";
+import { buildRegistry } from "../../../../src/kernel/index.ts";
+import { caller, chatModel, pluginOf } from "../support.ts";
+
+const handlers = {
+  chat: () => Promise.reject(new Error("not asked")),
+  embed: () => Promise.reject(new Error("not asked")),
+};
+const named = (name: string, ...models: Partial<Model>[]): ProviderPlugin =>
+  pluginOf(handlers, { name, models: models.map((changes) => ({ ...chatModel, ...changes })) });
+const withKeys = () => ({ keys: ["k"] });
+const build = (...plugins: ProviderPlugin[]) => buildRegistry(plugins, withKeys);
+
+describe("a registry", () => {
+  test("knows models by id and alias, and answers with the id", () => {
+    const { registry } = build(named("acme", { aliases: ["gpt-chat", "chat"] }));
+    for (const name of ["chat-1", "gpt-chat", "chat"]) expect(registry.byName(name)?.model.id).toBe("chat-1");
+    expect([registry.byName("nobody"), registry.byName("constructor"), registry.size]).toEqual([
+      undefined,
+      undefined,
+      1,
+    ]);
+  });
+
+  test("prefers a model's own id to another's alias", () => {
+    const { registry } = build(named("acme", { id: "a", aliases: ["b"] }), named("other", { id: "b" }));
+    expect(registry.byName("b")?.model.id).toBe("b");
+  });
+
+  test("allows a key its models by alias too, as they are listed by id", () => {
+    const { registry } = build(named("acme", { aliases: ["gpt-chat"] }));
+    const narrow = { ...caller, allowedModels: new Set(["chat-1"]) };
+    expect(registry.find("gpt-chat", "chat", narrow).model.id).toBe("chat-1");
+  });
+
+  test("says where a model of another capability is served", () => {
+    const { registry } = build(named("acme", {}));
+    expect(() => registry.find("chat-1", "embed", caller)).toThrow("served at /chat/completions, not at /embeddings");
+  });
+
+  test("makes two plugins with one model two routes, by priority", () => {
+    const { registry, refused } = build(named("first", {}), named("second", { priority: 1 }), named("third", {}));
+    expect(refused).toEqual([]);
+    expect(registry.byName("chat-1")?.routes.map(({ plugin }) => plugin.name)).toEqual(["second", "first", "third"]);
+    expect([...registry.offers]).toHaveLength(1);
+  });
+
+  test.each<[string, Partial<Model>]>([
+    ["capability", { capability: "embed" }],
+    ["premium", { premium: false }],
+  ])("refuses a plugin that disagrees on %s, naming both, and keeps the others", (field, changes) => {
+    const { registry, refused } = build(
+      named("first", {}),
+      named("second", changes, { id: "more" }),
+      named("third", {}),
+    );
+    const sentence = expect.stringMatching(new RegExp(`'second' .*'chat-1' .*${field}.*'first'`));
+    expect(refused).toMatchObject([{ plugin: { name: "second" }, sentence }]);
+    expect(registry.byName("more")).toBeUndefined();
+    expect(registry.byName("chat-1")?.routes.map(({ plugin }) => plugin.name)).toEqual(["first", "third"]);
+  });
+
+  test("refuses the second plugin of a name", () => {
+    const { registry, refused } = build(named("acme", {}), named("acme", { id: "more" }));
+    expect(refused).toMatchObject([{ sentence: expect.stringContaining("'acme' stands twice") }]);
+    expect(registry.byName("more")).toBeUndefined();
+  });
+
+  test.each([undefined, { keys: [] }])("leaves out a plugin without a key (%p), unless it needs none", (credential) => {
+    const free = pluginOf(handlers, { name: "free", credential: "none", models: [{ ...chatModel, id: "free-1" }] });
+    const { registry, refused } = buildRegistry([named("acme", {}), free], () => credential);
+    expect([...registry.offers].map(({ model }) => model.id)).toEqual(["free-1"]);
+    expect(refused).toEqual([]);
+  });
+
+  test("asks the operator's base URL where there is one, without its slash", () => {
+    const { registry } = buildRegistry([named("acme", {})], () => ({
+      keys: ["k"],
+      baseUrl: "http://localhost:1/v1//",
+    }));
+    expect(registry.byName("chat-1")?.routes[0]?.baseUrl).toBe("http://localhost:1/v1");
+  });
+
+  test("shares a plugin's keys among its models", () => {
+    const { registry } = build(named("acme", { id: "a" }, { id: "b" }));
+    expect(registry.byName("a")?.routes[0]?.keys).toBe(registry.byName("b")?.routes[0]?.keys as never);
+  });
+});

@@ -1,0 +1,189 @@
+import { describe, expect, test } from "bun:test";
+import { type ChatChunk, type ChatCompletion, GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
+import { serve } from "../../../src/kernel/index.ts";
+import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
+import { benchOf, chatOrder, pluginOf, rejectionOf } from "./support.ts";
+
+const broken = new UpstreamFault("broken", "The line is dead");
+
+/** Serves one streamed call whose provider does these steps, and says how it ended. */
+async function stream(...steps: (ChatChunk | Error | "hang")[]) {
+  const source = new FakeStream<ChatChunk>(...steps);
+  const bench = benchOf([pluginOf({ chat: async () => source })]);
+  const outlet = new Sink<ChatChunk>();
+  const order = chatOrder({ stream: true }, { outlet });
+  return { ...bench, source, outlet, progress: order.progress, done: serve(bench.kernel, order) };
+}
+
+/** Resolves when the outlet has as many pieces. */
+async function untilPieces(outlet: Sink<ChatChunk>, count: number): Promise<void> {
+  while (outlet.pieces.length < count) await Promise.resolve();
+}
+
+describe("whatever happens, a call is settled once", () => {
+  test.each([
+    ["the plugin throws", new TypeError("x is undefined"), "upstream_error", 500],
+    ["the plugin refuses", new GatewayError("invalid_request", "No such picture"), "invalid_request", 400],
+    ["the provider refuses the request", new UpstreamFault("bad_request", "Bad"), "invalid_request", 400],
+    ["the prompt is too long", new UpstreamFault("too_long", "Long"), "context_length_exceeded", 400],
+    ["the model is gone", new UpstreamFault("gone", "Retired"), "model_not_found", 400],
+    ["our key is refused", new UpstreamFault("key", "sk-123 is wrong"), "upstream_error", 500],
+    ["our account is used up", new UpstreamFault("quota", "Pay"), "upstream_error", 500],
+    ["the provider limits us", new UpstreamFault("limited", "Slow"), "rate_limit_exceeded", 429],
+    ["the provider is overloaded", new UpstreamFault("overloaded", "Busy"), "upstream_error", 500],
+    ["the provider takes too long", new UpstreamFault("timeout", "Late"), "upstream_timeout", 500],
+  ])("when %s before the first piece", async (_, failure, code, status) => {
+    const { done, ledger, outlet } = await stream(failure);
+    const error = await rejectionOf(done);
+    expect([error.code, error.status]).toEqual([code as GatewayError["code"], status]);
+    expect(outlet.opened).toBe(0);
+    expect(ledger.settlement).toMatchObject({ outcome: "released", usageSource: "none", status, meters: {} });
+    expect(ledger.settlement.errorCode).toBe(code);
+  });
+
+  test.each([
+    ["the line breaks", broken, "upstream_error"],
+    ["the plugin throws", new TypeError("x is undefined"), "internal_error"],
+    ["a piece has no choices", {} as ChatChunk, "upstream_error"],
+    ["a piece is null", null as unknown as ChatChunk, "upstream_error"],
+  ])("when %s after the first piece", async (_, failure, code) => {
+    const { done, ledger, outlet, source } = await stream(textChunk("Hello"), textChunk(" world"), failure);
+    expect((await rejectionOf(done)).code).toBe(code as GatewayError["code"]);
+    expect(textOf(outlet.pieces)).toBe("Hello world");
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", usageSource: "estimated", status: 500 });
+    expect(ledger.settlement.meters.outputToken).toBe(2);
+    expect(ledger.settlement.costNanodollars).toBeGreaterThan(0);
+    expect(source.returned).toBeLessThanOrEqual(2);
+  });
+
+  test("when the stream ends without a finish", async () => {
+    const { done, ledger } = await stream(textChunk("Hello"));
+    expect((await rejectionOf(done)).message).toContain("before the answer was complete");
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", usageSource: "estimated" });
+  });
+
+  test("when the outlet fails, and the provider's stream is let go", async () => {
+    const source = new FakeStream<ChatChunk>(textChunk("Hello"), finishChunk());
+    const { kernel, ledger } = benchOf([pluginOf({ chat: async () => source })]);
+    const outlet = new Sink<ChatChunk>();
+    outlet.reader = () => {
+      throw new Error("Socket closed");
+    };
+    expect((await rejectionOf(serve(kernel, chatOrder({ stream: true }, { outlet })))).code).toBe("internal_error");
+    expect(ledger.settlements).toHaveLength(1);
+    expect(source.returned).toBe(1);
+  });
+
+  test("when an unforeseen failure is told without its words, and logged with them", async () => {
+    const failure = new TypeError("secret detail");
+    const { done, log, progress } = await stream(textChunk("Hello"), failure);
+    expect((await rejectionOf(done)).message).not.toContain("secret");
+    const line = log.lines.find(({ event }) => event === "call_failed");
+    expect(line?.fields).toEqual({ call: progress.id, error: failure });
+  });
+});
+
+describe("a call that is cut", () => {
+  test("by its client settles for what was said until then, though the plugin hangs", async () => {
+    const { done, ledger, outlet, progress } = await stream(textChunk("Hello"), "hang");
+    await untilPieces(outlet, 1);
+    progress.cut("left");
+    await rejectionOf(done);
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 499, errorCode: "client_left" });
+    expect(ledger.settlement.meters.outputToken).toBe(1);
+  });
+
+  test("before its first piece is released, though the handler ignores its signal", async () => {
+    const bench = benchOf([pluginOf({ chat: () => new Promise(() => undefined) })]);
+    const order = chatOrder();
+    const done = serve(bench.kernel, order);
+    while (order.progress.attempts === 0) await Promise.resolve();
+    order.progress.cut("left");
+    await rejectionOf(done);
+    expect(bench.ledger.settlement).toMatchObject({ outcome: "released", status: 499 });
+    expect(order.progress.signal.aborted).toBe(true);
+  });
+
+  test("while it is admitted asks nobody", async () => {
+    let asked = 0;
+    const chat = async (): Promise<ChatCompletion> => {
+      asked++;
+      return completionOf("Hello");
+    };
+    const { kernel, ledger } = benchOf([pluginOf({ chat })]);
+    const order = chatOrder();
+    ledger.onStep = (step) => step === "admit" && order.progress.cut("left");
+    await rejectionOf(serve(kernel, order));
+    expect(asked).toBe(0);
+    expect(ledger.settlement.outcome).toBe("released");
+  });
+
+  test("while its reader is behind settles at once", async () => {
+    const source = new FakeStream<ChatChunk>(textChunk("Hello"), textChunk(" world"), finishChunk());
+    const { kernel, ledger } = benchOf([pluginOf({ chat: async () => source })]);
+    const outlet = new Sink<ChatChunk>();
+    outlet.reader = () => new Promise(() => undefined);
+    const order = chatOrder({ stream: true }, { outlet });
+    const done = serve(kernel, order);
+    await untilPieces(outlet, 1);
+    order.progress.cut("left");
+    await rejectionOf(done);
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 499, meters: { outputToken: 1 } });
+  });
+
+  test.each([
+    ["timeout", "upstream_timeout", 500],
+    ["draining", "unavailable", 503],
+  ] as const)("by %s says so", async (reason, code, status) => {
+    const { done, ledger, outlet, progress } = await stream(textChunk("Hello"), "hang");
+    await untilPieces(outlet, 1);
+    progress.cut(reason);
+    const error = await rejectionOf(done);
+    expect([error.code, error.status]).toEqual([code, status]);
+    expect(ledger.settlement).toMatchObject({ status, errorCode: code, usageSource: "estimated" });
+  });
+
+  test("counts and sends nothing that comes after", async () => {
+    const late = Promise.withResolvers<ChatChunk>();
+    async function* chunks() {
+      yield textChunk("Hello");
+      yield await late.promise;
+      yield usageChunk();
+    }
+    const { kernel, ledger } = benchOf([pluginOf({ chat: async () => chunks() })]);
+    const outlet = new Sink<ChatChunk>();
+    const order = chatOrder({ stream: true }, { outlet });
+    const done = serve(kernel, order);
+    await untilPieces(outlet, 1);
+    order.progress.cut("timeout");
+    await rejectionOf(done);
+    late.resolve(textChunk(" and much more that nobody may see"));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(textOf(outlet.pieces)).toBe("Hello");
+    expect(ledger.settlement.meters.outputToken).toBe(1);
+  });
+
+  test("after its last piece was sent is done all the same", async () => {
+    const { done, ledger, progress } = await stream(textChunk("Hello"), finishChunk(), usageChunk());
+    await done;
+    progress.cut("left");
+    expect(ledger.settlement).toMatchObject({ status: 200, usageSource: "reported" });
+  });
+});
+
+test("a slow reader holds the provider back", async () => {
+  const source = new FakeStream<ChatChunk>(textChunk("a"), textChunk("b"), textChunk("c"), finishChunk());
+  const { kernel } = benchOf([pluginOf({ chat: async () => source })]);
+  const outlet = new Sink<ChatChunk>();
+  const waiting: (() => void)[] = [];
+  outlet.reader = () => new Promise((resolve) => waiting.push(resolve));
+  const done = serve(kernel, chatOrder({ stream: true }, { outlet }));
+  for (let taken = 1; taken <= 4; taken++) {
+    await untilPieces(outlet, taken + 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    // The role is a piece of its own before the first.
+    expect([outlet.pieces.length, source.asked]).toEqual([taken + 1, taken]);
+    for (const goOn of waiting.splice(0)) goOn();
+  }
+  await done;
+});

@@ -1,0 +1,222 @@
+import {
+  type BoundsState,
+  type Caller,
+  type Capability,
+  type Claim,
+  GatewayError,
+  type Handlers,
+  type Hold,
+  type Ledger,
+  type LimitState,
+  type Model,
+  type ProviderPlugin,
+  type Settlement,
+  UpstreamFault,
+} from "../../../src/contract/index.ts";
+import {
+  buildRegistry,
+  type Credential,
+  Deadlines,
+  type Kernel,
+  type Log,
+  openNetwork,
+  Progress,
+} from "../../../src/kernel/index.ts";
+import type { Order } from "../../../src/kernel/pipeline.ts";
+import type { Network, UpstreamBounds } from "../../../src/kernel/upstream/network.ts";
+import { SsrfGuard } from "../../../src/kernel/upstream/ssrf-guard.ts";
+import { definePlugin, type PluginDefinition } from "../../../src/sdk/index.ts";
+import { errorOf } from "../../support/error-of.ts";
+
+export const startMs = 1_790_000_000_000;
+
+/** A clock that stands until it is told to go on. */
+export class FakeClock {
+  nowMs = startMs;
+  readonly now = () => this.nowMs;
+  readonly deadlines = new Deadlines(this.now);
+
+  /** Lets time pass, and fires what falls due. */
+  pass(ms: number): void {
+    this.nowMs += ms;
+    this.deadlines.tick();
+  }
+}
+
+const limitState: LimitState = {
+  limitRequests: 60,
+  remainingRequests: 59,
+  resetRequestsMs: 1000,
+  limitTokens: 100_000,
+  remainingTokens: 99_000,
+  resetTokensMs: 600,
+};
+
+/** Books that admit everything unless told to refuse, and remember what was asked of them. */
+export class FakeLedger implements Ledger {
+  readonly claims: Claim[] = [];
+  readonly settlements: Settlement[] = [];
+  refusal: Error | undefined;
+  settleFailure: Error | undefined;
+  /** Told of each step, to check the order of things. */
+  onStep: (step: "admit" | "settle") => void = () => undefined;
+
+  async admit(claim: Claim): Promise<Hold> {
+    this.onStep("admit");
+    if (this.refusal !== undefined) throw this.refusal;
+    this.claims.push(claim);
+    const { callId, holdNanodollars, holdTokens } = claim;
+    return { callId, heldNanodollars: holdNanodollars, heldTokens: holdTokens, limits: limitState };
+  }
+
+  async settle(settlement: Settlement): Promise<void> {
+    this.onStep("settle");
+    this.settlements.push(settlement);
+    if (this.settleFailure !== undefined) throw this.settleFailure;
+  }
+
+  async walletOf() {
+    return { balanceNanodollars: 5_000_000_000, heldNanodollars: 1_000_000_000 };
+  }
+
+  async quotaOf() {
+    return { limitTokens: 250_000, usedTokens: 1000, heldTokens: 500, resetsAt: Date.UTC(2026, 10, 22) };
+  }
+
+  async limitsOf() {
+    return limitState;
+  }
+
+  async boundsOf(): Promise<BoundsState> {
+    return { calls: { limit: undefined, running: 1 } };
+  }
+
+  /** The one settlement of the one call. @throws When there was another number of them. */
+  get settlement(): Settlement {
+    const [only, ...others] = this.settlements;
+    if (only === undefined || others.length > 0) throw new Error(`${this.settlements.length} settlements, not one`);
+    return only;
+  }
+}
+
+export type LogLine = { level: keyof Log; event: string; fields: Record<string, unknown> | undefined };
+
+/** A log that keeps its lines. */
+export function keepLog(): Log & { lines: LogLine[] } {
+  const lines: LogLine[] = [];
+  const keep = (level: keyof Log) => (event: string, fields?: Record<string, unknown>) => {
+    lines.push({ level, event, fields });
+  };
+  return { lines, debug: keep("debug"), info: keep("info"), warn: keep("warn"), error: keep("error") };
+}
+
+export const caller: Caller = {
+  accountId: "account-1",
+  keyId: "key-1",
+  limits: { requestsPerMinute: 60, tokensPerMinute: 100_000 },
+  freeTokensPerDay: 250_000,
+};
+
+const million = 1_000_000;
+
+/** A premium chat model: $1 a million input tokens, $2 a million output tokens. */
+export const chatModel: Model = {
+  id: "chat-1",
+  upstreamId: "upstream-chat-1",
+  capability: "chat",
+  premium: true,
+  contextTokens: 8000,
+  outputTokensMax: 1000,
+  ownedBy: "acme",
+  created: 1_700_000_000,
+  price: { inputToken: { usd: "1", per: million }, outputToken: { usd: "2", per: million } },
+};
+
+/** A plugin of one model, `chat-1` unless told otherwise. */
+export function pluginOf(handlers: Handlers, changes: Partial<PluginDefinition> = {}): ProviderPlugin {
+  const baseUrl = `https://${changes.name ?? "acme"}.example/v1`;
+  return definePlugin({ name: "acme", baseUrl, models: [chatModel], handlers, ...changes });
+}
+
+export interface Bench {
+  kernel: Kernel;
+  /** How long retries waited, in milliseconds. */
+  pauses: number[];
+  ledger: FakeLedger;
+  clock: FakeClock;
+  log: ReturnType<typeof keepLog>;
+  network: Network;
+}
+
+interface BenchOptions {
+  fetch?: FakeFetch;
+  credentials?: Record<string, Credential>;
+  bounds?: Partial<UpstreamBounds>;
+  random?: () => number;
+}
+
+export type FakeFetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/** A kernel over fakes. Every plugin has one key, `key-a`, unless `credentials` names others. */
+export function benchOf(plugins: readonly ProviderPlugin[], options: BenchOptions = {}): Bench {
+  const clock = new FakeClock();
+  const ledger = new FakeLedger();
+  const log = keepLog();
+  const noNetwork: FakeFetch = () => Promise.reject(new Error("This test has no network"));
+  const fetch = (options.fetch ?? noNetwork) as unknown as typeof globalThis.fetch;
+  const network: Network = openNetwork(clock.deadlines, clock.now, {
+    bounds: options.bounds ?? {},
+    fetch,
+    publicGet: (url, signal) => fetch(url.href, { signal, redirect: "manual" }),
+    guard: new SsrfGuard(async () => ["93.184.216.34"], clock.now),
+  });
+  const credentialOf = (name: string) => options.credentials?.[name] ?? { keys: ["key-a"] };
+  const { registry, refused } = buildRegistry(plugins, credentialOf);
+  if (refused.length > 0) throw new Error(refused.map(({ sentence }) => sentence).join("\n"));
+  const pauses: number[] = [];
+  const pause = async (ms: number) => {
+    pauses.push(ms);
+  };
+  const kernel: Kernel = {
+    registry,
+    ledger,
+    network,
+    log,
+    now: clock.now,
+    pause,
+    random: options.random ?? (() => 0.5),
+  };
+  return { kernel, pauses, ledger, clock, log, network };
+}
+
+export const newProgress = () => new Progress("req_0123456789abcdefghjkmnpqrs", startMs);
+
+/** An order for a chat with `chat-1`; its progress is a new one. */
+export function chatOrder(request: Record<string, unknown> = {}, more: Partial<Order<"chat">> = {}): Order<"chat"> {
+  const messages = [{ role: "user" as const, content: "Say hello" }];
+  const whole = { model: "chat-1", messages, ...request };
+  return { capability: "chat", caller, request: whole, progress: newProgress(), ...more };
+}
+
+/** An order for any capability; its progress is a new one. */
+export function orderOf<C extends Capability>(
+  capability: C,
+  request: Order<C>["request"],
+  more: Partial<Order<C>> = {},
+) {
+  return { capability, caller, request, progress: newProgress(), ...more } as Order<C>;
+}
+
+/** What a promise was rejected with. @throws When it was not, or with what is no error for the caller. */
+export async function rejectionOf(promise: Promise<unknown>): Promise<GatewayError> {
+  const error = await errorOf(promise);
+  if (error instanceof GatewayError) return error;
+  throw new Error("Expected a GatewayError", { cause: error });
+}
+
+/** What a promise was rejected with. @throws When it was not, or with something else than a fault. */
+export async function faultOf(promise: Promise<unknown>): Promise<UpstreamFault> {
+  const error = await errorOf(promise);
+  if (error instanceof UpstreamFault) return error;
+  throw new Error("Expected an UpstreamFault", { cause: error });
+}

@@ -1,0 +1,167 @@
+import { describe, expect, test } from "bun:test";
+import { Registry } from "prom-client";
+import { type ChatChunk, UpstreamFault } from "../../../src/contract/index.ts";
+import { executeCall, RequestContext } from "../../../src/http/middleware/handle-call.ts";
+import { CallMetrics } from "../../../src/observability/metrics/call-metrics.ts";
+import { addCommitMetrics } from "../../../src/observability/metrics/gateway-metrics.ts";
+import { httpOf } from "../http/support.ts";
+import { Sink } from "../kernel/streams.ts";
+import { caller, newProgress, pluginOf } from "../kernel/support.ts";
+import { type MetricLine, readScrape, sampleOf } from "./prometheus-text.ts";
+
+const request = { model: "chat-1", messages: [{ role: "user" as const, content: "Say hello" }] };
+const nowMs = 1_790_000_000_500;
+const ofModel = { model: "chat-1", plugin: "acme" };
+
+/** Metrics with a registry of their own, and what a scrape of it would read. */
+function metricsOf(now = () => nowMs, isPremium: (model: string) => boolean | undefined = () => false) {
+  const registry = new Registry();
+  const metrics = new CallMetrics(registry, { now, isPremium });
+  const lines = async () => readScrape(await registry.metrics());
+  const read = async (name: string, labels = {}) => sampleOf(await lines(), `modelgate_${name}`, labels);
+  return { metrics, lines, read };
+}
+
+/** A gateway over fakes that is watched, and one call of it. */
+function watched(plugins?: Parameters<typeof httpOf>[0]) {
+  const http = httpOf(plugins);
+  const { metrics, lines, read } = metricsOf(http.clock.now);
+  const deps = { ...http.deps, kernel: { ...http.kernel, watch: metrics } };
+  const call = (changes: object = {}, outlet?: Sink<ChatChunk>) => {
+    const progress = newProgress();
+    const parts = { request: new Request("http://gateway.example/"), caller, progress, server: null };
+    const options = { capability: "chat" as const, request: { ...request, ...changes }, ...(outlet && { outlet }) };
+    return executeCall(deps, new RequestContext(parts), options).catch(() => undefined);
+  };
+  return { lines, read, call, clock: http.clock };
+}
+
+/** The lines of a metric as its labels and value. */
+async function all(lines: () => Promise<MetricLine[]>, metric: string): Promise<Record<string, string | number>[]> {
+  return (await lines())
+    .filter(({ name }) => name === `modelgate_${metric}`)
+    .map(({ labels, value }) => ({ ...labels, value }));
+}
+
+describe("CallMetrics", () => {
+  test("count a call by model, plugin, status and state, with what it used and cost", async () => {
+    const { lines, read, call } = watched();
+    await call();
+    await call();
+    expect(await all(lines, "calls_total")).toEqual([
+      { capability: "chat", ...ofModel, status: "200", state: "settled", value: 2 },
+    ]);
+    expect(await read("usage_total", { ...ofModel, source: "reported" })).toBe(2);
+    expect(await all(lines, "usage_total")).toHaveLength(1);
+    expect(await read("cost_usd_total", ofModel)).toBeCloseTo(0.00028, 12);
+    expect(await read("zero_cost_calls_total", { ...ofModel, premium: "false" })).toBe(0);
+    expect(await read("calls_beyond_hold_total", ofModel)).toBe(0);
+    expect(await all(lines, "tokens_total")).toEqual([
+      { ...ofModel, type: "input", value: 200 },
+      { ...ofModel, type: "output", value: 40 },
+    ]);
+    expect(await all(lines, "units_total")).toEqual([]);
+    expect(await read("call_duration_seconds_count", ofModel)).toBe(2);
+    expect(await all(lines, "call_first_byte_seconds_count")).toEqual([]);
+    expect(await all(lines, "upstream_attempts_total")).toEqual([{ plugin: "acme", outcome: "answered", value: 2 }]);
+    expect(await read("upstream_duration_seconds_count", { plugin: "acme" })).toBe(2);
+  });
+
+  test("never have what clients write as a model in a label", async () => {
+    const { lines, call } = watched();
+    for (const model of ["nobody", "no\nbody", "x".repeat(999)]) await call({ model });
+    expect(await all(lines, "calls_total")).toEqual([
+      { capability: "chat", model: "other", plugin: "none", status: "400", state: "refused", value: 3 },
+    ]);
+    expect(await all(lines, "call_errors_total")).toEqual([{ code: "model_not_found", value: 3 }]);
+    expect(await all(lines, "cost_usd_total")).toEqual([]);
+  });
+
+  test("tell failures of a provider from those of a plugin, and count what was released", async () => {
+    const faults = [new UpstreamFault("overloaded", "Down"), new TypeError("Broken code")];
+    const { lines, call } = watched([
+      pluginOf({
+        async chat() {
+          throw faults.shift() ?? new UpstreamFault("bad_request", "Wrong");
+        },
+      }),
+    ]);
+    await call();
+    expect(await all(lines, "upstream_attempts_total")).toEqual([
+      { plugin: "acme", outcome: "overloaded", value: 1 },
+      { plugin: "acme", outcome: "plugin", value: 1 },
+    ]);
+    expect(await all(lines, "calls_total")).toEqual([
+      { capability: "chat", model: "chat-1", plugin: "none", status: "500", state: "released", value: 1 },
+    ]);
+    expect(await all(lines, "usage_total")).toEqual([{ model: "chat-1", plugin: "none", source: "none", value: 1 }]);
+  });
+
+  test("see what was used and cost nothing, and what cost more than its hold", async () => {
+    const { metrics, read } = metricsOf(undefined, (model) => model === "chat-1");
+    for (const cost of [0, undefined, 10, 11]) {
+      const progress = newProgress();
+      progress.model = "chat-1";
+      progress.hold = { callId: progress.id, heldNanodollars: 10, heldTokens: 0, limits: {} as never };
+      progress.meters = { outputToken: 5, audioMs: 1500 };
+      progress.usageSource = "estimated";
+      progress.costNanodollars = cost;
+      metrics.ended(progress, "chat", false);
+    }
+    expect(await read("zero_cost_calls_total", { model: "chat-1", premium: "true" })).toBe(2);
+    expect(await read("calls_beyond_hold_total", { model: "chat-1" })).toBe(1);
+    expect(await read("usage_total", { source: "estimated" })).toBe(4);
+    expect(await read("cost_usd_total", { model: "chat-1" })).toBeCloseTo(21e-9, 15);
+    expect(await read("tokens_total", { type: "output" })).toBe(20);
+    expect(await read("units_total", { unit: "audio_seconds" })).toBe(6);
+  });
+
+  test("are bounded, however many models and plugins come and go", async () => {
+    const { metrics, lines, read } = metricsOf();
+    for (let index = 0; index < 6_000; index++) {
+      const progress = newProgress();
+      progress.model = `model-${index}`;
+      metrics.ended(progress, "chat", false);
+      metrics.attempted(progress, { plugin: { name: `plugin-${index}` } } as never, nowMs);
+    }
+    const models = new Set((await all(lines, "calls_total")).map(({ model }) => model));
+    expect(models.size).toBe(5_001);
+    expect(await read("calls_total", { model: "other", plugin: "none" })).toBe(1_000);
+    expect(await read("call_duration_seconds_count", { model: "other" })).toBe(1_000);
+    expect(await all(lines, "upstream_attempts_total")).toHaveLength(5_001);
+    expect(await read("upstream_attempts_total", { plugin: "other" })).toBe(1_000);
+  });
+
+  test("time the first byte of a stream", async () => {
+    const { read, call } = watched();
+    await call({ stream: true }, new Sink<ChatChunk>());
+    expect(await read("call_first_byte_seconds_count", ofModel)).toBe(1);
+  });
+
+  test("count a duration in the bucket that it is the bound of, in seconds", async () => {
+    const clock = { nowMs };
+    const { metrics, read } = metricsOf(() => clock.nowMs);
+    for (const ms of [5, 6, 400_000]) {
+      const progress = newProgress();
+      clock.nowMs = progress.openedAt + ms;
+      metrics.ended(progress, "chat", false);
+    }
+    const buckets = await Promise.all(
+      ["0.005", "0.01", "300", "+Inf"].map((le) => read("call_duration_seconds_bucket", { le })),
+    );
+    expect(buckets).toEqual([1, 2, 2, 3]);
+    expect(await read("call_duration_seconds_sum")).toBeCloseTo(400.011, 6);
+  });
+});
+
+test("commit metrics have the size and seconds of each transaction, and the ends that wait", async () => {
+  const registry = new Registry();
+  const note = addCommitMetrics(registry);
+  note(4, 2.5, 0);
+  note(1, 0.1, 7);
+  const lines = readScrape(await registry.metrics());
+  expect(sampleOf(lines, "modelgate_ledger_commit_seconds_bucket", { le: "0.0025" })).toBe(2);
+  expect(sampleOf(lines, "modelgate_ledger_commit_seconds_bucket", { le: "0.0001" })).toBe(1);
+  expect(sampleOf(lines, "modelgate_ledger_commit_writes_sum")).toBe(5);
+  expect(sampleOf(lines, "modelgate_ledger_unwritten")).toBe(7);
+});

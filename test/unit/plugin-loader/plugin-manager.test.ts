@@ -1,0 +1,159 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { Model } from "../../../src/contract/index.ts";
+import type { Shelf } from "../../../src/plugin-loader/plugin-manager.ts";
+import { builtIn, code, type Home, makeHome, manifest, stockOf } from "./folder.ts";
+
+let home: Home;
+beforeEach(() => {
+  home = makeHome();
+});
+afterEach(() => home.clear());
+
+const modelsOf = ({ registry }: Shelf) => [...registry.offers].map(({ model }) => model.id).sort();
+const standingOf = ({ states }: Shelf, name: string) => states.find((state) => state.name === name)?.standing;
+
+describe("what lies in the plugin folder", () => {
+  test("is served: a manifest, a file of code, a folder with files beside it", async () => {
+    home.write("plugins/acme.json", manifest());
+    home.write("plugins/single.ts", code("single"));
+    home.write("plugins/plain.js", code("plain"));
+    home.write(
+      "plugins/wide/index.ts",
+      `import { models } from "./rows.ts";\n${code("wide").replace("[row]", "models")}`,
+    );
+    home.write("plugins/wide/rows.ts", 'import rows from "./rows.json";\nexport const models = rows.models;\n');
+    const rows = ["a", "b"].map((id) => ({
+      id,
+      upstreamId: id,
+      capability: "chat",
+      premium: false,
+      ownedBy: "w",
+      created: 0,
+    }));
+    home.write("plugins/wide/rows.json", { models: rows });
+    home.write("plugins/folded/index.json", manifest({ models: [{ id: "folded-1", premium: false }] }));
+    const shelf = await stockOf(home).stock.look();
+    expect(shelf.warnings).toEqual([]);
+    expect(modelsOf(shelf)).toEqual(["a", "acme-1", "b", "folded-1", "plain-1", "single-1"]);
+  });
+
+  test("may use the platform's modules that only compute", async () => {
+    const text =
+      'import { createHash } from "node:crypto";\nexport const id = createHash("sha256").update("a").digest("hex");';
+    home.write("plugins/hashed/id.ts", text);
+    home.write("plugins/hashed/index.ts", `import { id } from "./id.ts";\n${code("hashed").replace('"x"', "id")}`);
+    const { registry } = await stockOf(home).stock.look();
+    expect(registry.byName("hashed-1")?.model.ownedBy).toStartWith("ca978112");
+  });
+
+  test("is taken up and put away while it runs, and an older registry stays as it was", async () => {
+    const { stock } = stockOf(home);
+    const before = await stock.look();
+    home.write("plugins/acme.json", manifest());
+    const during = await stock.look();
+    home.remove("plugins/acme.json");
+    const after = await stock.look();
+    expect([before, during, after].map(modelsOf)).toEqual([[], ["acme-1"], []]);
+  });
+
+  test("is really the new one when it, or a file beside it, has changed", async () => {
+    home.write(
+      "plugins/acme/index.ts",
+      `import { model } from "./model.ts";\n${code("acme").replaceAll('"acme-1"', "model")}`,
+    );
+    const { stock } = stockOf(home);
+    for (let version = 0; version < 3; version++) {
+      home.write("plugins/acme/model.ts", `export const model = "version-${version}";\n`);
+      expect(modelsOf(await stock.look())).toEqual([`version-${version}`]);
+    }
+  });
+
+  test("keeps its plugin object, keys and circuits when nothing has changed", async () => {
+    home.write("plugins/acme.json", manifest());
+    const { stock } = stockOf(home);
+    const [first] = (await stock.look()).registry.byName("acme-1")?.routes ?? [];
+    home.write("plugins/other.json", manifest({ models: [{ id: "other-1", premium: false }] }));
+    const [second] = (await stock.look()).registry.byName("acme-1")?.routes ?? [];
+    expect(second?.plugin).toBe(first?.plugin as never);
+    expect(second?.keys).toBe(first?.keys as never);
+  });
+
+  test("has a version that its files make, and no other", async () => {
+    home.write("plugins/wide/index.ts", code("wide"));
+    const { stock } = stockOf(home);
+    const versions: unknown[] = [];
+    for (const text of ["1", "2", "1"]) {
+      home.write("plugins/wide/beside.txt", text);
+      versions.push((await stock.look()).states[0]?.version);
+    }
+    expect(versions[0]).toMatch(/^[0-9a-f]{8}$/);
+    expect(versions).toEqual([versions[0], expect.not.stringMatching(versions[0] as string), versions[0]]);
+  });
+
+  test("is loaded again only when its stamp differs", async () => {
+    home.write("plugins/acme.json", manifest());
+    const { stock } = stockOf(home);
+    const empty = stock.stamp();
+    home.write("plugins/acme.json", manifest({ hosts: ["files.example.org"] }));
+    const changed = stock.stamp();
+    expect(changed).not.toBe(empty);
+    expect(stock.stamp()).toBe(changed);
+    home.write("plugins/notes.md", "mine");
+    expect(stock.stamp()).toBe(changed);
+  });
+});
+
+describe("a version that cannot be taken in leaves the one before serving:", () => {
+  test.each<[string, string | object]>([
+    ["it does not load", "{"],
+    ["it is sold on other terms", manifest({ models: [{ id: "stock-1", capability: "embed", premium: false }] })],
+  ])("%s", async (_, worse) => {
+    home.write("plugins/acme.json", manifest());
+    const { stock, log } = stockOf(home, { builtIns: [builtIn("stock")] });
+    await stock.look();
+    home.write("plugins/acme.json", worse);
+    const shelf = await stock.look();
+    expect(modelsOf(shelf)).toEqual(["acme-1", "stock-1"]);
+    expect(standingOf(shelf, "acme")).toBe("previous");
+    expect(shelf.warnings).toEqual([expect.stringContaining("Cannot load plugins/acme.json: ")]);
+    expect(log.lines.filter(({ event }) => event === "plugin_refused")).toHaveLength(1);
+    await stock.look();
+    expect(log.lines.filter(({ event }) => event === "plugin_refused")).toHaveLength(1);
+    home.write("plugins/acme.json", manifest({ models: [{ id: "acme-2", premium: false }] }));
+    const mended = await stock.look();
+    expect([modelsOf(mended), mended.warnings]).toEqual([["acme-2", "stock-1"], []]);
+  });
+
+  test("a second file of its name does not push out the one that serves", async () => {
+    home.write("plugins/acme.ts", code("acme", "acme-1"));
+    const { stock } = stockOf(home);
+    await stock.look();
+    home.write("plugins/acme.json", manifest({ models: [{ id: "newcomer", premium: false }] }));
+    const shelf = await stock.look();
+    expect(modelsOf(shelf)).toEqual(["acme-1"]);
+    expect(shelf.warnings).toEqual([
+      "Cannot load plugins/acme.json: the name acme belongs to plugins/acme.ts; rename one of the two",
+    ]);
+    home.remove("plugins/acme.ts");
+    expect(modelsOf(await stock.look())).toEqual(["newcomer"]);
+  });
+});
+
+describe("the sandbox", () => {
+  const sandboxOf = (models: readonly Model[]) => ({ ...builtIn("sandbox", models), credential: "none" as const });
+
+  test("answers for all while no plugin has a key, and leaves when one is dropped in", async () => {
+    const { stock } = stockOf(home, {
+      builtIns: [builtIn("stock")],
+      sandbox: { setting: "auto", isLoopback: true, sandboxOf },
+      credentialsOf: () => ({ keys: [] }),
+    });
+    const alone = await stock.look();
+    expect([alone.sandbox, modelsOf(alone), standingOf(alone, "stock")]).toEqual([true, ["stock-1"], "sandbox"]);
+    home.write("plugins/acme.json", manifest());
+    const real = await stock.look();
+    expect([real.sandbox, modelsOf(real), standingOf(real, "stock")]).toEqual([false, ["acme-1"], "no_credential"]);
+    home.remove("plugins/acme.json");
+    expect((await stock.look()).sandbox).toBe(true);
+  });
+});

@@ -1,0 +1,48 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fromEvents } from "../../../../plugins/anthropic/from-events.ts";
+import { fromMessage } from "../../../../plugins/anthropic/from-message.ts";
+import type { MessageAnswer, Reading } from "../../../../plugins/anthropic/wire.ts";
+import { streamOf } from "./stream-of.ts";
+import { assemble, drain, eventsFrom, plain } from "./support.ts";
+
+/** An answer and the message it must become, whole and streamed. */
+interface Case {
+  name: string;
+  reading?: Partial<Reading>;
+  answer: MessageAnswer;
+  message: object;
+  finish: string;
+  usage?: object;
+}
+
+const folder = join(import.meta.dir, "../../../fixtures/anthropic/answers");
+
+describe.each(readdirSync(folder))("%s", (file) => {
+  const cases = (JSON.parse(readFileSync(join(folder, file), "utf8")) as Case[]).map(
+    (golden) => [golden.name, golden] as const,
+  );
+
+  test.each(cases)("%s, whole", (_, golden) => {
+    const completion = fromMessage(golden.answer, { ...plain, ...golden.reading }, 0);
+    expect(completion.choices[0]).toEqual({
+      index: 0,
+      message: golden.message as never,
+      finish_reason: golden.finish as never,
+    });
+    if (golden.usage !== undefined) expect(completion.usage).toEqual(golden.usage as never);
+  });
+
+  test.each(cases)("%s, streamed", async (_, golden) => {
+    const reading = { ...plain, ...golden.reading };
+    for (let seed = 0; seed < 30; seed++) {
+      const { chunks, error } = await drain(fromEvents(eventsFrom(streamOf(golden.answer, seed)), reading));
+      expect(error).toBeUndefined();
+      const { message, finish, usage } = assemble(chunks);
+      expect(message).toEqual(golden.message as never);
+      expect(finish).toBe(golden.finish);
+      if (golden.usage !== undefined) expect(usage).toEqual(golden.usage);
+    }
+  });
+});

@@ -1,0 +1,92 @@
+import { expect, test } from "bun:test";
+import type { Call, ChatCompletion, ChatRequest, ServerEvent, Upstream } from "modelgate/plugin";
+import anthropic from "../../../../plugins/anthropic/index.ts";
+import type { MessageAnswer } from "../../../../plugins/anthropic/wire.ts";
+import { streamOf } from "./stream-of.ts";
+import { drain, eventsFrom, modelOf } from "./support.ts";
+
+const answer = {
+  id: "msg_1",
+  content: [{ type: "text", text: "Hello" }],
+  stop_reason: "end_turn",
+  usage: { input_tokens: 1, output_tokens: 1 },
+};
+
+function callOf(request: ChatRequest, asked: unknown[], said: MessageAnswer = answer): Call<ChatRequest> {
+  const upstream = {
+    json: async (...parts: unknown[]) => {
+      asked.push(parts);
+      return said;
+    },
+    events: async (...parts: unknown[]): Promise<AsyncIterable<ServerEvent>> => {
+      asked.push(parts);
+      return eventsFrom(streamOf(said, 1));
+    },
+  } as unknown as Upstream;
+  const model = modelOf("famC-haiku-4-5");
+  return { id: "c", request, model, signal: new AbortController().signal, upstream, note: () => undefined };
+}
+
+test("asks the Messages API by its pinned version", async () => {
+  const asked: unknown[] = [];
+  const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "Hi" }] };
+  const completion = (await anthropic.handlers.chat?.(callOf(request, asked))) as ChatCompletion;
+  expect(completion.choices[0]?.message.content).toBe("Hello");
+  expect(Math.abs(completion.created - Date.now() / 1000)).toBeLessThan(60);
+  expect(asked).toMatchObject([["/messages", { stream: false }, { headers: { "anthropic-version": "2023-06-01" } }]]);
+});
+
+test("asks for a stream where the caller does", async () => {
+  const asked: unknown[] = [];
+  const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "Hi" }], stream: true };
+  const chunks = (await anthropic.handlers.chat?.(callOf(request, asked))) as AsyncIterable<never>;
+  expect((await drain(chunks)).error).toBeUndefined();
+  expect(asked).toMatchObject([["/messages", { stream: true }, { headers: { "anthropic-version": "2023-06-01" } }]]);
+});
+
+test("takes functions as tools, and gives a function call back", async () => {
+  const asked: unknown[] = [];
+  const request: ChatRequest = {
+    model: "m",
+    messages: [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: null, function_call: { name: "clock", arguments: "" } },
+      { role: "function", name: "clock", content: "noon" },
+    ],
+    functions: [{ name: "clock" }],
+    function_call: { name: "clock" },
+  };
+  const call = { type: "tool_use", id: "a", name: "clock", input: { zone: "utc" } };
+  const said = { ...answer, content: [call], stop_reason: "tool_use" };
+  const completion = (await anthropic.handlers.chat?.(callOf(request, asked, said))) as ChatCompletion;
+  expect(completion.choices[0]).toMatchObject({
+    message: { function_call: { name: "clock", arguments: '{"zone":"utc"}' } },
+    finish_reason: "function_call",
+  });
+  const [id] = (JSON.stringify(asked).match(/(?<="tool_use","id":")[^"]+/) ?? []) as string[];
+  expect(asked).toMatchObject([
+    [
+      "/messages",
+      {
+        tools: [{ name: "clock" }],
+        tool_choice: { type: "tool", name: "clock", disable_parallel_tool_use: true },
+        messages: [
+          { role: "user" },
+          { role: "assistant", content: [{ type: "tool_use", id, name: "clock", input: {} }] },
+          { role: "user", content: [{ type: "tool_result", tool_use_id: id }] },
+        ],
+      },
+      {},
+    ],
+  ]);
+});
+
+test("every row of the catalogue says what the translation wants to know", () => {
+  expect(anthropic.models.length).toBeGreaterThan(0);
+  for (const { id, outputTokensMax, options } of anthropic.models) {
+    expect([id, typeof outputTokensMax]).toEqual([id, "number"]);
+    expect([id, options]).toEqual([id, expect.objectContaining({ jsonSchema: expect.any(Boolean) })]);
+    expect(["adaptive", "budget"]).toContain(options?.thinking as string);
+    if (options?.thinking === "adaptive") expect(options.efforts).toBeArray();
+  }
+});

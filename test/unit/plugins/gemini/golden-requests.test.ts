@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test";
+import { type ChatRequest, type GatewayError, RecentMap } from "modelgate/plugin";
+import { toContents } from "../../../../plugins/gemini/to-contents.ts";
+import { goldenCases, sent } from "./golden.ts";
+import { modelAt } from "./support.ts";
+
+interface RequestCase {
+  about: string;
+  model: string;
+  request: Omit<ChatRequest, "model">;
+  body?: unknown;
+  /** A piece of each note. */
+  notes?: string[];
+  refusal?: { param: string; message: string };
+}
+
+const fetched = new Map([["https://example.com/a.jpg", { mediaType: "image/jpeg", base64: "ZmV0Y2hlZA==" }]]);
+
+function translate({ model, request }: RequestCase) {
+  const signatures = new RecentMap<string>(10);
+  signatures.set("known", "a2VwdA==");
+  const notes: string[] = [];
+  const note = (sentence: string) => void notes.push(sentence);
+  return { notes, run: () => toContents({ model, ...request }, { model: modelAt(model), signatures, fetched, note }) };
+}
+
+test.each(goldenCases<RequestCase>("requests"))("a request %s", (_, fixture) => {
+  const before = JSON.stringify(fixture.request);
+  const { run, notes } = translate(fixture);
+  if (fixture.refusal === undefined) {
+    expect(sent(run())).toEqual(fixture.body);
+    expect(notes).toHaveLength(fixture.notes?.length ?? 0);
+    for (const [index, piece] of (fixture.notes ?? []).entries()) expect(notes[index]).toContain(piece);
+  } else {
+    const error = thrown(run) as GatewayError;
+    expect(error).toMatchObject({ code: "invalid_request", param: fixture.refusal.param });
+    expect(error.message).toContain(fixture.refusal.message);
+  }
+  expect(JSON.stringify(fixture.request)).toBe(before);
+});
+
+function thrown(run: () => unknown): unknown {
+  try {
+    return run();
+  } catch (error) {
+    return error;
+  }
+}

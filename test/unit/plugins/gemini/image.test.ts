@@ -1,0 +1,74 @@
+import { describe, expect, test } from "bun:test";
+import type { ImageRequest } from "modelgate/plugin";
+import { fromImageAnswer, toImageBody, toImageConfig } from "../../../../plugins/gemini/image.ts";
+import gemini from "../../../../plugins/gemini/index.ts";
+import type { Part } from "../../../../plugins/gemini/wire.ts";
+import { fakeCall } from "../../sdk/fake-call.ts";
+import { sent } from "./golden.ts";
+import { modelAt } from "./support.ts";
+
+const table: [ImageRequest["size"], ImageRequest["quality"], object][] = [
+  [undefined, undefined, { aspectRatio: "1:1", imageSize: "1K" }],
+  ["1024x1024", "standard", { aspectRatio: "1:1", imageSize: "1K" }],
+  ["512x512", undefined, { aspectRatio: "1:1", imageSize: "1K" }],
+  ["1024x1024", "hd", { aspectRatio: "1:1", imageSize: "2K" }],
+  ["1792x1024", undefined, { aspectRatio: "16:9", imageSize: "1K" }],
+  ["1024x1792", undefined, { aspectRatio: "9:16", imageSize: "1K" }],
+  ["1536x1024", undefined, { aspectRatio: "3:2", imageSize: "1K" }],
+  ["1024x1280", undefined, { aspectRatio: "4:5", imageSize: "1K" }],
+  ["2048x2048", "standard", { aspectRatio: "1:1", imageSize: "2K" }],
+  ["2048x2048", "hd", { aspectRatio: "1:1", imageSize: "2K" }],
+  ["4096x4096", undefined, { aspectRatio: "1:1", imageSize: "4K" }],
+  ["99999x10", undefined, { aspectRatio: "21:9", imageSize: "1K" }],
+  ["auto", undefined, { imageSize: "1K" }],
+  ["auto", "hd", { imageSize: "2K" }],
+];
+
+test.each(table)("size %p and quality %p become %j", (size, quality, expected) => {
+  expect(sent(toImageConfig(size, quality))).toEqual(expected);
+});
+
+test("a size that has no exact counterpart is noted", () => {
+  const notes: string[] = [];
+  toImageBody({ model: "m", prompt: "A cat", size: "512x512" }, (note) => void notes.push(note));
+  expect(notes).toEqual(['Took {"aspectRatio":"1:1","imageSize":"1K"} for size 512x512']);
+});
+
+describe("an image answer", () => {
+  const answer = (parts: Part[], finishReason = "STOP") => ({ candidates: [{ content: { parts }, finishReason }] });
+  const picture = (data: string, mimeType = "image/png") => ({ inlineData: { mimeType, data } });
+
+  test("gives the picture and skips words and drafts", () => {
+    const parts = [{ text: "Here" }, { ...picture("ZHJhZnQ="), thought: true }, picture("ZmluYWw=", "image/jpeg")];
+    expect(fromImageAnswer(answer(parts))).toEqual({ images: [{ data: "ZmluYWw=", mediaType: "image/jpeg" }] });
+  });
+
+  test.each([
+    ["words only", answer([{ text: "I drew nothing" }]), "I drew nothing"],
+    ["nothing", answer([]), "no picture"],
+    ["no image", answer([], "NO_IMAGE"), "NO_IMAGE"],
+    ["a file of another kind", answer([picture("AAAA", "video/mp4")]), "no picture"],
+  ])("of %s is a fault that says so", (_, body, words) => {
+    expect(() => fromImageAnswer(body)).toThrow(words);
+    expect(() => fromImageAnswer(body)).toThrow(expect.objectContaining({ kind: "broken" }));
+  });
+
+  test.each([
+    ["a blocked prompt", { promptFeedback: { blockReason: "SAFETY" } }],
+    ["a blocked picture", answer([], "IMAGE_SAFETY")],
+  ])("of %s is the caller's to mend", (_, body) => {
+    const refusal = { code: "invalid_request", param: "prompt", shownCode: "content_policy_violation" };
+    expect(() => fromImageAnswer(body)).toThrow(expect.objectContaining(refusal));
+  });
+
+  test("comes from one request a picture", async () => {
+    const request = { model: "m", prompt: "A cat", size: "1024x1024" };
+    const { call, asked } = fakeCall(
+      request,
+      { json: answer([picture("ZmluYWw=")]) },
+      modelAt("gemini-3-pro-image-preview"),
+    );
+    expect(await gemini.handlers.image?.(call)).toEqual({ images: [{ data: "ZmluYWw=", mediaType: "image/png" }] });
+    expect(asked.map(({ path }) => path)).toEqual(["/models/gemini-3-pro-image-preview:generateContent"]);
+  });
+});

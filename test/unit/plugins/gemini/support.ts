@@ -1,0 +1,45 @@
+import { type ChatChunk, type ChatCompletion, type Model, RecentMap, type ToolCall } from "modelgate/plugin";
+import rows from "../../../../catalogue/gemini.json" with { type: "json" };
+import type { CallReading } from "../../../../plugins/gemini/tool-calls.ts";
+
+const models = rows.models as Model[];
+
+/** The catalogue's row of a model by its name upstream; of one that has none, the row of its kind. */
+export function modelAt(upstreamId: string): Model {
+  const kind = upstreamId.startsWith("gemini-3") ? "gemini-3-flash-preview" : "gemini-2.0-flash";
+  const model = models.find((row) => row.upstreamId === upstreamId) ?? models.find((row) => row.upstreamId === kind);
+  if (model === undefined) throw new Error(`No row for ${upstreamId}`);
+  return { ...model, upstreamId };
+}
+
+/** How answers are read in tests: ids are counted. */
+export function counting(firstOnly = false): CallReading {
+  let calls = 0;
+  return { firstOnly, signatures: new RecentMap(100), newId: () => `call_${++calls}` };
+}
+
+/** What a stream amounts to, in the shape of a completion. */
+export function assemble(chunks: ChatChunk[]): ChatCompletion {
+  const choices: ChatCompletion["choices"] = [];
+  let usage: ChatCompletion["usage"];
+  for (const chunk of chunks) {
+    usage = chunk.usage ?? usage;
+    for (const { index, delta, finish_reason: finish } of chunk.choices) {
+      let choice = choices.find((known) => known.index === index);
+      if (choice === undefined) {
+        choice = { index, message: { role: "assistant", content: null }, finish_reason: null };
+        choices.push(choice);
+      }
+      const { message } = choice;
+      if (delta.content) message.content = (message.content ?? "") + delta.content;
+      if (delta.reasoning_content)
+        message.reasoning_content = (message.reasoning_content ?? "") + delta.reasoning_content;
+      for (const { index: place, ...call } of delta.tool_calls ?? []) {
+        message.tool_calls ??= [];
+        message.tool_calls[place as number] = call as ToolCall;
+      }
+      choice.finish_reason = finish ?? choice.finish_reason;
+    }
+  }
+  return { id: "", object: "chat.completion", created: 0, model: "", choices, ...(usage && { usage }) };
+}

@@ -1,0 +1,87 @@
+import { describe, expect, test } from "bun:test";
+import { readFaults, suffer } from "../../../../plugins/sandbox/faults.ts";
+import type { Speech } from "../../../../src/contract/index.ts";
+import { errorOf } from "../../../support/error-of.ts";
+import { drain } from "../../sdk/fake-call.ts";
+import { ask, askStream, box, boxCall } from "./sandbox-call.ts";
+
+describe("a directive", () => {
+  test.each<[string, object]>([
+    ["[[fault:status=429 retry-after=2]]", { status: 429, retryAfter: "2" }],
+    ["a [[fault:delay=5]] b [[fault:pace=6]]", { delayMs: 5, paceMs: 6 }],
+    ["[[fault: break=3  error=4 ]]", { breakAfter: 3, errorAfter: 4 }],
+    ["[[fault:hang]] [[fault:garbage usage=missing]]", { hang: true, garbage: true, usageMissing: true }],
+    ["[[fault:status=200 delay=-1 foo=1 usage=lost]]", {}],
+    ["[fault:hang]", {}],
+  ])("%s is read", (text, faults) => {
+    expect(readFaults(text).faults).toEqual({ hang: false, garbage: false, usageMissing: false, ...faults });
+  });
+
+  test("is taken out of the prompt", async () => {
+    const { choices, usage } = await ask({ prompt: "Hello [[fault:usage=missing]]" });
+    expect(choices[0]?.message.content).toBe("[sandbox] acme-chat echoes: Hello");
+    expect(usage).toBeUndefined();
+  });
+});
+
+describe("a fault", () => {
+  test.each<[string, object]>([
+    ["[[fault:status=503]]", { kind: "overloaded", status: 503, message: "[sandbox] This 503 was asked for" }],
+    ["[[fault:status=429 retry-after=2]]", { kind: "limited", status: 429, retryAfterMs: 2000 }],
+    ["[[fault:status=401]]", { kind: "key", status: 401 }],
+    ["[[fault:status=400]]", { kind: "bad_request" }],
+    ["[[fault:status=404]]", { kind: "gone" }],
+    ["[[fault:garbage]]", { kind: "broken" }],
+    ["[[fault:break=3]]", { kind: "broken" }],
+  ])("%s refuses an answer", async (prompt, fault) => {
+    const refusal = expect.objectContaining({ name: "UpstreamFault", ...fault });
+    expect(await errorOf(ask({ prompt }))).toEqual(refusal);
+  });
+
+  test.each<[string, number, object]>([
+    ["[[fault:break=3]]", 3, { kind: "broken" }],
+    ["[[fault:break=0]]", 0, { kind: "broken" }],
+    ["[[fault:error=2]]", 2, { kind: "overloaded", message: "[sandbox] This error was asked for" }],
+  ])("%s ends a stream after %d chunks", async (prompt, chunks, fault) => {
+    const { items, error } = await askStream({ prompt });
+    expect(items).toHaveLength(chunks);
+    expect(error).toMatchObject({ name: "UpstreamFault", ...fault });
+  });
+
+  test("a refused stream is refused before it begins", async () => {
+    expect(await errorOf(askStream({ prompt: "[[fault:status=500]]" }))).toEqual(
+      expect.objectContaining({ status: 500 }),
+    );
+  });
+
+  test("a stream without usage says none", async () => {
+    const { items, error } = await askStream({ prompt: "[[fault:usage=missing pace=1]]" });
+    expect(error).toBeUndefined();
+    expect(items.filter(({ usage }) => usage)).toEqual([]);
+  });
+
+  test.each(["hang", "delay=60000"])("%s ends when the caller leaves", async (setting) => {
+    const controller = new AbortController();
+    const suffering = suffer(readFaults(`[[fault:${setting}]]`).faults, controller.signal);
+    controller.abort();
+    expect(await errorOf(suffering)).toEqual(expect.objectContaining({ name: "AbortError" }));
+  });
+
+  test.each([
+    ["embed", { input: ["a", "[[fault:status=503]]"] }],
+    ["image", { prompt: "[[fault:status=503]]" }],
+    ["transcribe", { file: new File([], "a.wav"), prompt: "[[fault:status=503]]" }],
+    ["speak", { input: "[[fault:status=503]]" }],
+  ] as const)("is had of %s too", async (capability, request) => {
+    const handler = box.handlers[capability] as (call: unknown) => Promise<unknown>;
+    expect(await errorOf(handler(boxCall(capability, request)))).toEqual(expect.objectContaining({ status: 503 }));
+  });
+
+  test("cuts speech", async () => {
+    const call = boxCall("speak", { input: `[[fault:break=2]] ${"x".repeat(100)}` });
+    const speech = (await box.handlers.speak?.(call)) as Speech;
+    const { items, error } = await drain(speech.wav as AsyncIterable<Uint8Array>);
+    expect(items).toHaveLength(2);
+    expect(error).toMatchObject({ kind: "broken" });
+  });
+});

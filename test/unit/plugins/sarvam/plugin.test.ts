@@ -1,0 +1,54 @@
+import { describe, expect, test } from "bun:test";
+import type { FaultKind } from "modelgate/plugin";
+import sarvam from "../../../../plugins/sarvam/index.ts";
+import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
+
+const refused = (status: number, body: unknown) =>
+  sarvam.readFault({ status, headers: new Headers(), body: JSON.stringify(body) });
+
+describe("the sarvam plugin", () => {
+  test("speaks to its host alone and shows its key in Sarvam's own header", () => {
+    expect({ name: sarvam.name, baseUrl: sarvam.baseUrl, hosts: sarvam.hosts }).toEqual({
+      name: "sarvam",
+      baseUrl: "https://api.sarvam.ai",
+      hosts: [],
+    });
+    expect(sarvam.authorize("k")).toEqual({ "api-subscription-key": "k" });
+  });
+
+  test("has a handler for each thing its models can do", () => {
+    expect(sarvam.models.map(({ id, capability }) => [id, capability])).toEqual([
+      ["famF-m", "chat"],
+      ["famF-stt", "transcribe"],
+      ["famF-tts", "speak"],
+    ]);
+    expect(Object.keys(sarvam.handlers).sort()).toEqual(["chat", "speak", "transcribe"]);
+  });
+});
+
+describe("a refusal of sarvam", () => {
+  test.each<[number, string, FaultKind]>([
+    [400, "invalid_request_error", "bad_request"],
+    [413, "invalid_request_error", "bad_request"],
+    [422, "unprocessable_entity_error", "bad_request"],
+    [403, "invalid_api_key_error", "key"],
+    [404, "not_found_error", "gone"],
+    [429, "insufficient_quota_error", "quota"],
+    [429, "rate_limit_exceeded_error", "limited"],
+    [503, "rate_limit_exceeded_error", "limited"],
+    [500, "internal_server_error", "overloaded"],
+  ])("%d %s is %s", (status, code, kind) => {
+    const fault = refused(status, { error: { message: "It says so", code, request_id: "1" } });
+    expect(fault.kind).toBe(kind);
+    if (kind === "bad_request") expect(fault.message).toBe("It says so");
+    if (kind === "key") expect(fault.message).not.toContain("It says so");
+  });
+
+  test.skipIf(recordingsMissing !== undefined)(`as recorded is of its kind ${recordingsMissing ?? ""}`, () => {
+    const kinds = ["422-unprocessable-entity-error", "429-insufficient-quota-error", "429-rate-limit-exceeded-error"]
+      .concat("500-internal-server-error")
+      .map((name) => recordingAt(`sarvam/errors/${name}.json`))
+      .map(({ status, body }) => refused(status, JSON.parse(new TextDecoder().decode(body))).kind);
+    expect(kinds).toEqual(["bad_request", "quota", "limited", "overloaded"]);
+  });
+});

@@ -1,0 +1,95 @@
+import { describe, expect, test } from "bun:test";
+import { contractVersion } from "../../../src/contract/index.ts";
+import { bearer, definePlugin, type PluginDefinition } from "../../../src/sdk/define-plugin.ts";
+import { openai } from "../../../src/sdk/dialects/openai/index.ts";
+import { classifyFault } from "../../../src/sdk/fault.ts";
+import { PluginError } from "../../../src/sdk/plugin-error.ts";
+import { readModels } from "../../../src/sdk/read-models.ts";
+import { plainModel } from "./fake-call.ts";
+
+const acme: PluginDefinition = {
+  name: "acme",
+  baseUrl: "https://api.acme.example/v1",
+  models: readModels([plainModel]),
+  handlers: openai({ chat: {} }),
+};
+
+describe("definePlugin", () => {
+  test("fills in what is left out", () => {
+    expect(definePlugin(acme)).toEqual({
+      ...acme,
+      contractVersion,
+      hosts: [],
+      credential: "key",
+      nMax: {},
+      authorize: bearer,
+      readFault: classifyFault,
+    });
+    expect(definePlugin(acme).authorize("k")).toEqual({ authorization: "Bearer k" });
+  });
+
+  test("keeps what is given", () => {
+    const given = {
+      authorize: (key: string) => ({ "x-api-key": key }),
+      hosts: ["files.acme.example", "localhost:8080"],
+      credential: "none" as const,
+      nMax: { chat: 1, image: 4 },
+      contractVersion,
+      readFault: classifyFault,
+    };
+    expect(definePlugin({ ...acme, ...given })).toMatchObject(given);
+  });
+
+  test("takes slashes off the end of the base URL", () => {
+    expect(definePlugin({ ...acme, baseUrl: "http://127.0.0.1:9/v1//" }).baseUrl).toBe("http://127.0.0.1:9/v1");
+  });
+
+  test("checks rows that have not been through readModels", () => {
+    expect(() => definePlugin({ ...acme, models: [{ ...plainModel, created: -1 }] })).toThrow("models[0].created");
+  });
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ["a name in capitals", { name: "Acme" }, 'Cannot load the plugin "Acme": its name must be kebab-case'],
+    ["a name with an underscore", { name: "my_acme" }, "kebab-case"],
+    ["no name", { name: undefined }, "kebab-case"],
+    ["no base URL", { baseUrl: undefined }, "Cannot load the plugin acme: baseUrl is undefined; expected an address"],
+    ["a base URL of another kind", { baseUrl: "ftp://acme.example" }, "baseUrl is"],
+    ["a base URL with a key", { baseUrl: "https://acme.example/?key=1" }, "baseUrl holds a query"],
+    ["an unknown field", { basUrl: "x" }, "unknown field basUrl, did you mean baseUrl?"],
+    [
+      "another contract",
+      { contractVersion: 2 },
+      `it is written for contract 2, this gateway speaks ${contractVersion}`,
+    ],
+    ["a wrong credential", { credential: "password" }, 'credential must be "key" or "none"'],
+    ["a host with a scheme", { hosts: ["https://x.example"] }, 'hosts has "https://x.example"; expected a host name'],
+    ["no handlers", { handlers: undefined }, "handlers must be an object"],
+    [
+      "a handler of no capability",
+      { handlers: { chatt: () => 1 } },
+      "handlers.chatt is no capability, did you mean chat?",
+    ],
+    ["a handler that is no function", { handlers: { chat: {} } }, "handlers.chat must be a function"],
+    [
+      "a model without its handler",
+      { handlers: openai({ embed: {} }) },
+      "model acme-1 can chat, but there is no handlers.chat; add it or remove the row",
+    ],
+    ["no models", { models: undefined }, "Cannot load the plugin acme: Cannot read the catalogue"],
+    [
+      "a bound that is none",
+      { nMax: { chat: 0 } },
+      "nMax.chat is 0; expected chat or image with a whole number above 0",
+    ],
+    ["a bound of another capability", { nMax: { speak: 1 } }, "nMax.speak"],
+    ["an authorize that is no function", { authorize: "Bearer" }, "authorize must be a function"],
+  ])("refuses %s", (_, wrong, sentence) => {
+    const definition = { ...acme, ...wrong } as PluginDefinition;
+    expect(() => definePlugin(definition)).toThrow(PluginError);
+    expect(() => definePlugin(definition)).toThrow(sentence);
+  });
+
+  test("refuses what is no definition", () => {
+    expect(() => definePlugin(null as never)).toThrow("expected an object");
+  });
+});

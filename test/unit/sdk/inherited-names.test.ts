@@ -1,0 +1,30 @@
+import { describe, expect, test } from "bun:test";
+import type { Model } from "../../../src/contract/index.ts";
+import { toBody } from "../../../src/sdk/dialects/openai/request.ts";
+import { classifyFault, faultOfBody } from "../../../src/sdk/fault.ts";
+import { openApiSubset, reduceSchema } from "../../../src/sdk/json-schema.ts";
+
+/** A table has none of these, though every object does. */
+const names = ["constructor", "valueOf", "toString", "hasOwnProperty", "__proto__"];
+const model = { id: "m", upstreamId: "m" } as Model;
+
+describe.each(names)("the word %s", (name) => {
+  test("of a provider is no kind of failure", () => {
+    const error = { message: "Sorry", code: name, type: name };
+    expect(faultOfBody({ error })).toMatchObject({ kind: "broken", message: "Sorry" });
+    const refusal = { status: 400, headers: new Headers(), body: JSON.stringify({ error }) };
+    expect(classifyFault(refusal)).toMatchObject({ kind: "bad_request", code: name });
+  });
+
+  test("in a client's schema is a keyword like any other that is not known", () => {
+    const schema = JSON.parse(`{"type":"string","minLength":2,"${name}":1}`);
+    expect(reduceSchema(schema, openApiSubset).schema).toEqual({ type: "string", minLength: 2 });
+  });
+
+  test("as a field of a request is sent by its own name, and its value by its own", () => {
+    const request = JSON.parse(`{"temperature":1,"${name}":"name"}`);
+    const body = toBody({ request, model, note: () => undefined }, { rename: { temperature: "t" }, values: {} });
+    expect(Object.keys(body).filter((field) => field !== name)).toEqual(["t", "model"]);
+    if (name !== "__proto__") expect(body[name]).toBe("name");
+  });
+});

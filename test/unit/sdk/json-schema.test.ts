@@ -1,0 +1,253 @@
+import { describe, expect, test } from "bun:test";
+import { GatewayError } from "../../../src/contract/index.ts";
+import { openApiSubset, reduceSchema, strictSubset } from "../../../src/sdk/json-schema.ts";
+
+const openApi = (schema: unknown) => reduceSchema(schema, openApiSubset);
+const strict = (schema: unknown) => reduceSchema(schema, strictSubset);
+
+describe("reduceSchema to an OpenAPI subset", () => {
+  test.each([
+    ["keeps what it knows", { type: "string", minLength: 2 }, { type: "string", minLength: 2 }],
+    ["writes types in lower case", { type: "STRING" }, { type: "string" }],
+    ["makes const a one-value enum", { const: "a" }, { type: "string", enum: ["a"] }],
+    ["says a nullable type", { type: ["string", "null"] }, { type: "string", nullable: true }],
+    ["says null among the values", { enum: ["a", null] }, { type: "string", enum: ["a"], nullable: true }],
+    ["leaves a null alone", { type: "null" }, { type: "null" }],
+    [
+      "splits several types and gives each its own keywords",
+      { description: "d", type: ["string", "number", "null"], minLength: 1, minimum: 0 },
+      {
+        description: "d",
+        anyOf: [
+          { type: "string", minLength: 1 },
+          { type: "number", minimum: 0 },
+        ],
+        nullable: true,
+      },
+    ],
+    [
+      "makes oneOf an anyOf",
+      { oneOf: [{ type: "string" }, { type: "integer" }] },
+      { anyOf: [{ type: "string" }, { type: "integer" }] },
+    ],
+    [
+      "folds a choice between one schema and null",
+      { description: "d", anyOf: [{ type: "object", properties: { a: { type: "string" } } }, { type: "null" }] },
+      { description: "d", type: "object", properties: { a: { type: "string" } }, nullable: true },
+    ],
+    [
+      "merges allOf, the narrower bound standing",
+      {
+        allOf: [
+          { type: "number", minimum: 1 },
+          { type: "integer", minimum: 3, maximum: 9 },
+        ],
+      },
+      { type: "integer", minimum: 3, maximum: 9 },
+    ],
+    [
+      "merges the properties and required of allOf",
+      {
+        allOf: [
+          { type: "object", properties: { a: { type: "string" }, b: { minLength: 1 } }, required: ["a"] },
+          { properties: { b: { type: "string" } }, required: ["b"] },
+        ],
+      },
+      {
+        type: "object",
+        properties: { a: { type: "string" }, b: { type: "string", minLength: 1 } },
+        required: ["a", "b"],
+      },
+    ],
+    ["assumes strings where an array says nothing", { type: "array" }, { type: "array", items: { type: "string" } }],
+    [
+      "knows an object and an array by what they hold",
+      { properties: { a: { items: { type: "integer" } } } },
+      { type: "object", properties: { a: { type: "array", items: { type: "integer" } } } },
+    ],
+  ])("%s", (_name, schema, expected) => {
+    expect(openApi(schema)).toEqual({ schema: expected, dropped: [] });
+  });
+
+  test.each([
+    ["an unknown keyword", { type: "string", not: {} }, { type: "string" }, ["/not"]],
+    [
+      "a keyword below, by its pointer",
+      { type: "object", properties: { "a/b": { type: "array", items: { type: "string", contains: "x" } } } },
+      { type: "object", properties: { "a/b": { type: "array", items: { type: "string" } } } },
+      ["/properties/a~1b/items/contains"],
+    ],
+    ["a format", { type: "string", format: "email" }, { type: "string" }, ["/format"]],
+    [
+      "additionalProperties",
+      { type: "object", additionalProperties: false },
+      { type: "object" },
+      ["/additionalProperties"],
+    ],
+    [
+      "an enum of numbers, which becomes a sentence",
+      { type: "integer", description: "Priority", enum: [1, 2] },
+      { type: "integer", description: "Priority\nOne of: 1, 2" },
+      ["/enum"],
+    ],
+    ["a const true", { const: true }, { type: "boolean", description: "One of: true" }, ["/enum"]],
+    [
+      "required names that are no properties",
+      { type: "object", properties: { a: { type: "string" } }, required: ["a", "z"] },
+      { type: "object", properties: { a: { type: "string" } }, required: ["a"] },
+      ["/required"],
+    ],
+    [
+      "a tuple's places, which become a choice",
+      { type: "array", prefixItems: [{ type: "string" }, { type: "integer" }] },
+      { type: "array", items: { anyOf: [{ type: "string" }, { type: "integer" }] } },
+      ["/prefixItems"],
+    ],
+    ["types that exclude each other", { type: "string", allOf: [{ type: "object" }] }, { type: "string" }, ["/type"]],
+    ["a reference to nowhere", { $ref: "#/$defs/none", description: "d" }, { description: "d" }, ["/$ref"]],
+    ["a reference to elsewhere", { $ref: "https://example.com/a" }, {}, ["/$ref"]],
+  ])("reports %s", (_name, schema, expected, dropped) => {
+    expect(openApi(schema)).toEqual({ schema: expected, dropped });
+  });
+});
+
+describe("reduceSchema and references", () => {
+  test("puts definitions in place, with the words beside the reference standing", () => {
+    const schema = {
+      $defs: { Unit: { type: "string", description: "A unit", enum: ["c", "f"] } },
+      type: "object",
+      properties: { unit: { $ref: "#/$defs/Unit", description: "Of the answer" } },
+    };
+    expect(openApi(schema)).toEqual({
+      schema: {
+        type: "object",
+        properties: { unit: { type: "string", description: "Of the answer", enum: ["c", "f"] } },
+      },
+      dropped: [],
+    });
+  });
+
+  test("reads escaped and percent-encoded pointers", () => {
+    const schema = { $defs: { "a/b c": { type: "integer" } }, items: { $ref: "#/$defs/a~1b%20c" } };
+    expect(openApi(schema).schema).toEqual({ type: "array", items: { type: "integer" } });
+  });
+
+  test("ends a cycle in the bare type and reports it", () => {
+    const schema = {
+      $defs: {
+        Node: { type: "object", properties: { next: { anyOf: [{ $ref: "#/$defs/Node" }, { type: "null" }] } } },
+      },
+      $ref: "#/$defs/Node",
+    };
+    expect(openApi(schema)).toEqual({
+      schema: { type: "object", properties: { next: { type: "object", nullable: true } } },
+      dropped: ["/properties/next/anyOf/0/$ref"],
+    });
+  });
+
+  test("ends a reference to the root and one to itself", () => {
+    expect(openApi({ type: "object", properties: { self: { $ref: "#" } } })).toEqual({
+      schema: { type: "object", properties: { self: { type: "object" } } },
+      dropped: ["/properties/self/$ref"],
+    });
+    expect(openApi({ $defs: { a: { $ref: "#/$defs/a" } }, $ref: "#/$defs/a" })).toEqual({
+      schema: {},
+      dropped: ["/$ref"],
+    });
+  });
+
+  test("takes no cycle where a definition is merged here and used again below", () => {
+    const schema = {
+      $defs: { Person: { type: "object", properties: { name: { type: "string" } } } },
+      allOf: [{ $ref: "#/$defs/Person" }, { properties: { manager: { $ref: "#/$defs/Person" } } }],
+    };
+    expect(openApi(schema)).toEqual({
+      schema: {
+        type: "object",
+        properties: { name: { type: "string" }, manager: { type: "object", properties: { name: { type: "string" } } } },
+      },
+      dropped: [],
+    });
+  });
+});
+
+describe("reduceSchema to the strict subset", () => {
+  test("closes every object, keeps enums of anything and drops bounds", () => {
+    const schema = {
+      type: "object",
+      properties: {
+        n: { type: "integer", minimum: 1, enum: [1, 2] },
+        at: { type: "string", format: "date-time", pattern: "x" },
+        deep: { type: "array", minItems: 1, items: { type: "object", properties: {}, additionalProperties: true } },
+      },
+      required: ["n"],
+      additionalProperties: false,
+    };
+    expect(strict(schema)).toEqual({
+      schema: {
+        type: "object",
+        properties: {
+          n: { type: "integer", enum: [1, 2] },
+          at: { type: "string", format: "date-time" },
+          deep: { type: "array", items: { type: "object", properties: {}, additionalProperties: false } },
+        },
+        required: ["n"],
+        additionalProperties: false,
+      },
+      dropped: [
+        "/properties/n/minimum",
+        "/properties/at/pattern",
+        "/properties/deep/minItems",
+        "/properties/deep/items/additionalProperties",
+      ],
+    });
+  });
+
+  test("says null as a choice, the description outside", () => {
+    expect(strict({ type: ["string", "null"], description: "d" }).schema).toEqual({
+      description: "d",
+      anyOf: [{ type: "string" }, { type: "null" }],
+    });
+    expect(strict({ anyOf: [{ type: "string" }, { type: "integer" }, { type: "null" }] }).schema).toEqual({
+      anyOf: [{ type: "string" }, { type: "integer" }, { type: "null" }],
+    });
+  });
+});
+
+describe("reduceSchema and bounds", () => {
+  const refusal = (schema: unknown) => {
+    try {
+      reduceSchema(schema, openApiSubset, "tools[0].function.parameters");
+    } catch (error) {
+      return error as GatewayError;
+    }
+    throw new Error("Expected a refusal");
+  };
+
+  test.each([[null], ["text"], [5], [[]], [true]])("refuses %p", (schema: unknown) => {
+    expect(refusal(schema)).toMatchObject({ code: "invalid_request", param: "tools[0].function.parameters" });
+  });
+
+  test("refuses a schema nested too deep", () => {
+    let schema: unknown = { type: "string" };
+    for (let i = 0; i < 5000; i++) schema = { type: "array", items: schema };
+    expect(refusal(schema)).toBeInstanceOf(GatewayError);
+    let merged: unknown = { type: "string" };
+    for (let i = 0; i < 5000; i++) merged = { allOf: [merged] };
+    expect(refusal(merged).message).toContain("128");
+  });
+
+  test("refuses a small text that unfolds without end", () => {
+    const $defs: Record<string, unknown> = { d0: { type: "string" } };
+    for (let i = 1; i < 30; i++) {
+      const $ref = `#/$defs/d${i - 1}`;
+      $defs[`d${i}`] = { type: "object", properties: { a: { $ref }, b: { $ref } } };
+    }
+    expect(refusal({ $defs, $ref: "#/$defs/d29" }).message).toContain("10000");
+  });
+
+  test("keeps a property named __proto__ a property", () => {
+    const schema = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}');
+    expect(JSON.stringify(openApi(schema).schema)).toBe(JSON.stringify(schema));
+  });
+});

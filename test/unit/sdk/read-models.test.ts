@@ -1,0 +1,95 @@
+import { describe, expect, test } from "bun:test";
+import { PluginError } from "../../../src/sdk/plugin-error.ts";
+import { readModels } from "../../../src/sdk/read-models.ts";
+import { plainModel } from "./fake-call.ts";
+
+const sold = {
+  ...plainModel,
+  premium: true,
+  price: { inputToken: { usd: "1.25", per: 1_000_000 }, outputToken: { usd: "10", per: 1_000_000 } },
+};
+
+describe("readModels", () => {
+  test("takes a file's models, or the bare array", () => {
+    expect(readModels({ models: [sold] })).toEqual([sold]);
+    expect(readModels([plainModel])).toEqual([plainModel]);
+    expect(readModels([])).toEqual([]);
+  });
+
+  test.each<[string, unknown, string]>([
+    [
+      "what is no catalogue",
+      { rows: [] },
+      'Cannot read the catalogue: expected { "models": [ … ] } or an array of rows',
+    ],
+    ["nothing", undefined, "Cannot read the catalogue"],
+    ["what is no row", [plainModel, 3], "Cannot read models[1]: got 3, expected object"],
+    [
+      "a missing field",
+      [{ ...plainModel, upstreamId: undefined }],
+      "Cannot read models[0].upstreamId (acme-1): it is missing: what the provider calls it",
+    ],
+    [
+      "an unknown field",
+      [{ ...plainModel, contextToken: 1 }],
+      "Cannot read models[0].contextToken (acme-1): unknown field, did you mean contextTokens?",
+    ],
+    [
+      "an unknown capability",
+      [{ ...plainModel, capability: "chatt" }],
+      'got "chatt", expected one of chat, embed, image, transcribe, speak',
+    ],
+    [
+      "a price without a unit",
+      [{ ...plainModel, price: { inputToken: { usd: "1" } } }],
+      "Cannot read models[0].price.inputToken.per (acme-1): it is missing",
+    ],
+    [
+      "a price that is no decimal",
+      [{ ...plainModel, price: { inputToken: { usd: "1,25", per: 1 } } }],
+      'Cannot read models[0].price.inputToken.usd (acme-1): got "1,25", expected string to match',
+    ],
+    [
+      "a price of an unknown meter",
+      [{ ...plainModel, price: { token: { usd: "1", per: 1 } } }],
+      "models[0].price.token",
+    ],
+    [
+      "a price that no integer holds",
+      [
+        {
+          ...plainModel,
+          price: {
+            inputToken: { usd: "0.000000001", per: 999_999_937 },
+            outputToken: { usd: "99999.000000001", per: 999_999_893 },
+          },
+        },
+      ],
+      "Cannot read models[0].price (acme-1): cannot hold the price",
+    ],
+    [
+      "a premium model without a price",
+      [{ ...plainModel, premium: true }],
+      "Cannot sell models[0] (acme-1): it is premium and has no price for inputToken, outputToken; add price.inputToken as",
+    ],
+    [
+      "a premium model with half a price",
+      [{ ...sold, price: { inputToken: sold.price.inputToken } }],
+      "has no price for outputToken; add price.outputToken",
+    ],
+    [
+      "a premium voice without a price",
+      [{ ...plainModel, premium: true, capability: "speak" }],
+      "has no price for character",
+    ],
+    [
+      "a name twice",
+      [plainModel, { ...plainModel, id: "acme-2", aliases: ["acme-1"] }],
+      "Cannot read models[1] (acme-2): the name acme-1 belongs to models[0] (acme-1) already",
+    ],
+  ])("refuses %s", (_, file, sentence) => {
+    const clean: unknown = file === undefined ? undefined : JSON.parse(JSON.stringify(file));
+    expect(() => readModels(clean)).toThrow(PluginError);
+    expect(() => readModels(clean)).toThrow(sentence);
+  });
+});

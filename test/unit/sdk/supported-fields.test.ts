@@ -1,0 +1,25 @@
+import { expect, test } from "bun:test";
+import type { ChatRequest } from "../../../src/contract/index.ts";
+import { translatable } from "../../../src/sdk/supported-fields.ts";
+import { plainModel } from "./fake-call.ts";
+
+const keep = (request: Partial<ChatRequest> & Record<string, unknown>, omit?: string[]) => {
+  const notes: string[] = [];
+  const model = omit === undefined ? plainModel : { ...plainModel, omit };
+  const kept = translatable({ model: "m", messages: [], ...request }, ["seed", "stop"], model, (note) =>
+    notes.push(note),
+  );
+  return { kept, notes };
+};
+
+test("keeps what has a counterpart and what asks nothing of the model, and takes null for absent", () => {
+  const { kept, notes } = keep({ seed: 1, user: "me", stop: null, verbosity: null });
+  expect(kept).toEqual({ model: "m", messages: [], seed: 1, user: "me" });
+  expect(notes).toEqual([]);
+});
+
+test("leaves out and notes what has none, and what the row omits", () => {
+  const { kept, notes } = keep({ seed: 1, stop: "x", verbosity: "low" }, ["seed"]);
+  expect(kept).toEqual({ model: "m", messages: [], stop: "x" });
+  expect(notes).toEqual(["Left out, because the model does not take it: seed, verbosity"]);
+});
