@@ -124,7 +124,7 @@ export async function createApp(ground: Ground): Promise<App> {
           kernel.registry = shelf.registry;
           ground.onShelf?.(shelf);
         } catch (error) {
-          log.error("plugins_not_taken_up", { error });
+          log.error("plugin_reload_failed", { error });
         }
       },
     },
@@ -137,7 +137,7 @@ export async function createApp(ground: Ground): Promise<App> {
     stopTimers();
     closeNetwork();
     await ledger.close();
-    await accounts.saveKeyUse().catch((error) => log.error("upkeep_failed", { error }));
+    await accounts.saveKeyUse().catch((error) => log.error("maintenance_failed", { error }));
   };
   return {
     http,
@@ -252,8 +252,8 @@ function startTimers(
         hasFailed = false;
       } catch (error) {
         // Once may be a store that another process has locked at this instant; what was not done is done the next time.
-        if (hasFailed) log.error("upkeep_failed", { error });
-        else log.warn("upkeep_failed", { error });
+        if (hasFailed) log.error("maintenance_failed", { error });
+        else log.warn("maintenance_failed", { error });
         hasFailed = true;
       }
     }, ms);

@@ -12,6 +12,6 @@ export function readFault(answer: RefusedAnswer): UpstreamFault {
   const { message, status } = fault;
   const field = message.includes("effort level") ? "thinking" : /^[a-z_]+(?=[.:])/.exec(message)?.[0];
   // "input length and `max_tokens` exceed context limit: 190000 + 64000 > 200000"
-  const kind = message.includes("exceed context limit") ? "too_long" : "bad_request";
+  const kind = message.includes("exceed context limit") ? "context_length" : "bad_request";
   return new UpstreamFault(kind, message, { status, param: params.get(field ?? "") });
 }

@@ -30,7 +30,7 @@ export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: R
       for (const chunk of answer.chunks) yield chunk;
       answer.chunks.length = 0;
     }
-    if (!answer.complete) throw new UpstreamFault("broken", "The provider's stream ended before the answer did");
+    if (!answer.complete) throw new UpstreamFault("bad_response", "The provider's stream ended before the answer did");
   } catch (error) {
     if (answer.complete) return;
     const usage = answer.usage;
@@ -43,7 +43,7 @@ function parse(data: string): StreamEvent {
   const event = parseJson(data);
   if (fit(event, eventShape)) return event;
   const why = event === undefined ? "not JSON" : "no object";
-  throw new UpstreamFault("broken", `The provider's stream holds an event that is ${why}`);
+  throw new UpstreamFault("bad_response", `The provider's stream holds an event that is ${why}`);
 }
 
 /** An answer as it grows. Blocks come one after the other, so that one is open at a time. */

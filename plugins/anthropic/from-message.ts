@@ -4,10 +4,10 @@ import { toFinishReason, toRefusal, toUsage } from "./outcome.ts";
 import { toDetail } from "./reasoning.ts";
 import { messageShape, type Reading } from "./wire.ts";
 
-/** @throws {UpstreamFault} `broken` when the answer is no message. */
+/** @throws {UpstreamFault} `bad_response` when the answer is no message. */
 export function fromMessage(answer: unknown, reading: Reading, nowMs: number): ChatCompletion {
   if (!fit(answer, messageShape) || answer.content === undefined) {
-    throw new UpstreamFault("broken", "The provider's answer is no message");
+    throw new UpstreamFault("bad_response", "The provider's answer is no message");
   }
   const blocks = answer.content;
   const json = blocks.find(({ name }) => name !== undefined && name === reading.jsonTool);

@@ -23,7 +23,7 @@ export default definePlugin({
   models: readModels(rows),
   handlers: { chat: withFunctionsAsTools(chat) },
   checks: { chat: checkBeyondText((request, { model, note }) => toMessages(request, model, note)) },
-  nMax: { chat: 1 },
+  maxChoices: { chat: 1 },
   readFault,
 });
 

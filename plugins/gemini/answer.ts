@@ -16,14 +16,14 @@ const lengthReasons = ["MAX_TOKENS", "CONTINUATION"];
 const filterReasons = `SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY
   IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION`.split(/\s+/);
 
-/** @throws {UpstreamFault} `broken` when the model failed (a malformed function call, for one) and gave nothing. */
+/** @throws {UpstreamFault} `bad_response` when the model failed (a malformed function call, for one) and gave nothing. */
 export function toFinish({ reason = "OTHER", sentence, text, calls }: Given): FinishReason {
   if (lengthReasons.includes(reason)) return "length";
   if (filterReasons.includes(reason)) return "content_filter";
   if (calls > 0) return "tool_calls";
   if (text || reason === "STOP") return "stop";
   const why = sentence === undefined ? "" : `: ${sentence.slice(0, 300)}`;
-  throw new UpstreamFault("broken", `The model gave no answer (${reason})${why}`, { code: reason });
+  throw new UpstreamFault("bad_response", `The model gave no answer (${reason})${why}`, { code: reason });
 }
 
 /**

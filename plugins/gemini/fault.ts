@@ -4,7 +4,7 @@ import { classifyFault, faultOfBody, isRecord, parseJson, type RefusedAnswer, Up
 const sentences: Record<string, string> = {
   key: "The provider refused the gateway's credential or account",
   quota: "The gateway's account with the provider is used up",
-  limited: "The provider's rate limit for this model is reached",
+  rate_limited: "The provider's rate limit for this model is reached",
 };
 
 /** Reads a refusal: https://ai.google.dev/gemini-api/docs/troubleshooting */
@@ -19,7 +19,7 @@ function refine(fault: UpstreamFault, body: unknown): UpstreamFault {
   const error = isRecord(first) && isRecord(first.error) ? first.error : {};
   const isSpent = /"quotaId":"[^"]*PerDay/.test(JSON.stringify(error.details ?? []));
   let { kind } = fault;
-  if (error.status === "FAILED_PRECONDITION") kind = /billing/i.test(fault.message) ? "quota" : "key";
-  if (kind === "limited" && isSpent) kind = "quota";
+  if (error.status === "FAILED_PRECONDITION") kind = /billing/i.test(fault.message) ? "insufficient_quota" : "auth";
+  if (kind === "rate_limited" && isSpent) kind = "insufficient_quota";
   return new UpstreamFault(kind, sentences[kind] ?? fault.message, fault);
 }

@@ -6,7 +6,7 @@ import type { Candidate, GenerateAnswer } from "./wire.ts";
 /** A whole answer. Id, time and model name are the kernel's. */
 export function fromCandidates(answer: GenerateAnswer, reading: CallReading): ChatCompletion {
   const candidates = candidatesOf(answer);
-  if (candidates.length === 0) throw new UpstreamFault("broken", "The provider's answer has no candidates");
+  if (candidates.length === 0) throw new UpstreamFault("bad_response", "The provider's answer has no candidates");
   const choices = candidates.map((candidate, position) => toChoice(candidate, position, reading));
   const hasOutput = choices.some(({ message }) => message.content || message.tool_calls);
   const usage = toUsage(answer.usageMetadata, hasOutput);

@@ -37,7 +37,7 @@ export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: C
   }
   const ended = [...choices];
   if (ended.length === 0 || ended.some(([, given]) => given.reason === undefined)) {
-    throw new UpstreamFault("broken", "The provider's stream ended before the answer was complete");
+    throw new UpstreamFault("bad_response", "The provider's stream ended before the answer was complete");
   }
   // Only now: some models name a reason on every event, and the last stands.
   for (const [index, given] of ended) yield { choices: [{ index, delta: {}, finish_reason: toFinish(given) }] };
@@ -50,5 +50,5 @@ function readEvent({ event, data }: ServerEvent): GenerateAnswer {
   const answer = parseJson(data);
   if (event === "raw") throw faultOf(answer ?? data);
   if (answer !== undefined) return answer as GenerateAnswer;
-  throw new UpstreamFault("broken", "A piece of the provider's stream is not JSON");
+  throw new UpstreamFault("bad_response", "A piece of the provider's stream is not JSON");
 }

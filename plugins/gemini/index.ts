@@ -5,17 +5,17 @@ import {
   definePlugin,
   unfetchedImages as fetched,
   fetchImages,
-  type ImageRequest,
+  type ImagesRequest,
   RecentMap,
   readModels,
   withFunctionsAsTools,
 } from "modelgate/plugin";
 import rows from "../../catalogue/gemini.json" with { type: "json" };
-import { embedAll } from "./embed.ts";
+import { embedAll } from "./embeddings.ts";
 import { readFault } from "./fault.ts";
 import { fromCandidates } from "./from-candidates.ts";
 import { fromEvents } from "./from-events.ts";
-import { fromImageAnswer, toImageBody } from "./image.ts";
+import { fromImageAnswer, toImageBody } from "./images.ts";
 import { toContents } from "./to-contents.ts";
 import { randomCallId, type Signatures } from "./tool-calls.ts";
 
@@ -28,12 +28,12 @@ export default definePlugin({
   models: readModels(rows),
   handlers: {
     chat: withFunctionsAsTools(chat),
-    embed: ({ request, model, upstream }) => embedAll(request, model.upstreamId, upstream),
-    image,
+    embeddings: ({ request, model, upstream }) => embedAll(request, model.upstreamId, upstream),
+    images: image,
   },
   checks: { chat: checkBeyondText((request, asked) => toContents(request, { ...asked, signatures, fetched })) },
   // The bound of `candidateCount`, and a picture a request.
-  nMax: { chat: 8, image: 1 },
+  maxChoices: { chat: 8, images: 1 },
   readFault,
 });
 
@@ -47,7 +47,7 @@ async function chat({ request, model, upstream, note }: Call<ChatRequest>) {
   return fromCandidates(await upstream.json(`${path}:generateContent`, body), reading);
 }
 
-async function image({ request, model, upstream, note }: Call<ImageRequest>) {
+async function image({ request, model, upstream, note }: Call<ImagesRequest>) {
   const path = `/models/${model.upstreamId}:generateContent`;
   return fromImageAnswer(await upstream.json(path, toImageBody(request, note)));
 }

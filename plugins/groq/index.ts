@@ -6,6 +6,6 @@ export default definePlugin({
   name: "groq",
   baseUrl: "https://api.groq.com/openai/v1",
   models: readModels(rows),
-  handlers: openai({ chat, transcribe: {}, speak: {} }),
-  nMax: { chat: 1 },
+  handlers: openai({ chat, transcription: {}, speech: {} }),
+  maxChoices: { chat: 1 },
 });

@@ -6,5 +6,5 @@ export default definePlugin({
   name: "openai",
   baseUrl: "https://api.openai.com/v1",
   models: readModels(rows),
-  handlers: openai({ chat, image, embed: {}, transcribe: {}, speak: {} }),
+  handlers: openai({ chat, images: image, embeddings: {}, transcription: {}, speech: {} }),
 });

@@ -1,4 +1,4 @@
-import type { ChatQuirks, ImageQuirks } from "modelgate/plugin";
+import type { ChatQuirks, ImagesQuirks } from "modelgate/plugin";
 
 /** OpenAI speaks its own dialect; a model that reasons rejects the fields that steer sampling. */
 export const chat: ChatQuirks = {
@@ -8,7 +8,7 @@ export const chat: ChatQuirks = {
 };
 
 /** Its picture models answer with base64 alone and call the qualities by other names. */
-export const image: ImageQuirks = {
+export const image: ImagesQuirks = {
   omit: ["response_format"],
   values: { quality: { standard: "medium", hd: "high" } },
 };

@@ -1,9 +1,9 @@
 import { definePlugin, type Model, type ProviderPlugin, withFunctionsAsTools } from "modelgate/plugin";
 import { chat } from "./chat.ts";
-import { embed } from "./embed.ts";
-import { image } from "./image.ts";
-import { speak } from "./speak.ts";
-import { transcribe } from "./transcribe.ts";
+import { embeddings } from "./embeddings.ts";
+import { image } from "./images.ts";
+import { speech } from "./speech.ts";
+import { transcription } from "./transcription.ts";
 
 /**
  * A provider that is none: it answers for any model without a network and without a cost, always the same for the same
@@ -30,7 +30,7 @@ export function sandbox(models: readonly Model[]): ProviderPlugin {
     baseUrl: "http://sandbox.invalid",
     credential: "none",
     models: withoutTwins(models),
-    handlers: { chat: withFunctionsAsTools(chat), embed, image, transcribe, speak },
+    handlers: { chat: withFunctionsAsTools(chat), embeddings, images: image, transcription, speech },
   });
 }
 

@@ -7,6 +7,6 @@ export default definePlugin({
   models: readModels(rows),
   handlers: openai({
     chat: { systemRole: "system", drop: ["prompt"] },
-    embed: { omit: ["dimensions", "encoding_format", "user"] },
+    embeddings: { omit: ["dimensions", "encoding_format", "user"] },
   }),
 });

@@ -22,7 +22,7 @@ export async function drain({ gate, http }: App, config: Config, log: Log): Prom
   const isQuiet = () => gate.size === 0 && (server === null || server.pendingRequests === 0);
   if (!isQuiet()) log.info("draining", { calls: gate.size, seconds: drainSeconds });
   if (!(await until(isQuiet, drainSeconds * 1000))) {
-    log.warn("drain_over", { calls: gate.size });
+    log.warn("drain_timeout", { calls: gate.size });
     gate.cutAll();
     await until(isQuiet, settleMsMax);
   }

@@ -104,7 +104,7 @@ export const settings = {
   }),
   /** Calls of all accounts that may run at once in one process. */
   callsMax: define({
-    variable: "CALLS_MAX",
+    variable: "MAX_CONCURRENT_CALLS",
     schema: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
     expected: "a whole number from 1 to 1000000",
     fallback: "12000",
@@ -120,7 +120,7 @@ export const settings = {
   }),
   /** Of large bodies that are at work at once, in megabytes. */
   bodiesMb: define({
-    variable: "BODIES_MB",
+    variable: "MAX_BUFFERED_BODY_MB",
     schema: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
     expected: "a whole number of megabytes from 1",
     fallback: "256",
@@ -128,7 +128,7 @@ export const settings = {
   }),
   /** How long a request may take to arrive, and a kept connection may be idle. */
   bodySeconds: define({
-    variable: "BODY_SECONDS",
+    variable: "REQUEST_TIMEOUT_SECONDS",
     schema: Type.Integer({ minimum: 5, maximum: 255 }),
     expected: "a whole number of seconds from 5 to 255",
     fallback: "120",
@@ -136,7 +136,7 @@ export const settings = {
   }),
   /** Of silence in a stream until a comment is sent in it; 0: none is. */
   keepAliveSeconds: define({
-    variable: "KEEP_ALIVE_SECONDS",
+    variable: "SSE_HEARTBEAT_SECONDS",
     schema: Type.Integer({ minimum: 0, maximum: 240 }),
     expected: "a whole number of seconds from 0 (never) to 240",
     fallback: "10",

@@ -1,13 +1,13 @@
 /** What a model can do; each is one endpoint and one handler of a plugin. */
-export const capabilities = ["chat", "embed", "image", "transcribe", "speak"] as const;
+export const capabilities = ["chat", "embeddings", "images", "transcription", "speech"] as const;
 
 export type Capability = (typeof capabilities)[number];
 
 /** The endpoint of each capability, below the base path. */
 export const endpointOf: Record<Capability, string> = {
   chat: "/chat/completions",
-  embed: "/embeddings",
-  image: "/images/generations",
-  transcribe: "/audio/transcriptions",
-  speak: "/audio/speech",
+  embeddings: "/embeddings",
+  images: "/images/generations",
+  transcription: "/audio/transcriptions",
+  speech: "/audio/speech",
 };

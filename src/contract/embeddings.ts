@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { optional } from "./schema.ts";
 
 /** Body of POST /embeddings. */
-export const EmbedRequest = Type.Object(
+export const EmbeddingsRequest = Type.Object(
   {
     model: Type.String({ minLength: 1, maxLength: 200 }),
     input: Type.Union([
@@ -15,7 +15,7 @@ export const EmbedRequest = Type.Object(
   },
   { additionalProperties: true },
 );
-export type EmbedRequest = Static<typeof EmbedRequest>;
+export type EmbeddingsRequest = Static<typeof EmbeddingsRequest>;
 
 /** The uniform embedding answer. A handler may leave vectors as float arrays or as base64 of little-endian float32. */
 export const EmbeddingList = Type.Object({
@@ -32,7 +32,7 @@ export const EmbeddingList = Type.Object({
 });
 export type EmbeddingList = Static<typeof EmbeddingList>;
 
-/** What an `embed` handler returns: the vectors in input order, and the provider's own token count where it has one. */
+/** What an `embeddings` handler returns: the vectors in input order, and the provider's own token count where it has one. */
 export interface Embeddings {
   vectors: (number[] | string)[];
   usage?: { prompt_tokens: number } | undefined;

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { optional } from "./schema.ts";
 
 /** Body of POST /images/generations. `size` is open-ended: WIDTHxHEIGHT in pixels, or `auto`. */
-export const ImageRequest = Type.Object(
+export const ImagesRequest = Type.Object(
   {
     model: Type.String({ minLength: 1, maxLength: 200 }),
     prompt: Type.String({ minLength: 1, maxLength: 32_000 }),
@@ -14,7 +14,7 @@ export const ImageRequest = Type.Object(
   },
   { additionalProperties: true },
 );
-export type ImageRequest = Static<typeof ImageRequest>;
+export type ImagesRequest = Static<typeof ImagesRequest>;
 
 /** One generated picture as a handler returns it. */
 export interface GeneratedImage {
@@ -26,7 +26,7 @@ export interface GeneratedImage {
   revisedPrompt?: string | undefined;
 }
 
-/** What an `image` handler returns. */
+/** What an `images` handler returns. */
 export interface GeneratedImages {
   images: GeneratedImage[];
 }

@@ -1,10 +1,10 @@
 import type { Capability } from "./capability.ts";
 import type { ChatChunk, ChatCompletion, ChatRequest } from "./chat.ts";
-import type { Embeddings, EmbedRequest } from "./embeddings.ts";
-import type { GeneratedImages, ImageRequest } from "./images.ts";
+import type { Embeddings, EmbeddingsRequest } from "./embeddings.ts";
+import type { GeneratedImages, ImagesRequest } from "./images.ts";
 import type { Model } from "./model.ts";
-import type { SpeakRequest, Speech } from "./speech.ts";
-import type { TranscribeRequest, Transcript } from "./transcription.ts";
+import type { SpeechRequest, Speech } from "./speech.ts";
+import type { TranscriptionRequest, Transcript } from "./transcription.ts";
 import type { UpstreamFault } from "./upstream-fault.ts";
 
 /**
@@ -78,14 +78,14 @@ export interface Call<Request> {
 export interface Handlers {
   /** Returns a completion, or an iterable of chunks when `call.request.stream` is true. */
   chat?(call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
-  embed?(call: Call<EmbedRequest>): Promise<Embeddings>;
-  image?(call: Call<ImageRequest>): Promise<GeneratedImages>;
-  transcribe?(call: Call<TranscribeRequest>): Promise<Transcript>;
-  speak?(call: Call<SpeakRequest>): Promise<Speech>;
+  embeddings?(call: Call<EmbeddingsRequest>): Promise<Embeddings>;
+  images?(call: Call<ImagesRequest>): Promise<GeneratedImages>;
+  transcription?(call: Call<TranscriptionRequest>): Promise<Transcript>;
+  speech?(call: Call<SpeechRequest>): Promise<Speech>;
 }
 
 /** A request and the plugin's own row of its model. */
-export interface Asked<Request> {
+export interface CheckInput<Request> {
   readonly request: Request;
   readonly model: Model;
 }
@@ -97,11 +97,11 @@ export interface Asked<Request> {
  * Every check throws {@link GatewayError} `invalid_request`, naming the field and what is expected there.
  */
 export interface Checks {
-  chat?(asked: Asked<ChatRequest>): void;
-  embed?(asked: Asked<EmbedRequest>): void;
-  image?(asked: Asked<ImageRequest>): void;
-  transcribe?(asked: Asked<TranscribeRequest>): void;
-  speak?(asked: Asked<SpeakRequest>): void;
+  chat?(asked: CheckInput<ChatRequest>): void;
+  embeddings?(asked: CheckInput<EmbeddingsRequest>): void;
+  images?(asked: CheckInput<ImagesRequest>): void;
+  transcription?(asked: CheckInput<TranscriptionRequest>): void;
+  speech?(asked: CheckInput<SpeechRequest>): void;
 }
 
 /** A provider's refusal as it came over the wire. */
@@ -130,7 +130,7 @@ export interface ProviderPlugin {
   /** Looked at before a call is admitted; without one, all that the schema lets through is translated. */
   readonly checks?: Checks | undefined;
   /** How many choices one request can ask for where the provider has a bound; beyond it the kernel sends several. */
-  readonly nMax: Partial<Record<Extract<Capability, "chat" | "image">, number>>;
+  readonly maxChoices: Partial<Record<Extract<Capability, "chat" | "images">, number>>;
   /** Reads a refusal into a fault. */
   readFault(answer: RefusedAnswer): UpstreamFault;
 }

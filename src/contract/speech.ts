@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { optional } from "./schema.ts";
 
 /** Body of POST /audio/speech. The answer is always WAV, so `response_format` takes only `wav`. */
-export const SpeakRequest = Type.Object(
+export const SpeechRequest = Type.Object(
   {
     model: Type.String({ minLength: 1, maxLength: 200 }),
     input: Type.String({ minLength: 1, maxLength: 100_000 }),
@@ -15,9 +15,9 @@ export const SpeakRequest = Type.Object(
   },
   { additionalProperties: true },
 );
-export type SpeakRequest = Static<typeof SpeakRequest>;
+export type SpeechRequest = Static<typeof SpeechRequest>;
 
-/** What a `speak` handler returns: one valid WAV file, whole or as a stream of its bytes. */
+/** What a `speech` handler returns: one valid WAV file, whole or as a stream of its bytes. */
 export interface Speech {
   wav: Uint8Array<ArrayBuffer> | AsyncIterable<Uint8Array<ArrayBuffer>>;
 }

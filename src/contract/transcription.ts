@@ -7,7 +7,7 @@ export const audioFileBytesMax = 25 * 1024 * 1024;
 export const audioFormats = ["mp3", "mp4", "mpeg", "mpga", "m4a", "wav", "webm"] as const;
 
 /** Fields of POST /audio/transcriptions beside the file, as text from the multipart form made typed. */
-export const TranscribeFields = Type.Object({
+export const TranscriptionFields = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 200, default: "famW-large-v3-turbo" }),
   language: Type.Optional(Type.String({ pattern: "^[a-z]{2,3}(-[A-Za-z]{2,4})?$", description: "ISO 639-1 code" })),
   response_format: Type.Optional(
@@ -19,10 +19,10 @@ export const TranscribeFields = Type.Object({
     Type.Array(Type.Union([Type.Literal("word"), Type.Literal("segment")]), { maxItems: 2 }),
   ),
 });
-export type TranscribeFields = Static<typeof TranscribeFields>;
+export type TranscriptionFields = Static<typeof TranscriptionFields>;
 
-/** What a `transcribe` handler is given: the checked fields and the file, with its length where it could be read. */
-export interface TranscribeRequest extends TranscribeFields {
+/** What a `transcription` handler is given: the checked fields and the file, with its length where it could be read. */
+export interface TranscriptionRequest extends TranscriptionFields {
   file: File;
   /** Length of the audio in milliseconds, read from the file itself; absent when its container does not say. */
   audioMs?: number | undefined;
@@ -45,7 +45,7 @@ export type TranscriptSegment = Static<typeof TranscriptSegment>;
 export const TranscriptWord = Type.Object({ word: Type.String(), start: Type.Number(), end: Type.Number() });
 export type TranscriptWord = Static<typeof TranscriptWord>;
 
-/** What a `transcribe` handler returns. Only the text is always known. */
+/** What a `transcription` handler returns. Only the text is always known. */
 export interface Transcript {
   text: string;
   /** Language name or code as the provider says it. */

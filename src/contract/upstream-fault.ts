@@ -4,24 +4,24 @@
  * | kind | meaning | tried elsewhere? | the caller sees |
  * |---|---|---|---|
  * | `bad_request` | the request itself is wrong | no | 400 with the provider's message |
- * | `too_long` | more tokens than the model takes | no | 400 `context_length_exceeded` |
- * | `gone` | the provider does not have the model (any more) | next route | 400 `model_not_found` |
- * | `key` | our credential was refused | next key | 500, never the provider's words |
- * | `quota` | our account there is used up | next key | 500, never the provider's words |
- * | `limited` | rate limited, retry later | next key | 429 with `retry-after` |
+ * | `context_length` | more tokens than the model takes | no | 400 `context_length_exceeded` |
+ * | `model_not_found` | the provider does not have the model (any more) | next route | 400 `model_not_found` |
+ * | `auth` | our credential was refused | next key | 500, never the provider's words |
+ * | `insufficient_quota` | our account there is used up | next key | 500, never the provider's words |
+ * | `rate_limited` | rate limited, retry later | next key | 429 with `retry-after` |
  * | `overloaded` | it is overloaded or down | yes | 500 |
- * | `broken` | no answer, or one that is none | yes | 500 |
+ * | `bad_response` | no answer, or one that is none | yes | 500 |
  * | `timeout` | no byte in the time allowed | yes | 500 `upstream_timeout` |
  */
 export type FaultKind =
   | "bad_request"
-  | "too_long"
-  | "gone"
-  | "key"
-  | "quota"
-  | "limited"
+  | "context_length"
+  | "model_not_found"
+  | "auth"
+  | "insufficient_quota"
+  | "rate_limited"
   | "overloaded"
-  | "broken"
+  | "bad_response"
   | "timeout";
 
 /** What is known of a provider's failure. */
@@ -41,7 +41,7 @@ export interface FaultDetails {
  * A provider's failure, before the gateway has decided what it means for the caller.
  *
  * @example
- * new UpstreamFault("broken", "The stream ended before its answer did").kind; // => "broken"
+ * new UpstreamFault("bad_response", "The stream ended before its answer did").kind; // => "bad_response"
  */
 export class UpstreamFault extends Error {
   readonly kind: FaultKind;

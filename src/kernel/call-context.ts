@@ -75,7 +75,7 @@ export class Progress {
   untilCut<Outcome>(work: Promise<Outcome>): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       work.then(resolve, reject);
-      this.#onCut = () => reject(new UpstreamFault("broken", "The call was cut off"));
+      this.#onCut = () => reject(new UpstreamFault("bad_response", "The call was cut off"));
       if (this.cutReason !== undefined) this.#onCut();
     });
   }

@@ -37,19 +37,19 @@ function blameFault(fault: UpstreamFault): GatewayError {
   switch (fault.kind) {
     case "bad_request":
       return new GatewayError("invalid_request", fault.message, { ...details, shownCode: fault.code });
-    case "too_long":
+    case "context_length":
       return new GatewayError("context_length_exceeded", fault.message, details);
-    case "gone": {
+    case "model_not_found": {
       const sentence = `The provider no longer serves this model: ${fault.message}`;
       return new GatewayError("model_not_found", sentence, { ...details, param: "model" });
     }
-    case "limited": {
+    case "rate_limited": {
       const sentence = "The provider limits its rate at the moment and no other route is free; retry later";
       const retryAfterMs = fault.retryAfterMs === undefined ? 1000 : fault.retryAfterMs;
       return new GatewayError("rate_limit_exceeded", sentence, { ...details, retryAfterMs });
     }
-    case "key":
-    case "quota":
+    case "auth":
+    case "insufficient_quota":
       return new GatewayError(
         "upstream_error",
         "The provider refused the gateway's own account; the operator was told",
@@ -60,7 +60,7 @@ function blameFault(fault: UpstreamFault): GatewayError {
     case "timeout":
       return new GatewayError("upstream_timeout", fault.message, details);
     case "overloaded":
-    case "broken":
+    case "bad_response":
       return new GatewayError("upstream_error", fault.message, details);
   }
 }

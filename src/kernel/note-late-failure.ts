@@ -13,6 +13,6 @@ export function noteLateFailure(error: unknown, progress: Progress, nowMs: numbe
   if (cutReason === "left" || cutReason === "draining") return false;
   if (route === undefined && cutReason !== "timeout") return false;
   if (!(error instanceof UpstreamFault)) return trying.health.fault(nowMs);
-  const isItsOwn = error.kind === "broken" || error.kind === "overloaded" || error.kind === "timeout";
+  const isItsOwn = error.kind === "bad_response" || error.kind === "overloaded" || error.kind === "timeout";
   return isItsOwn && trying.circuit.failed(nowMs);
 }

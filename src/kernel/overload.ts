@@ -106,7 +106,7 @@ export class LoadShedder {
   readonly #full: GatewayError;
   readonly #overloaded = refusal("The gateway has more to do than it can at the moment; send the request again");
   readonly #closed = refusal("The gateway is shutting down; send the request again");
-  #state: "open" | "leaving" | "closed" = "open";
+  #state: "open" | "draining" | "closed" = "open";
   #refusedCount = 0;
   /** Requests whose handler has not returned, including those whose body is still being received. */
   #arriving = 0;
@@ -183,7 +183,7 @@ export class LoadShedder {
 
   /** Announces the end of the process; calls are still taken. */
   giveNotice(): void {
-    if (this.#state === "open") this.#state = "leaving";
+    if (this.#state === "open") this.#state = "draining";
   }
 
   /** Takes no more calls; running ones go on. */

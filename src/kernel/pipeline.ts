@@ -1,5 +1,5 @@
 import {
-  type Asked,
+  type CheckInput,
   type Caller,
   type Capability,
   type Claim,
@@ -10,10 +10,10 @@ import {
 } from "../contract/index.ts";
 import type { Progress } from "./call-context.ts";
 import { chatTrade } from "./capabilities/chat.ts";
-import { embedTrade } from "./capabilities/embeddings.ts";
-import { imageTrade } from "./capabilities/images.ts";
-import { speakTrade } from "./capabilities/speech.ts";
-import { transcribeTrade } from "./capabilities/transcription.ts";
+import { embeddingsTrade } from "./capabilities/embeddings.ts";
+import { imagesTrade } from "./capabilities/images.ts";
+import { speechTrade } from "./capabilities/speech.ts";
+import { transcriptionTrade } from "./capabilities/transcription.ts";
 import { blame } from "./errors.ts";
 import type { Kernel } from "./kernel.ts";
 import { quotaTokensOf } from "./normalize/quota.ts";
@@ -26,10 +26,10 @@ import type { Trade } from "./trade.ts";
 /** Every capability's way of doing business. */
 export const trades = {
   chat: chatTrade,
-  embed: embedTrade,
-  image: imageTrade,
-  transcribe: transcribeTrade,
-  speak: speakTrade,
+  embeddings: embeddingsTrade,
+  images: imagesTrade,
+  transcription: transcriptionTrade,
+  speech: speechTrade,
 };
 
 export type RequestOf<C extends Capability> = Parameters<(typeof trades)[C]["check"]>[0];
@@ -74,7 +74,7 @@ export async function serve<C extends Capability>(kernel: Kernel, order: Order<C
     return reply;
   } catch (error) {
     const told = ended(blame(error, progress), progress);
-    if (noteLateFailure(error, progress, kernel.now())) kernel.log.warn("route_rests", { call: progress.id });
+    if (noteLateFailure(error, progress, kernel.now())) kernel.log.warn("circuit_opened", { call: progress.id });
     if (told.code === "internal_error") kernel.log.error("call_failed", { call: progress.id, error });
     throw told;
   } finally {
@@ -88,7 +88,7 @@ export async function serve<C extends Capability>(kernel: Kernel, order: Order<C
 function checkByPlugins(offer: Offer, capability: Capability, request: unknown): void {
   let refusal: GatewayError | undefined;
   for (const { plugin, model } of offer.routes) {
-    const check = plugin.checks?.[capability] as ((asked: Asked<unknown>) => void) | undefined;
+    const check = plugin.checks?.[capability] as ((asked: CheckInput<unknown>) => void) | undefined;
     if (check === undefined) return;
     try {
       check({ request, model });

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import type { Capability } from "../contract/index.ts";
-import type { ChatQuirks, RequestQuirks, TranscribeQuirks } from "../sdk/index.ts";
+import type { ChatQuirks, RequestQuirks, TranscriptionQuirks } from "../sdk/index.ts";
 
 const words = Type.Array(Type.String({ minLength: 1 }));
 const request = {
@@ -27,7 +27,7 @@ const chat = {
   usageIn: Type.String({ minLength: 1 }),
 } satisfies Record<keyof ChatQuirks, TSchema>;
 
-const transcribe = { ...request, verbose: Type.Boolean() } satisfies Record<keyof TranscribeQuirks, TSchema>;
+const transcription = { ...request, verbose: Type.Boolean() } satisfies Record<keyof TranscriptionQuirks, TSchema>;
 
 const closed = (fields: Record<string, TSchema>) =>
   Type.Optional(Type.Partial(Type.Object(fields), { additionalProperties: false }));
@@ -36,10 +36,10 @@ const closed = (fields: Record<string, TSchema>) =>
 export const Quirks = Type.Object(
   {
     chat: closed(chat),
-    embed: closed(request),
-    image: closed(request),
-    transcribe: closed(transcribe),
-    speak: closed(request),
+    embeddings: closed(request),
+    images: closed(request),
+    transcription: closed(transcription),
+    speech: closed(request),
   } satisfies Record<Capability, TSchema>,
   { additionalProperties: false },
 );

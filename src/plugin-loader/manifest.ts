@@ -29,7 +29,7 @@ const Manifest = Type.Object(
     ),
     hosts: Type.Optional(Type.Array(Type.String())),
     quirks: Type.Optional(Quirks),
-    nMax: Type.Optional(Type.Unknown()),
+    maxChoices: Type.Optional(Type.Unknown()),
     models: Type.Array(Type.Record(Type.String(), Type.Unknown()), { minItems: 1 }),
   },
   { additionalProperties: false },

@@ -31,7 +31,7 @@ const knownFields = [
   "models",
   "handlers",
   "checks",
-  "nMax",
+  "maxChoices",
   "readFault",
 ];
 
@@ -47,7 +47,7 @@ export function bearer(key: string): Record<string, string> {
 
 /**
  * Checks a plugin and fills in what it leaves out: `authorize` is {@link bearer}, `hosts` are none beside the base URL's,
- * `credential` is `"key"`, `nMax` has no bound, and refusals are read by {@link classifyFault}.
+ * `credential` is `"key"`, `maxChoices` has no bound, and refusals are read by {@link classifyFault}.
  *
  * @throws {PluginError} When something is missing, misspelt or does not fit together; the sentence says where and the cure.
  *
@@ -68,7 +68,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
   for (const field of Object.keys(definition)) {
     if (!knownFields.includes(field)) fail(name, `unknown field ${field}${knownWords(field, knownFields)}`);
   }
-  const { contractVersion: version = contractVersion, credential = "key", nMax = {} } = definition;
+  const { contractVersion: version = contractVersion, credential = "key", maxChoices = {} } = definition;
   const mismatch = contractMismatch(version);
   if (mismatch !== undefined) fail(name, mismatch);
   if (credential !== "key" && credential !== "none") fail(name, 'credential must be "key" or "none"');
@@ -84,7 +84,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     models: checkModels(name, definition.models, handlers),
     handlers,
     ...(checks && { checks: checks as Checks }),
-    nMax: checkBounds(name, nMax),
+    maxChoices: checkBounds(name, maxChoices),
     readFault: checkFunction(name, "readFault", definition.readFault ?? classifyFault),
   };
   return Object.freeze(plugin);
@@ -148,14 +148,14 @@ function checkModels(plugin: string, models: unknown, handlers: Handlers): reado
   return rows;
 }
 
-function checkBounds(plugin: string, nMax: unknown): ProviderPlugin["nMax"] {
-  if (!isRecord(nMax)) fail(plugin, "nMax must be an object, such as { chat: 1 }");
-  for (const [name, bound] of Object.entries(nMax)) {
-    if ((name !== "chat" && name !== "image") || !Number.isInteger(bound) || (bound as number) < 1) {
-      fail(plugin, `nMax.${name} is ${JSON.stringify(bound)}; expected chat or image with a whole number above 0`);
+function checkBounds(plugin: string, maxChoices: unknown): ProviderPlugin["maxChoices"] {
+  if (!isRecord(maxChoices)) fail(plugin, "maxChoices must be an object, such as { chat: 1 }");
+  for (const [name, bound] of Object.entries(maxChoices)) {
+    if ((name !== "chat" && name !== "images") || !Number.isInteger(bound) || (bound as number) < 1) {
+      fail(plugin, `maxChoices.${name} is ${JSON.stringify(bound)}; expected chat or images with a whole number above 0`);
     }
   }
-  return nMax;
+  return maxChoices;
 }
 
 function checkFunction<T>(plugin: string, field: string, value: T): T {

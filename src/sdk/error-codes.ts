@@ -5,34 +5,34 @@ import type { FaultKind } from "../contract/index.ts";
  * Words that providers use for several failures (`invalid_request_error`) stand in {@link vagueWords}.
  */
 export const faultWords: Readonly<Record<string, FaultKind>> = {
-  context_length_exceeded: "too_long",
-  model_not_found: "gone",
-  model_decommissioned: "gone",
-  model_not_available: "gone",
-  model_terms_required: "gone",
-  not_found_error: "gone",
-  NOT_FOUND: "gone",
-  invalid_api_key: "key",
-  invalid_api_key_error: "key",
-  authentication_error: "key",
-  permission_error: "key",
-  permission_denied: "key",
-  account_deactivated: "key",
-  unsupported_country_region_territory: "key",
-  API_KEY_INVALID: "key",
-  API_KEY_EXPIRED: "key",
-  UNAUTHENTICATED: "key",
-  PERMISSION_DENIED: "key",
-  insufficient_quota: "quota",
-  insufficient_quota_error: "quota",
-  billing_error: "quota",
-  billing_hard_limit_reached: "quota",
-  billing_not_active: "quota",
-  rate_limit: "limited",
-  rate_limit_error: "limited",
-  rate_limit_exceeded: "limited",
-  rate_limit_exceeded_error: "limited",
-  RESOURCE_EXHAUSTED: "limited",
+  context_length_exceeded: "context_length",
+  model_not_found: "model_not_found",
+  model_decommissioned: "model_not_found",
+  model_not_available: "model_not_found",
+  model_terms_required: "model_not_found",
+  not_found_error: "model_not_found",
+  NOT_FOUND: "model_not_found",
+  invalid_api_key: "auth",
+  invalid_api_key_error: "auth",
+  authentication_error: "auth",
+  permission_error: "auth",
+  permission_denied: "auth",
+  account_deactivated: "auth",
+  unsupported_country_region_territory: "auth",
+  API_KEY_INVALID: "auth",
+  API_KEY_EXPIRED: "auth",
+  UNAUTHENTICATED: "auth",
+  PERMISSION_DENIED: "auth",
+  insufficient_quota: "insufficient_quota",
+  insufficient_quota_error: "insufficient_quota",
+  billing_error: "insufficient_quota",
+  billing_hard_limit_reached: "insufficient_quota",
+  billing_not_active: "insufficient_quota",
+  rate_limit: "rate_limited",
+  rate_limit_error: "rate_limited",
+  rate_limit_exceeded: "rate_limited",
+  rate_limit_exceeded_error: "rate_limited",
+  RESOURCE_EXHAUSTED: "rate_limited",
   overloaded_error: "overloaded",
   capacity_exceeded: "overloaded",
   server_error: "overloaded",
@@ -51,33 +51,33 @@ export const vagueWords: Readonly<Record<string, FaultKind>> = {
   request_too_large: "bad_request",
   INVALID_ARGUMENT: "bad_request",
   FAILED_PRECONDITION: "bad_request",
-  tokens: "limited",
-  requests: "limited",
+  tokens: "rate_limited",
+  requests: "rate_limited",
 };
 
 const kindOfStatusTable: Readonly<Record<number, FaultKind>> = {
-  401: "key",
-  402: "quota",
-  403: "key",
-  404: "gone",
+  401: "auth",
+  402: "insufficient_quota",
+  403: "auth",
+  404: "model_not_found",
   408: "timeout",
   409: "overloaded",
-  410: "gone",
+  410: "model_not_found",
   424: "overloaded",
   425: "overloaded",
-  429: "limited",
+  429: "rate_limited",
   498: "overloaded",
-  499: "broken",
+  499: "bad_response",
   504: "timeout",
   524: "timeout",
 };
 
-/** What an HTTP status alone says. Anything that is no failure at all is `broken`: it was not expected here. */
+/** What an HTTP status alone says. Anything that is no failure at all is `bad_response`: it was not expected here. */
 export function kindOfStatus(status: number): FaultKind {
   const kind = kindOfStatusTable[status];
   if (kind !== undefined) return kind;
   if (status >= 500) return "overloaded";
-  return status >= 400 ? "bad_request" : "broken";
+  return status >= 400 ? "bad_request" : "bad_response";
 }
 
 const tooLong =
@@ -87,7 +87,7 @@ const outOfMoney =
 
 /** What the sentence says that its code does not: Anthropic and others send only a sentence for these. */
 export function kindOfSentence(kind: FaultKind, sentence: string): FaultKind {
-  if (kind !== "bad_request" && kind !== "limited") return kind;
-  if (outOfMoney.test(sentence) && kind === "bad_request") return "quota";
-  return kind === "bad_request" && tooLong.test(sentence) ? "too_long" : kind;
+  if (kind !== "bad_request" && kind !== "rate_limited") return kind;
+  if (outOfMoney.test(sentence) && kind === "bad_request") return "insufficient_quota";
+  return kind === "bad_request" && tooLong.test(sentence) ? "context_length" : kind;
 }

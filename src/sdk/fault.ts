@@ -24,12 +24,12 @@ interface ErrorFacts {
  * const body = JSON.stringify({ error: { message: "Slow down", code: "rate_limit_exceeded" } });
  * const headers = new Headers({ "retry-after": "7" });
  * const fault = classifyFault({ status: 429, headers, body });
- * [fault.kind, fault.retryAfterMs]; // => ["limited", 7000]
+ * [fault.kind, fault.retryAfterMs]; // => ["rate_limited", 7000]
  */
 export function classifyFault(answer: RefusedAnswer): UpstreamFault {
   const facts = factsOf(parsed(answer.body));
   if (answer.status === 404 && answer.body.trimStart().startsWith("<")) {
-    return new UpstreamFault("broken", "The provider answered 404 with a page: its base URL seems wrong", {
+    return new UpstreamFault("bad_response", "The provider answered 404 with a page: its base URL seems wrong", {
       status: 404,
     });
   }
@@ -53,7 +53,7 @@ export function faultOfBody(body: unknown, status?: number): UpstreamFault {
 
 function toFault(facts: ErrorFacts, status: number | undefined, retryMs: number | undefined): UpstreamFault {
   const kind = kindOfSentence(kindOf(facts, status), facts.message ?? "");
-  const cannotWait = kind === "limited" && /request too large/i.test(facts.message ?? "");
+  const cannotWait = kind === "rate_limited" && /request too large/i.test(facts.message ?? "");
   return new UpstreamFault(kind, sentenceOf(kind, facts, status), {
     status,
     param: facts.param,
@@ -72,14 +72,14 @@ function kindOf(facts: ErrorFacts, status: number | undefined): FaultKind {
     const kind = entryOf(vagueWords, word);
     if (kind !== undefined) return kind;
   }
-  return "broken";
+  return "bad_response";
 }
 
 function sentenceOf(kind: FaultKind, facts: ErrorFacts, status: number | undefined): string {
   const answered = status === undefined ? "failed" : `answered ${status}`;
   const named = facts.code === undefined ? "" : ` (${facts.code})`;
-  if (kind === "key") return `The provider refused the gateway's credential: it ${answered}${named}`;
-  if (kind === "quota") return `The gateway's account with the provider is used up: it ${answered}${named}`;
+  if (kind === "auth") return `The provider refused the gateway's credential: it ${answered}${named}`;
+  if (kind === "insufficient_quota") return `The gateway's account with the provider is used up: it ${answered}${named}`;
   if (facts.message === undefined) return `The provider ${answered} without saying why`;
   return redact(facts.message);
 }

@@ -24,7 +24,7 @@ export type Fitted<S> = S extends "string"
  * count as absent. Members that the shape does not name stay as they are.
  *
  * @returns Whether the value itself is of the kind.
- * @throws {UpstreamFault} `broken` for a list with something else in it, as what it says would be told in part.
+ * @throws {UpstreamFault} `bad_response` for a list with something else in it, as what it says would be told in part.
  *
  * @example
  * fit({ text: "Hi", signature: null }, { text: "string", signature: "string" }); // => true
@@ -39,7 +39,7 @@ function fits(value: unknown, shape: Shape): boolean {
   if (isList(shape)) {
     if (!Array.isArray(value)) return false;
     if (value.every((member) => fits(member, shape[0]))) return true;
-    throw new UpstreamFault("broken", "The provider's answer is not of its own form");
+    throw new UpstreamFault("bad_response", "The provider's answer is not of its own form");
   }
   if (!isRecord(value)) return false;
   for (const name in shape) {

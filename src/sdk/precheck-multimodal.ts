@@ -1,7 +1,7 @@
-import type { Asked, ChatRequest } from "../contract/index.ts";
+import type { CheckInput, ChatRequest } from "../contract/index.ts";
 import type { DataUrl } from "./data-url.ts";
 
-type Translate = (request: ChatRequest, asked: Asked<ChatRequest> & { note: () => void }) => unknown;
+type Translate = (request: ChatRequest, asked: CheckInput<ChatRequest> & { note: () => void }) => unknown;
 
 /**
  * Makes a plugin's pure translation its `checks.chat`. It runs where a request holds what a provider may not take: parts
@@ -17,7 +17,7 @@ type Translate = (request: ChatRequest, asked: Asked<ChatRequest> & { note: () =
  * check({ request: { messages: [], tools: [{ type: "function", function: { name: "weather" } }] } });
  * seen; // => [1]
  */
-export function checkBeyondText(translate: Translate): (asked: Asked<ChatRequest>) => void {
+export function checkBeyondText(translate: Translate): (asked: CheckInput<ChatRequest>) => void {
   return (asked) => {
     if (holdsMoreThanText(asked.request)) translate(asked.request, { ...asked, note: () => undefined });
   };

@@ -6,10 +6,10 @@ import { isRecord } from "./record.ts";
 /** The meters that a call of each capability always uses: a model that is sold needs a price for them. */
 const metersInUse: Record<Capability, readonly MeterName[]> = {
   chat: ["inputToken", "outputToken"],
-  embed: ["inputToken"],
-  image: ["image"],
-  transcribe: ["audioMs"],
-  speak: ["character"],
+  embeddings: ["inputToken"],
+  images: ["image"],
+  transcription: ["audioMs"],
+  speech: ["character"],
 };
 
 const faultOfRow = shapeChecker(Model);

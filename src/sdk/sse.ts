@@ -46,7 +46,7 @@ export class SseParser {
    * Takes the next piece of text.
    *
    * @returns The events it completed, in order, often none.
-   * @throws {UpstreamFault} `broken` when one event grows beyond the bound.
+   * @throws {UpstreamFault} `bad_response` when one event grows beyond the bound.
    */
   push(text: string): ServerEvent[] {
     if (text === "") return [];
@@ -160,7 +160,7 @@ export class SseParser {
   #bound(restCharacters: number): void {
     if (this.#eventCharacters + restCharacters <= this.#eventCharactersMax) return;
     throw new UpstreamFault(
-      "broken",
+      "bad_response",
       `The provider's stream has an event of more than ${this.#eventCharactersMax} characters`,
     );
   }
@@ -169,7 +169,7 @@ export class SseParser {
 /**
  * Reads server-sent events from bytes as they arrive, cut anywhere, also inside a character.
  *
- * @throws {UpstreamFault} `broken` when one event grows beyond `eventCharactersMax`.
+ * @throws {UpstreamFault} `bad_response` when one event grows beyond `eventCharactersMax`.
  *
  * @example
  * const bytes = new TextEncoder().encode("event: piece\ndata: 1\n\n");

@@ -17,7 +17,7 @@ const headerBytes = 44;
 /**
  * Reads a WAV file. Sizes of 0 or 0xFFFFFFFF, or beyond the end, as streaming encoders leave them, mean "to the end".
  *
- * @throws {UpstreamFault} `broken` when the bytes are no WAV file of PCM or float samples.
+ * @throws {UpstreamFault} `bad_response` when the bytes are no WAV file of PCM or float samples.
  *
  * @example
  * const wav = writeWav({ pcm: new Uint8Array(16), sampleRate: 8000, channels: 1, bitsPerSample: 16 });
@@ -73,7 +73,7 @@ export function writeWav(wav: Wav): Uint8Array<ArrayBuffer> {
 /**
  * Joins WAV files of one format into one, in order.
  *
- * @throws {UpstreamFault} `broken` when there is none, one cannot be read, or their formats differ.
+ * @throws {UpstreamFault} `bad_response` when there is none, one cannot be read, or their formats differ.
  *
  * @example
  * const wav = writeWav({ pcm: new Uint8Array(16), sampleRate: 8000, channels: 1, bitsPerSample: 16 });
@@ -86,7 +86,7 @@ export function joinWav(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<A
   let length = 0;
   for (const wav of wavs) {
     if (formatName(wav) !== formatName(first)) {
-      throw new UpstreamFault("broken", `Cannot join sound of ${formatName(first)} and ${formatName(wav)}`);
+      throw new UpstreamFault("bad_response", `Cannot join sound of ${formatName(first)} and ${formatName(wav)}`);
     }
     length += wav.pcm.length;
   }
@@ -150,5 +150,5 @@ function putTag(bytes: Uint8Array, at: number, text: string): void {
 }
 
 function unreadable(reason: string): UpstreamFault {
-  return new UpstreamFault("broken", `Cannot read the WAV file: ${reason}`);
+  return new UpstreamFault("bad_response", `Cannot read the WAV file: ${reason}`);
 }

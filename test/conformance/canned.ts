@@ -41,7 +41,7 @@ const vectors = ["a", "b"].map((_, index) => ({ object: "embedding", index, embe
 const wav = wavOf(1000);
 
 /** A short answer of each provider, of each capability it has: what is asked for matters here, not what is answered. */
-export function cannedReply(plugin: string, capability: Capability, { stream, count }: Asked): Reply {
+export function cannedReply(plugin: string, capability: Capability, { stream, count }: CheckInput): Reply {
   switch (`${plugin} ${capability}`) {
     case "anthropic chat":
       return stream
@@ -59,12 +59,12 @@ export function cannedReply(plugin: string, capability: Capability, { stream, co
       return jsonReply({ audios: [Buffer.from(wav).toString("base64")] });
   }
   if (capability === "chat") return stream ? eventsReply(...chunks, "[DONE]") : jsonReply(completion);
-  if (capability === "embed") return jsonReply({ data: vectors.slice(0, count), usage: { prompt_tokens: 3 } });
-  if (capability === "transcribe") return jsonReply({ text: "Hello", duration: 1 });
+  if (capability === "embeddings") return jsonReply({ data: vectors.slice(0, count), usage: { prompt_tokens: 3 } });
+  if (capability === "transcription") return jsonReply({ text: "Hello", duration: 1 });
   return binaryReply(wav, "audio/wav");
 }
 
-interface Asked {
+interface CheckInput {
   stream: boolean;
   /** How many vectors are wanted. */
   count: number;

@@ -39,15 +39,15 @@ const of =
     asks,
     beside,
   });
-const [embed, image, transcribe, speak] = [of("embed"), of("image"), of("transcribe"), of("speak")];
+const [embeddings, image, transcription, speech] = [of("embeddings"), of("images"), of("transcription"), of("speech")];
 
 /** What every request of a capability holds. */
 export const plainRequests: Record<Capability, Json> = {
   chat: { messages: [{ role: "user", content: "Hello" }] },
-  embed: { input: "Hello" },
-  image: { prompt: "A kite" },
-  transcribe: { file: wavFile(1000), audioMs: 1000 },
-  speak: { input: "Hello" },
+  embeddings: { input: "Hello" },
+  images: { prompt: "A kite" },
+  transcription: { file: wavFile(1000), audioMs: 1000 },
+  speech: { input: "Hello" },
 };
 
 /** The rows of the table, in its order. */
@@ -95,24 +95,24 @@ export const features: Feature[] = [
     "PDF files",
     user(text, { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,AAAA" } }),
   ),
-  embed("embeddings", {}),
-  embed("several inputs", { input: ["Hello", "there"] }),
-  embed("`dimensions`", { dimensions: 512 }),
-  embed("`encoding_format: base64`", { encoding_format: "base64" }),
+  embeddings("embeddings", {}),
+  embeddings("several inputs", { input: ["Hello", "there"] }),
+  embeddings("`dimensions`", { dimensions: 512 }),
+  embeddings("`encoding_format: base64`", { encoding_format: "base64" }),
   image("images", {}),
   image("`n` of images", { n: 2 }),
   image("`size`", { size: "2048x1024" }),
   image("`quality: hd`", { quality: "hd" }),
-  transcribe("transcription", {}),
-  transcribe("`language` of the sound", { language: "hi" }),
-  transcribe("`prompt` of a transcription", { prompt: "Names: Ada" }),
-  transcribe("`temperature` of a transcription", { temperature: 0.2 }),
-  transcribe("`verbose_json`", { response_format: "verbose_json" }),
-  transcribe("times of words", { response_format: "verbose_json", timestamp_granularities: ["word"] }),
-  speak("speech", {}),
-  speak("`voice`", { voice: "" }),
-  speak("`speed`", { speed: 1.25 }),
-  speak("`target_language_code`", { target_language_code: "hi-IN" }),
-  speak("`speech_sample_rate`", { speech_sample_rate: 8000 }),
-  speak("`pace`", { pace: 1.25 }),
+  transcription("transcription", {}),
+  transcription("`language` of the sound", { language: "hi" }),
+  transcription("`prompt` of a transcription", { prompt: "Names: Ada" }),
+  transcription("`temperature` of a transcription", { temperature: 0.2 }),
+  transcription("`verbose_json`", { response_format: "verbose_json" }),
+  transcription("times of words", { response_format: "verbose_json", timestamp_granularities: ["word"] }),
+  speech("speech", {}),
+  speech("`voice`", { voice: "" }),
+  speech("`speed`", { speed: 1.25 }),
+  speech("`target_language_code`", { target_language_code: "hi-IN" }),
+  speech("`speech_sample_rate`", { speech_sample_rate: 8000 }),
+  speech("`pace`", { pace: 1.25 }),
 ];

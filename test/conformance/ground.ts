@@ -53,7 +53,7 @@ export async function serveBy<C extends Capability>(
       return undefined;
     },
   };
-  const isStream = (request as { stream?: unknown }).stream === true || capability === "speak";
+  const isStream = (request as { stream?: unknown }).stream === true || capability === "speech";
   const order = { capability, caller, request, progress, ...(isStream && { outlet }) } as Order<C>;
   const [answer, error] = await serve(kernel, order).then(
     (given): [ReplyOf<C>, undefined] => [given, undefined],

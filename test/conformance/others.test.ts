@@ -10,10 +10,10 @@ import { type Case, cases, named } from "./recorded.ts";
 
 const capabilityOf: Record<Case["endpoint"], Capability> = {
   "/chat/completions": "chat",
-  "/embeddings": "embed",
-  "/images/generations": "image",
-  "/audio/transcriptions": "transcribe",
-  "/audio/speech": "speak",
+  "/embeddings": "embeddings",
+  "/images/generations": "images",
+  "/audio/transcriptions": "transcription",
+  "/audio/speech": "speech",
 };
 
 const answers = cases.filter(({ recording: { status, path } }) => status === 200 && !path.includes("/errors/"));
@@ -27,7 +27,7 @@ const refusals = cases.filter(({ recording }) => recording.status !== 200);
 function serveCase(one: Case) {
   const capability = capabilityOf[one.endpoint];
   const file =
-    capability === "transcribe" ? { file: wavFile(2000), audioMs: 2000, response_format: "verbose_json" } : {};
+    capability === "transcription" ? { file: wavFile(2000), audioMs: 2000, response_format: "verbose_json" } : {};
   const request = { ...one.body, ...file, model: one.row.id } as unknown as RequestOf<typeof capability>;
   return serveBy(one.plugin, { capability, request }, replyOf(one.recording));
 }
@@ -37,13 +37,13 @@ describe.skipIf(recordingsMissing !== undefined)("an answer of any other kind", 
     const { answer, chunks, error, ledger } = await serveCase(one);
     expect(error).toBeUndefined();
     const capability = capabilityOf[one.endpoint];
-    if (capability === "speak") expect(chunks.length).toBeGreaterThan(0);
+    if (capability === "speech") expect(chunks.length).toBeGreaterThan(0);
     else expect(answer).toBeDefined();
-    if (capability === "embed" && schemaMissing === undefined) {
+    if (capability === "embeddings" && schemaMissing === undefined) {
       expect(faultsOf("CreateEmbeddingResponse", answer)).toEqual([]);
     }
     const { outcome, meters } = ledger.settlement;
-    const measure = { chat: "", embed: "inputToken", image: "image", transcribe: "audioMs", speak: "character" }[
+    const measure = { chat: "", embeddings: "inputToken", images: "image", transcription: "audioMs", speech: "character" }[
       capability
     ];
     expect({ outcome, measures: Object.keys(meters) }).toEqual({ outcome: "settled", measures: [measure] });

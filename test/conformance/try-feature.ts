@@ -29,7 +29,7 @@ export async function tryFeature(plugin: ProviderPlugin, model: Model, feature: 
   return isDeepStrictEqual(shapeOf(given.answer), shapeOf(without.answer)) ? "left out" : "here";
 }
 
-type Asked = Awaited<ReturnType<typeof ask>>;
+type CheckInput = Awaited<ReturnType<typeof ask>>;
 
 function ask(plugin: ProviderPlugin, model: Model, capability: Capability, request: Record<string, unknown>) {
   const count = Array.isArray(request.input) ? request.input.length : 1;
@@ -48,9 +48,9 @@ function isWhole({ name }: ProviderPlugin, { response_format: format }: Record<s
   return name === "groq" && (format as { type?: string } | undefined)?.type === "json_schema";
 }
 
-const bodyOf = ({ url, json }: Asked["sent"][number]) => ({ url, ...json });
+const bodyOf = ({ url, json }: CheckInput["sent"][number]) => ({ url, ...json });
 
-function isAskedWhole({ stream }: Record<string, unknown>, { sent }: Asked): boolean {
+function isAskedWhole({ stream }: Record<string, unknown>, { sent }: CheckInput): boolean {
   const asksForStream = sent.some(({ url, json }) => json.stream === true || url.includes("stream"));
   return stream === true && !asksForStream;
 }

@@ -17,7 +17,7 @@ export interface CatalogueRow {
   id: string;
   aliases?: string[];
   upstreamId: string;
-  capability: "chat" | "embed" | "image" | "transcribe" | "speak";
+  capability: "chat" | "embeddings" | "images" | "transcription" | "speech";
   premium: boolean;
   omit?: string[];
   voices?: string[];

@@ -41,7 +41,7 @@ test("upkeep that fails once is a warning, since the next round does what was no
     failuresLeft = 1;
     await untilRound(rounds + 2);
     log.flush();
-    const levels = lines.filter(({ event }) => event === "upkeep_failed").map(({ level }) => level);
+    const levels = lines.filter(({ event }) => event === "maintenance_failed").map(({ level }) => level);
     expect(levels).toEqual(["warn", "error", "error", "warn"]);
   } finally {
     await app.close();

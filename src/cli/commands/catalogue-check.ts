@@ -8,10 +8,10 @@ const soonMs = 60 * 86_400_000;
 
 const metersOf: Record<Model["capability"], readonly MeterName[]> = {
   chat: ["inputToken", "outputToken"],
-  embed: ["inputToken"],
-  image: ["image"],
-  transcribe: ["audioMs"],
-  speak: ["character"],
+  embeddings: ["inputToken"],
+  images: ["image"],
+  transcription: ["audioMs"],
+  speech: ["character"],
 };
 
 /** What can be the matter with a row, the worst first. */

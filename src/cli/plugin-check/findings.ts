@@ -13,7 +13,7 @@ export function findMisbehaviour({ thrown, error }: Outcome): Finding {
     const said = first instanceof Error ? `${first.name}: ${first.message}` : String(first);
     return {
       wrong: `the plugin threw ${said.slice(0, 160)}`,
-      cure: 'check what the provider sent before you use it, and throw new UpstreamFault("broken", …) where it is wrong',
+      cure: 'check what the provider sent before you use it, and throw new UpstreamFault("bad_response", …) where it is wrong',
     };
   }
   if (error?.message.includes(simulatedKey)) {

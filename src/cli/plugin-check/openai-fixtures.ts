@@ -71,7 +71,7 @@ export const openaiFixtures: readonly Fixture[] = [
   },
   {
     about: "vectors in OpenAI's dialect",
-    capability: "embed",
+    capability: "embeddings",
     request: { input: "Paris" },
     reply: {
       json: {

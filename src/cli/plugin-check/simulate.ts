@@ -103,7 +103,7 @@ export async function serveOnce(
     caller: { accountId: "check", keyId: "check", limits: limitsOfCaller, freeTokensPerDay: 1 },
     request: requestOf(capability, { ...request, model }),
     progress: new Progress("req_check", now()),
-    ...((request.stream === true || capability === "speak") && { outlet }),
+    ...((request.stream === true || capability === "speech") && { outlet }),
   } as unknown as Order<Capability>;
   const outcome = { chunks, asked: [], thrown };
   try {
@@ -137,9 +137,9 @@ function openBooks(settlements: Settlement[]): Ledger {
 
 /** A transcription needs a file: a tenth of a second of silence. */
 function requestOf(capability: Capability, fields: Record<string, unknown>): unknown {
-  if (capability === "speak") return { input: "Hello", ...fields };
-  if (capability === "image") return { prompt: "A lighthouse", response_format: "b64_json", ...fields };
-  if (capability !== "transcribe") return fields;
+  if (capability === "speech") return { input: "Hello", ...fields };
+  if (capability === "images") return { prompt: "A lighthouse", response_format: "b64_json", ...fields };
+  if (capability !== "transcription") return fields;
   return { file: new File([new Uint8Array(3244)], "speech.wav", { type: "audio/wav" }), audioMs: 100, ...fields };
 }
 

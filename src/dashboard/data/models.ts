@@ -8,10 +8,10 @@ export type Capability = Model["capability"];
 
 export const capabilityNames: Record<Capability, string> = {
   chat: "Chat",
-  embed: "Embeddings",
-  image: "Images",
-  transcribe: "Speech to text",
-  speak: "Text to speech",
+  embeddings: "Embeddings",
+  images: "Images",
+  transcription: "Speech to text",
+  speech: "Text to speech",
 };
 
 /** What can be served now. */

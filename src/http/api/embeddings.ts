@@ -1,11 +1,11 @@
 import { Elysia } from "elysia";
-import { EmbeddingList, EmbedRequest } from "../../contract/index.ts";
+import { EmbeddingList, EmbeddingsRequest } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { responses } from "./openapi.ts";
 
-const Body = requestBody(EmbedRequest);
+const Body = requestBody(EmbeddingsRequest);
 
 /** POST /embeddings. */
 export function embeddingsController(deps: HttpDeps) {
@@ -14,7 +14,7 @@ export function embeddingsController(deps: HttpDeps) {
     .post(
       "/embeddings",
       async ({ call, body }) =>
-        jsonReply(deps, call, await executeCall(deps, call, { capability: "embed", request: body })),
+        jsonReply(deps, call, await executeCall(deps, call, { capability: "embeddings", request: body })),
       {
         parse: [readJsonCall(deps), "json"],
         body: Body,

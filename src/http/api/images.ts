@@ -1,19 +1,19 @@
 import { Elysia } from "elysia";
-import { type GeneratedImage, ImageRequest, ImagesResponse } from "../../contract/index.ts";
+import { type GeneratedImage, ImagesRequest, ImagesResponse } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, executeCall, jsonReply, type RequestContext, readJsonCall } from "../middleware/handle-call.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { storeFile } from "./files.ts";
 import { responses } from "./openapi.ts";
 
-const Body = requestBody(ImageRequest);
+const Body = requestBody(ImagesRequest);
 
 /** POST /images/generations: by default as URLs that live for an hour. */
 export function imagesController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/images/generations",
     async ({ call, body }) => {
-      const { images } = await executeCall(deps, call, { capability: "image", request: body });
+      const { images } = await executeCall(deps, call, { capability: "images", request: body });
       const asBase64 = body.response_format === "b64_json";
       const data = await Promise.all(
         images.map(async (image) => ({
@@ -45,7 +45,7 @@ async function storedImage(deps: HttpDeps, image: GeneratedImage, { request, pro
   try {
     return { url: await storeFile(deps, { mediaType: image.mediaType, bytes }, request) };
   } catch (error) {
-    deps.log.error("picture_not_kept", { call: progress.id, error });
+    deps.log.error("image_store_failed", { call: progress.id, error });
     return { b64_json: toBase64(image) };
   }
 }

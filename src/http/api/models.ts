@@ -23,7 +23,7 @@ const ModelObject = Type.Object(
           plugin: Type.String(),
           priority: Type.Integer({ description: "Lower is tried first" }),
           weight: Type.Integer({ description: "Share among routes of one priority" }),
-          state: Type.Union([Type.Literal("ready"), Type.Literal("resting"), Type.Literal("probing")]),
+          state: Type.Union([Type.Literal("closed"), Type.Literal("open"), Type.Literal("half_open")]),
         }),
         { description: "Who serves it, in order; only of one model" },
       ),

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { SpeakRequest } from "../../contract/index.ts";
+import { SpeechRequest } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { ByteStream } from "../middleware/byte-stream.ts";
 import { apiKeyRoutes, executeCall, readJsonCall } from "../middleware/handle-call.ts";
@@ -7,7 +7,7 @@ import { callHeaders } from "../middleware/headers.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { Bytes, responses } from "./openapi.ts";
 
-const Body = requestBody(SpeakRequest);
+const Body = requestBody(SpeechRequest);
 
 /** POST /audio/speech: WAV bytes as the provider makes them. */
 export function speechController(deps: HttpDeps) {
@@ -16,7 +16,7 @@ export function speechController(deps: HttpDeps) {
     async ({ call, body }) => {
       const { progress } = call;
       const outlet = new ByteStream(progress);
-      const done = executeCall(deps, call, { capability: "speak", request: body, outlet });
+      const done = executeCall(deps, call, { capability: "speech", request: body, outlet });
       const finished = done.then(
         () => outlet.end(),
         (error) => outlet.abort(error),

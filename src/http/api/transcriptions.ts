@@ -4,8 +4,8 @@ import {
   audioFileBytesMax,
   audioFormats,
   GatewayError,
-  TranscribeFields,
-  type TranscribeRequest,
+  TranscriptionFields,
+  type TranscriptionRequest,
   type Transcript,
   TranscriptSegment,
   TranscriptWord,
@@ -17,7 +17,7 @@ import { callHeaders } from "../middleware/headers.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { responses } from "./openapi.ts";
 
-const { model, ...otherFields } = TranscribeFields.properties;
+const { model, ...otherFields } = TranscriptionFields.properties;
 const fileDescription = "mp3, mp4, mpeg, mpga, m4a, wav or webm; at most 25 MB";
 const Body = requestBody(
   Type.Object({
@@ -44,7 +44,7 @@ export function transcriptionsController(deps: HttpDeps) {
     async ({ call, body: { model: name = model.default as string, ...fields } }) => {
       const audioMs = await readAudioMs(fields.file);
       const request = { ...fields, model: name, ...(audioMs !== undefined && { audioMs }) };
-      const transcript = await executeCall(deps, call, { capability: "transcribe", request });
+      const transcript = await executeCall(deps, call, { capability: "transcription", request });
       if (request.response_format !== "text")
         return jsonReply(deps, call, toJson(transcript, request, call.progress.meters.audioMs));
       const headers = callHeaders(call.progress, deps.shelf().sandbox, "text/plain; charset=utf-8");
@@ -93,7 +93,7 @@ function checkFile(file: File): void {
   throw new GatewayError("invalid_request", sentence, { param: "file" });
 }
 
-function toJson(transcript: Transcript, request: TranscribeRequest, audioMs: number | undefined) {
+function toJson(transcript: Transcript, request: TranscriptionRequest, audioMs: number | undefined) {
   const seconds = transcript.duration ?? (audioMs === undefined ? undefined : audioMs / 1000);
   const usage = seconds === undefined ? undefined : { type: "duration", seconds: Math.ceil(seconds) };
   if (request.response_format !== "verbose_json") return { text: transcript.text, ...(usage && { usage }) };

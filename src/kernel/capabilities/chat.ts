@@ -121,7 +121,7 @@ async function pump(job: Job<ChatRequest, ChatChunk>, opened: Opened, head: Answ
   const tidier = new ChunkTidier(head, { tally, output, includeUsage });
   const send = (raw: ChatChunk) => {
     // A call that was cut has settled by now: nothing may be counted or sent after that.
-    if (progress.cutReason !== undefined) throw new UpstreamFault("broken", "The call was cut off");
+    if (progress.cutReason !== undefined) throw new UpstreamFault("bad_response", "The call was cut off");
     const chunk = tidier.push(raw);
     sendEach(tidier.before, raw);
     const behind = chunk === undefined ? undefined : outlet.write(chunk);
@@ -144,7 +144,7 @@ async function pump(job: Job<ChatRequest, ChatChunk>, opened: Opened, head: Answ
     letGo(opened.chunks);
     throw error;
   }
-  if (!tidier.finished) throw new UpstreamFault("broken", "The provider's stream ended before the answer was complete");
+  if (!tidier.finished) throw new UpstreamFault("bad_response", "The provider's stream ended before the answer was complete");
   tally.complete = true;
   if (job.kernel.watch !== undefined) progress.finishReasons = tidier.finishReasons;
   // A report of nothing for an answer of nothing stands, as it does of a whole answer.
@@ -169,7 +169,7 @@ function withDefaults(request: ChatRequest, model: Model): ChatRequest {
 /** How often the prompt is paid for: a provider that makes one choice at a time is sent it for each. */
 function promptsAtMost({ n }: ChatRequest, offer: Offer): number {
   if (n === undefined || n === null) return 1;
-  return offer.routes.some(({ plugin }) => plugin.nMax.chat !== undefined && n > plugin.nMax.chat) ? n : 1;
+  return offer.routes.some(({ plugin }) => plugin.maxChoices.chat !== undefined && n > plugin.maxChoices.chat) ? n : 1;
 }
 
 function outputTokensOf(request: ChatRequest): number | undefined {

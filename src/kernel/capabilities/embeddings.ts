@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import {
   type EmbeddingList,
   type Embeddings,
-  type EmbedRequest,
+  type EmbeddingsRequest,
   GatewayError,
   UpstreamFault,
 } from "../../contract/index.ts";
@@ -13,11 +13,11 @@ import type { Offer } from "../routing/registry.ts";
 import type { Trade } from "../trade.ts";
 
 /** Tokens of all inputs of one request together (OpenAI's own bound, kept for every provider). */
-export const embedTokensMax = 300_000;
+export const embeddingTokensMax = 300_000;
 /** No ordinary text has tokens longer than this on average: what is longer is refused without counting. */
 const bytesPerTokenMax = 8;
 
-export const embedTrade: Trade<EmbedRequest, EmbeddingList, never> = {
+export const embeddingsTrade: Trade<EmbeddingsRequest, EmbeddingList, never> = {
   async check(request, { model }) {
     checkDimensions(request.dimensions, model.dimensions, model.id);
     await checkLength(inputsOf(request), model.inputTokensMax, model.id);
@@ -36,9 +36,9 @@ export const embedTrade: Trade<EmbedRequest, EmbeddingList, never> = {
     const answer = await attempt(kernel, offer, progress, {
       requestFor: () => request,
       async run(plugin, call) {
-        const embeddings = await plugin.handlers.embed?.(call);
+        const embeddings = await plugin.handlers.embeddings?.(call);
         if (!Array.isArray(embeddings?.vectors) || embeddings.vectors.length !== inputsOf(request).length) {
-          throw new UpstreamFault("broken", "The provider's answer does not have one vector for each input");
+          throw new UpstreamFault("bad_response", "The provider's answer does not have one vector for each input");
         }
         const vectors = embeddings.vectors.map((vector) => encoded(vector, request.encoding_format === "base64"));
         return { ...embeddings, vectors };
@@ -67,14 +67,14 @@ function encoded(vector: unknown, asBase64: boolean): number[] | string {
   } catch {
     // No base64, or no whole number of floats: no vector, as anything else.
   }
-  throw new UpstreamFault("broken", "A vector of the provider's answer is none");
+  throw new UpstreamFault("bad_response", "A vector of the provider's answer is none");
 }
 
-function inputsOf(request: EmbedRequest): string[] {
+function inputsOf(request: EmbeddingsRequest): string[] {
   return typeof request.input === "string" ? [request.input] : request.input;
 }
 
-function promptTokens(request: EmbedRequest): number {
+function promptTokens(request: EmbeddingsRequest): number {
   let tokens = 0;
   for (const text of inputsOf(request)) tokens += tokensAtMost(text);
   return tokens;
@@ -99,7 +99,7 @@ async function checkLength(inputs: string[], tokensMax: number | undefined, id: 
         throw tooLong(inputs.length === 1 ? "input" : `input[${index}]`, tokens, `${id} takes ${tokensMax}`);
     }
     total += bytes / bytesPerTokenMax;
-    if (total > embedTokensMax) throw tooLong("input", Math.ceil(total), `one request takes ${embedTokensMax} in all`);
+    if (total > embeddingTokensMax) throw tooLong("input", Math.ceil(total), `one request takes ${embeddingTokensMax} in all`);
   }
 }
 

@@ -1,7 +1,7 @@
 import {
   type Call,
   type GeneratedImages,
-  type ImageRequest,
+  type ImagesRequest,
   type ProviderPlugin,
   UpstreamFault,
 } from "../../contract/index.ts";
@@ -9,7 +9,7 @@ import { tokensAtMost } from "../normalize/token-counts.ts";
 import { attempt } from "../routing/failover.ts";
 import type { Trade } from "../trade.ts";
 
-export const imageTrade: Trade<ImageRequest, GeneratedImages, never> = {
+export const imagesTrade: Trade<ImagesRequest, GeneratedImages, never> = {
   check() {},
 
   worstCase: (request) => ({ image: request.n ? request.n : 1 }),
@@ -29,20 +29,20 @@ export const imageTrade: Trade<ImageRequest, GeneratedImages, never> = {
 };
 
 /** Asks once, or once for each image where the provider makes only one at a time. */
-async function draw(plugin: ProviderPlugin, call: Call<ImageRequest>): Promise<GeneratedImages> {
-  const { handlers, nMax } = plugin;
-  if (handlers.image === undefined) throw new TypeError(`Plugin '${plugin.name}' has no image handler`);
+async function draw(plugin: ProviderPlugin, call: Call<ImagesRequest>): Promise<GeneratedImages> {
+  const { handlers, maxChoices } = plugin;
+  if (handlers.images === undefined) throw new TypeError(`Plugin '${plugin.name}' has no image handler`);
   const wanted = call.request.n ? call.request.n : 1;
-  if (nMax.image === undefined || wanted <= nMax.image) return checked(await handlers.image(call), wanted);
+  if (maxChoices.images === undefined || wanted <= maxChoices.images) return checked(await handlers.images(call), wanted);
   const single = { ...call, request: { ...call.request, n: 1 } };
-  const image = handlers.image.bind(handlers);
+  const image = handlers.images.bind(handlers);
   const answers = await Promise.all(Array.from({ length: wanted }, () => image(single)));
   return checked({ images: answers.flatMap((answer) => answer.images.slice(0, 1)) }, wanted);
 }
 
 function checked(answer: GeneratedImages, wanted: number): GeneratedImages {
   if (!Array.isArray(answer?.images) || answer.images.length === 0) {
-    throw new UpstreamFault("broken", "The provider's answer holds no image");
+    throw new UpstreamFault("bad_response", "The provider's answer holds no image");
   }
   return { images: answer.images.slice(0, wanted) };
 }

@@ -29,22 +29,22 @@ export async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>):
   }
   const choices = (answer as ChatCompletion | null)?.choices;
   if (!Array.isArray(choices) || choices.length === 0) {
-    throw new UpstreamFault("broken", "The provider's answer has no choices");
+    throw new UpstreamFault("bad_response", "The provider's answer has no choices");
   }
   if (choices.some((choice) => typeof choice?.message !== "object" || choice.message === null)) {
-    throw new UpstreamFault("broken", "A choice of the provider's answer has no message");
+    throw new UpstreamFault("bad_response", "A choice of the provider's answer has no message");
   }
   if (!choices.every(({ message }) => areToolCalls(message.tool_calls))) {
-    throw new UpstreamFault("broken", "A tool call in the provider's answer names no function");
+    throw new UpstreamFault("bad_response", "A tool call in the provider's answer names no function");
   }
   return { completion: answer };
 }
 
 function ask(plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
-  const { handlers, nMax } = plugin;
+  const { handlers, maxChoices } = plugin;
   if (handlers.chat === undefined) throw new TypeError(`Plugin '${plugin.name}' has no chat handler`);
   const { n, stream } = call.request;
-  if (n === undefined || n === null || nMax.chat === undefined || n <= nMax.chat) return handlers.chat(call);
+  if (n === undefined || n === null || maxChoices.chat === undefined || n <= maxChoices.chat) return handlers.chat(call);
   const chat = handlers.chat.bind(handlers);
   return stream === true ? fanOutChunks(chat, call, n) : fanOutCompletions(chat, call, n);
 }
@@ -55,7 +55,7 @@ async function openStream(stream: AsyncIterable<ChatChunk>): Promise<Opened> {
   try {
     while (true) {
       const { done, value } = await chunks.next();
-      if (done) throw new UpstreamFault("broken", "The provider's stream ended before it began");
+      if (done) throw new UpstreamFault("bad_response", "The provider's stream ended before it began");
       first.push(value);
       if (hasBegun(value) || first.length >= 64) return { first, chunks };
     }
@@ -67,9 +67,9 @@ async function openStream(stream: AsyncIterable<ChatChunk>): Promise<Opened> {
 
 function hasBegun(chunk: ChatChunk): boolean {
   if (!Array.isArray(chunk?.choices))
-    throw new UpstreamFault("broken", "A piece of the provider's stream has no choices");
+    throw new UpstreamFault("bad_response", "A piece of the provider's stream has no choices");
   return chunk.choices.some((choice) => {
-    if (!isObject(choice)) throw new UpstreamFault("broken", "A choice in the provider's stream is no object");
+    if (!isObject(choice)) throw new UpstreamFault("bad_response", "A choice in the provider's stream is no object");
     return choice.finish_reason || hasSubstance(choice.delta);
   });
 }
@@ -87,7 +87,7 @@ function isIterable(answer: ChatCompletion | AsyncIterable<ChatChunk>): answer i
 
 /** Refuses more choices than can be had by several requests at once. */
 export function checkChoices(plugin: ProviderPlugin, n: number | null | undefined): void {
-  if (n === undefined || n === null || plugin.nMax.chat === undefined || n <= Math.max(plugin.nMax.chat, fanOutMax))
+  if (n === undefined || n === null || plugin.maxChoices.chat === undefined || n <= Math.max(plugin.maxChoices.chat, fanOutMax))
     return;
   throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
 }

@@ -14,7 +14,7 @@ export function paced<Piece>(pieces: AsyncIterator<Piece>, most: number = pieces
   const paused: AsyncIterator<Piece> = {
     next() {
       if (++count % piecesATurn !== 0) return pieces.next();
-      if (count >= most) throw new UpstreamFault("broken", `The plugin's answer has more than ${most} pieces`);
+      if (count >= most) throw new UpstreamFault("bad_response", `The plugin's answer has more than ${most} pieces`);
       return turn().then(() => pieces.next());
     },
   };

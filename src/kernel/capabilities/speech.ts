@@ -2,7 +2,7 @@ import {
   GatewayError,
   type Meters,
   type Model,
-  type SpeakRequest,
+  type SpeechRequest,
   type Speech,
   UpstreamFault,
 } from "../../contract/index.ts";
@@ -18,7 +18,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 const riff = [0x52, 0x49, 0x46, 0x46];
 
 /** Speech. Bytes go to the outlet as they come, so the reply is `undefined`. */
-export const speakTrade: Trade<SpeakRequest, undefined, Bytes> = {
+export const speechTrade: Trade<SpeechRequest, undefined, Bytes> = {
   check(request, { model }) {
     const length = charactersOf(request.input);
     if (model.inputCharactersMax !== undefined && length > model.inputCharactersMax) {
@@ -41,8 +41,8 @@ export const speakTrade: Trade<SpeakRequest, undefined, Bytes> = {
     const { first, rest } = await attempt(kernel, offer, progress, {
       requestFor: (model) => withVoice(request, model),
       async run(plugin, call) {
-        const speech = await plugin.handlers.speak?.(call);
-        if (speech === undefined) throw new TypeError(`Plugin '${plugin.name}' has no speak handler`);
+        const speech = await plugin.handlers.speech?.(call);
+        if (speech === undefined) throw new TypeError(`Plugin '${plugin.name}' has no speech handler`);
         return openWav(speech);
       },
     });
@@ -55,8 +55,8 @@ export const speakTrade: Trade<SpeakRequest, undefined, Bytes> = {
       let total = first.length;
       for await (const bytes of rest === undefined ? [] : { [Symbol.asyncIterator]: () => rest }) {
         total += bytes.length;
-        if (total > kernel.network.bounds.streamBytesMax) throw new UpstreamFault("broken", "The audio has no end");
-        if (progress.cutReason !== undefined) throw new UpstreamFault("broken", "The call was cut off");
+        if (total > kernel.network.bounds.streamBytesMax) throw new UpstreamFault("bad_response", "The audio has no end");
+        if (progress.cutReason !== undefined) throw new UpstreamFault("bad_response", "The call was cut off");
         await outlet.write(bytes);
       }
     } catch (error) {
@@ -76,7 +76,7 @@ async function openWav({ wav }: Speech): Promise<{ first: Bytes; rest?: AsyncIte
     let first = new Uint8Array(0);
     while (first.length < riff.length) {
       const { done, value } = await rest.next();
-      if (done) throw new UpstreamFault("broken", "The provider sent no audio");
+      if (done) throw new UpstreamFault("bad_response", "The provider sent no audio");
       first = first.length === 0 ? value : joined(first, value);
     }
     return { first: checkedRiff(first), rest };
@@ -95,11 +95,11 @@ function joined(a: Bytes, b: Bytes): Bytes {
 
 function checkedRiff(bytes: Bytes): Bytes {
   if (!riff.every((byte, index) => bytes[index] === byte))
-    throw new UpstreamFault("broken", "The provider's audio is not a WAV file");
+    throw new UpstreamFault("bad_response", "The provider's audio is not a WAV file");
   return bytes;
 }
 
-function withVoice(request: SpeakRequest, model: Model): SpeakRequest {
+function withVoice(request: SpeechRequest, model: Model): SpeechRequest {
   if (request.voice || model.voiceDefault === undefined) return request;
   return { ...request, voice: model.voiceDefault };
 }
@@ -111,7 +111,7 @@ function charactersOf(text: string): number {
   return count;
 }
 
-function meters(request: SpeakRequest): Meters {
+function meters(request: SpeechRequest): Meters {
   return { character: charactersOf(request.input) };
 }
 

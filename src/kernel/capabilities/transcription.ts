@@ -2,7 +2,7 @@ import {
   GatewayError,
   isAmount,
   type Meters,
-  type TranscribeRequest,
+  type TranscriptionRequest,
   type Transcript,
   UpstreamFault,
 } from "../../contract/index.ts";
@@ -13,7 +13,7 @@ import type { Trade } from "../trade.ts";
 /** What is held for audio that does not say its length: one millisecond a byte, as at 8 kbit/s. */
 const msPerByteAtMost = 1;
 
-export const transcribeTrade: Trade<TranscribeRequest, Transcript, never> = {
+export const transcriptionTrade: Trade<TranscriptionRequest, Transcript, never> = {
   check(request, { model }) {
     const { audioMs, language } = request;
     if (model.audioMsMax !== undefined && audioMs !== undefined && audioMs > model.audioMsMax) {
@@ -34,8 +34,8 @@ export const transcribeTrade: Trade<TranscribeRequest, Transcript, never> = {
     const transcript = await attempt(kernel, offer, progress, {
       requestFor: () => request,
       async run(plugin, call) {
-        const answer = await plugin.handlers.transcribe?.(call);
-        if (typeof answer?.text !== "string") throw new UpstreamFault("broken", "The provider's answer holds no text");
+        const answer = await plugin.handlers.transcription?.(call);
+        if (typeof answer?.text !== "string") throw new UpstreamFault("bad_response", "The provider's answer holds no text");
         return answer;
       },
     });
@@ -49,7 +49,7 @@ export const transcribeTrade: Trade<TranscribeRequest, Transcript, never> = {
 };
 
 /** The length read from the file; where it does not say, what it can be at the most. */
-function lengthOf({ audioMs, file }: TranscribeRequest, audioMsMax: number | undefined): Meters {
+function lengthOf({ audioMs, file }: TranscriptionRequest, audioMsMax: number | undefined): Meters {
   if (audioMs !== undefined) return { audioMs };
   const longest = file.size * msPerByteAtMost;
   return { audioMs: audioMsMax === undefined ? longest : Math.min(longest, audioMsMax) };

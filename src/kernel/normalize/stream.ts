@@ -59,14 +59,14 @@ export class ChunkTidier {
       return this.#tidy(raw);
     } catch (cause) {
       if (cause instanceof UpstreamFault) throw cause;
-      throw new UpstreamFault("broken", "A piece of the provider's stream cannot be read", { cause });
+      throw new UpstreamFault("bad_response", "A piece of the provider's stream cannot be read", { cause });
     }
   }
 
   #tidy(raw: ChatChunk): ChatChunk | undefined {
     if (raw.usage) this.#report(raw.usage);
     const { choices } = raw;
-    if (!Array.isArray(choices)) throw new UpstreamFault("broken", "A piece of the provider's stream has no choices");
+    if (!Array.isArray(choices)) throw new UpstreamFault("bad_response", "A piece of the provider's stream has no choices");
     if (choices.length === 0) return undefined;
     for (const choice of choices) this.#tidyChoice(choice);
     if (choices.length === 1 && saysNothing(choices[0] as ChunkChoice)) return undefined;
@@ -160,7 +160,7 @@ export class ChunkTidier {
     const output = this.#output;
     output.length += text.length;
     if (output.text.length < countedCharactersMax) output.text += text;
-    if (output.length > charactersMax) throw new UpstreamFault("broken", "The provider's answer has no end");
+    if (output.length > charactersMax) throw new UpstreamFault("bad_response", "The provider's answer has no end");
   }
 
   #stateOf(index: number): ChoiceState {

@@ -11,7 +11,7 @@ export interface CircuitBounds {
 /** A probe that was never heard of again, because its caller left, blocks the next for so long. */
 const probeMsMax = 60_000;
 
-export type CircuitState = "ready" | "resting" | "probing";
+export type CircuitState = "closed" | "open" | "half_open";
 
 /**
  * Whether a route or a key is worth a try. It rests after several faults in a short time, then lets one call through at
@@ -47,8 +47,8 @@ export class Circuit {
   }
 
   stateAt(nowMs: number): CircuitState {
-    if (this.isReady(nowMs)) return this.#opened ? "probing" : "ready";
-    return nowMs < this.#restsUntilMs ? "resting" : "probing";
+    if (this.isReady(nowMs)) return this.#opened ? "half_open" : "closed";
+    return nowMs < this.#restsUntilMs ? "open" : "half_open";
   }
 
   /** A call takes it: after a rest it is the one probe. */

@@ -14,7 +14,7 @@ export interface RouteState {
 export function describeRoutes({ routes }: Offer, nowMs: number): RouteState[] {
   return routes.map(({ plugin, model, circuit, health, keys }) => {
     const isWithoutKey = keys.size > 0 && keys.readyAt(nowMs) === 0;
-    const state = health.restMs(nowMs) > 0 || isWithoutKey ? "resting" : circuit.stateAt(nowMs);
+    const state = health.restMs(nowMs) > 0 || isWithoutKey ? "open" : circuit.stateAt(nowMs);
     return { plugin: plugin.name, priority: priorityOf(model), weight: weightOf(model), state };
   });
 }

@@ -55,7 +55,7 @@ export async function attempt<Request, Answer>(
       const nowMs = now();
       const taken = route.keys.size === 0 ? undefined : route.keys.take(nowMs, tried);
       if (taken === undefined && (route.keys.size > 0 || (tried !== undefined && tried.size > 0))) break;
-      if (progress.cutReason !== undefined) throw new UpstreamFault("broken", "The call was cut off");
+      if (progress.cutReason !== undefined) throw new UpstreamFault("bad_response", "The call was cut off");
       progress.attempts++;
       progress.trying = route;
       route.circuit.begin(nowMs);
@@ -85,7 +85,7 @@ export async function attempt<Request, Answer>(
           break;
         }
         if (route.circuit.failed(now())) {
-          kernel.log.warn("route_rests", { plugin: route.plugin.name, model: offer.model.id, kind: fault.kind });
+          kernel.log.warn("circuit_opened", { plugin: route.plugin.name, model: offer.model.id, kind: fault.kind });
         }
         if (!maySendAgain(fault, upstream)) throw fault;
         if (retries === 0 || fault !== error || !(await waitToRetry(kernel, progress, fault))) break;
@@ -102,13 +102,13 @@ function readFailure(kernel: Kernel, route: Route, progress: Progress, error: un
   if (error instanceof UpstreamFault) return error;
   const { name } = route.plugin;
   kernel.log.error("plugin_failed", { call: progress.id, plugin: name, error });
-  if (route.health.fault(kernel.now())) kernel.log.error("plugin_rests", { plugin: name });
-  return new UpstreamFault("broken", "The provider's answer could not be read", { cause: error });
+  if (route.health.fault(kernel.now())) kernel.log.error("circuit_opened", { plugin: name });
+  return new UpstreamFault("bad_response", "The provider's answer could not be read", { cause: error });
 }
 
 /** Whether every route would say the same. */
 function isFinal({ kind }: UpstreamFault): boolean {
-  return kind === "bad_request" || kind === "too_long";
+  return kind === "bad_request" || kind === "context_length";
 }
 
 /**
@@ -119,12 +119,12 @@ function isFinal({ kind }: UpstreamFault): boolean {
 function maySendAgain({ kind, status }: UpstreamFault, { wasSent }: BoundUpstream): boolean {
   if (!wasSent) return true;
   if (kind === "timeout") return false;
-  return kind !== "broken" || (status !== undefined && status >= 300);
+  return kind !== "bad_response" || (status !== undefined && status >= 300);
 }
 
 /** Whether another key may do better. */
 function isOfKey({ kind }: UpstreamFault): boolean {
-  return kind === "key" || kind === "quota" || kind === "limited";
+  return kind === "auth" || kind === "insufficient_quota" || kind === "rate_limited";
 }
 
 function noteAnswer(route: Route, index: number | undefined): void {
@@ -146,7 +146,7 @@ function noteRefusedKey(kernel: Kernel, route: Route, index: number | undefined,
 
 /** Waits before the only route is tried again; says whether that is worth it. */
 async function waitToRetry(kernel: Kernel, progress: Progress, fault: UpstreamFault): Promise<boolean> {
-  if (fault.kind !== "overloaded" && fault.kind !== "broken" && fault.kind !== "timeout") return false;
+  if (fault.kind !== "overloaded" && fault.kind !== "bad_response" && fault.kind !== "timeout") return false;
   const jitterMs = retryMs * (0.5 + (kernel.random ?? Math.random)());
   const waitMs = fault.retryAfterMs === undefined ? jitterMs : fault.retryAfterMs + jitterMs / 2;
   const { beginMsMax } = kernel.network.bounds;

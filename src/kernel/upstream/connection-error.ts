@@ -30,7 +30,7 @@ export class ConnectionError extends UpstreamFault {
     const isTimeout = code === "ETIMEDOUT" && !isAnswering;
     const reason =
       notConnected[code] ?? (certificateCode.test(code) ? `certificate not accepted (${code})` : undefined);
-    super(isTimeout ? "timeout" : "broken", describe(code, reason, isAnswering), { cause: error });
+    super(isTimeout ? "timeout" : "bad_response", describe(code, reason, isAnswering), { cause: error });
     this.wasSent = isAnswering || (reason === undefined && !isTimeout);
     this.isReset = !isAnswering && (code === "ECONNRESET" || code === "EPIPE");
   }

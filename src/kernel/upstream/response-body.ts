@@ -156,5 +156,5 @@ export function joinBytes(chunks: readonly Bytes[]): Bytes {
 }
 
 function tooLong(bytesMax: number): UpstreamFault {
-  return new UpstreamFault("broken", `The provider's answer is longer than ${bytesMax} bytes`);
+  return new UpstreamFault("bad_response", `The provider's answer is longer than ${bytesMax} bytes`);
 }

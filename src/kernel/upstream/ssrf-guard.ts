@@ -124,7 +124,7 @@ function refusal(host: string): UpstreamFault {
   const sentence =
     "The provider's host leads to a private address and is not asked; the operator can write the address itself as " +
     "the base URL, or set <PLUGIN>_BASE_URL";
-  return new UpstreamFault("broken", sentence, { code: "private_address", cause: host });
+  return new UpstreamFault("bad_response", sentence, { code: "private_address", cause: host });
 }
 
 function bare(hostname: string): string {

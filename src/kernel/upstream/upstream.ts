@@ -86,7 +86,7 @@ export class BoundUpstream implements Upstream {
     const mediaType = mediaTypeOf(response.headers.get("content-type")) ?? "";
     if (mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
       cancel(response);
-      throw new UpstreamFault("broken", `The provider answered ${mediaType} where an event stream was expected`);
+      throw new UpstreamFault("bad_response", `The provider answered ${mediaType} where an event stream was expected`);
     }
     return readEvents(response, this.#limits(this.#network.bounds.streamBytesMax));
   }
@@ -133,7 +133,7 @@ export class BoundUpstream implements Upstream {
     const { status, headers } = response;
     if (status >= 300 && status < 400) {
       cancel(response);
-      return new UpstreamFault("broken", `The provider answered with a redirect (${status}), which is not followed`, {
+      return new UpstreamFault("bad_response", `The provider answered with a redirect (${status}), which is not followed`, {
         status,
       });
     }
@@ -149,7 +149,7 @@ export class BoundUpstream implements Upstream {
       this.#answers.push(value);
       return value;
     } catch (cause) {
-      throw new UpstreamFault("broken", "The provider's answer is not JSON", { status: response.status, cause });
+      throw new UpstreamFault("bad_response", "The provider's answer is not JSON", { status: response.status, cause });
     }
   }
 
@@ -175,7 +175,7 @@ export class BoundUpstream implements Upstream {
       return new UpstreamFault("timeout", "The provider did not answer in the time allowed", { cause: error });
     }
     if (error instanceof UpstreamFault) return error;
-    return new UpstreamFault("broken", "The connection to the provider failed", { cause: error });
+    return new UpstreamFault("bad_response", "The connection to the provider failed", { cause: error });
   }
 }
 

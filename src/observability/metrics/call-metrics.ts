@@ -233,6 +233,6 @@ function registerCallMetrics(registry: Registry) {
       [...ofModel, "premium"],
       "Calls that used something and cost nothing or an unknown sum; of a premium model there must be none",
     ),
-    beyondHold: counter("calls_beyond_hold_total", ofModel, "Premium calls that cost more than was held for them"),
+    beyondHold: counter("hold_exceeded_total", ofModel, "Premium calls that cost more than was held for them"),
   };
 }

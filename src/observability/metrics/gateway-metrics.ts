@@ -5,7 +5,7 @@ import type { Facts } from "../gateway-snapshot.ts";
 import type { SpanCounts } from "../traces/span-queue.ts";
 import { addCounter, addGauge, type Sample } from "./samples.ts";
 
-const routeStates = ["ready", "probing", "resting"] as const;
+const routeStates = ["closed", "half_open", "open"] as const;
 /** Wallets are all looked at for this, so not at each scrape. */
 const overdrawnMs = 60_000;
 
@@ -23,7 +23,7 @@ export function addRouteMetrics(registry: Registry, facts: Facts): void {
   });
   addGauge(registry, {
     name: "modelgate_route_state",
-    help: "1 for the state that a route is in: ready, resting after faults, or probing",
+    help: "1 for the state of the circuit breaker of a route: closed, open or half_open",
     labels: ["model", "plugin", "state"],
     *read(): Iterable<Sample> {
       for (const offer of facts.registry().offers) {
@@ -65,7 +65,7 @@ export function addCommitMetrics(registry: Registry): (writes: number, ms: numbe
     registers,
   });
   const waiting = new Gauge({
-    name: "modelgate_ledger_unwritten",
+    name: "modelgate_pending_writes",
     help: "Ends of calls that could not be written so far; they are kept and tried again",
     registers,
   });
@@ -98,12 +98,12 @@ export function addLoadMetrics(registry: Registry, facts: Facts): void {
     },
   });
   addCounter(registry, {
-    name: "modelgate_turned_away_total",
+    name: "modelgate_requests_shed_total",
     help: "Requests refused at the door, because there was too much to do or the process ends",
     read: () => [[{}, facts.turnedAway()]],
   });
   addGauge(registry, {
-    name: "modelgate_leaving",
+    name: "modelgate_draining",
     help: "1 while the process comes to its end and lets calls finish",
     read: () => [[{}, facts.isLeaving() ? 1 : 0]],
   });

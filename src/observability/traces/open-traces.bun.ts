@@ -41,7 +41,7 @@ export function openTraces({ endpoint, headers, serviceName, version, ratio, rep
   const counts = new SpanCounts();
   const url = `${endpoint.replace(/\/+$/, "")}/v1/traces`;
   const exporter = new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: exportMsMax });
-  const onChange = (works: boolean) => report(works ? "traces_taken" : "traces_not_taken", { failed: counts.failed });
+  const onChange = (works: boolean) => report(works ? "traces_taken" : "trace_export_failed", { failed: counts.failed });
   const batches = new BatchSpanProcessor({
     exporter: counted(exporter, counts, onChange),
     maxQueueSize: spansMax,
@@ -58,7 +58,7 @@ export function openTraces({ endpoint, headers, serviceName, version, ratio, rep
     calls: new CallTraces(provider.getTracer("modelgate", version), Date.now),
     counts,
     async close() {
-      const done = provider.shutdown().catch((error) => report("traces_not_taken", { error }));
+      const done = provider.shutdown().catch((error) => report("trace_export_failed", { error }));
       await Promise.race([done, Bun.sleep(closeMsMax)]);
     },
   };

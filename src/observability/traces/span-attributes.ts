@@ -5,17 +5,17 @@ import type { Progress } from "../../kernel/index.ts";
 /** OpenTelemetry's words for what a call does; those it has none for are ours. */
 export const operations: Readonly<Record<Capability, string>> = {
   chat: "chat",
-  embed: "embeddings",
-  image: "generate_content",
-  transcribe: "transcription",
-  speak: "speech",
+  embeddings: "embeddings",
+  images: "generate_content",
+  transcription: "transcription",
+  speech: "speech",
 };
 
 const outputTypes: Partial<Record<Capability, string>> = {
   chat: "text",
-  image: "image",
-  speak: "speech",
-  transcribe: "text",
+  images: "image",
+  speech: "speech",
+  transcription: "text",
 };
 
 /** Providers that OpenTelemetry knows by a name of its own. */

@@ -125,7 +125,7 @@ describe.skipIf(recordingsMissing !== undefined)("every provider by every client
       const length = Array.isArray(recorded) ? recorded.length : (dimensions ?? row.dimensions?.default);
       for (const talker of talkers) {
         bench.upstream.answer(provider, replyOf(recording));
-        const lengths = await talker.embed(row.id, values, dimensions);
+        const lengths = await talker.embeddings(row.id, values, dimensions);
         expect([talker.name, lengths]).toEqual([talker.name, values.map(() => length as number)]);
       }
     },

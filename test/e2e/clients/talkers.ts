@@ -16,7 +16,7 @@ export interface Talker {
   /** Asks about a picture sent along. */
   lookAt(model: string, png: string): Promise<string>;
   /** Embeds, and tells how long each vector is. */
-  embed(model: string, values: string[], dimensions: number | undefined): Promise<number[]>;
+  embeddings(model: string, values: string[], dimensions: number | undefined): Promise<number[]>;
   /** Draws a picture, where the client can. */
   draw?(model: string): Promise<Uint8Array>;
 }
@@ -69,7 +69,7 @@ function officialClient(client: OpenAI): Talker {
       const answer = await completions.create({ model, messages: [{ role: "user", content }] });
       return answer.choices[0]?.message.content ?? "";
     },
-    async embed(model, input, dimensions) {
+    async embeddings(model, input, dimensions) {
       const { data } = await client.embeddings.create({ model, input, ...(dimensions && { dimensions }) });
       return data.map(({ embedding }) => embedding.length);
     },
@@ -109,7 +109,7 @@ function vercelSdk(baseURL: string, apiKey: string): Talker {
       const asked = { model: sdk.chatModel(model), messages: [{ role: "user" as const, content }], maxRetries: 0 };
       return (await generateText(asked)).text;
     },
-    async embed(model, values, dimensions) {
+    async embeddings(model, values, dimensions) {
       const providerOptions = dimensions === undefined ? {} : { modelgate: { dimensions } };
       const { embeddings } = await embedMany({
         model: sdk.embeddingModel(model),
@@ -153,7 +153,7 @@ function langChain(baseURL: string, apiKey: string): Talker {
       ];
       return (await chatOf(model).invoke([new HumanMessage({ content })])).text;
     },
-    async embed(model, values, dimensions) {
+    async embeddings(model, values, dimensions) {
       const embeddings = new OpenAIEmbeddings({ ...base, model, ...(dimensions && { dimensions }) });
       return (await embeddings.embedDocuments(values)).map((vector) => vector.length);
     },

@@ -36,8 +36,8 @@ async function expectRefused(response: Response, says: string): Promise<void> {
 }
 
 describe("a gateway", () => {
-  test("with CALLS_MAX at work refuses the next at once; those at work are answered, and then there is room", async () => {
-    const { gateway, ask, waiting, release } = await startHeld({ CALLS_MAX: "4" });
+  test("with MAX_CONCURRENT_CALLS at work refuses the next at once; those at work are answered, and then there is room", async () => {
+    const { gateway, ask, waiting, release } = await startHeld({ MAX_CONCURRENT_CALLS: "4" });
     const accepted = Array.from({ length: 4 }, () => ask());
     await until(() => waiting.length === 4);
     const refused = await Promise.all(Array.from({ length: 20 }, () => ask()));
@@ -52,8 +52,8 @@ describe("a gateway", () => {
     expect(gateway.books.counts()).toEqual({ calls: 5, open: 0 });
   });
 
-  test("with BODIES_MB of large bodies at work refuses another large one, and takes small ones", async () => {
-    const { ask, waiting, release } = await startHeld({ BODIES_MB: "1" });
+  test("with MAX_BUFFERED_BODY_MB of large bodies at work refuses another large one, and takes small ones", async () => {
+    const { ask, waiting, release } = await startHeld({ MAX_BUFFERED_BODY_MB: "1" });
     const large = "x".repeat(700_000);
     const first = ask(large);
     await until(() => waiting.length === 1);

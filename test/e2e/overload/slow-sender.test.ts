@@ -29,7 +29,7 @@ function sendSlowly(origin: string, start: string, byte: string): Promise<string
 describe.skipIf(!isLong)("senders of a byte at a time", () => {
   let gateway: Gateway;
   beforeAll(async () => {
-    gateway = await startGateway({ env: { BODY_SECONDS: "5", LOG_LEVEL: "warn" } });
+    gateway = await startGateway({ env: { REQUEST_TIMEOUT_SECONDS: "5", LOG_LEVEL: "warn" } });
   }, hookMsMax);
   afterAll(() => gateway.stop(), hookMsMax);
 

@@ -21,7 +21,7 @@ interface GeminiImages {
 const row = {
   id: "test-image",
   upstreamId: "gpt-image-1",
-  capability: "image" as const,
+  capability: "images" as const,
   premium: true,
   ownedBy: "test",
   created: 1_750_000_000,

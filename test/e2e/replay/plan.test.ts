@@ -6,10 +6,10 @@ const recordings = recordingsOf(...providers);
 
 const capabilityOf = {
   "/chat/completions": "chat",
-  "/embeddings": "embed",
-  "/images/generations": "image",
-  "/audio/transcriptions": "transcribe",
-  "/audio/speech": "speak",
+  "/embeddings": "embeddings",
+  "/images/generations": "images",
+  "/audio/transcriptions": "transcription",
+  "/audio/speech": "speech",
 };
 
 describe.skipIf(recordingsMissing !== undefined)("the plan of the recordings", () => {

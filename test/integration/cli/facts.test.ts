@@ -158,7 +158,7 @@ describe("catalogue check", () => {
     [{ retiredOn: "2027-01-20" }, [{ finding: "retiring", retired_on: "2027-01-20" }]],
     [{ retiredOn: "2027-01-21" }, []],
     [{ price: { inputToken: { usd: "1", per: 1 } } }, [{ finding: "unpriced" }]],
-    [{ capability: "embed" as const, price: { inputToken: { usd: "1", per: 1 } } }, []],
+    [{ capability: "embeddings" as const, price: { inputToken: { usd: "1", per: 1 } } }, []],
   ])("of %j finds %j", async (changes, expected) => {
     expect(await check(changes)).toEqual(expected.map((found) => ({ ...finding, ...found })));
   });

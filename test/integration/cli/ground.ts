@@ -82,7 +82,7 @@ export function makePlugin(name: string, models: readonly Model[]): ProviderPlug
     authorize: () => ({}),
     models,
     handlers: {},
-    nMax: {},
-    readFault: () => new UpstreamFault("broken", "No answer"),
+    maxChoices: {},
+    readFault: () => new UpstreamFault("bad_response", "No answer"),
   };
 }

@@ -16,7 +16,7 @@ test("the line to try names a free chat model that is not retired", () => {
   const shown = screen(
     { id: "gone", premium: false, retiredOn: "2020-01-01" },
     { id: "dear", premium: true },
-    { id: "draws", premium: false, capability: "image" },
+    { id: "draws", premium: false, capability: "images" },
     { id: "here", premium: false, retiredOn: "2999-01-01" },
   );
   expect(shown).toContain('"model":"here"');

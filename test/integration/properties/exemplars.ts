@@ -48,17 +48,17 @@ const ofOpenai: Partial<Record<Capability, Exemplar>> = {
       { ...head, choices: [], usage, x_groq: { id: "r", usage } },
     ],
   },
-  embed: {
+  embeddings: {
     whole: { object: "list", data: [{ object: "embedding", index: 0, embedding: [0.1, 0.2] }], usage, model: "x" },
   },
-  image: {
+  images: {
     whole: {
       created: 1,
       data: [{ b64_json: "AAAA", revised_prompt: "A kite" }],
       usage: { input_tokens: 3, output_tokens: 4, input_tokens_details: { text_tokens: 1, image_tokens: 2 } },
     },
   },
-  transcribe: {
+  transcription: {
     whole: {
       text: "Hi",
       language: "english",
@@ -174,13 +174,13 @@ const pictured = {
 };
 const ofGemini: Partial<Record<Capability, Exemplar>> = {
   chat: { whole: generated, events: [generated, generated] },
-  embed: { whole: { embeddings: [{ values: [0.1, 0.2] }], embedding: { values: [0.1, 0.2] } } },
-  image: { whole: pictured },
+  embeddings: { whole: { embeddings: [{ values: [0.1, 0.2] }], embedding: { values: [0.1, 0.2] } } },
+  images: { whole: pictured },
 };
 
 const ofSarvam: Partial<Record<Capability, Exemplar>> = {
   ...ofOpenai,
-  transcribe: {
+  transcription: {
     whole: {
       request_id: "r",
       transcript: "Hi",
@@ -191,7 +191,7 @@ const ofSarvam: Partial<Record<Capability, Exemplar>> = {
       },
     },
   },
-  speak: { whole: { request_id: "r", audios: [Buffer.from(wavOf(1000)).toString("base64")] } },
+  speech: { whole: { request_id: "r", audios: [Buffer.from(wavOf(1000)).toString("base64")] } },
 };
 
 const own: Readonly<Record<string, Partial<Record<Capability, Exemplar>>>> = {

@@ -67,8 +67,8 @@ const manifest = {
   credential: "key",
   authorize: { "x-api-key": "{key}" },
   hosts: ["cdn.example.com"],
-  quirks: { chat, embed: request, image: request, transcribe: { ...request, verbose: true }, speak: request },
-  nMax: { chat: 2 },
+  quirks: { chat, embeddings: request, images: request, transcription: { ...request, verbose: true }, speech: request },
+  maxChoices: { chat: 2 },
   models: [row],
 };
 

@@ -10,10 +10,10 @@ import { benchOf, caller } from "../../unit/kernel/support.ts";
 const messages = [{ role: "user", content: "Hello" }];
 const requests: Partial<Record<Capability, object>> = {
   chat: { messages },
-  embed: { input: "Hello" },
-  image: { prompt: "A kite", n: 1 },
-  transcribe: { file: wavFile(1000), response_format: "json", timestamp_granularities: [] },
-  speak: { input: "Hello" },
+  embeddings: { input: "Hello" },
+  images: { prompt: "A kite", n: 1 },
+  transcription: { file: wavFile(1000), response_format: "json", timestamp_granularities: [] },
+  speech: { input: "Hello" },
 };
 
 /** Serves one request by a plugin whose provider answers so; what came of it in all its parts. */
@@ -26,7 +26,7 @@ export async function outcomeOf(
   const model = plugin.models.find((row) => row.capability === capability)?.id as string;
   const bench = benchOf([plugin], { fetch: fetchOf(response), credentials: { [plugin.name]: { keys: ["key-a"] } } });
   const request = { model, ...requests[capability], ...(stream && { stream: true }) };
-  const outlet = stream || capability === "speak" ? { outlet: new Sink() } : {};
+  const outlet = stream || capability === "speech" ? { outlet: new Sink() } : {};
   const order = { capability, request, caller, progress: new Progress("call-1", bench.clock.now()), ...outlet };
   const error = await thrownBy(() => serve(bench.kernel, order as unknown as Order<Capability>));
   const unread = bench.log.lines.find(({ event }) => event === "plugin_failed" || event === "call_failed");

@@ -68,12 +68,12 @@ const chat = {
 };
 const requests: Partial<Record<Capability, { path: string; body: object }>> = {
   chat: { path: "chat/completions", body: chat },
-  embed: { path: "embeddings", body: { input: ["a", "b"], dimensions: 2, encoding_format: "float", user: "u" } },
-  image: {
+  embeddings: { path: "embeddings", body: { input: ["a", "b"], dimensions: 2, encoding_format: "float", user: "u" } },
+  images: {
     path: "images/generations",
     body: { prompt: "A kite", n: 1, size: "1024x1024", quality: "hd", response_format: "b64_json", style: "vivid" },
   },
-  speak: { path: "audio/speech", body: { input: "Hello", voice: "alloy", response_format: "wav", speed: 1 } },
+  speech: { path: "audio/speech", body: { input: "Hello", voice: "alloy", response_format: "wav", speed: 1 } },
 };
 
 const simulated = sandbox(builtIns.flatMap(({ models }) => models));

@@ -20,10 +20,10 @@ const day = (text: string) => new Date(`${text}T00:00:00Z`);
 
 const metersOfCapability: Record<Capability, MeterName[]> = {
   chat: ["inputToken", "cacheReadToken", "outputToken"],
-  embed: ["inputToken"],
-  image: ["image"],
-  transcribe: ["audioMs"],
-  speak: ["character"],
+  embeddings: ["inputToken"],
+  images: ["image"],
+  transcription: ["audioMs"],
+  speech: ["character"],
 };
 
 describe("the catalogue", () => {
@@ -43,10 +43,10 @@ describe("the catalogue", () => {
 
   test.each<[Capability, number]>([
     ["chat", 38],
-    ["embed", 4],
-    ["image", 1],
-    ["transcribe", 3],
-    ["speak", 5],
+    ["embeddings", 4],
+    ["images", 1],
+    ["transcription", 3],
+    ["speech", 5],
   ])("can %s with %d models", (capability, count) => {
     expect(modelsOf(capability)).toHaveLength(count);
   });
@@ -65,7 +65,7 @@ describe("the catalogue", () => {
   });
 
   test("makes every transcription a premium one", () => {
-    expect(modelsOf("transcribe").filter(({ premium }) => !premium)).toEqual([]);
+    expect(modelsOf("transcription").filter(({ premium }) => !premium)).toEqual([]);
   });
 });
 
@@ -117,7 +117,7 @@ describe("the row of", () => {
   });
 
   test.each(
-    models.filter(({ capability }) => capability === "speak").map((model): [string, Model] => [model.id, model]),
+    models.filter(({ capability }) => capability === "speech").map((model): [string, Model] => [model.id, model]),
   )("%s lists its voices, and its default among them", (_, { voices = [], voiceDefault = "", inputCharactersMax }) => {
     expect(voices).toContain(voiceDefault);
     expect(new Set(voices).size).toBe(voices.length);
@@ -127,7 +127,7 @@ describe("the row of", () => {
   test.each(models.filter(({ premium }) => !premium).map((model): [string, Model] => [model.id, model]))(
     "%s, being free, draws on the quota for what is not a token",
     (_, { capability, quotaWeights }) => {
-      const weights = { image: { image: 1290 }, speak: { character: 0.25 } }[capability as string];
+      const weights = { images: { image: 1290 }, speech: { character: 0.25 } }[capability as string];
       expect(quotaWeights).toEqual(weights);
     },
   );

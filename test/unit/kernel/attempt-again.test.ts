@@ -127,23 +127,23 @@ describe("a route that goes on failing", () => {
     };
     for (let call = 0; call < 5; call++) expect(await ask()).toBe("acme backup");
     expect(await ask()).toBe("backup");
-    expect(states()).toEqual(["resting", "ready"]);
-    expect(log.lines.filter(({ event }) => event === "route_rests")).toHaveLength(1);
+    expect(states()).toEqual(["open", "closed"]);
+    expect(log.lines.filter(({ event }) => event === "circuit_opened")).toHaveLength(1);
     clock.pass(15_000);
     expect(await ask()).toBe("acme backup");
     expect(await ask()).toBe("backup");
     clock.pass(30_000);
     isDown = false;
-    expect(states()).toEqual(["probing", "ready"]);
+    expect(states()).toEqual(["half_open", "closed"]);
     expect(await ask()).toBe("acme");
-    expect(states()).toEqual(["ready", "ready"]);
+    expect(states()).toEqual(["closed", "closed"]);
   });
 });
 
 describe("a route that begins and then breaks off", () => {
   const piece = { choices: [{ index: 0, delta: { content: "Hello" } }] };
   test.each([
-    ["the provider", () => new UpstreamFault("broken", "The line is dead")],
+    ["the provider", () => new UpstreamFault("bad_response", "The line is dead")],
     ["the plugin", () => new TypeError("x is undefined")],
   ])("by the fault of %s rests after five times", async (_, fault) => {
     const breaking = pluginOf({
@@ -161,7 +161,7 @@ describe("a route that begins and then breaks off", () => {
     };
     const states: unknown[] = [];
     for (let call = 0; call < 5; call++) states.push(await stateAfter());
-    expect(states).toEqual(["ready", "ready", "ready", "ready", "resting"]);
+    expect(states).toEqual(["closed", "closed", "closed", "closed", "open"]);
   });
 });
 

@@ -44,7 +44,7 @@ describe("a plugin's check", () => {
   });
 
   test("of another capability is not asked", async () => {
-    const { kernel, ledger } = benchOf([answering({ checks: { speak: refuse } })]);
+    const { kernel, ledger } = benchOf([answering({ checks: { speech: refuse } })]);
     await serve(kernel, chatOrder());
     expect(ledger.settlement.outcome).toBe("settled");
   });

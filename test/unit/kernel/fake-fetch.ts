@@ -1,6 +1,6 @@
 import type { FakeFetch } from "./support.ts";
 
-export interface Asked {
+export interface CheckInput {
   url: string;
   init: RequestInit;
   /** What stood in the `authorization` header. */
@@ -8,11 +8,11 @@ export interface Asked {
   body: unknown;
 }
 
-type Answer = Response | Error | ((asked: Asked) => Response | Promise<Response>);
+type Answer = Response | Error | ((asked: CheckInput) => Response | Promise<Response>);
 
 /** A network that answers in turn what it is told to, the last for ever, and remembers what it was asked. */
-export function fetchOf(...answers: Answer[]): FakeFetch & { asked: Asked[] } {
-  const asked: Asked[] = [];
+export function fetchOf(...answers: Answer[]): FakeFetch & { asked: CheckInput[] } {
+  const asked: CheckInput[] = [];
   const fetch: FakeFetch = async (url, init) => {
     const headers = new Headers(init.headers);
     const body = typeof init.body === "string" ? JSON.parse(init.body) : init.body;
@@ -42,7 +42,7 @@ export const refused = (status: number, error: Record<string, unknown> = {}, hea
 export const failedBy = (code: string) => Object.assign(new TypeError(`${code}: Unable to connect`), { code });
 
 /** Never answers; ends as fetch does when the call is cut. */
-export const silence = ({ init }: Asked) =>
+export const silence = ({ init }: CheckInput) =>
   new Promise<Response>((_, reject) => {
     init.signal?.addEventListener("abort", () => reject(init.signal?.reason));
   });

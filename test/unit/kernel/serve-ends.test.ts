@@ -4,7 +4,7 @@ import { serve } from "../../../src/kernel/index.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
 import { benchOf, chatOrder, pluginOf, rejectionOf } from "./support.ts";
 
-const broken = new UpstreamFault("broken", "The line is dead");
+const broken = new UpstreamFault("bad_response", "The line is dead");
 
 /** Serves one streamed call whose provider does these steps, and says how it ended. */
 async function stream(...steps: (ChatChunk | Error | "hang")[]) {
@@ -25,11 +25,11 @@ describe("whatever happens, a call is settled once", () => {
     ["the plugin throws", new TypeError("x is undefined"), "upstream_error", 500],
     ["the plugin refuses", new GatewayError("invalid_request", "No such picture"), "invalid_request", 400],
     ["the provider refuses the request", new UpstreamFault("bad_request", "Bad"), "invalid_request", 400],
-    ["the prompt is too long", new UpstreamFault("too_long", "Long"), "context_length_exceeded", 400],
-    ["the model is gone", new UpstreamFault("gone", "Retired"), "model_not_found", 400],
-    ["our key is refused", new UpstreamFault("key", "sk-123 is wrong"), "upstream_error", 500],
-    ["our account is used up", new UpstreamFault("quota", "Pay"), "upstream_error", 500],
-    ["the provider limits us", new UpstreamFault("limited", "Slow"), "rate_limit_exceeded", 429],
+    ["the prompt is too long", new UpstreamFault("context_length", "Long"), "context_length_exceeded", 400],
+    ["the model is gone", new UpstreamFault("model_not_found", "Retired"), "model_not_found", 400],
+    ["our key is refused", new UpstreamFault("auth", "sk-123 is wrong"), "upstream_error", 500],
+    ["our account is used up", new UpstreamFault("insufficient_quota", "Pay"), "upstream_error", 500],
+    ["the provider limits us", new UpstreamFault("rate_limited", "Slow"), "rate_limit_exceeded", 429],
     ["the provider is overloaded", new UpstreamFault("overloaded", "Busy"), "upstream_error", 500],
     ["the provider takes too long", new UpstreamFault("timeout", "Late"), "upstream_timeout", 500],
   ])("when %s before the first piece", async (_, failure, code, status) => {

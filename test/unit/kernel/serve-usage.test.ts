@@ -137,7 +137,7 @@ test("when asked for, every piece carries usage and only the last a figure", asy
 
 test("n answers of a provider that makes one at a time pay the prompt n times", async () => {
   const price = { inputToken: { usd: "1", per: 1_000_000 }, outputToken: { usd: "0", per: 1 } };
-  const changes = { nMax: { chat: 1 }, models: [{ ...chatModel, price }] };
+  const changes = { maxChoices: { chat: 1 }, models: [{ ...chatModel, price }] };
   const { kernel, ledger } = benchOf([pluginOf({ chat: async () => completionOf("Hello", undefined) }, changes)]);
   await serve(kernel, chatOrder({ n: 3 }));
   expect(ledger.claims[0]?.holdNanodollars).toBe(3 * 9 * 1000);

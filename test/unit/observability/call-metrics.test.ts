@@ -55,7 +55,7 @@ describe("CallMetrics", () => {
     expect(await all(lines, "usage_total")).toHaveLength(1);
     expect(await read("cost_usd_total", ofModel)).toBeCloseTo(0.00028, 12);
     expect(await read("zero_cost_calls_total", { ...ofModel, premium: "false" })).toBe(0);
-    expect(await read("calls_beyond_hold_total", ofModel)).toBe(0);
+    expect(await read("hold_exceeded_total", ofModel)).toBe(0);
     expect(await all(lines, "tokens_total")).toEqual([
       { ...ofModel, type: "input", value: 200 },
       { ...ofModel, type: "output", value: 40 },
@@ -109,7 +109,7 @@ describe("CallMetrics", () => {
       metrics.ended(progress, "chat", false);
     }
     expect(await read("zero_cost_calls_total", { model: "chat-1", premium: "true" })).toBe(2);
-    expect(await read("calls_beyond_hold_total", { model: "chat-1" })).toBe(1);
+    expect(await read("hold_exceeded_total", { model: "chat-1" })).toBe(1);
     expect(await read("usage_total", { source: "estimated" })).toBe(4);
     expect(await read("cost_usd_total", { model: "chat-1" })).toBeCloseTo(21e-9, 15);
     expect(await read("tokens_total", { type: "output" })).toBe(20);
@@ -163,5 +163,5 @@ test("commit metrics have the size and seconds of each transaction, and the ends
   expect(sampleOf(lines, "modelgate_ledger_commit_seconds_bucket", { le: "0.0025" })).toBe(2);
   expect(sampleOf(lines, "modelgate_ledger_commit_seconds_bucket", { le: "0.0001" })).toBe(1);
   expect(sampleOf(lines, "modelgate_ledger_commit_writes_sum")).toBe(5);
-  expect(sampleOf(lines, "modelgate_ledger_unwritten")).toBe(7);
+  expect(sampleOf(lines, "modelgate_pending_writes")).toBe(7);
 });

@@ -172,8 +172,8 @@ describe("a collector that is no help", () => {
           sampleOf(readScrape(await (await fetch(address)).text()), "modelgate_spans_total", { outcome: "failed" });
         while ((await failed()) < 2 && Date.now() < deadline) await Bun.sleep(50);
         expect(await failed()).toBe(2);
-        while (!gateway.stderr().includes("traces_not_taken") && Date.now() < deadline) await Bun.sleep(50);
-        expect(gateway.stderr()).toContain("traces_not_taken");
+        while (!gateway.stderr().includes("trace_export_failed") && Date.now() < deadline) await Bun.sleep(50);
+        expect(gateway.stderr()).toContain("trace_export_failed");
       } finally {
         await gateway.stop();
       }

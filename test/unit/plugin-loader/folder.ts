@@ -58,7 +58,7 @@ export default definePlugin({
 
 /** A plugin compiled in; it has a key. */
 export function builtIn(name: string, models: readonly Partial<Model>[] = [{}]): ProviderPlugin {
-  const handlers = { chat: () => Promise.reject(new Error("not asked")), embed: () => Promise.reject(new Error("no")) };
+  const handlers = { chat: () => Promise.reject(new Error("not asked")), embeddings: () => Promise.reject(new Error("no")) };
   const rows = models.map((changes) => ({ ...row, id: `${name}-1`, ...changes }));
   return definePlugin({ name, baseUrl: "https://api.example.org", models: rows, handlers });
 }

@@ -51,7 +51,7 @@ describe("a file in the operator's catalogue", () => {
     ["with half a row", [{ id: "stock-2" }], "models[1]"],
     [
       "with a capability that has no handler",
-      [{ id: "stock-1", capability: "speak", price: { character: { usd: "1", per: 1 } } }],
+      [{ id: "stock-1", capability: "speech", price: { character: { usd: "1", per: 1 } } }],
       "there is no handlers.speak",
     ],
   ])("%s is refused in one sentence, and its last version stays in force", async (_, worse, said) => {

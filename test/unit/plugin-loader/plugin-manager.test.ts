@@ -106,7 +106,7 @@ describe("what lies in the plugin folder", () => {
 describe("a version that cannot be taken in leaves the one before serving:", () => {
   test.each<[string, string | object]>([
     ["it does not load", "{"],
-    ["it is sold on other terms", manifest({ models: [{ id: "stock-1", capability: "embed", premium: false }] })],
+    ["it is sold on other terms", manifest({ models: [{ id: "stock-1", capability: "embeddings", premium: false }] })],
   ])("%s", async (_, worse) => {
     home.write("plugins/acme.json", manifest());
     const { stock, log } = stockOf(home, { builtIns: [builtIn("stock")] });

@@ -89,7 +89,7 @@ describe("groq", () => {
       n: 1,
       stop: "x",
     });
-    expect(pluginOf("groq").nMax).toEqual({ chat: 1 });
+    expect(pluginOf("groq").maxChoices).toEqual({ chat: 1 });
   });
 
   test("sends legacy functions as tools", async () => {
@@ -125,6 +125,6 @@ test("together embeds without dimensions, format and user, which it does not kno
   const [model] = models as [Model];
   const request = { model: model.id, input: "a", dimensions: 768, encoding_format: "base64" as const, user: "u" };
   const { call, asked } = fakeCall(request, { json: { data: [{ index: 0, embedding: [1] }] } }, model);
-  expect(await handlers.embed?.(call)).toEqual({ vectors: [[1]] });
+  expect(await handlers.embeddings?.(call)).toEqual({ vectors: [[1]] });
   expect(asked[0]?.body).toEqual({ model: model.upstreamId, input: "a" });
 });

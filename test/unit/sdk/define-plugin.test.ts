@@ -21,7 +21,7 @@ describe("definePlugin", () => {
       contractVersion,
       hosts: [],
       credential: "key",
-      nMax: {},
+      maxChoices: {},
       authorize: bearer,
       readFault: classifyFault,
     });
@@ -33,7 +33,7 @@ describe("definePlugin", () => {
       authorize: (key: string) => ({ "x-api-key": key }),
       hosts: ["files.acme.example", "localhost:8080"],
       credential: "none" as const,
-      nMax: { chat: 1, image: 4 },
+      maxChoices: { chat: 1, image: 4 },
       contractVersion,
       readFault: classifyFault,
     };
@@ -72,16 +72,16 @@ describe("definePlugin", () => {
     ["a handler that is no function", { handlers: { chat: {} } }, "handlers.chat must be a function"],
     [
       "a model without its handler",
-      { handlers: openai({ embed: {} }) },
+      { handlers: openai({ embeddings: {} }) },
       "model acme-1 can chat, but there is no handlers.chat; add it or remove the row",
     ],
     ["no models", { models: undefined }, "Cannot load the plugin acme: Cannot read the catalogue"],
     [
       "a bound that is none",
-      { nMax: { chat: 0 } },
-      "nMax.chat is 0; expected chat or image with a whole number above 0",
+      { maxChoices: { chat: 0 } },
+      "maxChoices.chat is 0; expected chat or image with a whole number above 0",
     ],
-    ["a bound of another capability", { nMax: { speak: 1 } }, "nMax.speak"],
+    ["a bound of another capability", { maxChoices: { speech: 1 } }, "maxChoices.speak"],
     ["an authorize that is no function", { authorize: "Bearer" }, "authorize must be a function"],
   ])("refuses %s", (_, wrong, sentence) => {
     const definition = { ...acme, ...wrong } as PluginDefinition;

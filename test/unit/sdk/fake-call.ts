@@ -2,7 +2,7 @@ import type { Call, Model, ServerEvent, Upstream } from "../../../src/contract/i
 import { readEvents } from "../../../src/sdk/index.ts";
 
 /** What a handler asked of its upstream. */
-export interface Asked {
+export interface CheckInput {
   method: keyof Upstream;
   path: string;
   body: Record<string, unknown>;
@@ -22,7 +22,7 @@ type Answers = { [Method in keyof Upstream]?: unknown };
 
 /** A call over an upstream that answers what it is told to, and keeps what it was asked. */
 export function fakeCall<Request>(request: Request, answers: Answers = {}, model: Model = plainModel) {
-  const asked: Asked[] = [];
+  const asked: CheckInput[] = [];
   const notes: string[] = [];
   const answer = (method: keyof Upstream) => async (path: string, body?: unknown) => {
     const form = body instanceof FormData ? { form: body } : {};

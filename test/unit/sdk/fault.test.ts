@@ -46,7 +46,7 @@ describe("classifyFault", () => {
     const fault = classifyFault({ status, headers: new Headers(headers), body: text });
     expectFault(fault, recorded[path as keyof typeof recorded]);
     const theirs: string = JSON.parse(text).error.message;
-    if (fault.kind === "key") expect(fault.message).not.toContain(theirs.slice(0, 20));
+    if (fault.kind === "auth") expect(fault.message).not.toContain(theirs.slice(0, 20));
     else expect(fault.message).toBe(theirs.replace(/org[-_]\w+/, "[hidden]"));
   });
 
@@ -105,10 +105,10 @@ describe("faultOfBody", () => {
       undefined,
       { kind: "bad_request" },
     ],
-    ["one that says nothing known", { error: { message: "Boo" } }, undefined, { kind: "broken", message: "Boo" }],
-    ["a text", "it went wrong", undefined, { kind: "broken", message: "it went wrong" }],
-    ["no error at all", { hello: 1 }, undefined, { kind: "broken", message: "The provider failed without saying why" }],
-    ["nothing", null, undefined, { kind: "broken" }],
+    ["one that says nothing known", { error: { message: "Boo" } }, undefined, { kind: "bad_response", message: "Boo" }],
+    ["a text", "it went wrong", undefined, { kind: "bad_response", message: "it went wrong" }],
+    ["no error at all", { hello: 1 }, undefined, { kind: "bad_response", message: "The provider failed without saying why" }],
+    ["nothing", null, undefined, { kind: "bad_response" }],
   ])("reads %s", (_, body, status, expected) => {
     const fault = faultOfBody(body, status);
     expectFault(fault, expected);

@@ -11,7 +11,7 @@ const model = { id: "m", upstreamId: "m" } as Model;
 describe.each(names)("the word %s", (name) => {
   test("of a provider is no kind of failure", () => {
     const error = { message: "Sorry", code: name, type: name };
-    expect(faultOfBody({ error })).toMatchObject({ kind: "broken", message: "Sorry" });
+    expect(faultOfBody({ error })).toMatchObject({ kind: "bad_response", message: "Sorry" });
     const refusal = { status: 400, headers: new Headers(), body: JSON.stringify({ error }) };
     expect(classifyFault(refusal)).toMatchObject({ kind: "bad_request", code: name });
   });

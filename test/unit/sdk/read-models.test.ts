@@ -79,7 +79,7 @@ describe("readModels", () => {
     ],
     [
       "a premium voice without a price",
-      [{ ...plainModel, premium: true, capability: "speak" }],
+      [{ ...plainModel, premium: true, capability: "speech" }],
       "has no price for character",
     ],
     [

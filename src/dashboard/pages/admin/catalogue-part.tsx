@@ -5,7 +5,7 @@ import { Icon } from "../../ui/icon.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
 
-const states = { ready: "badge is-good", probing: "badge is-warn", resting: "badge is-bad" };
+const states = { closed: "badge is-good", half_open: "badge is-warn", open: "badge is-bad" };
 
 /** Every model on sale with its routes, the one that is asked first before the others, and whether each works. */
 export function CataloguePart() {

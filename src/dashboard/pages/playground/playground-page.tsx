@@ -14,17 +14,17 @@ import { TranscribePanel } from "./transcribe-panel.tsx";
 
 const tabs = [
   ["chat", "Chat"],
-  ["image", "Image"],
-  ["speak", "Speech"],
-  ["transcribe", "Transcription"],
+  ["images", "Image"],
+  ["speech", "Speech"],
+  ["transcription", "Transcription"],
 ] as const satisfies readonly (readonly [Capability, string])[];
 type Tab = (typeof tabs)[number][0];
 
 const panels: Record<Tab, ComponentType<PanelProps>> = {
   chat: ChatPanel,
-  image: ImagePanel,
-  speak: SpeechPanel,
-  transcribe: TranscribePanel,
+  images: ImagePanel,
+  speech: SpeechPanel,
+  transcription: TranscribePanel,
 };
 
 /** Models to be tried by hand, each with the same call for a terminal. */

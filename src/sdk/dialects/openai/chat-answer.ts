@@ -19,7 +19,7 @@ export function toCompletion(answer: unknown, quirks: ChatQuirks): ChatCompletio
   if (answer.error !== undefined && answer.error !== null) throw faultOfBody(answer);
   const { choices } = answer;
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(hasMessage)) {
-    throw new UpstreamFault("broken", "The provider's answer holds no choice with a message");
+    throw new UpstreamFault("bad_response", "The provider's answer holds no choice with a message");
   }
   findUsage(answer, quirks);
   dropFields(answer, quirks);

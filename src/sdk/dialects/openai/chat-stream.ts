@@ -10,7 +10,7 @@ type Chunk = Record<string, unknown> & { choices: unknown[] };
 /**
  * A provider's stream as uniform chunks.
  *
- * @throws {UpstreamFault} When the stream holds an error or what is no chunk, and `broken` when it ends before `[DONE]`
+ * @throws {UpstreamFault} When the stream holds an error or what is no chunk, and `bad_response` when it ends before `[DONE]`
  * and before a finish reason.
  */
 export async function* toChunks(events: AsyncIterable<ServerEvent>, quirks: ChatQuirks): AsyncGenerator<ChatChunk> {
@@ -26,7 +26,7 @@ export async function* toChunks(events: AsyncIterable<ServerEvent>, quirks: Chat
     }
     yield chunk as unknown as ChatChunk;
   }
-  if (!finished) throw new UpstreamFault("broken", "The provider's stream ended before its answer did");
+  if (!finished) throw new UpstreamFault("bad_response", "The provider's stream ended before its answer did");
 }
 
 /** The chunk of an event; `undefined` when it is none of ours to know (a ping, a provider's own event). */
@@ -37,10 +37,10 @@ function readChunk({ event, data }: ServerEvent): Chunk | undefined {
     chunk = JSON.parse(data);
   } catch (cause) {
     if (event === "error") throw faultOfBody(data);
-    throw new UpstreamFault("broken", "The provider's stream holds what is no JSON", { cause });
+    throw new UpstreamFault("bad_response", "The provider's stream holds what is no JSON", { cause });
   }
   if (event === "raw" && isRecord(chunk) && Array.isArray(chunk.choices)) {
-    throw new UpstreamFault("broken", "The provider sent a whole answer where a stream was asked for");
+    throw new UpstreamFault("bad_response", "The provider sent a whole answer where a stream was asked for");
   }
   if (event === "error" || event === "raw") throw faultOfBody(chunk);
   if (!isRecord(chunk)) return undefined;

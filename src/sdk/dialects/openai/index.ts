@@ -1,18 +1,18 @@
 import type { Handlers } from "../../../contract/index.ts";
 import { chatHandler } from "./chat.ts";
-import { embedHandler } from "./embed.ts";
-import { imageHandler } from "./image.ts";
-import type { ChatQuirks, EmbedQuirks, ImageQuirks, SpeakQuirks, TranscribeQuirks } from "./quirks.ts";
-import { speakHandler } from "./speak.ts";
-import { transcribeHandler } from "./transcribe.ts";
+import { embeddingsHandler } from "./embeddings.ts";
+import { imagesHandler } from "./images.ts";
+import type { ChatQuirks, EmbeddingsQuirks, ImagesQuirks, SpeechQuirks, TranscriptionQuirks } from "./quirks.ts";
+import { speechHandler } from "./speech.ts";
+import { transcriptionHandler } from "./transcription.ts";
 
 /** Which capabilities a provider has in OpenAI's dialect, each with what it does differently (`{}`: nothing). */
 export interface OpenaiOptions {
   chat?: ChatQuirks;
-  embed?: EmbedQuirks;
-  image?: ImageQuirks;
-  transcribe?: TranscribeQuirks;
-  speak?: SpeakQuirks;
+  embeddings?: EmbeddingsQuirks;
+  images?: ImagesQuirks;
+  transcription?: TranscriptionQuirks;
+  speech?: SpeechQuirks;
 }
 
 /**
@@ -20,16 +20,16 @@ export interface OpenaiOptions {
  * row adds its own `omit` and `rename`, and its `options` may hold any quirk (`systemRole`, `think`, `values` …).
  *
  * @example
- * const handlers = openai({ chat: { omit: ["logprobs"], usageIn: "x_groq" }, transcribe: {}, speak: {} });
- * Object.keys(handlers); // => ["chat", "transcribe", "speak"]
+ * const handlers = openai({ chat: { omit: ["logprobs"], usageIn: "x_groq" }, transcription: {}, speech: {} });
+ * Object.keys(handlers); // => ["chat", "transcription", "speech"]
  */
 export function openai(options: OpenaiOptions): Handlers {
-  const { chat, embed, image, transcribe, speak } = options;
+  const { chat, embeddings, images, transcription, speech } = options;
   return {
     ...(chat && { chat: chatHandler(chat) }),
-    ...(embed && { embed: embedHandler(embed) }),
-    ...(image && { image: imageHandler(image) }),
-    ...(transcribe && { transcribe: transcribeHandler(transcribe) }),
-    ...(speak && { speak: speakHandler(speak) }),
+    ...(embeddings && { embeddings: embeddingsHandler(embeddings) }),
+    ...(images && { images: imagesHandler(images) }),
+    ...(transcription && { transcription: transcriptionHandler(transcription) }),
+    ...(speech && { speech: speechHandler(speech) }),
   };
 }

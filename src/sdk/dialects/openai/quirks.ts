@@ -44,19 +44,19 @@ export interface ChatQuirks extends RequestQuirks {
 }
 
 /** What one embedding provider does differently. */
-export type EmbedQuirks = RequestQuirks;
+export type EmbeddingsQuirks = RequestQuirks;
 
 /** What one image provider does differently. */
-export type ImageQuirks = RequestQuirks;
+export type ImagesQuirks = RequestQuirks;
 
 /** What one transcription provider does differently. */
-export interface TranscribeQuirks extends RequestQuirks {
+export interface TranscriptionQuirks extends RequestQuirks {
   /** Whether it has `verbose_json`, which tells the length of the audio. Default true. */
   verbose?: boolean;
 }
 
 /** What one speech provider does differently. */
-export type SpeakQuirks = RequestQuirks;
+export type SpeechQuirks = RequestQuirks;
 
 const merged = new WeakMap<object, WeakMap<Model, unknown>>();
 

@@ -2,14 +2,14 @@ import { entryOf, type Model } from "../../../contract/index.ts";
 import type { RequestQuirks } from "./quirks.ts";
 
 /** What of a call a request is made from. */
-interface Asked {
+interface CheckInput {
   readonly request: object;
   readonly model: Model;
   note(sentence: string): void;
 }
 
 /** The body to send: the request with the provider's model name, without what it rejects. `null` counts as absent. */
-export function toBody(call: Asked, quirks: RequestQuirks): Record<string, unknown> {
+export function toBody(call: CheckInput, quirks: RequestQuirks): Record<string, unknown> {
   const { omit = [], rename = {}, values = {} } = quirks;
   const body: Record<string, unknown> = { ...quirks.extra };
   const renamed: [string, unknown][] = [];

@@ -31,7 +31,7 @@ describe("a plugin", () => {
     expect(await lostBy("good", "chat", "chat")).toEqual([]);
   });
 
-  const end = 'throw new UpstreamFault("broken", "The provider\'s stream ended before its answer did");';
+  const end = 'throw new UpstreamFault("bad_response", "The provider\'s stream ended before its answer did");';
   const check = 'if (!isRecord(answer) || typeof answer.why !== "string") throw faultOfBody(answer);';
   test.each([
     ["makes-usage-up", "return {};", "return { usage: { prompt_tokens: 1, completion_tokens: 1 } };", "not free"],
@@ -45,7 +45,7 @@ describe("a plugin", () => {
       "conversation",
     ],
     ["mixes-up-reasons", '"content_filter" : "stop"', '"content_filter" : "length"', "a question is answered"],
-    ["shows-its-key", "nMax: { chat: 1 },", 'readFault: ({ body }) => new UpstreamFault("broken", body),', "refusals"],
+    ["shows-its-key", "maxChoices: { chat: 1 },", 'readFault: ({ body }) => new UpstreamFault("bad_response", body),', "refusals"],
     ["asks-elsewhere", 'json("/generate"', 'json("/produce"', "a question is answered"],
   ])("that %s loses the row for it", async (name, from, to, row) => {
     const lost = await lostBy(name, from, to);

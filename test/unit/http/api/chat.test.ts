@@ -114,7 +114,7 @@ describe("a streamed chat", () => {
   });
 
   test("that fails before its first piece is an ordinary error answer", async () => {
-    const { post, ledger } = streaming(new UpstreamFault("limited", "Slow", { retryAfterMs: 5000 }));
+    const { post, ledger } = streaming(new UpstreamFault("rate_limited", "Slow", { retryAfterMs: 5000 }));
     const response = await post("chat/completions", streamed);
     await expectError(response, { status: 429, code: "rate_limit_exceeded" });
     expect(response.headers.get("retry-after")).toBe("5");
@@ -130,7 +130,7 @@ describe("a streamed chat", () => {
   });
 
   test("that fails later ends in an error event, without [DONE]", async () => {
-    const { post } = streaming(textChunk("Hello"), new UpstreamFault("broken", "The line is dead"));
+    const { post } = streaming(textChunk("Hello"), new UpstreamFault("bad_response", "The line is dead"));
     const response = await post("chat/completions", streamed);
     const { events, done } = parseEvents(await response.text());
     expect([response.status, done]).toEqual([200, false]);

@@ -7,11 +7,11 @@ import { httpOf } from "../support.ts";
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47]);
 const base64 = "iVBORw==";
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
-const row = { ...plain, id: "image-1", capability: "image" as const, price: { image: { usd: "0.04", per: 1 } } };
+const row = { ...plain, id: "image-1", capability: "images" as const, price: { image: { usd: "0.04", per: 1 } } };
 const ask = { model: "image-1", prompt: "A cat" };
 
 function gateway(...images: GeneratedImage[]) {
-  return httpOf([pluginOf({ image: async () => ({ images }) }, { models: [row] })]);
+  return httpOf([pluginOf({ images: async () => ({ images }) }, { models: [row] })]);
 }
 
 const asBytes: GeneratedImage = { data: png, mediaType: "image/png", revisedPrompt: "A fine cat" };
@@ -48,7 +48,7 @@ describe("POST /images/generations", () => {
     files.put = () => Promise.reject(new Error("disk full"));
     const { data } = await (await post("images/generations", ask)).json();
     expect(data).toEqual([{ b64_json: base64, revised_prompt: "A fine cat" }]);
-    expect(log.lines.map(({ event }) => event)).toContain("picture_not_kept");
+    expect(log.lines.map(({ event }) => event)).toContain("image_store_failed");
   });
 
   test("gives addresses as the client sees the gateway behind a proxy", async () => {

@@ -43,7 +43,7 @@ describe("GET /models", () => {
 
   test("tells who serves one, and whether they are well", async () => {
     const model = await (await ask("models/plain")).json();
-    expect(model.routes).toEqual([{ plugin: "acme", priority: 100, weight: 1, state: "ready" }]);
+    expect(model.routes).toEqual([{ plugin: "acme", priority: 100, weight: 1, state: "closed" }]);
   });
 
   test.each(["famA/oss-20b", "famA%2Foss-20b", "oss"])("finds one by the path %s", async (name) => {

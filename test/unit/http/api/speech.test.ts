@@ -8,11 +8,11 @@ import { httpOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const price = { character: { usd: "22", per: 1_000_000 } };
-const row = { ...plain, id: "speak-1", capability: "speak" as const, price, voices: ["tara"] };
+const row = { ...plain, id: "speak-1", capability: "speech" as const, price, voices: ["tara"] };
 const bytes = (text: string) => new TextEncoder().encode(text);
 const order = { model: "speak-1", input: "Hello" };
 
-const gateway = (wav: unknown) => httpOf([pluginOf({ speak: async () => ({ wav }) as Speech }, { models: [row] })]);
+const gateway = (wav: unknown) => httpOf([pluginOf({ speech: async () => ({ wav }) as Speech }, { models: [row] })]);
 
 describe("POST /audio/speech", () => {
   test.each([
@@ -32,7 +32,7 @@ describe("POST /audio/speech", () => {
   });
 
   test("that breaks later breaks the answer off: no file is handed out as if it were whole", async () => {
-    const { post, ledger } = gateway(new FakeStream(bytes("RIFF"), new UpstreamFault("broken", "Dead")));
+    const { post, ledger } = gateway(new FakeStream(bytes("RIFF"), new UpstreamFault("bad_response", "Dead")));
     const response = await post("audio/speech", order);
     expect(await errorOf(response.bytes())).toBeInstanceOf(Error);
     expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 500 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { audioFileBytesMax, type TranscribeRequest, type Transcript } from "../../../../src/contract/index.ts";
+import { audioFileBytesMax, type TranscriptionRequest, type Transcript } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { wavFile } from "../../../support/wav.ts";
 import { chatModel, pluginOf } from "../../kernel/support.ts";
@@ -7,13 +7,13 @@ import { httpOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const price = { audioMs: { usd: "0.04", per: 3_600_000 } };
-const row = { ...plain, id: "famW-large-v3-turbo", capability: "transcribe" as const, price };
+const row = { ...plain, id: "famW-large-v3-turbo", capability: "transcription" as const, price };
 
 function gateway(answer: Transcript = { text: "Hello" }) {
-  const asked: TranscribeRequest[] = [];
+  const asked: TranscriptionRequest[] = [];
   const plugin = pluginOf(
     {
-      async transcribe({ request }) {
+      async transcription({ request }) {
         asked.push(request);
         return answer;
       },

@@ -101,7 +101,7 @@ describe("an administrator", () => {
     expect(await (await admin.get(`${api}/plugins`)).json()).toEqual({ data: [], warnings: [], degraded: [] });
     const { data } = await (await admin.get(`${api}/catalogue`)).json();
     expect(data).toMatchObject([
-      { id: chatModel.id, capability: "chat", routes: [{ plugin: "acme", state: "ready", priority: 100, weight: 1 }] },
+      { id: chatModel.id, capability: "chat", routes: [{ plugin: "acme", state: "closed", priority: 100, weight: 1 }] },
     ]);
   });
 

@@ -21,7 +21,7 @@ async function liveGround(callsElsewhere: HttpDeps["callsElsewhere"]) {
     deps.gate.enter({ capability: "chat", caller, progress: new Progress(id, clock.now() - runningMs) });
   };
   const openOf = (id: string, runningMs: number): OpenCall => ({
-    ...{ id, account_id: accountId, key_id: "key_2", model: "model-2", capability: "speak" },
+    ...{ id, account_id: accountId, key_id: "key_2", model: "model-2", capability: "speech" },
     ...{ opened_at: clock.now() - runningMs, hold_nanodollars: 2_500_000 },
   });
   const live = async () => (await admin.get("/dashboard/api/admin/live")).json();
@@ -44,7 +44,7 @@ describe("live calls of several processes", () => {
       ["ahead", true],
     ]);
     expect(data[1]).toMatchObject({
-      ...{ running_ms: 2000, email: "admin@example.org", key_id: "key_2", model: "model-2", capability: "speak" },
+      ...{ running_ms: 2000, email: "admin@example.org", key_id: "key_2", model: "model-2", capability: "speech" },
       ...{ held_usd: "0.0025", stream: null, route: null, attempts: null, first_byte_ms: null },
     });
     expect(data[3].running_ms).toBe(0);

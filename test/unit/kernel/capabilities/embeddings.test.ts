@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type Embeddings, type EmbedRequest, type Model, UpstreamFault } from "../../../../src/contract/index.ts";
-import { embedTokensMax } from "../../../../src/kernel/capabilities/embeddings.ts";
+import { type Embeddings, type EmbeddingsRequest, type Model, UpstreamFault } from "../../../../src/contract/index.ts";
+import { embeddingTokensMax } from "../../../../src/kernel/capabilities/embeddings.ts";
 import { serve } from "../../../../src/kernel/index.ts";
 import { floatsToBase64 } from "../../../../src/sdk/index.ts";
 import { benchOf, chatModel, orderOf, pluginOf, rejectionOf } from "../support.ts";
@@ -9,19 +9,19 @@ const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {
   ...plain,
   id: "embed-1",
-  capability: "embed",
+  capability: "embeddings",
   price: { inputToken: { usd: "1", per: 1_000_000 } },
   inputTokensMax: 20,
   dimensions: { default: 4, min: 2, max: 4 },
 };
 
-function ask(request: Partial<EmbedRequest>, answer: unknown = { vectors: [[1, 2]] }, changes: Partial<Model> = {}) {
-  const embed = async () => {
+function ask(request: Partial<EmbeddingsRequest>, answer: unknown = { vectors: [[1, 2]] }, changes: Partial<Model> = {}) {
+  const embeddings = async () => {
     if (answer instanceof Error) throw answer;
     return answer as Embeddings;
   };
-  const bench = benchOf([pluginOf({ embed }, { models: [{ ...row, ...changes }] })]);
-  return { ...bench, done: serve(bench.kernel, orderOf("embed", { model: "embed-1", input: "Hello", ...request })) };
+  const bench = benchOf([pluginOf({ embeddings }, { models: [{ ...row, ...changes }] })]);
+  return { ...bench, done: serve(bench.kernel, orderOf("embeddings", { model: "embed-1", input: "Hello", ...request })) };
 }
 
 describe("embeddings", () => {
@@ -95,7 +95,7 @@ describe("embeddings", () => {
 describe("an embedding request is refused before anything is held", () => {
   const words = (count: number) => "word ".repeat(count).trim();
 
-  test.each<[string, Partial<EmbedRequest>, Partial<Model>, string | undefined]>([
+  test.each<[string, Partial<EmbeddingsRequest>, Partial<Model>, string | undefined]>([
     ["with the fewest dimensions", { dimensions: 2 }, {}, undefined],
     ["with the most dimensions", { dimensions: 4 }, {}, undefined],
     ["with one too few", { dimensions: 1 }, {}, "dimensions"],
@@ -110,7 +110,7 @@ describe("an embedding request is refused before anything is held", () => {
     ["of any length where none is known", { input: words(21) }, { inputTokensMax: 100_000 }, undefined],
     [
       "of too much in all",
-      { input: Array(8).fill("x".repeat(embedTokensMax + 1)) },
+      { input: Array(8).fill("x".repeat(embeddingTokensMax + 1)) },
       { inputTokensMax: 400_000 },
       "input",
     ],

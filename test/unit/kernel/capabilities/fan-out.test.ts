@@ -21,14 +21,14 @@ const parts = (cached: number): ChatUsage => ({
 });
 
 /** A provider that makes one choice a request; `answer` is asked with the number of the request. */
-function single(answer: (index: number, call: Call<ChatRequest>) => unknown, nMax = 1) {
+function single(answer: (index: number, call: Call<ChatRequest>) => unknown, maxChoices = 1) {
   let asked = 0;
   const calls: ChatRequest[] = [];
   const chat = async (call: Call<ChatRequest>) => {
     calls.push(call.request);
     return (await answer(asked++, call)) as never;
   };
-  return { ...benchOf([pluginOf({ chat }, { nMax: { chat: nMax } })]), calls };
+  return { ...benchOf([pluginOf({ chat }, { maxChoices: { chat: maxChoices } })]), calls };
 }
 
 describe("several choices from a provider that makes one", () => {
@@ -92,8 +92,8 @@ describe("several choices from a provider that makes one", () => {
     [fanOutMax + 1, 1, "n"],
     [20, 20, undefined],
     [21, 20, "n"],
-  ])("n = %d where one request makes %d: refused for %p", async (n, nMax, param) => {
-    const { kernel } = single(() => completionOf("Hi"), nMax);
+  ])("n = %d where one request makes %d: refused for %p", async (n, maxChoices, param) => {
+    const { kernel } = single(() => completionOf("Hi"), maxChoices);
     const done = serve(kernel, chatOrder({ n }));
     if (param === undefined) await done;
     else expect(await rejectionOf(done)).toMatchObject({ code: "invalid_request", param });
@@ -126,7 +126,7 @@ describe("several streams", () => {
   test("end when one of them breaks, the others are let go, and what was said is charged", async () => {
     const streams = [
       new FakeStream<ChatChunk>(textChunk("Hello"), "hang"),
-      new FakeStream<ChatChunk>(textChunk("Hello"), new UpstreamFault("broken", "The line is dead")),
+      new FakeStream<ChatChunk>(textChunk("Hello"), new UpstreamFault("bad_response", "The line is dead")),
     ];
     const { kernel, ledger } = single((index) => streams[index]);
     const outlet = new Sink<ChatChunk>();

@@ -1,26 +1,26 @@
 import { describe, expect, test } from "bun:test";
-import type { GeneratedImages, ImageRequest, Model } from "../../../../src/contract/index.ts";
+import type { GeneratedImages, ImagesRequest, Model } from "../../../../src/contract/index.ts";
 import { serve } from "../../../../src/kernel/index.ts";
 import { benchOf, chatModel, orderOf, pluginOf, rejectionOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const price = { image: { usd: "0.04", per: 1 }, markupPercent: 15 };
-const row: Model = { ...plain, id: "image-1", capability: "image", price };
+const row: Model = { ...plain, id: "image-1", capability: "images", price };
 const picture = { data: "AAAA", mediaType: "image/png" };
 
-function ask(request: Partial<ImageRequest>, answer: (asked: number) => unknown, nMax?: number) {
-  const requests: ImageRequest[] = [];
+function ask(request: Partial<ImagesRequest>, answer: (asked: number) => unknown, maxChoices?: number) {
+  const requests: ImagesRequest[] = [];
   const plugin = pluginOf(
     {
-      async image(call) {
+      async images(call) {
         requests.push(call.request);
         return answer(requests.length - 1) as GeneratedImages;
       },
     },
-    { models: [row], ...(nMax !== undefined && { nMax: { image: nMax } }) },
+    { models: [row], ...(maxChoices !== undefined && { maxChoices: { images: maxChoices } }) },
   );
   const bench = benchOf([plugin]);
-  const order = orderOf("image", { model: "image-1", prompt: "A cat", ...request });
+  const order = orderOf("images", { model: "image-1", prompt: "A cat", ...request });
   return { ...bench, requests, done: serve(bench.kernel, order) };
 }
 

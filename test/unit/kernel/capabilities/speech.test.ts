@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Model, type SpeakRequest, type Speech, UpstreamFault } from "../../../../src/contract/index.ts";
+import { type Model, type SpeechRequest, type Speech, UpstreamFault } from "../../../../src/contract/index.ts";
 import { serve } from "../../../../src/kernel/index.ts";
 import { FakeStream, Sink } from "../streams.ts";
 import { benchOf, chatModel, orderOf, pluginOf, rejectionOf } from "../support.ts";
@@ -8,7 +8,7 @@ const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {
   ...plain,
   id: "speak-1",
-  capability: "speak",
+  capability: "speech",
   price: { character: { usd: "22", per: 1_000_000 } },
   inputCharactersMax: 10,
   voices: ["tara", "leo"],
@@ -19,11 +19,11 @@ const row: Model = {
 type Bytes = Uint8Array<ArrayBuffer>;
 const bytes = (text: string): Bytes => new TextEncoder().encode(text);
 
-function ask(request: Partial<SpeakRequest> = {}, wav: unknown = bytes("RIFF...."), changes: Partial<Model> = {}) {
-  const asked: SpeakRequest[] = [];
+function ask(request: Partial<SpeechRequest> = {}, wav: unknown = bytes("RIFF...."), changes: Partial<Model> = {}) {
+  const asked: SpeechRequest[] = [];
   const plugin = pluginOf(
     {
-      async speak(call) {
+      async speech(call) {
         asked.push(call.request);
         return { wav } as Speech;
       },
@@ -32,7 +32,7 @@ function ask(request: Partial<SpeakRequest> = {}, wav: unknown = bytes("RIFF....
   );
   const bench = benchOf([plugin]);
   const outlet = new Sink<Bytes>();
-  const order = orderOf("speak", { model: "speak-1", input: "नमस्ते", ...request }, { outlet });
+  const order = orderOf("speech", { model: "speak-1", input: "नमस्ते", ...request }, { outlet });
   const text = () => Buffer.concat(outlet.pieces).toString();
   return { ...bench, asked, outlet, text, progress: order.progress, done: serve(bench.kernel, order) };
 }
@@ -65,7 +65,7 @@ describe("speech", () => {
     ["an empty file", bytes("")],
     ["an empty stream", new FakeStream<Bytes>()],
     ["a stream of something else", new FakeStream<Bytes>(bytes("<html>"))],
-    ["a stream that breaks at once", new FakeStream<Bytes>(new UpstreamFault("broken", "The line is dead"))],
+    ["a stream that breaks at once", new FakeStream<Bytes>(new UpstreamFault("bad_response", "The line is dead"))],
   ])("that is %s fails before anything is sent, and is free", async (_, wav) => {
     const { done, ledger, outlet } = ask({}, wav);
     expect((await rejectionOf(done)).code).toBe("upstream_error");
@@ -74,7 +74,7 @@ describe("speech", () => {
   });
 
   test("that breaks in the middle is charged: the provider has made it", async () => {
-    const { done, ledger } = ask({}, new FakeStream<Bytes>(bytes("RIFF"), new UpstreamFault("broken", "Dead")));
+    const { done, ledger } = ask({}, new FakeStream<Bytes>(bytes("RIFF"), new UpstreamFault("bad_response", "Dead")));
     await rejectionOf(done);
     expect(ledger.settlement).toMatchObject({ outcome: "settled", usageSource: "estimated", status: 500 });
   });
@@ -92,7 +92,7 @@ describe("speech", () => {
   });
 
   test("has the model's own voice unless another is wanted", async () => {
-    const cases: [Partial<SpeakRequest>, string][] = [
+    const cases: [Partial<SpeechRequest>, string][] = [
       [{}, "tara"],
       [{ voice: null }, "tara"],
       [{ voice: "leo" }, "leo"],
@@ -104,7 +104,7 @@ describe("speech", () => {
     }
   });
 
-  test.each<[string, Partial<SpeakRequest>, string | undefined]>([
+  test.each<[string, Partial<SpeechRequest>, string | undefined]>([
     ["of as many characters as taken", { input: "😀".repeat(10) }, undefined],
     ["of one more", { input: "a".repeat(11) }, "input"],
     ["in a voice there is", { voice: "leo" }, undefined],
@@ -127,8 +127,8 @@ describe("speech", () => {
 
   test("takes any voice of a model whose voices are not known", async () => {
     const { voices: ___, voiceDefault: ____, ...bare } = row;
-    const bench = benchOf([pluginOf({ speak: async () => ({ wav: bytes("RIFF") }) }, { models: [bare] })]);
-    const order = orderOf("speak", { model: "speak-1", input: "a", voice: "any" }, { outlet: new Sink() });
+    const bench = benchOf([pluginOf({ speech: async () => ({ wav: bytes("RIFF") }) }, { models: [bare] })]);
+    const order = orderOf("speech", { model: "speak-1", input: "a", voice: "any" }, { outlet: new Sink() });
     await serve(bench.kernel, order);
   });
 });

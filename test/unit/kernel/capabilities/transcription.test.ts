@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Model, TranscribeRequest, Transcript } from "../../../../src/contract/index.ts";
+import type { Model, TranscriptionRequest, Transcript } from "../../../../src/contract/index.ts";
 import { readAudioMs, serve } from "../../../../src/kernel/index.ts";
 import { wavFile } from "../../../support/wav.ts";
 import { benchOf, chatModel, orderOf, pluginOf, rejectionOf } from "../support.ts";
@@ -8,21 +8,21 @@ const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {
   ...plain,
   id: "hear-1",
-  capability: "transcribe",
+  capability: "transcription",
   price: { audioMs: { usd: "3.6", per: 3_600_000 } },
   audioMsMax: 30_000,
   languages: ["en", "hi-IN"],
 };
 
-function ask(request: Partial<TranscribeRequest>, answer: unknown = { text: "Hello" }, changes: Partial<Model> = {}) {
-  const transcribe = async () => answer as Transcript;
-  const bench = benchOf([pluginOf({ transcribe }, { models: [{ ...row, ...changes }] })]);
-  const order = orderOf("transcribe", { model: "hear-1", file: new File(["x".repeat(2000)], "a.mp3"), ...request });
+function ask(request: Partial<TranscriptionRequest>, answer: unknown = { text: "Hello" }, changes: Partial<Model> = {}) {
+  const transcription = async () => answer as Transcript;
+  const bench = benchOf([pluginOf({ transcription }, { models: [{ ...row, ...changes }] })]);
+  const order = orderOf("transcription", { model: "hear-1", file: new File(["x".repeat(2000)], "a.mp3"), ...request });
   return { ...bench, done: serve(bench.kernel, order) };
 }
 
 describe("a transcription", () => {
-  test.each<[string, Partial<TranscribeRequest>, unknown, number, string]>([
+  test.each<[string, Partial<TranscriptionRequest>, unknown, number, string]>([
     ["as long as the provider says", { audioMs: 1500 }, 2.0004, 2000, "reported"],
     ["as long as the file says", { audioMs: 1500 }, undefined, 1500, "estimated"],
     ["as long as the file says, for a length of 0", { audioMs: 1500 }, 0, 1500, "estimated"],
@@ -58,7 +58,7 @@ describe("a transcription", () => {
     expect(ledger.settlement.outcome).toBe("settled");
   });
 
-  test.each<[string, Partial<TranscribeRequest>, Partial<Model>, string | undefined]>([
+  test.each<[string, Partial<TranscriptionRequest>, Partial<Model>, string | undefined]>([
     ["as long as the model takes", { audioMs: 30_000 }, {}, undefined],
     ["a millisecond longer", { audioMs: 30_001 }, {}, "file"],
     ["in a language it takes", { language: "en" }, {}, undefined],

@@ -21,7 +21,7 @@ describe("a circuit", () => {
 
   test("opens at the fault that is one too many, and rests", () => {
     const circuit = failedAt(0, 1, 2);
-    expect([circuit.stateAt(2), circuit.stateAt(101), circuit.stateAt(102)]).toEqual(["resting", "resting", "probing"]);
+    expect([circuit.stateAt(2), circuit.stateAt(101), circuit.stateAt(102)]).toEqual(["open", "open", "half_open"]);
     expect([circuit.isReady(101), circuit.isReady(102)]).toEqual([false, true]);
   });
 
@@ -37,9 +37,9 @@ describe("a circuit", () => {
   test("lets one probe through at a time, and closes when it answers", () => {
     const circuit = failedAt(0, 1, 2);
     circuit.begin(102);
-    expect([circuit.isReady(102), circuit.stateAt(102)]).toEqual([false, "probing"]);
+    expect([circuit.isReady(102), circuit.stateAt(102)]).toEqual([false, "half_open"]);
     circuit.answered();
-    expect([circuit.isReady(102), circuit.stateAt(102)]).toEqual([true, "ready"]);
+    expect([circuit.isReady(102), circuit.stateAt(102)]).toEqual([true, "closed"]);
     expect(circuit.failed(103)).toBe(false);
   });
 

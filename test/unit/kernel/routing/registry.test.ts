@@ -5,7 +5,7 @@ import { caller, chatModel, pluginOf } from "../support.ts";
 
 const handlers = {
   chat: () => Promise.reject(new Error("not asked")),
-  embed: () => Promise.reject(new Error("not asked")),
+  embeddings: () => Promise.reject(new Error("not asked")),
 };
 const named = (name: string, ...models: Partial<Model>[]): ProviderPlugin =>
   pluginOf(handlers, { name, models: models.map((changes) => ({ ...chatModel, ...changes })) });
@@ -36,7 +36,7 @@ describe("a registry", () => {
 
   test("says where a model of another capability is served", () => {
     const { registry } = build(named("acme", {}));
-    expect(() => registry.find("chat-1", "embed", caller)).toThrow("served at /chat/completions, not at /embeddings");
+    expect(() => registry.find("chat-1", "embeddings", caller)).toThrow("served at /chat/completions, not at /embeddings");
   });
 
   test("makes two plugins with one model two routes, by priority", () => {
@@ -47,7 +47,7 @@ describe("a registry", () => {
   });
 
   test.each<[string, Partial<Model>]>([
-    ["capability", { capability: "embed" }],
+    ["capability", { capability: "embeddings" }],
     ["premium", { premium: false }],
   ])("refuses a plugin that disagrees on %s, naming both, and keeps the others", (field, changes) => {
     const { registry, refused } = build(

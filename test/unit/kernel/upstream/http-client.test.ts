@@ -260,12 +260,12 @@ describe("a provider that cannot be reached", () => {
     const { port } = server.address() as { port: number };
     await new Promise((resolve) => server.close(resolve));
     const { kind, message, wasSent } = await failureOf(client.request(requestTo(`http://127.0.0.1:${port}`)));
-    expect([kind, message, wasSent]).toEqual(["broken", "Cannot connect to the provider: connection refused", false]);
+    expect([kind, message, wasSent]).toEqual(["bad_response", "Cannot connect to the provider: connection refused", false]);
   });
 
   test("has a host name that nobody knows", async () => {
     const { kind, message, wasSent } = await failureOf(client.request(requestTo("http://nowhere.invalid")));
-    expect([kind, wasSent]).toEqual(["broken", false]);
+    expect([kind, wasSent]).toEqual(["bad_response", false]);
     expect(message).toMatch(/its host name (is unknown|could not be looked up)$/);
   });
 
@@ -273,7 +273,7 @@ describe("a provider that cannot be reached", () => {
     const server = await start((socket) => socket.resetAndDestroy());
     const { kind, message, wasSent } = await failureOf(client.request(requestTo(server.baseUrl)));
     expect([kind, message, wasSent]).toEqual([
-      "broken",
+      "bad_response",
       "The connection to the provider was closed before it answered",
       true,
     ]);
@@ -281,10 +281,10 @@ describe("a provider that cannot be reached", () => {
 
   test.each([
     ["ETIMEDOUT", "timeout", "Timed out connecting to the provider", false],
-    ["ENETUNREACH", "broken", "Cannot connect to the provider: its network is unreachable", false],
-    ["SELF_SIGNED_CERT_IN_CHAIN", "broken", "Cannot connect to the provider: certificate not accepted (SELF", false],
-    ["InvalidContentLength", "broken", "The connection to the provider failed (InvalidContentLength)", true],
-    ["with spaces and http://hosts.example", "broken", "The connection to the provider failed", true],
+    ["ENETUNREACH", "bad_response", "Cannot connect to the provider: its network is unreachable", false],
+    ["SELF_SIGNED_CERT_IN_CHAIN", "bad_response", "Cannot connect to the provider: certificate not accepted (SELF", false],
+    ["InvalidContentLength", "bad_response", "The connection to the provider failed (InvalidContentLength)", true],
+    ["with spaces and http://hosts.example", "bad_response", "The connection to the provider failed", true],
   ])("fails by %s", (code, kind, message, wasSent) => {
     const error = new ConnectionError(Object.assign(new Error("http://10.0.0.1"), { code }));
     expect([error.kind, error.wasSent]).toEqual([kind as typeof error.kind, wasSent]);

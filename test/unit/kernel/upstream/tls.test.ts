@@ -72,7 +72,7 @@ describe.skipIf(certificates === undefined)("over TLS", () => {
       const error = await errorOf(client.request(requestTo(baseUrl, { headers })));
       expect(error).toBeInstanceOf(ConnectionError);
       const { kind, message, wasSent } = error as ConnectionError;
-      expect([kind, wasSent]).toEqual(["broken", false]);
+      expect([kind, wasSent]).toEqual(["bad_response", false]);
       expect(message).toMatch(/^Cannot connect to the provider: certificate not accepted \([A-Z_]+\)$/);
     }
     expect(seen.texts).toEqual([]);

@@ -60,7 +60,7 @@ describe("a request to a provider", () => {
   test.each([301, 302, 307, 308])("is broken by a redirect (%d)", async (status) => {
     const fetch = fetchOf(new Response(null, { status, headers: { location: "http://127.0.0.1/" } }));
     const fault = await faultOf(upstreamOf(fetch).upstream.json("/chat", {}));
-    expect([fault.kind, fault.status]).toEqual(["broken", status]);
+    expect([fault.kind, fault.status]).toEqual(["bad_response", status]);
     expect(fetch.asked).toHaveLength(1);
   });
 
@@ -72,7 +72,7 @@ describe("a request to a provider", () => {
     expect((await faultOf(upstreamOf(fetchOf(long)).upstream.json("/chat", {}))).kind).toBe("bad_request");
     const limited = refused(429, {}, { "retry-after": "3" });
     const fault = await faultOf(upstreamOf(fetchOf(limited)).upstream.json("/chat", {}));
-    expect([fault.kind, fault.retryAfterMs]).toEqual(["limited", 3000]);
+    expect([fault.kind, fault.retryAfterMs]).toEqual(["rate_limited", 3000]);
   });
 
   test("whose refusal breaks off is refused all the same", async () => {
@@ -82,7 +82,7 @@ describe("a request to a provider", () => {
       setImmediate(live.fail);
       return new Response(live.body, { status: 429 });
     });
-    expect((await faultOf(upstreamOf(cut).upstream.json("/chat", {}))).kind).toBe("limited");
+    expect((await faultOf(upstreamOf(cut).upstream.json("/chat", {}))).kind).toBe("rate_limited");
   });
 });
 
@@ -93,7 +93,7 @@ describe("a whole answer", () => {
     ["half of it", new Response('{"choices":[')],
   ])("that is %s is broken", async (_, response) => {
     const fault = await faultOf(upstreamOf(fetchOf(response)).upstream.json("/chat", {}));
-    expect([fault.kind, fault.message]).toEqual(["broken", "The provider's answer is not JSON"]);
+    expect([fault.kind, fault.message]).toEqual(["bad_response", "The provider's answer is not JSON"]);
   });
 
   const exact = JSON.stringify("x".repeat(98));

@@ -11,20 +11,20 @@ const fault = (status: number, text: string, headers: Record<string, string> = {
 
 const table: [number, string, string, string][] = [
   [400, "invalid_request_error", "messages: roles must alternate", "bad_request"],
-  [400, "invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum", "too_long"],
+  [400, "invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum", "context_length"],
   [
     400,
     "invalid_request_error",
     "input length and `max_tokens` exceed context limit: 190000 + 64000 > 200000",
-    "too_long",
+    "context_length",
   ],
-  [400, "invalid_request_error", "Your credit balance is too low to access the API", "quota"],
-  [401, "authentication_error", "invalid x-api-key", "key"],
-  [402, "billing_error", "Billing", "quota"],
-  [403, "permission_error", "Not allowed", "key"],
-  [404, "not_found_error", "model: claude-opus-4", "gone"],
+  [400, "invalid_request_error", "Your credit balance is too low to access the API", "insufficient_quota"],
+  [401, "authentication_error", "invalid x-api-key", "auth"],
+  [402, "billing_error", "Billing", "insufficient_quota"],
+  [403, "permission_error", "Not allowed", "auth"],
+  [404, "not_found_error", "model: claude-opus-4", "model_not_found"],
   [413, "request_too_large", "Request exceeds the maximum size", "bad_request"],
-  [429, "rate_limit_error", "Slow down", "limited"],
+  [429, "rate_limit_error", "Slow down", "rate_limited"],
   [500, "api_error", "Internal server error", "overloaded"],
   [504, "timeout_error", "Timed out", "timeout"],
   [529, "overloaded_error", "Overloaded", "overloaded"],
@@ -64,10 +64,10 @@ test("carries the key in x-api-key", () => {
 describe.if(recordingsMissing === undefined)("recorded refusals", () => {
   const kinds: Record<string, string> = {
     "400-effort-level-unsupported": "bad_request",
-    "400-prompt-too-long": "too_long",
+    "400-prompt-too-long": "context_length",
     "400-sampling-params-removed-2026-10-21": "bad_request",
     "401-invalid-x-api-key": "key",
-    "429-input-tokens-per-minute": "limited",
+    "429-input-tokens-per-minute": "rate_limited",
   };
   const refused = recordingsOf("anthropic").filter(({ status }) => status !== 200);
   test.each(refused.map((recording) => [recording.path, recording] as const))("%s", (path, recording) => {

@@ -98,7 +98,7 @@ test("a report without an output is none", async () => {
 test("what comes after the end is dropped, also a failure", async () => {
   async function* events(): AsyncGenerator<ServerEvent> {
     yield* eventsFrom([start, open, hello, ended, stop, hello]);
-    throw new UpstreamFault("broken", "The connection to the provider failed");
+    throw new UpstreamFault("bad_response", "The connection to the provider failed");
   }
   const { chunks, error } = await drain(fromEvents(events(), plain));
   expect(error).toBeUndefined();
@@ -106,9 +106,9 @@ test("what comes after the end is dropped, also a failure", async () => {
 });
 
 test.each([
-  ["is not JSON", "{", "broken"],
-  ["is no object", "[1]", "broken"],
-  ["is an error", '{"type":"error","error":{"type":"rate_limit_error","message":"Slow"}}', "limited"],
+  ["is not JSON", "{", "bad_response"],
+  ["is no object", "[1]", "bad_response"],
+  ["is an error", '{"type":"error","error":{"type":"rate_limit_error","message":"Slow"}}', "rate_limited"],
   ["is an error of the server", '{"type":"error","error":{"type":"api_error","message":"Oops"}}', "overloaded"],
 ])("an event that %s ends it, after what the prompt has cost", async (_, data, kind) => {
   const { chunks, error } = await chunksOf(start, open, hello, data);
@@ -119,7 +119,7 @@ test.each([
 test("a stream that never began costs nothing", async () => {
   const { chunks, error } = await chunksOf({ type: "ping" });
   expect(chunks).toEqual([]);
-  expect(error).toMatchObject({ kind: "broken" });
+  expect(error).toMatchObject({ kind: "bad_response" });
 });
 
 test.each([[null], ["text"], [{}], [{ content: "text" }]])("the answer %p is no message", (answer) => {

@@ -31,7 +31,7 @@ const table: [string, Facts, string][] = [
       status: "INVALID_ARGUMENT",
       message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
     },
-    "too_long",
+    "context_length",
   ],
   [
     "a place that is not served",
@@ -40,10 +40,10 @@ const table: [string, Facts, string][] = [
   ],
   ["an account without billing", { code: 400, status: "FAILED_PRECONDITION", message: "Enable billing" }, "quota"],
   ["a key that leaked", { code: 403, status: "PERMISSION_DENIED" }, "key"],
-  ["a model that is gone", { code: 404, status: "NOT_FOUND" }, "gone"],
-  ["a minute's limit", { code: 429, status: "RESOURCE_EXHAUSTED", details: quota("RequestsPerMinute") }, "limited"],
+  ["a model that is gone", { code: 404, status: "NOT_FOUND" }, "model_not_found"],
+  ["a minute's limit", { code: 429, status: "RESOURCE_EXHAUSTED", details: quota("RequestsPerMinute") }, "rate_limited"],
   ["a day's quota", { code: 429, status: "RESOURCE_EXHAUSTED", details: quota("RequestsPerDayPerProject") }, "quota"],
-  ["a call that was cancelled", { code: 499, status: "CANCELLED" }, "broken"],
+  ["a call that was cancelled", { code: 499, status: "CANCELLED" }, "bad_response"],
   ["a failure inside", { code: 500, status: "INTERNAL" }, "overloaded"],
   ["an overload", { code: 503, status: "UNAVAILABLE" }, "overloaded"],
   ["a deadline", { code: 504, status: "DEADLINE_EXCEEDED" }, "timeout"],
@@ -78,9 +78,9 @@ const kinds: Record<string, string> = {
   "400-image-rejected": "bad_request",
   "400-tools-with-json-mime-type": "bad_request",
   "403-api-not-enabled": "key",
-  "404-model-not-found": "gone",
-  "429-quota-exceeded": "limited",
-  "429-resource-exhausted-retryinfo": "limited",
+  "404-model-not-found": "model_not_found",
+  "429-quota-exceeded": "rate_limited",
+  "429-resource-exhausted-retryinfo": "rate_limited",
 };
 
 const errors = recordingsOf("gemini").filter(({ capability }) => capability === "errors");

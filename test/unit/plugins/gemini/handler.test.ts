@@ -18,7 +18,7 @@ describe("gemini", () => {
   });
 
   test("takes several candidates at once and one picture at a time", () => {
-    expect(gemini.nMax).toEqual({ chat: 8, image: 1 });
+    expect(gemini.maxChoices).toEqual({ chat: 8, images: 1 });
   });
 
   test("asks for a whole answer", async () => {
@@ -94,14 +94,14 @@ describe("gemini and pictures by address", () => {
 });
 
 describe("gemini's embeddings", () => {
-  const embed = (input: string | string[], answer: unknown, dimensions?: number) => {
+  const embeddings = (input: string | string[], answer: unknown, dimensions?: number) => {
     const request = { model: "m", input, ...(dimensions && { dimensions }) };
     const fake = fakeCall(request, { json: answer }, modelAt("gemini-embedding-001"));
-    return { ...fake, run: () => gemini.handlers.embed?.(fake.call) };
+    return { ...fake, run: () => gemini.handlers.embeddings?.(fake.call) };
   };
 
   test.each([["text"], [["text"]]])("asks for %p alone", async (input) => {
-    const { run, asked } = embed(input, { embedding: { values: [1, 2] } }, 128);
+    const { run, asked } = embeddings(input, { embedding: { values: [1, 2] } }, 128);
     expect(await run()).toEqual({ vectors: [[1, 2]] });
     expect(asked).toMatchObject([
       {
@@ -115,7 +115,7 @@ describe("gemini's embeddings", () => {
     let at = 0;
     const texts = Array.from({ length: 250 }, (_, index) => String(index));
     const sizes = [100, 100, 50];
-    const { run, asked } = embed(texts, () => {
+    const { run, asked } = embeddings(texts, () => {
       const size = sizes[at++] as number;
       return { embeddings: Array.from({ length: size }, (_, index) => ({ values: [100 * (at - 1) + index] })) };
     });
@@ -126,7 +126,7 @@ describe("gemini's embeddings", () => {
   test.each([null, {}, { embeddings: [{ values: [1] }] }, { embedding: { values: [1] } }, { embeddings: [{}, {}] }])(
     "fails on %j for two texts",
     async (answer) => {
-      expect(await errorOf(embed(["a", "b"], answer).run())).toMatchObject({ kind: "broken" });
+      expect(await errorOf(embeddings(["a", "b"], answer).run())).toMatchObject({ kind: "bad_response" });
     },
   );
 });

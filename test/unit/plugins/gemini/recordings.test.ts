@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { parseJson } from "modelgate/plugin";
-import { fromEmbedAnswer, toEmbedOrders } from "../../../../plugins/gemini/embed.ts";
+import { fromEmbedAnswer, toEmbedOrders } from "../../../../plugins/gemini/embeddings.ts";
 import { fromCandidates } from "../../../../plugins/gemini/from-candidates.ts";
 import { fromEvents } from "../../../../plugins/gemini/from-events.ts";
-import { fromImageAnswer, toImageBody } from "../../../../plugins/gemini/image.ts";
+import { fromImageAnswer, toImageBody } from "../../../../plugins/gemini/images.ts";
 import type { AnswerPart, GenerateAnswer } from "../../../../plugins/gemini/wire.ts";
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../../support/recordings.ts";

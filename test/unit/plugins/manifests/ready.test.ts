@@ -155,7 +155,7 @@ describe("a ready manifest", () => {
   });
 
   const embedders = names.flatMap((name) =>
-    modelsOf(name).flatMap(({ id, capability }) => (capability === "embed" ? [[name, id] as const] : [])),
+    modelsOf(name).flatMap(({ id, capability }) => (capability === "embeddings" ? [[name, id] as const] : [])),
   );
   test.each(embedders)("%s serves vectors by %s", async (_, model) => {
     const response = await gateway.post("/embeddings", { model, input: "Hello" });

@@ -133,6 +133,6 @@ describe("the sandbox", () => {
   });
 
   test("has a handler for every capability", () => {
-    expect(Object.keys(box.handlers)).toEqual(["chat", "embed", "image", "transcribe", "speak"]);
+    expect(Object.keys(box.handlers)).toEqual(["chat", "embeddings", "images", "transcription", "speech"]);
   });
 });

@@ -27,20 +27,20 @@ describe("a directive", () => {
 describe("a fault", () => {
   test.each<[string, object]>([
     ["[[fault:status=503]]", { kind: "overloaded", status: 503, message: "[sandbox] This 503 was asked for" }],
-    ["[[fault:status=429 retry-after=2]]", { kind: "limited", status: 429, retryAfterMs: 2000 }],
-    ["[[fault:status=401]]", { kind: "key", status: 401 }],
+    ["[[fault:status=429 retry-after=2]]", { kind: "rate_limited", status: 429, retryAfterMs: 2000 }],
+    ["[[fault:status=401]]", { kind: "auth", status: 401 }],
     ["[[fault:status=400]]", { kind: "bad_request" }],
-    ["[[fault:status=404]]", { kind: "gone" }],
-    ["[[fault:garbage]]", { kind: "broken" }],
-    ["[[fault:break=3]]", { kind: "broken" }],
+    ["[[fault:status=404]]", { kind: "model_not_found" }],
+    ["[[fault:garbage]]", { kind: "bad_response" }],
+    ["[[fault:break=3]]", { kind: "bad_response" }],
   ])("%s refuses an answer", async (prompt, fault) => {
     const refusal = expect.objectContaining({ name: "UpstreamFault", ...fault });
     expect(await errorOf(ask({ prompt }))).toEqual(refusal);
   });
 
   test.each<[string, number, object]>([
-    ["[[fault:break=3]]", 3, { kind: "broken" }],
-    ["[[fault:break=0]]", 0, { kind: "broken" }],
+    ["[[fault:break=3]]", 3, { kind: "bad_response" }],
+    ["[[fault:break=0]]", 0, { kind: "bad_response" }],
     ["[[fault:error=2]]", 2, { kind: "overloaded", message: "[sandbox] This error was asked for" }],
   ])("%s ends a stream after %d chunks", async (prompt, chunks, fault) => {
     const { items, error } = await askStream({ prompt });
@@ -68,20 +68,20 @@ describe("a fault", () => {
   });
 
   test.each([
-    ["embed", { input: ["a", "[[fault:status=503]]"] }],
-    ["image", { prompt: "[[fault:status=503]]" }],
-    ["transcribe", { file: new File([], "a.wav"), prompt: "[[fault:status=503]]" }],
-    ["speak", { input: "[[fault:status=503]]" }],
+    ["embeddings", { input: ["a", "[[fault:status=503]]"] }],
+    ["images", { prompt: "[[fault:status=503]]" }],
+    ["transcription", { file: new File([], "a.wav"), prompt: "[[fault:status=503]]" }],
+    ["speech", { input: "[[fault:status=503]]" }],
   ] as const)("is had of %s too", async (capability, request) => {
     const handler = box.handlers[capability] as (call: unknown) => Promise<unknown>;
     expect(await errorOf(handler(boxCall(capability, request)))).toEqual(expect.objectContaining({ status: 503 }));
   });
 
   test("cuts speech", async () => {
-    const call = boxCall("speak", { input: `[[fault:break=2]] ${"x".repeat(100)}` });
-    const speech = (await box.handlers.speak?.(call)) as Speech;
+    const call = boxCall("speech", { input: `[[fault:break=2]] ${"x".repeat(100)}` });
+    const speech = (await box.handlers.speech?.(call)) as Speech;
     const { items, error } = await drain(speech.wav as AsyncIterable<Uint8Array>);
     expect(items).toHaveLength(2);
-    expect(error).toMatchObject({ kind: "broken" });
+    expect(error).toMatchObject({ kind: "bad_response" });
   });
 });

@@ -6,7 +6,7 @@ import { drain } from "../../sdk/fake-call.ts";
 import { box, boxCall } from "./sandbox-call.ts";
 
 async function vectorsOf(input: string | string[], dimensions?: number, row: Partial<Model> = {}) {
-  const answer = await box.handlers.embed?.(boxCall("embed", { input, ...(dimensions && { dimensions }) }, row));
+  const answer = await box.handlers.embeddings?.(boxCall("embeddings", { input, ...(dimensions && { dimensions }) }, row));
   return { vectors: (answer?.vectors ?? []) as number[][], usage: answer?.usage };
 }
 
@@ -68,7 +68,7 @@ describe("images", () => {
     ["auto", 1024, 1024],
     [undefined, 1024, 1024],
   ])("of size %p are PNG files of it", async (size, width, height) => {
-    const answer = await box.handlers.image?.(boxCall("image", { prompt: "a cat", ...(size && { size }) }));
+    const answer = await box.handlers.images?.(boxCall("images", { prompt: "a cat", ...(size && { size }) }));
     expect(answer?.images).toMatchObject([{ mediaType: "image/png", revisedPrompt: "[sandbox] a cat" }]);
     const png = readPng(answer?.images[0]?.data as Uint8Array);
     expect([png.width, png.height, png.pixels.length]).toEqual([width, height, (width + 1) * height]);
@@ -77,7 +77,7 @@ describe("images", () => {
 
   test("are as many as asked for, each its own, always the same", async () => {
     const make = async () =>
-      (await box.handlers.image?.(boxCall("image", { prompt: "a", n: 3, size: "64x64" })))?.images ?? [];
+      (await box.handlers.images?.(boxCall("images", { prompt: "a", n: 3, size: "64x64" })))?.images ?? [];
     const images = await make();
     expect(new Set(images.map(({ data }) => (data as Uint8Array).toString())).size).toBe(3);
     expect(images).toEqual(await make());
@@ -85,17 +85,17 @@ describe("images", () => {
 });
 
 describe("speech", () => {
-  const speak = async (request: object, row: Partial<Model> = {}) => {
-    const speech = await box.handlers.speak?.(boxCall("speak", { input: "x".repeat(50), ...request }, row));
+  const speech = async (request: object, row: Partial<Model> = {}) => {
+    const speech = await box.handlers.speech?.(boxCall("speech", { input: "x".repeat(50), ...request }, row));
     const { items } = await drain(speech?.wav as AsyncIterable<Uint8Array>);
     return Uint8Array.from(items.flatMap((chunk) => [...chunk]));
   };
 
   test("is WAV as long as its text", async () => {
-    expect(wavMs(await speak({}))).toBe(3000);
-    expect(wavMs(await speak({ pace: 2 }))).toBe(1500);
-    expect(wavMs(await speak({ speed: 0.5 }))).toBe(6000);
-    expect(wavMs(await speak({ input: "x".repeat(5000), speech_sample_rate: 8000 }))).toBe(60_000);
+    expect(wavMs(await speech({}))).toBe(3000);
+    expect(wavMs(await speech({ pace: 2 }))).toBe(1500);
+    expect(wavMs(await speech({ speed: 0.5 }))).toBe(6000);
+    expect(wavMs(await speech({ input: "x".repeat(5000), speech_sample_rate: 8000 }))).toBe(60_000);
   });
 
   test.each<[object, Partial<Model>, number]>([
@@ -103,18 +103,18 @@ describe("speech", () => {
     [{ speech_sample_rate: 8000 }, {}, 8000],
     [{}, { sampleRates: [22_050, 8000] }, 22_050],
   ])("of %p has its sample rate", async (request, row, sampleRate) => {
-    expect(readWav(await speak(request, row))).toMatchObject({ sampleRate, channels: 1, bitsPerSample: 16 });
+    expect(readWav(await speech(request, row))).toMatchObject({ sampleRate, channels: 1, bitsPerSample: 16 });
   });
 
   test("sounds different for another voice", async () => {
-    expect(await speak({ voice: "a" })).not.toEqual(await speak({ voice: "b" }));
+    expect(await speech({ voice: "a" })).not.toEqual(await speech({ voice: "b" }));
   });
 });
 
 describe("transcripts", () => {
   test("tell of the file", async () => {
     const file = new File([new Uint8Array(32_000)], "talk.wav");
-    const transcript = await box.handlers.transcribe?.(boxCall("transcribe", { file }));
+    const transcript = await box.handlers.transcription?.(boxCall("transcription", { file }));
     expect(transcript).toMatchObject({
       text: "[sandbox] Transcript of talk.wav, 32000 bytes",
       language: "en",
@@ -126,7 +126,7 @@ describe("transcripts", () => {
 
   test("last as long as the file does", async () => {
     const file = new File([], "talk.wav");
-    const transcript = await box.handlers.transcribe?.(boxCall("transcribe", { file, audioMs: 1500, language: "hi" }));
+    const transcript = await box.handlers.transcription?.(boxCall("transcription", { file, audioMs: 1500, language: "hi" }));
     expect(transcript).toMatchObject({ language: "hi", duration: 1.5 });
   });
 });

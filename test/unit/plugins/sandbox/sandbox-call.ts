@@ -9,7 +9,7 @@ import type {
 } from "../../../../src/contract/index.ts";
 import { drain, fakeCall, plainModel } from "../../sdk/fake-call.ts";
 
-const capabilities: Capability[] = ["chat", "embed", "image", "transcribe", "speak"];
+const capabilities: Capability[] = ["chat", "embeddings", "images", "transcription", "speech"];
 const models = capabilities.map((capability): Model => ({ ...plainModel, id: `acme-${capability}`, capability }));
 
 /** The sandbox over one model a capability. */

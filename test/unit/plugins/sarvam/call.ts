@@ -2,7 +2,7 @@ import type { Call, Model, ServerEvent, Upstream } from "modelgate/plugin";
 import sarvam from "../../../../plugins/sarvam/index.ts";
 
 /** What a handler asked of the provider. */
-export interface Asked {
+export interface CheckInput {
   path: string;
   body: Record<string, unknown>;
 }
@@ -22,7 +22,7 @@ export function rowOf(id: string): Model {
 
 /** A call with a provider that answers what the test says, and the list of what it was asked and what was noted. */
 export function playCall<Request>(id: string, request: Request, { json, events = [] }: Played) {
-  const asked: Asked[] = [];
+  const asked: CheckInput[] = [];
   const notes: string[] = [];
   const take = (path: string, body: unknown) => {
     const fields = body instanceof FormData ? Object.fromEntries(body as unknown as Iterable<[string, unknown]>) : body;

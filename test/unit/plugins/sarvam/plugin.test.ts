@@ -19,10 +19,10 @@ describe("the sarvam plugin", () => {
   test("has a handler for each thing its models can do", () => {
     expect(sarvam.models.map(({ id, capability }) => [id, capability])).toEqual([
       ["famF-m", "chat"],
-      ["famF-stt", "transcribe"],
-      ["famF-tts", "speak"],
+      ["famF-stt", "transcription"],
+      ["famF-tts", "speech"],
     ]);
-    expect(Object.keys(sarvam.handlers).sort()).toEqual(["chat", "speak", "transcribe"]);
+    expect(Object.keys(sarvam.handlers).sort()).toEqual(["chat", "speech", "transcription"]);
   });
 });
 
@@ -31,17 +31,17 @@ describe("a refusal of sarvam", () => {
     [400, "invalid_request_error", "bad_request"],
     [413, "invalid_request_error", "bad_request"],
     [422, "unprocessable_entity_error", "bad_request"],
-    [403, "invalid_api_key_error", "key"],
-    [404, "not_found_error", "gone"],
-    [429, "insufficient_quota_error", "quota"],
-    [429, "rate_limit_exceeded_error", "limited"],
-    [503, "rate_limit_exceeded_error", "limited"],
+    [403, "invalid_api_key_error", "auth"],
+    [404, "not_found_error", "model_not_found"],
+    [429, "insufficient_quota_error", "insufficient_quota"],
+    [429, "rate_limit_exceeded_error", "rate_limited"],
+    [503, "rate_limit_exceeded_error", "rate_limited"],
     [500, "internal_server_error", "overloaded"],
   ])("%d %s is %s", (status, code, kind) => {
     const fault = refused(status, { error: { message: "It says so", code, request_id: "1" } });
     expect(fault.kind).toBe(kind);
     if (kind === "bad_request") expect(fault.message).toBe("It says so");
-    if (kind === "key") expect(fault.message).not.toContain("It says so");
+    if (kind === "auth") expect(fault.message).not.toContain("It says so");
   });
 
   test.skipIf(recordingsMissing !== undefined)(`as recorded is of its kind ${recordingsMissing ?? ""}`, () => {
@@ -49,6 +49,6 @@ describe("a refusal of sarvam", () => {
       .concat("500-internal-server-error")
       .map((name) => recordingAt(`sarvam/errors/${name}.json`))
       .map(({ status, body }) => refused(status, JSON.parse(new TextDecoder().decode(body))).kind);
-    expect(kinds).toEqual(["bad_request", "quota", "limited", "overloaded"]);
+    expect(kinds).toEqual(["bad_request", "insufficient_quota", "rate_limited", "overloaded"]);
   });
 });

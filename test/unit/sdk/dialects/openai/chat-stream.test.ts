@@ -32,7 +32,7 @@ describe("toChunks", () => {
   ])("is broken when the stream ends %s", async (_, text) => {
     const { error } = await read(text);
     expect(error).toBeInstanceOf(UpstreamFault);
-    expect(error).toMatchObject({ kind: "broken" });
+    expect(error).toMatchObject({ kind: "bad_response" });
   });
 
   test.each<[string, string, object]>([
@@ -54,19 +54,19 @@ describe("toChunks", () => {
     [
       "an event named error that is no JSON",
       "event: error\ndata: it broke\n\n",
-      { kind: "broken", message: "it broke" },
+      { kind: "bad_response", message: "it broke" },
     ],
     [
       "an error that stands in no field",
       '{"error":{"code":503,"message":"Busy"}}',
       { kind: "overloaded", status: 503 },
     ],
-    ["HTML", "<html></html>", { kind: "broken" }],
-    ["what is no JSON", "data: {oops\n\n", { kind: "broken" }],
+    ["HTML", "<html></html>", { kind: "bad_response" }],
+    ["what is no JSON", "data: {oops\n\n", { kind: "bad_response" }],
     [
       "a whole answer instead of events",
       '{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"}}]}',
-      { kind: "broken", message: "The provider sent a whole answer where a stream was asked for" },
+      { kind: "bad_response", message: "The provider sent a whole answer where a stream was asked for" },
     ],
   ])("throws %s", async (_, text, fault) => {
     const { error } = await read(text);

@@ -13,7 +13,7 @@ const completion = () => ({
 
 describe("openai", () => {
   test("has a handler for each capability that is named, and no other", () => {
-    expect(Object.keys(openai({ chat: {}, speak: {} }))).toEqual(["chat", "speak"]);
+    expect(Object.keys(openai({ chat: {}, speech: {} }))).toEqual(["chat", "speech"]);
     expect(openai({})).toEqual({});
   });
 
@@ -54,12 +54,12 @@ describe("openai", () => {
     ["an array", []],
   ])("is broken by an answer with %s", async (_, json) => {
     const { call } = fakeCall(request, { json });
-    const refusal = expect.objectContaining({ name: "UpstreamFault", kind: "broken" });
+    const refusal = expect.objectContaining({ name: "UpstreamFault", kind: "bad_response" });
     expect(await errorOf(openai({ chat: {} }).chat?.(call))).toEqual(refusal);
   });
 
   test("takes an error inside a 200 for what it says", async () => {
     const { call } = fakeCall(request, { json: { error: { message: "Slow down", code: "rate_limit_exceeded" } } });
-    expect(await errorOf(openai({ chat: {} }).chat?.(call))).toEqual(expect.objectContaining({ kind: "limited" }));
+    expect(await errorOf(openai({ chat: {} }).chat?.(call))).toEqual(expect.objectContaining({ kind: "rate_limited" }));
   });
 });

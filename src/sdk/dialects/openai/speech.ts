@@ -1,20 +1,20 @@
-import { type Call, type SpeakRequest, type Speech, UpstreamFault } from "../../../contract/index.ts";
-import { quirksOf, type SpeakQuirks } from "./quirks.ts";
+import { type Call, type SpeechRequest, type Speech, UpstreamFault } from "../../../contract/index.ts";
+import { quirksOf, type SpeechQuirks } from "./quirks.ts";
 import { toBody } from "./request.ts";
 
 /** What only another provider's speech takes, so that a client may send it to every model. */
 const omitDefault = ["target_language_code", "speech_sample_rate", "pace"];
 
 /** The speech handler of a provider that speaks OpenAI's dialect: WAV, handed on as it arrives. */
-export function speakHandler(options: SpeakQuirks) {
-  const withDefault: SpeakQuirks = { omit: omitDefault, ...options };
-  return async (call: Call<SpeakRequest>): Promise<Speech> => {
+export function speechHandler(options: SpeechQuirks) {
+  const withDefault: SpeechQuirks = { omit: omitDefault, ...options };
+  return async (call: Call<SpeechRequest>): Promise<Speech> => {
     const body = toBody(call, quirksOf(withDefault, call.model));
     body.response_format = "wav";
     if (body.voice === undefined && call.model.voiceDefault !== undefined) body.voice = call.model.voiceDefault;
     const { mediaType, chunks } = await call.upstream.bytes("/audio/speech", body);
     if (!/^(audio\/|application\/octet-stream)/.test(mediaType)) {
-      throw new UpstreamFault("broken", `The provider answered speech with ${mediaType}`);
+      throw new UpstreamFault("bad_response", `The provider answered speech with ${mediaType}`);
     }
     return { wav: chunks };
   };

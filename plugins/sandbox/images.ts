@@ -1,4 +1,4 @@
-import type { Call, GeneratedImages, ImageRequest } from "modelgate/plugin";
+import type { Call, GeneratedImages, ImagesRequest } from "modelgate/plugin";
 import { failWhole, readFaults, suffer } from "./faults.ts";
 import { hashOf } from "./pieces.ts";
 import { type Picture, toPng } from "./png.ts";
@@ -13,7 +13,7 @@ const letters = [
 const columns = letters.length * 4 + 1;
 
 /** A picture that says SANDBOX, in colours by the prompt. */
-export async function image({ request, model, signal }: Call<ImageRequest>): Promise<GeneratedImages> {
+export async function image({ request, model, signal }: Call<ImagesRequest>): Promise<GeneratedImages> {
   const { text, faults } = readFaults(request.prompt);
   await suffer(faults, signal);
   failWhole(faults);

@@ -11,7 +11,7 @@ const png = "iVBORw0KGgo=";
 describe("image", () => {
   test("asks for base64 whatever the client wants, and passes it on", async () => {
     const { call, asked } = fakeCall(request, { json: { data: [{ b64_json: png, revised_prompt: "The cat" }] } });
-    const result = await openai({ image: {} }).image?.(call);
+    const result = await openai({ images: {} }).images?.(call);
     expect(asked[0]).toEqual({
       method: "json",
       path: "/images/generations",
@@ -22,7 +22,7 @@ describe("image", () => {
 
   test("asks in OpenAI's own words of today", async () => {
     const { call, asked } = fakeCall(request, { json: { data: [{ b64_json: png }] } });
-    await openai({ image: quirks }).image?.(call);
+    await openai({ images: quirks }).images?.(call);
     expect(asked[0]?.body).toEqual({ model: "acme-one", prompt: "a cat", quality: "high", n: 2 });
   });
 
@@ -30,7 +30,7 @@ describe("image", () => {
     const bytes = Uint8Array.of(1, 2);
     const download = (url: string) => ({ bytes, mediaType: url.endsWith("jpg") ? "image/jpeg" : "" });
     const { call, asked } = fakeCall(request, { json: { data: [{ url: "https://x.example/a.jpg" }] }, download });
-    const result = await openai({ image: {} }).image?.(call);
+    const result = await openai({ images: {} }).images?.(call);
     expect(asked[1]).toMatchObject({ method: "download", path: "https://x.example/a.jpg" });
     expect(result?.images).toEqual([{ data: bytes, mediaType: "image/jpeg" }]);
   });
@@ -42,12 +42,12 @@ describe("image", () => {
     ["Qk0=", {}, "image/png"],
   ])("knows the kind of %s beside %p", async (data, rest, mediaType) => {
     const { call } = fakeCall(request, { json: { data: [{ b64_json: data }], ...rest } });
-    expect((await openai({ image: {} }).image?.(call))?.images[0]?.mediaType).toBe(mediaType);
+    expect((await openai({ images: {} }).images?.(call))?.images[0]?.mediaType).toBe(mediaType);
   });
 
   test("reads a data URL without fetching", async () => {
     const { call } = fakeCall(request, { json: { data: [{ url: "data:image/webp;base64,AAAA" }] } });
-    expect((await openai({ image: {} }).image?.(call))?.images).toEqual([{ data: "AAAA", mediaType: "image/webp" }]);
+    expect((await openai({ images: {} }).images?.(call))?.images).toEqual([{ data: "AAAA", mediaType: "image/webp" }]);
   });
 
   test.each([
@@ -57,8 +57,8 @@ describe("image", () => {
     ["what is no picture", { data: [7] }],
   ])("refuses an answer with %s", async (_, answer) => {
     const { call } = fakeCall(request, { json: answer });
-    const refusal = expect.objectContaining({ name: "UpstreamFault", kind: "broken" });
-    expect(await errorOf(openai({ image: {} }).image?.(call))).toEqual(refusal);
+    const refusal = expect.objectContaining({ name: "UpstreamFault", kind: "bad_response" });
+    expect(await errorOf(openai({ images: {} }).images?.(call))).toEqual(refusal);
   });
 
   test.skipIf(recordingsMissing !== undefined).each([
@@ -68,7 +68,7 @@ describe("image", () => {
   ])("reads %s", async (path, downloads) => {
     const json = JSON.parse(new TextDecoder().decode(recordingAt(path).body));
     const { call, asked } = fakeCall(request, { json, download: { bytes: Uint8Array.of(1), mediaType: "image/png" } });
-    expect((await openai({ image: {} }).image?.(call))?.images).toHaveLength(1);
+    expect((await openai({ images: {} }).images?.(call))?.images).toHaveLength(1);
     expect(asked.filter(({ method }) => method === "download")).toHaveLength(downloads);
   });
 });

@@ -1,17 +1,17 @@
 import { describe, expect, test } from "bun:test";
-import type { TranscribeRequest } from "../../../../../src/contract/index.ts";
+import type { TranscriptionRequest } from "../../../../../src/contract/index.ts";
 import { openai } from "../../../../../src/sdk/dialects/openai/index.ts";
-import type { TranscribeQuirks } from "../../../../../src/sdk/dialects/openai/quirks.ts";
-import { toTranscript } from "../../../../../src/sdk/dialects/openai/transcribe.ts";
+import type { TranscriptionQuirks } from "../../../../../src/sdk/dialects/openai/quirks.ts";
+import { toTranscript } from "../../../../../src/sdk/dialects/openai/transcription.ts";
 import { recordingAt, recordingsMissing } from "../../../../support/recordings.ts";
 import { fakeCall } from "../../fake-call.ts";
 
 const file = new File([Uint8Array.of(1, 2)], "a.wav", { type: "audio/wav" });
-const base: TranscribeRequest = { model: "acme-1", file, audioMs: 1000 };
+const base: TranscriptionRequest = { model: "acme-1", file, audioMs: 1000 };
 
-async function fieldsOf(request: Partial<TranscribeRequest>, quirks: TranscribeQuirks = {}) {
+async function fieldsOf(request: Partial<TranscriptionRequest>, quirks: TranscriptionQuirks = {}) {
   const { call, asked } = fakeCall({ ...base, ...request }, { form: { text: "Hi" } });
-  await openai({ transcribe: quirks }).transcribe?.(call);
+  await openai({ transcription: quirks }).transcription?.(call);
   const form = asked[0]?.form as FormData;
   const sent = form.get("file") as File;
   expect([asked[0]?.method, asked[0]?.path, sent.name, sent.size]).toEqual([
@@ -24,7 +24,7 @@ async function fieldsOf(request: Partial<TranscribeRequest>, quirks: TranscribeQ
 }
 
 describe("transcribe", () => {
-  test.each<[string, Partial<TranscribeRequest>, TranscribeQuirks, [string, string][]]>([
+  test.each<[string, Partial<TranscriptionRequest>, TranscriptionQuirks, [string, string][]]>([
     [
       "asks for json",
       {},
@@ -137,7 +137,7 @@ describe("transcribe", () => {
     ["a text", "Hi"],
     ["odd segments", { text: "Hi", segments: [1] }],
   ])("refuses an answer with %s", (_, answer) => {
-    expect(() => toTranscript(answer)).toThrow(expect.objectContaining({ name: "UpstreamFault", kind: "broken" }));
+    expect(() => toTranscript(answer)).toThrow(expect.objectContaining({ name: "UpstreamFault", kind: "bad_response" }));
   });
 
   test.skipIf(recordingsMissing !== undefined).each([

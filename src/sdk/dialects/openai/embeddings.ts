@@ -1,12 +1,12 @@
-import { type Call, type Embeddings, type EmbedRequest, UpstreamFault } from "../../../contract/index.ts";
+import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault } from "../../../contract/index.ts";
 import { faultOfBody } from "../../fault.ts";
 import { isRecord } from "../../record.ts";
-import { type EmbedQuirks, quirksOf } from "./quirks.ts";
+import { type EmbeddingsQuirks, quirksOf } from "./quirks.ts";
 import { toBody } from "./request.ts";
 
 /** The embedding handler of a provider that speaks OpenAI's dialect. */
-export function embedHandler(options: EmbedQuirks) {
-  return async (call: Call<EmbedRequest>): Promise<Embeddings> => {
+export function embeddingsHandler(options: EmbeddingsQuirks) {
+  return async (call: Call<EmbeddingsRequest>): Promise<Embeddings> => {
     const body = toBody(call, quirksOf(options, call.model));
     return toEmbeddings(await call.upstream.json("/embeddings", body));
   };
@@ -26,7 +26,7 @@ export function toEmbeddings(answer: unknown): Embeddings {
     const vector = isRecord(row) ? row.embedding : undefined;
     const isVector = typeof vector === "string" || (Array.isArray(vector) && typeof vector[0] === "number");
     if (!isVector || index < 0 || index >= rows.length || vectors[index] !== undefined) {
-      throw new UpstreamFault("broken", `The provider's answer holds no vector for input ${index}`);
+      throw new UpstreamFault("bad_response", `The provider's answer holds no vector for input ${index}`);
     }
     vectors[index] = vector;
   }

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import type { ImageRequest } from "modelgate/plugin";
-import { fromImageAnswer, toImageBody, toImageConfig } from "../../../../plugins/gemini/image.ts";
+import type { ImagesRequest } from "modelgate/plugin";
+import { fromImageAnswer, toImageBody, toImageConfig } from "../../../../plugins/gemini/images.ts";
 import gemini from "../../../../plugins/gemini/index.ts";
 import type { Part } from "../../../../plugins/gemini/wire.ts";
 import { fakeCall } from "../../sdk/fake-call.ts";
 import { sent } from "./golden.ts";
 import { modelAt } from "./support.ts";
 
-const table: [ImageRequest["size"], ImageRequest["quality"], object][] = [
+const table: [ImagesRequest["size"], ImagesRequest["quality"], object][] = [
   [undefined, undefined, { aspectRatio: "1:1", imageSize: "1K" }],
   ["1024x1024", "standard", { aspectRatio: "1:1", imageSize: "1K" }],
   ["512x512", undefined, { aspectRatio: "1:1", imageSize: "1K" }],
@@ -50,7 +50,7 @@ describe("an image answer", () => {
     ["a file of another kind", answer([picture("AAAA", "video/mp4")]), "no picture"],
   ])("of %s is a fault that says so", (_, body, words) => {
     expect(() => fromImageAnswer(body)).toThrow(words);
-    expect(() => fromImageAnswer(body)).toThrow(expect.objectContaining({ kind: "broken" }));
+    expect(() => fromImageAnswer(body)).toThrow(expect.objectContaining({ kind: "bad_response" }));
   });
 
   test.each([
@@ -68,7 +68,7 @@ describe("an image answer", () => {
       { json: answer([picture("ZmluYWw=")]) },
       modelAt("gemini-3-pro-image-preview"),
     );
-    expect(await gemini.handlers.image?.(call)).toEqual({ images: [{ data: "ZmluYWw=", mediaType: "image/png" }] });
+    expect(await gemini.handlers.images?.(call)).toEqual({ images: [{ data: "ZmluYWw=", mediaType: "image/png" }] });
     expect(asked.map(({ path }) => path)).toEqual(["/models/gemini-3-pro-image-preview:generateContent"]);
   });
 });

@@ -5,14 +5,14 @@ import {
   isRecord,
   joinWav,
   type Model,
-  type SpeakRequest,
+  type SpeechRequest,
   type Speech,
   UpstreamFault,
 } from "modelgate/plugin";
 import { guessLanguageCode, toLanguageCode } from "./language.ts";
 
 /** Text to speech: https://docs.sarvam.ai/api-reference-docs/text-to-speech/convert */
-export async function speak(call: Call<SpeakRequest>): Promise<Speech> {
+export async function speech(call: Call<SpeechRequest>): Promise<Speech> {
   return { wav: toWav(await call.upstream.json("/text-to-speech", toSpeechBody(call))) };
 }
 
@@ -22,7 +22,7 @@ export async function speak(call: Call<SpeakRequest>): Promise<Speech> {
  *
  * @throws {GatewayError} `invalid_request` when the model has no such language or pace.
  */
-export function toSpeechBody({ request, model, note }: Pick<Call<SpeakRequest>, "request" | "model" | "note">) {
+export function toSpeechBody({ request, model, note }: Pick<Call<SpeechRequest>, "request" | "model" | "note">) {
   const { input, target_language_code: language, speech_sample_rate: sampleRate, voice: speaker } = request;
   const pace = paceOf(request, model, note);
   return {
@@ -43,12 +43,12 @@ export function toSpeechBody({ request, model, note }: Pick<Call<SpeakRequest>, 
 /**
  * The sound of an answer as one file; each of its parts is a whole WAV file of its own.
  *
- * @throws {UpstreamFault} `broken` when there is none, or one cannot be read.
+ * @throws {UpstreamFault} `bad_response` when there is none, or one cannot be read.
  */
 export function toWav(answer: unknown): Uint8Array<ArrayBuffer> {
   const audios: unknown = isRecord(answer) ? answer.audios : undefined;
   if (!Array.isArray(audios) || audios.length === 0) {
-    throw new UpstreamFault("broken", "The provider's answer holds no audio");
+    throw new UpstreamFault("bad_response", "The provider's answer holds no audio");
   }
   return joinWav(audios.map(toBytes));
 }
@@ -57,12 +57,12 @@ function toBytes(audio: unknown): Uint8Array<ArrayBuffer> {
   try {
     return fromBase64(String(audio));
   } catch (cause) {
-    throw new UpstreamFault("broken", "The provider's audio is no base64", { cause });
+    throw new UpstreamFault("bad_response", "The provider's audio is no base64", { cause });
   }
 }
 
 /** `pace` is Sarvam's own, so that its bounds are said; `speed` is OpenAI's with wider bounds, so that it is moved into them. */
-function paceOf({ pace, speed }: SpeakRequest, model: Model, note: (sentence: string) => void): number | undefined {
+function paceOf({ pace, speed }: SpeechRequest, model: Model, note: (sentence: string) => void): number | undefined {
   const { paceMin, paceMax } = { ...model.options };
   const min = typeof paceMin === "number" ? paceMin : Number.NEGATIVE_INFINITY;
   const max = typeof paceMax === "number" ? paceMax : Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type GatewayError, type TranscribeRequest, UpstreamFault } from "modelgate/plugin";
-import { toTranscript, transcribe } from "../../../../plugins/sarvam/transcribe.ts";
+import { type GatewayError, type TranscriptionRequest, UpstreamFault } from "modelgate/plugin";
+import { toTranscript, transcription } from "../../../../plugins/sarvam/transcription.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 import { playCall, rowOf } from "./call.ts";
 
@@ -12,10 +12,10 @@ const times = (...pieces: [string, number, number][]) => ({
   end_time_seconds: pieces.map(([, , end]) => end),
 });
 
-async function ask(request: Partial<TranscribeRequest>, json: unknown = answer) {
-  const asking: TranscribeRequest = { model: "famF-stt", file, audioMs: 1000, ...request };
+async function ask(request: Partial<TranscriptionRequest>, json: unknown = answer) {
+  const asking: TranscriptionRequest = { model: "famF-stt", file, audioMs: 1000, ...request };
   const played = playCall("famF-stt", asking, { json });
-  const transcript = await transcribe(played.call);
+  const transcript = await transcription(played.call);
   const [{ body } = { body: {} }] = played.asked;
   const { file: sent, ...fields } = body as { file: File };
   return { ...played, transcript, sent, fields: fields as Record<string, unknown> };
@@ -54,7 +54,7 @@ describe("sarvam's transcription", () => {
     expect(rowOf("famF-stt").audioMsMax).toBe(30_000);
   });
 
-  test.each<[string, boolean, Partial<TranscribeRequest>]>([
+  test.each<[string, boolean, Partial<TranscriptionRequest>]>([
     ["plain text", false, { response_format: "text" }],
     ["json", false, { response_format: "json" }],
     ["verbose_json", true, { response_format: "verbose_json" }],

@@ -16,7 +16,7 @@ describe("speak", () => {
   test("asks for WAV in the row's voice and hands the bytes on", async () => {
     const bytes = { mediaType: "audio/wav", chunks: piecesOf("RIFF", "rest") };
     const { call, asked } = fakeCall(request, { bytes }, { ...plainModel, voiceDefault: "autumn" });
-    const speech = await openai({ speak: {} }).speak?.(call);
+    const speech = await openai({ speech: {} }).speech?.(call);
     expect(asked[0]).toEqual({
       method: "bytes",
       path: "/audio/speech",
@@ -34,17 +34,17 @@ describe("speak", () => {
       { ...plainModel, voiceDefault: "autumn" },
     );
     await openai({
-      speak: { omit: ["pace", "target_language_code"], rename: { speech_sample_rate: "sample_rate" } },
-    }).speak?.(call);
+      speech: { omit: ["pace", "target_language_code"], rename: { speech_sample_rate: "sample_rate" } },
+    }).speech?.(call);
     expect(asked[0]?.body).toMatchObject({ voice: "troy", sample_rate: 8000 });
   });
 
   test("refuses what is no sound", async () => {
     const { call } = fakeCall(request, { bytes: { mediaType: "application/json", chunks: piecesOf("{}") } });
     const refusal = expect.objectContaining({
-      kind: "broken",
+      kind: "bad_response",
       message: "The provider answered speech with application/json",
     });
-    expect(await errorOf(openai({ speak: {} }).speak?.(call))).toEqual(refusal);
+    expect(await errorOf(openai({ speech: {} }).speech?.(call))).toEqual(refusal);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type GatewayError, readWav, type SpeakRequest, toBase64, UpstreamFault, writeWav } from "modelgate/plugin";
-import { speak, toWav } from "../../../../plugins/sarvam/speak.ts";
+import { type GatewayError, readWav, type SpeechRequest, toBase64, UpstreamFault, writeWav } from "modelgate/plugin";
+import { speech, toWav } from "../../../../plugins/sarvam/speech.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 import { playCall, rowOf } from "./call.ts";
 
@@ -8,10 +8,10 @@ const wav = (...pcm: number[]) =>
   writeWav({ pcm: Uint8Array.from(pcm), sampleRate: 24_000, channels: 1, bitsPerSample: 16 });
 const one = { request_id: "1", audios: [toBase64(wav(1, 2))] };
 
-async function ask(request: Partial<SpeakRequest>) {
+async function ask(request: Partial<SpeechRequest>) {
   const played = playCall("famF-tts", { model: "famF-tts", input: "Hello", ...request }, { json: one });
-  const speech = await speak(played.call);
-  return { ...played, speech, body: played.asked[0]?.body ?? {} };
+  const made = await speech(played.call);
+  return { ...played, speech: made, body: played.asked[0]?.body ?? {} };
 }
 
 describe("sarvam's speech", () => {
@@ -31,7 +31,7 @@ describe("sarvam's speech", () => {
     ]);
   });
 
-  test.each<[string, Partial<SpeakRequest>, Record<string, unknown>]>([
+  test.each<[string, Partial<SpeechRequest>, Record<string, unknown>]>([
     ["the language that was named", { target_language_code: "mr-IN" }, { target_language_code: "mr-IN" }],
     ["Odia under Sarvam's name for it", { target_language_code: "or-IN" }, { target_language_code: "od-IN" }],
     ["the sample rate", { speech_sample_rate: 8000 }, { speech_sample_rate: 8000 }],
@@ -65,7 +65,7 @@ describe("sarvam's speech", () => {
     expect((await ask({ input })).body.target_language_code).toBe(language);
   });
 
-  test.each<[string, Partial<SpeakRequest>, string, string]>([
+  test.each<[string, Partial<SpeechRequest>, string, string]>([
     ["a pace below its bounds", { pace: 0.49 }, "pace", "pace is 0.49, but famF-tts takes 0.5 to 2"],
     ["a pace above them", { pace: 2.01 }, "pace", "pace is 2.01, but famF-tts takes 0.5 to 2"],
     [
@@ -125,12 +125,12 @@ describe("sarvam's sound", () => {
       const { body, request } = recordingAt("sarvam/text-to-speech/bulbul-v3-wav-shape.json");
       const recorded = { ...request?.body };
       const { text, speaker, ...same } = recorded as { text: string; speaker: string };
-      const { call, asked } = playCall<SpeakRequest>(
+      const { call, asked } = playCall<SpeechRequest>(
         "famF-tts",
         { ...same, model: "famF-tts", input: text, voice: speaker },
         { json: JSON.parse(new TextDecoder().decode(body)) },
       );
-      const { pcm, sampleRate } = readWav((await speak(call)).wav as Uint8Array<ArrayBuffer>);
+      const { pcm, sampleRate } = readWav((await speech(call)).wav as Uint8Array<ArrayBuffer>);
       expect({ sampleRate, ms: (pcm.length / 2 / sampleRate) * 1000 }).toEqual({
         sampleRate: 24_000,
         ms: 50,

@@ -1,7 +1,7 @@
 import {
   type Call,
   isRecord,
-  type TranscribeRequest,
+  type TranscriptionRequest,
   type Transcript,
   type TranscriptWord,
   UpstreamFault,
@@ -9,7 +9,7 @@ import {
 import { toLanguageCode } from "./language.ts";
 
 /** Speech to text; the kernel has held its length to the row already: https://docs.sarvam.ai/api-reference-docs/speech-to-text/transcribe */
-export async function transcribe(call: Call<TranscribeRequest>): Promise<Transcript> {
+export async function transcription(call: Call<TranscriptionRequest>): Promise<Transcript> {
   const { request, model, upstream } = call;
   const { file } = request;
   const form = new FormData();
@@ -29,14 +29,14 @@ export async function transcribe(call: Call<TranscribeRequest>): Promise<Transcr
  * An answer as a transcript. The provider times sentences and phrases rather than words, so that they are segments;
  * words are given only where each entry is one. The last end stands for the length where the file did not say it.
  *
- * @throws {UpstreamFault} `broken` when there is no text in it.
+ * @throws {UpstreamFault} `bad_response` when there is no text in it.
  */
 export function toTranscript(
   answer: unknown,
-  { audioMs, timestamp_granularities: granularities = [] }: Omit<TranscribeRequest, "file" | "model">,
+  { audioMs, timestamp_granularities: granularities = [] }: Omit<TranscriptionRequest, "file" | "model">,
 ): Transcript {
   if (!isRecord(answer) || typeof answer.transcript !== "string") {
-    throw new UpstreamFault("broken", "The provider's answer holds no transcript");
+    throw new UpstreamFault("bad_response", "The provider's answer holds no transcript");
   }
   const transcript: Transcript = { text: answer.transcript };
   if (typeof answer.language_code === "string") transcript.language = answer.language_code;
@@ -51,7 +51,7 @@ export function toTranscript(
   return transcript;
 }
 
-function wantsTimes({ response_format: format, timestamp_granularities: granularities, audioMs }: TranscribeRequest) {
+function wantsTimes({ response_format: format, timestamp_granularities: granularities, audioMs }: TranscriptionRequest) {
   return (
     format === "verbose_json" || (granularities !== undefined && granularities.length > 0) || audioMs === undefined
   );

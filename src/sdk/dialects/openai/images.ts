@@ -2,18 +2,18 @@ import {
   type Call,
   type GeneratedImage,
   type GeneratedImages,
-  type ImageRequest,
+  type ImagesRequest,
   UpstreamFault,
 } from "../../../contract/index.ts";
 import { readDataUrl } from "../../data-url.ts";
 import { faultOfBody } from "../../fault.ts";
 import { isRecord } from "../../record.ts";
-import { type ImageQuirks, quirksOf } from "./quirks.ts";
+import { type ImagesQuirks, quirksOf } from "./quirks.ts";
 import { toBody } from "./request.ts";
 
 /** The image handler of a provider that speaks OpenAI's dialect. It asks for base64; an address is fetched. */
-export function imageHandler(options: ImageQuirks) {
-  return async (call: Call<ImageRequest>): Promise<GeneratedImages> => {
+export function imagesHandler(options: ImagesQuirks) {
+  return async (call: Call<ImagesRequest>): Promise<GeneratedImages> => {
     const quirks = quirksOf(options, call.model);
     const { response_format: _, ...request } = call.request;
     const body = toBody({ request, model: call.model, note: (sentence) => call.note(sentence) }, quirks);
@@ -29,7 +29,7 @@ export function imageHandler(options: ImageQuirks) {
  */
 async function toImages(
   answer: unknown,
-  upstream: Pick<Call<ImageRequest>["upstream"], "download">,
+  upstream: Pick<Call<ImagesRequest>["upstream"], "download">,
 ): Promise<GeneratedImages> {
   if (!isRecord(answer) || !Array.isArray(answer.data) || answer.data.length === 0) throw faultOfBody(answer);
   const format = typeof answer.output_format === "string" ? answer.output_format : undefined;
@@ -40,14 +40,14 @@ async function toImages(
 async function toImage(
   item: unknown,
   format: string | undefined,
-  upstream: Pick<Call<ImageRequest>["upstream"], "download">,
+  upstream: Pick<Call<ImagesRequest>["upstream"], "download">,
 ): Promise<GeneratedImage> {
-  if (!isRecord(item)) throw new UpstreamFault("broken", "The provider's answer holds no picture");
+  if (!isRecord(item)) throw new UpstreamFault("bad_response", "The provider's answer holds no picture");
   const revisedPrompt = typeof item.revised_prompt === "string" ? item.revised_prompt : undefined;
   if (typeof item.b64_json === "string") {
     return { data: item.b64_json, mediaType: detectImageType(item.b64_json, format), revisedPrompt };
   }
-  if (typeof item.url !== "string") throw new UpstreamFault("broken", "The provider's answer holds no picture");
+  if (typeof item.url !== "string") throw new UpstreamFault("bad_response", "The provider's answer holds no picture");
   const inline = readDataUrl(item.url);
   if (inline !== undefined) return { data: inline.base64, mediaType: inline.mediaType, revisedPrompt };
   const { bytes, mediaType } = await upstream.download(item.url);

@@ -1,4 +1,4 @@
-import { type Call, type SpeakRequest, type Speech, writeWav } from "modelgate/plugin";
+import { type Call, type SpeechRequest, type Speech, writeWav } from "modelgate/plugin";
 import { failWhole, readFaults, suffer, withFaults } from "./faults.ts";
 import { hashOf } from "./pieces.ts";
 
@@ -8,7 +8,7 @@ const playMsMax = 60_000;
 const chunkBytes = 32 * 1024;
 
 /** A tone as long as the text would take to say, of a height that depends on the voice. */
-export async function speak({ request, model, signal }: Call<SpeakRequest>): Promise<Speech> {
+export async function speech({ request, model, signal }: Call<SpeechRequest>): Promise<Speech> {
   const { text, faults } = readFaults(request.input);
   await suffer(faults, signal);
   if (faults.breakAfter === 0) failWhole(faults);

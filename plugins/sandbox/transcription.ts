@@ -1,4 +1,4 @@
-import type { Call, TranscribeRequest, Transcript } from "modelgate/plugin";
+import type { Call, TranscriptionRequest, Transcript } from "modelgate/plugin";
 import { failWhole, readFaults, suffer } from "./faults.ts";
 import { toPieces } from "./pieces.ts";
 
@@ -6,7 +6,7 @@ import { toPieces } from "./pieces.ts";
 const bytesPerSecond = 16_000;
 
 /** A transcript that tells of the file, since nobody listened to it. */
-export async function transcribe({ request, signal }: Call<TranscribeRequest>): Promise<Transcript> {
+export async function transcription({ request, signal }: Call<TranscriptionRequest>): Promise<Transcript> {
   const { file, prompt = "", language = "en", audioMs } = request;
   const { faults } = readFaults(`${prompt} ${file.name}`);
   await suffer(faults, signal);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { toEmbeddings } from "../../../../../src/sdk/dialects/openai/embed.ts";
+import { toEmbeddings } from "../../../../../src/sdk/dialects/openai/embeddings.ts";
 import { openai } from "../../../../../src/sdk/dialects/openai/index.ts";
 import { recordingAt, recordingsMissing, recordingsOf } from "../../../../support/recordings.ts";
 import { fakeCall, plainModel } from "../../fake-call.ts";
@@ -11,7 +11,7 @@ describe("embed", () => {
     const answer = { data: [row(0, "AACAPw==")], usage: { prompt_tokens: 3, total_tokens: 3 } };
     const request = { model: "acme-1", input: "a", dimensions: 1, encoding_format: "base64" as const, user: null };
     const { call, asked } = fakeCall(request, { json: answer });
-    const result = await openai({ embed: {} }).embed?.(call);
+    const result = await openai({ embeddings: {} }).embeddings?.(call);
     expect(asked[0]).toEqual({
       method: "json",
       path: "/embeddings",
@@ -23,7 +23,7 @@ describe("embed", () => {
   test("leaves out what the provider does not know", async () => {
     const request = { model: "acme-1", input: ["a"], encoding_format: "base64" as const };
     const { call, asked, notes } = fakeCall(request, { json: { data: [row(0, [1])] } }, plainModel);
-    await openai({ embed: { omit: ["encoding_format"] } }).embed?.(call);
+    await openai({ embeddings: { omit: ["encoding_format"] } }).embeddings?.(call);
     expect(asked[0]?.body).toEqual({ model: "acme-one", input: ["a"] });
     expect(notes).toEqual(["Left out encoding_format: the provider does not take it"]);
   });
@@ -41,7 +41,7 @@ describe("embed", () => {
     ["an index beyond", { data: [row(7, [1])] }],
     ["a text", "<html>"],
   ])("refuses an answer with %s", (_, answer) => {
-    expect(() => toEmbeddings(answer)).toThrow(expect.objectContaining({ name: "UpstreamFault", kind: "broken" }));
+    expect(() => toEmbeddings(answer)).toThrow(expect.objectContaining({ name: "UpstreamFault", kind: "bad_response" }));
   });
 
   if (recordingsMissing !== undefined) test.skip(recordingsMissing, () => undefined);

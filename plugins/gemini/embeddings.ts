@@ -1,11 +1,11 @@
-import { type Embeddings, type EmbedRequest, type Upstream, UpstreamFault } from "modelgate/plugin";
+import { type Embeddings, type EmbeddingsRequest, type Upstream, UpstreamFault } from "modelgate/plugin";
 
 /** How many texts one request takes. https://ai.google.dev/api/embeddings */
 const textsMax = 100;
 const requestsAtOnceMax = 4;
 
 /** What to ask, and how many vectors each answer is to bring: one text alone, more of them in batches. */
-export function toEmbedOrders({ input, dimensions }: EmbedRequest, upstreamId: string) {
+export function toEmbedOrders({ input, dimensions }: EmbeddingsRequest, upstreamId: string) {
   const model = `models/${upstreamId}`;
   const requests = [input].flat().map((text) => {
     return { model, content: { parts: [{ text }] }, outputDimensionality: dimensions ?? undefined };
@@ -17,17 +17,17 @@ export function toEmbedOrders({ input, dimensions }: EmbedRequest, upstreamId: s
   });
 }
 
-/** @throws {UpstreamFault} `broken` when there is not one vector for each text. */
+/** @throws {UpstreamFault} `bad_response` when there is not one vector for each text. */
 export function fromEmbedAnswer(answer: unknown, count: number): number[][] {
   type Vector = { values?: number[] } | undefined;
   const { embedding, embeddings = [embedding] } = (answer ?? {}) as { embedding?: Vector; embeddings?: Vector[] };
   const vectors = [embeddings].flat().map((vector) => (Array.isArray(vector?.values) ? vector.values : []));
   if (vectors.length === count && vectors.every((vector) => vector.length > 0)) return vectors;
-  throw new UpstreamFault("broken", `The provider did not answer ${count} vectors that are not empty`);
+  throw new UpstreamFault("bad_response", `The provider did not answer ${count} vectors that are not empty`);
 }
 
 /** The vectors in input order. The provider does not say what they cost in tokens. */
-export async function embedAll(request: EmbedRequest, upstreamId: string, upstream: Upstream): Promise<Embeddings> {
+export async function embedAll(request: EmbeddingsRequest, upstreamId: string, upstream: Upstream): Promise<Embeddings> {
   const orders = toEmbedOrders(request, upstreamId);
   const vectors: number[][] = [];
   while (orders.length > 0) {

@@ -1,4 +1,4 @@
-import type { Call, Embeddings, EmbedRequest } from "modelgate/plugin";
+import type { Call, Embeddings, EmbeddingsRequest } from "modelgate/plugin";
 import { failWhole, readFaults, suffer } from "./faults.ts";
 import { hashOf, toPieces } from "./pieces.ts";
 
@@ -7,7 +7,7 @@ const dimensionsDefault = 1536;
 const placesPerWord = 8;
 
 /** Unit vectors by the words of a text, so that texts that share words are near each other. */
-export async function embed({ request, model, signal }: Call<EmbedRequest>): Promise<Embeddings> {
+export async function embeddings({ request, model, signal }: Call<EmbeddingsRequest>): Promise<Embeddings> {
   const inputs = typeof request.input === "string" ? [request.input] : request.input;
   const { faults } = readFaults(inputs.join("\n"));
   await suffer(faults, signal);

@@ -1,4 +1,4 @@
-import { GatewayError, type GeneratedImages, type ImageRequest, UpstreamFault } from "modelgate/plugin";
+import { GatewayError, type GeneratedImages, type ImagesRequest, UpstreamFault } from "modelgate/plugin";
 import { candidatesOf, toFinish } from "./answer.ts";
 import type { GenerateAnswer, GenerateBody, Note } from "./wire.ts";
 
@@ -12,14 +12,14 @@ const proportions = Object.fromEntries(
 );
 const mediaTypes = ["image/png", "image/jpeg", "image/webp"];
 
-export function toImageBody({ prompt, size, quality }: ImageRequest, note: Note): GenerateBody {
+export function toImageBody({ prompt, size, quality }: ImagesRequest, note: Note): GenerateBody {
   const generationConfig = { responseModalities: ["TEXT", "IMAGE"], imageConfig: toImageConfig(size, quality) };
   if (size) note(`Took ${JSON.stringify(generationConfig.imageConfig)} for size ${size}`);
   return { contents: [{ role: "user", parts: [{ text: prompt }] }], generationConfig };
 }
 
 /** The shape and size nearest in proportion to WIDTHxHEIGHT; with `auto` the model chooses. */
-export function toImageConfig(size: ImageRequest["size"], quality: ImageRequest["quality"]) {
+export function toImageConfig(size: ImagesRequest["size"], quality: ImagesRequest["quality"]) {
   const [width = 1, height = 1] = (size === "auto" ? "" : (size ?? "1024x1024")).split("x").map(Number);
   const nearestSize = size === "auto" ? "1K" : nearest(imageSizes, Math.sqrt(width * height));
   return {
@@ -38,7 +38,7 @@ function nearest(choices: Record<string, number>, wanted: number): string {
  * The picture of an answer; drafts among the thoughts are none.
  *
  * @throws {GatewayError} `invalid_request` when the prompt or the picture was blocked.
- * @throws {UpstreamFault} `broken` when the model answered in words only.
+ * @throws {UpstreamFault} `bad_response` when the model answered in words only.
  */
 export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
   const [candidate] = candidatesOf(answer);
@@ -52,5 +52,5 @@ export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
     const message = `The provider's safety system refused this picture (${reason}): change the prompt`;
     throw new GatewayError("invalid_request", message, { param: "prompt", shownCode: "content_policy_violation" });
   }
-  throw new UpstreamFault("broken", `The model made no picture, it answered in words: ${words.slice(0, 300)}`);
+  throw new UpstreamFault("bad_response", `The model made no picture, it answered in words: ${words.slice(0, 300)}`);
 }
