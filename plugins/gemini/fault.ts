@@ -2,8 +2,8 @@ import { classifyFault, faultOfBody, isRecord, parseJson, type RefusedAnswer, Up
 
 /** The provider's own sentences of these kinds name the gateway's project, quotas and region. */
 const sentences: Record<string, string> = {
-  key: "The provider refused the gateway's credential or account",
-  quota: "The gateway's account with the provider is used up",
+  auth: "The provider refused the gateway's credential or account",
+  insufficient_quota: "The gateway's account with the provider is used up",
   rate_limited: "The provider's rate limit for this model is reached",
 };
 

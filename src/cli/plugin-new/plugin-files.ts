@@ -7,14 +7,17 @@ import translatedIndex from "./translated-index.txt" with { type: "text" };
 /** What a new plugin speaks. */
 export type Dialect = "openai" | "translated";
 
+/** Made once: a checkout runs the compiler for them. */
+let types: string | Promise<string> | undefined;
+
 /** The files of a new plugin, by path in its folder. */
 export async function filesOfPlugin(name: string, dialect: Dialect): Promise<Map<string, string>> {
-  const types = builtTypes ?? (await (await import("./build-types.bun.ts")).buildTypes());
+  types ??= builtTypes === undefined ? import("./build-types.bun.ts").then((it) => it.buildTypes()) : builtTypes;
   const named = (text: string) => text.replaceAll("__NAME__", name).replaceAll("__VARIABLE__", variableOf(name));
   const files = new Map<string, string>([
     ["index.ts", named(dialect === "openai" ? openaiIndex : translatedIndex)],
     ["catalogue.json", catalogueOf(name)],
-    ["modelgate-plugin.d.ts", types],
+    ["modelgate-plugin.d.ts", await types],
     ["tsconfig.json", tsconfig],
   ]);
   if (dialect === "openai") files.set("fixtures/answer.json", named(openaiFixture));

@@ -31,7 +31,7 @@ export const imagesTrade: Trade<ImagesRequest, GeneratedImages, never> = {
 /** Asks once, or once for each image where the provider makes only one at a time. */
 async function draw(plugin: ProviderPlugin, call: Call<ImagesRequest>): Promise<GeneratedImages> {
   const { handlers, maxChoices } = plugin;
-  if (handlers.images === undefined) throw new TypeError(`Plugin '${plugin.name}' has no image handler`);
+  if (handlers.images === undefined) throw new TypeError(`Plugin '${plugin.name}' has no images handler`);
   const wanted = call.request.n ? call.request.n : 1;
   if (maxChoices.images === undefined || wanted <= maxChoices.images) return checked(await handlers.images(call), wanted);
   const single = { ...call, request: { ...call.request, n: 1 } };
