@@ -1,14 +1,14 @@
 import {
   type Accounts,
   createAccounts,
+  createCheckout,
   createSignIn,
   type OidcOptions,
   type Payments,
-  paymentDesk,
   pruneSignIn,
 } from "./accounts/index.ts";
-import { callsElsewhere, createPruner, type LocalLedger, readOverdrawn } from "./billing/index.ts";
-import { openLedger } from "./billing/open-billing.ts";
+import { type Billing, createPruner, readOverdrawn, remoteCalls } from "./billing/index.ts";
+import { openBilling } from "./billing/open-billing.ts";
 import type { Config } from "./config/config.ts";
 import { catalogueFolder, isLoopback, pluginFolders, prefixOf } from "./config/config.ts";
 import { publicOriginOf } from "./config/public-origin.ts";
@@ -20,9 +20,9 @@ import { SseHeartbeat } from "./http/middleware/sse-heartbeat.ts";
 import { createHttp } from "./http/server.ts";
 import { type Kernel, LoadShedder, type Log, type UpstreamBounds } from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
-import type { Facts } from "./observability/index.ts";
-import type { Watch } from "./observability/open-observability.bun.ts";
-import { type Shelf, Stock, watchFolders } from "./plugin-loader/index.ts";
+import type { GatewaySnapshot } from "./observability/index.ts";
+import type { Observability } from "./observability/open-observability.bun.ts";
+import { PluginManager, type PluginSnapshot, watchFolders } from "./plugin-loader/index.ts";
 import { loadCode } from "./plugin-loader/load-code.bun.ts";
 
 const syncMs = 500;
@@ -33,7 +33,7 @@ const recoverMs = 5000;
 const keyUseMs = 3000;
 
 /** Everything the gateway stands on; all of it given, so that a test can hand in its own. */
-export interface Ground {
+export interface AppOptions {
   readonly config: Config;
   readonly store: Store;
   readonly plugins: readonly ProviderPlugin[];
@@ -48,18 +48,18 @@ export interface Ground {
   /** Of silence in a stream until a comment is sent; absent: as the configuration says. */
   readonly keepAliveMs?: number;
   /** Looks on; absent: nobody does. */
-  readonly watch?: Watch | undefined;
+  readonly watch?: Observability | undefined;
   /** Told what is on sale, at the start and whenever it has changed. */
-  onShelf?(shelf: Shelf): void;
+  onPluginsChanged?(snapshot: PluginSnapshot): void;
 }
 
 /** The gateway with everything in place and nothing listening. */
 export interface App {
   readonly http: ReturnType<typeof createHttp>;
   readonly accounts: Accounts;
-  readonly ledger: LocalLedger;
+  readonly ledger: Billing;
   readonly kernel: Kernel;
-  readonly gate: LoadShedder;
+  readonly loadShedder: LoadShedder;
   readonly sandbox: boolean;
   close(): Promise<void>;
 }
@@ -74,23 +74,25 @@ class StartError extends Error {
  *
  * @throws {StartError} When there is nothing to serve.
  */
-export async function createApp(ground: Ground): Promise<App> {
+export async function createApp(ground: AppOptions): Promise<App> {
   const { config, store, log, watch } = ground;
   const now = ground.now ?? Date.now;
-  const stock = openStock(ground, now);
-  const taken = stock.stamp();
-  let shelf = await stock.look();
-  if (shelf.registry.size === 0) throw new StartError(nothingToServe(shelf, config));
+  const pluginManager = openPluginManager(ground, now);
+  const taken = pluginManager.stamp();
+  let snapshot = await pluginManager.load();
+  if (snapshot.registry.size === 0) throw new StartError(nothingToServe(snapshot, config));
   const { requestsPerMinute, tokensPerMinute, concurrentCalls, freeTokensPerDay } = config;
   const defaults = { requestsPerMinute, tokensPerMinute, concurrentCalls, freeTokensPerDay };
   const accounts = createAccounts({ store, defaults, now });
-  const { ledger, degraded } = await openLedger(config, { store, log, now: ground.now, onCommit: watch?.onCommit });
+  const { ledger, degraded } = await openBilling(config, { store, log, now: ground.now, onCommit: watch?.onCommit });
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
   const { network, close: closeNetwork } = openBunNetwork(now, { bounds: ground.bounds, proxyEnv: config.proxyEnv });
-  const kernel: Kernel = { registry: shelf.registry, ledger, network, log, now, watch: watch?.calls };
+  const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now, watch: watch?.calls };
   const { callsMax, overloadLagMs, keepAliveSeconds } = config;
-  const gate = new LoadShedder({ callsMax, lagMsMax: overloadLagMs }, now, (event, fields) => log.warn(event, fields));
+  const loadShedder = new LoadShedder({ callsMax, lagMsMax: overloadLagMs }, now, (event, fields) =>
+    log.warn(event, fields),
+  );
   const http = createHttp({
     ...(await openSignIn(ground, now)),
     ...openPayments(ground, await stripeOf(config), now),
@@ -102,27 +104,27 @@ export async function createApp(ground: Ground): Promise<App> {
     accounts,
     ledger,
     kernel,
-    shelf: () => shelf,
-    callsElsewhere: store.shared ? callsElsewhere(store) : undefined,
-    gate,
+    snapshot: () => snapshot,
+    remoteCalls: store.shared ? remoteCalls(store) : undefined,
+    loadShedder,
     bodies: new BodyMemoryLimiter(config.bodiesMb * 2 ** 20),
     heartbeat: new SseHeartbeat(ground.keepAliveMs ?? keepAliveSeconds * 1000),
     signingSecret: await store.setting("file_signing_secret", makeSecret),
-    troubles: async () => troublesOf(shelf, ground),
+    readinessProblems: async () => readinessProblemsOf(snapshot, ground),
     degraded,
     site: ground.site,
     metrics: watch?.onApi,
   });
-  watch?.begin(factsOf(ground, { kernel, gate, degraded, shelf: () => shelf }));
+  watch?.begin(factsOf(ground, { kernel, loadShedder, degraded, snapshot: () => snapshot }));
   const stopWatching = watchFolders(
     {
       folders: [...pluginFolders(config).map(({ path }) => path), catalogueFolder(config).path],
-      stamp: () => stock.stamp(),
+      stamp: () => pluginManager.stamp(),
       async onChange() {
         try {
-          shelf = await stock.look();
-          kernel.registry = shelf.registry;
-          ground.onShelf?.(shelf);
+          snapshot = await pluginManager.load();
+          kernel.registry = snapshot.registry;
+          ground.onPluginsChanged?.(snapshot);
         } catch (error) {
           log.error("plugin_reload_failed", { error });
         }
@@ -130,35 +132,38 @@ export async function createApp(ground: Ground): Promise<App> {
     },
     taken,
   );
-  ground.onShelf?.(shelf);
+  ground.onPluginsChanged?.(snapshot);
   const stopTimers = startTimers(ground, { accounts, ledger });
   const close = async () => {
     stopWatching();
     stopTimers();
     closeNetwork();
     await ledger.close();
-    await accounts.saveKeyUse().catch((error) => log.error("maintenance_failed", { error }));
+    await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
   };
   return {
     http,
     accounts,
     ledger,
     kernel,
-    gate,
+    loadShedder,
     get sandbox() {
-      return shelf.sandbox;
+      return snapshot.sandbox;
     },
     close,
   };
 }
 
-function troublesOf(shelf: Shelf, { store, config }: Ground): string[] {
-  const nothing = shelf.registry.size === 0 ? nothingToServe(shelf, config) : undefined;
+function readinessProblemsOf(snapshot: PluginSnapshot, { store, config }: AppOptions): string[] {
+  const nothing = snapshot.registry.size === 0 ? nothingToServe(snapshot, config) : undefined;
   return [nothing, store.trouble?.()].filter((trouble) => trouble !== undefined);
 }
 
 /** Sign-in by passwords, and by an identity provider where one is configured. */
-export async function openSignIn({ config, store, log }: Pick<Ground, "config" | "store" | "log">, now: () => number) {
+export async function openSignIn(
+  { config, store, log }: Pick<AppOptions, "config" | "store" | "log">,
+  now: () => number,
+) {
   const secret = await store.setting("session_secret", makeSecret);
   const report = (error: unknown) => log.error("sign_in_failed", { error });
   return { signIn: createSignIn({ store, secret, signUp: config.signUp, now, report, oidc: oidcOf(config) }) };
@@ -172,13 +177,13 @@ function oidcOf(config: Config): OidcOptions | undefined {
 
 /** Payments, where a provider of them is configured. */
 export function openPayments(
-  { config, log }: Pick<Ground, "config" | "log">,
+  { config, log }: Pick<AppOptions, "config" | "log">,
   payments: Payments | undefined,
   now: () => number,
 ) {
   const publicOrigin = publicOriginOf(config, config.port);
   const report = (error: unknown) => log.error("payment_failed", { error });
-  return { payments, beginPayment: paymentDesk({ payments, publicOrigin, now, report }) };
+  return { payments, beginPayment: createCheckout({ payments, publicOrigin, now, report }) };
 }
 
 /** Loaded where it is used: it is large. */
@@ -190,21 +195,21 @@ async function stripeOf({ stripeSecretKey, stripeWebhookSecret }: Config): Promi
 
 /** What is seen of the gateway at a scrape. */
 function factsOf(
-  { config, store, now = Date.now }: Ground,
+  { config, store, now = Date.now }: AppOptions,
   {
     kernel,
-    gate,
+    loadShedder,
     degraded,
-    shelf,
-  }: { kernel: Kernel; gate: LoadShedder; degraded: () => string[]; shelf: () => Shelf },
-): Facts {
+    snapshot,
+  }: { kernel: Kernel; loadShedder: LoadShedder; degraded: () => string[]; snapshot: () => PluginSnapshot },
+): GatewaySnapshot {
   return {
     registry: () => kernel.registry,
     now,
-    running: () => gate.running,
-    turnedAway: () => gate.refusedCount,
-    isLeaving: () => gate.isLeaving,
-    isSandbox: () => shelf().sandbox,
+    running: () => loadShedder.running,
+    turnedAway: () => loadShedder.refusedCount,
+    isLeaving: () => loadShedder.isLeaving,
+    isSandbox: () => snapshot().sandbox,
     store: store.shared ? "postgres" : "sqlite",
     storeTrouble: () => store.trouble?.(),
     isRedisUp: config.redisUrl === undefined ? undefined : () => degraded().length === 0,
@@ -213,9 +218,12 @@ function factsOf(
 }
 
 /** All that can be sold by this configuration, for a server and for a command without one. */
-export function openStock(ground: Pick<Ground, "config" | "plugins" | "sandboxOf" | "log">, now: () => number): Stock {
+export function openPluginManager(
+  ground: Pick<AppOptions, "config" | "plugins" | "sandboxOf" | "log">,
+  now: () => number,
+): PluginManager {
   const { config, plugins, sandboxOf, log } = ground;
-  return new Stock({
+  return new PluginManager({
     builtIns: plugins,
     pluginFolders: pluginFolders(config),
     catalogueFolder: catalogueFolder(config),
@@ -227,7 +235,7 @@ export function openStock(ground: Pick<Ground, "config" | "plugins" | "sandboxOf
   });
 }
 
-function nothingToServe({ plugins, warnings }: Shelf, { host }: Config): string {
+function nothingToServe({ plugins, warnings }: PluginSnapshot, { host }: Config): string {
   const names = plugins.map(({ name }) => `${prefixOf(name)}_API_KEY`).join(", ");
   const [first] = warnings;
   return (
@@ -241,7 +249,7 @@ function nothingToServe({ plugins, warnings }: Shelf, { host }: Config): string 
  * whose time is.
  */
 function startTimers(
-  { store, log, config, now = Date.now }: Ground,
+  { store, log, config, now = Date.now }: AppOptions,
   { accounts, ledger }: Pick<App, "accounts" | "ledger">,
 ): () => void {
   const every = (ms: number, work: () => unknown) => {
@@ -260,11 +268,11 @@ function startTimers(
   };
   const timers = [
     every(syncMs, () => {
-      if (!store.outsideChange()) return undefined;
+      if (!store.pollExternalChange()) return undefined;
       accounts.sync();
       return ledger.sync();
     }),
-    every(keyUseMs, () => accounts.saveKeyUse()),
+    every(keyUseMs, () => accounts.saveLastUsed()),
     every(pruneMs, () => store.blobs.prune(Date.now())),
     every(pruneMs, () => pruneSignIn(store, now())),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),

@@ -1,4 +1,4 @@
-import { classifyFault, type RefusedAnswer, UpstreamFault } from "modelgate/plugin";
+import { classifyFault, type RefusedResponse, UpstreamFault } from "modelgate/plugin";
 
 /** The fields that a sentence of the provider can begin with (`tools.0.name: …`), by the names callers know them by. */
 const sameParams = ["max_tokens", "messages", "model", "temperature", "tool_choice", "tools", "top_p"];
@@ -6,7 +6,7 @@ const otherParams = { metadata: "user", stop_sequences: "stop", system: "message
 const params = new Map([...sameParams.map((name): [string, string] => [name, name]), ...Object.entries(otherParams)]);
 
 /** Reads a refusal. The provider has no codes for what is wrong with a request, so that its sentence has to tell. */
-export function readFault(answer: RefusedAnswer): UpstreamFault {
+export function parseFault(answer: RefusedResponse): UpstreamFault {
   const fault = classifyFault(answer);
   if (fault.kind !== "bad_request") return fault;
   const { message, status } = fault;

@@ -2,8 +2,8 @@ import {
   type ChatChunk,
   type ChunkChoice,
   faultOfBody,
-  fit,
   parseJson,
+  parseShape,
   type ServerEvent,
   UpstreamFault,
 } from "modelgate/plugin";
@@ -41,7 +41,7 @@ export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: R
 
 function parse(data: string): StreamEvent {
   const event = parseJson(data);
-  if (fit(event, eventShape)) return event;
+  if (parseShape(event, eventShape)) return event;
   const why = event === undefined ? "not JSON" : "no object";
   throw new UpstreamFault("bad_response", `The provider's stream holds an event that is ${why}`);
 }

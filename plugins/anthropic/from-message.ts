@@ -1,4 +1,4 @@
-import { type ChatCompletion, fit, type ToolCall, UpstreamFault } from "modelgate/plugin";
+import { type ChatCompletion, parseShape, type ToolCall, UpstreamFault } from "modelgate/plugin";
 import { FenceStripper } from "./fences.ts";
 import { toFinishReason, toRefusal, toUsage } from "./outcome.ts";
 import { toDetail } from "./reasoning.ts";
@@ -6,7 +6,7 @@ import { messageShape, type Reading } from "./wire.ts";
 
 /** @throws {UpstreamFault} `bad_response` when the answer is no message. */
 export function fromMessage(answer: unknown, reading: Reading, nowMs: number): ChatCompletion {
-  if (!fit(answer, messageShape) || answer.content === undefined) {
+  if (!parseShape(answer, messageShape) || answer.content === undefined) {
     throw new UpstreamFault("bad_response", "The provider's answer is no message");
   }
   const blocks = answer.content;

@@ -1,13 +1,13 @@
 import {
   type Call,
   type ChatRequest,
-  checkBeyondText,
   definePlugin,
+  precheckMultimodal,
   readModels,
   withFunctionsAsTools,
 } from "modelgate/plugin";
 import rows from "../../catalogue/anthropic.json" with { type: "json" };
-import { readFault } from "./fault.ts";
+import { parseFault } from "./fault.ts";
 import { fromEvents } from "./from-events.ts";
 import { fromMessage } from "./from-message.ts";
 import { toMessages } from "./to-messages.ts";
@@ -22,9 +22,9 @@ export default definePlugin({
   authorize: (key) => ({ "x-api-key": key }),
   models: readModels(rows),
   handlers: { chat: withFunctionsAsTools(chat) },
-  checks: { chat: checkBeyondText((request, { model, note }) => toMessages(request, model, note)) },
+  checks: { chat: precheckMultimodal((request, { model, note }) => toMessages(request, model, note)) },
   maxChoices: { chat: 1 },
-  readFault,
+  parseFault,
 });
 
 async function chat({ request, model, upstream, note }: Call<ChatRequest>) {

@@ -16,7 +16,7 @@ export function cacheMark(holder: Record<string, unknown>): Pick<Block, "cache_c
   return isRecord(holder.cache_control) ? { cache_control: { type: "ephemeral" } } : {};
 }
 
-export function refuse(message: string, param: string): GatewayError {
+export function badRequest(message: string, param: string): GatewayError {
   return new GatewayError("invalid_request", message, { param });
 }
 
@@ -24,12 +24,12 @@ function toBlock(part: ContentPart, path: string, takes: "text" | "media"): Bloc
   if (part.type === "text") return { type: "text", text: part.text };
   if (part.type === "refusal") return { type: "text", text: part.refusal };
   if (takes === "text")
-    throw refuse(`Cannot send ${part.type} here, expected text: user and tool messages take it`, path);
+    throw badRequest(`Cannot send ${part.type} here, expected text: user and tool messages take it`, path);
   if (part.type === "image_url") {
     return { type: "image", source: toSource(part.image_url.url, imageTypes, `${path}.image_url.url`) };
   }
   if (part.type === "input_audio")
-    throw refuse("This model takes no sound, expected text, image_url or file parts", path);
+    throw badRequest("This model takes no sound, expected text, image_url or file parts", path);
   const { file_data: data, filename: name }: Record<string, unknown> = part.file;
   const source = toSource(typeof data === "string" ? data : "", ["application/pdf"], `${path}.file.file_data`);
   return { type: "document", source, title: typeof name === "string" ? name : undefined };
@@ -39,8 +39,8 @@ function toSource(url: string, mediaTypes: string[], path: string): Record<strin
   const data = readDataUrl(url, path);
   if (data === undefined) {
     if (url.startsWith("https://")) return { type: "url", url };
-    throw refuse("Cannot use this address, expected an https or a data URL", path);
+    throw badRequest("Cannot use this address, expected an https or a data URL", path);
   }
   if (mediaTypes.includes(data.mediaType)) return { type: "base64", media_type: data.mediaType, data: data.base64 };
-  throw refuse(`Cannot use data of type ${data.mediaType}, expected ${mediaTypes.join(", ")}`, path);
+  throw badRequest(`Cannot use data of type ${data.mediaType}, expected ${mediaTypes.join(", ")}`, path);
 }

@@ -1,5 +1,5 @@
 import { type Message, readArguments, resultWithoutCall, type ToolCall, toolResultsOf } from "modelgate/plugin";
-import { refuse, toBlocks } from "./parts.ts";
+import { badRequest, toBlocks } from "./parts.ts";
 import { readDetails } from "./reasoning.ts";
 import type { Block, Turn } from "./wire.ts";
 
@@ -31,7 +31,8 @@ export function toTurns(messages: readonly Message[], thinks: boolean): { system
   // A turn that the model is to go on with may not end in white space.
   if (end?.text !== undefined) end.text = end.text.trimEnd();
   if (last !== undefined) return { system, turns };
-  if (system.length === 0) throw refuse("The messages hold nothing, expected text or another part in one", "messages");
+  if (system.length === 0)
+    throw badRequest("The messages hold nothing, expected text or another part in one", "messages");
   return { system: [], turns: [{ role: "user", content: system }] };
 }
 

@@ -1,5 +1,5 @@
 import { type ChatRequest, isRecord, type Model, reduceSchema, strictSubset, type Tool } from "modelgate/plugin";
-import { cacheMark, refuse } from "./parts.ts";
+import { badRequest, cacheMark } from "./parts.ts";
 import type { Note } from "./wire.ts";
 
 /** The tools of a request as the provider takes them, and which of them the model may or must call. */
@@ -45,7 +45,7 @@ function toTool(tool: Tool, canBeStrict: boolean, param: string, note: Note) {
 function toChoice(wanted: ChatRequest["tool_choice"], names: string[]): ToolPlan["choice"] {
   if (wanted === null || wanted === undefined) return undefined;
   if (wanted === "auto" || wanted === "none") return names.length > 0 ? { type: wanted } : undefined;
-  if (names.length === 0) throw refuse("tool_choice demands a tool, expected tools to choose from", "tool_choice");
+  if (names.length === 0) throw badRequest("tool_choice demands a tool, expected tools to choose from", "tool_choice");
   if (wanted === "required") return { type: "any" };
   if (wanted.type === "function") return { type: "tool", name: known(wanted, names, "tool_choice") };
   const { mode }: { mode?: unknown } = wanted.allowed_tools;
@@ -56,12 +56,12 @@ function allowedOf(wanted: ChatRequest["tool_choice"], names: string[]): string[
   if (!isRecord(wanted) || wanted.type !== "allowed_tools") return names;
   const param = "tool_choice.allowed_tools.tools";
   const { tools }: { tools?: unknown } = wanted.allowed_tools;
-  if (!Array.isArray(tools) || tools.length === 0) throw refuse("Allows no tool, expected a list of tools", param);
+  if (!Array.isArray(tools) || tools.length === 0) throw badRequest("Allows no tool, expected a list of tools", param);
   return tools.map((tool) => known(tool, names, param));
 }
 
 function known(wanted: unknown, names: string[], param: string): string {
   const name = isRecord(wanted) && isRecord(wanted.function) ? wanted.function.name : undefined;
   if (typeof name === "string" && names.includes(name)) return name;
-  throw refuse(`Names no tool of this request, expected ${names.join(", ")}`, param);
+  throw badRequest(`Names no tool of this request, expected ${names.join(", ")}`, param);
 }

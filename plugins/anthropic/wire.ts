@@ -1,4 +1,4 @@
-import type { Fitted } from "modelgate/plugin";
+import type { ParsedShape } from "modelgate/plugin";
 
 /** A block of a message, ours or the provider's: each kind has some of these. https://platform.claude.com/docs/en/api/messages */
 export interface Block {
@@ -42,9 +42,9 @@ export const eventShape = {
 } as const;
 
 /** An answer, or what the end of a stream tells of it. */
-export type MessageAnswer = Fitted<typeof messageShape>;
-export type StreamEvent = Fitted<typeof eventShape>;
-export type AnswerBlock = Fitted<typeof blockShape>;
+export type MessageAnswer = ParsedShape<typeof messageShape>;
+export type StreamEvent = ParsedShape<typeof eventShape>;
+export type AnswerBlock = ParsedShape<typeof blockShape>;
 
 /** How an answer is to be read, decided by what was asked. */
 export interface Reading {

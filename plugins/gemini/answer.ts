@@ -1,4 +1,4 @@
-import { type ChatUsage, type ChunkChoice, type FinishReason, fit, UpstreamFault } from "modelgate/plugin";
+import { type ChatUsage, type ChunkChoice, type FinishReason, parseShape, UpstreamFault } from "modelgate/plugin";
 import { faultOf } from "./fault.ts";
 import { type CallReading, toToolCall } from "./tool-calls.ts";
 import { answerShape, type Candidate, type GenerateAnswer, type Logprob } from "./wire.ts";
@@ -33,7 +33,7 @@ export function toFinish({ reason = "OTHER", sentence, text, calls }: Given): Fi
  * @throws {UpstreamFault} When it holds an error, or is no answer at all.
  */
 export function candidatesOf(answer: unknown): Candidate[] {
-  if (!fit(answer, answerShape) || answer.error !== undefined) throw faultOf(answer);
+  if (!parseShape(answer, answerShape) || answer.error !== undefined) throw faultOf(answer);
   const { candidates = [], promptFeedback: feedback } = answer;
   const isBlocked = (feedback?.blockReason ?? feedback?.blockReasonMessage) !== undefined;
   return isBlocked && candidates.length === 0 ? [{ finishReason: "SAFETY" }] : candidates;

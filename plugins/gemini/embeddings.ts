@@ -27,7 +27,11 @@ export function fromEmbedAnswer(answer: unknown, count: number): number[][] {
 }
 
 /** The vectors in input order. The provider does not say what they cost in tokens. */
-export async function embedAll(request: EmbeddingsRequest, upstreamId: string, upstream: Upstream): Promise<Embeddings> {
+export async function embedAll(
+  request: EmbeddingsRequest,
+  upstreamId: string,
+  upstream: Upstream,
+): Promise<Embeddings> {
   const orders = toEmbedOrders(request, upstreamId);
   const vectors: number[][] = [];
   while (orders.length > 0) {

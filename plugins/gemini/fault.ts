@@ -1,4 +1,4 @@
-import { classifyFault, faultOfBody, isRecord, parseJson, type RefusedAnswer, UpstreamFault } from "modelgate/plugin";
+import { classifyFault, faultOfBody, isRecord, parseJson, type RefusedResponse, UpstreamFault } from "modelgate/plugin";
 
 /** The provider's own sentences of these kinds name the gateway's project, quotas and region. */
 const sentences: Record<string, string> = {
@@ -8,7 +8,7 @@ const sentences: Record<string, string> = {
 };
 
 /** Reads a refusal: https://ai.google.dev/gemini-api/docs/troubleshooting */
-export const readFault = (answer: RefusedAnswer) => refine(classifyFault(answer), parseJson(answer.body));
+export const parseFault = (answer: RefusedResponse) => refine(classifyFault(answer), parseJson(answer.body));
 
 /** Reads an error out of a 200 answer or a stream. */
 export const faultOf = (body: unknown) => refine(faultOfBody(body), body);

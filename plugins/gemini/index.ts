@@ -1,18 +1,18 @@
 import {
   type Call,
   type ChatRequest,
-  checkBeyondText,
   definePlugin,
-  unfetchedImages as fetched,
+  findUnfetchedImages as fetched,
   fetchImages,
   type ImagesRequest,
+  precheckMultimodal,
   RecentMap,
   readModels,
   withFunctionsAsTools,
 } from "modelgate/plugin";
 import rows from "../../catalogue/gemini.json" with { type: "json" };
 import { embedAll } from "./embeddings.ts";
-import { readFault } from "./fault.ts";
+import { parseFault } from "./fault.ts";
 import { fromCandidates } from "./from-candidates.ts";
 import { fromEvents } from "./from-events.ts";
 import { fromImageAnswer, toImageBody } from "./images.ts";
@@ -31,10 +31,10 @@ export default definePlugin({
     embeddings: ({ request, model, upstream }) => embedAll(request, model.upstreamId, upstream),
     images: image,
   },
-  checks: { chat: checkBeyondText((request, asked) => toContents(request, { ...asked, signatures, fetched })) },
+  checks: { chat: precheckMultimodal((request, asked) => toContents(request, { ...asked, signatures, fetched })) },
   // The bound of `candidateCount`, and a picture a request.
   maxChoices: { chat: 8, images: 1 },
-  readFault,
+  parseFault,
 });
 
 async function chat({ request, model, upstream, note }: Call<ChatRequest>) {

@@ -1,4 +1,4 @@
-import { type ContentPart, type DataUrl, isRecord, readMedia, refuse } from "modelgate/plugin";
+import { badRequest, type ContentPart, type DataUrl, isRecord, readMedia } from "modelgate/plugin";
 import type { Part } from "./wire.ts";
 
 /** https://ai.google.dev/gemini-api/docs/image-understanding and /audio, each under "Supported formats". */
@@ -28,5 +28,5 @@ function toMedia(part: Exclude<ContentPart, { text: string } | { refusal: string
   }
   const data = isRecord(part.file) ? part.file.file_data : undefined;
   if (typeof data === "string") return readMedia(data, fileTypes, `${path}.file.file_data`);
-  throw refuse("Files are read only when they are sent along, expected file_data", `${path}.file`);
+  throw badRequest("Files are read only when they are sent along, expected file_data", `${path}.file`);
 }

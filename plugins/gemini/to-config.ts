@@ -1,4 +1,4 @@
-import { type ChatRequest, entryOf, type Model, nearestEffort, openApiSubset, reduceSchema } from "modelgate/plugin";
+import { type ChatRequest, getOwn, type Model, nearestEffort, openApiSubset, reduceSchema } from "modelgate/plugin";
 import type { Note } from "./wire.ts";
 
 type Config = Record<string, unknown>;
@@ -49,7 +49,7 @@ function toThinking(effort: ChatRequest["reasoning_effort"], { options, id }: Mo
     if (effort === "none" && options.canDisable === true) return { thinkingBudget: 0 };
     const { budgetMin: min = 0, budgetMax: max = 0 } = options as Record<string, number>;
     if (effort === "none") note(`Took ${min} thinking tokens for reasoning_effort none: ${id} always thinks`);
-    return { thinkingBudget: Math.min(Math.max(entryOf(budgetOf, effort) ?? max, min), max), includeThoughts };
+    return { thinkingBudget: Math.min(Math.max(getOwn(budgetOf, effort) ?? max, min), max), includeThoughts };
   }
   note(`Left out reasoning_effort, because ${id} does not think`);
   return undefined;

@@ -1,15 +1,15 @@
 import {
+  badRequest,
   type ChatRequest,
   isRecord,
   type Message,
   type Model,
   parseJson,
+  pickSupportedFields,
   readArguments,
-  refuse,
   resultWithoutCall,
   type ToolCall,
   toolResultsOf,
-  translatable,
 } from "modelgate/plugin";
 import { type Fetched, toPart } from "./media.ts";
 import { jsonInstruction, toConfig } from "./to-config.ts";
@@ -32,11 +32,11 @@ const translated =
 /** The body of `generateContent`. */
 export function toContents(asked: ChatRequest, surroundings: Surroundings): GenerateBody {
   const { model, note } = surroundings;
-  const request = translatable(asked, translated, model, note);
+  const request = pickSupportedFields(asked, translated, model, note);
   const system = toSystem(request, surroundings.fetched);
   const contents = toTurns(request.messages, surroundings);
   const rest = { ...toTools(request, note), generationConfig: toConfig(request, model, note) };
-  if (system.length === 0 && contents.length === 0) throw refuse("The messages hold no text", "messages");
+  if (system.length === 0 && contents.length === 0) throw badRequest("The messages hold no text", "messages");
   if (contents.length === 0) return { contents: [{ role: "user", parts: system }], ...rest };
   return { contents, systemInstruction: system.length > 0 ? { parts: system } : undefined, ...rest };
 }

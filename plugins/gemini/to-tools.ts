@@ -1,10 +1,10 @@
 import {
+  badRequest,
   type ChatRequest,
   isRecord,
   openApiSubset,
   readToolChoice,
   reduceSchema,
-  refuse,
   type Tool,
 } from "modelgate/plugin";
 import type { GenerateBody, Note } from "./wire.ts";
@@ -26,7 +26,7 @@ export function toTools(request: ChatRequest, note: Note): Pick<GenerateBody, "t
 function toDeclaration({ function: { name, description, parameters } }: Tool, path: string, note: Note) {
   if (!/^[a-zA-Z_][\w.:-]{0,127}$/.test(name)) {
     const expected = "expected a letter or _, then letters, digits and _ . : -, at most 128 in all";
-    throw refuse(`${name} cannot name a function of this model: ${expected}`, `${path}.name`);
+    throw badRequest(`${name} cannot name a function of this model: ${expected}`, `${path}.name`);
   }
   const { schema, dropped } = reduceSchema(parameters ?? {}, openApiSubset, `${path}.parameters`);
   if (dropped.length > 0) note(`Left out of the parameters of ${name}: ${dropped.join(", ")}`);

@@ -1,4 +1,4 @@
-import type { Fitted } from "modelgate/plugin";
+import type { ParsedShape } from "modelgate/plugin";
 
 /** https://ai.google.dev/api/generate-content: the members that are written and read here. */
 export interface Part {
@@ -47,9 +47,9 @@ export const answerShape = {
   error: "any",
 } as const;
 
-export type GenerateAnswer = Fitted<typeof answerShape>;
-export type Candidate = Fitted<typeof candidateShape>;
-export type AnswerPart = Fitted<typeof partShape>;
-export type Logprob = Fitted<typeof logprobShape>;
+export type GenerateAnswer = ParsedShape<typeof answerShape>;
+export type Candidate = ParsedShape<typeof candidateShape>;
+export type AnswerPart = ParsedShape<typeof partShape>;
+export type Logprob = ParsedShape<typeof logprobShape>;
 
 export type Note = (sentence: string) => void;

@@ -1,7 +1,7 @@
-import type { ChatQuirks } from "modelgate/plugin";
+import type { ChatOptions } from "modelgate/plugin";
 
 /** What Groq rejects, names otherwise and adds. https://console.groq.com/docs/openai */
-export const chat: ChatQuirks = {
+export const chat: ChatOptions = {
   omit: [
     "logprobs",
     "top_logprobs",

@@ -1,14 +1,14 @@
-import type { ChatQuirks, ImagesQuirks } from "modelgate/plugin";
+import type { ChatOptions, ImagesOptions } from "modelgate/plugin";
 
 /** OpenAI speaks its own dialect; a model that reasons rejects the fields that steer sampling. */
-export const chat: ChatQuirks = {
+export const chat: ChatOptions = {
   functions: "pass",
   reasoningOmit: ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"],
   drop: ["moderation"],
 };
 
 /** Its picture models answer with base64 alone and call the qualities by other names. */
-export const image: ImagesQuirks = {
+export const image: ImagesOptions = {
   omit: ["response_format"],
   values: { quality: { standard: "medium", hd: "high" } },
 };

@@ -1,4 +1,4 @@
-import { entryOf, isRecord } from "modelgate/plugin";
+import { getOwn, isRecord } from "modelgate/plugin";
 
 /** Below this, only what a schema requires is filled in. */
 const depthMax = 6;
@@ -94,7 +94,7 @@ function exampleNumber(schema: Schema, step: number): number {
 }
 
 function exampleString(schema: Schema, text: string): string {
-  const format = typeof schema.format === "string" ? entryOf(formats, schema.format) : undefined;
+  const format = typeof schema.format === "string" ? getOwn(formats, schema.format) : undefined;
   if (format !== undefined) return format;
   const { minLength = 0, maxLength = 200 } = schema as { minLength?: number; maxLength?: number };
   return text.slice(0, maxLength).padEnd(Math.min(minLength, 10_000), ".");

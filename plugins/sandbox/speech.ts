@@ -1,4 +1,4 @@
-import { type Call, type SpeechRequest, type Speech, writeWav } from "modelgate/plugin";
+import { type Call, type Speech, type SpeechRequest, writeWav } from "modelgate/plugin";
 import { failWhole, readFaults, suffer, withFaults } from "./faults.ts";
 import { hashOf } from "./pieces.ts";
 

@@ -1,4 +1,4 @@
-import type { Call, TranscriptionRequest, Transcript } from "modelgate/plugin";
+import type { Call, Transcript, TranscriptionRequest } from "modelgate/plugin";
 import { failWhole, readFaults, suffer } from "./faults.ts";
 import { toPieces } from "./pieces.ts";
 

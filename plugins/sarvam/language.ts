@@ -1,4 +1,4 @@
-import { entryOf, GatewayError } from "modelgate/plugin";
+import { GatewayError, getOwn } from "modelgate/plugin";
 
 /** Sarvam writes Odia as `od`, ISO 639-1 as `or`. */
 const ownNames: Readonly<Record<string, string>> = { "or-IN": "od-IN" };
@@ -27,7 +27,7 @@ export function toLanguageCode(param: string, language: string, known: readonly 
     const sentence = `${param} is '${language}', but this model takes: ${known.join(", ")}`;
     throw new GatewayError("invalid_request", sentence, { param });
   }
-  return entryOf(ownNames, code) ?? code;
+  return getOwn(ownNames, code) ?? code;
 }
 
 /** The language of a text by the script of most of its letters, for callers that cannot say it. */

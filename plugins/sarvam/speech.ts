@@ -5,8 +5,8 @@ import {
   isRecord,
   joinWav,
   type Model,
-  type SpeechRequest,
   type Speech,
+  type SpeechRequest,
   UpstreamFault,
 } from "modelgate/plugin";
 import { guessLanguageCode, toLanguageCode } from "./language.ts";

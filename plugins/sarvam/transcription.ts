@@ -1,8 +1,8 @@
 import {
   type Call,
   isRecord,
-  type TranscriptionRequest,
   type Transcript,
+  type TranscriptionRequest,
   type TranscriptWord,
   UpstreamFault,
 } from "modelgate/plugin";
@@ -51,7 +51,11 @@ export function toTranscript(
   return transcript;
 }
 
-function wantsTimes({ response_format: format, timestamp_granularities: granularities, audioMs }: TranscriptionRequest) {
+function wantsTimes({
+  response_format: format,
+  timestamp_granularities: granularities,
+  audioMs,
+}: TranscriptionRequest) {
   return (
     format === "verbose_json" || (granularities !== undefined && granularities.length > 0) || audioMs === undefined
   );

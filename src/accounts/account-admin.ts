@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type Selectable, sql } from "kysely";
 import { GatewayError, isAmount } from "../contract/index.ts";
-import { type Books, type Database, isConstraintError, type Role, type Store } from "../db/index.ts";
+import { type Database, isConstraintError, type Role, type Store, type TransactionScope } from "../db/index.ts";
 
 /** An account holder. */
 export interface Account {
@@ -25,7 +25,7 @@ const emailLengthMax = 254;
 const nameLengthMax = 200;
 
 /** @throws {GatewayError} `invalid_request` for what is no e-mail address, `conflict` when an account has it. */
-export async function createAccount(store: Books, fields: NewAccount, now: number): Promise<Account> {
+export async function createAccount(store: TransactionScope, fields: NewAccount, now: number): Promise<Account> {
   const row = newAccountRow(fields, now);
   try {
     await store.db.insertInto("accounts").values(row).execute();
@@ -126,7 +126,7 @@ export async function findAccount({ db }: Store, idOrEmail: string): Promise<Acc
 }
 
 /** @throws {GatewayError} `invalid_request` for what is no whole number, `not_found` for an unknown account. */
-export async function setQuota(store: Books, accountId: string, tokens: number | undefined): Promise<void> {
+export async function setQuota(store: TransactionScope, accountId: string, tokens: number | undefined): Promise<void> {
   if (tokens !== undefined && !isAmount(tokens)) {
     throw new GatewayError("invalid_request", `Quota ${tokens} is not a whole number of tokens from 0 to 2^53 - 1`, {
       param: "tokens",
@@ -143,7 +143,11 @@ export async function setQuota(store: Books, accountId: string, tokens: number |
 }
 
 /** Shuts an account out at once, or lets it in again. @throws {GatewayError} `not_found` */
-export async function disableAccount(store: Books, accountId: string, disabledAt: number | undefined): Promise<void> {
+export async function disableAccount(
+  store: TransactionScope,
+  accountId: string,
+  disabledAt: number | undefined,
+): Promise<void> {
   await store.change(async (db) => {
     const { numUpdatedRows } = await db
       .updateTable("accounts")

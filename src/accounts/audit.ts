@@ -1,7 +1,7 @@
-import type { Books } from "../db/index.ts";
+import type { TransactionScope } from "../db/index.ts";
 
 /** Something an administrator did. */
-export interface Deed {
+export interface AuditEntry {
   /** The administrator's account. */
   accountId: string;
   /** `account.credit` */
@@ -12,7 +12,7 @@ export interface Deed {
 }
 
 /** A deed on record. */
-export interface AuditRow extends Deed {
+export interface AuditRow extends AuditEntry {
   id: string;
   /** Milliseconds since 1970. */
   at: number;
@@ -20,7 +20,7 @@ export interface AuditRow extends Deed {
 
 const listedMax = 100;
 
-export async function recordDeed({ db }: Books, deed: Deed, at: number): Promise<void> {
+export async function recordAudit({ db }: TransactionScope, deed: AuditEntry, at: number): Promise<void> {
   const row = { account_id: deed.accountId, action: deed.action, subject: deed.subject };
   const detail = JSON.stringify(deed.detail);
   await db
@@ -30,15 +30,15 @@ export async function recordDeed({ db }: Books, deed: Deed, at: number): Promise
 }
 
 /** Which of the deeds: those before a time, `beforeId` with it among deeds of that very millisecond; absent: all. */
-export interface DeedsPage {
+export interface AuditPage {
   readonly before?: number | undefined;
   readonly beforeId?: string | undefined;
 }
 
 /** The newest hundred of these, newest first. */
-export async function listDeeds(
-  { db }: Books,
-  { before = Number.MAX_SAFE_INTEGER, beforeId }: DeedsPage = {},
+export async function listAudit(
+  { db }: TransactionScope,
+  { before = Number.MAX_SAFE_INTEGER, beforeId }: AuditPage = {},
 ): Promise<AuditRow[]> {
   const rows = await db
     .selectFrom("audit")
@@ -58,6 +58,6 @@ export async function listDeeds(
     accountId,
     action,
     subject,
-    detail: JSON.parse(detail) as Deed["detail"],
+    detail: JSON.parse(detail) as AuditEntry["detail"],
   }));
 }

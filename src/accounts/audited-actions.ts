@@ -1,18 +1,21 @@
 import { formatUsd } from "../contract/index.ts";
-import { type Books, type Store, together } from "../db/index.ts";
+import { inTransaction, type Store, type TransactionScope } from "../db/index.ts";
 import { type Account, createAccount, disableAccount, setQuota } from "./account-admin.ts";
-import { type Deed, recordDeed } from "./audit.ts";
+import { type AuditEntry, recordAudit } from "./audit.ts";
 import { invite } from "./people.ts";
 import { createVoucher, voidVoucher } from "./vouchers.ts";
 
 /** Makes a change and its audit entry in one transaction: what cannot be recorded is not done. */
-export type Audited = <T>(work: (books: Books) => Promise<T>, entryOf: (result: T) => Deed) => Promise<T>;
+export type Audited = <T>(
+  work: (books: TransactionScope) => Promise<T>,
+  getOwn: (result: T) => AuditEntry,
+) => Promise<T>;
 
 export function createAudited(store: Store, now: () => number): Audited {
-  return (work, entryOf) =>
-    together(store, async (books) => {
+  return (work, getOwn) =>
+    inTransaction(store, async (books) => {
       const result = await work(books);
-      await recordDeed(books, entryOf(result), now());
+      await recordAudit(books, getOwn(result), now());
       return result;
     });
 }

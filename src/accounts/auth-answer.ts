@@ -1,6 +1,6 @@
 import { GatewayError } from "../contract/index.ts";
 import { authOrigin } from "./auth-request.ts";
-import { isMadeUp } from "./sign-in-address.ts";
+import { isPlaceholderEmail } from "./sign-in-address.ts";
 
 const codes = { 400: "invalid_request", 401: "invalid_session", 403: "forbidden", 404: "not_found" } as const;
 
@@ -18,7 +18,7 @@ export async function clean(response: Response): Promise<Response> {
   const headers = new Headers(response.headers);
   headers.delete("content-length");
   return new Response(
-    JSON.stringify(body, (name, value) => (name === "token" || isMadeUp(value) ? undefined : value)),
+    JSON.stringify(body, (name, value) => (name === "token" || isPlaceholderEmail(value) ? undefined : value)),
     { headers },
   );
 }

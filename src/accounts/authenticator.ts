@@ -3,15 +3,15 @@ import {
   apiKeyForm,
   type Caller,
   GatewayError,
-  type KeyBounds,
+  type KeyLimits,
   type KeyParts,
   type Limits,
   parseApiKey,
 } from "../contract/index.ts";
 import type { KeyRecord, Store } from "../db/index.ts";
 import { hashSecret, sameHash } from "./api-key.ts";
-import { boundsOf } from "./key-limits.ts";
-import type { KeyUse } from "./last-used.ts";
+import { limitsUsageOf } from "./key-limits.ts";
+import type { LastUsedTracker } from "./last-used.ts";
 
 /** What accounts and keys have when they say nothing of their own. */
 export interface AccountDefaults extends Limits {
@@ -37,14 +37,14 @@ export class Authenticator {
   readonly #store: Store;
   readonly #defaults: AccountDefaults;
   readonly #now: () => number;
-  readonly #use: KeyUse;
+  readonly #use: LastUsedTracker;
   readonly #known = new LRUCache<string, KnownKey>({ max: keysMax });
   /** Whole tokens whose secret was found right, so that a key at work is not hashed again for each call. */
   readonly #verified = new LRUCache<string, KnownKey>({ max: keysMax });
   readonly #unknown = new LRUCache<string, true>({ max: unknownMax });
   #revision: number;
 
-  constructor(store: Store, defaults: AccountDefaults, use: KeyUse, now: () => number) {
+  constructor(store: Store, defaults: AccountDefaults, use: LastUsedTracker, now: () => number) {
     this.#store = store;
     this.#use = use;
     this.#defaults = defaults;
@@ -133,8 +133,8 @@ function knownKeyOf(record: KeyRecord, defaults: AccountDefaults): KnownKey {
     },
     freeTokensPerDay: record.free_tokens_per_day ?? defaults.freeTokensPerDay,
   };
-  const own = ownBounds(record);
-  if (own !== undefined) caller.own = own;
+  const keyLimits = ownBounds(record);
+  if (keyLimits !== undefined) caller.keyLimits = keyLimits;
   if (record.allowed_models !== null) caller.allowedModels = new Set(JSON.parse(record.allowed_models) as string[]);
   return {
     secretHash: Buffer.from(record.secret_hash, "hex"),
@@ -146,8 +146,8 @@ function knownKeyOf(record: KeyRecord, defaults: AccountDefaults): KnownKey {
 }
 
 /** Absent for a key that has none, so that its calls pay nothing for them. */
-function ownBounds(record: KeyRecord): KeyBounds | undefined {
-  const bounds = boundsOf({
+function ownBounds(record: KeyRecord): KeyLimits | undefined {
+  const bounds = limitsUsageOf({
     requests_per_minute: record.key_requests_per_minute,
     tokens_per_minute: record.key_tokens_per_minute,
     concurrent_calls: record.key_concurrent_calls,

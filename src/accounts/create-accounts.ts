@@ -4,7 +4,7 @@ import { type Account, createAccount, disableAccount, findAccount, listAccounts,
 import { type AccountDefaults, Authenticator } from "./authenticator.ts";
 import { type ApiKey, createKey, listKeys, type NewKey, revokeKey } from "./key-admin.ts";
 import { changeKey, type KeyChanges } from "./key-change.ts";
-import { KeyUse } from "./last-used.ts";
+import { LastUsedTracker } from "./last-used.ts";
 
 /** Accounts and their API keys. Each write is seen by this process at once, by others at their next {@link Accounts.sync}. */
 export interface Accounts {
@@ -30,7 +30,7 @@ export interface Accounts {
   /** Shuts an account out with its keys and people at once, or lets it in again. @throws {GatewayError} `not_found` */
   setDisabled(accountId: string, disabled: boolean): Promise<void>;
   /** Writes down which keys were used since the last time. For a timer of the owner, and its end. */
-  saveKeyUse(): Promise<void>;
+  saveLastUsed(): Promise<void>;
   /** Asks whether another process changed something, and forgets what was read before. For a timer of the owner. */
   sync(): void;
 }
@@ -44,7 +44,7 @@ export interface AccountsOptions {
 }
 
 export function createAccounts({ store, defaults, now = Date.now }: AccountsOptions): Accounts {
-  const use = new KeyUse();
+  const use = new LastUsedTracker();
   const authenticator = new Authenticator(store, defaults, use, now);
   return {
     authenticate: (token) => authenticator.authenticate(token),
@@ -57,9 +57,9 @@ export function createAccounts({ store, defaults, now = Date.now }: AccountsOpti
     revokeKey: (id) => revokeKey(store, id, now()),
     setQuota: (accountId, tokens) => setQuota(store, accountId, tokens),
     setDisabled: (accountId, disabled) => disableAccount(store, accountId, disabled ? now() : undefined),
-    saveKeyUse: () => use.save(store, now()),
+    saveLastUsed: () => use.save(store, now()),
     sync() {
-      store.outsideChange();
+      store.pollExternalChange();
     },
   };
 }

@@ -1,11 +1,11 @@
 import type { Selectable } from "kysely";
-import { apiKeyForm, formatApiKey, GatewayError, type KeyBounds, parseApiKey } from "../contract/index.ts";
+import { apiKeyForm, formatApiKey, GatewayError, type KeyLimits, parseApiKey } from "../contract/index.ts";
 import { type Database, isConstraintError, monthOf, type Store } from "../db/index.ts";
 import { findAccount, unknownAccount } from "./account-admin.ts";
 import { hashSecret, makeApiKey } from "./api-key.ts";
 import { unknownKey } from "./key-change.ts";
 import { checkKeyFields, type KeyFields } from "./key-fields.ts";
-import { boundColumns, boundsOf } from "./key-limits.ts";
+import { boundColumns, limitsUsageOf } from "./key-limits.ts";
 
 /** What can be said of an API key once it is made. */
 export interface ApiKey {
@@ -16,7 +16,7 @@ export interface ApiKey {
   /** Absent: all models. */
   allowedModels: string[] | undefined;
   /** Its own, beside those of its account; each absent where it has none. */
-  bounds: KeyBounds;
+  bounds: KeyLimits;
   /** What its budget has paid this UTC month. */
   spentNanodollars: number;
   /** Milliseconds since 1970, as the other times. */
@@ -111,7 +111,7 @@ function infoOf(row: Selectable<Database["keys"]> & { spent_nanodollars: number 
     accountId: row.account_id,
     name: row.name,
     allowedModels: row.allowed_models === null ? undefined : (JSON.parse(row.allowed_models) as string[]),
-    bounds: boundsOf(row),
+    bounds: limitsUsageOf(row),
     spentNanodollars: row.spent_nanodollars === null ? 0 : row.spent_nanodollars,
     createdAt: row.created_at,
     expiresAt: row.expires_at ?? undefined,

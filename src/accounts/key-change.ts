@@ -1,4 +1,4 @@
-import { GatewayError, type KeyBounds } from "../contract/index.ts";
+import { GatewayError, type KeyLimits } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import { checkKeyFields } from "./key-fields.ts";
 import { boundColumns, columnOf } from "./key-limits.ts";
@@ -9,7 +9,7 @@ export interface KeyChanges {
   /** Milliseconds since 1970. */
   readonly expiresAt?: number | null | undefined;
   readonly allowedModels?: readonly string[] | null | undefined;
-  readonly bounds?: { readonly [Name in keyof KeyBounds]: KeyBounds[Name] | null } | undefined;
+  readonly bounds?: { readonly [Name in keyof KeyLimits]: KeyLimits[Name] | null } | undefined;
 }
 
 /**
@@ -21,10 +21,10 @@ export interface KeyChanges {
 export async function changeKey(store: Store, id: string, changes: KeyChanges, now: number): Promise<void> {
   const { name, expiresAt, allowedModels } = changes;
   const given = Object.entries(changes.bounds ?? {}).filter(([, value]) => value !== undefined) as [
-    keyof KeyBounds,
+    keyof KeyLimits,
     number | null,
   ][];
-  const bounds = Object.fromEntries(given.map(([bound, value]) => [bound, value ?? undefined])) as KeyBounds;
+  const bounds = Object.fromEntries(given.map(([bound, value]) => [bound, value ?? undefined])) as KeyLimits;
   checkKeyFields({ name, bounds, expiresAt: expiresAt ?? undefined, allowedModels: allowedModels ?? undefined }, now);
   const columns = boundColumns(bounds);
   const set = {

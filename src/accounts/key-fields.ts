@@ -1,6 +1,6 @@
-import { GatewayError, type KeyBounds } from "../contract/index.ts";
+import { GatewayError, type KeyLimits } from "../contract/index.ts";
 import { checkBounds } from "./key-limits.ts";
-import { expectFuture } from "./validate-expiry.ts";
+import { validateExpiry } from "./validate-expiry.ts";
 
 /** What can be said of a key by whoever has it made, now or later. */
 export interface KeyFields {
@@ -10,7 +10,7 @@ export interface KeyFields {
   /** Model ids; absent: all. */
   allowedModels?: readonly string[] | undefined;
   /** Of its own, beside those of its account. */
-  bounds?: KeyBounds | undefined;
+  bounds?: KeyLimits | undefined;
 }
 
 const nameLengthMax = 200;
@@ -21,7 +21,7 @@ export function checkKeyFields({ name, expiresAt, allowedModels, bounds = {} }: 
   if (name !== undefined && (name.trim() === "" || name.length > nameLengthMax)) {
     throw invalid("name", `Key name has ${name.length} characters, expected 1 to ${nameLengthMax}`);
   }
-  if (expiresAt !== undefined) expectFuture(expiresAt, now);
+  if (expiresAt !== undefined) validateExpiry(expiresAt, now);
   if (allowedModels !== undefined && (allowedModels.length === 0 || allowedModels.includes(""))) {
     throw invalid(
       "allowed_models",

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import { GatewayError, isAmount, type KeyBounds } from "../contract/index.ts";
+import { GatewayError, isAmount, type KeyLimits } from "../contract/index.ts";
 import type { Database } from "../db/index.ts";
 
 /** Where each bound stands in the table of keys. */
@@ -8,11 +8,11 @@ export const columnOf = {
   tokensPerMinute: "tokens_per_minute",
   concurrentCalls: "concurrent_calls",
   budgetNanodollars: "budget_nanodollars",
-} as const satisfies Record<keyof KeyBounds, keyof Database["keys"]>;
+} as const satisfies Record<keyof KeyLimits, keyof Database["keys"]>;
 
-type BoundColumns = Record<(typeof columnOf)[keyof KeyBounds], number | null>;
+type BoundColumns = Record<(typeof columnOf)[keyof KeyLimits], number | null>;
 
-export function boundColumns(bounds: KeyBounds): BoundColumns {
+export function boundColumns(bounds: KeyLimits): BoundColumns {
   return {
     requests_per_minute: bounds.requestsPerMinute ?? null,
     tokens_per_minute: bounds.tokensPerMinute ?? null,
@@ -21,7 +21,7 @@ export function boundColumns(bounds: KeyBounds): BoundColumns {
   };
 }
 
-export function boundsOf(row: Pick<Selectable<Database["keys"]>, keyof BoundColumns>): KeyBounds {
+export function limitsUsageOf(row: Pick<Selectable<Database["keys"]>, keyof BoundColumns>): KeyLimits {
   return {
     requestsPerMinute: row.requests_per_minute ?? undefined,
     tokensPerMinute: row.tokens_per_minute ?? undefined,
@@ -31,7 +31,7 @@ export function boundsOf(row: Pick<Selectable<Database["keys"]>, keyof BoundColu
 }
 
 /** @throws {GatewayError} `invalid_request` when a limit is no whole number from 1, or a budget none from 0. */
-export function checkBounds(bounds: KeyBounds): void {
+export function checkBounds(bounds: KeyLimits): void {
   for (const name of ["requestsPerMinute", "tokensPerMinute", "concurrentCalls"] as const) {
     const limit = bounds[name];
     if (limit === undefined || (isAmount(limit) && limit >= 1)) continue;

@@ -5,7 +5,7 @@ const notedMax = 100_000;
 const writtenAtOnceMax = 500;
 
 /** Remembers which keys were used and writes it down now and then, so that no call waits for a write of its own. */
-export class KeyUse {
+export class LastUsedTracker {
   #noted = new Set<string>();
 
   note(keyId: string): void {

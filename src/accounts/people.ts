@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Transaction } from "kysely";
 import { GatewayError } from "../contract/index.ts";
-import type { Books, Database, Role, Store } from "../db/index.ts";
+import type { Database, Role, Store, TransactionScope } from "../db/index.ts";
 import { unknownAccount } from "./account-admin.ts";
 import { hashPassword, makePassword, passwordLengthMax, passwordLengthMin } from "./password.ts";
 import { removeSecondFactor } from "./second-factor.ts";
@@ -53,7 +53,7 @@ export async function hasAdmin({ db }: Store): Promise<boolean> {
  * @throws {GatewayError} `not_found` for an unknown account.
  */
 export async function invite(
-  store: Books,
+  store: TransactionScope,
   accountId: string,
   now: number,
 ): Promise<{ token: string; expiresAt: number }> {

@@ -11,7 +11,7 @@ interface AttemptOptions {
 }
 
 /** Bounds how often something may be tried in a while, a minute by default, so that passwords are not guessed. */
-export class AttemptLimit {
+export class RateLimiter {
   readonly #counted = new LRUCache<string, { count: number; endsAt: number }>({ max: countedMax });
   readonly #max: number;
   readonly #now: () => number;

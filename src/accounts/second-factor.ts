@@ -1,7 +1,7 @@
 import type { Transaction } from "kysely";
 import { decodePercent, GatewayError } from "../contract/index.ts";
 import type { Database } from "../db/index.ts";
-import { AttemptLimit } from "./rate-limiter.ts";
+import { RateLimiter } from "./rate-limiter.ts";
 
 /** What may be asked about the second step of a sign-in: a code of an authenticator, or one that was written down. */
 export const secondFactorPaths: readonly string[] = [
@@ -21,13 +21,13 @@ const challengePattern = /2fa-[\w-]{20}/g;
 
 /** Bounds how often codes are guessed, from however many machines: by whoever knows the password already. */
 export class SecondFactorLimit {
-  readonly #challenges: AttemptLimit;
-  readonly #guesses: AttemptLimit;
+  readonly #challenges: RateLimiter;
+  readonly #guesses: RateLimiter;
 
   constructor(now: () => number) {
     const more = { windowMs: tenMinutesMs };
-    this.#challenges = new AttemptLimit(challengesMax, now, { ...more, what: "sign-ins to this account" });
-    this.#guesses = new AttemptLimit(guessesMax, now, { ...more, what: "wrong codes for this sign-in" });
+    this.#challenges = new RateLimiter(challengesMax, now, { ...more, what: "sign-ins to this account" });
+    this.#guesses = new RateLimiter(guessesMax, now, { ...more, what: "wrong codes for this sign-in" });
   }
 
   /** Counts a sign-in whose password was right. @throws {GatewayError} `rate_limit_exceeded` */
@@ -48,7 +48,7 @@ export async function removeSecondFactor(db: Transaction<Database>, userId: stri
 }
 
 /** The address for an authenticator, by the name that the person knows. */
-export function namedFor(email: string, answer: unknown): unknown {
+export function findByIdentity(email: string, answer: unknown): unknown {
   if (typeof answer !== "object" || answer === null || !("totpURI" in answer)) return answer;
   const { totpURI } = answer;
   if (typeof totpURI !== "string" || !URL.canParse(totpURI)) {

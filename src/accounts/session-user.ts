@@ -1,7 +1,7 @@
 import type { Role, Store } from "../db/index.ts";
 
 /** Who is signed in. */
-export interface Visitor {
+export interface SessionUser {
   readonly userId: string;
   readonly sessionId: string;
   readonly accountId: string;
@@ -17,10 +17,10 @@ export interface Visitor {
 }
 
 /** The user of a session with their account; `undefined` when the account is disabled, or the user is gone. */
-export async function readVisitor(
+export async function readSessionUser(
   { db }: Store,
   { id: sessionId, userId }: { id: string; userId: string },
-): Promise<Visitor | undefined> {
+): Promise<SessionUser | undefined> {
   const row = await db
     .selectFrom("users")
     .innerJoin("accounts", "accounts.id", "users.account_id")

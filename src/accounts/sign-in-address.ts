@@ -21,6 +21,6 @@ export function signInAddressOf(email: string): string {
 }
 
 /** Whether an address stands for an e-mail that is none to better-auth, and means nothing to a person. */
-export function isMadeUp(address: unknown): boolean {
+export function isPlaceholderEmail(address: unknown): boolean {
   return typeof address === "string" && address.endsWith(madeUpHost);
 }

@@ -5,10 +5,10 @@ import { authPrefix, missing, readBody, requestOf, sessionCookie } from "./auth-
 import type { AuthGround } from "./better-auth.ts";
 import type { OidcOptions } from "./oidc/identity-provider.ts";
 import { createOidcSignIn } from "./oidc/oidc-sign-in.ts";
-import { changeFirst } from "./password-change-required.ts";
-import { AttemptLimit } from "./rate-limiter.ts";
-import { namedFor, SecondFactorLimit, secondFactorPaths } from "./second-factor.ts";
-import { readVisitor, type Visitor } from "./session-user.ts";
+import { passwordChangeRequired } from "./password-change-required.ts";
+import { RateLimiter } from "./rate-limiter.ts";
+import { findByIdentity, SecondFactorLimit, secondFactorPaths } from "./second-factor.ts";
+import { readSessionUser, type SessionUser } from "./session-user.ts";
 import { signInAddressOf } from "./sign-in-address.ts";
 import { makeAccount } from "./sign-up.ts";
 
@@ -26,7 +26,7 @@ export interface SignIn {
    */
   handle(request: Request, peer: string): Promise<Response>;
   /** Who sends these cookies; `undefined` for nobody who is signed in. */
-  visitorOf(cookies: string | null): Promise<Visitor | undefined>;
+  sessionUserOf(cookies: string | null): Promise<SessionUser | undefined>;
 }
 
 export interface SignInOptions extends AuthGround {
@@ -63,7 +63,7 @@ const attempts = [
 
 export function createSignIn(options: SignInOptions): SignIn {
   const { store, now, oidc } = options;
-  const limit = new AttemptLimit(options.attemptsPerMinuteMax ?? attemptsDefault, now);
+  const limit = new RateLimiter(options.attemptsPerMinuteMax ?? attemptsDefault, now);
   const load = once(async () => {
     const { openBetterAuth, openSessions } = await import("./better-auth.ts");
     return { handle: openBetterAuth(options), readSession: openSessions(options) };
@@ -77,13 +77,13 @@ export function createSignIn(options: SignInOptions): SignIn {
     if (body?.twoFactorRedirect === true) second.challenge(signInAddressOf(email));
     return answerOf(response, body);
   };
-  const visitorOf = async (cookies: string | null) => {
+  const sessionUserOf = async (cookies: string | null) => {
     if (!cookies?.includes(`${sessionCookie}=`)) return undefined;
     const session = await (await load()).readSession(cookies);
-    return session === undefined || session.expiresAt <= now() ? undefined : await readVisitor(store, session);
+    return session === undefined || session.expiresAt <= now() ? undefined : await readSessionUser(store, session);
   };
   return {
-    visitorOf,
+    sessionUserOf,
     async handle(request, peer) {
       const url = new URL(request.url);
       const action = `${request.method} ${url.pathname.slice(authPrefix.length)}`;
@@ -98,13 +98,13 @@ export function createSignIn(options: SignInOptions): SignIn {
       if (path.endsWith("/email")) return withSecondStep(await ask(signInOf(request, body)), body.email as string);
       const cookies = request.headers.get("cookie");
       if (path.startsWith("two-factor/")) second.guess(cookies);
-      const visitor = await visitorOf(cookies);
-      if (visitor !== undefined) checkStep(visitor, path, body);
+      const sessionUser = await sessionUserOf(cookies);
+      if (sessionUser !== undefined) checkStep(sessionUser, path, body);
       const response = await ask(requestOf(request, path, body));
-      if (visitor === undefined) return response;
-      if (path === "change-password") await keepPassword(store, visitor);
+      if (sessionUser === undefined) return response;
+      if (path === "change-password") await keepPassword(store, sessionUser);
       return path === "two-factor/enable"
-        ? answerOf(response, namedFor(visitor.email, await response.json()))
+        ? answerOf(response, findByIdentity(sessionUser.email, await response.json()))
         : response;
     },
   };
@@ -128,8 +128,8 @@ function signInOf(request: Request, { email, password, rememberMe }: Record<stri
 }
 
 /** Whoever else has seen a password for the first sign-in, and signed in with it, is out with its change. */
-function checkStep({ passwordIsTemporary }: Visitor, path: string, body: Record<string, unknown>): void {
-  if (passwordIsTemporary && path.startsWith("two-factor/")) throw changeFirst();
+function checkStep({ passwordIsTemporary }: SessionUser, path: string, body: Record<string, unknown>): void {
+  if (passwordIsTemporary && path.startsWith("two-factor/")) throw passwordChangeRequired();
   if (path !== "change-password") return;
   if (body.newPassword === body.currentPassword) {
     throw new GatewayError("invalid_request", "The new password is the old one; choose another", {
@@ -139,7 +139,7 @@ function checkStep({ passwordIsTemporary }: Visitor, path: string, body: Record<
   if (passwordIsTemporary) body.revokeOtherSessions = true;
 }
 
-async function keepPassword({ db }: Store, { userId }: Visitor): Promise<void> {
+async function keepPassword({ db }: Store, { userId }: SessionUser): Promise<void> {
   await db.updateTable("users").set({ password_is_temporary: 0 }).where("id", "=", userId).execute();
 }
 

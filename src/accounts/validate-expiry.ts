@@ -4,7 +4,7 @@ import { GatewayError } from "../contract/index.ts";
 const lastMs = 8.64e15;
 
 /** @param at Milliseconds since 1970. @throws {GatewayError} `invalid_request` for an expiry that is no time, or past. */
-export function expectFuture(at: number, now: number): void {
+export function validateExpiry(at: number, now: number): void {
   if (Number.isSafeInteger(at) && at > now && at <= lastMs) return;
   const shown = Math.abs(at) <= lastMs ? new Date(at).toISOString() : at;
   const sentence = `expires_at is ${shown}, expected a moment to come such as ${nextYear(now)}`;

@@ -1,8 +1,8 @@
 import { createHash, randomInt } from "node:crypto";
 import type { Selectable } from "kysely";
 import { formatUsd, GatewayError } from "../contract/index.ts";
-import { type Books, type Database, moveWallet, type Store } from "../db/index.ts";
-import { expectFuture } from "./validate-expiry.ts";
+import { type Database, moveWallet, type Store, type TransactionScope } from "../db/index.ts";
+import { validateExpiry } from "./validate-expiry.ts";
 
 /** A code worth money, without the code: that is shown once. */
 export interface Voucher {
@@ -29,14 +29,14 @@ const listedMax = 1000;
  * @throws {GatewayError} `invalid_request` for an amount that is not above 0 or a time that is past.
  */
 export async function createVoucher(
-  { db }: Books,
+  { db }: TransactionScope,
   { nanodollars, expiresAt }: { nanodollars: number; expiresAt?: number | undefined },
   now: number,
 ): Promise<{ id: string; code: string }> {
   if (!Number.isSafeInteger(nanodollars) || nanodollars <= 0) {
     throw new GatewayError("invalid_request", "A voucher is worth more than 0 USD", { param: "usd" });
   }
-  if (expiresAt !== undefined) expectFuture(expiresAt, now);
+  if (expiresAt !== undefined) validateExpiry(expiresAt, now);
   const [id, letters] = [`vch_${draw(idLength)}`, draw(codeLength)];
   await db
     .insertInto("vouchers")
@@ -80,7 +80,7 @@ export async function redeemedVouchers({ db }: Store, accountId: string): Promis
 }
 
 /** Makes a voucher worthless, by its id or code. @throws {GatewayError} `not_found`, `conflict` when it is redeemed. */
-export async function voidVoucher({ db }: Books, idOrCode: string, now: number): Promise<{ id: string }> {
+export async function voidVoucher({ db }: TransactionScope, idOrCode: string, now: number): Promise<{ id: string }> {
   const voucher = await db
     .selectFrom("vouchers")
     .select(["id", "redeemed_at"])

@@ -1,8 +1,8 @@
-import type { BudgetState, Claim, QuotaState, WalletState } from "../contract/index.ts";
-import type { BudgetFunds, EndWrite, Funds, OpenWrite } from "../db/index.ts";
+import type { AdmissionRequest, BudgetState, QuotaState, WalletState } from "../contract/index.ts";
+import type { AccountBalance, BudgetBalance, CallEnded, CallOpened } from "../db/index.ts";
 import { budgetLimitOf, type Held, startOfDay } from "./call-record.ts";
 import { IdleMap } from "./idle-map.ts";
-import { KeyBook } from "./key-state.ts";
+import { KeyState } from "./key-state.ts";
 import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
 
 /** Keys of an account beside which idle ones are forgotten. */
@@ -12,7 +12,7 @@ const keysMax = 1000;
  * Wallet, budgets and free quota of one account of an embedded store, in memory: what is written, what is held, and what
  * is charged but not yet written. Each method runs in one go, which is what makes admission atomic.
  */
-export class AccountBook {
+export class AccountState {
   #balance = 0;
   #held = 0;
   /** Never goes back, so that a clock that does mints no quota. */
@@ -26,7 +26,7 @@ export class AccountBook {
   #partials = 0;
   #partialDraws = 0;
   /** Keys that have a budget; absent while none was seen. */
-  #keys: IdleMap<KeyBook> | undefined;
+  #keys: IdleMap<KeyState> | undefined;
   /** The store's revision that was last read; absent before the first. */
   revision: number | undefined;
 
@@ -35,7 +35,7 @@ export class AccountBook {
   }
 
   /** Takes over what is written, beside what is still on its way there. */
-  refresh(funds: Funds, today: number): void {
+  refresh(funds: AccountBalance, today: number): void {
     this.#balance = funds.balanceNanodollars - this.#unwritten;
     this.turnTo(funds.quotaDay === undefined ? today : Math.max(today, funds.quotaDay));
     this.#usedTokens = this.#unwrittenTokens + (funds.quotaDay === this.#day ? funds.usedTokens : 0);
@@ -56,21 +56,21 @@ export class AccountBook {
    *
    * @throws {GatewayError} Naming what does not suffice.
    */
-  take(claim: Claim, now: number): Held {
-    const held = claim.premium ? this.#takeMoney(claim, now) : this.#takeQuota(claim, now);
+  take(admission: AdmissionRequest, now: number): Held {
+    const held = admission.premium ? this.#takeMoney(admission, now) : this.#takeQuota(admission, now);
     this.#openCalls += 1;
     return held;
   }
 
   /** Gives back all that {@link take} took, as if the call had never come. */
-  undo(open: OpenWrite): void {
+  undo(open: CallOpened): void {
     this.#giveBack(open);
     this.#openCalls -= 1;
     this.#budgetOf(open)?.undo(open);
   }
 
   /** Turns a hold into a charge that is still to be written. */
-  charge(open: OpenWrite, { chargedNanodollars: nanodollars, quotaTokens }: EndWrite): void {
+  charge(open: CallOpened, { chargedNanodollars: nanodollars, quotaTokens }: CallEnded): void {
     this.#budgetOf(open)?.charge(open, nanodollars);
     this.#giveBack(open);
     this.#balance -= nanodollars;
@@ -81,7 +81,7 @@ export class AccountBook {
   }
 
   /** The charge of a call is written. */
-  written({ open, chargedNanodollars, quotaTokens }: EndWrite): void {
+  written({ open, chargedNanodollars, quotaTokens }: CallEnded): void {
     this.#budgetOf(open)?.written(open.budgetMonth, chargedNanodollars);
     this.#unwritten -= chargedNanodollars;
     if (open.quotaDay === this.#day) this.#unwrittenTokens -= quotaTokens;
@@ -89,7 +89,7 @@ export class AccountBook {
   }
 
   /** It is not certain what is written of this call, so that what is known of the account and its key is read anew. */
-  invalidate(open: OpenWrite): void {
+  invalidate(open: CallOpened): void {
     this.revision = undefined;
     const key = this.#budgetOf(open);
     if (key !== undefined) key.revision = undefined;
@@ -109,7 +109,7 @@ export class AccountBook {
   }
 
   /** Takes over what is written of a key's budget. */
-  refreshBudget(keyId: string, funds: BudgetFunds, at: { month: number; revision: number; now: number }): void {
+  refreshBudget(keyId: string, funds: BudgetBalance, at: { month: number; revision: number; now: number }): void {
     const key = this.#keyOf(keyId, at.now);
     key.refresh(funds, at.month);
     key.revision = at.revision;
@@ -133,40 +133,40 @@ export class AccountBook {
     return this.#keyOf(keyId, now).budget(limitNanodollars);
   }
 
-  #keyOf(keyId: string, now: number): KeyBook {
-    this.#keys ??= new IdleMap(keysMax, () => new KeyBook());
+  #keyOf(keyId: string, now: number): KeyState {
+    this.#keys ??= new IdleMap(keysMax, () => new KeyState());
     return this.#keys.getOrMake(keyId, now);
   }
 
   /** That of a call that draws on one. */
-  #budgetOf({ budgetMonth, keyId }: OpenWrite): KeyBook | undefined {
+  #budgetOf({ budgetMonth, keyId }: CallOpened): KeyState | undefined {
     return budgetMonth === null ? undefined : this.#keys?.get(keyId);
   }
 
-  #takeMoney(claim: Claim, now: number): Held {
+  #takeMoney(admission: AdmissionRequest, now: number): Held {
     const available = this.#balance - this.#held;
-    const limit = budgetLimitOf(claim);
-    const key = limit === undefined ? undefined : this.#keyOf(claim.caller.keyId, now);
+    const limit = budgetLimitOf(admission);
+    const key = limit === undefined ? undefined : this.#keyOf(admission.caller.keyId, now);
     const inBudget = key === undefined || limit === undefined ? available : key.available(limit);
-    const holdNanodollars = Math.min(available, inBudget, claim.holdNanodollars);
-    const partial = holdNanodollars < claim.holdNanodollars;
+    const holdNanodollars = Math.min(available, inBudget, admission.holdNanodollars);
+    const partial = holdNanodollars < admission.holdNanodollars;
     const isBlocked = available <= 0 || (partial && this.#partials > 0);
     if (key !== undefined && limit !== undefined && (inBudget <= 0 || (isBlocked && inBudget < available))) {
       throw budgetExceeded(key.budget(limit), now);
     }
-    if (isBlocked) throw balanceExceeded(claim.model, this.#balance, this.#held);
+    if (isBlocked) throw balanceExceeded(admission.model, this.#balance, this.#held);
     if (partial) this.#partials += 1;
     this.#held += holdNanodollars;
     const budgetMonth = key === undefined ? null : key.take(holdNanodollars);
     return { quotaDay: null, holdNanodollars, holdTokens: 0, budgetMonth, partial };
   }
 
-  #takeQuota(claim: Claim, now: number): Held {
-    const limit = claim.caller.freeTokensPerDay;
+  #takeQuota(admission: AdmissionRequest, now: number): Held {
+    const limit = admission.caller.freeTokensPerDay;
     const held = this.#heldTokens;
     const available = limit - this.#usedTokens - held;
-    const holdTokens = Math.min(available, claim.holdTokens);
-    const partial = holdTokens < claim.holdTokens;
+    const holdTokens = Math.min(available, admission.holdTokens);
+    const partial = holdTokens < admission.holdTokens;
     if (available <= 0 || (partial && this.#partialDraws > 0)) {
       throw quotaExceeded({ limit, used: this.#usedTokens, held }, startOfDay(this.#day + 1), now);
     }

@@ -1,25 +1,25 @@
 import type {
-  BoundsState,
+  AdmissionRequest,
   Caller,
-  Claim,
   Hold,
   Ledger,
   LimitState,
+  LimitsUsage,
   QuotaState,
   Settlement,
   WalletState,
 } from "../contract/index.ts";
-import { type EndWrite, isEmbedded, type OpenWrite, type Store } from "../db/index.ts";
+import { type CallEnded, type CallOpened, isEmbedded, type Store } from "../db/index.ts";
 import { type CallHolds, EmbeddedHolds } from "./call-holds.ts";
 import { type CallLimits, type Counted, narrowerCalls, ProcessLimits } from "./call-limits.ts";
 import { checkClaim, endRecord, expectEnded } from "./call-record.ts";
 import { CommitQueue, type OnCommit } from "./commit-queue.ts";
-import { booksUnavailable } from "./limit-errors.ts";
+import { billingUnavailable } from "./limit-errors.ts";
 import { type Recovery, recover } from "./recover.ts";
 import { SharedHolds } from "./shared-holds.ts";
 
-/** What {@link createLocalLedger} wants. */
-export interface LocalLedgerOptions {
+/** What {@link createBilling} wants. */
+export interface BillingOptions {
   store: Store;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;
@@ -31,7 +31,7 @@ export interface LocalLedgerOptions {
 }
 
 /** The ledger of one process over its store. */
-export interface LocalLedger extends Ledger {
+export interface Billing extends Ledger {
   /**
    * Ends the calls that dead processes left open: before the first call is admitted, and over a shared store now and
    * then.
@@ -56,9 +56,9 @@ const accountsMaxDefault = 20_000;
 
 /** A call that runs. */
 interface RunningCall {
-  readonly claim: Claim;
-  open: OpenWrite | undefined;
-  end: EndWrite | undefined;
+  readonly admission: AdmissionRequest;
+  open: CallOpened | undefined;
+  end: CallEnded | undefined;
   /** Resolves when the limits know of the end. */
   told: Promise<void> | void;
 }
@@ -67,11 +67,11 @@ interface RunningCall {
  * Makes the ledger over a store: limits count a call in, then the store's hold is taken and written. Over an embedded
  * store both are in this process; over a shared one the store judges each hold that is written there.
  */
-export function createLocalLedger(options: LocalLedgerOptions): LocalLedger {
+export function createBilling(options: BillingOptions): Billing {
   return new StoreLedger(options);
 }
 
-class StoreLedger implements LocalLedger {
+class StoreLedger implements Billing {
   readonly #store: Store;
   readonly #now: () => number;
   readonly #limits: CallLimits;
@@ -80,7 +80,7 @@ class StoreLedger implements LocalLedger {
   readonly #calls = new Map<string, RunningCall>();
   #closed = false;
 
-  constructor({ store, now = Date.now, accountsMax = accountsMaxDefault, limits, onCommit }: LocalLedgerOptions) {
+  constructor({ store, now = Date.now, accountsMax = accountsMaxDefault, limits, onCommit }: BillingOptions) {
     this.#store = store;
     this.#now = now;
     this.#queue = new CommitQueue(store, (end, wasInDoubt) => this.#endWritten(end, wasInDoubt), onCommit);
@@ -90,19 +90,19 @@ class StoreLedger implements LocalLedger {
       : new SharedHolds(store, this.#queue);
   }
 
-  async admit(claim: Claim): Promise<Hold> {
-    const { callId } = claim;
-    if (this.#closed) throw booksUnavailable("The gateway is shutting down; try again");
-    checkClaim(claim);
+  async admit(admission: AdmissionRequest): Promise<Hold> {
+    const { callId } = admission;
+    if (this.#closed) throw billingUnavailable("The gateway is shutting down; try again");
+    checkClaim(admission);
     if (this.#calls.has(callId)) throw new Error(`Cannot admit call ${callId}: it is already running`);
-    const call: RunningCall = { claim, open: undefined, end: undefined, told: undefined };
+    const call: RunningCall = { admission, open: undefined, end: undefined, told: undefined };
     this.#calls.set(callId, call);
     try {
       const now = this.#now();
-      const counting = this.#limits.take(claim, now);
+      const counting = this.#limits.take(admission, now);
       // Not awaited where it need not be: what is judged in memory is judged in one go.
       const { limits, quota } = counting instanceof Promise ? await counting : counting;
-      call.open = await this.#hold(claim, quota, now);
+      call.open = await this.#hold(admission, quota, now);
       const { holdNanodollars, holdTokens } = call.open;
       return { callId, heldNanodollars: holdNanodollars, heldTokens: holdTokens, limits };
     } catch (error) {
@@ -120,7 +120,7 @@ class StoreLedger implements LocalLedger {
     }
     const outcome = await this.#queue.add(call.end);
     if (outcome?.failures.has(call.end)) {
-      throw booksUnavailable(
+      throw billingUnavailable(
         "The charge of the call could not be written yet; it is kept and tried again",
         outcome.failures.get(call.end),
       );
@@ -140,7 +140,7 @@ class StoreLedger implements LocalLedger {
     return this.#limits.state(caller, this.#now());
   }
 
-  async boundsOf(caller: Caller): Promise<BoundsState> {
+  async limitsUsageOf(caller: Caller): Promise<LimitsUsage> {
     const [running, budget] = await Promise.all([
       this.#limits.running(caller),
       this.#holds.budget(caller, this.#now()),
@@ -155,7 +155,7 @@ class StoreLedger implements LocalLedger {
   }
 
   async sync(): Promise<number> {
-    this.#store.outsideChange();
+    this.#store.pollExternalChange();
     if (this.#queue.unwritten.size > 0) await this.#queue.flush();
     return this.#queue.unwritten.size;
   }
@@ -169,23 +169,23 @@ class StoreLedger implements LocalLedger {
   }
 
   /** Of a call that the limits have counted in, and count out again where it is refused here. */
-  async #hold(claim: Claim, quota: Counted["quota"], now: number): Promise<OpenWrite> {
+  async #hold(admission: AdmissionRequest, quota: Counted["quota"], now: number): Promise<CallOpened> {
     try {
-      const open = await this.#holds.open(claim, quota, now);
+      const open = await this.#holds.open(admission, quota, now);
       this.#limits.opened(open);
       return open;
     } catch (error) {
-      await this.#limits.undo(claim, this.#now());
+      await this.#limits.undo(admission, this.#now());
       throw error;
     }
   }
 
-  #endWritten(end: EndWrite, wasInDoubt: boolean): void {
+  #endWritten(end: CallEnded, wasInDoubt: boolean): void {
     const { callId } = end.open;
     const call = this.#calls.get(callId);
     if (call?.end !== end) return;
     this.#calls.delete(callId);
     this.#holds.written(end, wasInDoubt);
-    call.told = this.#limits.end(call.claim, end, this.#now());
+    call.told = this.#limits.end(call.admission, end, this.#now());
   }
 }

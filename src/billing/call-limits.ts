@@ -1,5 +1,5 @@
-import type { Caller, CallsState, Claim, LimitState } from "../contract/index.ts";
-import type { EndWrite, OpenWrite } from "../db/index.ts";
+import type { AdmissionRequest, Caller, CallsState, LimitState } from "../contract/index.ts";
+import type { CallEnded, CallOpened } from "../db/index.ts";
 import { type Held, laterTokensOf } from "./call-record.ts";
 import { IdleMap } from "./idle-map.ts";
 import { callsExceeded } from "./limit-errors.ts";
@@ -25,13 +25,13 @@ export interface CallLimits {
    *
    * @throws {GatewayError} Naming the one limit that blocks; nothing is counted then.
    */
-  take(claim: Claim, now: number): Counted | Promise<Counted>;
+  take(admission: AdmissionRequest, now: number): Counted | Promise<Counted>;
   /** The hold of a call is written. */
-  opened(open: OpenWrite): void;
+  opened(open: CallOpened): void;
   /** Counts a call out as if it had never come. */
-  undo(claim: Claim, now: number): void | Promise<void>;
+  undo(admission: AdmissionRequest, now: number): void | Promise<void>;
   /** The end of a call is written. */
-  end(claim: Claim, end: EndWrite, now: number): void | Promise<void>;
+  end(admission: AdmissionRequest, end: CallEnded, now: number): void | Promise<void>;
   state(caller: Caller, now: number): LimitState | Promise<LimitState>;
   running(caller: Caller): RunningCalls | Promise<RunningCalls>;
   close(): void;
@@ -59,55 +59,55 @@ export class ProcessLimits implements CallLimits {
     this.#accounts = new IdleMap(accountsMax, () => new Use());
   }
 
-  take(claim: Claim, now: number): Counted {
-    const { limits, own } = claim.caller;
-    const account = this.#accounts.getOrMake(claim.caller.accountId, now);
-    const key = own === undefined ? undefined : keyOf(account, claim.caller.keyId, now);
-    if (key !== undefined && own !== undefined) {
-      key.rate.check(claim.limitTokens, own, "key", now);
-      expectRoom(key.running, own.concurrentCalls, "key");
+  take(admission: AdmissionRequest, now: number): Counted {
+    const { limits, keyLimits } = admission.caller;
+    const account = this.#accounts.getOrMake(admission.caller.accountId, now);
+    const key = keyLimits === undefined ? undefined : keyOf(account, admission.caller.keyId, now);
+    if (key !== undefined && keyLimits !== undefined) {
+      key.rate.check(admission.limitTokens, keyLimits, "key", now);
+      expectRoom(key.running, keyLimits.concurrentCalls, "key");
     }
-    account.rate.check(claim.limitTokens, limits, "account", now);
+    account.rate.check(admission.limitTokens, limits, "account", now);
     expectRoom(account.running, limits.concurrentCalls, "account");
-    this.#count(claim, 1, now);
-    return { limits: this.state(claim.caller, now) };
+    this.#count(admission, 1, now);
+    return { limits: this.state(admission.caller, now) };
   }
 
   /** Counts a call in that others have judged, and takes over what they keep. */
-  takeJudged(claim: Claim, ofAccount: Backlogs, ofKey: Backlogs, now: number): LimitState {
-    this.#count(claim, 1, now);
-    this.restore(claim.caller, ofAccount, ofKey, now);
-    return this.state(claim.caller, now);
+  takeJudged(admission: AdmissionRequest, ofAccount: Backlogs, ofKey: Backlogs, now: number): LimitState {
+    this.#count(admission, 1, now);
+    this.restore(admission.caller, ofAccount, ofKey, now);
+    return this.state(admission.caller, now);
   }
 
-  restore({ accountId, keyId, own }: Caller, ofAccount: Backlogs, ofKey: Backlogs, now: number): void {
+  restore({ accountId, keyId, keyLimits }: Caller, ofAccount: Backlogs, ofKey: Backlogs, now: number): void {
     const account = this.#accounts.getOrMake(accountId, now);
     account.rate.restore(ofAccount, now);
-    if (own !== undefined) keyOf(account, keyId, now).rate.restore(ofKey, now);
+    if (keyLimits !== undefined) keyOf(account, keyId, now).rate.restore(ofKey, now);
   }
 
   opened(): void {}
 
-  undo(claim: Claim, now: number): void {
-    this.#count(claim, -1, now);
+  undo(admission: AdmissionRequest, now: number): void {
+    this.#count(admission, -1, now);
   }
 
-  end(claim: Claim, end: EndWrite, now: number): void {
-    const { accountId, keyId, limits, own } = claim.caller;
+  end(admission: AdmissionRequest, end: CallEnded, now: number): void {
+    const { accountId, keyId, limits, keyLimits } = admission.caller;
     const account = this.#accounts.getOrMake(accountId, now);
-    const laterTokens = laterTokensOf(claim, end);
+    const laterTokens = laterTokensOf(admission, end);
     account.running -= 1;
     account.rate.add(0, laterTokens, limits, now);
-    if (own === undefined) return;
+    if (keyLimits === undefined) return;
     const key = keyOf(account, keyId, now);
     key.running -= 1;
-    key.rate.add(0, laterTokens, own, now);
+    key.rate.add(0, laterTokens, keyLimits, now);
   }
 
-  state({ accountId, keyId, limits, own }: Caller, now: number): LimitState {
+  state({ accountId, keyId, limits, keyLimits }: Caller, now: number): LimitState {
     const account = this.#accounts.getOrMake(accountId, now);
     const state = account.rate.state(limits, now);
-    return own === undefined ? state : keyOf(account, keyId, now).rate.narrow(state, own, now);
+    return keyLimits === undefined ? state : keyOf(account, keyId, now).rate.narrow(state, keyLimits, now);
   }
 
   running({ accountId, keyId }: Caller): RunningCalls {
@@ -118,23 +118,23 @@ export class ProcessLimits implements CallLimits {
 
   close(): void {}
 
-  #count({ caller, limitTokens }: Claim, calls: 1 | -1, now: number): void {
-    const { accountId, keyId, limits, own } = caller;
+  #count({ caller, limitTokens }: AdmissionRequest, calls: 1 | -1, now: number): void {
+    const { accountId, keyId, limits, keyLimits } = caller;
     const account = this.#accounts.getOrMake(accountId, now);
     account.running += calls;
     account.rate.add(calls, calls * limitTokens, limits, now);
-    if (own === undefined) return;
+    if (keyLimits === undefined) return;
     const key = keyOf(account, keyId, now);
     key.running += calls;
-    key.rate.add(calls, calls * limitTokens, own, now);
+    key.rate.add(calls, calls * limitTokens, keyLimits, now);
   }
 }
 
 /** Of the calls of an account and of its key with a bound of its own, those of which fewer may still begin. */
-export function narrowerCalls({ limits, own }: Caller, { ofAccount, ofKey }: RunningCalls): CallsState {
+export function narrowerCalls({ limits, keyLimits }: Caller, { ofAccount, ofKey }: RunningCalls): CallsState {
   const account = { limit: limits.concurrentCalls, running: ofAccount };
-  if (own?.concurrentCalls === undefined) return account;
-  const key = { limit: own.concurrentCalls, running: ofKey };
+  if (keyLimits?.concurrentCalls === undefined) return account;
+  const key = { limit: keyLimits.concurrentCalls, running: ofKey };
   if (account.limit === undefined) return key;
   return key.limit - key.running <= account.limit - account.running ? key : account;
 }

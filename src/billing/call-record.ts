@@ -1,10 +1,10 @@
-import { type Claim, isAmount, type Meters, meterNames, type Settlement } from "../contract/index.ts";
-import type { EndWrite, OpenWrite, Store } from "../db/index.ts";
+import { type AdmissionRequest, isAmount, type Meters, meterNames, type Settlement } from "../contract/index.ts";
+import type { CallEnded, CallOpened, Store } from "../db/index.ts";
 
 const dayMs = 86_400_000;
 
 /** What a call holds while it runs. */
-export type Held = Pick<OpenWrite, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth" | "partial">;
+export type Held = Pick<CallOpened, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth" | "partial">;
 
 /** The UTC day of a moment, days since 1970. */
 export function dayOf(time: number): number {
@@ -17,12 +17,12 @@ export function startOfDay(day: number): number {
 }
 
 /** The monthly budget that a call draws on; absent where none does. */
-export function budgetLimitOf({ premium, caller }: Pick<Claim, "premium" | "caller">): number | undefined {
-  return premium ? caller.own?.budgetNanodollars : undefined;
+export function budgetLimitOf({ premium, caller }: Pick<AdmissionRequest, "premium" | "caller">): number | undefined {
+  return premium ? caller.keyLimits?.budgetNanodollars : undefined;
 }
 
 /** @throws {RangeError} When a figure is no whole number from 0 to 2^53 − 1: a negative one would mint money. */
-export function checkClaim({ callId, holdNanodollars, holdTokens, limitTokens }: Claim): void {
+export function checkClaim({ callId, holdNanodollars, holdTokens, limitTokens }: AdmissionRequest): void {
   if (isAmount(holdNanodollars) && isAmount(holdTokens) && isAmount(limitTokens)) return;
   throw new RangeError(
     `Cannot admit call ${callId}: a hold of ${holdNanodollars} nanodollars, ${holdTokens} tokens and ${limitTokens} tokens of the minute's limit is not in whole numbers from 0 to 2^53 - 1`,
@@ -30,20 +30,20 @@ export function checkClaim({ callId, holdNanodollars, holdTokens, limitTokens }:
 }
 
 /** Makes the record of an admitted call, or with `guard` of one that the store is to judge. */
-export function openRecord(claim: Claim, held: Held, guard?: OpenWrite["guard"]): OpenWrite {
+export function openRecord(admission: AdmissionRequest, held: Held, guard?: CallOpened["guard"]): CallOpened {
   return {
     kind: "open",
-    callId: claim.callId,
-    accountId: claim.caller.accountId,
-    keyId: claim.caller.keyId,
-    model: claim.model,
-    capability: claim.capability,
-    premium: claim.premium,
-    openedAt: claim.openedAt,
+    callId: admission.callId,
+    accountId: admission.caller.accountId,
+    keyId: admission.caller.keyId,
+    model: admission.model,
+    capability: admission.capability,
+    premium: admission.premium,
+    openedAt: admission.openedAt,
     quotaDay: held.quotaDay,
     holdNanodollars: held.holdNanodollars,
     holdTokens: held.holdTokens,
-    priceVersion: claim.priceVersion ?? null,
+    priceVersion: admission.priceVersion ?? null,
     budgetMonth: held.budgetMonth,
     partial: held.partial,
     guard,
@@ -56,7 +56,7 @@ export function openRecord(claim: Claim, held: Held, guard?: OpenWrite["guard"])
  *
  * @throws {RangeError} When a figure is no whole number from 0 to 2^53 − 1: a negative one would mint money.
  */
-export function endRecord(open: OpenWrite, settlement: Settlement, settledAt: number): EndWrite {
+export function endRecord(open: CallOpened, settlement: Settlement, settledAt: number): CallEnded {
   const { costNanodollars: cost, outcome } = settlement;
   checkAmounts(settlement);
   const settled = outcome === "settled";
@@ -83,7 +83,7 @@ export function endRecord(open: OpenWrite, settlement: Settlement, settledAt: nu
  * The end of a call that was refused because its hold could not be written, and it is not known whether it was: it
  * would stand until this process ends, and nobody would ask for it.
  */
-export function neverMade(open: OpenWrite): EndWrite {
+export function neverMade(open: CallOpened): CallEnded {
   return {
     kind: "end",
     open,
@@ -106,7 +106,7 @@ export function neverMade(open: OpenWrite): EndWrite {
  * Tokens of an ended call, of all kinds, beyond those that were counted against the minute when it was admitted; fewer
  * are negative, and 0 where it was not metered in tokens.
  */
-export function laterTokensOf({ limitTokens }: Claim, { state, meters }: EndWrite): number {
+export function laterTokensOf({ limitTokens }: AdmissionRequest, { state, meters }: CallEnded): number {
   const tokens = state === "settled" ? tokensOf(meters) : undefined;
   return tokens === undefined ? 0 : tokens - limitTokens;
 }

@@ -1,11 +1,11 @@
 import { setImmediate, setTimeout } from "node:timers";
 import {
-  type BookWrite,
-  type EndWrite,
+  type CallEnded,
+  type CallOpened,
   isConstraintError,
   isOutcomeUnknown,
   type Judgement,
-  type OpenWrite,
+  type LedgerWrite,
   type Store,
 } from "../db/index.ts";
 import { neverMade } from "./call-record.ts";
@@ -20,9 +20,9 @@ export type BatchOutcome = BatchResult | undefined;
 
 interface BatchResult {
   /** The writes that failed, and why. */
-  readonly failures: ReadonlyMap<BookWrite, unknown>;
+  readonly failures: ReadonlyMap<LedgerWrite, unknown>;
   /** What the store says of the holds that it was to judge. */
-  readonly judgements: ReadonlyMap<OpenWrite, Judgement>;
+  readonly judgements: ReadonlyMap<CallOpened, Judgement>;
 }
 
 const none: BatchResult = { failures: new Map(), judgements: new Map() };
@@ -31,7 +31,7 @@ const none: BatchResult = { failures: new Map(), judgements: new Map() };
 export type OnCommit = (writes: number, ms: number, unwritten: number) => void;
 
 interface Batch {
-  readonly writes: BookWrite[];
+  readonly writes: LedgerWrite[];
   readonly done: PromiseWithResolvers<BatchOutcome>;
 }
 
@@ -41,9 +41,9 @@ interface Batch {
  */
 export class CommitQueue {
   readonly #store: Store;
-  readonly #onEndWritten: (end: EndWrite, wasInDoubt: boolean) => void;
+  readonly #onEndWritten: (end: CallEnded, wasInDoubt: boolean) => void;
   readonly #onCommit: OnCommit | undefined;
-  readonly #unwritten = new Set<EndWrite>();
+  readonly #unwritten = new Set<CallEnded>();
   #next: Batch | undefined;
   #writing: Batch | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -52,7 +52,7 @@ export class CommitQueue {
    * `onEndWritten` is called in the same turn in which the write is known to stand; `wasInDoubt` when an earlier try
    * failed, which may have been written all the same.
    */
-  constructor(store: Store, onEndWritten: (end: EndWrite, wasInDoubt: boolean) => void, onCommit?: OnCommit) {
+  constructor(store: Store, onEndWritten: (end: CallEnded, wasInDoubt: boolean) => void, onCommit?: OnCommit) {
     this.#store = store;
     this.#onEndWritten = onEndWritten;
     this.#onCommit = onCommit;
@@ -64,12 +64,12 @@ export class CommitQueue {
   }
 
   /** Ends of calls that could not be written so far. */
-  get unwritten(): ReadonlySet<EndWrite> {
+  get unwritten(): ReadonlySet<CallEnded> {
     return this.#unwritten;
   }
 
   /** Resolves when the batch of this write has been tried; never rejects. */
-  add(write: BookWrite): Promise<BatchOutcome> {
+  add(write: LedgerWrite): Promise<BatchOutcome> {
     let batch = this.#next;
     if (batch === undefined) {
       batch = { writes: [], done: Promise.withResolvers() };
@@ -137,17 +137,17 @@ export class CommitQueue {
   }
 
   /** A write that the schema refuses must not take the others of its batch with it. */
-  async #write(writes: readonly BookWrite[]): Promise<BatchOutcome> {
+  async #write(writes: readonly LedgerWrite[]): Promise<BatchOutcome> {
     try {
-      const judgements = await this.#store.writeBooks(writes);
+      const judgements = await this.#store.writeLedger(writes);
       return judgements === undefined ? undefined : { ...none, judgements };
     } catch (error) {
       if (writes.length === 1 || !isConstraintError(error)) {
         return { failures: new Map(writes.map((write) => [write, error])), judgements: none.judgements };
       }
     }
-    const failures = new Map<BookWrite, unknown>();
-    const judgements = new Map<OpenWrite, Judgement>();
+    const failures = new Map<LedgerWrite, unknown>();
+    const judgements = new Map<CallOpened, Judgement>();
     for (const write of writes) {
       const outcome = await this.#write([write]);
       for (const [failed, error] of (outcome ?? none).failures) failures.set(failed, error);

@@ -1,9 +1,9 @@
 import type { BudgetState } from "../contract/index.ts";
-import { type BudgetFunds, endOfMonth } from "../db/index.ts";
+import { type BudgetBalance, endOfMonth } from "../db/index.ts";
 import type { Held } from "./call-record.ts";
 
 /** What a key with a monthly budget has spent and holds of it, in memory. */
-export class KeyBook {
+export class KeyState {
   /** Its first day. Never goes back, so that a clock that does mints no budget. */
   #month = 0;
   #resetsAt = 0;
@@ -20,7 +20,7 @@ export class KeyBook {
   }
 
   /** Takes over what is written of the budget, beside what is still on its way there. */
-  refresh(funds: BudgetFunds, thisMonth: number): void {
+  refresh(funds: BudgetBalance, thisMonth: number): void {
     this.turnTo(funds.month === undefined ? thisMonth : Math.max(thisMonth, funds.month));
     this.#spent = this.#unwritten + (funds.month === this.#month ? funds.spentNanodollars : 0);
   }

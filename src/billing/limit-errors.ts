@@ -64,7 +64,7 @@ export function balanceExceeded(model: string, balanceNanodollars: number, heldN
   );
 }
 
-export function booksUnavailable(what: string, cause?: unknown): GatewayError {
+export function billingUnavailable(what: string, cause?: unknown): GatewayError {
   return new GatewayError("unavailable", what, { retryAfterMs: unavailableRetryMs, cause });
 }
 

@@ -1,9 +1,9 @@
 import type { Store } from "../db/index.ts";
-import { createLocalLedger, type LocalLedger, type OnCommit, openRedisLimits } from "./index.ts";
+import { type Billing, createBilling, type OnCommit, openRedisLimits } from "./index.ts";
 
 /** A ledger, and sentences about what is worse with it than it should be while calls are served. */
 export interface OpenLedger {
-  ledger: LocalLedger;
+  ledger: Billing;
   degraded(): string[];
 }
 
@@ -19,13 +19,13 @@ interface LedgerGround {
  *
  * @throws {RedisRefused} When that Redis cannot be used at all.
  */
-export async function openLedger(
+export async function openBilling(
   { redisUrl }: { redisUrl?: string | undefined },
   { store, log, now, onCommit }: LedgerGround,
 ): Promise<OpenLedger> {
   const given = { store, ...(now && { now }) };
-  if (redisUrl === undefined) return { ledger: createLocalLedger({ ...given, onCommit }), degraded: () => [] };
+  if (redisUrl === undefined) return { ledger: createBilling({ ...given, onCommit }), degraded: () => [] };
   const report = (event: string, fields: Record<string, unknown>) => log.warn(event, fields);
   const limits = await openRedisLimits({ ...given, url: redisUrl, report });
-  return { ledger: createLocalLedger({ ...given, limits, onCommit }), degraded: () => limits.troubles() };
+  return { ledger: createBilling({ ...given, limits, onCommit }), degraded: () => limits.readinessProblems() };
 }

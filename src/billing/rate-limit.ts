@@ -1,4 +1,4 @@
-import type { KeyBounds, LimitState, Limits } from "../contract/index.ts";
+import type { KeyLimits, LimitState, Limits } from "../contract/index.ts";
 import { requestsExceeded, tokensExceeded } from "./limit-errors.ts";
 
 const minuteMs = 60_000;
@@ -7,7 +7,7 @@ const minuteMs = 60_000;
 const toleranceMs = 0.001;
 
 /** Limits per minute of an account or of one of its keys; an absent one does not bind. */
-export type Rates = Pick<KeyBounds, "requestsPerMinute" | "tokensPerMinute">;
+export type Rates = Pick<KeyLimits, "requestsPerMinute" | "tokensPerMinute">;
 
 /** What is used of limits per minute, as milliseconds that have to pass until nothing of them is used. */
 export interface Backlogs {

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { meterColumns, type Store } from "../db/index.ts";
 
 /** What the books have of a model on a UTC day. */
-export interface BookedUsage {
+export interface RecordedUsage {
   /** Days since 1970. */
   day: number;
   model: string;
@@ -26,12 +26,12 @@ const meters = Object.values(meterColumns).filter((column) => column !== "call_u
  *
  * @throws {RangeError} When calls of these days were pruned and a route is asked for.
  */
-export async function bookedUsage(
+export async function recordedUsage(
   store: Store,
   { fromDay, toDay, route }: { fromDay: number; toDay: number; route?: string | undefined },
-): Promise<BookedUsage[]> {
+): Promise<RecordedUsage[]> {
   if (route === undefined) {
-    const { rows } = await sql<BookedUsage>`select day, model, sum(requests) as requests,
+    const { rows } = await sql<RecordedUsage>`select day, model, sum(requests) as requests,
       ${sql.join([...meters, "cost_nanodollars"].map((column) => sql`sum(${sql.ref(column)}) as ${sql.ref(column)}`))}
       from usage_days where day >= ${fromDay} and day <= ${toDay} group by day, model`.execute(store.db);
     return rows;
@@ -39,7 +39,7 @@ export async function bookedUsage(
   await expectUnpruned(store, fromDay);
   const dayMs = sql.lit(86_400_000);
   const columns = [...meters, "cost_nanodollars"];
-  const { rows } = await sql<BookedUsage>`select opened_at / ${dayMs} as day, model, count(*) as requests,
+  const { rows } = await sql<RecordedUsage>`select opened_at / ${dayMs} as day, model, count(*) as requests,
     ${sql.join(columns.map((column) => sql`coalesce(sum(${sql.ref(column)}), 0) as ${sql.ref(column)}`))}
     from calls where state = 'settled' and route = ${route}
     and opened_at >= ${fromDay * 86_400_000} and opened_at < ${(toDay + 1) * 86_400_000}

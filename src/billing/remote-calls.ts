@@ -1,6 +1,6 @@
 import type { Capability } from "../contract/index.ts";
 import { isOpen, isSeen, type Store } from "../db/index.ts";
-import { inTime } from "./with-timeout.ts";
+import { withTimeout } from "./with-timeout.ts";
 
 /** What the books know of a call that another process runs. */
 export interface OpenCall {
@@ -14,15 +14,15 @@ export interface OpenCall {
 }
 
 /** The calls that other processes run now. */
-export interface CallsElsewhere {
+export interface RemoteCalls {
   /** Of all. */
   readonly count: number;
-  /** The longest running first, at most {@link callsElsewhereMax}. */
+  /** The longest running first, at most {@link remoteCallsMax}. */
   readonly calls: readonly OpenCall[];
 }
 
 /** More than anyone reads; the count tells of the rest. */
-export const callsElsewhereMax = 200;
+export const remoteCallsMax = 200;
 
 /** Whoever asks looks again soon. */
 const waitMsDefault = 1000;
@@ -36,17 +36,17 @@ const waitMsDefault = 1000;
  *
  * @returns What runs elsewhere. It fails where the store does not answer within `waitMs`.
  */
-export function callsElsewhere(store: Store, waitMs = waitMsDefault): () => Promise<CallsElsewhere> {
-  let asked: Promise<CallsElsewhere> | undefined;
+export function remoteCalls(store: Store, waitMs = waitMsDefault): () => Promise<RemoteCalls> {
+  let asked: Promise<RemoteCalls> | undefined;
   return () => {
     asked ??= readElsewhere(store).finally(() => {
       asked = undefined;
     });
-    return inTime(asked, waitMs);
+    return withTimeout(asked, waitMs);
   };
 }
 
-async function readElsewhere(store: Store): Promise<CallsElsewhere> {
+async function readElsewhere(store: Store): Promise<RemoteCalls> {
   const rows = await openElsewhere(store).execute();
   return { count: rows[0] === undefined ? 0 : rows[0].count, calls: rows };
 }
@@ -60,5 +60,5 @@ export function openElsewhere({ db, nodeId }: Store) {
     .where("node_id", "in", (select) => select.selectFrom("nodes").select("id").where("id", "<>", nodeId).where(isSeen))
     .orderBy("opened_at")
     .orderBy("id")
-    .limit(callsElsewhereMax);
+    .limit(remoteCallsMax);
 }

@@ -1,5 +1,12 @@
-import type { BudgetState, Caller, Claim, GatewayError, QuotaState, WalletState } from "../contract/index.ts";
-import { endOfMonth, type Funds, type Judgement, monthOf, type OpenWrite, type Store } from "../db/index.ts";
+import type {
+  AdmissionRequest,
+  BudgetState,
+  Caller,
+  GatewayError,
+  QuotaState,
+  WalletState,
+} from "../contract/index.ts";
+import { type AccountBalance, type CallOpened, endOfMonth, type Judgement, monthOf, type Store } from "../db/index.ts";
 import { type CallHolds, notRead, notWritten } from "./call-holds.ts";
 import { budgetLimitOf, dayOf, type Held, openRecord, startOfDay } from "./call-record.ts";
 import type { CommitQueue } from "./commit-queue.ts";
@@ -18,14 +25,14 @@ export class SharedHolds implements CallHolds {
     this.#queue = queue;
   }
 
-  async open(claim: Claim, quota: Held | undefined, now: number): Promise<OpenWrite> {
-    const asked = quota === undefined ? guardedRecord(claim, now) : openRecord(claim, quota);
+  async open(admission: AdmissionRequest, quota: Held | undefined, now: number): Promise<CallOpened> {
+    const asked = quota === undefined ? guardedRecord(admission, now) : openRecord(admission, quota);
     const outcome = await this.#queue.add(asked);
     if (outcome?.failures.has(asked)) throw notWritten(outcome.failures.get(asked));
     if (asked.guard === undefined) return asked;
     const judgement = outcome?.judgements.get(asked);
-    if (judgement === undefined) throw new Error(`The store did not judge the hold of call ${claim.callId}`);
-    if ("refused" in judgement) throw refusalOf(judgement, claim, now);
+    if (judgement === undefined) throw new Error(`The store did not judge the hold of call ${admission.callId}`);
+    if ("refused" in judgement) throw refusalOf(judgement, admission, now);
     return { ...asked, ...judgement, guard: undefined };
   }
 
@@ -53,8 +60,8 @@ export class SharedHolds implements CallHolds {
     };
   }
 
-  async budget({ accountId, keyId, own }: Caller, now: number): Promise<BudgetState | undefined> {
-    const limitNanodollars = own?.budgetNanodollars;
+  async budget({ accountId, keyId, keyLimits }: Caller, now: number): Promise<BudgetState | undefined> {
+    const limitNanodollars = keyLimits?.budgetNanodollars;
     if (limitNanodollars === undefined) return undefined;
     const asked = { keyId, month: monthOf(now) };
     const { budget } = await this.#read(accountId, asked);
@@ -66,9 +73,9 @@ export class SharedHolds implements CallHolds {
     };
   }
 
-  async #read(accountId: string, asked?: { keyId: string; month: number }): Promise<Funds> {
+  async #read(accountId: string, asked?: { keyId: string; month: number }): Promise<AccountBalance> {
     try {
-      return await this.#store.readFunds(accountId, asked);
+      return await this.#store.readBalance(accountId, asked);
     } catch (error) {
       throw notRead(error);
     }
@@ -76,9 +83,9 @@ export class SharedHolds implements CallHolds {
 }
 
 /** What a call wants to hold, for the store to judge; day and month are the earliest that may pay. */
-function guardedRecord(claim: Claim, now: number): OpenWrite {
-  const { premium, holdNanodollars, holdTokens, caller } = claim;
-  const budgetLimit = budgetLimitOf(claim);
+function guardedRecord(admission: AdmissionRequest, now: number): CallOpened {
+  const { premium, holdNanodollars, holdTokens, caller } = admission;
+  const budgetLimit = budgetLimitOf(admission);
   const wanted = {
     quotaDay: premium ? null : dayOf(now),
     holdNanodollars: premium ? holdNanodollars : 0,
@@ -86,21 +93,25 @@ function guardedRecord(claim: Claim, now: number): OpenWrite {
     budgetMonth: budgetLimit === undefined ? null : monthOf(now),
     partial: false,
   };
-  return openRecord(claim, wanted, { quotaLimit: caller.freeTokensPerDay, budgetLimit });
+  return openRecord(admission, wanted, { quotaLimit: caller.freeTokensPerDay, budgetLimit });
 }
 
-function refusalOf(judgement: Extract<Judgement, { refused: string }>, claim: Claim, now: number): GatewayError {
+function refusalOf(
+  judgement: Extract<Judgement, { refused: string }>,
+  admission: AdmissionRequest,
+  now: number,
+): GatewayError {
   switch (judgement.refused) {
     case "balance":
-      return balanceExceeded(claim.model, judgement.balanceNanodollars, judgement.heldNanodollars);
+      return balanceExceeded(admission.model, judgement.balanceNanodollars, judgement.heldNanodollars);
     case "budget": {
       const { spentNanodollars, heldNanodollars, month } = judgement;
-      const limitNanodollars = budgetLimitOf(claim) as number;
+      const limitNanodollars = budgetLimitOf(admission) as number;
       return budgetExceeded({ limitNanodollars, spentNanodollars, heldNanodollars, resetsAt: endOfMonth(month) }, now);
     }
     case "quota": {
       const { usedTokens: used, heldTokens: held, day } = judgement;
-      return quotaExceeded({ limit: claim.caller.freeTokensPerDay, used, held }, startOfDay(day + 1), now);
+      return quotaExceeded({ limit: admission.caller.freeTokensPerDay, used, held }, startOfDay(day + 1), now);
     }
   }
 }

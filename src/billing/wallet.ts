@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { formatUsd, GatewayError, type WalletState } from "../contract/index.ts";
-import { type Books, type Database, isOpen, moveWallet, type Store } from "../db/index.ts";
+import { type Database, isOpen, moveWallet, type Store, type TransactionScope } from "../db/index.ts";
 
 /** A movement of a wallet made by hand. */
 export interface Credit {
@@ -30,7 +30,11 @@ const referenceLengthMax = 200;
  * @throws {GatewayError} `invalid_request` for an amount that is 0, not whole or would carry the balance over 2^53,
  * `not_found` for an unknown account, `conflict` for a reference used with another amount. Nothing is written then.
  */
-export async function creditWallet(store: Books, credit: Credit, now: () => number = Date.now): Promise<CreditResult> {
+export async function creditWallet(
+  store: TransactionScope,
+  credit: Credit,
+  now: () => number = Date.now,
+): Promise<CreditResult> {
   checkCredit(credit);
   const { accountId, nanodollars, note, reference = crypto.randomUUID() } = credit;
   const entryId = `credit:${accountId}:${reference}`;

@@ -2,7 +2,7 @@ import type { Config } from "../config/config.ts";
 import type { Model, ProviderPlugin } from "../contract/index.ts";
 
 /** What the command line stands on; all of it given, so that a test can hand in its own. */
-export interface CliGround {
+export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   stdout(text: string): void;
   stderr(text: string): void;
@@ -45,7 +45,7 @@ export interface Input<F extends Flags, A extends string> {
 }
 
 /** What a command has to say: for programs (`--json`) and for people. */
-export interface Answer {
+export interface CommandResult {
   readonly json: unknown;
   readonly text: string;
   /** 0 when absent. */
@@ -62,7 +62,7 @@ export interface Command<F extends Flags = Flags, A extends string = string> {
   /** A line that works when pasted, after the program's name. */
   readonly example: string;
   /** Resolves without an answer when all was said on the way. */
-  run(ground: CliGround, input: Input<F, A>): Promise<Answer | undefined>;
+  run(ground: CliContext, input: Input<F, A>): Promise<CommandResult | undefined>;
 }
 
 /** Keeps the types of a command's own flags and arguments for its `run`, and forgets them for the table. */
@@ -71,6 +71,6 @@ export function defineCommand<const F extends Flags, const A extends string>(com
 }
 
 /** What the user wrote cannot be done as written; the sentence says why and what would be right. Nothing was changed. */
-export class Mistake extends Error {
+export class UsageError extends Error {
   override readonly name = "Mistake";
 }

@@ -12,18 +12,18 @@ const flushMsMax = 1000;
  * Ends a server so that nobody loses anything: says that it leaves, takes no more, lets calls at work come to their end
  * and ends those that do not in time with an error of their own. Everything is settled when this resolves.
  */
-export async function drain({ gate, http }: App, config: Config, log: Log): Promise<void> {
+export async function drain({ loadShedder, http }: App, config: Config, log: Log): Promise<void> {
   const { server } = http;
   const { drainSeconds, drainNoticeSeconds } = config;
-  gate.giveNotice();
+  loadShedder.giveNotice();
   if (drainNoticeSeconds > 0) await Bun.sleep(drainNoticeSeconds * 1000);
-  gate.close();
+  loadShedder.close();
   const stopped = server?.stop();
-  const isQuiet = () => gate.size === 0 && (server === null || server.pendingRequests === 0);
-  if (!isQuiet()) log.info("draining", { calls: gate.size, seconds: drainSeconds });
+  const isQuiet = () => loadShedder.size === 0 && (server === null || server.pendingRequests === 0);
+  if (!isQuiet()) log.info("draining", { calls: loadShedder.size, seconds: drainSeconds });
   if (!(await until(isQuiet, drainSeconds * 1000))) {
-    log.warn("drain_timeout", { calls: gate.size });
-    gate.cutAll();
+    log.warn("drain_timeout", { calls: loadShedder.size });
+    loadShedder.cutAll();
     await until(isQuiet, settleMsMax);
   }
   await Promise.race([stopped, Bun.sleep(flushMsMax)]);

@@ -1,5 +1,5 @@
 import { variables } from "../config/config.ts";
-import { nearest } from "../sdk/did-you-mean.ts";
+import { didYouMean } from "../sdk/did-you-mean.ts";
 import type { Command } from "./command.ts";
 
 /** Says in our words why `parseArgs` could not read a command's flags: its own sentences name neither command nor cure. */
@@ -26,7 +26,7 @@ export function flagMistake(error: unknown, argv: readonly string[], command: Co
 function hintOf(name: string, flags: readonly string[]): string | undefined {
   const variable = name.toUpperCase().replaceAll("-", "_");
   if (variables.includes(variable)) return `set the environment variable ${variable}`;
-  const near = nearest(name, flags);
+  const near = didYouMean(name, flags);
   return near === undefined ? undefined : `did you mean --${near}?`;
 }
 

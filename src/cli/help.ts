@@ -20,7 +20,7 @@ export function helpOfAll(commands: readonly Command[], group?: string): string 
 
 /** The page of one command. */
 export function helpOf(command: Command): string {
-  const own = Object.entries(command.flags).map(([name, { value, about, required }]) => [
+  const keyLimits = Object.entries(command.flags).map(([name, { value, about, required }]) => [
     `  --${name} ${value}`.trimEnd(),
     required ? `${about} (required)` : about,
   ]);
@@ -33,7 +33,7 @@ export function helpOf(command: Command): string {
     "",
     `Usage: modelgate ${usageOf(command)}`,
     "",
-    columns([...own, ...common]),
+    columns([...keyLimits, ...common]),
     "",
     `Example: modelgate ${command.example}`,
     "",

@@ -2,13 +2,13 @@ import { RedisRefused } from "../billing/index.ts";
 import { ConfigError, readConfig } from "../config/config.ts";
 import { GatewayError } from "../contract/index.ts";
 import { StoreError } from "../db/index.ts";
-import { hiderOf } from "../observability/redact.ts";
-import { type Answer, type CliGround, Mistake } from "./command.ts";
+import { createRedactor } from "../observability/redact.ts";
+import { type CliContext, type CommandResult, UsageError } from "./command.ts";
 import { commands } from "./commands/index.ts";
 import { helpOf, helpOfAll } from "./help.ts";
 import { type Arguments, readArguments } from "./read-arguments.ts";
 
-export type { CliGround, Command } from "./command.ts";
+export type { CliContext, Command } from "./command.ts";
 export { commands } from "./commands/index.ts";
 
 /**
@@ -17,7 +17,7 @@ export { commands } from "./commands/index.ts";
  * @returns The exit code: 0 done, 1 the command found something wrong or failed, 2 it could not be run as written (one
  * sentence on standard error says why, and nothing was changed).
  */
-export async function runCli(argv: string[], ground: CliGround): Promise<number> {
+export async function runCli(argv: string[], ground: CliContext): Promise<number> {
   try {
     const asked = readArguments(argv[0] === "--version" ? ["version", ...argv.slice(1)] : argv, commands);
     if (asked.help || asked.command === undefined) return printHelp(asked, ground);
@@ -38,7 +38,7 @@ export async function runCli(argv: string[], ground: CliGround): Promise<number>
   }
 }
 
-function printHelp({ command, group, help, json }: Arguments, ground: CliGround): number {
+function printHelp({ command, group, help, json }: Arguments, ground: CliContext): number {
   const page = command === undefined ? helpOfAll(commands, group) : helpOf(command);
   if (!help) {
     ground.stderr(page);
@@ -48,18 +48,18 @@ function printHelp({ command, group, help, json }: Arguments, ground: CliGround)
   return 0;
 }
 
-function exitCodeOf({ exitCode }: Answer): number {
+function exitCodeOf({ exitCode }: CommandResult): number {
   return exitCode === undefined ? 0 : exitCode;
 }
 
 /** What the operator said wrong, and not what went wrong. */
-const wrongs = [Mistake, ConfigError, GatewayError, RedisRefused, StoreError];
+const shellQuoted = [UsageError, ConfigError, GatewayError, RedisRefused, StoreError];
 
-function reportError(error: unknown, ground: CliGround): number {
-  const hide = hiderOf(ground.env);
+function reportError(error: unknown, ground: CliContext): number {
+  const hide = createRedactor(ground.env);
   const sentence = hide(error instanceof Error ? error.message : String(error));
   ground.stderr(`${sentence}\n`);
-  if (wrongs.some((wrong) => error instanceof wrong)) return 2;
+  if (shellQuoted.some((wrong) => error instanceof wrong)) return 2;
   if (ground.env.LOG_LEVEL === "debug" && error instanceof Error) ground.stderr(`${hide(String(error.stack))}\n`);
   return 1;
 }

@@ -1,8 +1,8 @@
 import { creditWallet, walletOf } from "../billing/index.ts";
 import type { Config } from "../config/config.ts";
 import { formatUsd } from "../contract/index.ts";
-import type { Answer } from "./command.ts";
-import { accountOf, withBooks } from "./lib/with-store.ts";
+import type { CommandResult } from "./command.ts";
+import { accountOf, withStore } from "./lib/with-store.ts";
 import { readUsd } from "./read-values.ts";
 import { walletJson } from "./wallet-json.ts";
 
@@ -13,11 +13,15 @@ interface Movement {
   readonly reference: string | undefined;
 }
 
-/** What `wallet credit` and `wallet debit` do. @throws {Mistake} */
-export async function runMovement(config: Config, given: Movement, kind: "credit" | "debit"): Promise<Answer> {
+/** What `wallet credit` and `wallet debit` do. @throws {UsageError} */
+export async function moveWalletFunds(
+  config: Config,
+  given: Movement,
+  kind: "credit" | "debit",
+): Promise<CommandResult> {
   const usd = readUsd(given.usd);
   const { note, reference } = given;
-  const { wallet, repeated } = await withBooks(config, async ({ store, accounts }) => {
+  const { wallet, repeated } = await withStore(config, async ({ store, accounts }) => {
     const { id: accountId } = await accountOf(accounts, given.account);
     const nanodollars = kind === "credit" ? usd : -usd;
     const { repeated } = await creditWallet(store, { accountId, nanodollars, note, reference });

@@ -3,7 +3,7 @@ import { basename, dirname, extname, join, resolve } from "node:path";
 import type { ProviderPlugin } from "../contract/index.ts";
 import { loadCode } from "../plugin-loader/load-code.bun.ts";
 import { loadSource } from "../plugin-loader/load-source.ts";
-import { Mistake } from "./command.ts";
+import { UsageError } from "./command.ts";
 
 const indexes = ["index.ts", "index.js", "index.json"];
 
@@ -19,17 +19,17 @@ export interface PluginFile {
 /**
  * Loads a plugin as the gateway does.
  *
- * @throws {Mistake} When there is no such plugin.
+ * @throws {UsageError} When there is no such plugin.
  * @throws {PluginError} When it cannot be taken in; one sentence with file, place and cure.
  */
 export async function loadPluginAt(path: string): Promise<PluginFile> {
   const whole = resolve(path);
   if (!existsSync(whole))
-    throw new Mistake(`There is no ${path}, expected a plugin: name.json, name.ts, name.js or a folder`);
+    throw new UsageError(`There is no ${path}, expected a plugin: name.json, name.ts, name.js or a folder`);
   const given = statSync(whole).isDirectory() ? whole : indexes.includes(basename(whole)) ? dirname(whole) : undefined;
   const index =
     given === undefined ? undefined : indexes.map((file) => join(given, file)).find((file) => existsSync(file));
-  if (given !== undefined && index === undefined) throw new Mistake(`${path} has none of ${indexes.join(", ")}`);
+  if (given !== undefined && index === undefined) throw new UsageError(`${path} has none of ${indexes.join(", ")}`);
   const entry = index ?? whole;
   const ending = extname(entry);
   const name = given === undefined ? basename(entry, ending) : basename(given);

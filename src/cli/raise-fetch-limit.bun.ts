@@ -1,4 +1,4 @@
-import { ownCommand } from "./own-command.bun.ts";
+import { selfCommand } from "./own-command.bun.ts";
 
 /** Bun's `fetch` sends 256 requests at once and queues the rest. It reads its limit before a program runs; this is the most. */
 const limit = { name: "BUN_CONFIG_MAX_HTTP_REQUESTS", value: "65535" };
@@ -12,7 +12,7 @@ export function raiseFetchLimit(): void {
   if (argv[2] !== "serve" || execArgv.length > 0) return;
   if (env[limit.name] !== undefined || process.execve === undefined || process.platform === "win32") return;
   try {
-    process.execve(execPath, ownCommand(argv.slice(2)), { ...env, [limit.name]: limit.value });
+    process.execve(execPath, selfCommand(argv.slice(2)), { ...env, [limit.name]: limit.value });
   } catch {
     // Where a process may not be replaced it serves with Bun's own limit.
   }

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
-import { nearest } from "../sdk/did-you-mean.ts";
-import { type Command, Mistake } from "./command.ts";
+import { didYouMean } from "../sdk/did-you-mean.ts";
+import { type Command, UsageError } from "./command.ts";
 import { flagMistake } from "./flag-mistake.ts";
 
 /** The words of one command line, told apart. */
@@ -19,7 +19,7 @@ const everywhere = { help: { type: "boolean", short: "h" }, json: { type: "boole
 /**
  * Finds the command and its flags.
  *
- * @throws {Mistake} Naming the nearest command or flag.
+ * @throws {UsageError} Naming the nearest command or flag.
  */
 export function readArguments(argv: readonly string[], commands: readonly Command[]): Arguments {
   const { words, rest } = splitWords(argv);
@@ -57,10 +57,11 @@ function readWithoutCommand(
   const isGroup = commands.some(({ name }) => name.startsWith(`${group} `));
   if (group === undefined || (isGroup && asked.length === 1 && help)) {
     const stray = rest.find((word) => !["--help", "-h", "--json"].includes(word));
-    if (stray !== undefined) throw new Mistake(`Unknown flag ${stray}, expected a command first; see modelgate --help`);
+    if (stray !== undefined)
+      throw new UsageError(`Unknown flag ${stray}, expected a command first; see modelgate --help`);
     return { command: undefined, flags: {}, args: {}, json, help, group };
   }
-  throw new Mistake(unknownCommand(asked, commands, isGroup));
+  throw new UsageError(unknownCommand(asked, commands, isGroup));
 }
 
 function unknownCommand(words: readonly string[], commands: readonly Command[], isGroup: boolean): string {
@@ -70,7 +71,7 @@ function unknownCommand(words: readonly string[], commands: readonly Command[], 
   if (isGroup && verb === undefined) return `Incomplete command ${first}, expected one of: ${within.join(", ")}`;
   const written = words.slice(0, 2).join(" ");
   const groups = names.map((name) => name.split(" ")[0] as string);
-  const near = isGroup ? nearest(written, within) : (nearest(written, names) ?? nearest(first, groups));
+  const near = isGroup ? didYouMean(written, within) : (didYouMean(written, names) ?? didYouMean(first, groups));
   if (near !== undefined) return `Unknown command ${written}, did you mean ${near}?`;
   return `Unknown command ${written}, ${isGroup ? `expected one of: ${within.join(", ")}` : "see modelgate --help"}`;
 }
@@ -89,8 +90,8 @@ function readFlags(argv: readonly string[], command: Command) {
     refuseTwice(parsed.tokens, command);
     return parsed;
   } catch (error) {
-    if (error instanceof Mistake) throw error;
-    throw new Mistake(flagMistake(error, argv, command), { cause: error });
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(flagMistake(error, argv, command), { cause: error });
   }
 }
 
@@ -110,7 +111,7 @@ function refuseTwice(tokens: readonly { kind: string; name?: string }[], command
   const seen = new Set<string>();
   for (const { kind, name } of tokens) {
     if (kind !== "option" || name === undefined) continue;
-    if (seen.has(name)) throw new Mistake(`Flag --${name} of ${command.name} is given twice, expected once`);
+    if (seen.has(name)) throw new UsageError(`Flag --${name} of ${command.name} is given twice, expected once`);
     seen.add(name);
   }
 }
@@ -125,8 +126,9 @@ function requireFlags(
     if (value === true) checked[name] = "yes";
     else if (typeof value === "string" && value.trim() !== "") checked[name] = value.trim();
     else if (value !== undefined)
-      throw new Mistake(`Flag --${name} of ${command.name} is empty, expected ${flag.value}`);
-    else if (flag.required) throw new Mistake(`Missing --${name} ${flag.value}, expected modelgate ${command.example}`);
+      throw new UsageError(`Flag --${name} of ${command.name} is empty, expected ${flag.value}`);
+    else if (flag.required)
+      throw new UsageError(`Missing --${name} ${flag.value}, expected modelgate ${command.example}`);
   }
   return checked;
 }
@@ -135,12 +137,12 @@ function requireArgs(positionals: readonly string[], command: Command): Record<s
   const extra = positionals[command.args.length];
   if (extra !== undefined) {
     const usage = [`modelgate ${command.name}`, ...command.args].join(" ");
-    throw new Mistake(`Unexpected ${JSON.stringify(extra)} after ${command.name}, expected ${usage}`);
+    throw new UsageError(`Unexpected ${JSON.stringify(extra)} after ${command.name}, expected ${usage}`);
   }
   return Object.fromEntries(
     command.args.map((name, index) => {
       const value = positionals[index];
-      if (value === undefined) throw new Mistake(`Missing ${name}, expected modelgate ${command.example}`);
+      if (value === undefined) throw new UsageError(`Missing ${name}, expected modelgate ${command.example}`);
       return [name, value];
     }),
   );

@@ -1,10 +1,10 @@
-import type { BookedUsage } from "../billing/index.ts";
-import { entryOf, parseUsd } from "../contract/index.ts";
-import { Mistake } from "./command.ts";
+import type { RecordedUsage } from "../billing/index.ts";
+import { getOwn, parseUsd } from "../contract/index.ts";
+import { UsageError } from "./command.ts";
 import { type CsvRow, readCsv } from "./read-csv.ts";
 import { readDay } from "./read-values.ts";
 
-type Figure = Exclude<keyof BookedUsage, "day" | "model">;
+type Figure = Exclude<keyof RecordedUsage, "day" | "model">;
 
 /** Columns a provider's file may have beside `day` and `model`, and the figure of the books each is compared with. */
 const columns: Readonly<Record<string, { figure: Figure; read(text: string): number | undefined }>> = {
@@ -28,7 +28,7 @@ export interface ProviderUsage {
   rows: Map<string, { day: number; model: string; sums: Partial<Record<Figure, number>> }>;
 }
 
-/** @throws {Mistake} Naming the line and what was expected there. */
+/** @throws {UsageError} Naming the line and what was expected there. */
 export function readProviderUsage(file: string, text: string, modelOf: (name: string) => string): ProviderUsage {
   const [header, ...lines] = rowsOf(file, text);
   if (header === undefined)
@@ -44,7 +44,7 @@ export function readProviderUsage(file: string, text: string, modelOf: (name: st
     const row = usage.rows.get(key) ?? { day, model, sums: {} };
     usage.rows.set(key, row);
     for (const name of names) {
-      const column = entryOf(columns, name);
+      const column = getOwn(columns, name);
       if (column === undefined) continue;
       const amount = column.read(cell(name));
       const sum = amount === undefined || amount < 0 ? Number.NaN : (row.sums[column.figure] ?? 0) + amount;
@@ -65,7 +65,7 @@ function rowsOf(file: string, text: string): CsvRow[] {
   try {
     return readCsv(text);
   } catch (error) {
-    throw new Mistake(`Cannot read ${file}: ${(error as Error).message}`, { cause: error });
+    throw new UsageError(`Cannot read ${file}: ${(error as Error).message}`, { cause: error });
   }
 }
 
@@ -78,7 +78,7 @@ function checkHeader(file: string, names: readonly string[]): Figure[] {
   if (twice !== undefined) throw wrong(file, 1, `column ${twice} stands there twice`);
   const missing = ["day", "model"].find((name) => !names.includes(name));
   if (missing !== undefined) throw wrong(file, 1, `column ${missing} is missing`);
-  const figures = names.flatMap((name) => entryOf(columns, name)?.figure ?? []);
+  const figures = names.flatMap((name) => getOwn(columns, name)?.figure ?? []);
   if (figures.length === 0) throw wrong(file, 1, "nothing to compare beside day and model");
   return figures;
 }
@@ -99,6 +99,6 @@ function readSeconds(text: string): number | undefined {
   return /^\d{1,12}(\.\d{1,3})?$/.test(text) ? Math.round(Number(text) * 1000) : undefined;
 }
 
-function wrong(file: string, line: number, reason: string): Mistake {
-  return new Mistake(`Cannot read ${file}, line ${line}: ${reason}`);
+function wrong(file: string, line: number, reason: string): UsageError {
+  return new UsageError(`Cannot read ${file}, line ${line}: ${reason}`);
 }

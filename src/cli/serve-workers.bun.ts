@@ -1,6 +1,6 @@
 import type { Config } from "../config/config.ts";
 import { portTaken } from "../config/port-taken.ts";
-import { ownCommand } from "./own-command.bun.ts";
+import { selfCommand } from "./own-command.bun.ts";
 import { watchSignals } from "./signals.ts";
 
 const readyMsMax = 30_000;
@@ -45,7 +45,7 @@ export async function serveWorkers(config: Config, env: Record<string, string | 
 
 /** Its input is a pipe that ends with this process, however that dies; a worker ends itself then. */
 function spawn(index: number, env: Record<string, string | undefined>): Worker {
-  return Bun.spawn(ownCommand(["serve"]), {
+  return Bun.spawn(selfCommand(["serve"]), {
     env: { ...env, MODELGATE_WORKER: String(index) },
     stdin: "pipe",
     stdout: "inherit",

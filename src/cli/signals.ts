@@ -2,7 +2,7 @@
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /** What asks a process to end. */
-export interface EndSignals {
+export interface ShutdownSignals {
   /** Resolves at the first. */
   readonly first: Promise<void>;
   /** Looks no longer. */
@@ -10,7 +10,7 @@ export interface EndSignals {
 }
 
 /** Watches for SIGTERM and SIGINT. The second ends the process at once, after `onSecond`; its books recover at the next start. */
-export function watchSignals(onSecond: () => void): EndSignals {
+export function watchSignals(onSecond: () => void): ShutdownSignals {
   const { promise, resolve } = Promise.withResolvers<void>();
   let count = 0;
   const on = (signal: keyof typeof exitCodes) => () => {
@@ -33,7 +33,7 @@ export function watchSignals(onSecond: () => void): EndSignals {
  * The same for one of several workers. Their parent alone decides: a signal that reaches the whole group, as from a
  * terminal, must not count twice. Its end ends them too.
  */
-export function watchParent(): EndSignals {
+export function watchParent(): ShutdownSignals {
   const { promise, resolve } = Promise.withResolvers<void>();
   const [end, ignore] = [() => resolve(), () => undefined];
   process.on("SIGTERM", end).on("SIGINT", ignore);

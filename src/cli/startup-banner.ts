@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import type { Config } from "../config/config.ts";
 import { publicOriginOf } from "../config/public-origin.ts";
-import type { Offer } from "../kernel/index.ts";
+import type { ModelEntry } from "../kernel/index.ts";
 import type { FirstAdmin } from "./first-admin.ts";
 import type { FirstKey } from "./first-key.ts";
 
@@ -17,7 +17,7 @@ export interface Start {
 }
 
 /** The first screen: where the gateway is, with which key, a line that works when pasted, and the modes that are on. */
-export function welcome({ config, port, metricsPort, key, admin, app }: Start): string {
+export function startupBanner({ config, port, metricsPort, key, admin, app }: Start): string {
   const origin = publicOriginOf(config, port);
   const baseUrl = `${origin}${config.basePath}`;
   const { registry } = app.kernel;
@@ -58,7 +58,7 @@ function keyLine(key: FirstKey | undefined): string {
 }
 
 /** A free chat model that its provider still has, so that the line works when pasted. */
-function modelToTry(offers: Iterable<Offer>): string | undefined {
+function modelToTry(offers: Iterable<ModelEntry>): string | undefined {
   const today = new Date().toISOString().slice(0, 10);
   const free = [...offers]
     .map(({ model }) => model)

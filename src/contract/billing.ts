@@ -10,7 +10,7 @@ export interface Limits {
 }
 
 /** Bounds that a key has of its own and beside those of its account; an absent one does not bind. */
-export interface KeyBounds {
+export interface KeyLimits {
   requestsPerMinute?: number | undefined;
   tokensPerMinute?: number | undefined;
   /** Calls of the key that may run at once. */
@@ -27,13 +27,13 @@ export interface Caller {
   allowedModels?: ReadonlySet<string> | undefined;
   limits: Limits;
   /** Absent for a key that has none, which is most. */
-  own?: KeyBounds | undefined;
+  keyLimits?: KeyLimits | undefined;
   /** Tokens of the daily free quota (UTC day). */
   freeTokensPerDay: number;
 }
 
 /** What a call asks the books before it may reach a provider. */
-export interface Claim {
+export interface AdmissionRequest {
   callId: string;
   caller: Caller;
   model: string;
@@ -121,7 +121,7 @@ export interface BudgetState {
 }
 
 /** What a caller has used of the bounds that stand in no header. */
-export interface BoundsState {
+export interface LimitsUsage {
   calls: CallsState;
   /** Absent for a key without a budget. */
   budget?: BudgetState | undefined;
@@ -138,11 +138,11 @@ export interface Ledger {
    * @throws {GatewayError} `budget_exceeded`, `rate_limit_exceeded`, `quota_exceeded`, `insufficient_balance` or
    * `unavailable`, naming the one limit that blocked and when it frees. Nothing is held then.
    */
-  admit(claim: Claim): Promise<Hold>;
+  admit(admission: AdmissionRequest): Promise<Hold>;
   /** Ends a call. Repeating it for the same call changes nothing. */
   settle(settlement: Settlement): Promise<void>;
   walletOf(accountId: string): Promise<WalletState>;
   quotaOf(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState>;
   limitsOf(caller: Caller): Promise<LimitState>;
-  boundsOf(caller: Caller): Promise<BoundsState>;
+  limitsUsageOf(caller: Caller): Promise<LimitsUsage>;
 }

@@ -12,7 +12,7 @@ interface RateTable {
 }
 
 /** A price made ready for arithmetic. `version` names the exact rates, and a charge records it. */
-export interface Tariff {
+export interface CompiledPrice {
   readonly version: string;
   /** By falling threshold; the last has threshold 0. */
   readonly tables: readonly RateTable[];
@@ -23,18 +23,18 @@ export interface Tariff {
  *
  * @throws {RangeError} When a rate cannot be held exactly in integers below 2^53.
  */
-export function compilePrice(price: Price): Tariff {
+export function compilePrice(price: Price): CompiledPrice {
   const known = compiled.get(price);
   if (known !== undefined) return known;
-  const tariff = makeTariff(price);
-  compiled.set(price, tariff);
-  return tariff;
+  const compiledPrice = compileTariff(price);
+  compiled.set(price, compiledPrice);
+  return compiledPrice;
 }
 
 /** A price is checked at load and compiled for each registry it stands in. */
-const compiled = new WeakMap<Price, Tariff>();
+const compiled = new WeakMap<Price, CompiledPrice>();
 
-function makeTariff(price: Price): Tariff {
+function compileTariff(price: Price): CompiledPrice {
   const tiers = [...(price.tiers ?? [])].sort((a, b) => b.aboveInputTokens - a.aboveInputTokens);
   const tables = tiers.map((tier) => compileTable({ ...price, ...tier }, tier.aboveInputTokens));
   tables.push(compileTable(price, 0));
@@ -46,8 +46,8 @@ function makeTariff(price: Price): Tariff {
  *
  * @returns `undefined` when a meter with an amount above zero has no known price, or the sum leaves 2^53.
  */
-export function costNanodollars(tariff: Tariff, meters: Meters): number | undefined {
-  const table = tableFor(tariff, meters);
+export function costNanodollars(compiledPrice: CompiledPrice, meters: Meters): number | undefined {
+  const table = tableFor(compiledPrice, meters);
   let sum = 0;
   for (const name of meterNames) {
     const amount = meters[name];
@@ -61,8 +61,8 @@ export function costNanodollars(tariff: Tariff, meters: Meters): number | undefi
 }
 
 /** Whether every meter in use has a price, so that a premium model can be sold by it. */
-export function isPriced(tariff: Tariff, meters: readonly MeterName[]): boolean {
-  return tariff.tables.every((table) => meters.every((name) => table.numerators[name] !== undefined));
+export function isPriced(compiledPrice: CompiledPrice, meters: readonly MeterName[]): boolean {
+  return compiledPrice.tables.every((table) => meters.every((name) => table.numerators[name] !== undefined));
 }
 
 /** Money for people and for JSON: exact decimal US dollars, no exponent, `1500000` → `"0.0015"`. */
@@ -87,10 +87,10 @@ export function parseUsd(text: string): number | undefined {
   return sign === "-" && amount !== 0 ? -amount : amount;
 }
 
-function tableFor(tariff: Tariff, meters: Meters): RateTable {
+function tableFor(compiledPrice: CompiledPrice, meters: Meters): RateTable {
   const input = sumOf(meters.inputToken, meters.cacheReadToken, meters.cacheWriteToken);
-  for (const table of tariff.tables) if (input > table.aboveInputTokens) return table;
-  return tariff.tables.at(-1) as RateTable;
+  for (const table of compiledPrice.tables) if (input > table.aboveInputTokens) return table;
+  return compiledPrice.tables.at(-1) as RateTable;
 }
 
 function sumOf(...amounts: (number | undefined)[]): number {

@@ -6,6 +6,6 @@
  * entryOf({ busy: "overloaded" }, "busy"); // => "overloaded"
  * entryOf({ busy: "overloaded" }, "constructor"); // => undefined
  */
-export function entryOf<Value>(table: Readonly<Record<string, Value>>, word: string): Value | undefined {
+export function getOwn<Value>(table: Readonly<Record<string, Value>>, word: string): Value | undefined {
   return Object.hasOwn(table, word) ? table[word] : undefined;
 }

@@ -3,8 +3,8 @@ import type { ChatChunk, ChatCompletion, ChatRequest } from "./chat.ts";
 import type { Embeddings, EmbeddingsRequest } from "./embeddings.ts";
 import type { GeneratedImages, ImagesRequest } from "./images.ts";
 import type { Model } from "./model.ts";
-import type { SpeechRequest, Speech } from "./speech.ts";
-import type { TranscriptionRequest, Transcript } from "./transcription.ts";
+import type { Speech, SpeechRequest } from "./speech.ts";
+import type { Transcript, TranscriptionRequest } from "./transcription.ts";
 import type { UpstreamFault } from "./upstream-fault.ts";
 
 /**
@@ -28,7 +28,7 @@ export interface UpstreamBytes {
 }
 
 /** What one request to the provider may add to the plugin's own headers. */
-export interface UpstreamInit {
+export interface UpstreamRequestOptions {
   headers?: Record<string, string>;
 }
 
@@ -41,13 +41,13 @@ export interface UpstreamInit {
  */
 export interface Upstream {
   /** POSTs JSON and reads a JSON answer. The answer is what the provider sent: check what you use. */
-  json<T = unknown>(path: string, body: unknown, init?: UpstreamInit): Promise<T>;
+  json<T = unknown>(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<T>;
   /** POSTs a multipart form and reads a JSON answer. */
-  form<T = unknown>(path: string, form: FormData, init?: UpstreamInit): Promise<T>;
+  form<T = unknown>(path: string, form: FormData, init?: UpstreamRequestOptions): Promise<T>;
   /** POSTs JSON and hands the binary answer on as it arrives. */
-  bytes(path: string, body: unknown, init?: UpstreamInit): Promise<UpstreamBytes>;
+  bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes>;
   /** POSTs JSON and reads the SSE answer; resolves with the first byte's headers, so that a refusal keeps its status. */
-  events(path: string, body: unknown, init?: UpstreamInit): Promise<AsyncIterable<ServerEvent>>;
+  events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>>;
   /**
    * Fetches a public file that the caller or the provider's answer named (an image URL) for those who want the bytes.
    * https only, no private address, at most 20 MB and 10 s.
@@ -105,7 +105,7 @@ export interface Checks {
 }
 
 /** A provider's refusal as it came over the wire. */
-export interface RefusedAnswer {
+export interface RefusedResponse {
   status: number;
   headers: Headers;
   /** The body as text, at most 64 kB of it. */
@@ -132,5 +132,5 @@ export interface ProviderPlugin {
   /** How many choices one request can ask for where the provider has a bound; beyond it the kernel sends several. */
   readonly maxChoices: Partial<Record<Extract<Capability, "chat" | "images">, number>>;
   /** Reads a refusal into a fault. */
-  readFault(answer: RefusedAnswer): UpstreamFault;
+  parseFault(answer: RefusedResponse): UpstreamFault;
 }

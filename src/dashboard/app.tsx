@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
-import { Gate } from "./auth/gate.tsx";
-import { Invited } from "./auth/invited.tsx";
+import { LoadShedder } from "./auth/gate.tsx";
+import { InvitationPage } from "./auth/invited.tsx";
 import { useInvitation } from "./auth/use-invitation.ts";
 import { isSignedOut } from "./data/api.ts";
 import { touchSession, useMe } from "./data/session.ts";
@@ -25,9 +25,9 @@ export function App() {
 function Visited() {
   const { data: me, error, mutate } = useMe();
   const [invitation, leaveInvitation] = useInvitation();
-  if (invitation !== undefined) return <Invited token={invitation} onLeave={leaveInvitation} />;
-  if (isSignedOut(error)) return <Gate />;
-  if (me !== undefined) return me.password_is_temporary ? <Gate me={me} /> : <Shell me={me} />;
+  if (invitation !== undefined) return <InvitationPage token={invitation} onLeave={leaveInvitation} />;
+  if (isSignedOut(error)) return <LoadShedder />;
+  if (me !== undefined) return me.password_is_temporary ? <LoadShedder me={me} /> : <Shell me={me} />;
   if (error === undefined) return null;
   return (
     <main className="gate">

@@ -1,5 +1,5 @@
 /** What is written of an account's money and quota. */
-export interface Funds {
+export interface AccountBalance {
   /** 0 for an account that never had an entry. */
   balanceNanodollars: number;
   /** The latest day on which quota was drawn, days since 1970; absent when none ever was. */
@@ -9,7 +9,7 @@ export interface Funds {
   /** Held by open calls; absent in the embedded store, whose process knows it by itself. */
   held?: HeldFunds;
   /** Of the key that was asked for. */
-  budget?: BudgetFunds | undefined;
+  budget?: BudgetBalance | undefined;
 }
 
 /** Held by the open calls of all processes of a shared store. */
@@ -22,7 +22,7 @@ export interface HeldFunds {
 }
 
 /** What the budget of a key has paid. */
-export interface BudgetFunds {
+export interface BudgetBalance {
   /** The latest month from the asked one on in which it paid; absent when there is none. */
   month: number | undefined;
   /** Paid in that month. */

@@ -1,6 +1,6 @@
 import { type MeterName, meterNames } from "../contract/index.ts";
-import type { BookStatements } from "./ledger-statements.ts";
-import type { EndWrite, OpenWrite } from "./ledger-write.ts";
+import type { LedgerStatements } from "./ledger-statements.ts";
+import type { CallEnded, CallOpened } from "./ledger-write.ts";
 
 const hourMs = 3_600_000;
 
@@ -18,13 +18,13 @@ interface UsageSum {
 }
 
 /** What a batch adds to wallets, quota days, budgets and usage hours, so that each row is touched once a batch. */
-export class BookTally {
+export class BatchTotals {
   readonly #wallets = new Map<string, number>();
   readonly #quotas = new Map<string, { accountId: string; day: number; tokens: number }>();
-  readonly #budgets = new Map<string, { open: OpenWrite; nanodollars: number }>();
+  readonly #budgets = new Map<string, { open: CallOpened; nanodollars: number }>();
   readonly #usage = new Map<string, UsageSum>();
 
-  add(end: EndWrite): void {
+  add(end: CallEnded): void {
     const { open } = end;
     if (end.chargedNanodollars !== 0) {
       const before = this.#wallets.get(open.accountId);
@@ -35,7 +35,7 @@ export class BookTally {
     this.#count(open, end);
   }
 
-  write(statements: BookStatements): void {
+  write(statements: LedgerStatements): void {
     for (const [accountId, amount] of this.#wallets) statements.moveWallet.run(accountId, amount);
     for (const { accountId, day, tokens } of this.#quotas.values()) statements.drawQuota.run(accountId, day, tokens);
     for (const { open, nanodollars } of this.#budgets.values()) {
@@ -71,14 +71,14 @@ export class BookTally {
     else draw.tokens += tokens;
   }
 
-  #spend(open: OpenWrite, nanodollars: number): void {
+  #spend(open: CallOpened, nanodollars: number): void {
     const key = `${open.budgetMonth} ${open.keyId}`;
     const spent = this.#budgets.get(key);
     if (spent === undefined) this.#budgets.set(key, { open, nanodollars });
     else spent.nanodollars += nanodollars;
   }
 
-  #count(open: OpenWrite, end: EndWrite): void {
+  #count(open: CallOpened, end: CallEnded): void {
     const hour = Math.floor(open.openedAt / hourMs);
     const key = `${hour} ${open.accountId} ${open.model}`;
     let sum = this.#usage.get(key);

@@ -1,10 +1,10 @@
-export type { BudgetAsked, BudgetFunds, Funds } from "./account-balance.ts";
+export type { AccountBalance, BudgetAsked, BudgetBalance } from "./account-balance.ts";
 export type { Blobs, StoredBlob } from "./blobs.ts";
 export { isConstraintError, isOutcomeUnknown } from "./constraint-error.ts";
 export type { Database } from "./database.ts";
-export { type Books, together } from "./in-transaction.ts";
+export { inTransaction, type TransactionScope } from "./in-transaction.ts";
 export type { KeyRecord } from "./key-reader.ts";
-export type { BookWrite, EndWrite, Judgement, OpenWrite } from "./ledger-write.ts";
+export type { CallEnded, CallOpened, Judgement, LedgerWrite } from "./ledger-write.ts";
 export { endOfMonth, monthOf } from "./month.ts";
 export { moveWallet } from "./move-wallet.ts";
 export { openStore } from "./open-store.ts";

@@ -5,7 +5,7 @@ import { meterColumns } from "./tables/meter-columns.ts";
 
 const meters = Object.values(meterColumns);
 
-/** Sums of `usage_hours`, in the order in which {@link BookStatements.addUsage} takes them after its key. */
+/** Sums of `usage_hours`, in the order in which {@link LedgerStatements.addUsage} takes them after its key. */
 const usageSums = [
   "requests",
   "failures",
@@ -16,7 +16,7 @@ const usageSums = [
 ] as const;
 
 /** The statements of the hot path. Parameters are positional, in the order of the columns written here. */
-export interface BookStatements {
+export interface LedgerStatements {
   begin: StatementSync;
   commit: StatementSync;
   openCall: StatementSync;
@@ -29,7 +29,7 @@ export interface BookStatements {
 }
 
 /** Compiles each statement once, by Kysely so that the schema checks it, and prepares it on the store's connection. */
-export function prepareBookStatements(db: Kysely<Database>, database: DatabaseSync): BookStatements {
+export function prepareLedgerStatements(db: Kysely<Database>, database: DatabaseSync): LedgerStatements {
   const prepare = (query: Compilable) => database.prepare(query.compile().sql);
   return {
     begin: database.prepare("begin immediate"),

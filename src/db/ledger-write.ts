@@ -1,7 +1,7 @@
 import type { Capability, Meters, UsageSource } from "../contract/index.ts";
 
 /** A hold to be written: the call's row, still open. */
-export interface OpenWrite {
+export interface CallOpened {
   readonly kind: "open";
   readonly callId: string;
   readonly accountId: string;
@@ -30,7 +30,7 @@ export interface OpenWrite {
 
 /** What a shared store says of a hold: what it grants and has written, or what does not suffice. */
 export type Judgement =
-  | Pick<OpenWrite, "quotaDay" | "budgetMonth" | "holdNanodollars" | "holdTokens" | "partial">
+  | Pick<CallOpened, "quotaDay" | "budgetMonth" | "holdNanodollars" | "holdTokens" | "partial">
   | { readonly refused: "balance"; readonly balanceNanodollars: number; readonly heldNanodollars: number }
   | {
       readonly refused: "budget";
@@ -44,9 +44,9 @@ export type Judgement =
  * The end of a call: its row completed, its charge entered, wallet, quota and roll-ups moved. A call that has already
  * ended is left as it is, so writing one twice is harmless.
  */
-export interface EndWrite {
+export interface CallEnded {
   readonly kind: "end";
-  readonly open: OpenWrite;
+  readonly open: CallOpened;
   readonly state: "settled" | "released";
   readonly settledAt: number;
   readonly meters: Meters;
@@ -63,4 +63,4 @@ export interface EndWrite {
 }
 
 /** One fact for the books. */
-export type BookWrite = OpenWrite | EndWrite;
+export type LedgerWrite = CallOpened | CallEnded;

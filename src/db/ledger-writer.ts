@@ -1,18 +1,18 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import { BookTally } from "./batch-totals.ts";
-import { type BookStatements, bit } from "./ledger-statements.ts";
-import type { BookWrite, EndWrite, OpenWrite } from "./ledger-write.ts";
+import { BatchTotals } from "./batch-totals.ts";
+import { bit, type LedgerStatements } from "./ledger-statements.ts";
+import type { CallEnded, CallOpened, LedgerWrite } from "./ledger-write.ts";
 
 /** Writes a batch in one transaction: all of it stands afterwards, or none. */
-export function writeBatch(database: DatabaseSync, statements: BookStatements, batch: readonly BookWrite[]): void {
+export function writeBatch(database: DatabaseSync, statements: LedgerStatements, batch: readonly LedgerWrite[]): void {
   statements.begin.run();
   try {
-    const tally = new BookTally();
+    const usageMeter = new BatchTotals();
     for (const write of batch) {
       if (write.kind === "open") writeOpen(statements, write);
-      else if (writeEnd(statements, write)) tally.add(write);
+      else if (writeEnd(statements, write)) usageMeter.add(write);
     }
-    tally.write(statements);
+    usageMeter.write(statements);
     statements.commit.run();
   } catch (error) {
     // A full disk can end the transaction by itself.
@@ -21,25 +21,25 @@ export function writeBatch(database: DatabaseSync, statements: BookStatements, b
   }
 }
 
-function writeOpen(statements: BookStatements, open: OpenWrite): void {
+function writeOpen(statements: LedgerStatements, open: CallOpened): void {
   statements.openCall.run(...openValues(open));
 }
 
 /** Returns whether the call was still to be ended. */
-function writeEnd(statements: BookStatements, end: EndWrite): boolean {
+function writeEnd(statements: LedgerStatements, end: CallEnded): boolean {
   const { changes } = statements.endCall.run(end.state, ...endValues(end), end.open.callId, "open", "abandoned");
   if (changes === 0) return false;
   enterCharge(statements, end);
   return true;
 }
 
-function enterCharge(statements: BookStatements, { open, chargedNanodollars, settledAt }: EndWrite): void {
+function enterCharge(statements: LedgerStatements, { open, chargedNanodollars, settledAt }: CallEnded): void {
   if (chargedNanodollars === 0) return;
   statements.enterCharge.run(open.callId, open.accountId, -chargedNanodollars, settledAt, "charge", null);
 }
 
 /** In the order of the columns that the opening of a call writes. */
-function openValues(open: OpenWrite): SQLInputValue[] {
+function openValues(open: CallOpened): SQLInputValue[] {
   return [
     open.callId,
     open.accountId,
@@ -59,7 +59,7 @@ function openValues(open: OpenWrite): SQLInputValue[] {
 }
 
 /** In the order of the columns that the end of a call writes, after its state. */
-function endValues(end: EndWrite): SQLInputValue[] {
+function endValues(end: CallEnded): SQLInputValue[] {
   const { meters } = end;
   return [
     end.settledAt,

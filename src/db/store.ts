@@ -1,9 +1,9 @@
 import type { CompiledQuery, Kysely, Transaction } from "kysely";
-import type { BudgetAsked, Funds } from "./account-balance.ts";
+import type { AccountBalance, BudgetAsked } from "./account-balance.ts";
 import type { Blobs } from "./blobs.ts";
 import type { Database } from "./database.ts";
 import type { KeyRecord } from "./key-reader.ts";
-import type { BookWrite, Judgement, OpenWrite } from "./ledger-write.ts";
+import type { CallOpened, Judgement, LedgerWrite } from "./ledger-write.ts";
 
 /** A call that its process did not live to end. */
 export interface AbandonedCall {
@@ -28,7 +28,7 @@ export interface Store {
   readonly revision: number;
   /**
    * Writes facts of the books in one transaction: all of them or none. When it resolves they are committed and, but
-   * with {@link Synchronous} `normal`, on the disk. Each kind of write may be repeated safely but an {@link BookWrite}
+   * with {@link Synchronous} `normal`, on the disk. Each kind of write may be repeated safely but an {@link LedgerWrite}
    * that opens a call whose id is taken.
    *
    * @returns Of each hold that a shared store was to judge (`guard`) what it grants, which is written then, or why it
@@ -36,12 +36,12 @@ export interface Store {
    * @throws {Error} The engine's error. {@link isConstraintError} tells a bad write from a bad disk; nothing is written
    * then, unless {@link isOutcomeUnknown}.
    */
-  writeBooks(batch: readonly BookWrite[]): Promise<ReadonlyMap<OpenWrite, Judgement> | undefined>;
+  writeLedger(batch: readonly LedgerWrite[]): Promise<ReadonlyMap<CallOpened, Judgement> | undefined>;
   /**
    * What is written of an account's money and quota: at once in the embedded store, else with all writes that were
    * asked for before, and none after. `asked` wants a budget of one of its keys too.
    */
-  readFunds(accountId: string, asked?: BudgetAsked): Funds | Promise<Funds>;
+  readBalance(accountId: string, asked?: BudgetAsked): AccountBalance | Promise<AccountBalance>;
   /**
    * Answers a question that a call waits for: unlike {@link Store.db} within the time that a call may wait, and not at
    * all when the store is gone.
@@ -61,17 +61,17 @@ export interface Store {
    */
   change<T>(work: (db: Transaction<Database>) => Promise<T>): Promise<T>;
   /** Has copies in this process's memory read anew. */
-  touch(): void;
+  bumpRevision(): void;
   /**
    * Asks whether another process changed something since the last question; cheap enough for a timer, and to be asked
    * about twice a second. Counts up `revision`.
    */
-  outsideChange(): boolean;
+  pollExternalChange(): boolean;
   /**
    * Makes this process the one that serves from an embedded store, until it ends; `false` when another does. Two would
    * each believe to know every balance. Absent where several may.
    */
-  claim?(): boolean;
+  admission?(): boolean;
   /** Why the gateway should not be sent calls, in one sentence; absent when nothing is wrong. */
   trouble?(): string | undefined;
   /** The setting of this name, made and kept at the first question. */
@@ -89,7 +89,7 @@ export type Synchronous = "full" | "normal";
 /** A store to which one process alone writes calls, so that it may know in memory what is held and what is left. */
 export interface EmbeddedStore extends Store {
   readonly shared: false;
-  readFunds(accountId: string, asked?: BudgetAsked): Funds;
+  readBalance(accountId: string, asked?: BudgetAsked): AccountBalance;
 }
 
 export function isEmbedded(store: Store): store is EmbeddedStore {

@@ -1,10 +1,10 @@
-import type { Accounts, Payments, paymentDesk, SignIn } from "../accounts/index.ts";
-import type { callsElsewhere } from "../billing/index.ts";
+import type { Accounts, createCheckout, Payments, SignIn } from "../accounts/index.ts";
+import type { remoteCalls } from "../billing/index.ts";
 import type { Config } from "../config/config.ts";
 import type { Ledger } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
-import type { Shelf } from "../plugin-loader/index.ts";
+import type { PluginSnapshot } from "../plugin-loader/index.ts";
 import type { StaticAssets } from "./dashboard-api/static-assets.ts";
 import type { BodyMemoryLimiter } from "./middleware/body-memory.ts";
 import type { SseHeartbeat } from "./middleware/sse-heartbeat.ts";
@@ -21,15 +21,15 @@ export interface HttpDeps {
   /** The payment provider; absent when none is configured. */
   readonly payments: Payments | undefined;
   /** Begins a payment and returns the address for the browser. */
-  readonly beginPayment: ReturnType<typeof paymentDesk>;
+  readonly beginPayment: ReturnType<typeof createCheckout>;
   readonly ledger: Ledger;
   readonly kernel: Kernel;
   /** The plugins loaded now, and whether answers are simulated. */
-  readonly shelf: () => Pick<Shelf, "plugins" | "states" | "sandbox" | "warnings">;
+  readonly snapshot: () => Pick<PluginSnapshot, "plugins" | "states" | "sandbox" | "warnings">;
   /** Reads the running calls of other processes; absent when there is only this one. */
-  readonly callsElsewhere?: ReturnType<typeof callsElsewhere> | undefined;
+  readonly remoteCalls?: ReturnType<typeof remoteCalls> | undefined;
   /** Sheds load. */
-  readonly gate: LoadShedder;
+  readonly loadShedder: LoadShedder;
   /** Bounds the memory of request bodies. */
   readonly bodies: BodyMemoryLimiter;
   /** Sends heartbeats on silent streams. */
@@ -37,7 +37,7 @@ export interface HttpDeps {
   /** Signs the URLs of generated files. */
   readonly signingSecret: string;
   /** Why the gateway is not ready, one sentence each; empty when it is. */
-  readonly troubles: () => Promise<string[]>;
+  readonly readinessProblems: () => Promise<string[]>;
   /** What is degraded while calls are still served, one sentence each. */
   readonly degraded?: () => string[];
   /** The files of the dashboard; absent when it is not served. */

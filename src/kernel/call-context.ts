@@ -1,9 +1,9 @@
 import { type Hold, type Meters, UpstreamFault, type UsageSource } from "../contract/index.ts";
 import type { Route } from "./routing/registry.ts";
-import type { Deadlines, Watch } from "./upstream/timeouts.ts";
+import type { TimeoutScheduler, Watch } from "./upstream/timeouts.ts";
 
 /** Why a call was cut off by the gateway itself. */
-export type CutReason = "left" | "timeout" | "draining";
+export type CancelReason = "left" | "timeout" | "draining";
 
 /** What is known of one call so far: written along its way, read for headers, log and books. */
 export class Progress {
@@ -21,11 +21,11 @@ export class Progress {
   /** The plugin that answered. */
   route: string | undefined = undefined;
   /** The route of the attempt under way, then the one that answered. */
-  trying: Pick<Route, "circuit" | "health" | "keys"> | undefined = undefined;
+  trying: Pick<Route, "circuitBreaker" | "health" | "keys"> | undefined = undefined;
   attempts = 0;
   status = 200;
   errorCode: string | undefined = undefined;
-  cutReason: CutReason | undefined = undefined;
+  cancelReason: CancelReason | undefined = undefined;
   firstByteMs: number | undefined = undefined;
   meters: Meters = {};
   usageSource: UsageSource = "none";
@@ -51,20 +51,20 @@ export class Progress {
   }
 
   /** Ends the call from outside: whatever it waits for is aborted, and it settles. Only the first reason counts. */
-  cut(reason: CutReason): void {
-    if (this.cutReason !== undefined) return;
-    this.cutReason = reason;
+  cut(reason: CancelReason): void {
+    if (this.cancelReason !== undefined) return;
+    this.cancelReason = reason;
     this.#controller.abort();
     this.#onCut();
   }
 
   /** Sets by when the call must be further, milliseconds since 1970; later limits replace it, {@link unlimit} ends it. */
-  limit(deadlines: Deadlines, atMs: number): void {
+  limit(deadlines: TimeoutScheduler, atMs: number): void {
     if (this.#limit === undefined) this.#limit = deadlines.watch(atMs, () => this.cut("timeout"));
     else this.#limit.atMs = atMs;
   }
 
-  unlimit(deadlines: Deadlines): void {
+  unlimit(deadlines: TimeoutScheduler): void {
     if (this.#limit !== undefined) deadlines.drop(this.#limit);
   }
 
@@ -72,28 +72,28 @@ export class Progress {
    * The outcome of work, or a fault once the call is cut, for work that may not heed the signal. By hand, because
    * `Promise.race` with a promise of the cut costs a call five microseconds.
    */
-  untilCut<Outcome>(work: Promise<Outcome>): Promise<Outcome> {
+  untilCancelled<Outcome>(work: Promise<Outcome>): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       work.then(resolve, reject);
       this.#onCut = () => reject(new UpstreamFault("bad_response", "The call was cut off"));
-      if (this.cutReason !== undefined) this.#onCut();
+      if (this.cancelReason !== undefined) this.#onCut();
     });
   }
 
   /** Ends what a provider was waited for in vain: its attempt while another can follow, afterwards the call. */
-  giveUp(signal: AbortSignal): void {
+  timeout(signal: AbortSignal): void {
     if (this.route !== undefined) this.cut("timeout");
     else if (signal === this.#controller.signal) this.#controller.abort();
   }
 
   /** Closes what an attempt that failed may have left open, and gives the next a signal of its own. */
-  startOver(): void {
+  resetSignal(): void {
     this.#controller.abort();
-    if (this.cutReason === undefined) this.#controller = new AbortController();
+    if (this.cancelReason === undefined) this.#controller = new AbortController();
   }
 
   /** Closes what a call that ended may have left open at its providers. */
-  abandon(): void {
+  abort(): void {
     this.#controller.abort();
   }
 

@@ -6,7 +6,7 @@ import type { Route } from "./routing/registry.ts";
  * Told of calls on their way, for metrics and traces. It is called between the steps of a call, so it neither throws
  * nor waits. What it wants to know it reads from the progress; a prompt or an answer is never handed to it.
  */
-export interface CallWatch {
+export interface CallObserver {
   /** An attempt at a route ended: it began to answer, or failed with the error. */
   attempted(progress: Progress, route: Route, startedMs: number, error?: unknown): void;
   /** A call ended; nothing of it changes any more. Of the request only the headers are of use. */

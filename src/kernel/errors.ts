@@ -5,7 +5,7 @@ import type { Progress } from "./call-context.ts";
  * What the caller is told of a fault, whatever it was. Words of a provider about our keys never come through, and a key
  * that it repeats in other words is hidden.
  */
-export function blame(error: unknown, progress: Progress): GatewayError {
+export function toClientError(error: unknown, progress: Progress): GatewayError {
   const told = blameUnhidden(error, progress);
   const keys = progress.trying?.keys;
   if (keys === undefined) return told;
@@ -17,12 +17,12 @@ export function blame(error: unknown, progress: Progress): GatewayError {
 }
 
 function blameUnhidden(error: unknown, progress: Progress): GatewayError {
-  if (progress.cutReason === "left") return new GatewayError("invalid_request", "The client left", { cause: error });
-  if (progress.cutReason === "draining") {
+  if (progress.cancelReason === "left") return new GatewayError("invalid_request", "The client left", { cause: error });
+  if (progress.cancelReason === "draining") {
     const sentence = "The gateway is shutting down and ended this call; send it again";
     return new GatewayError("unavailable", sentence, { retryAfterMs: 1000, cause: error });
   }
-  if (progress.cutReason === "timeout") {
+  if (progress.cancelReason === "timeout") {
     const sentence = "The provider did not answer in the time allowed; send the request again";
     return new GatewayError("upstream_timeout", sentence, { cause: error });
   }

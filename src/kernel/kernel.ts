@@ -1,5 +1,5 @@
 import type { Ledger } from "../contract/index.ts";
-import type { CallWatch } from "./call-watch.ts";
+import type { CallObserver } from "./call-watch.ts";
 import type { Registry } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";
 
@@ -19,7 +19,7 @@ export interface Kernel {
   readonly log: Log;
   readonly now: () => number;
   /** Who counts and traces calls; absent: nobody does. */
-  readonly watch?: CallWatch | undefined;
+  readonly watch?: CallObserver | undefined;
   /** From 0 to below 1, to draw among equal routes; absent: the platform's. */
   readonly random?: (() => number) | undefined;
   /** Waits before a retry; absent: by a timer. */

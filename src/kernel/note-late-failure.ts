@@ -7,12 +7,12 @@ import type { Progress } from "./call-context.ts";
  *
  * @returns Whether the route begins to rest by that.
  */
-export function noteLateFailure(error: unknown, progress: Progress, nowMs: number): boolean {
-  const { trying, route, cutReason } = progress;
+export function logLateFailure(error: unknown, progress: Progress, nowMs: number): boolean {
+  const { trying, route, cancelReason } = progress;
   if (trying === undefined || error instanceof GatewayError) return false;
-  if (cutReason === "left" || cutReason === "draining") return false;
-  if (route === undefined && cutReason !== "timeout") return false;
+  if (cancelReason === "left" || cancelReason === "draining") return false;
+  if (route === undefined && cancelReason !== "timeout") return false;
   if (!(error instanceof UpstreamFault)) return trying.health.fault(nowMs);
   const isItsOwn = error.kind === "bad_response" || error.kind === "overloaded" || error.kind === "timeout";
-  return isItsOwn && trying.circuit.failed(nowMs);
+  return isItsOwn && trying.circuitBreaker.onFailure(nowMs);
 }

@@ -15,7 +15,7 @@ export interface RunningCall {
   readonly caller: { readonly accountId: string; readonly keyId: string };
   readonly progress: Progress;
   /** Present where the answer is streamed. */
-  readonly outlet?: unknown;
+  readonly sink?: unknown;
 }
 
 /** What the operator is told about overload. */

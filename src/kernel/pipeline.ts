@@ -1,41 +1,41 @@
 import {
-  type CheckInput,
+  type AdmissionRequest,
   type Caller,
   type Capability,
-  type Claim,
+  type CheckInput,
   costNanodollars,
   GatewayError,
   type Meters,
   type Settlement,
 } from "../contract/index.ts";
 import type { Progress } from "./call-context.ts";
-import { chatTrade } from "./capabilities/chat.ts";
-import { embeddingsTrade } from "./capabilities/embeddings.ts";
-import { imagesTrade } from "./capabilities/images.ts";
-import { speechTrade } from "./capabilities/speech.ts";
-import { transcriptionTrade } from "./capabilities/transcription.ts";
-import { blame } from "./errors.ts";
+import { chatCapability } from "./capabilities/chat.ts";
+import { embeddingsCapability } from "./capabilities/embeddings.ts";
+import { imagesCapability } from "./capabilities/images.ts";
+import { speechCapability } from "./capabilities/speech.ts";
+import { transcriptionCapability } from "./capabilities/transcription.ts";
+import { toClientError } from "./errors.ts";
 import type { Kernel } from "./kernel.ts";
 import { quotaTokensOf } from "./normalize/quota.ts";
-import { type Count, Tally } from "./normalize/usage-meter.ts";
-import { noteLateFailure } from "./note-late-failure.ts";
-import type { Outlet } from "./outlet.ts";
-import type { Offer } from "./routing/registry.ts";
-import type { Trade } from "./trade.ts";
+import { type Count, UsageMeter } from "./normalize/usage-meter.ts";
+import { logLateFailure } from "./note-late-failure.ts";
+import type { StreamSink } from "./outlet.ts";
+import type { ModelEntry } from "./routing/registry.ts";
+import type { CapabilityHandler } from "./trade.ts";
 
 /** Every capability's way of doing business. */
-export const trades = {
-  chat: chatTrade,
-  embeddings: embeddingsTrade,
-  images: imagesTrade,
-  transcription: transcriptionTrade,
-  speech: speechTrade,
+export const capabilityHandlers = {
+  chat: chatCapability,
+  embeddings: embeddingsCapability,
+  images: imagesCapability,
+  transcription: transcriptionCapability,
+  speech: speechCapability,
 };
 
-export type RequestOf<C extends Capability> = Parameters<(typeof trades)[C]["check"]>[0];
-export type ReplyOf<C extends Capability> = Awaited<ReturnType<(typeof trades)[C]["serve"]>>;
+export type RequestOf<C extends Capability> = Parameters<(typeof capabilityHandlers)[C]["check"]>[0];
+export type ReplyOf<C extends Capability> = Awaited<ReturnType<(typeof capabilityHandlers)[C]["serve"]>>;
 export type PieceOf<C extends Capability> =
-  (typeof trades)[C] extends Trade<never, unknown, infer Piece> ? Piece : never;
+  (typeof capabilityHandlers)[C] extends CapabilityHandler<never, unknown, infer Piece> ? Piece : never;
 
 /** A checked request and who asks it. */
 export interface Order<C extends Capability> {
@@ -43,7 +43,7 @@ export interface Order<C extends Capability> {
   readonly caller: Caller;
   readonly request: RequestOf<C>;
   readonly progress: Progress;
-  readonly outlet?: Outlet<PieceOf<C>> | undefined;
+  readonly sink?: StreamSink<PieceOf<C>> | undefined;
 }
 
 /**
@@ -54,40 +54,44 @@ export interface Order<C extends Capability> {
  */
 export async function serve<C extends Capability>(kernel: Kernel, order: Order<C>): Promise<ReplyOf<C>> {
   const { caller, request, progress } = order;
-  const trade = trades[order.capability] as unknown as Trade<RequestOf<C>, ReplyOf<C>, PieceOf<C>>;
-  const offer = kernel.registry.find(request.model, order.capability, caller);
-  progress.model = offer.model.id;
+  const handler = capabilityHandlers[order.capability] as unknown as CapabilityHandler<
+    RequestOf<C>,
+    ReplyOf<C>,
+    PieceOf<C>
+  >;
+  const modelEntry = kernel.registry.find(request.model, order.capability, caller);
+  progress.model = modelEntry.model.id;
   progress.request = request;
-  const checked = trade.check(request, offer);
+  const checked = handler.check(request, modelEntry);
   if (checked !== undefined) await checked;
-  checkByPlugins(offer, order.capability, request);
+  checkByPlugins(modelEntry, order.capability, request);
   progress.hold = await kernel.ledger.admit(
-    claimOf(order, offer, trade.worstCase(request, offer), trade.promptTokens(request)),
+    claimOf(order, modelEntry, handler.worstCase(request, modelEntry), handler.promptTokens(request)),
   );
   const output = { text: "", length: 0 };
-  const tally = new Tally(() => trade.estimate(request, output, offer));
+  const usageMeter = new UsageMeter(() => handler.estimate(request, output, modelEntry));
   try {
-    const job = { kernel, offer, request, progress, tally, outlet: order.outlet };
+    const job = { kernel, modelEntry, request, progress, usageMeter, sink: order.sink };
     // A plugin that ignores its signal, or a reader that never comes back, does not keep a call from settling.
-    const reply = await progress.untilCut(trade.serve(job, output));
-    progress.trying?.health.answered();
+    const reply = await progress.untilCancelled(handler.serve(job, output));
+    progress.trying?.health.onSuccess();
     return reply;
   } catch (error) {
-    const told = ended(blame(error, progress), progress);
-    if (noteLateFailure(error, progress, kernel.now())) kernel.log.warn("circuit_opened", { call: progress.id });
+    const told = ended(toClientError(error, progress), progress);
+    if (logLateFailure(error, progress, kernel.now())) kernel.log.warn("circuit_opened", { call: progress.id });
     if (told.code === "internal_error") kernel.log.error("call_failed", { call: progress.id, error });
     throw told;
   } finally {
     progress.unlimit(kernel.network.deadlines);
-    if (progress.status !== 200 || progress.attempts > 1) progress.abandon();
-    await settle(kernel, offer, progress, tally);
+    if (progress.status !== 200 || progress.attempts > 1) progress.abort();
+    await settle(kernel, modelEntry, progress, usageMeter);
   }
 }
 
 /** Refuses what no route of the offer could ask its provider. A check that fails in another way says nothing. */
-function checkByPlugins(offer: Offer, capability: Capability, request: unknown): void {
+function checkByPlugins(modelEntry: ModelEntry, capability: Capability, request: unknown): void {
   let refusal: GatewayError | undefined;
-  for (const { plugin, model } of offer.routes) {
+  for (const { plugin, model } of modelEntry.routes) {
     const check = plugin.checks?.[capability] as ((asked: CheckInput<unknown>) => void) | undefined;
     if (check === undefined) return;
     try {
@@ -101,9 +105,14 @@ function checkByPlugins(offer: Offer, capability: Capability, request: unknown):
   if (refusal !== undefined) throw refusal;
 }
 
-function claimOf<C extends Capability>(order: Order<C>, offer: Offer, worst: Meters, limitTokens: number): Claim {
-  const { model, tariff } = offer;
-  const cost = tariff === undefined || !model.premium ? undefined : costNanodollars(tariff, worst);
+function claimOf<C extends Capability>(
+  order: Order<C>,
+  modelEntry: ModelEntry,
+  worst: Meters,
+  limitTokens: number,
+): AdmissionRequest {
+  const { model, compiledPrice } = modelEntry;
+  const cost = compiledPrice === undefined || !model.premium ? undefined : costNanodollars(compiledPrice, worst);
   return {
     callId: order.progress.id,
     caller: order.caller,
@@ -114,25 +123,31 @@ function claimOf<C extends Capability>(order: Order<C>, offer: Offer, worst: Met
     holdNanodollars: model.premium ? (cost === undefined ? Number.MAX_SAFE_INTEGER : cost) : 0,
     holdTokens: model.premium ? 0 : quotaTokensOf(worst, model),
     limitTokens,
-    priceVersion: tariff?.version,
+    priceVersion: compiledPrice?.version,
     openedAt: order.progress.openedAt,
   };
 }
 
 function ended(error: GatewayError, progress: Progress): GatewayError {
-  progress.status = progress.cutReason === "left" ? 499 : error.status;
-  progress.errorCode = progress.cutReason === "left" ? "client_left" : error.code;
+  progress.status = progress.cancelReason === "left" ? 499 : error.status;
+  progress.errorCode = progress.cancelReason === "left" ? "client_left" : error.code;
   return error;
 }
 
-async function settle(kernel: Kernel, offer: Offer, progress: Progress, tally: Tally): Promise<void> {
-  const { meters, source } = await tally.count().catch((error): Count => {
+async function settle(
+  kernel: Kernel,
+  modelEntry: ModelEntry,
+  progress: Progress,
+  usageMeter: UsageMeter,
+): Promise<void> {
+  const { meters, source } = await usageMeter.count().catch((error): Count => {
     kernel.log.error("estimate_failed", { call: progress.id, error });
-    return { meters: tally.reported ?? {}, source: tally.reported === undefined ? "none" : "reported" };
+    return { meters: usageMeter.reported ?? {}, source: usageMeter.reported === undefined ? "none" : "reported" };
   });
   progress.meters = meters;
   progress.usageSource = source;
-  progress.costNanodollars = offer.tariff === undefined ? undefined : costNanodollars(offer.tariff, meters);
+  progress.costNanodollars =
+    modelEntry.compiledPrice === undefined ? undefined : costNanodollars(modelEntry.compiledPrice, meters);
   const settlement: Settlement = {
     callId: progress.id,
     outcome: source === "none" ? "released" : "settled",
@@ -140,7 +155,7 @@ async function settle(kernel: Kernel, offer: Offer, progress: Progress, tally: T
     meters,
     usageSource: source,
     costNanodollars: progress.costNanodollars,
-    quotaTokens: offer.model.premium ? 0 : quotaTokensOf(meters, offer.model),
+    quotaTokens: modelEntry.model.premium ? 0 : quotaTokensOf(meters, modelEntry.model),
     status: progress.status,
     errorCode: progress.errorCode,
     firstByteMs: progress.firstByteMs,

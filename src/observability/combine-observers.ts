@@ -1,7 +1,7 @@
-import type { CallWatch } from "../kernel/index.ts";
+import type { CallObserver } from "../kernel/index.ts";
 
 /** Two that look on as one. */
-export function both(one: CallWatch, other: CallWatch): CallWatch {
+export function combineObservers(one: CallObserver, other: CallObserver): CallObserver {
   return {
     attempted(progress, route, startedMs, error) {
       one.attempted(progress, route, startedMs, error);

@@ -2,7 +2,7 @@ import type { Capability } from "../contract/index.ts";
 import type { Progress, Registry } from "../kernel/index.ts";
 
 /** What a scrape asks of the running gateway; each is cheap, and none of it is on the way of a call. */
-export interface Facts {
+export interface GatewaySnapshot {
   registry(): Registry;
   now(): number;
   /** Calls on their way. */

@@ -1,4 +1,4 @@
-export { both } from "./combine-observers.ts";
-export type { Facts } from "./gateway-snapshot.ts";
-export { listenMetrics, type MetricsDoor } from "./listen-metrics.bun.ts";
-export { createScrapeGuard } from "./metrics/bearer-auth.ts";
+export { combineObservers } from "./combine-observers.ts";
+export type { GatewaySnapshot } from "./gateway-snapshot.ts";
+export { listenMetrics, type MetricsListener } from "./listen-metrics.bun.ts";
+export { createBearerAuth } from "./metrics/bearer-auth.ts";

@@ -1,11 +1,11 @@
 /** What a scraper meets. */
-export interface MetricsDoor {
+export interface MetricsListener {
   isAllowed(authorization: string | null): boolean;
   scrape(): Promise<Response>;
 }
 
 /** Serves `/metrics` on a port of its own. Returns the port and what closes it. */
-export function listenMetrics(door: MetricsDoor, { hostname, port }: { hostname: string; port: number }) {
+export function listenMetrics(door: MetricsListener, { hostname, port }: { hostname: string; port: number }) {
   const server = Bun.serve({
     hostname,
     port,

@@ -84,9 +84,9 @@ export function createLog(level: LogLevel, write: (text: string) => unknown, opt
         await taken;
       }
     };
-    const inTime = await Promise.race([written(), late.promise]);
+    const withTimeout = await Promise.race([written(), late.promise]);
     clearTimeout(patience);
-    return inTime;
+    return withTimeout;
   };
   return {
     debug: at("debug"),

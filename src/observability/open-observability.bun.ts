@@ -1,18 +1,24 @@
 import type { OnCommit } from "../billing/index.ts";
 import type { Config } from "../config/config.ts";
 import { portTaken } from "../config/port-taken.ts";
-import type { CallWatch, Log } from "../kernel/index.ts";
-import { both, createScrapeGuard, type Facts, listenMetrics, type MetricsDoor } from "./index.ts";
+import type { CallObserver, Log } from "../kernel/index.ts";
+import {
+  combineObservers,
+  createBearerAuth,
+  type GatewaySnapshot,
+  listenMetrics,
+  type MetricsListener,
+} from "./index.ts";
 
 /** All that looks on while calls are served: metrics and traces, as the configuration asks for them. */
-export interface Watch {
-  readonly calls: CallWatch;
+export interface Observability {
+  readonly calls: CallObserver;
   /** Absent: nobody counts transactions. */
   readonly onCommit: OnCommit | undefined;
   /** Metrics on the API's port; absent: they are not to be had there. */
-  readonly onApi: MetricsDoor | undefined;
+  readonly onApi: MetricsListener | undefined;
   /** Given once the gateway is in place, before it listens. */
-  begin(facts: Facts): void;
+  begin(facts: GatewaySnapshot): void;
   /** Opens the port of metrics, where there is one, and says which. */
   listen(): number | undefined;
   close(): Promise<void>;
@@ -25,7 +31,7 @@ interface WatchGround {
 }
 
 /** Makes ready what is asked for; `undefined` when nothing is, and then a call is not looked at. */
-export async function openWatch(config: Config, ground: WatchGround): Promise<Watch | undefined> {
+export async function openObservability(config: Config, ground: WatchGround): Promise<Observability | undefined> {
   const traces = await openTraces(config, ground);
   const isCounted = config.metricsPort !== undefined || config.metricsToken !== undefined;
   if (isCounted) return await openMetrics(config, ground, traces);
@@ -60,13 +66,13 @@ async function openMetrics(
   { metricsPort, metricsHost, metricsToken, worker }: Config,
   { log, version }: WatchGround,
   traces: Awaited<ReturnType<typeof openTraces>>,
-): Promise<Watch> {
+): Promise<Observability> {
   const { createMetrics } = await import("./metrics/create-metrics.bun.ts");
   const metrics = createMetrics({ log, version, spans: traces?.counts });
-  const door: MetricsDoor = { isAllowed: createScrapeGuard(metricsToken), scrape: metrics.scrape };
+  const door: MetricsListener = { isAllowed: createBearerAuth(metricsToken), scrape: metrics.scrape };
   let server: ReturnType<typeof listenMetrics> | undefined;
   return {
-    calls: traces === undefined ? metrics.calls : both(metrics.calls, traces.calls),
+    calls: traces === undefined ? metrics.calls : combineObservers(metrics.calls, traces.calls),
     onCommit: metrics.onCommit,
     onApi: metricsPort === undefined ? door : undefined,
     begin: metrics.begin,

@@ -4,7 +4,7 @@ import type { Progress } from "../kernel/index.ts";
 /** `answered`, the kind of the provider's fault, or why the attempt was given up here. */
 export function outcomeOf(progress: Progress, error: unknown): string {
   if (error === undefined) return "answered";
-  if (progress.cutReason !== undefined) return "cut";
+  if (progress.cancelReason !== undefined) return "cut";
   if (error instanceof UpstreamFault) return error.kind;
   return error instanceof GatewayError ? "refused" : "plugin";
 }

@@ -11,7 +11,7 @@ const charactersMin = 8;
  * Makes the function that takes every secret of the environment out of a text: keys, tokens, passwords, and the passwords
  * of URLs. Nothing should write one; this stands behind where errors of others are written down.
  */
-export function hiderOf(env: Environment): (text: string) => string {
+export function createRedactor(env: Environment): (text: string) => string {
   const found = Object.entries(env).flatMap(([name, value]) => secretsOf(name, value ?? ""));
   const forms = found.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]);
   const secrets = [...new Set(forms)].filter(({ length }) => length >= charactersMin);

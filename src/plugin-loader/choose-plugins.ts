@@ -1,7 +1,7 @@
 import type { Model, ProviderPlugin } from "../contract/index.ts";
 
 /** What decides whether answers are simulated. */
-export interface SandboxGround {
+export interface SandboxOptions {
   readonly setting: "on" | "off" | "auto";
   /** Whether only this machine can ask. */
   readonly isLoopback: boolean;
@@ -24,7 +24,7 @@ export interface Choice {
 export function choosePlugins(
   plugins: readonly ProviderPlugin[],
   hasKey: (plugin: ProviderPlugin) => boolean,
-  { setting, isLoopback, sandboxOf }: SandboxGround,
+  { setting, isLoopback, sandboxOf }: SandboxOptions,
 ): Choice {
   const served = plugins.filter((plugin) => plugin.credential === "none" || hasKey(plugin));
   if (setting === "on") {

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import type { Capability } from "../contract/index.ts";
-import type { ChatQuirks, RequestQuirks, TranscriptionQuirks } from "../sdk/index.ts";
+import type { ChatOptions, RequestOptions, TranscriptionOptions } from "../sdk/index.ts";
 
 const words = Type.Array(Type.String({ minLength: 1 }));
 const request = {
@@ -8,7 +8,7 @@ const request = {
   rename: Type.Record(Type.String(), Type.String()),
   values: Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown())),
   extra: Type.Record(Type.String(), Type.Unknown()),
-} satisfies Record<keyof RequestQuirks, TSchema>;
+} satisfies Record<keyof RequestOptions, TSchema>;
 
 const chat = {
   ...request,
@@ -25,15 +25,15 @@ const chat = {
   finishReasons: Type.Record(Type.String(), Type.String()),
   streamsSchemas: Type.Boolean(),
   usageIn: Type.String({ minLength: 1 }),
-} satisfies Record<keyof ChatQuirks, TSchema>;
+} satisfies Record<keyof ChatOptions, TSchema>;
 
-const transcription = { ...request, verbose: Type.Boolean() } satisfies Record<keyof TranscriptionQuirks, TSchema>;
+const transcription = { ...request, verbose: Type.Boolean() } satisfies Record<keyof TranscriptionOptions, TSchema>;
 
 const closed = (fields: Record<string, TSchema>) =>
   Type.Optional(Type.Partial(Type.Object(fields), { additionalProperties: false }));
 
 /** What a manifest may say under `quirks`: the options of the dialect, by capability. */
-export const Quirks = Type.Object(
+export const DialectOptions = Type.Object(
   {
     chat: closed(chat),
     embeddings: closed(request),

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
 import { type Found, isIgnored, listFolder, stampOf } from "./list-folder.ts";
-import type { DropFault, DropFolder, PluginSource } from "./plugin-directory.ts";
+import type { DropFault, PluginDirectory, PluginSource } from "./plugin-directory.ts";
 
 const kinds: Readonly<Record<string, PluginSource["kind"]>> = { ".json": "manifest", ".ts": "code", ".js": "code" };
 /** Endings of files that were probably meant as a plugin. */
@@ -16,7 +16,7 @@ export interface Sources {
 }
 
 /** Finds the plugins of a folder: `name.json`, `name.ts`, `name.js`, or `name/` with an index file. */
-export function findSources(folder: DropFolder): Sources {
+export function findSources(folder: PluginDirectory): Sources {
   const { found, faults } = listFolder(folder);
   const all: DropFault[] = [...faults];
   const sources = found?.flatMap((item) => {

@@ -1,5 +1,5 @@
 /** Where a text stops being JSON, in lines and columns from 1, and what stands there. */
-export interface JsonFault {
+export interface JsonError {
   line: number;
   column: number;
   reason: string;
@@ -10,7 +10,7 @@ export interface JsonFault {
  *
  * @returns `undefined` when the text is JSON.
  */
-export function jsonFault(text: string): JsonFault | undefined {
+export function findJsonError(text: string): JsonError | undefined {
   const reader = new JsonReader(text);
   const at = reader.firstFault();
   if (at === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
 import { isAbsolute, join, relative, sep } from "node:path";
-import type { DropFault, DropFolder } from "./plugin-directory.ts";
+import type { DropFault, PluginDirectory } from "./plugin-directory.ts";
 import { reasonOf } from "./read-text.ts";
 
 /** A file or folder found in a drop folder. */
@@ -19,7 +19,7 @@ export interface Listing {
 }
 
 /** Lists what is meant for us in a folder, by name. Links that lead out of it are refused. */
-export function listFolder(folder: DropFolder): Listing {
+export function listFolder(folder: PluginDirectory): Listing {
   let names: string[];
   let home: string;
   try {

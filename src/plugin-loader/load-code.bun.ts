@@ -60,7 +60,7 @@ export const loadCode: LoadCode = async (source) => {
 
 /** Lets in the files of the plugin's own folder and what is named above, and keeps the sentence on all else. */
 function fence(source: PluginSource, refusals: string[]): Bun.BunPlugin {
-  const refuse = (sentence: string) => {
+  const badRequest = (sentence: string) => {
     refusals.push(sentence);
     return new Error(sentence);
   };
@@ -78,21 +78,21 @@ function fence(source: PluginSource, refusals: string[]): Bun.BunPlugin {
         if (path === door || modules.has(path)) return { path, external: true };
         if (path.startsWith("./") || path.startsWith("../")) {
           if (source.root !== undefined) return undefined;
-          throw refuse(`it imports ${path}, but is a single file; make it a folder ${source.name}/ with index.ts`);
+          throw badRequest(`it imports ${path}, but is a single file; make it a folder ${source.name}/ with index.ts`);
         }
-        throw refuse(`${basename(importer)} imports ${path}, which is not given to plugins; ${allowed}`);
+        throw badRequest(`${basename(importer)} imports ${path}, which is not given to plugins; ${allowed}`);
       });
       build.onLoad({ filter: /.*/ }, ({ path }) => {
         const loader = loaders[extname(path)];
         const name = basename(path);
         if (loader === undefined)
-          throw refuse(`it imports ${name}; expected one of ${Object.keys(loaders).join(", ")}`);
+          throw badRequest(`it imports ${name}; expected one of ${Object.keys(loaders).join(", ")}`);
         if (!isOwn(path))
-          throw refuse(`it imports ${name}, which lies outside of its folder; put the file itself there`);
+          throw badRequest(`it imports ${name}, which lies outside of its folder; put the file itself there`);
         try {
           return { contents: readText(path), loader };
         } catch (error) {
-          throw refuse(path === source.entry ? messageOf(error) : `${name}: ${messageOf(error)}`);
+          throw badRequest(path === source.entry ? messageOf(error) : `${name}: ${messageOf(error)}`);
         }
       });
     },

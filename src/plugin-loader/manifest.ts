@@ -9,7 +9,7 @@ import {
   type PluginDefinition,
   PluginError,
 } from "../sdk/index.ts";
-import { Quirks } from "./dialect-option-schemas.ts";
+import { DialectOptions } from "./dialect-option-schemas.ts";
 
 /** A plugin without code. */
 const Manifest = Type.Object(
@@ -28,7 +28,7 @@ const Manifest = Type.Object(
       }),
     ),
     hosts: Type.Optional(Type.Array(Type.String())),
-    quirks: Type.Optional(Quirks),
+    quirks: Type.Optional(DialectOptions),
     maxChoices: Type.Optional(Type.Unknown()),
     models: Type.Array(Type.Record(Type.String(), Type.Unknown()), { minItems: 1 }),
   },

@@ -1,8 +1,8 @@
 import type { ProviderPlugin } from "../contract/index.ts";
 import { definePlugin, isRecord, PluginError } from "../sdk/index.ts";
-import { knownWords } from "../sdk/known-words.ts";
+import { suggestName } from "../sdk/known-words.ts";
 import { listFolder } from "./list-folder.ts";
-import type { DropFault, DropFolder } from "./plugin-directory.ts";
+import type { DropFault, PluginDirectory } from "./plugin-directory.ts";
 import { readJson } from "./read-json.ts";
 
 /** Rows of one file that change or extend what a plugin sells. */
@@ -25,13 +25,13 @@ interface Seen {
  * A row of a known id replaces the fields it names (`null` takes one away), any other is a model more.
  */
 export class Overrides {
-  readonly #folder: DropFolder;
+  readonly #folder: PluginDirectory;
   #seen: ReadonlyMap<string, Seen> = new Map();
   #folderFaults: readonly DropFault[] = [];
   #lastGood = new WeakMap<RowFile, RowFile>();
   #applied = new WeakMap<ProviderPlugin, { key: readonly RowFile[]; plugin: ProviderPlugin }>();
 
-  constructor(folder: DropFolder) {
+  constructor(folder: PluginDirectory) {
     this.#folder = folder;
   }
 
@@ -71,7 +71,7 @@ export class Overrides {
     const names = plugins.map(({ name }) => name);
     for (const { label, plugin } of files) {
       if (names.includes(plugin)) continue;
-      const sentence = `Cannot use ${label}: there is no plugin ${plugin}${knownWords(plugin, names)}`;
+      const sentence = `Cannot use ${label}: there is no plugin ${plugin}${suggestName(plugin, names)}`;
       faults.push({ label, sentence });
     }
     const changed = plugins.map((plugin) =>
@@ -127,7 +127,7 @@ function toRowFile(value: unknown, { label, stem }: { label: string; stem: strin
   if (isRecord(value)) {
     const stranger = Object.keys(value).find((field) => field !== "models" && field !== "plugin");
     if (stranger !== undefined) {
-      throw new PluginError(`unknown field ${stranger}${knownWords(stranger, ["models", "plugin"])}`);
+      throw new PluginError(`unknown field ${stranger}${suggestName(stranger, ["models", "plugin"])}`);
     }
     if (typeof value.plugin === "string") plugin = value.plugin;
     else if (value.plugin !== undefined) {

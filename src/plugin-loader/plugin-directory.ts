@@ -1,5 +1,5 @@
 /** A folder that files are dropped into while the gateway runs. */
-export interface DropFolder {
+export interface PluginDirectory {
   /** Absolute. */
   readonly path: string;
   /** What sentences call it: `plugins`. Never the whole path, which is nobody's but the operator's. */

@@ -2,12 +2,12 @@ import type { ProviderPlugin } from "../contract/index.ts";
 import { contentVersion } from "./content-version.ts";
 import { findSources } from "./find-sources.ts";
 import { type LoadCode, loadSource } from "./load-source.ts";
-import type { DropFault, DropFolder, PluginSource } from "./plugin-directory.ts";
+import type { DropFault, PluginDirectory, PluginSource } from "./plugin-directory.ts";
 
 const loadsAtOnce = 8;
 
 /** A plugin file as it was last seen: its last version that could be loaded, and what is wrong with the newest. */
-export interface DropIn {
+export interface PluginFile {
   readonly source: PluginSource;
   readonly plugin: ProviderPlugin | undefined;
   /** Of the plugin's files as they were loaded. */
@@ -18,21 +18,21 @@ export interface DropIn {
 }
 
 /** The plugins of the drop folders, as they were last looked at. */
-export class DropIns {
-  readonly #folders: readonly DropFolder[];
+export class PluginFiles {
+  readonly #folders: readonly PluginDirectory[];
   readonly #loadCode: LoadCode;
   readonly #now: () => number;
-  #all: ReadonlyMap<string, DropIn> = new Map();
+  #all: ReadonlyMap<string, PluginFile> = new Map();
   #faults: readonly DropFault[] = [];
 
-  constructor(folders: readonly DropFolder[], parts: { loadCode: LoadCode; now: () => number }) {
+  constructor(folders: readonly PluginDirectory[], parts: { loadCode: LoadCode; now: () => number }) {
     this.#folders = folders;
     this.#loadCode = parts.loadCode;
     this.#now = parts.now;
   }
 
   /** By name, then by file. */
-  get all(): readonly DropIn[] {
+  get all(): readonly PluginFile[] {
     return [...this.#all.values()];
   }
 
@@ -64,19 +64,19 @@ export class DropIns {
     }
     sources.sort((a, b) => (a.name === b.name ? (a.label < b.label ? -1 : 1) : a.name < b.name ? -1 : 1));
     const changed = sources.filter(({ entry, stamp }) => before.get(entry)?.source.stamp !== stamp);
-    const loaded = new Map<PluginSource, DropIn>();
+    const loaded = new Map<PluginSource, PluginFile>();
     const queue = changed.values();
     const work = async () => {
       for (const source of queue) loaded.set(source, await this.#load(source, before.get(source.entry)));
     };
     await Promise.all(Array.from({ length: loadsAtOnce }, work));
     this.#all = new Map(
-      sources.map((source) => [source.entry, loaded.get(source) ?? (before.get(source.entry) as DropIn)]),
+      sources.map((source) => [source.entry, loaded.get(source) ?? (before.get(source.entry) as PluginFile)]),
     );
     this.#faults = faults;
   }
 
-  async #load(source: PluginSource, before: DropIn | undefined): Promise<DropIn> {
+  async #load(source: PluginSource, before: PluginFile | undefined): Promise<PluginFile> {
     try {
       const plugin = await loadSource(source, this.#loadCode);
       return { source, plugin, version: contentVersion(source), loadedAt: this.#now(), error: undefined };
@@ -89,6 +89,6 @@ export class DropIns {
 }
 
 /** What a folder that cannot be read at the moment held before. */
-function keptOf(before: ReadonlyMap<string, DropIn>, folder: DropFolder): PluginSource[] {
+function keptOf(before: ReadonlyMap<string, PluginFile>, folder: PluginDirectory): PluginSource[] {
   return [...before.values()].map(({ source }) => source).filter(({ label }) => label.startsWith(`${folder.label}/`));
 }

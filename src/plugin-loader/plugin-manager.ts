@@ -7,22 +7,22 @@ import {
   type Registry,
   type RegistryMemory,
 } from "../kernel/index.ts";
-import { type Choice, choosePlugins, type SandboxGround } from "./choose-plugins.ts";
+import { type Choice, choosePlugins, type SandboxOptions } from "./choose-plugins.ts";
 import type { LoadCode } from "./load-source.ts";
 import { Overrides } from "./overrides.ts";
-import type { DropFolder } from "./plugin-directory.ts";
-import { type DropIn, DropIns } from "./plugin-files.ts";
+import type { PluginDirectory } from "./plugin-directory.ts";
+import { type PluginFile, PluginFiles } from "./plugin-files.ts";
 import { countRoutes, type PluginState, refusedState, stateOf } from "./plugin-state.ts";
 
 /** The name of the plugin that simulates the others. */
 const sandboxName = "sandbox";
 
 /** What the stock stands on. */
-export interface StockGround {
+export interface PluginManagerOptions {
   readonly builtIns: readonly ProviderPlugin[];
-  readonly pluginFolders: readonly DropFolder[];
-  readonly catalogueFolder: DropFolder;
-  readonly sandbox: SandboxGround;
+  readonly pluginFolders: readonly PluginDirectory[];
+  readonly catalogueFolder: PluginDirectory;
+  readonly sandbox: SandboxOptions;
   /** @throws When what the operator wrote for this plugin cannot be used. */
   credentialsOf(pluginName: string): Credential;
   readonly loadCode: LoadCode;
@@ -31,7 +31,7 @@ export interface StockGround {
 }
 
 /** All that is on sale at one moment, and what is not and why. Immutable. */
-export interface Shelf {
+export interface PluginSnapshot {
   readonly registry: Registry;
   readonly sandbox: boolean;
   readonly states: readonly PluginState[];
@@ -44,25 +44,25 @@ export interface Shelf {
 /** A loaded plugin and the file it came from; none when it is compiled in. */
 interface Candidate {
   readonly plugin: ProviderPlugin;
-  readonly drop: DropIn | undefined;
+  readonly drop: PluginFile | undefined;
 }
 
 /**
  * Everything that can be sold: the plugins compiled in, those in the drop folders, and the operator's own catalogue.
  * Each look at the folders makes a new shelf, or none when nothing has changed.
  */
-export class Stock {
-  readonly #ground: StockGround;
-  readonly #dropIns: DropIns;
+export class PluginManager {
+  readonly #ground: PluginManagerOptions;
+  readonly #dropIns: PluginFiles;
   readonly #overrides: Overrides;
   readonly #memory: RegistryMemory = new Map();
   /** The last version of each drop-in that was sold, by file. */
   #sold: ReadonlyMap<string, ProviderPlugin> = new Map();
   #said = new Set<string>();
 
-  constructor(ground: StockGround) {
+  constructor(ground: PluginManagerOptions) {
     this.#ground = ground;
-    this.#dropIns = new DropIns(ground.pluginFolders, ground);
+    this.#dropIns = new PluginFiles(ground.pluginFolders, ground);
     this.#overrides = new Overrides(ground.catalogueFolder);
   }
 
@@ -72,20 +72,20 @@ export class Stock {
   }
 
   /** Looks at the folders and puts together what they hold now. */
-  async look(): Promise<Shelf> {
+  async load(): Promise<PluginSnapshot> {
     await this.#dropIns.refresh();
     this.#overrides.refresh();
-    const shelf = this.#compose();
-    this.#tell(shelf);
-    return shelf;
+    const snapshot = this.#compose();
+    this.#tell(snapshot);
+    return snapshot;
   }
 
-  #compose(): Shelf {
+  #compose(): PluginSnapshot {
     const errors = new Map<string, string>();
-    const twins: PluginState[] = [];
-    const candidates = this.#candidates(errors, twins);
+    const duplicates: PluginState[] = [];
+    const candidates = this.#candidates(errors, duplicates);
     let built = this.#build(candidates, errors);
-    const settled = this.#withdraw(candidates, built.refused, errors);
+    const settled = this.#rollback(candidates, built.refused, errors);
     if (settled !== undefined) built = this.#build(settled, errors);
     const { plugins, choice, registry, refused, warnings } = built;
     const current = settled ?? candidates;
@@ -98,27 +98,27 @@ export class Stock {
         sandbox: choice.plugins.every(({ name }) => name !== plugin.name) && choice.plugins.some(isSandbox),
         error: errors.get(plugin.name),
       });
-      return drop !== undefined && state.standing === "no_credential" ? { ...state, error: keyless(state) } : state;
+      return drop !== undefined && state.status === "no_credential" ? { ...state, error: keyless(state) } : state;
     });
     this.#sold = new Map(
       current.flatMap(({ plugin, drop }) => (drop && routes.has(plugin.name) ? [[drop.source.entry, plugin]] : [])),
     );
-    const strays = this.#strays(current, twins);
-    const ownErrors = [...states, ...strays].flatMap(({ error }) => (error === null ? [] : [error]));
+    const unloadable = this.#unloadable(current, duplicates);
+    const ownErrors = [...states, ...unloadable].flatMap(({ error }) => (error === null ? [] : [error]));
     return {
       registry,
       sandbox: choice.sandbox,
-      states: [...states, ...strays],
+      states: [...states, ...unloadable],
       warnings: [...new Set([...ownErrors, ...warnings])],
       plugins,
     };
   }
 
   /** One plugin a name: a compiled-in one goes before a file, and a file that is sold already before a newcomer. */
-  #candidates(errors: Map<string, string>, twins: PluginState[]): Candidate[] {
+  #candidates(errors: Map<string, string>, duplicates: PluginState[]): Candidate[] {
     const byName = new Map<string, Candidate>();
     for (const plugin of this.#ground.builtIns) byName.set(plugin.name, { plugin, drop: undefined });
-    const isSold = ({ source }: DropIn) => this.#sold.has(source.entry);
+    const isSold = ({ source }: PluginFile) => this.#sold.has(source.entry);
     const drops = [...this.#dropIns.all].sort((a, b) => Number(isSold(b)) - Number(isSold(a)));
     for (const drop of drops) {
       const { name, label } = drop.source;
@@ -126,7 +126,7 @@ export class Stock {
       if (twin !== undefined || name === sandboxName) {
         const other = twin?.drop === undefined ? "a built-in plugin" : twin.drop.source.label;
         const sentence = `Cannot load ${label}: the name ${name} belongs to ${other}; rename one of the two`;
-        twins.push(refusedState(name, label, sentence));
+        duplicates.push(refusedState(name, label, sentence));
       } else if (drop.plugin !== undefined) {
         byName.set(name, { plugin: drop.plugin, drop });
         if (drop.error !== undefined) errors.set(name, drop.error);
@@ -147,7 +147,7 @@ export class Stock {
   }
 
   /** Puts the version before in the place of a new one that disagrees with what is sold. */
-  #withdraw(
+  #rollback(
     candidates: readonly Candidate[],
     refused: readonly Refusal[],
     errors: Map<string, string>,
@@ -182,29 +182,29 @@ export class Stock {
   }
 
   /** Files of which no version could ever be loaded, and those whose name is taken. */
-  #strays(current: readonly Candidate[], twins: readonly PluginState[]): PluginState[] {
+  #unloadable(current: readonly Candidate[], duplicates: readonly PluginState[]): PluginState[] {
     const shown = new Set(current.map(({ drop }) => drop?.source.entry));
     const failed = this.#dropIns.all.filter(({ source, error }) => error !== undefined && !shown.has(source.entry));
     return [
-      ...twins,
+      ...duplicates,
       ...this.#dropIns.faults.map(({ label, sentence }) => refusedState(nameOf(label), label, sentence)),
       ...failed.map(({ source, error }) => refusedState(source.name, source.label, error as string)),
     ];
   }
 
   /** Says each thing once, when it begins. */
-  #tell(shelf: Shelf): void {
+  #tell(snapshot: PluginSnapshot): void {
     const { log } = this.#ground;
     const said = new Set<string>();
-    for (const sentence of shelf.warnings) {
+    for (const sentence of snapshot.warnings) {
       said.add(sentence);
       if (!this.#said.has(sentence)) log.error("plugin_refused", { sentence });
     }
-    for (const { origin, name, standing, models, loaded_at } of shelf.states) {
-      if (origin === "built in" || standing === "refused" || standing === "no_credential") continue;
-      const key = `${origin} ${standing} ${loaded_at}`;
+    for (const { origin, name, status, models, loaded_at } of snapshot.states) {
+      if (origin === "built in" || status === "refused" || status === "no_credential") continue;
+      const key = `${origin} ${status} ${loaded_at}`;
       said.add(key);
-      if (!this.#said.has(key)) log.info("plugin_loaded", { plugin: name, file: origin, models, standing });
+      if (!this.#said.has(key)) log.info("plugin_loaded", { plugin: name, file: origin, models, status });
     }
     this.#said = said;
   }

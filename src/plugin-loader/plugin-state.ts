@@ -1,9 +1,9 @@
 import type { ProviderPlugin } from "../contract/index.ts";
 import type { Registry } from "../kernel/index.ts";
-import type { DropIn } from "./plugin-files.ts";
+import type { PluginFile } from "./plugin-files.ts";
 
 /** What became of a plugin. */
-export type PluginStanding =
+export type PluginStatus =
   /** Its models can be asked. */
   | "serving"
   /** Its newest version was refused; the one before goes on serving. */
@@ -20,7 +20,7 @@ export interface PluginState {
   readonly name: string;
   /** `built in`, or the file as sentences call it. */
   readonly origin: string;
-  readonly standing: PluginStanding;
+  readonly status: PluginStatus;
   /** Of the serving version's files, eight characters; none when it is built in, which has the gateway's. */
   readonly version: string | null;
   readonly contract: number | null;
@@ -50,12 +50,17 @@ export function countRoutes(registry: Registry): Map<string, number> {
 }
 
 /** Describes a plugin that could be loaded. */
-export function stateOf(plugin: ProviderPlugin, drop: DropIn | undefined, routes: number, facts: Facts): PluginState {
+export function stateOf(
+  plugin: ProviderPlugin,
+  drop: PluginFile | undefined,
+  routes: number,
+  facts: Facts,
+): PluginState {
   const { keys, sandbox, error } = facts;
   return {
     name: plugin.name,
     origin: drop === undefined ? "built in" : drop.source.label,
-    standing: standingOf(routes, facts, drop),
+    status: statusOf(routes, facts, drop),
     version: drop?.version ?? null,
     contract: plugin.contractVersion,
     models: plugin.models.length,
@@ -69,10 +74,10 @@ export function stateOf(plugin: ProviderPlugin, drop: DropIn | undefined, routes
 /** Describes a file that is no plugin, or one that is not let in. */
 export function refusedState(name: string, origin: string, error: string): PluginState {
   const none = { version: null, contract: null, models: 0, routes: 0, keys: 0, loaded_at: null };
-  return { name, origin, standing: "refused", ...none, error };
+  return { name, origin, status: "refused", ...none, error };
 }
 
-function standingOf(routes: number, { sandbox, error }: Facts, drop: DropIn | undefined): PluginStanding {
+function statusOf(routes: number, { sandbox, error }: Facts, drop: PluginFile | undefined): PluginStatus {
   if (routes > 0) return error === undefined || drop === undefined ? "serving" : "previous";
   if (error !== undefined) return "refused";
   return sandbox ? "sandbox" : "no_credential";

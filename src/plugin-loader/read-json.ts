@@ -1,5 +1,5 @@
 import { PluginError } from "../sdk/index.ts";
-import { jsonFault } from "./json-errors.ts";
+import { findJsonError } from "./json-errors.ts";
 import { readText } from "./read-text.ts";
 
 /**
@@ -12,7 +12,7 @@ export function readJson(path: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const fault = jsonFault(text);
+    const fault = findJsonError(text);
     const place = fault === undefined ? String(cause) : `line ${fault.line}, column ${fault.column}: ${fault.reason}`;
     throw new PluginError(`${place}; mend the JSON there`, { cause });
   }

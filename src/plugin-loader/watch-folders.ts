@@ -27,7 +27,7 @@ export function watchFolders({ folders, stamp, onChange }: Watching, taken: stri
   let working = false;
   let stopped = false;
 
-  const look = async () => {
+  const load = async () => {
     timer = undefined;
     working = true;
     watchNew();
@@ -37,12 +37,12 @@ export function watchFolders({ folders, stamp, onChange }: Watching, taken: stri
       if (!stopped) await onChange();
     }
     working = false;
-    if (!stopped) timer ??= setTimeout(look, pollMs);
+    if (!stopped) timer ??= setTimeout(load, pollMs);
   };
   const wake = () => {
     if (stopped || working) return;
     clearTimeout(timer);
-    timer = setTimeout(look, 0);
+    timer = setTimeout(load, 0);
   };
   const watchNew = () => {
     for (const folder of folders) {
@@ -60,7 +60,7 @@ export function watchFolders({ folders, stamp, onChange }: Watching, taken: stri
     }
   };
   watchNew();
-  timer = setTimeout(look, pollMs);
+  timer = setTimeout(load, pollMs);
   return () => {
     stopped = true;
     clearTimeout(timer);
@@ -71,7 +71,7 @@ export function watchFolders({ folders, stamp, onChange }: Watching, taken: stri
 /** Waits until nothing changes any more, so that a file is not read while it is being written. */
 async function settled(first: string, stamp: () => string): Promise<string> {
   let before = first;
-  for (let look = 0; look < settlesMax; look++) {
+  for (let load = 0; load < settlesMax; load++) {
     await new Promise((resolve) => setTimeout(resolve, settleMs));
     const now = stamp();
     if (now === before) return now;

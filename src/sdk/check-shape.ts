@@ -2,7 +2,7 @@ import { type TSchema, TypeGuard } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { type ValueError, ValueErrorType } from "@sinclair/typebox/value";
 import { quoteValue } from "../contract/index.ts";
-import { knownWords } from "./known-words.ts";
+import { suggestName } from "./known-words.ts";
 
 /** What is wrong with a value, and where in it. */
 export interface ShapeFault {
@@ -38,7 +38,7 @@ function reasonOf(error: ValueError): string {
   const description = schema.description === undefined ? "" : `: ${lowerFirst(schema.description)}`;
   if (type === ValueErrorType.ObjectAdditionalProperties) {
     const field = error.path.slice(error.path.lastIndexOf("/") + 1);
-    return `unknown field${knownWords(field, Object.keys(schema.properties))}`;
+    return `unknown field${suggestName(field, Object.keys(schema.properties))}`;
   }
   if (type === ValueErrorType.ObjectRequiredProperty) return `it is missing${description}`;
   const choices: TSchema[] = Array.isArray(schema.anyOf) ? schema.anyOf : [];

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
-import { entryOf, GatewayError } from "../contract/index.ts";
+import { GatewayError, getOwn } from "../contract/index.ts";
 import { toBase64 } from "./base64.ts";
-import { refuse } from "./refuse.ts";
+import { badRequest } from "./refuse.ts";
 
 /** The parts of a `data:` URL. */
 export interface DataUrl {
@@ -58,10 +58,10 @@ const synonyms: Record<string, string> = {
  */
 export function readMedia(source: string | DataUrl, mediaTypes: readonly string[], param: string): DataUrl {
   const url = typeof source === "string" ? readDataUrl(source, param) : source;
-  if (url === undefined) throw refuse("Cannot read the URL, expected an https or a data URL", param);
-  const mediaType = entryOf(synonyms, url.mediaType) ?? url.mediaType;
+  if (url === undefined) throw badRequest("Cannot read the URL, expected an https or a data URL", param);
+  const mediaType = getOwn(synonyms, url.mediaType) ?? url.mediaType;
   if (mediaTypes.includes(mediaType)) return { mediaType, base64: url.base64 };
-  throw refuse(`The model does not take ${mediaType}, expected one of ${mediaTypes.join(", ")}`, param);
+  throw badRequest(`The model does not take ${mediaType}, expected one of ${mediaTypes.join(", ")}`, param);
 }
 
 function percentToBase64(body: string, param: string | undefined): string {

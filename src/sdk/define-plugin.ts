@@ -9,7 +9,7 @@ import {
 } from "../contract/index.ts";
 import { contractMismatch } from "./contract-mismatch.ts";
 import { classifyFault } from "./fault.ts";
-import { knownWords } from "./known-words.ts";
+import { suggestName } from "./known-words.ts";
 import { PluginError } from "./plugin-error.ts";
 import { readModelsOnce } from "./read-models.ts";
 import { isRecord } from "./record.ts";
@@ -66,7 +66,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     throw new PluginError("Cannot load the plugin: expected an object with name, baseUrl, models, handlers");
   const name = checkName(definition.name);
   for (const field of Object.keys(definition)) {
-    if (!knownFields.includes(field)) fail(name, `unknown field ${field}${knownWords(field, knownFields)}`);
+    if (!knownFields.includes(field)) fail(name, `unknown field ${field}${suggestName(field, knownFields)}`);
   }
   const { contractVersion: version = contractVersion, credential = "key", maxChoices = {} } = definition;
   const mismatch = contractMismatch(version);
@@ -85,7 +85,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     handlers,
     ...(checks && { checks: checks as Checks }),
     maxChoices: checkBounds(name, maxChoices),
-    readFault: checkFunction(name, "readFault", definition.readFault ?? classifyFault),
+    parseFault: checkFunction(name, "readFault", definition.parseFault ?? classifyFault),
   };
   return Object.freeze(plugin);
 }
@@ -125,7 +125,7 @@ function checkHandlers(plugin: string, handlers: unknown, field: "handlers" | "c
   if (!isRecord(handlers)) fail(plugin, `${field} must be an object of functions by capability`);
   for (const [name, handler] of Object.entries(handlers)) {
     if (!capabilities.includes(name as Capability)) {
-      fail(plugin, `${field}.${name} is no capability${knownWords(name, capabilities)}`);
+      fail(plugin, `${field}.${name} is no capability${suggestName(name, capabilities)}`);
     }
     if (handler !== undefined) checkFunction(plugin, `${field}.${name}`, handler);
   }
@@ -152,7 +152,10 @@ function checkBounds(plugin: string, maxChoices: unknown): ProviderPlugin["maxCh
   if (!isRecord(maxChoices)) fail(plugin, "maxChoices must be an object, such as { chat: 1 }");
   for (const [name, bound] of Object.entries(maxChoices)) {
     if ((name !== "chat" && name !== "images") || !Number.isInteger(bound) || (bound as number) < 1) {
-      fail(plugin, `maxChoices.${name} is ${JSON.stringify(bound)}; expected chat or images with a whole number above 0`);
+      fail(
+        plugin,
+        `maxChoices.${name} is ${JSON.stringify(bound)}; expected chat or images with a whole number above 0`,
+      );
     }
   }
   return maxChoices;

@@ -3,7 +3,7 @@
  *
  * @returns `undefined` when none is near: more than a third of the letters would have to change.
  */
-export function nearest(word: string, candidates: readonly string[]): string | undefined {
+export function didYouMean(word: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {

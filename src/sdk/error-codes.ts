@@ -2,9 +2,9 @@ import type { FaultKind } from "../contract/index.ts";
 
 /**
  * The words by which providers name a failure (`code`, `type`, `status` or `reason` of the error) and what each means.
- * Words that providers use for several failures (`invalid_request_error`) stand in {@link vagueWords}.
+ * Words that providers use for several failures (`invalid_request_error`) stand in {@link vagueErrorCodes}.
  */
-export const faultWords: Readonly<Record<string, FaultKind>> = {
+export const errorCodes: Readonly<Record<string, FaultKind>> = {
   context_length_exceeded: "context_length",
   model_not_found: "model_not_found",
   model_decommissioned: "model_not_found",
@@ -45,7 +45,7 @@ export const faultWords: Readonly<Record<string, FaultKind>> = {
 };
 
 /** Words that decide only when nothing else does, not even a status. */
-export const vagueWords: Readonly<Record<string, FaultKind>> = {
+export const vagueErrorCodes: Readonly<Record<string, FaultKind>> = {
   invalid_request_error: "bad_request",
   unprocessable_entity_error: "bad_request",
   request_too_large: "bad_request",

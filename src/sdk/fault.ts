@@ -1,5 +1,5 @@
-import { entryOf, type FaultKind, type RefusedAnswer, UpstreamFault } from "../contract/index.ts";
-import { faultWords, kindOfSentence, kindOfStatus, vagueWords } from "./error-codes.ts";
+import { type FaultKind, getOwn, type RefusedResponse, UpstreamFault } from "../contract/index.ts";
+import { errorCodes, kindOfSentence, kindOfStatus, vagueErrorCodes } from "./error-codes.ts";
 import { isRecord } from "./record.ts";
 import { type HeaderReader, retryAfterMs } from "./retry-after.ts";
 
@@ -26,7 +26,7 @@ interface ErrorFacts {
  * const fault = classifyFault({ status: 429, headers, body });
  * [fault.kind, fault.retryAfterMs]; // => ["rate_limited", 7000]
  */
-export function classifyFault(answer: RefusedAnswer): UpstreamFault {
+export function classifyFault(answer: RefusedResponse): UpstreamFault {
   const facts = factsOf(parsed(answer.body));
   if (answer.status === 404 && answer.body.trimStart().startsWith("<")) {
     return new UpstreamFault("bad_response", "The provider answered 404 with a page: its base URL seems wrong", {
@@ -64,12 +64,12 @@ function toFault(facts: ErrorFacts, status: number | undefined, retryMs: number 
 
 function kindOf(facts: ErrorFacts, status: number | undefined): FaultKind {
   for (const word of facts.words) {
-    const kind = entryOf(faultWords, word);
+    const kind = getOwn(errorCodes, word);
     if (kind !== undefined) return kind;
   }
   if (status !== undefined && status >= 400) return kindOfStatus(status);
   for (const word of facts.words) {
-    const kind = entryOf(vagueWords, word);
+    const kind = getOwn(vagueErrorCodes, word);
     if (kind !== undefined) return kind;
   }
   return "bad_response";
@@ -79,7 +79,8 @@ function sentenceOf(kind: FaultKind, facts: ErrorFacts, status: number | undefin
   const answered = status === undefined ? "failed" : `answered ${status}`;
   const named = facts.code === undefined ? "" : ` (${facts.code})`;
   if (kind === "auth") return `The provider refused the gateway's credential: it ${answered}${named}`;
-  if (kind === "insufficient_quota") return `The gateway's account with the provider is used up: it ${answered}${named}`;
+  if (kind === "insufficient_quota")
+    return `The gateway's account with the provider is used up: it ${answered}${named}`;
   if (facts.message === undefined) return `The provider ${answered} without saying why`;
   return redact(facts.message);
 }

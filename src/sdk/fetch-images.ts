@@ -1,7 +1,7 @@
 import { GatewayError, type Message, type Upstream } from "../contract/index.ts";
 import { toBase64 } from "./base64.ts";
 import type { DataUrl } from "./data-url.ts";
-import { refuse } from "./refuse.ts";
+import { badRequest } from "./refuse.ts";
 
 /** How many pictures one request may have fetched: each has up to 20 MB and is held in memory. */
 const fetchesMax = 16;
@@ -28,7 +28,7 @@ export async function fetchImages(messages: readonly Message[], upstream: Upstre
       const param = `messages[${turn}].content[${index}].image_url.url`;
       if (!params.has(part.image_url.url)) params.set(part.image_url.url, param);
       if (params.size <= fetchesMax) continue;
-      throw refuse(`More than ${fetchesMax} pictures are named by address, send the others as data URLs`, param);
+      throw badRequest(`More than ${fetchesMax} pictures are named by address, send the others as data URLs`, param);
     }
   }
   const fetches = [...params].map(async ([url, param]): Promise<[string, DataUrl]> => {

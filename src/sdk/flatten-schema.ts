@@ -70,8 +70,8 @@ export class SchemaFlattener {
 
   #take(flat: FlatSchema, piece: Piece, pointer: string, depth: number): void {
     this.#pieces += 1;
-    if (depth > stepsMax) throw this.#refuse(`is nested more than ${stepsMax} steps deep`);
-    if (this.#pieces > piecesMax) throw this.#refuse(`unfolds to more than ${piecesMax} schemas`);
+    if (depth > stepsMax) throw this.#badRequest(`is nested more than ${stepsMax} steps deep`);
+    if (this.#pieces > piecesMax) throw this.#badRequest(`unfolds to more than ${piecesMax} schemas`);
     const { schema, refs } = piece;
     if (schema === true) return;
     if (!isRecord(schema)) {
@@ -102,7 +102,7 @@ export class SchemaFlattener {
     }
   }
 
-  #refuse(reason: string): GatewayError {
+  #badRequest(reason: string): GatewayError {
     const message = `The JSON schema ${reason}: send a smaller one, with fewer references`;
     return new GatewayError("invalid_request", message, { param: this.#param });
   }

@@ -1,17 +1,16 @@
 export {
-  type CheckInput,
   type Call,
   type Capability,
   type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
   type ChatUsage,
+  type CheckInput,
   type ChunkChoice,
   type ContentPart,
   contractVersion,
   type Embeddings,
   type EmbeddingsRequest,
-  entryOf,
   type FaultDetails,
   type FaultKind,
   type FinishReason,
@@ -19,40 +18,41 @@ export {
   GatewayError,
   type GeneratedImage,
   type GeneratedImages,
+  getOwn,
   type Handlers,
   type ImagesRequest,
   type Message,
   type Model,
   type ProviderPlugin,
-  type RefusedAnswer,
+  type RefusedResponse,
   type ResponseFormat,
   type ServerEvent,
-  type SpeechRequest,
   type Speech,
+  type SpeechRequest,
   type Tool,
   type ToolCall,
   type ToolCallDelta,
   type ToolChoice,
-  type TranscriptionRequest,
   type Transcript,
+  type TranscriptionRequest,
   type TranscriptSegment,
   type TranscriptWord,
   type Upstream,
   type UpstreamBytes,
   UpstreamFault,
-  type UpstreamInit,
+  type UpstreamRequestOptions,
 } from "../contract/index.ts";
 export { base64ToFloats, floatsToBase64, fromBase64, toBase64 } from "./base64.ts";
 export { type DataUrl, readDataUrl, readMedia } from "./data-url.ts";
 export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
 export { type OpenaiOptions, openai } from "./dialects/openai/index.ts";
 export type {
-  ChatQuirks,
-  EmbeddingsQuirks,
-  ImagesQuirks,
-  RequestQuirks,
-  SpeechQuirks,
-  TranscriptionQuirks,
+  ChatOptions,
+  EmbeddingsOptions,
+  ImagesOptions,
+  RequestOptions,
+  SpeechOptions,
+  TranscriptionOptions,
 } from "./dialects/openai/quirks.ts";
 export { nearestEffort } from "./dialects/openai/reasoning.ts";
 export { classifyFault, faultOfBody } from "./fault.ts";
@@ -60,17 +60,17 @@ export { fetchImages } from "./fetch-images.ts";
 export { withFunctionsAsTools } from "./functions-as-tools.ts";
 export { openApiSubset, type ReducedSchema, reduceSchema, type SchemaSubset, strictSubset } from "./json-schema.ts";
 export { parseJson } from "./parse-json.ts";
-export { type Fitted, fit, type Shape } from "./parse-shape.ts";
+export { type ParsedShape, parseShape, type Shape } from "./parse-shape.ts";
 export { PluginError } from "./plugin-error.ts";
-export { checkBeyondText, unfetchedImages } from "./precheck-multimodal.ts";
+export { findUnfetchedImages, precheckMultimodal } from "./precheck-multimodal.ts";
 export { readModels } from "./read-models.ts";
-export { type SplitText, splitThink, ThinkSplitter } from "./reasoning-tags.ts";
+export { ReasoningTagSplitter, type SplitText, splitReasoningTags } from "./reasoning-tags.ts";
 export { RecentMap } from "./recent-map.ts";
 export { isRecord } from "./record.ts";
-export { refuse } from "./refuse.ts";
+export { badRequest } from "./refuse.ts";
 export { type HeaderReader, readDurationMs, retryAfterMs } from "./retry-after.ts";
 export { eventCharactersMaxDefault, readEvents, SseParser } from "./sse.ts";
-export { translatable } from "./supported-fields.ts";
+export { pickSupportedFields } from "./supported-fields.ts";
 export { readToolChoice, type ToolDecision } from "./tool-choice.ts";
 export { readArguments, resultWithoutCall, type ToolResult, toolResultsOf } from "./tool-results.ts";
 export { joinWav, readWav, type Wav, wavMs, writeWav } from "./wav.ts";

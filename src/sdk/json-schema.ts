@@ -1,4 +1,4 @@
-import { entryOf, GatewayError } from "../contract/index.ts";
+import { GatewayError, getOwn } from "../contract/index.ts";
 import { type FlatSchema, type Pieces, pointerPart, SchemaFlattener } from "./flatten-schema.ts";
 import { isRecord } from "./record.ts";
 
@@ -185,7 +185,7 @@ function annotationsOf(reduction: Reduction, flat: FlatSchema, pointer: string):
 function assertionsOf(reduction: Reduction, flat: FlatSchema, type: string | undefined, pointer: string): Schema {
   const result: Schema = type === undefined ? {} : { type };
   for (const [keyword, value] of flat.rest) {
-    const types = entryOf(typesOfKeyword, keyword);
+    const types = getOwn(typesOfKeyword, keyword);
     if (types === undefined || (type !== undefined && !types.includes(type))) continue;
     const kept =
       keyword === "format"

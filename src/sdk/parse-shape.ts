@@ -5,7 +5,7 @@ import { isRecord } from "./record.ts";
 export type Shape = "string" | "number" | "boolean" | "any" | readonly [Shape] | { readonly [name: string]: Shape };
 
 /** What has a shape; of an object's members each may be absent. */
-export type Fitted<S> = S extends "string"
+export type ParsedShape<S> = S extends "string"
   ? string
   : S extends "number"
     ? number
@@ -14,10 +14,10 @@ export type Fitted<S> = S extends "string"
       : S extends "any"
         ? unknown
         : S extends readonly [infer Member]
-          ? Fitted<Member>[]
+          ? ParsedShape<Member>[]
           : keyof S extends never
             ? Record<string, unknown>
-            : { -readonly [Name in keyof S]?: Fitted<S[Name]> | undefined };
+            : { -readonly [Name in keyof S]?: ParsedShape<S[Name]> | undefined };
 
 /**
  * Makes an answer what it should be: members of another kind (`null`, most often) are taken away, in place, so that they
@@ -30,7 +30,7 @@ export type Fitted<S> = S extends "string"
  * fit({ text: "Hi", signature: null }, { text: "string", signature: "string" }); // => true
  * fit(null, { text: "string" }); // => false
  */
-export function fit<const S extends Shape>(value: unknown, shape: S): value is Fitted<S> {
+export function parseShape<const S extends Shape>(value: unknown, shape: S): value is ParsedShape<S> {
   return fits(value, shape);
 }
 

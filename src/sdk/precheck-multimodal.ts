@@ -1,4 +1,4 @@
-import type { CheckInput, ChatRequest } from "../contract/index.ts";
+import type { ChatRequest, CheckInput } from "../contract/index.ts";
 import type { DataUrl } from "./data-url.ts";
 
 type Translate = (request: ChatRequest, asked: CheckInput<ChatRequest> & { note: () => void }) => unknown;
@@ -17,7 +17,7 @@ type Translate = (request: ChatRequest, asked: CheckInput<ChatRequest> & { note:
  * check({ request: { messages: [], tools: [{ type: "function", function: { name: "weather" } }] } });
  * seen; // => [1]
  */
-export function checkBeyondText(translate: Translate): (asked: CheckInput<ChatRequest>) => void {
+export function precheckMultimodal(translate: Translate): (asked: CheckInput<ChatRequest>) => void {
   return (asked) => {
     if (holdsMoreThanText(asked.request)) translate(asked.request, { ...asked, note: () => undefined });
   };
@@ -35,6 +35,6 @@ function holdsMoreThanText({ messages, tools, response_format: format, functions
  * @example
  * unfetchedImages.get("https://example.com/a.jpg").mediaType; // => "image/png"
  */
-export const unfetchedImages: Pick<ReadonlyMap<string, DataUrl>, "get"> = {
+export const findUnfetchedImages: Pick<ReadonlyMap<string, DataUrl>, "get"> = {
   get: (url) => (/^https:/i.test(url) ? { mediaType: "image/png", base64: "AAAA" } : undefined),
 };

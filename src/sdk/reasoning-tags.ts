@@ -14,22 +14,22 @@ export interface SplitText {
  * @example
  * splitThink("<think>Hm</think>Yes"); // => { content: "Yes", reasoning: "Hm" }
  */
-export function splitThink(text: string): SplitText {
-  const splitter = new ThinkSplitter();
+export function splitReasoningTags(text: string): SplitText {
+  const splitter = new ReasoningTagSplitter();
   const head = splitter.push(text);
   const tail = splitter.flush();
   return { content: head.content + tail.content, reasoning: head.reasoning + tail.reasoning };
 }
 
 /**
- * {@link splitThink} for an answer in pieces. The tags may be cut anywhere; the pieces together give the same.
+ * {@link splitReasoningTags} for an answer in pieces. The tags may be cut anywhere; the pieces together give the same.
  *
  * @example
  * const splitter = new ThinkSplitter();
  * const pieces = ["<thi", "nk>Hm</think>Yes"].map((text) => splitter.push(text));
  * pieces.map(({ content, reasoning }) => [content, reasoning]); // => [["", ""], ["Yes", "Hm"]]
  */
-export class ThinkSplitter {
+export class ReasoningTagSplitter {
   #state: "undecided" | "thinking" | "answering" = "undecided";
   #held = "";
   /** White space right after a tag belongs to neither side. */

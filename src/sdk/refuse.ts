@@ -9,6 +9,6 @@ import { GatewayError } from "../contract/index.ts";
  * const refusal = refuse("This model takes no images", "messages[0].content");
  * [refusal.code, refusal.status, refusal.param]; // => ["invalid_request", 400, "messages[0].content"]
  */
-export function refuse(message: string, param: string | undefined): GatewayError {
+export function badRequest(message: string, param: string | undefined): GatewayError {
   return new GatewayError("invalid_request", message, { param });
 }

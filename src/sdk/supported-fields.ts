@@ -18,7 +18,7 @@ const silent = new Set(
  * const asked = translatable(request, ["top_p", "stop"], {}, (sentence) => lost.push(sentence));
  * [asked, lost.length]; // => [{ model: "m", messages: [], top_p: 0.9 }, 1]
  */
-export function translatable(
+export function pickSupportedFields(
   request: ChatRequest,
   translated: readonly string[],
   { omit = [] }: Model,

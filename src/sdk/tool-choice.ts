@@ -1,6 +1,6 @@
 import type { ChatRequest } from "../contract/index.ts";
 import { isRecord } from "./record.ts";
-import { refuse } from "./refuse.ts";
+import { badRequest } from "./refuse.ts";
 
 /** What `tool_choice` comes to, in all its forms. */
 export interface ToolDecision {
@@ -25,10 +25,10 @@ export function readToolChoice({ tool_choice: choice, tools }: ChatRequest): Too
   const decision = typeof choice === "string" ? { mode: choice } : readNames(choice);
   const stranger = decision.names?.find((name) => !known.includes(name));
   if (stranger !== undefined) {
-    throw refuse(`tool_choice names ${stranger}, expected one of the tools: ${known.join(", ")}`, "tool_choice");
+    throw badRequest(`tool_choice names ${stranger}, expected one of the tools: ${known.join(", ")}`, "tool_choice");
   }
   if (known.length > 0) return decision;
-  if (decision.mode === "required") throw refuse("tool_choice demands a call, expected tools", "tool_choice");
+  if (decision.mode === "required") throw badRequest("tool_choice demands a call, expected tools", "tool_choice");
   return undefined;
 }
 
@@ -41,5 +41,5 @@ function readNames(choice: Exclude<ChatRequest["tool_choice"], string | null | u
   if (names.length > 0 && names.every((name) => typeof name === "string")) {
     return { mode: mode === "required" ? "required" : "auto", names };
   }
-  throw refuse("allowed_tools names no functions, expected a list of them", "tool_choice.allowed_tools.tools");
+  throw badRequest("allowed_tools names no functions, expected a list of them", "tool_choice.allowed_tools.tools");
 }

@@ -1,7 +1,7 @@
 import type { GatewayError, Message, ToolCall } from "../contract/index.ts";
 import { parseJson } from "./parse-json.ts";
 import { isRecord } from "./record.ts";
-import { refuse } from "./refuse.ts";
+import { badRequest } from "./refuse.ts";
 
 /** A tool message, the call it answers, and where it stands in the conversation. */
 export interface ToolResult {
@@ -31,14 +31,14 @@ export function toolResultsOf(messages: readonly Message[], index: number): Tool
     const param = `messages[${next}].tool_call_id`;
     const call = calls.find((known) => known.id === id);
     if (call === undefined) throw resultWithoutCall(param);
-    if (results.has(id)) throw refuse(`The tool call ${id} has two results, expected one`, param);
+    if (results.has(id)) throw badRequest(`The tool call ${id} has two results, expected one`, param);
     results.set(id, { call, message, index: next });
   }
   return calls.map(({ id }, position) => {
     const result = results.get(id);
     if (result !== undefined) return result;
     const param = `messages[${index}].tool_calls[${position}]`;
-    throw refuse(`The tool call ${id} has no result, expected a tool message with its id right after it`, param);
+    throw badRequest(`The tool call ${id} has no result, expected a tool message with its id right after it`, param);
   });
 }
 
@@ -49,7 +49,10 @@ export function toolResultsOf(messages: readonly Message[], index: number): Tool
  * resultWithoutCall("messages[3].tool_call_id").param; // => "messages[3].tool_call_id"
  */
 export function resultWithoutCall(param: string): GatewayError {
-  return refuse("This result answers no tool call of the assistant message before it, expected the id of one", param);
+  return badRequest(
+    "This result answers no tool call of the assistant message before it, expected the id of one",
+    param,
+  );
 }
 
 /**
@@ -67,5 +70,5 @@ export function readArguments(call: ToolCall, param: string): Record<string, unk
   if (text.trim() === "") return {};
   const value = parseJson(text);
   if (isRecord(value)) return value;
-  throw refuse(`The arguments of ${name} are no JSON object`, `${param}.function.arguments`);
+  throw badRequest(`The arguments of ${name} are no JSON object`, `${param}.function.arguments`);
 }

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLocalLedger, creditWallet, type LocalLedger, openRedisLimits } from "../../src/billing/index.ts";
-import type { Claim, Settlement } from "../../src/contract/index.ts";
+import { type Billing, createBilling, creditWallet, openRedisLimits } from "../../src/billing/index.ts";
+import type { AdmissionRequest, Settlement } from "../../src/contract/index.ts";
 import { openStore } from "../../src/db/index.ts";
 
 /**
@@ -17,7 +17,7 @@ const url = words.find((word) => /^postgres/.test(word));
 const folder = mkdtempSync(join(tmpdir(), "modelgate-bench-"));
 const store = await openStore(url === undefined ? { file: join(folder, "bench.db") } : { url });
 const limits = redisUrl === undefined ? undefined : await openRedisLimits({ store, url: redisUrl });
-const ledger = createLocalLedger({ store, limits });
+const ledger = createBilling({ store, limits });
 
 let made = 0;
 for (const accounts of [1, 100]) {
@@ -60,7 +60,7 @@ async function fund(accountId: string): Promise<void> {
 
 async function round(concurrency: number, calls: number, ids: string[], premium: boolean): Promise<void> {
   let left = calls;
-  const worker = async (books: LocalLedger) => {
+  const worker = async (books: Billing) => {
     while (left-- > 0) await one(books, ids, premium);
   };
   await Promise.all(Array.from({ length: concurrency }, () => worker(ledger)));
@@ -68,13 +68,13 @@ async function round(concurrency: number, calls: number, ids: string[], premium:
   await store.db.selectFrom("calls").select("id").limit(1).execute();
 }
 
-async function one(books: LocalLedger, ids: string[], premium: boolean): Promise<void> {
+async function one(books: Billing, ids: string[], premium: boolean): Promise<void> {
   const callId = `req_${Date.now().toString(36)}${(made++).toString(36).padStart(6, "0")}0123456789`;
   await books.admit(claimOf(callId, ids[made % ids.length] as string, premium));
   await books.settle(settlementOf(callId));
 }
 
-function claimOf(callId: string, accountId: string, premium: boolean): Claim {
+function claimOf(callId: string, accountId: string, premium: boolean): AdmissionRequest {
   const limits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12 };
   return {
     callId,

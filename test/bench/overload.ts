@@ -83,7 +83,7 @@ const quantile = (sorted: number[], share: number) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 
 /** Sends this many calls a second for a while; those of the first two seconds are not counted. */
-async function offer(line: Line, rate: number): Promise<Round> {
+async function modelEntry(line: Line, rate: number): Promise<Round> {
   const warmMs = 2000;
   const [answered, refused]: [number[], number[]] = [[], []];
   let [lost, pending] = [0, 0];
@@ -159,9 +159,9 @@ try {
     `Capacity ${Math.round(capacity)} calls/s; the provider thinks for ${thinkMs} ms; OVERLOAD_LAG_MS=${lagMs}`,
   );
   console.table([
-    { load: "half", ...(await offer(line, capacity / 2)) },
-    { load: "3 times", ...(await offer(line, capacity * 3)) },
-    { load: "half again", ...(await offer(line, capacity / 2)) },
+    { load: "half", ...(await modelEntry(line, capacity / 2)) },
+    { load: "3 times", ...(await modelEntry(line, capacity * 3)) },
+    { load: "half again", ...(await modelEntry(line, capacity / 2)) },
   ]);
   console.log(gateway.stderr());
 } finally {

@@ -1,7 +1,7 @@
 import { builtIns } from "../../plugins/index.ts";
 import type { Call, ChatChunk, ChatRequest } from "../../src/contract/index.ts";
-import { ChunkTidier } from "../../src/kernel/normalize/stream.ts";
-import { Tally } from "../../src/kernel/normalize/usage-meter.ts";
+import { StreamNormalizer } from "../../src/kernel/normalize/stream.ts";
+import { UsageMeter } from "../../src/kernel/normalize/usage-meter.ts";
 import { readEvents } from "../../src/sdk/index.ts";
 
 /** What one piece of a provider's stream costs from its bytes to ours, beside OpenAI's own, which is passed through. */
@@ -72,14 +72,14 @@ async function translate(provider: string, bytes: Uint8Array<ArrayBuffer>[]): Pr
   const upstream = { events: async () => readEvents(iterate(bytes)) } as unknown as Call<ChatRequest>["upstream"];
   const signal = new AbortController().signal;
   const call = { id: "req_1", request, model, signal, upstream, note: () => undefined };
-  const parts = { tally: new Tally(async () => ({})), output: { text: "", length: 0 }, includeUsage: false };
-  const tidier = new ChunkTidier({ id: "chatcmpl-1", created: 1, model: "x" }, parts);
+  const parts = { usageMeter: new UsageMeter(async () => ({})), output: { text: "", length: 0 }, includeUsage: false };
+  const normalizer = new StreamNormalizer({ id: "chatcmpl-1", created: 1, model: "x" }, parts);
   let length = 0;
   for await (const raw of (await plugin.handlers.chat(call)) as AsyncIterable<ChatChunk>) {
-    const chunk = tidier.push(raw);
+    const chunk = normalizer.push(raw);
     if (chunk !== undefined) length += JSON.stringify(chunk).length;
   }
-  if (!tidier.finished) throw new Error(`The stream of ${provider} was not read to its end`);
+  if (!normalizer.finished) throw new Error(`The stream of ${provider} was not read to its end`);
   return length;
 }
 

@@ -32,7 +32,7 @@ export interface Watched {
   readonly context: BrowserContext;
   readonly page: Page;
   /** Errors of the console, breaches of the policy among them, and requests to any other host. Statuses that are told to the person are no errors. */
-  readonly troubles: readonly string[];
+  readonly readinessProblems: readonly string[];
   close(): Promise<void>;
 }
 
@@ -41,22 +41,22 @@ export async function openTab(browser: Browser, origin: string, options: Browser
   const viewport = { width: 1280, height: 900 };
   const context = await browser.newContext({ baseURL: origin, viewport, reducedMotion: "reduce", ...options });
   const page = await context.newPage();
-  const troubles: string[] = [];
+  const readinessProblems: string[] = [];
   page.on("console", (message) => {
     const isStatus = message.text().startsWith("Failed to load resource: the server responded with a status");
-    if (["error", "warning"].includes(message.type()) && !isStatus) troubles.push(message.text());
+    if (["error", "warning"].includes(message.type()) && !isStatus) readinessProblems.push(message.text());
   });
-  page.on("pageerror", (error) => troubles.push(`thrown: ${error.message}`));
+  page.on("pageerror", (error) => readinessProblems.push(`thrown: ${error.message}`));
   context.on("request", (request) => {
     const url = request.url();
-    if (!url.startsWith(`${origin}/`) && !/^(data|blob):/.test(url)) troubles.push(`left the host: ${url}`);
+    if (!url.startsWith(`${origin}/`) && !/^(data|blob):/.test(url)) readinessProblems.push(`left the host: ${url}`);
   });
   const close = async () => {
     // What a page still asks for when its test is over is nobody's failure.
     for (const each of context.pages()) await each.unrouteAll({ behavior: "ignoreErrors" });
     await context.close();
   };
-  return { context, page, troubles, close };
+  return { context, page, readinessProblems, close };
 }
 
 /** What axe finds that is serious or worse, as `rule: where`; by all of its rules, or by these. */

@@ -29,7 +29,7 @@ export function useDashboard(env: Record<string, string> = {}): Dashboard {
       const tab = await openTab(shared.browser, shared.gateway.origin, { extraHTTPHeaders, ...options });
       try {
         await work(tab.page, tab);
-        if (tab.troubles.length > 0) throw new Error(`In the browser: ${tab.troubles.join("\n")}`);
+        if (tab.readinessProblems.length > 0) throw new Error(`In the browser: ${tab.readinessProblems.join("\n")}`);
       } finally {
         await tab.close();
       }

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { createAccounts, createVoucher } from "../../src/accounts/index.ts";
 import { creditWallet } from "../../src/billing/index.ts";
 import { compilePrice, costNanodollars, type Meters } from "../../src/contract/index.ts";
-import { type OpenWrite, openStore, type Store } from "../../src/db/index.ts";
+import { type CallOpened, openStore, type Store } from "../../src/db/index.ts";
 import { ownerEmail } from "../support/gateway.ts";
 import { randomBelow } from "../support/random.ts";
 import { modelOf } from "../unit/catalogue/models.ts";
@@ -63,14 +63,14 @@ async function writeCalls(store: Store, accountId: string, keys: readonly string
       const openedAt = Math.floor(latest - (day === 0 ? random() * 5_400_000 : random() * dayMs));
       return callOf({ accountId, keyId: keys[place % 4 === 0 ? 1 : 0] as string }, openedAt, random);
     });
-    await store.writeBooks(calls.flat());
+    await store.writeLedger(calls.flat());
   }
 }
 
 function callOf(who: { accountId: string; keyId: string }, openedAt: number, random: () => number) {
   const model = modelOf(calledModels[Math.floor(random() * calledModels.length)] as string);
   const { premium, price } = model;
-  const open: OpenWrite = {
+  const open: CallOpened = {
     kind: "open",
     callId: `past-${openedAt.toString(36)}-${Math.floor(random() * 1e9).toString(36)}`,
     ...who,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { type Books, openBooks } from "../support/books.ts";
+import { openCliStore, type TransactionScope } from "../support/books.ts";
 import { fillWallet, hookMsMax } from "../support/gateway.ts";
 import { wavFile } from "../support/wav.ts";
 import { hasChromium } from "./chromium.ts";
@@ -8,12 +8,12 @@ import { enterFirst, seeHeading, signIn, testMsMax, useDashboard } from "./dashb
 
 describe.skipIf(!hasChromium)("the playground", () => {
   const dashboard = useDashboard();
-  let books: Books;
+  let books: TransactionScope;
   beforeAll(async () => {
     const { gateway } = dashboard;
     await fillWallet(gateway);
     await dashboard.visit((page) => enterFirst(page, gateway));
-    books = openBooks(gateway.home);
+    books = openCliStore(gateway.home);
   }, hookMsMax * 2);
   afterAll(() => books?.close());
 

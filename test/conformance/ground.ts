@@ -46,7 +46,7 @@ export async function serveBy<C extends Capability>(
   const chunks: ChatChunk[] = [];
   const { kernel, ledger } = benchOf([plugin], { fetch: networkOf(reply, sent, pieces) });
   const progress = newProgress();
-  const outlet = {
+  const sink = {
     open: () => undefined,
     write(chunk: ChatChunk) {
       chunks.push(structuredClone(chunk));
@@ -54,7 +54,7 @@ export async function serveBy<C extends Capability>(
     },
   };
   const isStream = (request as { stream?: unknown }).stream === true || capability === "speech";
-  const order = { capability, caller, request, progress, ...(isStream && { outlet }) } as Order<C>;
+  const order = { capability, caller, request, progress, ...(isStream && { sink }) } as Order<C>;
   const [answer, error] = await serve(kernel, order).then(
     (given): [ReplyOf<C>, undefined] => [given, undefined],
     (thrown): [undefined, GatewayError] => [undefined, thrown as GatewayError],

@@ -43,9 +43,13 @@ describe.skipIf(recordingsMissing !== undefined)("an answer of any other kind", 
       expect(faultsOf("CreateEmbeddingResponse", answer)).toEqual([]);
     }
     const { outcome, meters } = ledger.settlement;
-    const measure = { chat: "", embeddings: "inputToken", images: "image", transcription: "audioMs", speech: "character" }[
-      capability
-    ];
+    const measure = {
+      chat: "",
+      embeddings: "inputToken",
+      images: "image",
+      transcription: "audioMs",
+      speech: "character",
+    }[capability];
     expect({ outcome, measures: Object.keys(meters) }).toEqual({ outcome: "settled", measures: [measure] });
     expect(Object.values(meters)[0]).toBeGreaterThan(0);
   });

@@ -28,7 +28,7 @@ export interface CallRow {
 }
 
 /** A second look into the database of a running gateway. */
-export interface Books {
+export interface TransactionScope {
   /** The row of the call that an answer's `x-request-id` names. @throws When there is none. */
   callOf(response: Response): CallRow;
   call(id: string): CallRow | undefined;
@@ -41,7 +41,7 @@ export interface Books {
   close(): void;
 }
 
-export function openBooks(home: string): Books {
+export function openCliStore(home: string): TransactionScope {
   const database = new DatabaseSync(join(home, "modelgate.db"), { readOnly: true });
   database.exec("pragma busy_timeout = 5000");
   const byId = database.prepare("select * from calls where id = ?");

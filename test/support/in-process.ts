@@ -2,24 +2,24 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtIns, sandbox } from "../../plugins/index.ts";
-import { type App, createApp, type Ground } from "../../src/app.ts";
+import { type App, type AppOptions, createApp } from "../../src/app.ts";
 import { creditWallet } from "../../src/billing/index.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { openStore } from "../../src/db/index.ts";
 import { createLog } from "../../src/observability/log.ts";
-import { type Books, openBooks } from "./books.ts";
+import { openCliStore, type TransactionScope } from "./books.ts";
 
 /** A gateway inside the test's process, for what no environment variable sets: deadlines, plugins of the test's own. */
 export interface InProcessGateway {
   baseUrl: string;
   key: string;
-  books: Books;
+  books: TransactionScope;
   app: App;
   post(path: string, body: unknown): Promise<Response>;
   stop(): Promise<void>;
 }
 
-type Parts = Partial<Pick<Ground, "bounds" | "plugins" | "keepAliveMs">> & { env: Record<string, string> };
+type Parts = Partial<Pick<AppOptions, "bounds" | "plugins" | "keepAliveMs">> & { env: Record<string, string> };
 
 /** Starts one on a free loopback port, with money in its wallet. */
 export async function startInProcess({ env, plugins = builtIns, ...injected }: Parts): Promise<InProcessGateway> {
@@ -41,7 +41,7 @@ export async function startInProcess({ env, plugins = builtIns, ...injected }: P
   await creditWallet(store, { accountId, nanodollars: 100_000_000_000, note: "test" });
   app.http.listen({ hostname: "127.0.0.1", port: 0, idleTimeout: 60 });
   const baseUrl = `http://127.0.0.1:${app.http.server?.port}/api/v1`;
-  const books = openBooks(home);
+  const books = openCliStore(home);
   return {
     baseUrl,
     key,

@@ -52,7 +52,7 @@ export async function startReplayUpstream(seed = 1): Promise<ReplayUpstream> {
     count += 1;
     const queue = queues.get(record.provider);
     const reply = queue === undefined || queue.length <= 1 ? queue?.[0] : queue.shift();
-    if (reply === undefined) return refuse(response, record.provider);
+    if (reply === undefined) return badRequest(response, record.provider);
     if (reply.fault?.kind.startsWith("hang")) hanging.add(response);
     await send(request, response, reply, seed + count).catch(() => response.destroy());
   });
@@ -130,7 +130,7 @@ async function send(request: IncomingMessage, response: ServerResponse, reply: R
   response.end();
 }
 
-function refuse(response: ServerResponse, provider: string): void {
+function badRequest(response: ServerResponse, provider: string): void {
   const message = `No reply is set for ${provider}: call answer("${provider}", …) before asking`;
   response.writeHead(501, { "content-type": "application/json" });
   response.end(JSON.stringify({ error: { message, type: "test_error", param: null, code: "no_reply" } }));

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll } from "bun:test";
-import { type Books, openBooks } from "./books.ts";
+import { openCliStore, type TransactionScope } from "./books.ts";
 import { fillWallet, type Gateway, hookMsMax, startGateway } from "./gateway.ts";
 
 /** A gateway in sandbox mode for the tests of one file, with a full wallet and a look into its books. */
 export interface SandboxGateway {
   gateway: Gateway;
-  books: Books;
+  books: TransactionScope;
 }
 
 /** Starts one before the tests of the calling file and ends it after them; its members are there once tests run. */
@@ -14,7 +14,7 @@ export function useSandboxGateway(env: Record<string, string> = {}): SandboxGate
   beforeAll(async () => {
     shared.gateway = await startGateway({ env });
     await fillWallet(shared.gateway);
-    shared.books = openBooks(shared.gateway.home);
+    shared.books = openCliStore(shared.gateway.home);
   }, hookMsMax);
   afterAll(async () => {
     shared.books?.close();

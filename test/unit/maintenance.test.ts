@@ -17,7 +17,7 @@ test("upkeep that fails once is a warning, since the next round does what was no
   let failuresLeft = 3;
   let rounds = 0;
   const store = Object.create(real, {
-    outsideChange: {
+    pollExternalChange: {
       value: () => {
         rounds++;
         if (failuresLeft-- > 0) throw new Error("database is locked");

@@ -1,10 +1,10 @@
 import { GatewayError } from "../../contract/index.ts";
-import { AttemptLimit } from "../rate-limiter.ts";
+import { RateLimiter } from "../rate-limiter.ts";
 import { isEmailTaken } from "../sign-in-address.ts";
 import { nanodollarsOfCent, type Payments, payNanodollarsMax, payNanodollarsMin } from "./payments.ts";
 
 /** What an account holder asks for. */
-export interface PaymentWish {
+export interface CheckoutRequest {
   readonly accountId: string;
   readonly email: string;
   readonly nanodollars: number;
@@ -20,10 +20,10 @@ interface PaymentGround {
 const checkoutsPerMinuteMax = 10;
 
 /** Makes the function that begins payments of account holders. */
-export function paymentDesk({ payments, publicOrigin, now, report }: PaymentGround) {
-  const limit = new AttemptLimit(checkoutsPerMinuteMax, now, { what: "payments begun" });
+export function createCheckout({ payments, publicOrigin, now, report }: PaymentGround) {
+  const limit = new RateLimiter(checkoutsPerMinuteMax, now, { what: "payments begun" });
   const returnTo = { paid: `${publicOrigin}/billing?paid=1`, cancelled: `${publicOrigin}/billing` };
-  return async ({ accountId, email, nanodollars }: PaymentWish): Promise<{ url: string }> => {
+  return async ({ accountId, email, nanodollars }: CheckoutRequest): Promise<{ url: string }> => {
     if (payments === undefined) {
       throw new GatewayError("not_found", "This gateway takes no payments; ask who runs it for a voucher or a credit");
     }

@@ -1,6 +1,6 @@
 import { clearTimeout, setTimeout } from "node:timers";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
-import { inTime } from "../with-timeout.ts";
+import { withTimeout } from "../with-timeout.ts";
 import { RedisRefused } from "./redis-limits-options.ts";
 import { admitScript, formatScript, renewScript, settleScript } from "./scripts.ts";
 
@@ -113,7 +113,7 @@ export class RedisConnection {
   /** The client's own `commandTimeout` would take a process that was busy for a Redis that is silent. */
   async #guarded<Answer>(send: (client: RedisClient) => Promise<Answer>): Promise<Answer> {
     try {
-      return await inTime(send(this.#client), this.#options.answerMsMax);
+      return await withTimeout(send(this.#client), this.#options.answerMsMax);
     } catch (error) {
       this.#down(error as Error);
       throw error;
@@ -153,7 +153,7 @@ export class RedisConnection {
 
   async #recover(): Promise<void> {
     const { answerMsMax, onRecovered } = this.#options;
-    const infos = await inTime(serversOf(this.#client), answerMsMax);
+    const infos = await withTimeout(serversOf(this.#client), answerMsMax);
     if (!this.#client.isCluster && clusterMode.test(infos[0] as string)) throw oneOfCluster();
     const found = await this.#guarded((client) =>
       (client as unknown as Scripted).checkFormat(formatKey, format, ...formatsBefore),

@@ -1,6 +1,6 @@
 import { clearInterval, setInterval } from "node:timers";
-import { type Caller, type Claim, GatewayError, type LimitState } from "../../contract/index.ts";
-import type { EndWrite, OpenWrite, Store } from "../../db/index.ts";
+import { type AdmissionRequest, type Caller, GatewayError, type LimitState } from "../../contract/index.ts";
+import type { CallEnded, CallOpened, Store } from "../../db/index.ts";
 import { notRead } from "../call-holds.ts";
 import { type Counted, ProcessLimits, type RunningCalls } from "../call-limits.ts";
 import { laterTokensOf, startOfDay } from "../call-record.ts";
@@ -39,8 +39,8 @@ class SharedLimits implements RedisLimits {
   readonly #report: NonNullable<RedisLimitsOptions["report"]>;
   readonly #connection: RedisConnection;
   /** All calls of this node are counted here too. */
-  readonly #own: ProcessLimits;
-  readonly #running = new Map<string, OpenWrite>();
+  readonly #keyLimits: ProcessLimits;
+  readonly #running = new Map<string, CallOpened>();
   /** SQL's sums of accounts that are being read. */
   readonly #loading = new Map<string, Promise<string[]>>();
   readonly #timer: NodeJS.Timeout;
@@ -52,7 +52,7 @@ class SharedLimits implements RedisLimits {
     this.#leaseMs = leaseMs;
     this.#prefix = prefix;
     this.#report = report;
-    this.#own = new ProcessLimits(options.accountsMax ?? accountsMaxDefault);
+    this.#keyLimits = new ProcessLimits(options.accountsMax ?? accountsMaxDefault);
     this.#connection = new RedisConnection({
       url,
       answerMsMax: options.answerMsMax ?? answerMsMaxDefault,
@@ -79,48 +79,48 @@ class SharedLimits implements RedisLimits {
     if (!this.#connection.isHealthy) this.#report("redis_down", { error: this.#connection.reason });
   }
 
-  async take(claim: Claim, now: number): Promise<Counted> {
+  async take(admission: AdmissionRequest, now: number): Promise<Counted> {
     if (this.#connection.isHealthy) {
       try {
-        return await this.#takeShared(claim, now);
+        return await this.#takeShared(admission, now);
       } catch (error) {
         // Whatever else it is, Redis is unhealthy by now and has said why.
         if (error instanceof GatewayError) throw error;
       }
     }
-    return this.#own.take(claim, now);
+    return this.#keyLimits.take(admission, now);
   }
 
-  opened(open: OpenWrite): void {
+  opened(open: CallOpened): void {
     this.#running.set(open.callId, open);
   }
 
-  async undo(claim: Claim, now: number): Promise<void> {
-    this.#own.undo(claim, now);
-    await this.#settle(claim, ["-1", "0"], [-1, -claim.limitTokens]);
+  async undo(admission: AdmissionRequest, now: number): Promise<void> {
+    this.#keyLimits.undo(admission, now);
+    await this.#settle(admission, ["-1", "0"], [-1, -admission.limitTokens]);
   }
 
-  async end(claim: Claim, end: EndWrite, now: number): Promise<void> {
+  async end(admission: AdmissionRequest, end: CallEnded, now: number): Promise<void> {
     const { callId, quotaDay } = end.open;
     this.#running.delete(callId);
-    this.#own.end(claim, end, now);
+    this.#keyLimits.end(admission, end, now);
     const drawn = quotaDay === null ? ["-1", "0"] : [String(quotaDay), String(end.quotaTokens)];
-    await this.#settle(claim, drawn, [0, laterTokensOf(claim, end)]);
+    await this.#settle(admission, drawn, [0, laterTokensOf(admission, end)]);
   }
 
   async state(caller: Caller, now: number): Promise<LimitState> {
     const found = await this.#read(caller, ["rate", `rate ${caller.keyId}`]);
-    if (found !== undefined) this.#own.restore(caller, backlogsIn(found[0], now), backlogsIn(found[1], now), now);
-    return this.#own.state(caller, now);
+    if (found !== undefined) this.#keyLimits.restore(caller, backlogsIn(found[0], now), backlogsIn(found[1], now), now);
+    return this.#keyLimits.state(caller, now);
   }
 
   async running(caller: Caller): Promise<RunningCalls> {
     const found = await this.#read(caller, ["running", `running ${caller.keyId}`]);
-    if (found === undefined) return this.#own.running(caller);
+    if (found === undefined) return this.#keyLimits.running(caller);
     return { ofAccount: Number(found[0] ?? 0), ofKey: Number(found[1] ?? 0) };
   }
 
-  troubles(): string[] {
+  readinessProblems(): string[] {
     if (this.#connection.isHealthy) return [];
     const { message } = this.#connection.reason;
     return [
@@ -133,34 +133,34 @@ class SharedLimits implements RedisLimits {
     this.#connection.close();
   }
 
-  async #takeShared(claim: Claim, now: number): Promise<Counted> {
-    const { accountId } = claim.caller;
+  async #takeShared(admission: AdmissionRequest, now: number): Promise<Counted> {
+    const { accountId } = admission.caller;
     const key = this.#keyOf(accountId);
-    const args = [this.#time(), ...this.#admission(claim)];
+    const args = [this.#time(), ...this.#admission(admission)];
     let answer = await this.#connection.run("admit", key, [...args, "", ""]);
     if (answer[0] === "load") {
       answer = await this.#connection.run("admit", key, [...args, ...(await this.#load(accountId))]);
     }
-    if (answer[0] !== "ok") throw refusalOf(answer, claim, now);
+    if (answer[0] !== "ok") throw refusalOf(answer, admission, now);
     const [hold, day, partial, ...backlogs] = answer.slice(1).map(Number) as [number, number, number, ...number[]];
     const [requestsMs, tokensMs, keyRequestsMs = 0, keyTokensMs = 0] = backlogs as [number, number, ...number[]];
     const ofKey = { requestsMs: keyRequestsMs, tokensMs: keyTokensMs };
-    const limits = this.#own.takeJudged(claim, { requestsMs, tokensMs }, ofKey, now);
-    if (claim.premium) return { limits };
+    const limits = this.#keyLimits.takeJudged(admission, { requestsMs, tokensMs }, ofKey, now);
+    if (admission.premium) return { limits };
     const quota = { quotaDay: day, holdNanodollars: 0, holdTokens: hold, budgetMonth: null, partial: partial === 1 };
     return { limits, quota };
   }
 
   /** What the script wants of a call, in its order. */
-  #admission(claim: Claim): string[] {
-    const { limits, own, keyId, freeTokensPerDay } = claim.caller;
-    const { callId, limitTokens, premium, holdTokens } = claim;
+  #admission(admission: AdmissionRequest): string[] {
+    const { limits, keyLimits, keyId, freeTokensPerDay } = admission.caller;
+    const { callId, limitTokens, premium, holdTokens } = admission;
     const ofAccount = backlogsOf(1, limitTokens, limits);
-    const ofKey = backlogsOf(1, limitTokens, own ?? {});
+    const ofKey = backlogsOf(1, limitTokens, keyLimits ?? {});
     return [
       ...[callId, String(this.#leaseMs), keyId],
       ...[ofAccount.requestsMs, ofAccount.tokensMs, limits.concurrentCalls].map(wordOf),
-      ...[ofKey.requestsMs, ofKey.tokensMs, own?.concurrentCalls].map(wordOf),
+      ...[ofKey.requestsMs, ofKey.tokensMs, keyLimits?.concurrentCalls].map(wordOf),
       ...[premium ? undefined : holdTokens, freeTokensPerDay].map(wordOf),
     ];
   }
@@ -177,7 +177,7 @@ class SharedLimits implements RedisLimits {
 
   async #readQuota(accountId: string): Promise<string[]> {
     try {
-      const { quotaDay, usedTokens } = await this.#store.readFunds(accountId);
+      const { quotaDay, usedTokens } = await this.#store.readBalance(accountId);
       return [String(quotaDay ?? 0), String(usedTokens)];
     } catch (error) {
       throw notRead(error);
@@ -185,24 +185,24 @@ class SharedLimits implements RedisLimits {
   }
 
   /** `drawn` names a day and its tokens, `more` what came beside what was counted at admission. */
-  async #settle(claim: Claim, drawn: string[], [requests, tokens]: [number, number]): Promise<void> {
+  async #settle(admission: AdmissionRequest, drawn: string[], [requests, tokens]: [number, number]): Promise<void> {
     if (!this.#connection.isHealthy) return;
-    const { accountId, keyId, limits, own } = claim.caller;
+    const { accountId, keyId, limits, keyLimits } = admission.caller;
     const ofAccount = backlogsOf(requests, tokens, limits);
-    const ofKey = backlogsOf(requests, tokens, own ?? {});
+    const ofKey = backlogsOf(requests, tokens, keyLimits ?? {});
     const added = [
       ...[ofAccount.requestsMs, ofAccount.tokensMs].map(wordOf),
       keyId,
       ...[ofKey.requestsMs, ofKey.tokensMs].map(wordOf),
     ];
-    const args = [this.#time(), claim.callId, ...drawn, ...added];
+    const args = [this.#time(), admission.callId, ...drawn, ...added];
     // A call that Redis is not told of counts there until its lease is over, and SQL has what it drew.
     await this.#connection.run("settle", this.#keyOf(accountId), args).catch(() => undefined);
   }
 
   /** Says of all calls of this node that they run. */
   async #renew(): Promise<void> {
-    const renewals: { accountId: string; calls: OpenWrite[] }[] = [];
+    const renewals: { accountId: string; calls: CallOpened[] }[] = [];
     for (const [accountId, calls] of Map.groupBy(this.#running.values(), (open) => open.accountId)) {
       for (let at = 0; at < calls.length; at += callsPerRenewal) {
         renewals.push({ accountId, calls: calls.slice(at, at + callsPerRenewal) });
@@ -213,7 +213,7 @@ class SharedLimits implements RedisLimits {
     }
   }
 
-  async #renewCalls({ accountId, calls }: { accountId: string; calls: OpenWrite[] }): Promise<void> {
+  async #renewCalls({ accountId, calls }: { accountId: string; calls: CallOpened[] }): Promise<void> {
     // Some may have ended since.
     const running = calls.filter(({ callId }) => this.#running.has(callId));
     const args = running.flatMap(({ callId, keyId, quotaDay, holdTokens, partial }) => [
@@ -245,16 +245,16 @@ function wordOf(value: number | undefined): string {
 }
 
 /** What the admission says that refuses a call. */
-function refusalOf([limit, ...words]: string[], claim: Claim, now: number): Error {
-  const { limits, own, freeTokensPerDay } = claim.caller;
+function refusalOf([limit, ...words]: string[], admission: AdmissionRequest, now: number): Error {
+  const { limits, keyLimits, freeTokensPerDay } = admission.caller;
   const owner = words[0] === "key" ? "key" : "account";
-  const bounds = owner === "key" ? (own ?? limits) : limits;
+  const bounds = owner === "key" ? (keyLimits ?? limits) : limits;
   const waitMs = Number(words[1]);
   switch (limit) {
     case "requests":
       return requestsExceeded(bounds.requestsPerMinute as number, waitMs, owner);
     case "tokens": {
-      const tokens = { limit: bounds.tokensPerMinute as number, limitTokens: claim.limitTokens };
+      const tokens = { limit: bounds.tokensPerMinute as number, limitTokens: admission.limitTokens };
       return tokensExceeded(tokens, waitMs, owner);
     }
     case "calls":

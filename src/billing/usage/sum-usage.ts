@@ -54,14 +54,14 @@ interface Sum extends UsageSum {
 }
 
 function addTo({ figures, byModel }: Sum, row: UsageRow): void {
-  let own = byModel.get(row.model);
-  if (own === undefined) {
-    own = zeros();
-    byModel.set(row.model, own);
+  let keyLimits = byModel.get(row.model);
+  if (keyLimits === undefined) {
+    keyLimits = zeros();
+    byModel.set(row.model, keyLimits);
   }
   for (const name of usageFigures) {
     figures[name] += row[name];
-    own[name] += row[name];
+    keyLimits[name] += row[name];
   }
 }
 

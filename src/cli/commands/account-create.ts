@@ -1,5 +1,5 @@
 import { defineCommand } from "../command.ts";
-import { withBooks } from "../lib/with-store.ts";
+import { withStore } from "../lib/with-store.ts";
 
 export const accountCreate = defineCommand({
   name: "account create",
@@ -11,7 +11,7 @@ export const accountCreate = defineCommand({
   args: [],
   example: "account create --email ada@example.org --name Ada",
   async run(_ground, { flags: { email, name }, config }) {
-    const account = await withBooks(config, ({ accounts }) => accounts.create({ email, name }));
+    const account = await withStore(config, ({ accounts }) => accounts.create({ email, name }));
     return { json: { id: account.id, email: account.email }, text: `${account.id}  ${account.email}` };
   },
 });

@@ -1,7 +1,7 @@
 import { invite } from "../../accounts/index.ts";
 import { publicOriginOf } from "../../config/public-origin.ts";
 import { defineCommand } from "../command.ts";
-import { accountOf, withBooks } from "../lib/with-store.ts";
+import { accountOf, withStore } from "../lib/with-store.ts";
 
 export const accountInvite = defineCommand({
   name: "account invite",
@@ -10,7 +10,7 @@ export const accountInvite = defineCommand({
   args: ["A"],
   example: "account invite ada@example.org",
   async run(_ground, { args, config, now }) {
-    const { token, expiresAt } = await withBooks(config, async ({ store, accounts }) => {
+    const { token, expiresAt } = await withStore(config, async ({ store, accounts }) => {
       const { id } = await accountOf(accounts, args.A);
       return invite(store, id, now);
     });

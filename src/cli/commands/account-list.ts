@@ -1,7 +1,7 @@
 import { accountJson } from "../account-json.ts";
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
-import { withBooks } from "../lib/with-store.ts";
+import { withStore } from "../lib/with-store.ts";
 
 export const accountList = defineCommand({
   name: "account list",
@@ -10,7 +10,7 @@ export const accountList = defineCommand({
   args: [],
   example: "account list",
   async run(_ground, { config }) {
-    const accounts = await withBooks(config, ({ accounts }) => accounts.list());
+    const accounts = await withStore(config, ({ accounts }) => accounts.list());
     const rows = accounts.map(({ id, email, name }) => [id, email, name ?? ""]);
     const text =
       rows.length === 0 ? "No accounts yet; make one with modelgate account create --email E" : columns(rows);

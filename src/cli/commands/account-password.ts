@@ -1,6 +1,6 @@
 import { makeTemporaryPassword } from "../../accounts/index.ts";
 import { defineCommand } from "../command.ts";
-import { accountOf, withBooks } from "../lib/with-store.ts";
+import { accountOf, withStore } from "../lib/with-store.ts";
 
 export const accountPassword = defineCommand({
   name: "account password",
@@ -9,7 +9,7 @@ export const accountPassword = defineCommand({
   args: ["A"],
   example: "account password ada@example.org",
   async run(_ground, { args, config, now }) {
-    const { email, password } = await withBooks(config, async ({ store, accounts }) => {
+    const { email, password } = await withStore(config, async ({ store, accounts }) => {
       const { id: accountId, email } = await accountOf(accounts, args.A);
       return { email, password: await makeTemporaryPassword(store, { accountId, role: "member" }, now) };
     });

@@ -3,7 +3,7 @@ import { formatUsd } from "../../contract/index.ts";
 import { accountJson } from "../account-json.ts";
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
-import { accountOf, withBooks } from "../lib/with-store.ts";
+import { accountOf, withStore } from "../lib/with-store.ts";
 
 export const accountShow = defineCommand({
   name: "account show",
@@ -12,7 +12,7 @@ export const accountShow = defineCommand({
   args: ["A"],
   example: "account show ada@example.org",
   async run(_ground, { args, config }) {
-    const { account, wallet, keys } = await withBooks(config, async ({ store, accounts }) => {
+    const { account, wallet, keys } = await withStore(config, async ({ store, accounts }) => {
       const account = await accountOf(accounts, args.A);
       const wallet = await walletOf(store, account.id);
       return { account, wallet, keys: await accounts.listKeys(account.id) };

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { storeFileOf } from "../../config/config.ts";
 import { backupSqlite } from "../../db/index.ts";
-import { defineCommand, Mistake } from "../command.ts";
+import { defineCommand, UsageError } from "../command.ts";
 
 export const backup = defineCommand({
   name: "backup",
@@ -11,7 +11,7 @@ export const backup = defineCommand({
   example: "backup modelgate-backup.db",
   async run(_ground, { args, config }) {
     if (config.databaseUrl !== undefined) {
-      throw new Mistake("Cannot back up PostgreSQL, which DATABASE_URL names: use pg_dump");
+      throw new UsageError("Cannot back up PostgreSQL, which DATABASE_URL names: use pg_dump");
     }
     const file = resolve(args.FILE);
     const bytes = backupSqlite(storeFileOf(config), file);

@@ -1,5 +1,5 @@
 import { publicOriginOf } from "../../config/public-origin.ts";
-import { defineCommand, Mistake } from "../command.ts";
+import { defineCommand, UsageError } from "../command.ts";
 
 const patienceMs = 2000;
 
@@ -17,7 +17,7 @@ export const health = defineCommand({
   args: [],
   example: "health",
   async run(_ground, { config }) {
-    if (config.port === 0) throw new Mistake("Cannot ask on port 0: set PORT to the port that the gateway has");
+    if (config.port === 0) throw new UsageError("Cannot ask on port 0: set PORT to the port that the gateway has");
     const origin = publicOriginOf({ host: config.host, publicUrl: undefined }, config.port);
     const found = await readyOf(origin);
     if (typeof found === "string") return { json: { status: "unreachable", reason: found }, text: found, exitCode: 1 };

@@ -1,7 +1,7 @@
 import type { Accounts } from "../../accounts/index.ts";
 import { defineCommand } from "../command.ts";
 import { boundFlags, readBounds } from "../lib/key-limits.ts";
-import { accountOf, withBooks } from "../lib/with-store.ts";
+import { accountOf, withStore } from "../lib/with-store.ts";
 import { readAllowedModels } from "../read-allowed-models.ts";
 import { readExpiry } from "../read-values.ts";
 
@@ -25,7 +25,7 @@ export const keyCreate = defineCommand({
       const { id: accountId } = await accountOf(accounts, flags.account);
       return accounts.createKey({ accountId, name: flags.name, expiresAt, allowedModels, bounds });
     };
-    const { id, key } = await withBooks(config, ({ accounts }) => create(accounts), now);
+    const { id, key } = await withStore(config, ({ accounts }) => create(accounts), now);
     return {
       json: { id, key },
       text: `${key}\nKeep it: only its hash is stored. Revoke it with modelgate key revoke ${id}`,

@@ -3,7 +3,7 @@ import { formatUsd } from "../../contract/index.ts";
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
 import { boundsJson } from "../lib/key-limits.ts";
-import { accountOf, withBooks } from "../lib/with-store.ts";
+import { accountOf, withStore } from "../lib/with-store.ts";
 
 export const keyList = defineCommand({
   name: "key list",
@@ -12,7 +12,7 @@ export const keyList = defineCommand({
   args: [],
   example: "key list --account ada@example.org",
   async run(_ground, { flags, config, now }) {
-    const { keys, emails } = await withBooks(config, async ({ accounts }) => {
+    const { keys, emails } = await withStore(config, async ({ accounts }) => {
       const account = flags.account === undefined ? undefined : await accountOf(accounts, flags.account);
       const emails = new Map((await accounts.list()).map(({ id, email }) => [id, email]));
       return { keys: await accounts.listKeys(account?.id), emails };

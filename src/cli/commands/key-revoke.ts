@@ -1,6 +1,6 @@
 import { defineCommand } from "../command.ts";
 import { keyIdOf } from "../key-id.ts";
-import { withBooks } from "../lib/with-store.ts";
+import { withStore } from "../lib/with-store.ts";
 
 export const keyRevoke = defineCommand({
   name: "key revoke",
@@ -10,7 +10,7 @@ export const keyRevoke = defineCommand({
   example: "key revoke ID",
   async run(_ground, { args, config }) {
     const id = keyIdOf(args.ID);
-    await withBooks(config, ({ accounts }) => accounts.revokeKey(id));
+    await withStore(config, ({ accounts }) => accounts.revokeKey(id));
     return { json: { id, revoked: true }, text: `Revoked ${id}` };
   },
 });

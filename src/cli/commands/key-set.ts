@@ -1,8 +1,8 @@
 import type { Accounts } from "../../accounts/index.ts";
-import { defineCommand, Mistake } from "../command.ts";
+import { defineCommand, UsageError } from "../command.ts";
 import { keyIdOf } from "../key-id.ts";
 import { boundFlags, boundsJson, readBoundChanges } from "../lib/key-limits.ts";
-import { withBooks } from "../lib/with-store.ts";
+import { withStore } from "../lib/with-store.ts";
 import { readAllowedModels } from "../read-allowed-models.ts";
 import { readExpiry } from "../read-values.ts";
 
@@ -27,14 +27,14 @@ export const keySet = defineCommand({
       bounds: readBoundChanges(flags),
     };
     if ([...Object.values(changes.bounds), changes.name, changes.expiresAt, changes.allowedModels].every(isAbsent)) {
-      throw new Mistake(`Nothing to change, expected one of --${Object.keys(flagsOfKey).join(", --")}`);
+      throw new UsageError(`Nothing to change, expected one of --${Object.keys(flagsOfKey).join(", --")}`);
     }
     const id = keyIdOf(args.ID);
     const change = async (accounts: Accounts) => {
       await accounts.changeKey(id, changes);
       return (await accounts.listKeys()).find((key) => key.id === id);
     };
-    const key = await withBooks(config, ({ accounts }) => change(accounts), now);
+    const key = await withStore(config, ({ accounts }) => change(accounts), now);
     const json = {
       id,
       name: key?.name ?? null,

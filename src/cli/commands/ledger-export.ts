@@ -1,7 +1,7 @@
 import { exportCalls } from "../../billing/index.ts";
 import { callCsv, callJson, csvHeader } from "../call-line.ts";
-import { defineCommand, Mistake } from "../command.ts";
-import { accountOf, withBooks } from "../lib/with-store.ts";
+import { defineCommand, UsageError } from "../command.ts";
+import { accountOf, withStore } from "../lib/with-store.ts";
 import { readDay } from "../read-values.ts";
 
 const dayMs = 86_400_000;
@@ -21,9 +21,9 @@ export const ledgerExport = defineCommand({
     const from = readDay("--from", flags.from);
     const until = readDay("--to", flags.to) + dayMs;
     if (until <= from)
-      throw new Mistake(`Cannot export from ${flags.from} to ${flags.to}: the last day is before the first`);
+      throw new UsageError(`Cannot export from ${flags.from} to ${flags.to}: the last day is before the first`);
     const format = json ? "json" : readFormat(flags.format);
-    await withBooks(config, async ({ store, accounts }) => {
+    await withStore(config, async ({ store, accounts }) => {
       const accountId = flags.account === undefined ? undefined : (await accountOf(accounts, flags.account)).id;
       if (format === "csv") ground.stdout(`${csvHeader}\n`);
       let before = format === "json" ? "[\n" : "";
@@ -42,5 +42,5 @@ export const ledgerExport = defineCommand({
 function readFormat(text: string | undefined): "csv" | "jsonl" {
   if (text === undefined || text === "jsonl") return "jsonl";
   if (text === "csv") return "csv";
-  throw new Mistake(`Cannot write --format ${text}, expected csv or jsonl`);
+  throw new UsageError(`Cannot write --format ${text}, expected csv or jsonl`);
 }

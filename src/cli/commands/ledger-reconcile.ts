@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
-import { type BookedUsage, bookedUsage } from "../../billing/index.ts";
+import { type RecordedUsage, recordedUsage } from "../../billing/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import { columns } from "../columns.ts";
-import { type CliGround, defineCommand, Mistake } from "../command.ts";
-import { withBooks } from "../lib/with-store.ts";
+import { type CliContext, defineCommand, UsageError } from "../command.ts";
+import { withStore } from "../lib/with-store.ts";
 import { type ProviderUsage, readProviderUsage } from "../read-provider-usage.ts";
 import { rowsOf } from "../rows.ts";
 
@@ -30,10 +30,10 @@ export const ledgerReconcile = defineCommand({
     expectPlugin(ground, route);
     const usage = readProviderUsage(args.FILE, readFile(args.FILE), modelNames(ground));
     const days = [...usage.rows.values()].map(({ day }) => day);
-    if (days.length === 0) throw new Mistake(`Cannot compare ${args.FILE}: it has a header and no lines`);
+    if (days.length === 0) throw new UsageError(`Cannot compare ${args.FILE}: it has a header and no lines`);
     const range = { fromDay: Math.min(...days), toDay: Math.max(...days), route };
-    const booked = await withBooks(config, ({ store }) => bookedUsage(store, range)).catch((error) => {
-      throw error instanceof RangeError ? new Mistake(error.message, { cause: error }) : error;
+    const booked = await withStore(config, ({ store }) => recordedUsage(store, range)).catch((error) => {
+      throw error instanceof RangeError ? new UsageError(error.message, { cause: error }) : error;
     });
     const differences = compare(usage, booked, tolerance);
     const compared = `${usage.rows.size} days and models of ${usage.figures.join(", ")}`;
@@ -43,11 +43,11 @@ export const ledgerReconcile = defineCommand({
 });
 
 /** Both sides by day and model; what only one of them has counts as 0 in the other. */
-function compare(usage: ProviderUsage, booked: readonly BookedUsage[], tolerance: number): Difference[] {
+function compare(usage: ProviderUsage, booked: readonly RecordedUsage[], tolerance: number): Difference[] {
   const ours = new Map(booked.map((row) => [`${row.day} ${row.model}`, row]));
   const keys = new Set([...usage.rows.keys(), ...ours.keys()]);
   return [...keys]
-    .map((key) => usage.rows.get(key) ?? { ...(ours.get(key) as BookedUsage), sums: {} })
+    .map((key) => usage.rows.get(key) ?? { ...(ours.get(key) as RecordedUsage), sums: {} })
     .sort((one, other) => one.day - other.day || (one.model < other.model ? -1 : 1))
     .flatMap(({ day, model, sums }) =>
       usage.figures.map((figure) => {
@@ -64,7 +64,7 @@ function cellsOf({ day, model, figure, books, provider }: Difference): string[] 
 }
 
 /** A provider calls its models by its own ids. */
-function modelNames({ plugins }: CliGround): (name: string) => string {
+function modelNames({ plugins }: CliContext): (name: string) => string {
   const known = new Map<string, string>();
   for (const { model } of rowsOf(plugins)) {
     for (const name of [model.id, model.upstreamId, ...(model.aliases ?? [])]) {
@@ -74,22 +74,24 @@ function modelNames({ plugins }: CliGround): (name: string) => string {
   return (name) => known.get(name) ?? name;
 }
 
-function expectPlugin({ plugins }: CliGround, name: string | undefined): void {
+function expectPlugin({ plugins }: CliContext, name: string | undefined): void {
   if (name === undefined || plugins.some((plugin) => plugin.name === name)) return;
-  throw new Mistake(`No plugin is called ${name}, expected one of: ${plugins.map((plugin) => plugin.name).join(", ")}`);
+  throw new UsageError(
+    `No plugin is called ${name}, expected one of: ${plugins.map((plugin) => plugin.name).join(", ")}`,
+  );
 }
 
 function readTolerance(text: string | undefined): number {
   if (text === undefined) return 0;
   if (/^\d{1,2}(\.\d{1,6})?$/.test(text)) return Number(text);
-  throw new Mistake(`Cannot read --tolerance ${text}, expected percent from 0 to below 100, such as 0.5`);
+  throw new UsageError(`Cannot read --tolerance ${text}, expected percent from 0 to below 100, such as 0.5`);
 }
 
 function readFile(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    throw new Mistake(`Cannot read ${path}: ${(error as Error).message.split(",")[0]}`, { cause: error });
+    throw new UsageError(`Cannot read ${path}: ${(error as Error).message.split(",")[0]}`, { cause: error });
   }
 }
 

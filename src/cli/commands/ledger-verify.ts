@@ -1,6 +1,6 @@
 import { verifyLedger } from "../../billing/index.ts";
 import { defineCommand } from "../command.ts";
-import { withBooks } from "../lib/with-store.ts";
+import { withStore } from "../lib/with-store.ts";
 
 export const ledgerVerify = defineCommand({
   name: "ledger verify",
@@ -9,7 +9,7 @@ export const ledgerVerify = defineCommand({
   args: [],
   example: "ledger verify",
   async run(_ground, { config }) {
-    const report = await withBooks(config, ({ store }) => verifyLedger(store));
+    const report = await withStore(config, ({ store }) => verifyLedger(store));
     const { wallets, entries, calls, open, abandoned } = report.counts;
     const read = `${wallets} wallets, ${entries} entries, ${calls} calls, of them ${open} open and ${abandoned} abandoned`;
     const text = report.ok ? `The books are true: ${read}` : `The books differ: ${report.differences.join("\n")}`;

@@ -13,7 +13,7 @@ export const pluginList = defineCommand({
   async run(ground, { config }) {
     const live = readStateFile(pluginStateFileOf(config), isRunning);
     const states = live ?? (await shelfOf(ground, config)).states;
-    const heading = ["plugin", "standing", "version", "contract", "models", "routes", "keys", "from"];
+    const heading = ["plugin", "status", "version", "contract", "models", "routes", "keys", "from"];
     const told = states.filter(({ error }) => error !== null).map(({ error }) => `  ${error}`);
     const source = live === undefined ? "No server runs on this home; this is what one would do" : "As the server says";
     const text = [columns([heading, ...states.map(toRow)]), ...(told.length > 0 ? ["", ...told] : []), "", source];
@@ -21,9 +21,9 @@ export const pluginList = defineCommand({
   },
 });
 
-function toRow({ name, standing, version, contract, models, routes, keys, origin }: PluginState): string[] {
+function toRow({ name, status, version, contract, models, routes, keys, origin }: PluginState): string[] {
   const count = [contract, models, routes, keys].map((figure) => (figure === null ? "" : String(figure)));
-  return [name, standing.replace("_", " "), version ?? "", ...count, origin];
+  return [name, status.replace("_", " "), version ?? "", ...count, origin];
 }
 
 function isRunning(pid: number): boolean {

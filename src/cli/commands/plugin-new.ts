@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type Answer, type CliGround, defineCommand, Mistake } from "../command.ts";
+import { type CliContext, type CommandResult, defineCommand, UsageError } from "../command.ts";
 import { type Dialect, filesOfPlugin } from "../plugin-new/plugin-files.ts";
 
 export const pluginNew = defineCommand({
@@ -20,10 +20,11 @@ export const pluginNew = defineCommand({
     const name = args.NAME;
     if (flags.ready !== undefined) return writeReady(ground, name);
     if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
-      throw new Mistake(`Cannot name a plugin ${JSON.stringify(name)}: expected kebab-case, such as my-provider`);
+      throw new UsageError(`Cannot name a plugin ${JSON.stringify(name)}: expected kebab-case, such as my-provider`);
     }
     const dialect = dialectOf(flags.dialect, flags.translated !== undefined);
-    if (existsSync(name)) throw new Mistake(`Cannot make ${name}: it is there already; take another name or remove it`);
+    if (existsSync(name))
+      throw new UsageError(`Cannot make ${name}: it is there already; take another name or remove it`);
     const files = await filesOfPlugin(name, dialect);
     for (const [file, text] of files) {
       const path = join(name, file);
@@ -36,13 +37,13 @@ export const pluginNew = defineCommand({
   },
 });
 
-function writeReady({ manifests = {} }: CliGround, name: string): Answer {
+function writeReady({ manifests = {} }: CliContext, name: string): CommandResult {
   const manifest = Object.hasOwn(manifests, name) ? manifests[name] : undefined;
   if (manifest === undefined) {
-    throw new Mistake(`There is no ready manifest ${name}, expected one of: ${Object.keys(manifests).join(", ")}`);
+    throw new UsageError(`There is no ready manifest ${name}, expected one of: ${Object.keys(manifests).join(", ")}`);
   }
   const file = `${name}.json`;
-  if (existsSync(file)) throw new Mistake(`Cannot write ${file}: it is there already; remove it first`);
+  if (existsSync(file)) throw new UsageError(`Cannot write ${file}: it is there already; remove it first`);
   writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);
   const text = [file, "", `Next: name your models in it, then move it into $MODELGATE_HOME/plugins`].join("\n");
   return { json: { name, files: [file] }, text };
@@ -50,10 +51,10 @@ function writeReady({ manifests = {} }: CliGround, name: string): Answer {
 
 function dialectOf(dialect: string | undefined, translated: boolean): Dialect {
   if (translated && dialect !== undefined)
-    throw new Mistake("Cannot take both --dialect and --translated, expected one");
+    throw new UsageError("Cannot take both --dialect and --translated, expected one");
   if (translated) return "translated";
   if (dialect === undefined || dialect === "openai") return "openai";
-  throw new Mistake(
+  throw new UsageError(
     `Unknown dialect ${JSON.stringify(dialect)}, expected openai; for any other format write --translated`,
   );
 }

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { defineCommand, Mistake } from "../command.ts";
+import { defineCommand, UsageError } from "../command.ts";
 import { recordCall } from "../plugin-check/record.ts";
 import { loadPluginAt } from "../plugin-source.ts";
 
@@ -16,14 +16,16 @@ export const pluginRecord = defineCommand({
   async run(_, { args, flags, config }) {
     const { plugin, entry, isFolder } = await loadPluginAt(args.PATH);
     if (!isFolder)
-      throw new Mistake(`${args.PATH} is a single file, expected a folder with an index file: fixtures go beside it`);
+      throw new UsageError(
+        `${args.PATH} is a single file, expected a folder with an index file: fixtures go beside it`,
+      );
     const model = plugin.models.find(({ id, capability }) => capability === "chat" && (flags.model ?? id) === id);
     if (model === undefined)
-      throw new Mistake(`${plugin.name} has no chat model ${flags.model ?? ""}, expected one of its catalogue`);
+      throw new UsageError(`${plugin.name} has no chat model ${flags.model ?? ""}, expected one of its catalogue`);
     const credential = config.credentials(plugin.name);
     if (plugin.credential === "key" && credential.keys.length === 0) {
       const variable = `${plugin.name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
-      throw new Mistake(`There is no key to ask ${plugin.name} with: set ${variable}`);
+      throw new UsageError(`There is no key to ask ${plugin.name} with: set ${variable}`);
     }
     const folder = join(dirname(entry), "fixtures");
     mkdirSync(folder, { recursive: true });

@@ -1,5 +1,5 @@
 import { defineCommand } from "../command.ts";
-import { accountOf, withBooks } from "../lib/with-store.ts";
+import { accountOf, withStore } from "../lib/with-store.ts";
 import { readTokens } from "../read-values.ts";
 
 export const quotaSet = defineCommand({
@@ -13,7 +13,7 @@ export const quotaSet = defineCommand({
   example: "quota set --account ada@example.org --tokens 1000000",
   async run(_ground, { flags, config }) {
     const tokens = readTokens(flags.tokens);
-    const account = await withBooks(config, async ({ accounts }) => {
+    const account = await withStore(config, async ({ accounts }) => {
       const account = await accountOf(accounts, flags.account);
       await accounts.setQuota(account.id, tokens);
       return account;

@@ -1,7 +1,7 @@
 import { createVoucher } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import { defineCommand } from "../command.ts";
-import { withBooks } from "../lib/with-store.ts";
+import { withStore } from "../lib/with-store.ts";
 import { readExpiry, readUsd } from "../read-values.ts";
 
 export const voucherCreate = defineCommand({
@@ -16,7 +16,7 @@ export const voucherCreate = defineCommand({
   async run(_ground, { flags, config, now }) {
     const nanodollars = readUsd(flags.usd);
     const expiresAt = flags.expires === undefined ? undefined : readExpiry(flags.expires, now);
-    const { id, code } = await withBooks(config, ({ store }) => createVoucher(store, { nanodollars, expiresAt }, now));
+    const { id, code } = await withStore(config, ({ store }) => createVoucher(store, { nanodollars, expiresAt }, now));
     const usd = formatUsd(nanodollars);
     return { json: { id, code, usd }, text: `${code}\nWorth ${usd} USD, listed as ${id}; only its hash is stored` };
   },

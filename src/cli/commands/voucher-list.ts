@@ -2,7 +2,7 @@ import { listVouchers, type Voucher } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
-import { withBooks } from "../lib/with-store.ts";
+import { withStore } from "../lib/with-store.ts";
 
 export const voucherList = defineCommand({
   name: "voucher list",
@@ -11,7 +11,7 @@ export const voucherList = defineCommand({
   args: [],
   example: "voucher list",
   async run(_ground, { config, now }) {
-    const vouchers = await withBooks(config, ({ store }) => listVouchers(store));
+    const vouchers = await withStore(config, ({ store }) => listVouchers(store));
     const json = vouchers.map((voucher) => ({
       id: voucher.id,
       usd: formatUsd(voucher.nanodollars),

@@ -1,6 +1,6 @@
 import { voidVoucher } from "../../accounts/index.ts";
 import { defineCommand } from "../command.ts";
-import { withBooks } from "../lib/with-store.ts";
+import { withStore } from "../lib/with-store.ts";
 
 export const voucherVoid = defineCommand({
   name: "voucher void",
@@ -9,7 +9,7 @@ export const voucherVoid = defineCommand({
   args: ["CODE"],
   example: "voucher void CODE",
   async run(_ground, { args, config, now }) {
-    const { id } = await withBooks(config, ({ store }) => voidVoucher(store, args.CODE, now));
+    const { id } = await withStore(config, ({ store }) => voidVoucher(store, args.CODE, now));
     return { json: { id, void: true }, text: `Voucher ${id} is void` };
   },
 });

@@ -1,5 +1,5 @@
 import { defineCommand } from "../command.ts";
-import { runMovement } from "../move-wallet.ts";
+import { moveWalletFunds } from "../move-wallet.ts";
 
 export const walletCredit = defineCommand({
   name: "wallet credit",
@@ -12,5 +12,5 @@ export const walletCredit = defineCommand({
   },
   args: [],
   example: 'wallet credit --account ada@example.org --usd 5.00 --note "Invoice 7"',
-  run: (_ground, { flags, config }) => runMovement(config, flags, "credit"),
+  run: (_ground, { flags, config }) => moveWalletFunds(config, flags, "credit"),
 });

@@ -1,5 +1,5 @@
 import { defineCommand } from "../command.ts";
-import { runMovement } from "../move-wallet.ts";
+import { moveWalletFunds } from "../move-wallet.ts";
 
 export const walletDebit = defineCommand({
   name: "wallet debit",
@@ -12,5 +12,5 @@ export const walletDebit = defineCommand({
   },
   args: [],
   example: 'wallet debit --account ada@example.org --usd 5.00 --note "Refund of invoice 7"',
-  run: (_ground, { flags, config }) => runMovement(config, flags, "debit"),
+  run: (_ground, { flags, config }) => moveWalletFunds(config, flags, "debit"),
 });

@@ -1,6 +1,6 @@
 import { walletOf } from "../../billing/index.ts";
 import { defineCommand } from "../command.ts";
-import { accountOf, withBooks } from "../lib/with-store.ts";
+import { accountOf, withStore } from "../lib/with-store.ts";
 import { walletJson } from "../wallet-json.ts";
 
 export const walletShow = defineCommand({
@@ -10,7 +10,7 @@ export const walletShow = defineCommand({
   args: [],
   example: "wallet show --account ada@example.org",
   async run(_ground, { flags, config }) {
-    const wallet = await withBooks(config, async ({ store, accounts }) => {
+    const wallet = await withStore(config, async ({ store, accounts }) => {
       const { id } = await accountOf(accounts, flags.account);
       return walletOf(store, id);
     });

@@ -1,4 +1,4 @@
-import { formatUsd, type KeyBounds } from "../../contract/index.ts";
+import { formatUsd, type KeyLimits } from "../../contract/index.ts";
 import { readBudget, readLimit } from "../read-values.ts";
 
 /** The flags that bound a key; of `key set` each takes `none` too. */
@@ -11,8 +11,8 @@ export const boundFlags = {
 
 type BoundFlags = { readonly [Name in keyof typeof boundFlags]?: string | undefined };
 
-/** @throws {Mistake} When one of them is no such bound. */
-export function readBounds(flags: BoundFlags): KeyBounds {
+/** @throws {UsageError} When one of them is no such bound. */
+export function readBounds(flags: BoundFlags): KeyLimits {
   return {
     budgetNanodollars: boundOf(flags, "budget-usd", readBudget),
     requestsPerMinute: boundOf(flags, "requests-per-minute", readLimit),
@@ -21,8 +21,8 @@ export function readBounds(flags: BoundFlags): KeyBounds {
   };
 }
 
-/** Likewise, `none` as `null`: the bound is to go. @throws {Mistake} */
-export function readBoundChanges(flags: BoundFlags): { [Name in keyof KeyBounds]: KeyBounds[Name] | null } {
+/** Likewise, `none` as `null`: the bound is to go. @throws {UsageError} */
+export function readBoundChanges(flags: BoundFlags): { [Name in keyof KeyLimits]: KeyLimits[Name] | null } {
   const orNone = (read: Read) => (flag: string, text: string) => (text === "none" ? null : read(flag, text));
   return {
     budgetNanodollars: boundOf(flags, "budget-usd", orNone(readBudget)),
@@ -40,7 +40,7 @@ function boundOf<Value>(flags: BoundFlags, name: keyof BoundFlags, read: (flag: 
 }
 
 /** The bounds of a key for programs: `null` for what it has not. */
-export function boundsJson(bounds: KeyBounds) {
+export function boundsJson(bounds: KeyLimits) {
   return {
     budget_usd: bounds.budgetNanodollars === undefined ? null : formatUsd(bounds.budgetNanodollars),
     requests_per_minute: bounds.requestsPerMinute ?? null,

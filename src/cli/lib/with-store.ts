@@ -1,8 +1,8 @@
 import { type Account, type Accounts, createAccounts } from "../../accounts/index.ts";
 import { type Config, makeHome, storeOf } from "../../config/config.ts";
 import { openStore, type Store } from "../../db/index.ts";
-import { nearest } from "../../sdk/did-you-mean.ts";
-import { Mistake } from "../command.ts";
+import { didYouMean } from "../../sdk/did-you-mean.ts";
+import { UsageError } from "../command.ts";
 
 /** A command holds up no calls, so that it waits for a gateway that has much to write. */
 const lockWaitMs = 10_000;
@@ -12,7 +12,7 @@ const lockWaitMs = 10_000;
  *
  * @param now The command's own time, where it read a time by it.
  */
-export async function withBooks<T>(
+export async function withStore<T>(
   config: Config,
   work: (books: { store: Store; accounts: Accounts }) => Promise<T>,
   now: number = Date.now(),
@@ -29,13 +29,13 @@ export async function withBooks<T>(
 /**
  * The account that `--account A` means, by id or e-mail.
  *
- * @throws {Mistake} Naming the nearest e-mail.
+ * @throws {UsageError} Naming the nearest e-mail.
  */
 export async function accountOf(accounts: Accounts, idOrEmail: string): Promise<Account> {
   const account = await accounts.find(idOrEmail);
   if (account !== undefined) return account;
   const known = (await accounts.list()).map(({ email }) => email);
-  const near = nearest(idOrEmail, known);
+  const near = didYouMean(idOrEmail, known);
   const hint = near === undefined ? "see modelgate account list" : `did you mean ${near}?`;
-  throw new Mistake(`No account has the id or e-mail ${JSON.stringify(idOrEmail)}, ${hint}`);
+  throw new UsageError(`No account has the id or e-mail ${JSON.stringify(idOrEmail)}, ${hint}`);
 }

@@ -1,8 +1,8 @@
 import type {
+  AdmissionRequest,
   Capability,
   ChatChunk,
   ChatCompletion,
-  Claim,
   Ledger,
   LimitState,
   ProviderPlugin,
@@ -11,13 +11,13 @@ import type {
 import { GatewayError } from "../../contract/index.ts";
 import {
   buildRegistry,
-  Deadlines,
   type Kernel,
   type Log,
   type Order,
   openNetwork,
   Progress,
   serve,
+  TimeoutScheduler,
 } from "../../kernel/index.ts";
 import { SsrfGuard } from "../../kernel/upstream/ssrf-guard.ts";
 import type { Fixture, Reply } from "./fixture.ts";
@@ -71,7 +71,7 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: S
   const row = models.find(({ id }) => id === fixture.model) ?? models.find((model) => model.capability === capability);
   const { registry } = buildRegistry([plugin], () => ({ keys: [simulatedKey] }));
   const now = Date.now;
-  const network = openNetwork(new Deadlines(now), now, {
+  const network = openNetwork(new TimeoutScheduler(now), now, {
     bounds: { firstByteMsMax: 5000, beginMsMax: 5000, callMsMax: 10_000, idleMsMax: 5000 },
     fetch,
     publicGet: (url, signal) => fetch(url.href, { signal, redirect: "manual" }),
@@ -91,19 +91,19 @@ export async function serveOnce(
   const now = Date.now;
   const kernel: Kernel = {
     ...ground,
-    ledger: openBooks(settlements),
+    ledger: openCliStore(settlements),
     log: listen(thrown),
     now,
     pause: async () => undefined,
   };
   const chunks: ChatChunk[] = [];
-  const outlet = { open: () => undefined, write: (piece: unknown) => void chunks.push(piece as ChatChunk) };
+  const sink = { open: () => undefined, write: (piece: unknown) => void chunks.push(piece as ChatChunk) };
   const order = {
     capability,
     caller: { accountId: "check", keyId: "check", limits: limitsOfCaller, freeTokensPerDay: 1 },
     request: requestOf(capability, { ...request, model }),
     progress: new Progress("req_check", now()),
-    ...((request.stream === true || capability === "speech") && { outlet }),
+    ...((request.stream === true || capability === "speech") && { sink }),
   } as unknown as Order<Capability>;
   const outcome = { chunks, asked: [], thrown };
   try {
@@ -124,14 +124,14 @@ function listen(thrown: unknown[]): Log {
   return { debug: quiet, info: quiet, warn: quiet, error };
 }
 
-function openBooks(settlements: Settlement[]): Ledger {
+function openCliStore(settlements: Settlement[]): Ledger {
   return {
-    admit: async ({ callId }: Claim) => ({ callId, heldNanodollars: 0, heldTokens: 0, limits }),
+    admit: async ({ callId }: AdmissionRequest) => ({ callId, heldNanodollars: 0, heldTokens: 0, limits }),
     settle: async (settlement) => void settlements.push(settlement),
     walletOf: async () => ({ balanceNanodollars: 0, heldNanodollars: 0 }),
     quotaOf: async () => ({ limitTokens: 0, usedTokens: 0, heldTokens: 0, resetsAt: 0 }),
     limitsOf: async () => limits,
-    boundsOf: async () => ({ calls: { limit: undefined, running: 0 } }),
+    limitsUsageOf: async () => ({ calls: { limit: undefined, running: 0 } }),
   };
 }
 

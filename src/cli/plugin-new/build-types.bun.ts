@@ -86,8 +86,8 @@ const schemas = new Map<string, TSchema>(
   }),
 );
 
-function without(own: string): Map<string, string> {
-  const others = [...schemas].filter(([name]) => name !== own);
+function without(keyLimits: string): Map<string, string> {
+  const others = [...schemas].filter(([name]) => name !== keyLimits);
   return new Map(others.map(([name, schema]) => [JSON.stringify(schema), name]));
 }
 

@@ -5,7 +5,7 @@ const reasons = new Map([
 ]);
 
 /** Why a sign-in elsewhere came to nothing, as it stands behind the hash; taken out of the address at once. */
-export function takeFailure(): string | undefined {
+export function handleError(): string | undefined {
   const code = new URLSearchParams(location.hash.slice(1)).get("sign-in-error");
   if (code === null) return undefined;
   history.replaceState(null, "", location.pathname);

@@ -8,7 +8,7 @@ import { GateCard } from "./gate-card.tsx";
 import { passwordHint } from "./password-hint.ts";
 
 /** Takes up an invitation: its link is good once, for a password. */
-export function Invited({ token, onLeave }: { token: string; onLeave: () => void }) {
+export function InvitationPage({ token, onLeave }: { token: string; onLeave: () => void }) {
   const [password, setPassword] = useState("");
   const { run, isBusy, wrongOf, otherThan } = useAction(async () => {
     const { email } = await told(api.invitations.accept.post({ token, password }));

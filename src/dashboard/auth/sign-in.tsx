@@ -5,13 +5,13 @@ import { Callout } from "../ui/callout.tsx";
 import { PasswordField, TextField } from "../ui/field.tsx";
 import { useAction } from "../ui/use-action.ts";
 import { GateCard } from "./gate-card.tsx";
-import { takeFailure } from "./handle-error.ts";
+import { handleError } from "./handle-error.ts";
 import { SecondStep } from "./second-step.tsx";
 
 /** The ways to get in that this gateway offers. */
 export function SignIn({ onSignUp }: { onSignUp: () => void }) {
   const { data: gateway } = useGateway();
-  const [failure, setFailure] = useState(takeFailure);
+  const [failure, setFailure] = useState(handleError);
   const [isHalfway, setHalfway] = useState(false);
   if (isHalfway) return <SecondStep onBack={() => setHalfway(false)} />;
   return (

@@ -19,7 +19,7 @@ export type AdminVoucher = Awaited<ReturnType<typeof getVouchers>>["data"][numbe
 export type PluginRow = Awaited<ReturnType<typeof getPlugins>>["data"][number];
 export type CatalogueRow = Awaited<ReturnType<typeof getCatalogue>>["data"][number];
 export type LiveCall = Awaited<ReturnType<typeof getLive>>["data"][number];
-export type Deed = Awaited<ReturnType<typeof getDeeds>>["data"][number];
+export type AuditEntry = Awaited<ReturnType<typeof getDeeds>>["data"][number];
 
 const slowly = { refreshInterval: slowMs, keepPreviousData: true };
 

@@ -4,20 +4,20 @@ import { Icon } from "./icon.tsx";
 /**
  * A dialog over the page for as long as it is rendered. The browser keeps the focus in it, and gives it back.
  *
- * @param isFirm Not closed by a click beside it: what it shows is not shown again.
+ * @param isConfirmed Not closed by a click beside it: what it shows is not shown again.
  */
 export function Dialog({
   title,
   about,
   isWide = false,
-  isFirm = false,
+  isConfirmed = false,
   onClose,
   children,
 }: {
   title: string;
   about?: ReactNode;
   isWide?: boolean;
-  isFirm?: boolean;
+  isConfirmed?: boolean;
   onClose: () => void;
   children: ReactNode;
 }) {
@@ -39,7 +39,7 @@ export function Dialog({
         event.preventDefault();
         onClose();
       }}
-      onClick={(event) => !isFirm && event.target === element.current && onClose()}
+      onClick={(event) => !isConfirmed && event.target === element.current && onClose()}
     >
       <header className="dialog-head">
         <div>

@@ -3,7 +3,7 @@ import type { Blobs } from "../blobs.ts";
 import { LostConnection } from "./lost-connection.ts";
 
 /** Files are put and got within calls, so they wait no longer than calls may. Pruning is nobody's wait. */
-export function patientBlobs(blobs: Blobs, patienceMs: number): Blobs {
+export function blobsWithTimeout(blobs: Blobs, patienceMs: number): Blobs {
   return {
     put: (blob) => within(patienceMs, blobs.put(blob)),
     get: (id) => within(patienceMs, blobs.get(id)),

@@ -1,13 +1,13 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type pg from "pg";
 import type { Database } from "../database.ts";
-import type { Lane } from "./ordered-connection.ts";
+import type { OrderedConnection } from "./ordered-connection.ts";
 
 /**
  * Tells the other nodes of changes and hears of theirs: by a notice at once, and by the row `revisions`, asked for at
  * each poll, when a notice was lost. The poll also says that this node lives.
  */
-export class Changes {
+export class ChangeFeed {
   readonly #nodeId: string;
   /** Unread changes of other nodes. */
   #heard = false;
@@ -60,7 +60,7 @@ export class Changes {
     return heard;
   }
 
-  async poll(lane: Lane, patienceMs?: number): Promise<void> {
+  async poll(lane: OrderedConnection, patienceMs?: number): Promise<void> {
     if (this.#polling) return;
     this.#polling = true;
     try {

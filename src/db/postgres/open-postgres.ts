@@ -6,12 +6,12 @@ import { migrate } from "../migrate.ts";
 import { readSetting } from "../settings.ts";
 import type { Store } from "../store.ts";
 import { StoreError } from "../store-error.ts";
-import { patientBlobs } from "./blobs-with-timeout.ts";
-import { Changes } from "./change-feed.ts";
+import { blobsWithTimeout } from "./blobs-with-timeout.ts";
+import { ChangeFeed } from "./change-feed.ts";
 import { connectionOptions, shownUrl } from "./connection-options.ts";
 import { DeadNodes } from "./dead-nodes.ts";
-import { Lane } from "./ordered-connection.ts";
-import { ask, keyReader, readFunds } from "./readers.ts";
+import { OrderedConnection } from "./ordered-connection.ts";
+import { ask, keyReader, readBalance } from "./readers.ts";
 import { writeBatch } from "./write-batch.ts";
 
 /** With what a call does beside waiting, it stays below a quarter of a second. */
@@ -37,9 +37,9 @@ interface PostgresOptions {
 interface Parts {
   pool: pg.Pool;
   db: Kysely<Database>;
-  writes: Lane;
-  reads: Lane;
-  changes: Changes;
+  writes: OrderedConnection;
+  reads: OrderedConnection;
+  changes: ChangeFeed;
   dead: DeadNodes;
   nodeId: string;
 }
@@ -83,19 +83,24 @@ function partsOf(url: string, patienceMs: number, deadAfterMs: number): Parts {
   pool.on("error", () => undefined);
   // One that is lost while it is in use fails its query, and would end the process beside that.
   pool.on("connect", (client) => client.on("error", () => undefined));
-  const changes = new Changes(nodeId);
+  const changes = new ChangeFeed(nodeId);
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
   return {
     pool,
     db,
     dead: new DeadNodes(db, { nodeId, deadAfterMs, connectionOf: laneName("reads", "") }),
-    writes: new Lane({
+    writes: new OrderedConnection({
       url,
       patienceMs,
       name: laneName("writes", nodeId),
       onConnect: async (client) => void (await client.query(byKeys)),
     }),
-    reads: new Lane({ url, patienceMs, name: laneName("reads", nodeId), onConnect: (it) => changes.listen(it) }),
+    reads: new OrderedConnection({
+      url,
+      patienceMs,
+      name: laneName("reads", nodeId),
+      onConnect: (it) => changes.listen(it),
+    }),
     changes,
     nodeId,
   };
@@ -108,20 +113,20 @@ function createStore(parts: Parts, patienceMs: number, now: () => number): Store
     db,
     shared: true,
     nodeId,
-    blobs: patientBlobs(createBlobs(db, now), patienceMs),
+    blobs: blobsWithTimeout(createBlobs(db, now), patienceMs),
     get revision() {
       return changes.revision;
     },
-    writeBooks: (batch) => writeBatch(writes, nodeId, batch),
-    readFunds: (accountId, asked) => readFunds(writes, accountId, asked),
+    writeLedger: (batch) => writeBatch(writes, nodeId, batch),
+    readBalance: (accountId, asked) => readBalance(writes, accountId, asked),
     ask: (query) => ask(reads, query),
     readKey: keyReader(db, reads),
     abandonCalls: (at) => dead.abandonCalls(at),
     change: (work) => changes.change(db, work),
-    touch() {
+    bumpRevision() {
       changes.revision += 1;
     },
-    outsideChange() {
+    pollExternalChange() {
       if (closed) return false;
       // A failure is the lane's to mend; after it all copies are read anew.
       changes.poll(reads).catch(() => undefined);

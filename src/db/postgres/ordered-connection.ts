@@ -3,8 +3,8 @@ import pg, { type QueryConfig, type QueryResult, type QueryResultRow } from "pg"
 import { connectionOptions } from "./connection-options.ts";
 import { LostConnection } from "./lost-connection.ts";
 
-/** What a {@link Lane} wants. */
-export interface LaneOptions {
+/** What a {@link OrderedConnection} wants. */
+export interface OrderedConnectionOptions {
   url: string;
   /** Unique among all lanes that live, so that what one of them left behind can be told from the rest. */
   name: string;
@@ -24,8 +24,8 @@ const fenceWaitMs = 2000;
  * One connection to PostgreSQL, on which statements run in the order in which they were asked for. A statement that is
  * not answered in time fails, and the connection with it; while there is none, statements fail at once.
  */
-export class Lane {
-  readonly #options: LaneOptions;
+export class OrderedConnection {
+  readonly #options: OrderedConnectionOptions;
   #client: pg.Client | undefined;
   #connecting: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -37,7 +37,7 @@ export class Lane {
   #last: Promise<void> = Promise.resolve();
   #closed = false;
 
-  constructor(options: LaneOptions) {
+  constructor(options: OrderedConnectionOptions) {
     this.#options = options;
   }
 

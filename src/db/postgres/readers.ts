@@ -1,9 +1,9 @@
 import type { CompiledQuery, Kysely } from "kysely";
 import type { QueryResultRow } from "pg";
-import type { BudgetAsked, Funds } from "../account-balance.ts";
+import type { AccountBalance, BudgetAsked } from "../account-balance.ts";
 import type { Database } from "../database.ts";
 import { type KeyRecord, keyQuery } from "../key-reader.ts";
-import type { Lane } from "./ordered-connection.ts";
+import type { OrderedConnection } from "./ordered-connection.ts";
 
 const fundsText = `select
   coalesce((select balance_nanodollars from wallets where account_id = $1), 0) as balance,
@@ -27,7 +27,7 @@ const budgetText = fundsText
     where account_id = $1 and state = 'open' and key_id = $2
     and budget_month = coalesce(paid.month, $3)) as running on true`);
 
-interface FundsRow {
+interface AccountBalanceRow {
   balance: number;
   day: number | null;
   used_tokens: number | null;
@@ -40,13 +40,17 @@ interface FundsRow {
 }
 
 /** On the lane of the writes, so that it sees those that were asked for before, and none after. */
-export async function readFunds(lane: Lane, accountId: string, asked?: BudgetAsked): Promise<Funds> {
-  const { rows } = await lane.query<FundsRow>(
+export async function readBalance(
+  lane: OrderedConnection,
+  accountId: string,
+  asked?: BudgetAsked,
+): Promise<AccountBalance> {
+  const { rows } = await lane.query<AccountBalanceRow>(
     asked === undefined
       ? { name: "funds", text: fundsText, values: [accountId] }
       : { name: "funds_of_key", text: budgetText, values: [accountId, asked.keyId, asked.month] },
   );
-  const row = rows[0] as FundsRow;
+  const row = rows[0] as AccountBalanceRow;
   return {
     balanceNanodollars: row.balance,
     quotaDay: row.day === null ? undefined : row.day,
@@ -68,12 +72,15 @@ export async function readFunds(lane: Lane, accountId: string, asked?: BudgetAsk
 }
 
 /** Compiles the look-up once and returns the reader. */
-export function keyReader(db: Kysely<Database>, lane: Lane): (keyId: string) => Promise<KeyRecord | undefined> {
+export function keyReader(
+  db: Kysely<Database>,
+  lane: OrderedConnection,
+): (keyId: string) => Promise<KeyRecord | undefined> {
   const text = keyQuery(db).compile().sql;
   return async (keyId) => (await lane.query<KeyRecord>({ name: "key", text, values: [keyId] })).rows[0];
 }
 
-export async function ask<Row>(lane: Lane, { sql, parameters }: CompiledQuery<Row>): Promise<Row[]> {
+export async function ask<Row>(lane: OrderedConnection, { sql, parameters }: CompiledQuery<Row>): Promise<Row[]> {
   const { rows } = await lane.query<QueryResultRow>({ text: sql, values: [...parameters] });
   return rows as Row[];
 }

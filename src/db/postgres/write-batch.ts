@@ -1,5 +1,5 @@
-import type { BookWrite, EndWrite, Judgement, OpenWrite } from "../ledger-write.ts";
-import type { Lane } from "./ordered-connection.ts";
+import type { CallEnded, CallOpened, Judgement, LedgerWrite } from "../ledger-write.ts";
+import type { OrderedConnection } from "./ordered-connection.ts";
 
 /** `40P01` and `40001`: nothing was written, and trying again helps. */
 const transient = /^40/;
@@ -21,10 +21,10 @@ interface JudgementRow {
 
 /** Writes a batch in one round trip and one transaction; returns what is said of the holds that were to be judged. */
 export async function writeBatch(
-  lane: Lane,
+  lane: OrderedConnection,
   nodeId: string,
-  batch: readonly BookWrite[],
-): Promise<ReadonlyMap<OpenWrite, Judgement> | undefined> {
+  batch: readonly LedgerWrite[],
+): Promise<ReadonlyMap<CallOpened, Judgement> | undefined> {
   const { ends, judged, guarded, late } = sort(batch);
   const statement = {
     name: "record_calls",
@@ -41,7 +41,7 @@ export async function writeBatch(
   return new Map(guarded.map((open) => [open, judgementOf(open, byId.get(open.callId))]));
 }
 
-function judgementOf({ callId, premium }: OpenWrite, row: JudgementRow | undefined): Judgement {
+function judgementOf({ callId, premium }: CallOpened, row: JudgementRow | undefined): Judgement {
   if (row === undefined) throw new Error(`PostgreSQL did not judge the hold of call ${callId}`);
   const { refused, there, held, hold, partial } = row;
   const [day, month] = [row.day as number, row.month as number];
@@ -56,27 +56,27 @@ function judgementOf({ callId, premium }: OpenWrite, row: JudgementRow | undefin
 /** A batch by what is done with it, in this order. */
 interface Sorted {
   /** They come first, since they free what the holds may need. */
-  ends: EndWrite[];
+  ends: CallEnded[];
   /** Holds that something else has judged. */
-  judged: OpenWrite[];
-  guarded: OpenWrite[];
+  judged: CallOpened[];
+  guarded: CallOpened[];
   /** Ends of calls that begin in the same batch. */
-  late: EndWrite[];
+  late: CallEnded[];
 }
 
 /** Of several ends of one call the first stands. */
-function sort(batch: readonly BookWrite[]): Sorted {
+function sort(batch: readonly LedgerWrite[]): Sorted {
   const opens = batch.filter((write) => write.kind === "open");
   const opened = new Set(opens.map((open) => open.callId));
   const ended = new Set<string>();
-  const ends: EndWrite[] = [];
-  const late: EndWrite[] = [];
+  const ends: CallEnded[] = [];
+  const late: CallEnded[] = [];
   for (const write of batch) {
     if (write.kind === "open" || ended.has(write.open.callId)) continue;
     ended.add(write.open.callId);
     (opened.has(write.open.callId) ? late : ends).push(write);
   }
-  const isGuarded = ({ guard }: OpenWrite) => guard !== undefined;
+  const isGuarded = ({ guard }: CallOpened) => guard !== undefined;
   return { ends, judged: opens.filter((open) => !isGuarded(open)), guarded: opens.filter(isGuarded), late };
 }
 
@@ -84,7 +84,7 @@ function jsonOf<Write>(writes: readonly Write[], rowOf: (write: Write) => unknow
   return writes.length === 0 ? null : JSON.stringify(writes.map(rowOf));
 }
 
-function openRow(open: OpenWrite) {
+function openRow(open: CallOpened) {
   return {
     id: open.callId,
     account_id: open.accountId,
@@ -105,7 +105,7 @@ function openRow(open: OpenWrite) {
   };
 }
 
-function endRow({ open, meters, ...end }: EndWrite) {
+function endRow({ open, meters, ...end }: CallEnded) {
   return {
     id: open.callId,
     state: end.state,

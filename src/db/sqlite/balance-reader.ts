@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { BudgetAsked, Funds } from "../account-balance.ts";
+import type { AccountBalance, BudgetAsked } from "../account-balance.ts";
 
 interface Row {
   balance: number | null;
@@ -13,7 +13,7 @@ interface Row {
  * Prepares the look-up of an account's money and quota. It is one statement, so that all it says is of one moment. Why
  * its parameters are `+?` is said in `dialect.ts`.
  */
-export function prepareFundsReader(database: DatabaseSync): (accountId: string, asked?: BudgetAsked) => Funds {
+export function prepareFundsReader(database: DatabaseSync): (accountId: string, asked?: BudgetAsked) => AccountBalance {
   const latest = `from quota_days where account_id = +?1 order by day desc limit 1`;
   const ofAccount = `select
     (select balance_nanodollars from wallets where account_id = +?1) as balance,

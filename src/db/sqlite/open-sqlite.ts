@@ -4,8 +4,8 @@ import { Kysely } from "kysely";
 import { createBlobs } from "../blobs.ts";
 import type { Database } from "../database.ts";
 import { prepareKeyReader } from "../key-reader.ts";
-import { type BookStatements, prepareBookStatements } from "../ledger-statements.ts";
-import type { BookWrite } from "../ledger-write.ts";
+import { type LedgerStatements, prepareLedgerStatements } from "../ledger-statements.ts";
+import type { LedgerWrite } from "../ledger-write.ts";
 import { writeBatch } from "../ledger-writer.ts";
 import { migrate } from "../migrate.ts";
 import { readSetting } from "../settings.ts";
@@ -35,7 +35,7 @@ interface Parts {
   readonly database: DatabaseSync;
   readonly connection: KyselyConnection;
   readonly db: Kysely<Database>;
-  readonly statements: BookStatements;
+  readonly statements: LedgerStatements;
   readonly now: () => number;
 }
 
@@ -61,7 +61,7 @@ export async function openSqlite({
       pragma journal_size_limit = 67108864;
     `);
     await migrate(db, "sqlite", now);
-    const statements = prepareBookStatements(db, database);
+    const statements = prepareLedgerStatements(db, database);
     database.exec(`pragma busy_timeout = ${lockWaitMs}`);
     return createStore({ file, database, connection, db, statements, now });
   } catch (error) {
@@ -76,7 +76,7 @@ function createStore({ file, database, connection, db, statements, now }: Parts)
   let version = readVersion();
   let revision = 0;
   let lock: { release(): void } | undefined;
-  const touch = () => {
+  const bumpRevision = () => {
     revision += 1;
   };
   return {
@@ -87,7 +87,7 @@ function createStore({ file, database, connection, db, statements, now }: Parts)
     get revision() {
       return revision;
     },
-    async writeBooks(batch: readonly BookWrite[]) {
+    async writeLedger(batch: readonly LedgerWrite[]) {
       // Between the end of one transaction of Kysely's and this turn the next may have begun.
       while (database.isOpen && database.isTransaction) await connection.free();
       writeBatch(database, statements, batch);
@@ -99,16 +99,16 @@ function createStore({ file, database, connection, db, statements, now }: Parts)
         return await db.transaction().execute(work);
       } finally {
         // Also when it failed: an account that was read meanwhile shows what was taken back.
-        touch();
+        bumpRevision();
       }
     },
     async ask(query) {
       return (await db.executeQuery(query)).rows;
     },
-    readFunds: prepareFundsReader(database),
+    readBalance: prepareFundsReader(database),
     readKey: prepareKeyReader(db, database),
-    touch,
-    outsideChange() {
+    bumpRevision,
+    pollExternalChange() {
       if (!database.isOpen) return false;
       const found = readVersion();
       if (found === version) return false;
@@ -117,7 +117,7 @@ function createStore({ file, database, connection, db, statements, now }: Parts)
       return true;
     },
     setting: (name, make) => readSetting(db, name, make),
-    claim() {
+    admission() {
       // A database in memory ends with its process.
       if (file === ":memory:") return true;
       lock ??= takeServingLock(`${withoutExtension(file)}.lock`);

@@ -1,5 +1,5 @@
 /** Free quota tokens drawn, one row a day and account. */
-export interface QuotaDaysTable {
+export interface DailyQuotaUsageTable {
   account_id: string;
   /** UTC day, days since 1970. */
   day: number;

@@ -38,29 +38,29 @@ export function chatController(deps: HttpDeps) {
 
 async function stream(deps: HttpDeps, call: RequestContext, request: ChatRequest): Promise<Response> {
   const { progress } = call;
-  const outlet = new SseStream<ChatChunk>(progress, eventOf);
-  deps.heartbeat.add(outlet);
-  const answered = executeCall(deps, call, { capability: "chat", request, outlet });
+  const sink = new SseStream<ChatChunk>(progress, eventOf);
+  deps.heartbeat.add(sink);
+  const answered = executeCall(deps, call, { capability: "chat", request, sink });
   const finished = answered.then(
     () => {
-      deps.heartbeat.delete(outlet);
-      outlet.send(done);
-      outlet.end();
+      deps.heartbeat.delete(sink);
+      sink.send(done);
+      sink.end();
     },
     (error) => {
-      deps.heartbeat.delete(outlet);
-      outlet.send(eventOf(toGatewayError(error, deps.log).toBody()));
-      outlet.end();
+      deps.heartbeat.delete(sink);
+      sink.send(eventOf(toGatewayError(error, deps.log).toBody()));
+      sink.end();
     },
   );
   finished.catch((error) => deps.log.error("stream_failed", { call: progress.id, error }));
   // The status line waits for the first chunk or heartbeat: until then a failure is an ordinary HTTP error.
-  await Promise.race([outlet.opened, answered]);
+  await Promise.race([sink.opened, answered]);
   call.restoreIdleTimeout();
-  const headers = callHeaders(progress, deps.shelf().sandbox, "text/event-stream; charset=utf-8");
+  const headers = callHeaders(progress, deps.snapshot().sandbox, "text/event-stream; charset=utf-8");
   headers["cache-control"] = "no-cache";
   headers["x-accel-buffering"] = "no";
-  return new Response(outlet.body, { headers });
+  return new Response(sink.body, { headers });
 }
 
 function eventOf(value: unknown): string {

@@ -12,7 +12,7 @@ const Readiness = Type.Object({
   status: Type.Union([Type.Literal("ready"), Type.Literal("degraded"), Type.Literal("unready")]),
   sandbox: Type.Boolean(),
   models: Type.Integer(),
-  troubles: Sentences,
+  readinessProblems: Sentences,
   degraded: Sentences,
   warnings: Sentences,
 });
@@ -28,7 +28,7 @@ export function healthController(deps: HttpDeps) {
       headers: {
         ...dataHeaders(request),
         "x-request-id": makeCallId(deps.now()),
-        ...(deps.gate.isLeaving && { connection: "close" }),
+        ...(deps.loadShedder.isLeaving && { connection: "close" }),
       },
     });
   return new Elysia()
@@ -43,14 +43,14 @@ export function healthController(deps: HttpDeps) {
     .get(
       "/readyz",
       async ({ request }) => {
-        const leaving = deps.gate.isLeaving ? ["The gateway is shutting down"] : [];
-        const troubles = [...leaving, ...(await deps.troubles())];
+        const leaving = deps.loadShedder.isLeaving ? ["The gateway is shutting down"] : [];
+        const readinessProblems = [...leaving, ...(await deps.readinessProblems())];
         const models = deps.kernel.registry.size;
         const degraded = deps.degraded?.() ?? [];
-        const status = troubles.length > 0 ? "unready" : degraded.length > 0 ? "degraded" : "ready";
-        const { sandbox, warnings } = deps.shelf();
-        const body = { status, sandbox, models, troubles, degraded, warnings };
-        return reply(request, troubles.length > 0 ? 503 : 200, body);
+        const status = readinessProblems.length > 0 ? "unready" : degraded.length > 0 ? "degraded" : "ready";
+        const { sandbox, warnings } = deps.snapshot();
+        const body = { status, sandbox, models, readinessProblems, degraded, warnings };
+        return reply(request, readinessProblems.length > 0 ? 503 : 200, body);
       },
       {
         detail: {

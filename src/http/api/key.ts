@@ -1,12 +1,12 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
-  type BoundsState,
   type BudgetState,
   type Caller,
   type CallsState,
   formatUsd,
   type LimitState,
+  type LimitsUsage,
   type QuotaState,
   type WalletState,
 } from "../../contract/index.ts";
@@ -85,7 +85,7 @@ export function keyController(deps: HttpDeps) {
     async ({ call: { request, caller, progress } }) => {
       const [limits, bounds, quota, wallet] = await Promise.all([
         ledger.limitsOf(caller),
-        ledger.boundsOf(caller),
+        ledger.limitsUsageOf(caller),
         ledger.quotaOf(caller),
         ledger.walletOf(caller.accountId),
       ]);
@@ -105,7 +105,7 @@ export function keyController(deps: HttpDeps) {
 
 interface KeyState {
   limits: LimitState;
-  bounds: BoundsState;
+  bounds: LimitsUsage;
   quota: QuotaState;
   wallet: WalletState;
 }

@@ -46,7 +46,7 @@ const prefix = "/models/";
 /** GET /models, its alias /v1/models, and one model by its id (which may hold slashes). */
 export function modelsController(deps: HttpDeps) {
   const list = async ({ call }: { call: RequestContext }) => {
-    const data = [...deps.kernel.registry.offers].map((offer) => toObject(offer.model));
+    const data = [...deps.kernel.registry.offers].map((modelEntry) => toObject(modelEntry.model));
     const asArray = parseUrl(call.request).searchParams.get("format") === "array";
     return jsonReply(deps, call, asArray ? data : { object: "list", data });
   };
@@ -77,8 +77,9 @@ export function modelsController(deps: HttpDeps) {
 }
 
 function find(deps: HttpDeps, name: string): Static<typeof ModelObject> {
-  const offer = deps.kernel.registry.byName(name);
-  if (offer !== undefined) return { ...toObject(offer.model), routes: describeRoutes(offer, deps.now()) };
+  const modelEntry = deps.kernel.registry.byName(name);
+  if (modelEntry !== undefined)
+    return { ...toObject(modelEntry.model), routes: describeRoutes(modelEntry, deps.now()) };
   throw new GatewayError("not_found", `The model '${name}' does not exist here; GET /models lists what does`, {
     param: "model",
     shownCode: "model_not_found",

@@ -15,16 +15,16 @@ export function speechController(deps: HttpDeps) {
     "/audio/speech",
     async ({ call, body }) => {
       const { progress } = call;
-      const outlet = new ByteStream(progress);
-      const done = executeCall(deps, call, { capability: "speech", request: body, outlet });
+      const sink = new ByteStream(progress);
+      const done = executeCall(deps, call, { capability: "speech", request: body, sink });
       const finished = done.then(
-        () => outlet.end(),
-        (error) => outlet.abort(error),
+        () => sink.end(),
+        (error) => sink.abort(error),
       );
       finished.catch((error) => deps.log.error("stream_failed", { call: progress.id, error }));
-      await Promise.race([outlet.opened, done]);
+      await Promise.race([sink.opened, done]);
       call.restoreIdleTimeout();
-      return new Response(outlet.body, { headers: callHeaders(progress, deps.shelf().sandbox, "audio/wav") });
+      return new Response(sink.body, { headers: callHeaders(progress, deps.snapshot().sandbox, "audio/wav") });
     },
     {
       parse: [readJsonCall(deps), "json"],

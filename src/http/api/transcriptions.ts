@@ -4,9 +4,9 @@ import {
   audioFileBytesMax,
   audioFormats,
   GatewayError,
+  type Transcript,
   TranscriptionFields,
   type TranscriptionRequest,
-  type Transcript,
   TranscriptSegment,
   TranscriptWord,
 } from "../../contract/index.ts";
@@ -47,7 +47,7 @@ export function transcriptionsController(deps: HttpDeps) {
       const transcript = await executeCall(deps, call, { capability: "transcription", request });
       if (request.response_format !== "text")
         return jsonReply(deps, call, toJson(transcript, request, call.progress.meters.audioMs));
-      const headers = callHeaders(call.progress, deps.shelf().sandbox, "text/plain; charset=utf-8");
+      const headers = callHeaders(call.progress, deps.snapshot().sandbox, "text/plain; charset=utf-8");
       return new Response(transcript.text, { headers });
     },
     {

@@ -4,7 +4,7 @@ import {
   auditedActions,
   createAudited,
   emailsOf,
-  listDeeds,
+  listAudit,
   listVouchers,
   searchAccounts,
 } from "../../accounts/index.ts";
@@ -109,7 +109,7 @@ export function adminAccountsController(deps: HttpDeps) {
       "/audit",
       async ({ query: { before, before_id: beforeId } }) => {
         const from = before === undefined ? undefined : readMoment(before, "before");
-        const entries = await listDeeds(store, { before: from, beforeId });
+        const entries = await listAudit(store, { before: from, beforeId });
         const emails = await emailsOf(
           store,
           entries.flatMap(({ accountId, subject }) => [accountId, subject]),

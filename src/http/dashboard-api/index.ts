@@ -48,10 +48,10 @@ function publicController(deps: HttpDeps) {
 }
 
 /** What the sign-in page shows of the gateway. */
-function toGatewayJson({ version, shelf, config, payments }: HttpDeps) {
+function toGatewayJson({ version, snapshot, config, payments }: HttpDeps) {
   return {
     version,
-    sandbox: shelf().sandbox,
+    sandbox: snapshot().sandbox,
     base_path: config.basePath,
     sign_up: config.signUp,
     oidc: config.oidcIssuer !== undefined,

@@ -1,13 +1,13 @@
 import { emailsOf } from "../../accounts/index.ts";
-import { type CallsElsewhere, callsElsewhereMax, type OpenCall } from "../../billing/index.ts";
+import { type OpenCall, type RemoteCalls, remoteCallsMax } from "../../billing/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import type { RunningCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { warnThrottled } from "../middleware/store-timeout.ts";
 import { toIso } from "./serializers.ts";
 
-const shownMax = callsElsewhereMax;
-const noCalls: CallsElsewhere = { count: 0, calls: [] };
+const shownMax = remoteCallsMax;
+const noCalls: RemoteCalls = { count: 0, calls: [] };
 
 /**
  * The running calls of all processes, the longest running first. Calls of other processes are known only by what their
@@ -15,14 +15,14 @@ const noCalls: CallsElsewhere = { count: 0, calls: [] };
  * are listed, and without e-mails, which would need the store too.
  */
 export async function liveCalls(deps: HttpDeps) {
-  const { store, gate } = deps;
+  const { store, loadShedder } = deps;
   const remote = await readRemoteCalls(deps);
   const { count, calls } = remote ?? noCalls;
   // Computed after the store answered: a call may have been admitted here meanwhile.
-  const ownIds = new Set(callIds(gate.running));
+  const ownIds = new Set(callIds(loadShedder.running));
   const others = calls.filter(({ id }) => !ownIds.has(id));
   const now = deps.now();
-  const longest = [...gate.running]
+  const longest = [...loadShedder.running]
     .sort((one, other) => one.progress.openedAt - other.progress.openedAt)
     .slice(0, shownMax);
   const shown = [
@@ -46,11 +46,11 @@ export async function liveCalls(deps: HttpDeps) {
 }
 
 /** The calls of other processes; `undefined` when the store did not answer in time. */
-async function readRemoteCalls(deps: HttpDeps): Promise<CallsElsewhere | undefined> {
-  const { callsElsewhere } = deps;
-  if (callsElsewhere === undefined) return noCalls;
+async function readRemoteCalls(deps: HttpDeps): Promise<RemoteCalls | undefined> {
+  const { remoteCalls } = deps;
+  if (remoteCalls === undefined) return noCalls;
   try {
-    return await callsElsewhere();
+    return await remoteCalls();
   } catch (error) {
     warnThrottled(deps, "calls_elsewhere_unknown", error);
     return undefined;
@@ -61,7 +61,7 @@ function callIds(running: ReadonlySet<RunningCall>): string[] {
   return [...running].map(({ progress }) => progress.id);
 }
 
-function toRunningCallJson({ capability, caller, progress, outlet }: RunningCall, now: number) {
+function toRunningCallJson({ capability, caller, progress, sink }: RunningCall, now: number) {
   const { id, openedAt, model, route, attempts, firstByteMs, hold } = progress;
   return {
     id,
@@ -72,7 +72,7 @@ function toRunningCallJson({ capability, caller, progress, outlet }: RunningCall
     account: caller.accountId,
     key_id: caller.keyId,
     capability,
-    stream: outlet !== undefined,
+    stream: sink !== undefined,
     model: model ?? null,
     route: route ?? null,
     attempts,

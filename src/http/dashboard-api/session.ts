@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { changeFirst, type Visitor } from "../../accounts/index.ts";
+import { passwordChangeRequired, type SessionUser } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import { makeCallId } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -13,14 +13,14 @@ import { checkOrigin } from "./origin.ts";
  *
  * @throws {GatewayError} `invalid_session`, or `forbidden` while the password is a temporary one.
  */
-export async function readUser(deps: HttpDeps, request: Request): Promise<Visitor> {
+export async function readUser(deps: HttpDeps, request: Request): Promise<SessionUser> {
   const user = await readAnyUser(deps, request);
   if (!user.passwordIsTemporary) return user;
-  throw changeFirst();
+  throw passwordChangeRequired();
 }
 
-async function readAnyUser(deps: HttpDeps, request: Request): Promise<Visitor> {
-  const user = await withStoreTimeout(deps, deps.signIn.visitorOf(request.headers.get("cookie")));
+async function readAnyUser(deps: HttpDeps, request: Request): Promise<SessionUser> {
+  const user = await withStoreTimeout(deps, deps.signIn.sessionUserOf(request.headers.get("cookie")));
   if (user !== undefined) return user;
   const sentence = request.headers.has("authorization")
     ? "This endpoint takes the cookie 'session' of a person who is signed in, not an API key; GET /key tells a key's own figures"
@@ -68,8 +68,8 @@ function guardedRoutes<Who>(deps: HttpDeps, admit: (request: Request) => Promise
 }
 
 /** Checks origin and session of a request; the session is looked up once for each request. */
-function sessionGuard(deps: HttpDeps, find: typeof readUser): (request: Request) => Promise<Visitor> {
-  const known = new WeakMap<Request, Promise<Visitor>>();
+function sessionGuard(deps: HttpDeps, find: typeof readUser): (request: Request) => Promise<SessionUser> {
+  const known = new WeakMap<Request, Promise<SessionUser>>();
   return async (request) => {
     checkOrigin(request);
     rejectNullCharacters(request.url, "address");

@@ -10,14 +10,14 @@ const detail = { hide: true };
 
 /** The state of the gateway for administrators; read-only. */
 export function systemStatusController(deps: HttpDeps) {
-  const { config, kernel, shelf } = deps;
+  const { config, kernel, snapshot } = deps;
   return new Elysia({ prefix: "/admin" })
     .use(withAdminSession(deps))
     .get(
       "/plugins",
       () => ({
-        data: shelf().states.map((state) => ({ ...state, loaded_at: toIso(state.loaded_at) })),
-        warnings: shelf().warnings,
+        data: snapshot().states.map((state) => ({ ...state, loaded_at: toIso(state.loaded_at) })),
+        warnings: snapshot().warnings,
         degraded: deps.degraded?.() ?? [],
       }),
       { detail },
@@ -27,12 +27,13 @@ export function systemStatusController(deps: HttpDeps) {
       () => {
         const now = deps.now();
         return {
-          data: [...kernel.registry.offers].map((offer) => {
-            const { id, aliases, capability, premium, ownedBy, price, retiredOn, successor, checkedOn } = offer.model;
+          data: [...kernel.registry.offers].map((modelEntry) => {
+            const { id, aliases, capability, premium, ownedBy, price, retiredOn, successor, checkedOn } =
+              modelEntry.model;
             return {
               ...{ id, capability, premium, aliases: aliases ?? [], owned_by: ownedBy, price: price ?? null },
               ...{ retired_on: retiredOn ?? null, successor: successor ?? null, checked_on: checkedOn ?? null },
-              routes: describeRoutes(offer, now),
+              routes: describeRoutes(modelEntry, now),
             };
           }),
         };
@@ -46,8 +47,8 @@ export function systemStatusController(deps: HttpDeps) {
 }
 
 /** Plugins whose credentials can be read; what is wrong with the others is in their state. */
-function readableCredentials({ config, shelf }: HttpDeps): string[] {
-  return shelf().plugins.flatMap(({ name }) => {
+function readableCredentials({ config, snapshot }: HttpDeps): string[] {
+  return snapshot().plugins.flatMap(({ name }) => {
     try {
       config.credentials(name);
       return [name];

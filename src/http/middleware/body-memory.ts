@@ -38,7 +38,7 @@ export class BodyMemoryLimiter {
    */
   reserve(bytes: number | undefined): BodyReservation | undefined {
     if (bytes !== undefined && bytes < countedBytesMin) return undefined;
-    const reservation = new BodyReservation((more, own) => this.#take(more, own));
+    const reservation = new BodyReservation((more, keyLimits) => this.#take(more, keyLimits));
     reservation.grow(bytes ?? 0);
     return reservation;
   }

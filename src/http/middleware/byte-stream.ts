@@ -1,4 +1,4 @@
-import type { Outlet, Progress } from "../../kernel/index.ts";
+import type { Progress, StreamSink } from "../../kernel/index.ts";
 
 const bufferedBytesMax = 64 * 1024;
 
@@ -7,7 +7,7 @@ const bufferedBytesMax = 64 * 1024;
  * client disconnects, the call is cancelled and settled. It can be aborted, which an {@link SseStream} need not be: that
  * carries its errors inside.
  */
-export class ByteStream implements Outlet<Uint8Array> {
+export class ByteStream implements StreamSink<Uint8Array> {
   readonly body: ReadableStream<Uint8Array>;
   /** Resolves when the response head may be sent. */
   readonly opened: Promise<void>;

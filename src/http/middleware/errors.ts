@@ -41,8 +41,8 @@ async function errorResponse(deps: HttpDeps, thrown: unknown, known: FailedReque
   if (clientRequestId !== undefined) headers["x-client-request-id"] = clientRequestId;
   if (call?.progress.attempts) headers["x-modelgate-attempts"] = String(call.progress.attempts);
   if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
-  if (deps.shelf().sandbox) headers["x-modelgate-sandbox"] = "true";
-  if (deps.gate.isLeaving) headers.connection = "close";
+  if (deps.snapshot().sandbox) headers["x-modelgate-sandbox"] = "true";
+  if (deps.loadShedder.isLeaving) headers.connection = "close";
   return Response.json(error.toBody(), { status: error.status, headers });
 }
 

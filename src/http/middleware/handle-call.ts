@@ -106,21 +106,21 @@ export function readFormCall<Body>(deps: HttpDeps, toBody: (form: FormData) => B
 async function authenticate(deps: HttpDeps, request: Request, server: Sockets | null): Promise<RequestContext> {
   const openedAt = deps.now();
   refuseOverload(deps, openedAt);
-  deps.gate.arrive();
+  deps.loadShedder.arrive();
   try {
     const known = deps.accounts.authenticate(readApiKey(request));
     const caller = known instanceof Promise ? await known : known;
     const progress = new Progress(makeCallId(openedAt), openedAt);
     progress.clientRequestId = readClientRequestId(request);
-    return new RequestContext({ request, caller, progress, server }, () => deps.gate.depart());
+    return new RequestContext({ request, caller, progress, server }, () => deps.loadShedder.depart());
   } catch (error) {
-    deps.gate.depart();
+    deps.loadShedder.depart();
     throw error;
   }
 }
 
-function refuseOverload({ gate }: HttpDeps, nowMs: number): void {
-  const refusal = gate.refusal(nowMs);
+function refuseOverload({ loadShedder }: HttpDeps, nowMs: number): void {
+  const refusal = loadShedder.refusal(nowMs);
   if (refusal !== undefined) throw refusal;
 }
 
@@ -148,12 +148,12 @@ function readApiKey(request: Request): string {
 export async function executeCall<C extends Capability>(
   deps: HttpDeps,
   call: RequestContext,
-  options: Pick<Order<C>, "capability" | "request" | "outlet">,
+  options: Pick<Order<C>, "capability" | "request" | "sink">,
 ) {
   const { caller, progress } = call;
   const order: Order<C> = { ...options, caller, progress };
-  deps.gate.enter(order);
-  if (options.outlet !== undefined) cancelOnDisconnect(call);
+  deps.loadShedder.enter(order);
+  if (options.sink !== undefined) cancelOnDisconnect(call);
   call.disableIdleTimeout();
   try {
     return await serve(deps.kernel, order);
@@ -166,9 +166,9 @@ export async function executeCall<C extends Capability>(
     }
     throw error;
   } finally {
-    deps.gate.leave(order);
+    deps.loadShedder.leave(order);
     call.restoreIdleTimeout();
-    deps.kernel.watch?.ended(progress, options.capability, options.outlet !== undefined, call.request);
+    deps.kernel.watch?.ended(progress, options.capability, options.sink !== undefined, call.request);
     logCall(deps, order);
   }
 }
@@ -181,8 +181,8 @@ function cancelOnDisconnect({ request, progress }: RequestContext): void {
 
 /** A JSON response with the headers of its call. */
 export function jsonReply(deps: HttpDeps, { progress }: RequestContext, body: unknown): Response {
-  const headers = callHeaders(progress, deps.shelf().sandbox, "application/json");
-  if (deps.gate.isLeaving) headers.connection = "close";
+  const headers = callHeaders(progress, deps.snapshot().sandbox, "application/json");
+  if (deps.loadShedder.isLeaving) headers.connection = "close";
   return new Response(JSON.stringify(body), { headers });
 }
 

@@ -1,4 +1,4 @@
-import type { Outlet, Progress } from "../../kernel/index.ts";
+import type { Progress, StreamSink } from "../../kernel/index.ts";
 
 /** Text that is buffered until Bun pulls the body, in characters. */
 const bufferedCharactersMax = 64 * 1024;
@@ -17,7 +17,7 @@ interface DirectController {
  * stream per chunk. When the client reads slower than the provider sends, `write` applies backpressure; when the client
  * disconnects, the call is cancelled and settled.
  */
-export class SseStream<Piece> implements Outlet<Piece> {
+export class SseStream<Piece> implements StreamSink<Piece> {
   readonly body: ReadableStream<Uint8Array>;
   /** Resolves when the response head may be sent. */
   readonly opened: Promise<void>;

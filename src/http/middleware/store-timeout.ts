@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { inTime } from "../../billing/index.ts";
+import { withTimeout } from "../../billing/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 
@@ -13,7 +13,7 @@ const storeMsMax = 2000;
  */
 export async function withStoreTimeout<Answer>(deps: HttpDeps, answer: Promise<Answer>): Promise<Answer> {
   try {
-    return await inTime(answer, storeMsMax);
+    return await withTimeout(answer, storeMsMax);
   } catch (error) {
     warnThrottled(deps, "store_not_read", error);
     const sentence = "The gateway's database does not answer, and nothing was changed; try again";

@@ -7,17 +7,17 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { base64ToFloats, floatsToBase64 } from "../../sdk/base64.ts";
-import { countTokens, tokensAtMost } from "../normalize/token-counts.ts";
+import { countTokens, tokensMax } from "../normalize/token-counts.ts";
 import { attempt } from "../routing/failover.ts";
-import type { Offer } from "../routing/registry.ts";
-import type { Trade } from "../trade.ts";
+import type { ModelEntry } from "../routing/registry.ts";
+import type { CapabilityHandler } from "../trade.ts";
 
 /** Tokens of all inputs of one request together (OpenAI's own bound, kept for every provider). */
 export const embeddingTokensMax = 300_000;
 /** No ordinary text has tokens longer than this on average: what is longer is refused without counting. */
 const bytesPerTokenMax = 8;
 
-export const embeddingsTrade: Trade<EmbeddingsRequest, EmbeddingList, never> = {
+export const embeddingsCapability: CapabilityHandler<EmbeddingsRequest, EmbeddingList, never> = {
   async check(request, { model }) {
     checkDimensions(request.dimensions, model.dimensions, model.id);
     await checkLength(inputsOf(request), model.inputTokensMax, model.id);
@@ -32,8 +32,8 @@ export const embeddingsTrade: Trade<EmbeddingsRequest, EmbeddingList, never> = {
     return { inputToken };
   },
 
-  async serve({ kernel, offer, request, progress, tally }) {
-    const answer = await attempt(kernel, offer, progress, {
+  async serve({ kernel, modelEntry, request, progress, usageMeter }) {
+    const answer = await attempt(kernel, modelEntry, progress, {
       requestFor: () => request,
       async run(plugin, call) {
         const embeddings = await plugin.handlers.embeddings?.(call);
@@ -45,12 +45,13 @@ export const embeddingsTrade: Trade<EmbeddingsRequest, EmbeddingList, never> = {
       },
     });
     progress.firstByteMs = kernel.now() - progress.openedAt;
-    tally.produced = true;
-    tally.complete = true;
+    usageMeter.produced = true;
+    usageMeter.complete = true;
     const reported = answer.usage?.prompt_tokens;
-    if (Number.isSafeInteger(reported) && (reported as number) > 0) tally.report({ inputToken: reported as number });
-    const { inputToken } = (await tally.count()).meters;
-    return listOf(answer, offer.model.id, inputToken as number);
+    if (Number.isSafeInteger(reported) && (reported as number) > 0)
+      usageMeter.report({ inputToken: reported as number });
+    const { inputToken } = (await usageMeter.count()).meters;
+    return listOf(answer, modelEntry.model.id, inputToken as number);
   },
 };
 
@@ -76,11 +77,15 @@ function inputsOf(request: EmbeddingsRequest): string[] {
 
 function promptTokens(request: EmbeddingsRequest): number {
   let tokens = 0;
-  for (const text of inputsOf(request)) tokens += tokensAtMost(text);
+  for (const text of inputsOf(request)) tokens += tokensMax(text);
   return tokens;
 }
 
-function checkDimensions(wanted: number | null | undefined, bounds: Offer["model"]["dimensions"], id: string): void {
+function checkDimensions(
+  wanted: number | null | undefined,
+  bounds: ModelEntry["model"]["dimensions"],
+  id: string,
+): void {
   if (wanted === undefined || wanted === null || bounds === undefined) return;
   if (wanted >= bounds.min && wanted <= bounds.max) return;
   const allowed = bounds.min === bounds.max ? `only ${bounds.max}` : `${bounds.min} to ${bounds.max}`;
@@ -99,7 +104,8 @@ async function checkLength(inputs: string[], tokensMax: number | undefined, id: 
         throw tooLong(inputs.length === 1 ? "input" : `input[${index}]`, tokens, `${id} takes ${tokensMax}`);
     }
     total += bytes / bytesPerTokenMax;
-    if (total > embeddingTokensMax) throw tooLong("input", Math.ceil(total), `one request takes ${embeddingTokensMax} in all`);
+    if (total > embeddingTokensMax)
+      throw tooLong("input", Math.ceil(total), `one request takes ${embeddingTokensMax} in all`);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Call, ChatChunk, ChatCompletion, ChatRequest, ChatUsage } from "../../contract/index.ts";
-import { letGo } from "../let-go.ts";
+import { closeIterator } from "../let-go.ts";
 import { chunksOf } from "../normalize/chunks-of.ts";
 
 type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
@@ -48,7 +48,7 @@ async function* merge(streams: AsyncIterator<ChatChunk>[]): AsyncGenerator<ChatC
     if (usage) yield { choices: [], usage };
   } finally {
     for (const pending of waiting.values()) pending.catch(() => undefined);
-    for (const index of waiting.keys()) letGo(streams[index]);
+    for (const index of waiting.keys()) closeIterator(streams[index]);
   }
 }
 

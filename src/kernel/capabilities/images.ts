@@ -5,25 +5,25 @@ import {
   type ProviderPlugin,
   UpstreamFault,
 } from "../../contract/index.ts";
-import { tokensAtMost } from "../normalize/token-counts.ts";
+import { tokensMax } from "../normalize/token-counts.ts";
 import { attempt } from "../routing/failover.ts";
-import type { Trade } from "../trade.ts";
+import type { CapabilityHandler } from "../trade.ts";
 
-export const imagesTrade: Trade<ImagesRequest, GeneratedImages, never> = {
+export const imagesCapability: CapabilityHandler<ImagesRequest, GeneratedImages, never> = {
   check() {},
 
   worstCase: (request) => ({ image: request.n ? request.n : 1 }),
-  promptTokens: (request) => tokensAtMost(request.prompt),
+  promptTokens: (request) => tokensMax(request.prompt),
 
   /** Only a complete answer is charged, and that is counted by its images. */
   estimate: async (request) => ({ image: request.n ? request.n : 1 }),
 
-  async serve({ kernel, offer, request, progress, tally }) {
-    const answer = await attempt(kernel, offer, progress, { requestFor: () => request, run: draw });
+  async serve({ kernel, modelEntry, request, progress, usageMeter }) {
+    const answer = await attempt(kernel, modelEntry, progress, { requestFor: () => request, run: draw });
     progress.firstByteMs = kernel.now() - progress.openedAt;
-    tally.produced = true;
-    tally.complete = true;
-    tally.report({ image: answer.images.length });
+    usageMeter.produced = true;
+    usageMeter.complete = true;
+    usageMeter.report({ image: answer.images.length });
     return answer;
   },
 };
@@ -33,7 +33,8 @@ async function draw(plugin: ProviderPlugin, call: Call<ImagesRequest>): Promise<
   const { handlers, maxChoices } = plugin;
   if (handlers.images === undefined) throw new TypeError(`Plugin '${plugin.name}' has no images handler`);
   const wanted = call.request.n ? call.request.n : 1;
-  if (maxChoices.images === undefined || wanted <= maxChoices.images) return checked(await handlers.images(call), wanted);
+  if (maxChoices.images === undefined || wanted <= maxChoices.images)
+    return checked(await handlers.images(call), wanted);
   const single = { ...call, request: { ...call.request, n: 1 } };
   const image = handlers.images.bind(handlers);
   const answers = await Promise.all(Array.from({ length: wanted }, () => image(single)));

@@ -7,10 +7,10 @@ import {
   type ProviderPlugin,
   UpstreamFault,
 } from "../../contract/index.ts";
-import { letGo } from "../let-go.ts";
+import { closeIterator } from "../let-go.ts";
 import { hasSubstance } from "../normalize/stream.ts";
 import { fanOutChunks, fanOutCompletions } from "./fan-out.ts";
-import { paced } from "./paced.ts";
+import { withYielding } from "./paced.ts";
 
 /** A chat answer that has begun: whole, or its first pieces with the rest to come. */
 export type Opened =
@@ -44,13 +44,14 @@ function ask(plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<ChatCompl
   const { handlers, maxChoices } = plugin;
   if (handlers.chat === undefined) throw new TypeError(`Plugin '${plugin.name}' has no chat handler`);
   const { n, stream } = call.request;
-  if (n === undefined || n === null || maxChoices.chat === undefined || n <= maxChoices.chat) return handlers.chat(call);
+  if (n === undefined || n === null || maxChoices.chat === undefined || n <= maxChoices.chat)
+    return handlers.chat(call);
   const chat = handlers.chat.bind(handlers);
   return stream === true ? fanOutChunks(chat, call, n) : fanOutCompletions(chat, call, n);
 }
 
 async function openStream(stream: AsyncIterable<ChatChunk>): Promise<Opened> {
-  const chunks = paced(stream[Symbol.asyncIterator]());
+  const chunks = withYielding(stream[Symbol.asyncIterator]());
   const first: ChatChunk[] = [];
   try {
     while (true) {
@@ -60,7 +61,7 @@ async function openStream(stream: AsyncIterable<ChatChunk>): Promise<Opened> {
       if (hasBegun(value) || first.length >= 64) return { first, chunks };
     }
   } catch (error) {
-    letGo(chunks);
+    closeIterator(chunks);
     throw error;
   }
 }
@@ -87,7 +88,12 @@ function isIterable(answer: ChatCompletion | AsyncIterable<ChatChunk>): answer i
 
 /** Refuses more choices than can be had by several requests at once. */
 export function checkChoices(plugin: ProviderPlugin, n: number | null | undefined): void {
-  if (n === undefined || n === null || plugin.maxChoices.chat === undefined || n <= Math.max(plugin.maxChoices.chat, fanOutMax))
+  if (
+    n === undefined ||
+    n === null ||
+    plugin.maxChoices.chat === undefined ||
+    n <= Math.max(plugin.maxChoices.chat, fanOutMax)
+  )
     return;
   throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
 }

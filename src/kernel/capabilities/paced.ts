@@ -9,7 +9,7 @@ const piecesMax = 8_000_000;
  * A handler's pieces, with a pause for everybody else now and then: a handler that yields without end and never waits
  * for anything would stop the whole gateway, its own deadline included.
  */
-export function paced<Piece>(pieces: AsyncIterator<Piece>, most: number = piecesMax): AsyncIterator<Piece> {
+export function withYielding<Piece>(pieces: AsyncIterator<Piece>, most: number = piecesMax): AsyncIterator<Piece> {
   let count = 0;
   const paused: AsyncIterator<Piece> = {
     next() {

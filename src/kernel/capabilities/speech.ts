@@ -2,15 +2,15 @@ import {
   GatewayError,
   type Meters,
   type Model,
-  type SpeechRequest,
   type Speech,
+  type SpeechRequest,
   UpstreamFault,
 } from "../../contract/index.ts";
-import { letGo } from "../let-go.ts";
-import { tokensAtMost } from "../normalize/token-counts.ts";
+import { closeIterator } from "../let-go.ts";
+import { tokensMax } from "../normalize/token-counts.ts";
 import { attempt } from "../routing/failover.ts";
-import type { Trade } from "../trade.ts";
-import { paced } from "./paced.ts";
+import type { CapabilityHandler } from "../trade.ts";
+import { withYielding } from "./paced.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -18,7 +18,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 const riff = [0x52, 0x49, 0x46, 0x46];
 
 /** Speech. Bytes go to the outlet as they come, so the reply is `undefined`. */
-export const speechTrade: Trade<SpeechRequest, undefined, Bytes> = {
+export const speechCapability: CapabilityHandler<SpeechRequest, undefined, Bytes> = {
   check(request, { model }) {
     const length = charactersOf(request.input);
     if (model.inputCharactersMax !== undefined && length > model.inputCharactersMax) {
@@ -33,12 +33,12 @@ export const speechTrade: Trade<SpeechRequest, undefined, Bytes> = {
   },
 
   worstCase: (request) => meters(request),
-  promptTokens: (request) => tokensAtMost(request.input),
+  promptTokens: (request) => tokensMax(request.input),
   estimate: async (request) => meters(request),
 
-  async serve({ kernel, offer, request, progress, tally, outlet }) {
-    if (outlet === undefined) throw new TypeError("There is no outlet to send the audio to");
-    const { first, rest } = await attempt(kernel, offer, progress, {
+  async serve({ kernel, modelEntry, request, progress, usageMeter, sink }) {
+    if (sink === undefined) throw new TypeError("There is no outlet to send the audio to");
+    const { first, rest } = await attempt(kernel, modelEntry, progress, {
       requestFor: (model) => withVoice(request, model),
       async run(plugin, call) {
         const speech = await plugin.handlers.speech?.(call);
@@ -47,23 +47,24 @@ export const speechTrade: Trade<SpeechRequest, undefined, Bytes> = {
       },
     });
     progress.firstByteMs = kernel.now() - progress.openedAt;
-    tally.produced = true;
-    tally.report(meters(request));
+    usageMeter.produced = true;
+    usageMeter.report(meters(request));
     try {
-      outlet.open();
-      await outlet.write(first);
+      sink.open();
+      await sink.write(first);
       let total = first.length;
       for await (const bytes of rest === undefined ? [] : { [Symbol.asyncIterator]: () => rest }) {
         total += bytes.length;
-        if (total > kernel.network.bounds.streamBytesMax) throw new UpstreamFault("bad_response", "The audio has no end");
-        if (progress.cutReason !== undefined) throw new UpstreamFault("bad_response", "The call was cut off");
-        await outlet.write(bytes);
+        if (total > kernel.network.bounds.streamBytesMax)
+          throw new UpstreamFault("bad_response", "The audio has no end");
+        if (progress.cancelReason !== undefined) throw new UpstreamFault("bad_response", "The call was cut off");
+        await sink.write(bytes);
       }
     } catch (error) {
-      letGo(rest);
+      closeIterator(rest);
       throw error;
     }
-    tally.complete = true;
+    usageMeter.complete = true;
     return undefined;
   },
 };
@@ -71,7 +72,7 @@ export const speechTrade: Trade<SpeechRequest, undefined, Bytes> = {
 /** Waits for the first bytes and sees that they begin a WAV file, while another route can still be tried. */
 async function openWav({ wav }: Speech): Promise<{ first: Bytes; rest?: AsyncIterator<Bytes> }> {
   if (wav instanceof Uint8Array) return { first: checkedRiff(wav) };
-  const rest = paced(wav[Symbol.asyncIterator]());
+  const rest = withYielding(wav[Symbol.asyncIterator]());
   try {
     let first = new Uint8Array(0);
     while (first.length < riff.length) {
@@ -81,16 +82,16 @@ async function openWav({ wav }: Speech): Promise<{ first: Bytes; rest?: AsyncIte
     }
     return { first: checkedRiff(first), rest };
   } catch (error) {
-    letGo(rest);
+    closeIterator(rest);
     throw error;
   }
 }
 
 function joined(a: Bytes, b: Bytes): Bytes {
-  const both = new Uint8Array(a.length + b.length);
-  both.set(a);
-  both.set(b, a.length);
-  return both;
+  const combineObservers = new Uint8Array(a.length + b.length);
+  combineObservers.set(a);
+  combineObservers.set(b, a.length);
+  return combineObservers;
 }
 
 function checkedRiff(bytes: Bytes): Bytes {

@@ -2,18 +2,18 @@ import {
   GatewayError,
   isAmount,
   type Meters,
-  type TranscriptionRequest,
   type Transcript,
+  type TranscriptionRequest,
   UpstreamFault,
 } from "../../contract/index.ts";
-import { tokensAtMost } from "../normalize/token-counts.ts";
+import { tokensMax } from "../normalize/token-counts.ts";
 import { attempt } from "../routing/failover.ts";
-import type { Trade } from "../trade.ts";
+import type { CapabilityHandler } from "../trade.ts";
 
 /** What is held for audio that does not say its length: one millisecond a byte, as at 8 kbit/s. */
 const msPerByteAtMost = 1;
 
-export const transcriptionTrade: Trade<TranscriptionRequest, Transcript, never> = {
+export const transcriptionCapability: CapabilityHandler<TranscriptionRequest, Transcript, never> = {
   check(request, { model }) {
     const { audioMs, language } = request;
     if (model.audioMsMax !== undefined && audioMs !== undefined && audioMs > model.audioMsMax) {
@@ -27,23 +27,24 @@ export const transcriptionTrade: Trade<TranscriptionRequest, Transcript, never> 
   },
 
   worstCase: (request, { model }) => lengthOf(request, model.audioMsMax),
-  promptTokens: (request) => (request.prompt === undefined ? 0 : tokensAtMost(request.prompt)),
+  promptTokens: (request) => (request.prompt === undefined ? 0 : tokensMax(request.prompt)),
   estimate: async (request, _, { model }) => lengthOf(request, model.audioMsMax),
 
-  async serve({ kernel, offer, request, progress, tally }) {
-    const transcript = await attempt(kernel, offer, progress, {
+  async serve({ kernel, modelEntry, request, progress, usageMeter }) {
+    const transcript = await attempt(kernel, modelEntry, progress, {
       requestFor: () => request,
       async run(plugin, call) {
         const answer = await plugin.handlers.transcription?.(call);
-        if (typeof answer?.text !== "string") throw new UpstreamFault("bad_response", "The provider's answer holds no text");
+        if (typeof answer?.text !== "string")
+          throw new UpstreamFault("bad_response", "The provider's answer holds no text");
         return answer;
       },
     });
     progress.firstByteMs = kernel.now() - progress.openedAt;
-    tally.produced = true;
-    tally.complete = true;
+    usageMeter.produced = true;
+    usageMeter.complete = true;
     const audioMs = transcript.duration === undefined ? undefined : Math.round(transcript.duration * 1000);
-    if (isAmount(audioMs) && audioMs > 0) tally.report({ audioMs });
+    if (isAmount(audioMs) && audioMs > 0) usageMeter.report({ audioMs });
     return transcript;
   },
 };

@@ -26,7 +26,7 @@ export function headOf(callId: string, model: string, nowMs: number): AnswerHead
  * Makes a provider's completion the one shape clients get: our id and model name, `refusal` and `logprobs` always
  * there, ids on tool calls, a finish reason of the five. Works on the object itself: it is ours by now.
  */
-export function tidyCompletion(raw: ChatCompletion, head: AnswerHead): ChatCompletion {
+export function normalizeCompletion(raw: ChatCompletion, head: AnswerHead): ChatCompletion {
   const completion = raw as ChatCompletion & { system_fingerprint?: unknown };
   completion.id = head.id;
   completion.object = "chat.completion";
@@ -42,7 +42,7 @@ export function tidyCompletion(raw: ChatCompletion, head: AnswerHead): ChatCompl
 function tidyChoice(choice: ChatCompletion["choices"][number] & { logprobs?: unknown }, index: number): void {
   const { message } = choice;
   choice.index = index;
-  choice.logprobs = tidyLogprobs(choice.logprobs);
+  choice.logprobs = normalizeLogprobs(choice.logprobs);
   message.role = "assistant";
   message.content ??= null;
   message.refusal ??= null;
@@ -71,7 +71,7 @@ export function finishOf(reason: string | null | undefined, hasToolCalls: boolea
 }
 
 /** Usage with its sum, as OpenAI's schema wants it: details are there or left out, never `null`. */
-export function tidyUsage(usage: ChatUsage): ChatUsage {
+export function normalizeUsage(usage: ChatUsage): ChatUsage {
   const completion = usage.completion_tokens === undefined ? 0 : usage.completion_tokens;
   const tidy = { ...usage, completion_tokens: completion, total_tokens: usage.prompt_tokens + completion };
   if (tidy.prompt_tokens_details === null) delete tidy.prompt_tokens_details;
@@ -80,7 +80,7 @@ export function tidyUsage(usage: ChatUsage): ChatUsage {
 }
 
 /** Both lists of log probabilities are always there in OpenAI's shape; providers leave out the one of refusals. */
-export function tidyLogprobs(logprobs: unknown): unknown {
+export function normalizeLogprobs(logprobs: unknown): unknown {
   if (typeof logprobs !== "object" || logprobs === null) return null;
   return { content: null, refusal: null, ...logprobs };
 }

@@ -8,9 +8,9 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import type { Output } from "../trade.ts";
-import { type AnswerHead, finishOf, makeToolCallId, tidyLogprobs } from "./completion.ts";
+import { type AnswerHead, finishOf, makeToolCallId, normalizeLogprobs } from "./completion.ts";
 import { countedCharactersMax } from "./token-counts.ts";
-import type { Tally } from "./usage-meter.ts";
+import type { UsageMeter } from "./usage-meter.ts";
 
 /** More than any answer has; it is held in memory until it is counted. */
 const charactersMax = 64 * 1024 * 1024;
@@ -30,9 +30,9 @@ interface ChoiceState {
  * Makes a provider's chunks the one shape clients get, and counts them on the way. Tool-call indexes are allocated
  * here: a new id is a new index, whatever index the provider wrote.
  */
-export class ChunkTidier {
+export class StreamNormalizer {
   readonly #head: AnswerHead;
-  readonly #tally: Tally;
+  readonly #usageMeter: UsageMeter;
   readonly #output: Output;
   readonly #includeUsage: boolean;
   readonly #choices: ChoiceState[] = [];
@@ -42,9 +42,9 @@ export class ChunkTidier {
   readonly before: ChunkChoice[] = [];
   readonly after: ChunkChoice[] = [];
 
-  constructor(head: AnswerHead, parts: { tally: Tally; output: Output; includeUsage: boolean }) {
+  constructor(head: AnswerHead, parts: { usageMeter: UsageMeter; output: Output; includeUsage: boolean }) {
     this.#head = head;
-    this.#tally = parts.tally;
+    this.#usageMeter = parts.usageMeter;
     this.#output = parts.output;
     this.#includeUsage = parts.includeUsage;
   }
@@ -66,7 +66,8 @@ export class ChunkTidier {
   #tidy(raw: ChatChunk): ChatChunk | undefined {
     if (raw.usage) this.#report(raw.usage);
     const { choices } = raw;
-    if (!Array.isArray(choices)) throw new UpstreamFault("bad_response", "A piece of the provider's stream has no choices");
+    if (!Array.isArray(choices))
+      throw new UpstreamFault("bad_response", "A piece of the provider's stream has no choices");
     if (choices.length === 0) return undefined;
     for (const choice of choices) this.#tidyChoice(choice);
     if (choices.length === 1 && saysNothing(choices[0] as ChunkChoice)) return undefined;
@@ -106,7 +107,7 @@ export class ChunkTidier {
     if (meters === undefined) return;
     // A report of nothing does not take back what was reported.
     if (this.usage !== undefined && !usage.prompt_tokens && !usage.completion_tokens) return;
-    this.#tally.report(meters);
+    this.#usageMeter.report(meters);
     this.usage = usage;
   }
 
@@ -123,11 +124,11 @@ export class ChunkTidier {
     if (typeof delta.refusal === "string") this.#heard(delta.refusal);
     if (delta.function_call) this.#heard(delta.function_call.arguments);
     if (delta.tool_calls) this.#tidyToolCalls(delta, state);
-    choice.logprobs = choice.logprobs ? tidyLogprobs(choice.logprobs) : null;
+    choice.logprobs = choice.logprobs ? normalizeLogprobs(choice.logprobs) : null;
     if (choice.finish_reason) {
       choice.finish_reason = finishOf(choice.finish_reason, state.toolCalls > 0);
       state.finish = choice.finish_reason;
-      this.#tally.produced = true;
+      this.#usageMeter.produced = true;
       if (hasSubstance(delta)) this.#end(choice);
     } else choice.finish_reason = null;
   }
@@ -155,8 +156,8 @@ export class ChunkTidier {
 
   #heard(text: unknown): void {
     if (typeof text !== "string" || text === "") return;
-    this.#tally.produced = true;
-    this.#tally.wrote = true;
+    this.#usageMeter.produced = true;
+    this.#usageMeter.wrote = true;
     const output = this.#output;
     output.length += text.length;
     if (output.text.length < countedCharactersMax) output.text += text;

@@ -15,18 +15,18 @@ const longWord = new RegExp(`\\S{${wordCharactersMax + 1}}|\\s{${wordCharactersM
  * An upper bound of the tokens in a text without a tokenizer: a third of its UTF-8 bytes. Ordinary text has four and
  * more bytes a token, scripts of three bytes a character about one token a character.
  */
-export function tokensAtMost(text: string): number {
+export function tokensMax(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / 3);
 }
 
 /** An upper bound of the tokens of a conversation, with its tools. */
-export function promptTokensAtMost(request: ChatRequest): number {
+export function promptTokensMax(request: ChatRequest): number {
   let tokens = 0;
   for (const message of request.messages) tokens += messageTokens + messageTokensAtMost(message);
-  if (request.tools) tokens += tokensAtMost(JSON.stringify(request.tools));
-  if (request.functions) tokens += tokensAtMost(JSON.stringify(request.functions));
+  if (request.tools) tokens += tokensMax(JSON.stringify(request.tools));
+  if (request.functions) tokens += tokensMax(JSON.stringify(request.functions));
   if (request.response_format && request.response_format.type === "json_schema") {
-    tokens += tokensAtMost(JSON.stringify(request.response_format));
+    tokens += tokensMax(JSON.stringify(request.response_format));
   }
   return tokens;
 }
@@ -34,24 +34,24 @@ export function promptTokensAtMost(request: ChatRequest): number {
 function messageTokensAtMost(message: Message): number {
   let tokens = 0;
   const { content, tool_calls } = message;
-  if (typeof content === "string") tokens += tokensAtMost(content);
+  if (typeof content === "string") tokens += tokensMax(content);
   else if (content) for (const part of content) tokens += partTokensAtMost(part);
-  if (tool_calls) for (const call of tool_calls) tokens += tokensAtMost(call.function.name + call.function.arguments);
+  if (tool_calls) for (const call of tool_calls) tokens += tokensMax(call.function.name + call.function.arguments);
   return tokens;
 }
 
 function partTokensAtMost(part: ContentPart): number {
   switch (part.type) {
     case "text":
-      return tokensAtMost(part.text);
+      return tokensMax(part.text);
     case "refusal":
-      return tokensAtMost(part.refusal);
+      return tokensMax(part.refusal);
     case "image_url":
       return imageTokens;
     case "input_audio":
       return Math.ceil(part.input_audio.data.length / 100);
     case "file":
-      return tokensAtMost(JSON.stringify(part.file));
+      return tokensMax(JSON.stringify(part.file));
   }
 }
 

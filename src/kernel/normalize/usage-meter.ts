@@ -10,7 +10,7 @@ export interface Count {
  * Counts one call. A provider's report stands when the call came to its end; the last report replaces earlier ones.
  * Where nothing usable was reported, or the call broke off, what went in and came out is counted instead.
  */
-export class Tally {
+export class UsageMeter {
   #reported: Meters | undefined;
   readonly #estimate: () => Promise<Meters>;
   /** Something reached the caller, or would have: from then on the call costs. */

@@ -1,10 +1,10 @@
 /** When something that fails is left alone, and for how long. */
-export interface CircuitBounds {
+export interface CircuitBreakerOptions {
   /** Faults within the window that open the circuit, if at least half of what was tried failed. Never one. */
   readonly faultsMin: number;
   readonly windowMs: number;
   /** The first rest; each probe that fails doubles it, up to `restMsMax`. */
-  readonly restMs: number;
+  readonly openMs: number;
   readonly restMsMax: number;
 }
 
@@ -17,21 +17,21 @@ export type CircuitState = "closed" | "open" | "half_open";
  * Whether a route or a key is worth a try. It rests after several faults in a short time, then lets one call through at
  * a time to see: the first answer ends it, a fault makes it rest longer. Costs two comparisons while all is well.
  */
-export class Circuit {
-  readonly #bounds: CircuitBounds;
+export class CircuitBreaker {
+  readonly #bounds: CircuitBreakerOptions;
   #faults = 0;
   #answers = 0;
   #windowEndsMs = 0;
   /** 0 while it does not rest. */
   #restsUntilMs = 0;
-  #restMs: number;
+  #openMs: number;
   /** Whether it rests by what was seen here, and not by the provider's word. */
   #opened = false;
   #probesUntilMs = 0;
 
-  constructor(bounds: CircuitBounds) {
+  constructor(bounds: CircuitBreakerOptions) {
     this.#bounds = bounds;
-    this.#restMs = bounds.restMs;
+    this.#openMs = bounds.openMs;
   }
 
   /** Whether the next call may take it without being the last resort. */
@@ -59,17 +59,17 @@ export class Circuit {
   }
 
   /** It answered. */
-  answered(): void {
+  onSuccess(): void {
     if (this.#faults === 0) return;
     if (this.#opened) this.#close();
     else this.#answers++;
   }
 
   /** It failed. Returns whether it begins to rest by that. */
-  failed(nowMs: number): boolean {
+  onFailure(nowMs: number): boolean {
     if (this.#opened) {
       const isProbe = nowMs >= this.#restsUntilMs;
-      if (isProbe) this.#open(nowMs, Math.min(this.#restMs * 2, this.#bounds.restMsMax));
+      if (isProbe) this.#open(nowMs, Math.min(this.#openMs * 2, this.#bounds.restMsMax));
       return isProbe;
     }
     if (nowMs >= this.#windowEndsMs) {
@@ -79,7 +79,7 @@ export class Circuit {
     }
     this.#faults++;
     if (this.#faults < this.#bounds.faultsMin || this.#faults < this.#answers) return false;
-    this.#open(nowMs, this.#bounds.restMs);
+    this.#open(nowMs, this.#bounds.openMs);
     return true;
   }
 
@@ -88,17 +88,17 @@ export class Circuit {
     if (untilMs > this.#restsUntilMs) this.#restsUntilMs = untilMs;
   }
 
-  #open(nowMs: number, restMs: number): void {
+  #open(nowMs: number, openMs: number): void {
     this.#opened = true;
-    this.#restMs = restMs;
-    this.#restsUntilMs = nowMs + restMs;
+    this.#openMs = openMs;
+    this.#restsUntilMs = nowMs + openMs;
     this.#probesUntilMs = 0;
   }
 
   #close(): void {
     this.#opened = false;
     this.#restsUntilMs = 0;
-    this.#restMs = this.#bounds.restMs;
+    this.#openMs = this.#bounds.openMs;
     this.#faults = 0;
     this.#answers = 0;
     this.#windowEndsMs = 0;

@@ -1,5 +1,5 @@
 import type { CircuitState } from "./circuit-breaker.ts";
-import type { Offer } from "./registry.ts";
+import type { ModelEntry } from "./registry.ts";
 import { priorityOf, weightOf } from "./route-order.ts";
 
 /** One way to serve a model, as a caller may see it: who, and whether it works; no keys and no addresses. */
@@ -11,10 +11,10 @@ export interface RouteState {
 }
 
 /** The routes of an offer, the first to be tried first. */
-export function describeRoutes({ routes }: Offer, nowMs: number): RouteState[] {
-  return routes.map(({ plugin, model, circuit, health, keys }) => {
+export function describeRoutes({ routes }: ModelEntry, nowMs: number): RouteState[] {
+  return routes.map(({ plugin, model, circuitBreaker, health, keys }) => {
     const isWithoutKey = keys.size > 0 && keys.readyAt(nowMs) === 0;
-    const state = health.restMs(nowMs) > 0 || isWithoutKey ? "open" : circuit.stateAt(nowMs);
+    const state = health.openMs(nowMs) > 0 || isWithoutKey ? "open" : circuitBreaker.stateAt(nowMs);
     return { plugin: plugin.name, priority: priorityOf(model), weight: weightOf(model), state };
   });
 }

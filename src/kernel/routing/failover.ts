@@ -10,8 +10,8 @@ import type { Progress } from "../call-context.ts";
 import type { Kernel } from "../kernel.ts";
 import { BoundUpstream } from "../upstream/upstream.ts";
 import { pause } from "./pause.ts";
-import type { Offer, Route } from "./registry.ts";
-import { rankRoutes } from "./route-order.ts";
+import type { ModelEntry, Route } from "./registry.ts";
+import { orderRoutes } from "./route-order.ts";
 
 /** How many tries a call gets over all routes and keys. */
 export const attemptsMax = 4;
@@ -21,7 +21,7 @@ const retryMs = 200;
 const retryMsMax = 5000;
 
 /** What is tried on each route. */
-export interface Trial<Request, Answer> {
+export interface Attempt<Request, Answer> {
   /** The request as this row of the model takes it. */
   requestFor(model: Model): Request;
   /** Runs the handler; resolves once the provider has begun to answer with substance. */
@@ -38,13 +38,13 @@ export interface Trial<Request, Answer> {
  */
 export async function attempt<Request, Answer>(
   kernel: Kernel,
-  offer: Offer,
+  modelEntry: ModelEntry,
   progress: Progress,
-  trial: Trial<Request, Answer>,
+  trial: Attempt<Request, Answer>,
 ): Promise<Answer> {
   const { now, network } = kernel;
-  const isOnly = offer.routes.length === 1;
-  const routes = isOnly ? offer.routes : rankRoutes(offer.routes, now(), kernel.random ?? Math.random);
+  const isOnly = modelEntry.routes.length === 1;
+  const routes = isOnly ? modelEntry.routes : orderRoutes(modelEntry.routes, now(), kernel.random ?? Math.random);
   progress.limit(network.deadlines, progress.openedAt + network.bounds.beginMsMax);
   let last: unknown;
   for (const route of routes) {
@@ -55,10 +55,10 @@ export async function attempt<Request, Answer>(
       const nowMs = now();
       const taken = route.keys.size === 0 ? undefined : route.keys.take(nowMs, tried);
       if (taken === undefined && (route.keys.size > 0 || (tried !== undefined && tried.size > 0))) break;
-      if (progress.cutReason !== undefined) throw new UpstreamFault("bad_response", "The call was cut off");
+      if (progress.cancelReason !== undefined) throw new UpstreamFault("bad_response", "The call was cut off");
       progress.attempts++;
       progress.trying = route;
-      route.circuit.begin(nowMs);
+      route.circuitBreaker.begin(nowMs);
       const upstream = new BoundUpstream(network, route, taken?.key, progress);
       try {
         const answer = await trial.run(route.plugin, callOf(route, upstream, progress, trial.requestFor(route.model)));
@@ -68,12 +68,12 @@ export async function attempt<Request, Answer>(
         kernel.watch?.attempted(progress, route, nowMs);
         return answer;
       } catch (error) {
-        progress.startOver();
+        progress.resetSignal();
         kernel.watch?.attempted(progress, route, nowMs, error);
         const index = taken === undefined ? 0 : taken.index;
         tried ??= new Set();
         tried.add(index);
-        if (progress.cutReason !== undefined || error instanceof GatewayError) throw error;
+        if (progress.cancelReason !== undefined || error instanceof GatewayError) throw error;
         const fault = readFailure(kernel, route, progress, error);
         last = fault;
         if (isFinal(fault)) {
@@ -84,8 +84,12 @@ export async function attempt<Request, Answer>(
           if (noteRefusedKey(kernel, route, taken?.index, fault)) continue;
           break;
         }
-        if (route.circuit.failed(now())) {
-          kernel.log.warn("circuit_opened", { plugin: route.plugin.name, model: offer.model.id, kind: fault.kind });
+        if (route.circuitBreaker.onFailure(now())) {
+          kernel.log.warn("circuit_opened", {
+            plugin: route.plugin.name,
+            model: modelEntry.model.id,
+            kind: fault.kind,
+          });
         }
         if (!maySendAgain(fault, upstream)) throw fault;
         if (retries === 0 || fault !== error || !(await waitToRetry(kernel, progress, fault))) break;
@@ -128,8 +132,8 @@ function isOfKey({ kind }: UpstreamFault): boolean {
 }
 
 function noteAnswer(route: Route, index: number | undefined): void {
-  route.circuit.answered();
-  if (index !== undefined) route.keys.answered(index);
+  route.circuitBreaker.onSuccess();
+  if (index !== undefined) route.keys.onSuccess(index);
 }
 
 /** Notes a refused key; says whether another of this route may do better. */
@@ -137,9 +141,9 @@ function noteRefusedKey(kernel: Kernel, route: Route, index: number | undefined,
   const { kind, status, retryAfterMs } = fault;
   kernel.log.warn("upstream_refused_key", { plugin: route.plugin.name, key: index, kind, status });
   // It answered, if only to refuse: the route itself is well.
-  route.circuit.answered();
+  route.circuitBreaker.onSuccess();
   if (index === undefined) return false;
-  if (retryAfterMs === undefined) route.keys.failed(index, kernel.now());
+  if (retryAfterMs === undefined) route.keys.onFailure(index, kernel.now());
   else route.keys.rest(index, kernel.now() + retryAfterMs);
   return true;
 }
@@ -152,7 +156,7 @@ async function waitToRetry(kernel: Kernel, progress: Progress, fault: UpstreamFa
   const { beginMsMax } = kernel.network.bounds;
   if (waitMs > retryMsMax || kernel.now() + waitMs >= progress.openedAt + beginMsMax) return false;
   await (kernel.pause ?? pause)(waitMs, progress.signal);
-  return progress.cutReason === undefined;
+  return progress.cancelReason === undefined;
 }
 
 function callOf<Request>(route: Route, upstream: Upstream, progress: Progress, request: Request): Call<Request> {

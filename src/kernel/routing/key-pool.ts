@@ -1,7 +1,7 @@
-import { Circuit, type CircuitBounds } from "./circuit-breaker.ts";
+import { CircuitBreaker, type CircuitBreakerOptions } from "./circuit-breaker.ts";
 
 /** A key that is refused is refused for everyone; two in ten minutes are no accident. */
-const keyBounds: CircuitBounds = { faultsMin: 2, windowMs: 600_000, restMs: 300_000, restMsMax: 3_600_000 };
+const keyBounds: CircuitBreakerOptions = { faultsMin: 2, windowMs: 600_000, openMs: 300_000, restMsMax: 3_600_000 };
 
 /** A shorter one is a word such as `none`, for a server that wants any. */
 const keyCharactersMin = 8;
@@ -9,14 +9,14 @@ const keyCharactersMin = 8;
 const none: ReadonlySet<number> = new Set();
 
 /** The keys of one plugin, taken in turn; one that a provider refuses or limits rests for a while. */
-export class KeyRing {
+export class KeyPool {
   readonly #keys: readonly string[];
-  readonly #circuits: readonly Circuit[];
+  readonly #circuits: readonly CircuitBreaker[];
   #next = 0;
 
   constructor(keys: readonly string[]) {
     this.#keys = keys;
-    this.#circuits = keys.map(() => new Circuit(keyBounds));
+    this.#circuits = keys.map(() => new CircuitBreaker(keyBounds));
   }
 
   get size(): number {
@@ -25,7 +25,7 @@ export class KeyRing {
 
   /** How many can be taken now without being the last resort. */
   readyAt(nowMs: number): number {
-    return this.#circuits.filter((circuit) => circuit.isReady(nowMs)).length;
+    return this.#circuits.filter((circuitBreaker) => circuitBreaker.isReady(nowMs)).length;
   }
 
   /**
@@ -38,12 +38,12 @@ export class KeyRing {
     for (let step = 0; step < this.#keys.length; step++) {
       const index = (this.#next + step) % this.#keys.length;
       if (tried.has(index)) continue;
-      const circuit = this.#at(index);
-      if (circuit.isReady(nowMs)) {
+      const circuitBreaker = this.#at(index);
+      if (circuitBreaker.isReady(nowMs)) {
         best = index;
         break;
       }
-      if (best === undefined || circuit.restsUntilMs < this.#at(best).restsUntilMs) best = index;
+      if (best === undefined || circuitBreaker.restsUntilMs < this.#at(best).restsUntilMs) best = index;
     }
     if (best === undefined) return undefined;
     this.#next = (best + 1) % this.#keys.length;
@@ -52,13 +52,13 @@ export class KeyRing {
   }
 
   /** The provider took the key. */
-  answered(index: number): void {
-    this.#at(index).answered();
+  onSuccess(index: number): void {
+    this.#at(index).onSuccess();
   }
 
   /** The provider refused the key. Returns whether it begins to rest by that. */
-  failed(index: number, nowMs: number): boolean {
-    return this.#at(index).failed(nowMs);
+  onFailure(index: number, nowMs: number): boolean {
+    return this.#at(index).onFailure(nowMs);
   }
 
   /** The provider said when the key can be used again. */
@@ -73,7 +73,7 @@ export class KeyRing {
     return hidden;
   }
 
-  #at(index: number): Circuit {
-    return this.#circuits[index] as Circuit;
+  #at(index: number): CircuitBreaker {
+    return this.#circuits[index] as CircuitBreaker;
   }
 }

@@ -1,6 +1,6 @@
 const faultsMax = 5;
 const windowMs = 60_000;
-const restMs = 30_000;
+const openMs = 30_000;
 
 /**
  * Whether a plugin's code works. What counts is its own fault: it threw, returned what is no answer, never ended or
@@ -15,17 +15,17 @@ export class PluginHealth {
   fault(nowMs: number): boolean {
     this.#faultsAt = [...this.#faultsAt.filter((atMs) => atMs > nowMs - windowMs), nowMs].slice(-faultsMax);
     if (this.#faultsAt.length < faultsMax) return false;
-    this.#restsUntilMs = nowMs + restMs;
+    this.#restsUntilMs = nowMs + openMs;
     return true;
   }
 
   /** Notes that it answered. */
-  answered(): void {
+  onSuccess(): void {
     if (this.#faultsAt.length > 0) this.#faultsAt = [];
   }
 
   /** How long its routes still rest, in milliseconds; 0 when they can be tried. */
-  restMs(nowMs: number): number {
+  openMs(nowMs: number): number {
     return Math.max(0, this.#restsUntilMs - nowMs);
   }
 }

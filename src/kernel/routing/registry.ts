@@ -1,15 +1,15 @@
 import {
   type Caller,
   type Capability,
+  type CompiledPrice,
   compilePrice,
   endpointOf,
   GatewayError,
   type Model,
   type ProviderPlugin,
-  type Tariff,
 } from "../../contract/index.ts";
-import { Circuit } from "./circuit-breaker.ts";
-import { KeyRing } from "./key-pool.ts";
+import { CircuitBreaker } from "./circuit-breaker.ts";
+import { KeyPool } from "./key-pool.ts";
 import { PluginHealth } from "./plugin-health.ts";
 import { priorityOf, routeBounds } from "./route-order.ts";
 
@@ -24,52 +24,52 @@ export interface Route {
   readonly plugin: ProviderPlugin;
   readonly model: Model;
   readonly baseUrl: string;
-  readonly keys: KeyRing;
+  readonly keys: KeyPool;
   /** Whether the plugin works, of all its routes together. */
   readonly health: PluginHealth;
   /** Whether the provider answers for this model. */
-  readonly circuit: Circuit;
+  readonly circuitBreaker: CircuitBreaker;
 }
 
 /** What is known of a plugin's keys and health, carried from one registry to the next. */
 interface Known {
   readonly plugin: ProviderPlugin;
   readonly keyText: string;
-  readonly keys: KeyRing;
+  readonly keys: KeyPool;
   readonly health: PluginHealth;
   /** By model id. */
-  readonly circuits: ReadonlyMap<string, Circuit>;
+  readonly circuits: ReadonlyMap<string, CircuitBreaker>;
 }
 
 /** What survives a new registry: keys that rest go on resting, a plugin that cools down goes on cooling. */
 export type RegistryMemory = Map<string, Known>;
 
 /** A model as it is sold: one row speaks for it, one or more routes serve it. */
-export interface Offer {
+export interface ModelEntry {
   readonly model: Model;
-  readonly tariff: Tariff | undefined;
+  readonly compiledPrice: CompiledPrice | undefined;
   /** By priority, the first to be tried first. */
   readonly routes: readonly Route[];
 }
 
 /** All that can be sold at one moment. Immutable: a change makes a new one. */
 export class Registry {
-  readonly #offers: ReadonlyMap<string, Offer>;
-  readonly #byName: ReadonlyMap<string, Offer>;
+  readonly #offers: ReadonlyMap<string, ModelEntry>;
+  readonly #byName: ReadonlyMap<string, ModelEntry>;
 
-  constructor(offers: ReadonlyMap<string, Offer>) {
+  constructor(offers: ReadonlyMap<string, ModelEntry>) {
     this.#offers = offers;
-    const byName = new Map<string, Offer>();
-    for (const offer of offers.values()) {
+    const byName = new Map<string, ModelEntry>();
+    for (const modelEntry of offers.values()) {
       // The first to take a name keeps it: a file dropped in later does not turn a name clients know to another model.
-      for (const alias of offer.model.aliases ?? []) if (!byName.has(alias)) byName.set(alias, offer);
+      for (const alias of modelEntry.model.aliases ?? []) if (!byName.has(alias)) byName.set(alias, modelEntry);
     }
-    for (const [id, offer] of offers) byName.set(id, offer);
+    for (const [id, modelEntry] of offers) byName.set(id, modelEntry);
     this.#byName = byName;
   }
 
   /** Every model on sale, in the order of the catalogue. */
-  get offers(): Iterable<Offer> {
+  get offers(): Iterable<ModelEntry> {
     return this.#offers.values();
   }
 
@@ -78,7 +78,7 @@ export class Registry {
   }
 
   /** The offer of an id or alias. */
-  byName(name: string): Offer | undefined {
+  byName(name: string): ModelEntry | undefined {
     return this.#byName.get(name);
   }
 
@@ -88,21 +88,21 @@ export class Registry {
    * @throws {GatewayError} `model_not_found` when it is unknown or has another capability, `model_not_allowed` when
    * the key may not use it.
    */
-  find(name: string, capability: Capability, caller: Caller): Offer {
-    const offer = this.#byName.get(name);
-    if (offer === undefined) {
+  find(name: string, capability: Capability, caller: Caller): ModelEntry {
+    const modelEntry = this.#byName.get(name);
+    if (modelEntry === undefined) {
       const sentence = `The model '${name}' does not exist here; GET /models lists what does`;
       throw new GatewayError("model_not_found", sentence, { param: "model" });
     }
-    if (offer.model.capability !== capability) {
-      const sentence = `The model '${name}' is served at ${endpointOf[offer.model.capability]}, not at ${endpointOf[capability]}`;
+    if (modelEntry.model.capability !== capability) {
+      const sentence = `The model '${name}' is served at ${endpointOf[modelEntry.model.capability]}, not at ${endpointOf[capability]}`;
       throw new GatewayError("model_not_found", sentence, { param: "model" });
     }
-    if (caller.allowedModels !== undefined && !caller.allowedModels.has(offer.model.id)) {
-      const sentence = `This API key may not use the model '${offer.model.id}'; it may use: ${[...caller.allowedModels].join(", ")}`;
+    if (caller.allowedModels !== undefined && !caller.allowedModels.has(modelEntry.model.id)) {
+      const sentence = `This API key may not use the model '${modelEntry.model.id}'; it may use: ${[...caller.allowedModels].join(", ")}`;
       throw new GatewayError("model_not_allowed", sentence, { param: "model" });
     }
-    return offer;
+    return modelEntry;
   }
 }
 
@@ -129,7 +129,7 @@ export function buildRegistry(
   credentialOf: (pluginName: string) => Credential | undefined,
   memory: RegistryMemory = new Map(),
 ): RegistryReport {
-  const offers = new Map<string, Offer>();
+  const offers = new Map<string, ModelEntry>();
   const refused: Refusal[] = [];
   const names = new Set<string>();
   for (const plugin of plugins) {
@@ -151,7 +151,7 @@ export function buildRegistry(
 }
 
 function addRoutes(
-  offers: Map<string, Offer>,
+  offers: Map<string, ModelEntry>,
   plugin: ProviderPlugin,
   credential: Credential | undefined,
   memory: RegistryMemory,
@@ -159,11 +159,11 @@ function addRoutes(
   const { keys, health, circuits } = recall(memory, plugin, credential?.keys ?? []);
   const baseUrl = (credential?.baseUrl ?? plugin.baseUrl).replace(/\/+$/, "");
   for (const model of plugin.models) {
-    const circuit = circuits.get(model.id) as Circuit;
-    const route: Route = { plugin, model, baseUrl, keys, health, circuit };
+    const circuitBreaker = circuits.get(model.id) as CircuitBreaker;
+    const route: Route = { plugin, model, baseUrl, keys, health, circuitBreaker };
     const known = offers.get(model.id);
     if (known === undefined) {
-      offers.set(model.id, { model, tariff: model.price && compilePrice(model.price), routes: [route] });
+      offers.set(model.id, { model, compiledPrice: model.price && compilePrice(model.price), routes: [route] });
       continue;
     }
     const routes = [...known.routes, route].sort((a, b) => priorityOf(a.model) - priorityOf(b.model));
@@ -179,7 +179,7 @@ function recall(memory: RegistryMemory, plugin: ProviderPlugin, keys: readonly s
   const known: Known = {
     plugin,
     keyText,
-    keys: before?.keyText === keyText ? before.keys : new KeyRing(keys),
+    keys: before?.keyText === keyText ? before.keys : new KeyPool(keys),
     health: isSame ? before.health : new PluginHealth(),
     circuits: new Map(plugin.models.map(({ id }) => [id, circuitOf(id, isSame ? before : undefined)])),
   };
@@ -187,12 +187,12 @@ function recall(memory: RegistryMemory, plugin: ProviderPlugin, keys: readonly s
   return known;
 }
 
-function circuitOf(modelId: string, before: Known | undefined): Circuit {
+function circuitOf(modelId: string, before: Known | undefined): CircuitBreaker {
   const known = before?.circuits.get(modelId);
-  return known === undefined ? new Circuit(routeBounds) : known;
+  return known === undefined ? new CircuitBreaker(routeBounds) : known;
 }
 
-function disagreementOf(plugin: ProviderPlugin, model: Model, offers: Map<string, Offer>): string | undefined {
+function disagreementOf(plugin: ProviderPlugin, model: Model, offers: Map<string, ModelEntry>): string | undefined {
   const known = offers.get(model.id);
   if (known === undefined) return undefined;
   const [first] = known.routes;

@@ -1,11 +1,11 @@
 import type { Model } from "../../contract/index.ts";
-import type { Circuit, CircuitBounds } from "./circuit-breaker.ts";
+import type { CircuitBreaker, CircuitBreakerOptions } from "./circuit-breaker.ts";
 import type { PluginHealth } from "./plugin-health.ts";
 
 /** What of a route says when its turn is. */
 interface Ranked {
   readonly model: Model;
-  readonly circuit: Circuit;
+  readonly circuitBreaker: CircuitBreaker;
   readonly health: PluginHealth;
 }
 
@@ -13,7 +13,12 @@ const priorityDefault = 100;
 const weightDefault = 1;
 
 /** Five faults in half a minute, at least half of what was tried: a provider that is down is left alone quickly. */
-export const routeBounds: CircuitBounds = { faultsMin: 5, windowMs: 30_000, restMs: 15_000, restMsMax: 240_000 };
+export const routeBounds: CircuitBreakerOptions = {
+  faultsMin: 5,
+  windowMs: 30_000,
+  openMs: 15_000,
+  restMsMax: 240_000,
+};
 
 /** Lower is tried first. */
 export function priorityOf({ priority }: Model): number {
@@ -26,15 +31,15 @@ export function weightOf({ weight }: Model): number {
 }
 
 /** Whether a route is worth a try before those that rest. */
-function isReady({ circuit, health }: Ranked, nowMs: number): boolean {
-  return circuit.isReady(nowMs) && health.restMs(nowMs) === 0;
+function isReady({ circuitBreaker, health }: Ranked, nowMs: number): boolean {
+  return circuitBreaker.isReady(nowMs) && health.openMs(nowMs) === 0;
 }
 
 /**
  * The order in which one call tries the routes: by priority, among equals drawn by weight, and those that rest at the
  * very end, because a last resort is better than a refusal.
  */
-export function rankRoutes<Route extends Ranked>(
+export function orderRoutes<Route extends Ranked>(
   routes: readonly Route[],
   nowMs: number,
   random: () => number,

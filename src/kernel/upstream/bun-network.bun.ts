@@ -1,6 +1,6 @@
 import { createPublicGet, type PublicGetOptions } from "./download.ts";
 import { type Network, type NetworkOptions, openNetwork } from "./network.ts";
-import { Deadlines } from "./timeouts.ts";
+import { TimeoutScheduler } from "./timeouts.ts";
 
 /** Seconds. Most servers and load balancers close an idle connection after 60 s, and Bun may take 8 s longer than told. */
 const idleTimeout = 48;
@@ -16,7 +16,7 @@ interface BunNetworkOptions {
  */
 export function openBunNetwork(now: () => number, { bounds = {}, proxyEnv }: BunNetworkOptions) {
   const session = new Bun.FetchSession({ keepAlive: { idleTimeout }, tls: { rejectUnauthorized: true } });
-  const network: Network = openNetwork(new Deadlines(now), now, {
+  const network: Network = openNetwork(new TimeoutScheduler(now), now, {
     bounds,
     fetch: session.fetch as typeof globalThis.fetch,
     publicGet: createPublicGet({ proxyEnv }),

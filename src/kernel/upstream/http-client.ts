@@ -24,7 +24,7 @@ export class HttpClient {
   readonly #fetch: typeof globalThis.fetch;
   readonly #now: () => number;
   /** Base URLs that have answered: only to these there can be a connection that the provider closed while it was idle. */
-  readonly #answered = new Set<string>();
+  readonly #onSuccess = new Set<string>();
 
   constructor(fetch: typeof globalThis.fetch, now: () => number) {
     this.#fetch = fetch;
@@ -46,7 +46,7 @@ export class HttpClient {
       const isStale =
         error instanceof ConnectionError &&
         error.isReset &&
-        this.#answered.has(request.baseUrl) &&
+        this.#onSuccess.has(request.baseUrl) &&
         this.#now() - sentAt <= staleMsMax;
       if (!isStale) throw error;
       return await this.#send(request, false);
@@ -58,7 +58,7 @@ export class HttpClient {
     const init = { method: "POST", headers, body, signal, redirect: "manual", keepalive, timeout: false } as const;
     try {
       const response = await this.#fetch(baseUrl + path, init);
-      this.#answered.add(baseUrl);
+      this.#onSuccess.add(baseUrl);
       return response;
     } catch (error) {
       throw signal.aborted ? signal.reason : new ConnectionError(error);

@@ -1,7 +1,7 @@
 import { createPublicGet, type PublicGet } from "./download.ts";
 import { HttpClient } from "./http-client.ts";
 import { resolveHost, SsrfGuard } from "./ssrf-guard.ts";
-import type { Deadlines } from "./timeouts.ts";
+import type { TimeoutScheduler } from "./timeouts.ts";
 
 /** How long a provider may keep a call waiting, and how much it may send. */
 export interface UpstreamBounds {
@@ -25,7 +25,7 @@ export interface Network {
   readonly client: HttpClient;
   /** Fetches files that callers named. */
   readonly publicGet: PublicGet;
-  readonly deadlines: Deadlines;
+  readonly deadlines: TimeoutScheduler;
   readonly now: () => number;
   readonly bounds: UpstreamBounds;
   readonly guard: SsrfGuard;
@@ -50,7 +50,7 @@ export interface NetworkOptions {
   readonly guard?: SsrfGuard;
 }
 
-export function openNetwork(deadlines: Deadlines, now: () => number, options: NetworkOptions = {}): Network {
+export function openNetwork(deadlines: TimeoutScheduler, now: () => number, options: NetworkOptions = {}): Network {
   const { fetch = globalThis.fetch, publicGet = createPublicGet() } = options;
   const guard = options.guard ?? new SsrfGuard(resolveHost, now);
   const bounds = { ...defaultBounds, ...options.bounds };

@@ -1,12 +1,12 @@
 import { type ServerEvent, UpstreamFault } from "../../contract/index.ts";
 import { SseParser } from "../../sdk/sse.ts";
-import type { Deadlines, Watch } from "./timeouts.ts";
+import type { TimeoutScheduler, Watch } from "./timeouts.ts";
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 
 /** What bounds the reading of a body. */
 export interface BodyLimits {
-  readonly deadlines: Deadlines;
+  readonly deadlines: TimeoutScheduler;
   now(): number;
   /** Of silence while a chunk is waited for. */
   readonly idleMsMax: number;

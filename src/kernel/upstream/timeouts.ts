@@ -11,7 +11,7 @@ const tickMs = 50;
  * Deadlines of all calls behind one timer: a call sets and moves several, and a timer for each would cost more than
  * the rest of its bookkeeping. A deadline is noticed at most 50 ms late. The timer runs only while something is watched.
  */
-export class Deadlines {
+export class TimeoutScheduler {
   readonly #watches = new Set<Watch>();
   readonly #now: () => number;
   #timer: ReturnType<typeof setInterval> | undefined;

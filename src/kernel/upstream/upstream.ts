@@ -1,5 +1,5 @@
-import type { ProviderPlugin, RefusedAnswer, ServerEvent, Upstream } from "../../contract/index.ts";
-import { mediaTypeOf, type UpstreamBytes, UpstreamFault, type UpstreamInit } from "../../contract/index.ts";
+import type { ProviderPlugin, RefusedResponse, ServerEvent, Upstream } from "../../contract/index.ts";
+import { mediaTypeOf, type UpstreamBytes, UpstreamFault, type UpstreamRequestOptions } from "../../contract/index.ts";
 import type { Progress } from "../call-context.ts";
 import type { Route } from "../routing/registry.ts";
 import { ConnectionError } from "./connection-error.ts";
@@ -64,15 +64,15 @@ export class BoundUpstream implements Upstream {
     return this.#wasSent;
   }
 
-  async json<T>(path: string, body: unknown, init?: UpstreamInit): Promise<T> {
+  async json<T>(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<T> {
     return (await this.#readJson(await this.#post(path, JSON.stringify(body), init))) as T;
   }
 
-  async form<T>(path: string, form: FormData, init?: UpstreamInit): Promise<T> {
+  async form<T>(path: string, form: FormData, init?: UpstreamRequestOptions): Promise<T> {
     return (await this.#readJson(await this.#post(path, form, init))) as T;
   }
 
-  async bytes(path: string, body: unknown, init?: UpstreamInit): Promise<UpstreamBytes> {
+  async bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes> {
     const response = await this.#post(path, JSON.stringify(body), init);
     const { streamBytesMax } = this.#network.bounds;
     return {
@@ -81,7 +81,7 @@ export class BoundUpstream implements Upstream {
     };
   }
 
-  async events(path: string, body: unknown, init?: UpstreamInit): Promise<AsyncIterable<ServerEvent>> {
+  async events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>> {
     const response = await this.#post(path, JSON.stringify(body), init);
     const mediaType = mediaTypeOf(response.headers.get("content-type")) ?? "";
     if (mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
@@ -99,13 +99,13 @@ export class BoundUpstream implements Upstream {
     return downloadPublic(this.#network.publicGet, url, this.#signal);
   }
 
-  async #post(path: string, body: string | FormData, init: UpstreamInit | undefined): Promise<Response> {
+  async #post(path: string, body: string | FormData, init: UpstreamRequestOptions | undefined): Promise<Response> {
     const { guard, client, deadlines, now, bounds } = this.#network;
     const isPath = path.charCodeAt(0) === 47;
     const checked = isPath ? guard.check(this.#route) : guard.checkUrl(this.#route, path);
     const target = isPath ? { baseUrl: this.#route.baseUrl, path } : splitUrl(path);
     const headers = this.#headers(body, init);
-    const watch = deadlines.watch(now() + bounds.firstByteMsMax, () => this.#giveUp());
+    const watch = deadlines.watch(now() + bounds.firstByteMsMax, () => this.#timeout());
     let response: Response;
     try {
       if (checked !== undefined) await checked;
@@ -122,7 +122,7 @@ export class BoundUpstream implements Upstream {
     return response;
   }
 
-  #headers(body: string | FormData, init: UpstreamInit | undefined): Readonly<Record<string, string>> {
+  #headers(body: string | FormData, init: UpstreamRequestOptions | undefined): Readonly<Record<string, string>> {
     const isText = typeof body === "string";
     const { authorize, json: jsonHeaders, form } = headersOf(this.#route.plugin, this.#key);
     if (init?.headers === undefined) return isText ? jsonHeaders : form;
@@ -133,13 +133,17 @@ export class BoundUpstream implements Upstream {
     const { status, headers } = response;
     if (status >= 300 && status < 400) {
       cancel(response);
-      return new UpstreamFault("bad_response", `The provider answered with a redirect (${status}), which is not followed`, {
-        status,
-      });
+      return new UpstreamFault(
+        "bad_response",
+        `The provider answered with a redirect (${status}), which is not followed`,
+        {
+          status,
+        },
+      );
     }
     const body = await readTextStart(response, this.#limits(refusalBytesMax));
-    const refused: RefusedAnswer = { status, headers, body };
-    return this.#route.plugin.readFault(refused);
+    const refused: RefusedResponse = { status, headers, body };
+    return this.#route.plugin.parseFault(refused);
   }
 
   async #readJson(response: Response): Promise<unknown> {
@@ -160,18 +164,18 @@ export class BoundUpstream implements Upstream {
       now,
       idleMsMax: bounds.idleMsMax,
       bytesMax,
-      onIdle: () => this.#giveUp(),
+      onIdle: () => this.#timeout(),
       toFault: (error) => this.#toFault(error instanceof UpstreamFault ? error : new ConnectionError(error, true)),
     };
   }
 
-  #giveUp(): void {
+  #timeout(): void {
     this.#timedOut = true;
-    this.#progress.giveUp(this.#signal);
+    this.#progress.timeout(this.#signal);
   }
 
   #toFault(error: unknown): Error {
-    if (this.#timedOut || this.#progress.cutReason === "timeout") {
+    if (this.#timedOut || this.#progress.cancelReason === "timeout") {
       return new UpstreamFault("timeout", "The provider did not answer in the time allowed", { cause: error });
     }
     if (error instanceof UpstreamFault) return error;

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 
 /** Says whether the header `Authorization` of a scrape carries the token; without one everybody may read. */
-export function createScrapeGuard(token: string | undefined): (authorization: string | null) => boolean {
+export function createBearerAuth(token: string | undefined): (authorization: string | null) => boolean {
   if (token === undefined) return () => true;
   const wanted = hash(`bearer ${token}`);
   return (authorization) => {

@@ -7,7 +7,7 @@ import {
   nanodollarsPerUsd,
   type UsageSource,
 } from "../../contract/index.ts";
-import type { CallWatch, Progress, Route } from "../../kernel/index.ts";
+import type { CallObserver, Progress, Route } from "../../kernel/index.ts";
 import { outcomeOf } from "../outcome.ts";
 
 const durationSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -66,7 +66,7 @@ interface AttemptSeries {
 }
 
 /** Counts calls as they end. */
-export class CallMetrics implements CallWatch {
+export class CallMetrics implements CallObserver {
   readonly #metrics: ReturnType<typeof registerCallMetrics>;
   readonly #options: CallMetricsOptions;
   readonly #calls = new Map<string, CallSeries[]>();

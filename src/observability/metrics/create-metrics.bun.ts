@@ -1,6 +1,6 @@
 import { Registry } from "prom-client";
-import type { CallWatch } from "../../kernel/index.ts";
-import type { Facts } from "../gateway-snapshot.ts";
+import type { CallObserver } from "../../kernel/index.ts";
+import type { GatewaySnapshot } from "../gateway-snapshot.ts";
 import type { SpanCounts } from "../traces/span-queue.ts";
 import { CallMetrics } from "./call-metrics.ts";
 import {
@@ -22,18 +22,18 @@ interface MetricsOptions {
 /** The metrics in Prometheus' text form. */
 export interface Metrics {
   /** Counts calls. */
-  readonly calls: CallWatch;
+  readonly calls: CallObserver;
   /** Counts transactions of the ledger. */
   readonly onCommit: (writes: number, ms: number, unwritten: number) => void;
   /** Adds what is read from the running gateway at each scrape. Until then a scrape gets 503. */
-  begin(facts: Facts): void;
+  begin(facts: GatewaySnapshot): void;
   scrape(): Promise<Response>;
   close(): void;
 }
 
 export function createMetrics({ log, spans, version }: MetricsOptions): Metrics {
   const registry = new Registry();
-  let facts: Facts | undefined;
+  let facts: GatewaySnapshot | undefined;
   const isPremium = (model: string) => facts?.registry().byName(model)?.model.premium;
   const calls = new CallMetrics(registry, { now: Date.now, isPremium });
   const onCommit = addCommitMetrics(registry);

@@ -1,7 +1,7 @@
 import { Gauge, Histogram, type Registry } from "prom-client";
 import { type Capability, capabilities, nanodollarsPerUsd } from "../../contract/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
-import type { Facts } from "../gateway-snapshot.ts";
+import type { GatewaySnapshot } from "../gateway-snapshot.ts";
 import type { SpanCounts } from "../traces/span-queue.ts";
 import { addCounter, addGauge, type Sample } from "./samples.ts";
 
@@ -10,7 +10,7 @@ const routeStates = ["closed", "half_open", "open"] as const;
 const overdrawnMs = 60_000;
 
 /** What is on sale, and how each way to it is. */
-export function addRouteMetrics(registry: Registry, facts: Facts): void {
+export function addRouteMetrics(registry: Registry, facts: GatewaySnapshot): void {
   addGauge(registry, {
     name: "modelgate_models",
     help: "Models on sale",
@@ -26,10 +26,10 @@ export function addRouteMetrics(registry: Registry, facts: Facts): void {
     help: "1 for the state of the circuit breaker of a route: closed, open or half_open",
     labels: ["model", "plugin", "state"],
     *read(): Iterable<Sample> {
-      for (const offer of facts.registry().offers) {
-        for (const { plugin, state } of describeRoutes(offer, facts.now())) {
+      for (const modelEntry of facts.registry().offers) {
+        for (const { plugin, state } of describeRoutes(modelEntry, facts.now())) {
           for (const each of routeStates)
-            yield [{ model: offer.model.id, plugin, state: each }, each === state ? 1 : 0];
+            yield [{ model: modelEntry.model.id, plugin, state: each }, each === state ? 1 : 0];
         }
       }
     },
@@ -77,7 +77,7 @@ export function addCommitMetrics(registry: Registry): (writes: number, ms: numbe
 }
 
 /** Calls on their way, and what was refused before it became one. */
-export function addLoadMetrics(registry: Registry, facts: Facts): void {
+export function addLoadMetrics(registry: Registry, facts: GatewaySnapshot): void {
   addGauge(registry, {
     name: "modelgate_calls_running",
     help: "Calls on their way",
@@ -110,7 +110,7 @@ export function addLoadMetrics(registry: Registry, facts: Facts): void {
 }
 
 /** What the ledger stands on. */
-export function addStoreMetrics(registry: Registry, facts: Facts): void {
+export function addStoreMetrics(registry: Registry, facts: GatewaySnapshot): void {
   addGauge(registry, {
     name: "modelgate_store_up",
     help: "1 while the books can be written",
@@ -126,9 +126,9 @@ export function addStoreMetrics(registry: Registry, facts: Facts): void {
   addOverdrawn(registry, facts);
 }
 
-function addOverdrawn(registry: Registry, facts: Facts): void {
+function addOverdrawn(registry: Registry, facts: GatewaySnapshot): void {
   let readAtMs = Number.NEGATIVE_INFINITY;
-  let known: ReturnType<Facts["overdrawn"]> | undefined;
+  let known: ReturnType<GatewaySnapshot["overdrawn"]> | undefined;
   const read = async () => {
     if (known === undefined || facts.now() - readAtMs >= overdrawnMs) {
       readAtMs = facts.now();

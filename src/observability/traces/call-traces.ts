@@ -10,7 +10,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { type Capability, UpstreamFault } from "../../contract/index.ts";
-import type { CallWatch, Progress, Route } from "../../kernel/index.ts";
+import type { CallObserver, Progress, Route } from "../../kernel/index.ts";
 import { outcomeOf } from "../outcome.ts";
 import { callAttributes, operations, providerOf } from "./span-attributes.ts";
 
@@ -26,7 +26,7 @@ interface Attempt {
  * Makes the spans of a call when it has ended: one for the call, and one below it for each attempt at a provider. A
  * caller's `traceparent` is the parent. Providers are told none: they are other companies, whose spans nobody here sees.
  */
-export class CallTraces implements CallWatch {
+export class CallTraces implements CallObserver {
   readonly #tracer: Tracer;
   readonly #now: () => number;
   readonly #attempts = new WeakMap<Progress, Attempt[]>();

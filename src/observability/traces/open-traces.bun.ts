@@ -41,7 +41,8 @@ export function openTraces({ endpoint, headers, serviceName, version, ratio, rep
   const counts = new SpanCounts();
   const url = `${endpoint.replace(/\/+$/, "")}/v1/traces`;
   const exporter = new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: exportMsMax });
-  const onChange = (works: boolean) => report(works ? "traces_taken" : "trace_export_failed", { failed: counts.failed });
+  const onChange = (works: boolean) =>
+    report(works ? "traces_taken" : "trace_export_failed", { failed: counts.failed });
   const batches = new BatchSpanProcessor({
     exporter: counted(exporter, counts, onChange),
     maxQueueSize: spansMax,

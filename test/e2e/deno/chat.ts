@@ -1,20 +1,27 @@
 import rows from "../../../catalogue/openai.json" with { type: "json" };
 import { sandbox } from "../../../plugins/sandbox/index.ts";
-import { createLocalLedger } from "../../../src/billing/index.ts";
+import { createBilling } from "../../../src/billing/index.ts";
 import type { Caller, ChatChunk } from "../../../src/contract/index.ts";
 import { openStore } from "../../../src/db/index.ts";
-import { buildRegistry, Deadlines, type Kernel, openNetwork, Progress, serve } from "../../../src/kernel/index.ts";
+import {
+  buildRegistry,
+  type Kernel,
+  openNetwork,
+  Progress,
+  serve,
+  TimeoutScheduler,
+} from "../../../src/kernel/index.ts";
 import { readModels } from "../../../src/sdk/index.ts";
 
 /** Run by Deno: a chat, whole and streamed, through kernel, sandbox plugin, ledger and store. Prints one JSON line. */
 const now = Date.now;
 const store = await openStore({ file: ":memory:" });
 await store.db.insertInto("accounts").values({ id: "a1", email: "deno@example.com", created_at: now() }).execute();
-const ledger = createLocalLedger({ store, now });
+const ledger = createBilling({ store, now });
 const silent = () => undefined;
 const log = { debug: silent, info: silent, warn: silent, error: console.error };
 const { registry } = buildRegistry([sandbox(readModels(rows))], () => undefined);
-const kernel: Kernel = { registry, ledger, network: openNetwork(new Deadlines(now), now, {}), log, now };
+const kernel: Kernel = { registry, ledger, network: openNetwork(new TimeoutScheduler(now), now, {}), log, now };
 const limits = { requestsPerMinute: 60, tokensPerMinute: 1_000_000 };
 const caller: Caller = { accountId: "a1", keyId: "k1", limits, freeTokensPerDay: 250_000 };
 const request = { model: "famA-4o-mini", messages: [{ role: "user" as const, content: "Say hello" }] };
@@ -31,7 +38,7 @@ await serve(kernel, {
   caller,
   request: { ...request, stream: true },
   progress: new Progress("req_streamed", now()),
-  outlet: {
+  sink: {
     open: silent,
     write(chunk: ChatChunk) {
       streamed += chunk.choices[0]?.delta.content ?? "";

@@ -15,8 +15,8 @@ test("compose.yaml sets nothing on the gateways that they do not read", async ()
   const gateways = Object.entries(services).filter(([name]) => name.startsWith("gateway-"));
   expect(gateways.length).toBe(2);
   for (const [, { environment, build }] of gateways) {
-    const own = Object.keys(environment ?? {}).filter((name) => !name.endsWith("_API_KEY"));
-    expect(own.filter((name) => !variables.includes(name))).toEqual([]);
+    const keyLimits = Object.keys(environment ?? {}).filter((name) => !name.endsWith("_API_KEY"));
+    expect(keyLimits.filter((name) => !variables.includes(name))).toEqual([]);
     expect(await Bun.file(join(folder, "..", build?.dockerfile ?? "")).exists()).toBe(true);
   }
 });

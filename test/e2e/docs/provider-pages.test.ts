@@ -42,15 +42,15 @@ describe("the pages on providers, followed word for word", () => {
   afterAll(() => provider.stop(true));
 
   /** What became of plugins, once the running gateway has loaded all of them. */
-  async function standingOf(...names: string[]): Promise<string[]> {
+  async function statusOf(...names: string[]): Promise<string[]> {
     const deadline = Date.now() + 10_000;
     while (true) {
-      const list = await shell.gateway.cli<{ name: string; standing: string }[]>("plugin", "list");
-      const standings = names.flatMap((name) =>
-        list.filter((state) => state.name === name).map((state) => state.standing),
+      const list = await shell.gateway.cli<{ name: string; status: string }[]>("plugin", "list");
+      const statuses = names.flatMap((name) =>
+        list.filter((state) => state.name === name).map((state) => state.status),
       );
-      const isDone = standings.length === names.length && standings.every((standing) => standing === "serving");
-      if (isDone || Date.now() > deadline) return standings;
+      const isDone = statuses.length === names.length && statuses.every((status) => status === "serving");
+      if (isDone || Date.now() > deadline) return statuses;
       await Bun.sleep(100);
     }
   }
@@ -67,7 +67,7 @@ describe("the pages on providers, followed word for word", () => {
       await shell.follow(ready);
       const [code = ""] = codeOf;
       expect(await shell.follow(code)).toContain("beta: 17 of 17");
-      expect(await standingOf("acme", "beta", "vllm")).toEqual(["serving", "serving", "serving"]);
+      expect(await statusOf("acme", "beta", "vllm")).toEqual(["serving", "serving", "serving"]);
     },
     secondsMax,
   );
@@ -79,7 +79,7 @@ describe("the pages on providers, followed word for word", () => {
       expect(await shell.follow(make)).toContain("gamma: 17 of 17");
       expect(await shell.follow(record)).toContain("gamma: 19 of 19");
       await shell.follow(serve);
-      expect(await standingOf("gamma")).toEqual(["serving"]);
+      expect(await statusOf("gamma")).toEqual(["serving"]);
       const reply = await shell.gateway.post("/chat/completions", {
         model: "gamma-small",
         messages: [{ role: "user", content: "Hi" }],

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { PluginState } from "../../../src/plugin-loader/index.ts";
 import { builtBinary } from "../../support/binary.ts";
-import { openBooks } from "../../support/books.ts";
+import { openCliStore } from "../../support/books.ts";
 import { type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
 import { type LoopbackProvider, startProvider } from "./provider.ts";
 
@@ -89,7 +89,7 @@ describe.each(["source", "binary"] as const)("plugins dropped into a gateway fro
     const price = (usd: string) => ({ inputToken: { usd, per: 1 }, outputToken: { usd, per: 1 } });
     drop("plugins/paid.json", manifest("paid-1", { models: [{ id: "paid-1", premium: false, price: price("0.1") }] }));
     await until(() => heard("paid-1"), "Hello from paid-1");
-    const books = openBooks(gateway.home);
+    const books = openCliStore(gateway.home);
     const versionOf = async () => {
       const response = await ask("paid-1");
       await response.text();
@@ -116,7 +116,7 @@ describe.each(["source", "binary"] as const)("plugins dropped into a gateway fro
     await until(async () => (await warningsOf())[0], sentence);
     expect(await heard("keyed-1")).toBe("Hello from keyed-1");
     const state = (await statesOf()).find(({ name }) => name === "keyed");
-    expect(state).toMatchObject({ standing: "previous", models: 1, routes: 1, keys: 2, error: sentence });
+    expect(state).toMatchObject({ status: "previous", models: 1, routes: 1, keys: 2, error: sentence });
     const { stdout } = await gateway.run("plugin", "list");
     expect(stdout).toMatch(/^keyed +previous +[0-9a-f]{8} +1 +1 +1 +2 +plugins\/keyed\.json$/m);
     expect(stdout).toContain(`\n  ${sentence}\n`);

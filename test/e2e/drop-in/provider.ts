@@ -9,7 +9,7 @@ export interface LoopbackProvider {
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
 
 export function startProvider(): LoopbackProvider {
-  let gate: Promise<void> | undefined;
+  let loadShedder: Promise<void> | undefined;
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -17,7 +17,7 @@ export function startProvider(): LoopbackProvider {
     async fetch(request) {
       const { model, stream } = (await request.json()) as { model: string; stream?: boolean };
       if (stream === true)
-        return new Response(pieces(model, gate), { headers: { "content-type": "text/event-stream" } });
+        return new Response(pieces(model, loadShedder), { headers: { "content-type": "text/event-stream" } });
       const message = { role: "assistant", content: `Hello from ${model}` };
       return Response.json({ choices: [{ index: 0, message, finish_reason: "stop" }], usage });
     },
@@ -26,9 +26,9 @@ export function startProvider(): LoopbackProvider {
     baseUrl: `http://127.0.0.1:${server.port}/v1`,
     hold() {
       let open = () => undefined as unknown;
-      gate = new Promise<void>((resolve) => {
+      loadShedder = new Promise<void>((resolve) => {
         open = () => {
-          gate = undefined;
+          loadShedder = undefined;
           resolve();
         };
       });
@@ -38,14 +38,14 @@ export function startProvider(): LoopbackProvider {
   };
 }
 
-function pieces(model: string, gate: Promise<void> | undefined): ReadableStream<Uint8Array> {
+function pieces(model: string, loadShedder: Promise<void> | undefined): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   const piece = (delta: object, finish_reason: string | null = null) =>
     encoder.encode(`data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`);
   return new ReadableStream({
     async start(controller) {
       controller.enqueue(piece({ role: "assistant", content: `Hello from ${model}` }));
-      await gate;
+      await loadShedder;
       controller.enqueue(piece({ content: "!" }));
       controller.enqueue(piece({}, "stop"));
       controller.enqueue(encoder.encode(`data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`));

@@ -43,14 +43,14 @@ export function startMeteredProvider(seed: number): MeteredProvider {
 
 function streamOf(number: number, gapMs: number): ReadableStream<string> {
   return new ReadableStream({
-    async start(outlet) {
+    async start(sink) {
       for (const text of ["It ", "is ", "done"]) {
-        outlet.enqueue(event(textChunk(text)));
+        sink.enqueue(event(textChunk(text)));
         await Bun.sleep(gapMs);
       }
-      outlet.enqueue(event(finishChunk()) + event(usageChunk(usageOf(number))));
-      outlet.enqueue("data: [DONE]\n\n");
-      outlet.close();
+      sink.enqueue(event(finishChunk()) + event(usageChunk(usageOf(number))));
+      sink.enqueue("data: [DONE]\n\n");
+      sink.close();
     },
   });
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { verifyLedger } from "../../../src/billing/index.ts";
 import { openStore } from "../../../src/db/index.ts";
-import { openBooks } from "../../support/books.ts";
+import { openCliStore } from "../../support/books.ts";
 import { fillWallet, hookMsMax, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 import { startClients } from "../kill/clients.ts";
@@ -43,7 +43,7 @@ test(
     for (const { file, before } of taken) {
       const home = mkdtempSync(join(folder, "home-"));
       copyFileSync(file, join(home, "modelgate.db"));
-      const books = openBooks(home);
+      const books = openCliStore(home);
       expect(before.filter((id) => books.call(id)?.state !== "settled")).toEqual([]);
       expect(books.counts().calls).toBeGreaterThanOrEqual(before.length);
       books.close();

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openBooks } from "../../support/books.ts";
+import { openCliStore } from "../../support/books.ts";
 import { fillWallet, type Gateway, type GatewayOptions, startGateway } from "../../support/gateway.ts";
 import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
 import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
@@ -73,7 +73,7 @@ describe("SIGTERM", () => {
         const stream = await begin(gateway, 60);
         const whole = gateway.post("/chat/completions", asking("[[fault: delay=900]] Hello", false));
         const late = await openRequest(gateway.origin, "GET /readyz HTTP/1.1\r\n");
-        const books = openBooks(gateway.home);
+        const books = openCliStore(gateway.home);
         await until(() => books.counts().open === 2);
         process.kill(gateway.pid, "SIGTERM");
         await until(() =>
@@ -135,7 +135,7 @@ describe("SIGTERM", () => {
         expect([done, events.at(-1)?.error]).toMatchObject([false, { code: "unavailable" }]);
         expect(events.at(-1)?.error?.message).toContain("shutting down");
         expect(await gateway.ended).toBe(0);
-        const books = openBooks(gateway.home);
+        const books = openCliStore(gateway.home);
         expect(books.callOf(stream.response)).toMatchObject({
           state: "settled",
           usage_source: "estimated",
@@ -160,7 +160,7 @@ describe("SIGTERM", () => {
         const next = await startGateway({ home: gateway.home });
         try {
           await until(() => next.stderr().includes("calls_recovered"));
-          const books = openBooks(gateway.home);
+          const books = openCliStore(gateway.home);
           expect(books.counts().open).toBe(0);
           books.close();
           await expectTrueBooks(next);

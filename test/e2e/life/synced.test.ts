@@ -80,8 +80,8 @@ async function commitsOf(gateway: Gateway, stream: boolean): Promise<{ hold: Com
 }
 
 function commitBetween(calls: readonly SystemCall[], callId: string, from: number, until: number): Commit {
-  const inTime = calls.filter(({ begun, returned }) => begun > from && returned < until);
-  const ofLog = inTime.filter(({ text }) => /^\d+<[^>]*modelgate\.db-wal>/.test(text));
+  const withTimeout = calls.filter(({ begun, returned }) => begun > from && returned < until);
+  const ofLog = withTimeout.filter(({ text }) => /^\d+<[^>]*modelgate\.db-wal>/.test(text));
   const written = ofLog.findLast(({ name, text }) => name.startsWith("pwrite") && text.includes(callId));
   if (written === undefined) return { written: false, synced: false };
   const synced = ofLog.some(

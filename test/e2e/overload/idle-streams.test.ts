@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { openBooks } from "../../support/books.ts";
+import { openCliStore } from "../../support/books.ts";
 import { completionOf, textChunk } from "../../support/chunks.ts";
 import { fillWallet, startGateway } from "../../support/gateway.ts";
 import { answerOf, startRaw } from "../../support/raw-server.ts";
@@ -53,7 +53,7 @@ test.skipIf(process.platform !== "linux")(
     const provider = await startThinker();
     const env = { OPENAI_API_KEY: "sk-upstream", OPENAI_BASE_URL: provider.baseUrl, LOG_LEVEL: "warn" };
     const gateway = await startGateway({ env });
-    const books = openBooks(gateway.home);
+    const books = openCliStore(gateway.home);
     const sockets: Socket[] = [];
     try {
       await fillWallet(gateway);

@@ -68,7 +68,7 @@ describe("clients who do not read", () => {
       console.log(`${Math.round(before / readersCount / 1024)} kB are taken of a stream that nobody reads`);
       for (const bytes of sent) expect(bytes).toBeLessThan(underWayBytesMax);
       for (const socket of sockets) socket.destroy();
-      await until(() => provider.open.size === 0 && gateway.app.gate.size === 0);
+      await until(() => provider.open.size === 0 && gateway.app.loadShedder.size === 0);
       await gateway.books.untilSettled();
     },
     testMsMax,

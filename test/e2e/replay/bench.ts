@@ -1,4 +1,4 @@
-import { type Books, openBooks } from "../../support/books.ts";
+import { openCliStore, type TransactionScope } from "../../support/books.ts";
 import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
 import { type ReplayUpstream, startReplayUpstream } from "../../support/replay-upstream.ts";
 
@@ -8,7 +8,7 @@ export { hookMsMax } from "../../support/gateway.ts";
 export interface Bench {
   gateway: Gateway;
   upstream: ReplayUpstream;
-  books: Books;
+  books: TransactionScope;
   stop(): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export async function startBench(env: Record<string, string> = {}): Promise<Benc
     },
   });
   await fillWallet(gateway);
-  const books = openBooks(gateway.home);
+  const books = openCliStore(gateway.home);
   return {
     gateway,
     upstream,
@@ -41,7 +41,7 @@ const suffixes: Record<string, string> = {
   groq: "/openai/v1",
   openai: "/v1",
   sarvam: "",
-  together: "/v1",
+  inTransaction: "/v1",
 };
 
 function credentialsOf(upstream: ReplayUpstream): Record<string, string> {

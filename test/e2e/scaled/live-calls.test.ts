@@ -63,8 +63,8 @@ describe.skipIf(!canShare)("live calls of two gateways on PostgreSQL and Redis",
           },
         ]);
         calls.push(stream(first));
-        const both = await seen(first, 2);
-        expect(both.data.map(({ id, elsewhere }) => [id === here.data[0]?.id, elsewhere])).toEqual([
+        const combineObservers = await seen(first, 2);
+        expect(combineObservers.data.map(({ id, elsewhere }) => [id === here.data[0]?.id, elsewhere])).toEqual([
           [true, true],
           [false, false],
         ]);

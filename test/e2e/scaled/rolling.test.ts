@@ -16,22 +16,22 @@ const triesMax = 10;
 useRedisServers();
 
 /** What became of the calls that were asked for while nodes came and went. */
-interface Tally {
+interface UsageMeter {
   answered: number;
   lost: string[];
   isOver: boolean;
 }
 
 /** A caller who asks one thing after another, by turns whole and streamed, until told to stop. */
-async function callAll(url: string, key: string, tally: Tally, index: number): Promise<void> {
-  for (let count = index; !tally.isOver; count++) {
+async function callAll(url: string, key: string, usageMeter: UsageMeter, index: number): Promise<void> {
+  for (let count = index; !usageMeter.isOver; count++) {
     const stream = count % 2 === 0;
     const fault = stream ? "pace=30" : "delay=150";
     const content = `[[fault: ${fault}]] one two three four five`;
     const body = JSON.stringify({ model: "famA-4.1", stream, messages: [{ role: "user", content }] });
     const said = await ask(url, key, body).catch((error) => `failed: ${error}`);
-    if (stream ? said.endsWith("data: [DONE]\n\n") : said.includes('"finish_reason":"stop"')) tally.answered++;
-    else tally.lost.push(said.slice(-300));
+    if (stream ? said.endsWith("data: [DONE]\n\n") : said.includes('"finish_reason":"stop"')) usageMeter.answered++;
+    else usageMeter.lost.push(said.slice(-300));
   }
 }
 
@@ -68,31 +68,31 @@ describe.skipIf(missing !== undefined)("two gateways behind a balancer", () => {
       try {
         const first = nodes[0] as Gateway;
         await fillWallet(first);
-        const tally: Tally = { answered: 0, lost: [], isOver: false };
+        const usageMeter: UsageMeter = { answered: 0, lost: [], isOver: false };
         const callers = Array.from({ length: callersCount }, (_, index) =>
-          callAll(front.origin, first.key, tally, index),
+          callAll(front.origin, first.key, usageMeter, index),
         );
         for (let round = 0; round < rounds; round++) {
           for (const [index, { origin, pid, ended }] of nodes.entries()) {
-            const before = tally.answered;
+            const before = usageMeter.answered;
             process.kill(pid, "SIGTERM");
             expect(await ended).toBe(0);
             await until(() => !front.isUp(origin));
             nodes[index] = await startGateway({ home, env: { ...shared, PORT: new URL(origin).port } });
             await until(() => front.isUp(origin));
-            await until(() => tally.answered > before);
+            await until(() => usageMeter.answered > before);
           }
         }
-        tally.isOver = true;
+        usageMeter.isOver = true;
         await Promise.all(callers);
-        expect(tally.lost).toEqual([]);
+        expect(usageMeter.lost).toEqual([]);
         const { ok, counts } = await (nodes[0] as Gateway).cli<{ ok: boolean; counts: Record<string, number> }>(
           "ledger",
           "verify",
         );
         expect([ok, counts.open]).toEqual([true, 0]);
-        expect(counts.calls).toBeGreaterThanOrEqual(tally.answered);
-        console.log(`Rolling restart: ${tally.answered} calls answered, ${tally.lost.length} lost`);
+        expect(counts.calls).toBeGreaterThanOrEqual(usageMeter.answered);
+        console.log(`Rolling restart: ${usageMeter.answered} calls answered, ${usageMeter.lost.length} lost`);
       } finally {
         await front.stop();
         for (const node of nodes) await node.stop();

@@ -1,34 +1,34 @@
 import { describe, expect, test } from "bun:test";
 import { verifyLedger } from "../../../src/billing/index.ts";
-import type { GatewayError, KeyBounds } from "../../../src/contract/index.ts";
+import type { GatewayError, KeyLimits } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import {
+  type AppOptions,
   addAccount,
   type ClaimFields,
   claimOf,
   dayMs,
-  type Ground,
   ledgerGround,
   newYear,
   settlementOf,
 } from "./ground.ts";
 
 const engines = useEngines();
-const own: KeyBounds = { budgetNanodollars: 100 };
+const keyLimits: KeyLimits = { budgetNanodollars: 100 };
 const february = newYear + 31 * dayMs;
 
-async function pay(ground: Pick<Ground, "ledger" | "clock">, nanodollars: number, fields: ClaimFields = {}) {
-  const claim = claimOf({ own, holdNanodollars: nanodollars, openedAt: ground.clock.time, ...fields });
-  const hold = await ground.ledger.admit(claim);
-  await ground.ledger.settle(settlementOf(claim.callId, { costNanodollars: nanodollars }));
+async function pay(ground: Pick<AppOptions, "ledger" | "clock">, nanodollars: number, fields: ClaimFields = {}) {
+  const admission = claimOf({ keyLimits, holdNanodollars: nanodollars, openedAt: ground.clock.time, ...fields });
+  const hold = await ground.ledger.admit(admission);
+  await ground.ledger.settle(settlementOf(admission.callId, { costNanodollars: nanodollars }));
   return hold;
 }
 
-const budgetOf = async ({ ledger }: Pick<Ground, "ledger">, fields: ClaimFields = {}) =>
-  (await ledger.boundsOf(claimOf({ own, ...fields }).caller)).budget;
+const budgetOf = async ({ ledger }: Pick<AppOptions, "ledger">, fields: ClaimFields = {}) =>
+  (await ledger.limitsUsageOf(claimOf({ keyLimits, ...fields }).caller)).budget;
 
-async function monthsOf({ store }: Ground) {
+async function monthsOf({ store }: AppOptions) {
   const rows = await store.db
     .selectFrom("key_months")
     .select(["key_id", "month", "spent_nanodollars"])
@@ -49,7 +49,7 @@ describe.each(engineNames)("%s engine", (name) => {
     test("pays its last nanodollar by one partial hold, and refuses the next call, naming all figures", async () => {
       const made = await ground();
       await pay(made, 95);
-      const last = claimOf({ own, holdNanodollars: 10 });
+      const last = claimOf({ keyLimits, holdNanodollars: 10 });
       expect((await made.ledger.admit(last)).heldNanodollars).toBe(5);
       const error = (await errorOf(pay(made, 1))) as GatewayError;
       expect([error.code, error.status, error.retryAfterMs]).toEqual(["budget_exceeded", 403, 31 * dayMs]);
@@ -70,11 +70,11 @@ describe.each(engineNames)("%s engine", (name) => {
 
     test("is freed by a release, and is not asked of a call that costs the account nothing", async () => {
       const made = await ground();
-      const claim = claimOf({ own, holdNanodollars: 100 });
-      await made.ledger.admit(claim);
+      const admission = claimOf({ keyLimits, holdNanodollars: 100 });
+      await made.ledger.admit(admission);
       expect(await errorOf(pay(made, 1))).toBeDefined();
       await pay(made, 1, { premium: false });
-      await made.ledger.settle(settlementOf(claim.callId, { outcome: "released" }));
+      await made.ledger.settle(settlementOf(admission.callId, { outcome: "released" }));
       expect(await budgetOf(made)).toMatchObject({ spentNanodollars: 0, heldNanodollars: 0 });
       await pay(made, 100);
       await pay(made, 1, { premium: false });
@@ -85,8 +85,8 @@ describe.each(engineNames)("%s engine", (name) => {
       const made = await ground();
       await pay(made, 100);
       expect(await errorOf(pay(made, 1))).toBeDefined();
-      await pay(made, 50, { keyId: "key_2", own: undefined });
-      await pay(made, 50, { keyId: "key_3", own: { budgetNanodollars: 60 } });
+      await pay(made, 50, { keyId: "key_2", keyLimits: undefined });
+      await pay(made, 50, { keyId: "key_3", keyLimits: { budgetNanodollars: 60 } });
       expect(await monthsOf(made)).toEqual([
         ["key_1", newYear / dayMs, 100],
         ["key_3", newYear / dayMs, 50],
@@ -95,14 +95,14 @@ describe.each(engineNames)("%s engine", (name) => {
 
     test("of nothing lets no premium call through", async () => {
       const made = await ground();
-      expect(((await errorOf(pay(made, 1, { own: { budgetNanodollars: 0 } }))) as GatewayError).code).toBe(
+      expect(((await errorOf(pay(made, 1, { keyLimits: { budgetNanodollars: 0 } }))) as GatewayError).code).toBe(
         "budget_exceeded",
       );
     });
 
     test("never lends what the wallet has not", async () => {
       const made = await ground();
-      const most = { own: { budgetNanodollars: 5000 } };
+      const most = { keyLimits: { budgetNanodollars: 5000 } };
       expect((await made.ledger.admit(claimOf({ ...most, holdNanodollars: 3000 }))).heldNanodollars).toBe(1000);
       expect(((await errorOf(pay(made, 1, most))) as GatewayError).code).toBe("insufficient_balance");
     });
@@ -129,12 +129,12 @@ describe.each(engineNames)("%s engine", (name) => {
     test("of the month in which a call began pays for it, though it ends in the next", async () => {
       const made = await ground();
       made.clock.time = february - 1;
-      const claim = claimOf({ own, holdNanodollars: 60, openedAt: made.clock.time });
-      await made.ledger.admit(claim);
+      const admission = claimOf({ keyLimits, holdNanodollars: 60, openedAt: made.clock.time });
+      await made.ledger.admit(admission);
       made.clock.time += 2;
       expect(await budgetOf(made)).toMatchObject({ heldNanodollars: 0 });
       await pay(made, 100);
-      await made.ledger.settle(settlementOf(claim.callId, { costNanodollars: 70 }));
+      await made.ledger.settle(settlementOf(admission.callId, { costNanodollars: 70 }));
       expect(await budgetOf(made)).toMatchObject({ spentNanodollars: 100, heldNanodollars: 0 });
       expect(await monthsOf(made)).toEqual([
         ["key_1", newYear / dayMs, 70],
@@ -161,8 +161,8 @@ describe.each(engineNames)("%s engine", (name) => {
     test("follows a change of it with the next call, and keeps what the month has paid", async () => {
       const made = await ground();
       await pay(made, 100);
-      expect((await pay(made, 100, { own: { budgetNanodollars: 150 } })).heldNanodollars).toBe(50);
-      expect(await errorOf(pay(made, 1, { own: { budgetNanodollars: 200 } }))).toBeDefined();
+      expect((await pay(made, 100, { keyLimits: { budgetNanodollars: 150 } })).heldNanodollars).toBe(50);
+      expect(await errorOf(pay(made, 1, { keyLimits: { budgetNanodollars: 200 } }))).toBeDefined();
       expect(await budgetOf(made)).toMatchObject({ spentNanodollars: 200 });
     });
 
@@ -176,8 +176,8 @@ describe.each(engineNames)("%s engine", (name) => {
 
     test("is raced for by 64 calls: ten whole holds and one partial, the others refused", async () => {
       const made = await ground();
-      const claims = Array.from({ length: 64 }, () => claimOf({ own: { budgetNanodollars: 105 } }));
-      const outcomes = await Promise.allSettled(claims.map((claim) => made.ledger.admit(claim)));
+      const claims = Array.from({ length: 64 }, () => claimOf({ keyLimits: { budgetNanodollars: 105 } }));
+      const outcomes = await Promise.allSettled(claims.map((admission) => made.ledger.admit(admission)));
       const held = outcomes.flatMap((outcome) =>
         outcome.status === "fulfilled" ? [outcome.value.heldNanodollars] : [],
       );
@@ -189,16 +189,16 @@ describe.each(engineNames)("%s engine", (name) => {
 
   describe("limits of a key of its own", () => {
     const free = { premium: false, holdTokens: 0 };
-    const done = async ({ ledger }: Ground, fields: ClaimFields, meters = {}) => {
-      const claim = claimOf({ ...free, ...fields });
-      const hold = await ledger.admit(claim);
-      await ledger.settle(settlementOf(claim.callId, { quotaTokens: 0, meters }));
+    const done = async ({ ledger }: AppOptions, fields: ClaimFields, meters = {}) => {
+      const admission = claimOf({ ...free, ...fields });
+      const hold = await ledger.admit(admission);
+      await ledger.settle(settlementOf(admission.callId, { quotaTokens: 0, meters }));
       return hold;
     };
 
     test("let in their last request and refuse the next, and use up nothing of other keys", async () => {
       const made = await ground();
-      const narrow = { requestsPerMinute: 600, own: { requestsPerMinute: 2 } };
+      const narrow = { requestsPerMinute: 600, keyLimits: { requestsPerMinute: 2 } };
       await done(made, narrow);
       expect((await done(made, narrow)).limits).toMatchObject({ limitRequests: 2, remainingRequests: 0 });
       const error = (await errorOf(done(made, narrow))) as GatewayError;
@@ -211,7 +211,7 @@ describe.each(engineNames)("%s engine", (name) => {
 
     test("let in their last token and refuse the next, those of answers too", async () => {
       const made = await ground();
-      const narrow = { own: { tokensPerMinute: 1000 } };
+      const narrow = { keyLimits: { tokensPerMinute: 1000 } };
       await done(made, { ...narrow, limitTokens: 100 }, { inputToken: 100, outputToken: 900 });
       const error = (await errorOf(done(made, { ...narrow, limitTokens: 100 }))) as GatewayError;
       expect(error.message).toBe(
@@ -223,21 +223,21 @@ describe.each(engineNames)("%s engine", (name) => {
 
     test("let so many calls run at once and no more, beside those of other keys", async () => {
       const made = await ground();
-      const narrow = { ...free, own: { concurrentCalls: 1 } };
+      const narrow = { ...free, keyLimits: { concurrentCalls: 1 } };
       const running = claimOf(narrow);
       await made.ledger.admit(running);
       expect(((await errorOf(made.ledger.admit(claimOf(narrow)))) as GatewayError).message).toBe(
         "Concurrency limit reached: 1 calls at once for this key; try again when one of them has ended",
       );
       await made.ledger.admit(claimOf({ ...free, keyId: "key_2" }));
-      expect((await made.ledger.boundsOf(running.caller)).calls).toEqual({ limit: 1, running: 1 });
+      expect((await made.ledger.limitsUsageOf(running.caller)).calls).toEqual({ limit: 1, running: 1 });
       await made.ledger.settle(settlementOf(running.callId, { quotaTokens: 0 }));
       await made.ledger.admit(claimOf(narrow));
     });
 
     test("do not widen those of the account", async () => {
       const made = await ground();
-      const wide = { requestsPerMinute: 1, own: { requestsPerMinute: 100 } };
+      const wide = { requestsPerMinute: 1, keyLimits: { requestsPerMinute: 100 } };
       expect((await done(made, wide)).limits).toMatchObject({ limitRequests: 1, remainingRequests: 0 });
       expect((await errorOf(done(made, wide))).message).toContain("for this account");
     });

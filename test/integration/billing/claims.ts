@@ -1,22 +1,22 @@
-import type { Claim, KeyBounds, Settlement } from "../../../src/contract/index.ts";
+import type { AdmissionRequest, KeyLimits, Settlement } from "../../../src/contract/index.ts";
 
 /** 2026-01-01T00:00:00Z. */
 export const newYear = Date.UTC(2026, 0, 1);
 
 /** What a test wants to say of a claim; the rest is a premium call without limits worth the name. */
-export interface ClaimFields extends Partial<Omit<Claim, "caller">> {
+export interface ClaimFields extends Partial<Omit<AdmissionRequest, "caller">> {
   accountId?: string;
   freeTokensPerDay?: number;
   requestsPerMinute?: number;
   tokensPerMinute?: number;
   concurrentCalls?: number;
   keyId?: string;
-  own?: KeyBounds | undefined;
+  keyLimits?: KeyLimits | undefined;
 }
 
 let claims = 0;
 
-export function claimOf(fields: ClaimFields = {}): Claim {
+export function claimOf(fields: ClaimFields = {}): AdmissionRequest {
   const {
     accountId = "acc_1",
     freeTokensPerDay = 100,
@@ -24,7 +24,7 @@ export function claimOf(fields: ClaimFields = {}): Claim {
     tokensPerMinute = 1e9,
     concurrentCalls,
     keyId = "key_1",
-    own,
+    keyLimits,
     ...rest
   } = fields;
   claims += 1;
@@ -33,7 +33,7 @@ export function claimOf(fields: ClaimFields = {}): Claim {
     caller: {
       accountId,
       keyId,
-      own,
+      keyLimits,
       freeTokensPerDay,
       limits: { requestsPerMinute, tokensPerMinute, concurrentCalls },
     },

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import { type Ground, ledgerGround } from "./ground.ts";
+import { type AppOptions, ledgerGround } from "./ground.ts";
 
 /** A ledger over a disk that a test can make take no writes. */
-export interface Disk extends Ground {
+export interface Disk extends AppOptions {
   readOnly(on: boolean): Promise<void>;
 }
 

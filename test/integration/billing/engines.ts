@@ -1,15 +1,10 @@
 import { afterAll, beforeAll } from "bun:test";
-import {
-  createLocalLedger,
-  type LocalLedger,
-  type LocalLedgerOptions,
-  openRedisLimits,
-} from "../../../src/billing/index.ts";
+import { type Billing, type BillingOptions, createBilling, openRedisLimits } from "../../../src/billing/index.ts";
 import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
 import { engine } from "../db/temporary-store.ts";
 
 /** Makes a ledger over a store. */
-export type MakeLedger = (options: LocalLedgerOptions) => Promise<LocalLedger>;
+export type MakeLedger = (options: BillingOptions) => Promise<Billing>;
 
 /** The clock of a test leaps over days, in which nobody renews what runs. */
 const leaseMs = 60 * 86_400_000;
@@ -25,7 +20,7 @@ export type EngineName = "local" | "redis";
  */
 export function useEngines(): Record<EngineName, MakeLedger> {
   let redis: TestRedis | undefined;
-  const ledgers: LocalLedger[] = [];
+  const ledgers: Billing[] = [];
   const faults: unknown[] = [];
   beforeAll(async () => {
     if (withRedis) redis = await startRedis();
@@ -37,7 +32,7 @@ export function useEngines(): Record<EngineName, MakeLedger> {
   });
   useRedisServers();
   return {
-    local: async (options) => createLocalLedger(options),
+    local: async (options) => createBilling(options),
     async redis({ store, now }) {
       const { url } = redis as TestRedis;
       const report = (event: string, { error }: Record<string, unknown>) => {
@@ -45,7 +40,7 @@ export function useEngines(): Record<EngineName, MakeLedger> {
       };
       // What is asked is what is let in and not how soon: a busy machine is no reason to fail.
       const limits = await openRedisLimits({ store, url, now, leaseMs, answerMsMax: 10_000, report });
-      const ledger = createLocalLedger({ store, limits, ...(now && { now }) });
+      const ledger = createBilling({ store, limits, ...(now && { now }) });
       ledgers.push(ledger);
       return ledger;
     },

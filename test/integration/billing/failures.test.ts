@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createLocalLedger, verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { createBilling, verifyLedger, walletOf } from "../../../src/billing/index.ts";
 import type { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { readOnlyDisk } from "./disks.ts";
@@ -11,7 +11,7 @@ describe("when the disk takes no writes", () => {
     await addAccount(store, "acc_1", 100);
     await readOnly(true);
     const claims = [claimOf({ limitTokens: 5 }), claimOf({ premium: false })];
-    const errors = (await Promise.all(claims.map((claim) => errorOf(ledger.admit(claim))))) as GatewayError[];
+    const errors = (await Promise.all(claims.map((admission) => errorOf(ledger.admit(admission))))) as GatewayError[];
     for (const error of errors) {
       expect([error.code, error.status, error.retryAfterMs]).toEqual(["unavailable", 503, 1000]);
       expect(error.message).toBe("The call could not be written down, so it was not made; try again");
@@ -28,7 +28,7 @@ describe("when the disk takes no writes", () => {
     const { store, ledger, readOnly } = await readOnlyDisk();
     await addAccount(store, "acc_1", 100);
     const claims = [claimOf(), claimOf({ premium: false })];
-    for (const claim of claims) await ledger.admit(claim);
+    for (const admission of claims) await ledger.admit(admission);
     await readOnly(true);
     for (const { callId } of claims) {
       const error = (await errorOf(ledger.settle(settlementOf(callId)))) as GatewayError;
@@ -51,26 +51,26 @@ describe("when the disk takes no writes", () => {
   test("a credit from elsewhere and a charge that is not written yet both count, once", async () => {
     const { store, ledger, readOnly } = await readOnlyDisk();
     await addAccount(store, "acc_1", 100);
-    const claim = claimOf();
-    await ledger.admit(claim);
+    const admission = claimOf();
+    await ledger.admit(admission);
     await readOnly(true);
-    await errorOf(ledger.settle(settlementOf(claim.callId)));
-    store.touch();
+    await errorOf(ledger.settle(settlementOf(admission.callId)));
+    store.bumpRevision();
     expect((await ledger.walletOf("acc_1")).balanceNanodollars).toBe(90);
     await readOnly(false);
     await ledger.sync();
-    store.touch();
+    store.bumpRevision();
     expect((await ledger.walletOf("acc_1")).balanceNanodollars).toBe(90);
   });
 
   test("closing says which charges could not be written", async () => {
     const { store, ledger, readOnly } = await readOnlyDisk();
     await addAccount(store, "acc_1", 100);
-    const claim = claimOf();
-    await ledger.admit(claim);
+    const admission = claimOf();
+    await ledger.admit(admission);
     await readOnly(true);
-    await errorOf(ledger.settle(settlementOf(claim.callId)));
-    expect((await errorOf(ledger.close())).message).toBe(`Cannot write the charges of 1 calls: ${claim.callId}`);
+    await errorOf(ledger.settle(settlementOf(admission.callId)));
+    expect((await errorOf(ledger.close())).message).toBe(`Cannot write the charges of 1 calls: ${admission.callId}`);
   });
 });
 
@@ -81,7 +81,7 @@ test("a call whose id the books have already takes no other call of its batch wi
   await ledger.admit(taken);
   await ledger.settle(settlementOf(taken.callId));
   const others = [claimOf(), claimOf()];
-  const outcomes = await Promise.allSettled([taken, ...others].map((claim) => ledger.admit(claim)));
+  const outcomes = await Promise.allSettled([taken, ...others].map((admission) => ledger.admit(admission)));
   expect(outcomes.map((outcome) => outcome.status)).toEqual(["rejected", "fulfilled", "fulfilled"]);
   expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 20 });
 });
@@ -89,11 +89,11 @@ test("a call whose id the books have already takes no other call of its batch wi
 test("a closed ledger admits nothing and still settles what runs", async () => {
   const { store, ledger } = await ledgerGround();
   await addAccount(store, "acc_1", 100);
-  const claim = claimOf();
-  await ledger.admit(claim);
+  const admission = claimOf();
+  await ledger.admit(admission);
   await ledger.close();
   expect(((await errorOf(ledger.admit(claimOf()))) as GatewayError).code).toBe("unavailable");
-  await ledger.settle(settlementOf(claim.callId));
+  await ledger.settle(settlementOf(admission.callId));
   expect((await walletOf(store, "acc_1")).balanceNanodollars).toBe(90);
 });
 
@@ -105,7 +105,7 @@ test("an account that cannot be read is 503 and not a refusal of money", async (
 
 test("accounts beyond the bound are forgotten when idle, and kept while they hold or are limited", async () => {
   const { store, clock } = await ledgerGround();
-  const ledger = createLocalLedger({ store, now: () => clock.time, accountsMax: 2 });
+  const ledger = createBilling({ store, now: () => clock.time, accountsMax: 2 });
   await addAccount(store, "acc_1", 100);
   const busy = claimOf();
   await ledger.admit(busy);

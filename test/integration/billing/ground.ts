@@ -1,4 +1,4 @@
-import { createLocalLedger, creditWallet, type LocalLedger } from "../../../src/billing/index.ts";
+import { type Billing, createBilling, creditWallet } from "../../../src/billing/index.ts";
 import type { Store } from "../../../src/db/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { newYear } from "./claims.ts";
@@ -14,17 +14,17 @@ export interface Clock {
 }
 
 /** A store with a ledger over it, both on the same clock. */
-export interface Ground {
+export interface AppOptions {
   store: Store;
-  ledger: LocalLedger;
+  ledger: Billing;
   clock: Clock;
 }
 
-export async function ledgerGround(file?: string, make?: MakeLedger): Promise<Ground> {
+export async function ledgerGround(file?: string, make?: MakeLedger): Promise<AppOptions> {
   const clock: Clock = { time: newYear };
   const store = await temporaryStore(file, () => clock.time);
   const options = { store, now: () => clock.time };
-  return { store, clock, ledger: make === undefined ? createLocalLedger(options) : await make(options) };
+  return { store, clock, ledger: make === undefined ? createBilling(options) : await make(options) };
 }
 
 /** An account with a wallet of this many nanodollars. */

@@ -14,18 +14,18 @@ describe("the latest calls of an account", () => {
     expect(await latest(none?.stamp)).toBeUndefined();
 
     const open = openOf("c1");
-    await store.writeBooks([open]);
+    await store.writeLedger([open]);
     const running = await latest(none?.stamp);
     expect(running?.calls).toMatchObject([{ id: "c1", state: "open" }]);
     expect(await latest(running?.stamp)).toBeUndefined();
 
-    await store.writeBooks([endOf(open)]);
+    await store.writeLedger([endOf(open)]);
     const ended = await latest(running?.stamp);
     expect(ended?.calls).toMatchObject([{ id: "c1", state: "settled" }]);
     expect(await latest(ended?.stamp)).toBeUndefined();
 
     // Of more than are shown, the oldest goes.
-    for (const id of ["c2", "c3"]) await store.writeBooks(chargeOf(id));
+    for (const id of ["c2", "c3"]) await store.writeLedger(chargeOf(id));
     const more = await latest(ended?.stamp);
     expect(more?.calls.map(({ id }) => id)).toEqual(["c3", "c2"]);
     expect(await latest(more?.stamp)).toBeUndefined();
@@ -35,9 +35,9 @@ describe("the latest calls of an account", () => {
   test("are told again where another process changes the books", async () => {
     const file = temporaryFile();
     const [owner, other] = [await temporaryStore(file), await temporaryStore(file)];
-    await owner.writeBooks(chargeOf("c1"));
+    await owner.writeLedger(chargeOf("c1"));
     const seen = (await readLatestCalls(owner, account, { limit: 2 }))?.stamp;
-    await other.writeBooks(chargeOf("c2"));
+    await other.writeLedger(chargeOf("c2"));
     expect((await readLatestCalls(owner, account, { limit: 2, seen }))?.calls.map(({ id }) => id)).toEqual([
       "c2",
       "c1",
@@ -46,9 +46,9 @@ describe("the latest calls of an account", () => {
 
   test("are of that account alone", async () => {
     const store = await temporaryStore();
-    await store.writeBooks(chargeOf("c1"));
+    await store.writeLedger(chargeOf("c1"));
     const before = await readLatestCalls(store, "acc_2", { limit: 2 });
-    await store.writeBooks(chargeOf("c2"));
+    await store.writeLedger(chargeOf("c2"));
     expect(await readLatestCalls(store, "acc_2", { limit: 2, seen: before?.stamp })).toBeUndefined();
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { creditWallet } from "../../../src/billing/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, type ClaimFields, claimOf, dayMs, type Ground, ledgerGround, settlementOf } from "./ground.ts";
+import { type AppOptions, addAccount, type ClaimFields, claimOf, dayMs, ledgerGround, settlementOf } from "./ground.ts";
 
 const engines = useEngines();
 
@@ -22,7 +22,7 @@ const free = { premium: false, holdTokens: 0 };
 const rows: Row[] = [
   {
     limit: "a key's budget",
-    fields: { own: { budgetNanodollars: 10 } },
+    fields: { keyLimits: { budgetNanodollars: 10 } },
     calls: 1,
     code: "budget_exceeded",
     status: 403,
@@ -32,7 +32,7 @@ const rows: Row[] = [
   },
   {
     limit: "a key's requests a minute",
-    fields: { ...free, own: { requestsPerMinute: 2 } },
+    fields: { ...free, keyLimits: { requestsPerMinute: 2 } },
     calls: 2,
     code: "rate_limit_exceeded",
     status: 429,
@@ -42,7 +42,7 @@ const rows: Row[] = [
   },
   {
     limit: "a key's tokens a minute",
-    fields: { ...free, limitTokens: 500, own: { tokensPerMinute: 1000 } },
+    fields: { ...free, limitTokens: 500, keyLimits: { tokensPerMinute: 1000 } },
     calls: 2,
     code: "rate_limit_exceeded",
     status: 429,
@@ -52,7 +52,7 @@ const rows: Row[] = [
   },
   {
     limit: "a key's calls at once",
-    fields: { ...free, own: { concurrentCalls: 2 } },
+    fields: { ...free, keyLimits: { concurrentCalls: 2 } },
     calls: 2,
     code: "rate_limit_exceeded",
     status: 429,
@@ -115,13 +115,13 @@ const rows: Row[] = [
 describe.each(engineNames)("%s engine", (name) => {
   const make: MakeLedger = (options) => engines[name](options);
 
-  async function ground(): Promise<Ground> {
+  async function ground(): Promise<AppOptions> {
     const made = await ledgerGround(undefined, make);
     await addAccount(made.store, "acc_1", 1000);
     return made;
   }
 
-  async function refusalOf({ ledger }: Ground, fields: ClaimFields): Promise<GatewayError> {
+  async function refusalOf({ ledger }: AppOptions, fields: ClaimFields): Promise<GatewayError> {
     const error = await ledger.admit(claimOf(fields)).catch((thrown: unknown) => thrown);
     if (error instanceof GatewayError) return error;
     throw new Error(`The call was not refused: ${error}`);
@@ -131,7 +131,7 @@ describe.each(engineNames)("%s engine", (name) => {
     const { fields, calls, frees } = row;
     const made = await ground();
     const running = Array.from({ length: calls }, () => claimOf(fields));
-    for (const claim of running) await made.ledger.admit(claim);
+    for (const admission of running) await made.ledger.admit(admission);
     const error = await refusalOf(made, fields);
     expect([error.code as string, error.status, error.retryAfterMs]).toEqual([row.code, row.status, row.retryAfterMs]);
     expect(error.message).toStartWith(row.says);
@@ -150,21 +150,24 @@ describe.each(engineNames)("%s engine", (name) => {
 
   test("of all that block at once one is named, in this order: the key's limits, the account's, the budget, the purse", async () => {
     const all: ClaimFields = {
-      own: { budgetNanodollars: 10, requestsPerMinute: 1, tokensPerMinute: 1, concurrentCalls: 1 },
+      keyLimits: { budgetNanodollars: 10, requestsPerMinute: 1, tokensPerMinute: 1, concurrentCalls: 1 },
       requestsPerMinute: 1,
       tokensPerMinute: 1,
       concurrentCalls: 1,
       holdNanodollars: 1000,
     };
     const wide = { requestsPerMinute: 9, tokensPerMinute: 9, concurrentCalls: 9 };
-    const [budget, noKey] = [{ own: { budgetNanodollars: 10 } }, { own: undefined }];
+    const [budget, noKey] = [{ keyLimits: { budgetNanodollars: 10 } }, { keyLimits: undefined }];
     const order: [ClaimFields, string][] = [
       [{}, "Request limit reached: 1 requests a minute for this key"],
       [
-        { own: { ...budget.own, tokensPerMinute: 1, concurrentCalls: 1 } },
+        { keyLimits: { ...budget.keyLimits, tokensPerMinute: 1, concurrentCalls: 1 } },
         "Token limit reached: 1 tokens a minute for this key",
       ],
-      [{ own: { ...budget.own, concurrentCalls: 1 } }, "Concurrency limit reached: 1 calls at once for this key"],
+      [
+        { keyLimits: { ...budget.keyLimits, concurrentCalls: 1 } },
+        "Concurrency limit reached: 1 calls at once for this key",
+      ],
       [budget, "Request limit reached: 1 requests a minute for this account"],
       [{ ...budget, requestsPerMinute: 9 }, "Token limit reached: 1 tokens a minute for this account"],
       [

@@ -2,12 +2,12 @@ import { describe, expect, test } from "bun:test";
 import type { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, type ClaimFields, claimOf, type Ground, ledgerGround, settlementOf } from "./ground.ts";
+import { type AppOptions, addAccount, type ClaimFields, claimOf, ledgerGround, settlementOf } from "./ground.ts";
 
-async function free(ground: Ground, fields: ClaimFields = {}) {
-  const claim = claimOf({ premium: false, holdTokens: 0, ...fields });
-  const hold = await ground.ledger.admit(claim);
-  await ground.ledger.settle(settlementOf(claim.callId, { quotaTokens: 0, meters: {} }));
+async function free(ground: AppOptions, fields: ClaimFields = {}) {
+  const admission = claimOf({ premium: false, holdTokens: 0, ...fields });
+  const hold = await ground.ledger.admit(admission);
+  await ground.ledger.settle(settlementOf(admission.callId, { quotaTokens: 0, meters: {} }));
   return hold;
 }
 
@@ -100,12 +100,12 @@ describe.each(engineNames)("%s engine", (name) => {
 
     test("go into debt by the tokens of the answer, which a later call waits for", async () => {
       const ground = await ledgerGround(undefined, make);
-      const claim = claimOf({ premium: false, ...limit, limitTokens: 100 });
-      await ground.ledger.admit(claim);
+      const admission = claimOf({ premium: false, ...limit, limitTokens: 100 });
+      await ground.ledger.admit(admission);
       await ground.ledger.settle(
-        settlementOf(claim.callId, { meters: { inputToken: 80, cacheReadToken: 20, outputToken: 1400 } }),
+        settlementOf(admission.callId, { meters: { inputToken: 80, cacheReadToken: 20, outputToken: 1400 } }),
       );
-      expect((await ground.ledger.limitsOf(claim.caller)).remainingTokens).toBe(0);
+      expect((await ground.ledger.limitsOf(admission.caller)).remainingTokens).toBe(0);
       const error = (await errorOf(free(ground, { ...limit, limitTokens: 0 }))) as GatewayError;
       expect(error.retryAfterMs).toBe(30_000);
     });
@@ -116,10 +116,10 @@ describe.each(engineNames)("%s engine", (name) => {
       ["a released call keeps what was counted", { outcome: "released", meters: {} } as const, 900],
     ])("%s", async (_what, fields, remaining) => {
       const ground = await ledgerGround(undefined, make);
-      const claim = claimOf({ premium: false, ...limit, limitTokens: 100 });
-      await ground.ledger.admit(claim);
-      await ground.ledger.settle(settlementOf(claim.callId, fields));
-      expect((await ground.ledger.limitsOf(claim.caller)).remainingTokens).toBe(remaining);
+      const admission = claimOf({ premium: false, ...limit, limitTokens: 100 });
+      await ground.ledger.admit(admission);
+      await ground.ledger.settle(settlementOf(admission.callId, fields));
+      expect((await ground.ledger.limitsOf(admission.caller)).remainingTokens).toBe(remaining);
     });
   });
 

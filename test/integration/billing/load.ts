@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { createLocalLedger } from "../../../src/billing/index.ts";
+import { createBilling } from "../../../src/billing/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import { storeOptions } from "../db/store-options.ts";
 import { claimOf, settlementOf } from "./claims.ts";
@@ -7,7 +7,7 @@ import { claimOf, settlementOf } from "./claims.ts";
 /** A process that makes calls, 16 at once, until it is killed, and says the id of each whose charge was promised written. */
 const [place, round] = process.argv.slice(2) as [string, string];
 const store = await openStore(storeOptions(place));
-const ledger = createLocalLedger({ store });
+const ledger = createBilling({ store });
 await ledger.recover();
 
 let made = 0;

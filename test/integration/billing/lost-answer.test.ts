@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { createLocalLedger, verifyLedger, walletOf } from "../../../src/billing/index.ts";
-import type { BookWrite, Store } from "../../../src/db/index.ts";
+import { createBilling, verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import type { LedgerWrite, Store } from "../../../src/db/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { addAccount, claimOf, settlementOf } from "./ground.ts";
@@ -8,23 +8,23 @@ import { addAccount, claimOf, settlementOf } from "./ground.ts";
 /** A store that takes the next end of a call, and whose answer to that is lost. */
 function losingOneAnswer(store: Store): Store {
   let lost = false;
-  const writeBooks = async (batch: readonly BookWrite[]) => {
-    const refused = await store.writeBooks(batch);
+  const writeLedger = async (batch: readonly LedgerWrite[]) => {
+    const refused = await store.writeLedger(batch);
     if (lost || batch.every(({ kind }) => kind === "open")) return refused;
     lost = true;
     throw new Error("Connection lost");
   };
-  return Object.create(store, { writeBooks: { value: writeBooks } }) as Store;
+  return Object.create(store, { writeLedger: { value: writeLedger } }) as Store;
 }
 
 test("a charge whose answer was lost stands once, also where the account was read anew before the next try", async () => {
   const store = await temporaryStore();
-  const ledger = createLocalLedger({ store: losingOneAnswer(store) });
+  const ledger = createBilling({ store: losingOneAnswer(store) });
   await addAccount(store, "acc_1", 100);
-  const claim = claimOf();
-  await ledger.admit(claim);
-  await errorOf(ledger.settle(settlementOf(claim.callId)));
-  store.touch();
+  const admission = claimOf();
+  await ledger.admit(admission);
+  await errorOf(ledger.settle(settlementOf(admission.callId)));
+  store.bumpRevision();
   await ledger.walletOf("acc_1");
   expect(await ledger.sync()).toBe(0);
   expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });

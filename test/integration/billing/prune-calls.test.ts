@@ -1,30 +1,30 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
 import { createPruner, verifyLedger, walletOf } from "../../../src/billing/index.ts";
-import { addAccount, claimOf, dayMs, type Ground, ledgerGround, newYear, settlementOf } from "./ground.ts";
+import { type AppOptions, addAccount, claimOf, dayMs, ledgerGround, newYear, settlementOf } from "./ground.ts";
 
 /** Makes a call that begins now and ends after a while. */
 async function call(
-  { ledger, clock }: Ground,
+  { ledger, clock }: AppOptions,
   accountId: string,
   fields: { premium?: boolean; lastsMs?: number } = {},
 ) {
-  const own = { budgetNanodollars: 1e9 };
-  const claim = claimOf({
+  const keyLimits = { budgetNanodollars: 1e9 };
+  const admission = claimOf({
     accountId,
-    own,
+    keyLimits,
     keyId: `key_${accountId}`,
     premium: fields.premium ?? true,
     openedAt: clock.time,
   });
-  await ledger.admit(claim);
+  await ledger.admit(admission);
   clock.time += fields.lastsMs ?? 5;
-  await ledger.settle(settlementOf(claim.callId));
-  return claim.callId;
+  await ledger.settle(settlementOf(admission.callId));
+  return admission.callId;
 }
 
 /** Takes steps until one deletes nothing, and proves the books after each. */
-async function pruneAll({ store }: Ground, now: number): Promise<number> {
+async function pruneAll({ store }: AppOptions, now: number): Promise<number> {
   const step = createPruner({ store, retentionDays: 90, now: () => now });
   let pruned = 0;
   while (true) {
@@ -36,7 +36,7 @@ async function pruneAll({ store }: Ground, now: number): Promise<number> {
 }
 
 /** Two accounts with calls on the first days of a year, one that lasts over midnight, and one that never ended. */
-async function books(): Promise<Ground> {
+async function books(): Promise<AppOptions> {
   const ground = await ledgerGround();
   for (const id of ["acc_1", "acc_2"]) await addAccount(ground.store, id, 1000);
   for (let day = 0; day < 4; day++) {
@@ -52,7 +52,7 @@ async function books(): Promise<Ground> {
   return ground;
 }
 
-const idsOf = async ({ store }: Ground) => (await store.db.selectFrom("calls").select("id").execute()).length;
+const idsOf = async ({ store }: AppOptions) => (await store.db.selectFrom("calls").select("id").execute()).length;
 
 test("calls older than the retention go, whole days of them, and the books still prove after every step", async () => {
   const ground = await books();
@@ -107,7 +107,7 @@ test("a large account is pruned in cuts", async () => {
   const ground = await ledgerGround();
   await addAccount(ground.store, "acc_1", 1e6);
   const claims = Array.from({ length: 1100 }, () => claimOf());
-  await Promise.all(claims.map((claim) => ground.ledger.admit(claim)));
+  await Promise.all(claims.map((admission) => ground.ledger.admit(admission)));
   await Promise.all(claims.map(({ callId }) => ground.ledger.settle(settlementOf(callId))));
   const step = createPruner({ store: ground.store, retentionDays: 90, now: () => newYear + 200 * dayMs });
   expect([await step(), await step(), await step(), await step()]).toEqual([500, 500, 100, 0]);

@@ -3,15 +3,15 @@ import { verifyLedger } from "../../../src/billing/index.ts";
 import type { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { claimOf, dayMs, type Ground, ledgerGround, newYear, settlementOf } from "./ground.ts";
+import { type AppOptions, claimOf, dayMs, ledgerGround, newYear, settlementOf } from "./ground.ts";
 
-async function draw({ ledger, clock }: Pick<Ground, "ledger" | "clock">, tokens: number) {
-  const claim = claimOf({ premium: false, holdTokens: tokens, openedAt: clock.time });
-  await ledger.admit(claim);
-  await ledger.settle(settlementOf(claim.callId, { quotaTokens: tokens }));
+async function draw({ ledger, clock }: Pick<AppOptions, "ledger" | "clock">, tokens: number) {
+  const admission = claimOf({ premium: false, holdTokens: tokens, openedAt: clock.time });
+  await ledger.admit(admission);
+  await ledger.settle(settlementOf(admission.callId, { quotaTokens: tokens }));
 }
 
-const quotaOf = async ({ ledger }: Pick<Ground, "ledger">) => ledger.quotaOf(claimOf().caller);
+const quotaOf = async ({ ledger }: Pick<AppOptions, "ledger">) => ledger.quotaOf(claimOf().caller);
 
 const engines = useEngines();
 
@@ -50,11 +50,11 @@ describe.each(engineNames)("%s engine", (name) => {
     test("of the day on which a call began pays for it, though it ends on the next", async () => {
       const ground = await ledgerGround(undefined, make);
       ground.clock.time = newYear + dayMs - 1;
-      const claim = claimOf({ premium: false, holdTokens: 60, openedAt: ground.clock.time });
-      await ground.ledger.admit(claim);
+      const admission = claimOf({ premium: false, holdTokens: 60, openedAt: ground.clock.time });
+      await ground.ledger.admit(admission);
       ground.clock.time += 2;
       expect((await quotaOf(ground)).heldTokens).toBe(0);
-      await ground.ledger.settle(settlementOf(claim.callId, { quotaTokens: 70 }));
+      await ground.ledger.settle(settlementOf(admission.callId, { quotaTokens: 70 }));
       expect((await quotaOf(ground)).usedTokens).toBe(0);
       const days = await ground.store.db.selectFrom("quota_days").select(["day", "used_tokens"]).execute();
       expect(days.map((row) => ({ ...row }))).toEqual([{ day: newYear / dayMs, used_tokens: 70 }]);

@@ -18,7 +18,7 @@ describe.each(engineNames)("%s engine", (name) => {
       const { store, ledger } = await ledgerGround(undefined, make);
       await addAccount(store, "acc_1", 105);
       const claims = Array.from({ length: 64 }, () => claimOf({ holdNanodollars: 10 }));
-      const outcomes = await Promise.allSettled(claims.map((claim) => ledger.admit(claim)));
+      const outcomes = await Promise.allSettled(claims.map((admission) => ledger.admit(admission)));
       const held = outcomes.flatMap((outcome) =>
         outcome.status === "fulfilled" ? [outcome.value.heldNanodollars] : [],
       );
@@ -33,7 +33,7 @@ describe.each(engineNames)("%s engine", (name) => {
     test("on a quota for ten: ten held, the rest refused", async () => {
       const { ledger } = await ledgerGround(undefined, make);
       const claims = Array.from({ length: 64 }, () => claimOf({ premium: false, holdTokens: 10 }));
-      const outcomes = await Promise.allSettled(claims.map((claim) => ledger.admit(claim)));
+      const outcomes = await Promise.allSettled(claims.map((admission) => ledger.admit(admission)));
       expect(outcomes.filter((outcome) => outcome.status === "fulfilled").length).toBe(10);
     });
 
@@ -42,9 +42,9 @@ describe.each(engineNames)("%s engine", (name) => {
       await addAccount(store, "acc_1", 1000);
       const claims = Array.from({ length: 64 }, () => claimOf());
       await Promise.all(
-        claims.map(async (claim) => {
-          await ledger.admit(claim);
-          const settlement = settlementOf(claim.callId);
+        claims.map(async (admission) => {
+          await ledger.admit(admission);
+          const settlement = settlementOf(admission.callId);
           await Promise.all([ledger.settle(settlement), ledger.settle(settlement)]);
           await ledger.settle(settlement);
         }),
@@ -57,10 +57,10 @@ describe.each(engineNames)("%s engine", (name) => {
   test("a call that is already running is not admitted again", async () => {
     const { store, ledger } = await ledgerGround(undefined, make);
     await addAccount(store, "acc_1", 100);
-    const claim = claimOf();
-    await ledger.admit(claim);
-    expect((await errorOf(ledger.admit(claim))).message).toContain(
-      `Cannot admit call ${claim.callId}: it is already running`,
+    const admission = claimOf();
+    await ledger.admit(admission);
+    expect((await errorOf(ledger.admit(admission))).message).toContain(
+      `Cannot admit call ${admission.callId}: it is already running`,
     );
     expect((await ledger.walletOf("acc_1")).heldNanodollars).toBe(10);
   });
@@ -81,17 +81,17 @@ describe.each(engineNames)("%s engine", (name) => {
         const partial = new Set<string>();
         const running = steps.map(async ({ key: keyId, hold, share, turns, waits }) => {
           for (let i = 0; i < waits; i++) await new Promise(setImmediate);
-          const claim = claimOf({ keyId, own: { budgetNanodollars: budget }, holdNanodollars: hold });
-          const outcome = await ledger.admit(claim).catch((error: unknown) => error);
+          const admission = claimOf({ keyId, keyLimits: { budgetNanodollars: budget }, holdNanodollars: hold });
+          const outcome = await ledger.admit(admission).catch((error: unknown) => error);
           if (outcome instanceof GatewayError) return;
           if (outcome instanceof Error) throw outcome;
           if ((outcome as Hold).heldNanodollars < hold) {
             expect(partial.size).toBe(0);
-            partial.add(claim.callId);
+            partial.add(admission.callId);
           }
           for (let i = 0; i < turns; i++) await new Promise(setImmediate);
-          partial.delete(claim.callId);
-          await ledger.settle(settlementOf(claim.callId, { costNanodollars: Math.ceil((hold * share) / 100) }));
+          partial.delete(admission.callId);
+          await ledger.settle(settlementOf(admission.callId, { costNanodollars: Math.ceil((hold * share) / 100) }));
         });
         await Promise.all(running);
         expect((await ledger.walletOf("acc_1")).balanceNanodollars).toBeGreaterThan(-most);
@@ -128,25 +128,32 @@ describe.each(engineNames)("%s engine", (name) => {
         const running = steps.map(async ({ account, key, premium, hold, spends, end, turns, waits }) => {
           for (let i = 0; i < waits; i++) await new Promise(setImmediate);
           const keyId = `${account}_${key}`;
-          const own = key === "plain" ? undefined : { budgetNanodollars: budget };
+          const keyLimits = key === "plain" ? undefined : { budgetNanodollars: budget };
           const holds = { premium, holdNanodollars: hold, holdTokens: hold };
-          const claim = claimOf({ accountId: account, keyId, own, ...holds });
+          const admission = claimOf({ accountId: account, keyId, keyLimits, ...holds });
           const before = await ledger.walletOf(account);
-          const outcome = await ledger.admit(claim).catch((error: unknown) => error);
+          const outcome = await ledger.admit(admission).catch((error: unknown) => error);
           if (outcome instanceof GatewayError) return;
           if (outcome instanceof Error) throw outcome;
           if (premium) expect(before.balanceNanodollars - before.heldNanodollars).toBeGreaterThan(0);
           for (let i = 0; i < turns; i++) await new Promise(setImmediate);
           await ledger.settle(
-            settlementOf(claim.callId, { outcome: end, costNanodollars: spends, quotaTokens: spends }),
+            settlementOf(admission.callId, { outcome: end, costNanodollars: spends, quotaTokens: spends }),
           );
           if (premium && end === "settled") spent.set(account, (spent.get(account) as number) + spends);
-          if (premium && end === "settled" && own !== undefined) paid.set(keyId, (paid.get(keyId) ?? 0) + spends);
+          if (premium && end === "settled" && keyLimits !== undefined) paid.set(keyId, (paid.get(keyId) ?? 0) + spends);
         });
         await Promise.all(running);
         for (const [keyId, sum] of paid) {
-          const caller = claimOf({ accountId: keyId.slice(0, 5), keyId, own: { budgetNanodollars: budget } }).caller;
-          expect((await ledger.boundsOf(caller)).budget).toMatchObject({ spentNanodollars: sum, heldNanodollars: 0 });
+          const caller = claimOf({
+            accountId: keyId.slice(0, 5),
+            keyId,
+            keyLimits: { budgetNanodollars: budget },
+          }).caller;
+          expect((await ledger.limitsUsageOf(caller)).budget).toMatchObject({
+            spentNanodollars: sum,
+            heldNanodollars: 0,
+          });
         }
         const months = await store.db.selectFrom("key_months").select(["key_id", "spent_nanodollars"]).execute();
         const written = new Map(months.map((row) => [row.key_id, row.spent_nanodollars]));

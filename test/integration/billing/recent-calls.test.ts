@@ -16,7 +16,7 @@ const account = "acc_1";
 describe("the latest calls", () => {
   test("are paged by time, and by id within a millisecond", async () => {
     const store = await temporaryStore();
-    for (const id of ["c1", "c2", "c3"]) await store.writeBooks(chargeOf(id));
+    for (const id of ["c1", "c2", "c3"]) await store.writeLedger(chargeOf(id));
     const ids = async (page: { limit: number; before?: number; beforeId?: string }) =>
       (await readRecentCalls(store, account, page)).map(({ id }) => id);
     expect(await ids({ limit: 50 })).toEqual(["c3", "c2", "c1"]);
@@ -38,14 +38,14 @@ describe("a call that was written is there at once", () => {
 
   test.each(counted)("in %s", async (_, count) => {
     const store = await temporaryStore();
-    await store.writeBooks(chargeOf("c1"));
+    await store.writeLedger(chargeOf("c1"));
     expect(await count(store)).toBe(1);
   });
 
   test.each(counted)("in %s of another process", async (_, count) => {
     const file = temporaryFile();
     const [store, other] = [await temporaryStore(file), await temporaryStore(file)];
-    await store.writeBooks(chargeOf("c1"));
+    await store.writeLedger(chargeOf("c1"));
     expect(await count(other)).toBe(1);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
-import { createLocalLedger, creditWallet, verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { createBilling, creditWallet, verifyLedger, walletOf } from "../../../src/billing/index.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 import { addAccount, claimOf, ledgerGround, settlementOf } from "./ground.ts";
 
@@ -21,7 +21,7 @@ describe("recover", () => {
     await dead.ledger.admit(claimOf({ callId: "c" }));
     await dead.ledger.settle(settlementOf("c"));
     const store = await temporaryStore(file);
-    const ledger = createLocalLedger({ store, now: () => 77 });
+    const ledger = createBilling({ store, now: () => 77 });
     expect((await walletOf(store, "acc_1")).heldNanodollars).toBe(30);
     expect(await ledger.recover()).toEqual({
       settled: 0,
@@ -41,12 +41,12 @@ describe("recover", () => {
     const file = temporaryFile();
     const alive = await ledgerGround(file);
     await addAccount(alive.store, "acc_1", 100);
-    const claim = claimOf();
-    await alive.ledger.admit(claim);
+    const admission = claimOf();
+    await alive.ledger.admit(admission);
     const store = await temporaryStore(file);
-    await createLocalLedger({ store }).recover();
-    await alive.ledger.settle(settlementOf(claim.callId));
-    await alive.ledger.settle(settlementOf(claim.callId));
+    await createBilling({ store }).recover();
+    await alive.ledger.settle(settlementOf(admission.callId));
+    await alive.ledger.settle(settlementOf(admission.callId));
     expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
     expect(await verifyLedger(store)).toMatchObject({ ok: true, counts: { abandoned: 0 } });
   });
@@ -97,7 +97,7 @@ test("killed with -9 under load, five times over, the books hold every charge th
     await reading;
     for (const line of text.split("\n").slice(0, -1)) told.add(line);
     const store = await temporaryStore(file);
-    const ledger = createLocalLedger({ store });
+    const ledger = createBilling({ store });
     await ledger.recover();
     const settled = await store.db.selectFrom("calls").select("id").where("state", "=", "settled").execute();
     const written = new Set(settled.map((call) => call.id));

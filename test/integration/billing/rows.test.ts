@@ -3,7 +3,7 @@ import { verifyLedger, walletOf } from "../../../src/billing/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, claimOf, type Ground, ledgerGround, settlementOf } from "./ground.ts";
+import { type AppOptions, addAccount, claimOf, ledgerGround, settlementOf } from "./ground.ts";
 
 const engines = useEngines();
 
@@ -38,7 +38,7 @@ const rows = [
   "free 100 | settle 120 | used 120 | free 1 | refused quota_exceeded | hold 5 | settle 5 | balance 95",
 ];
 
-async function tell(ground: Ground, story: string): Promise<void> {
+async function tell(ground: AppOptions, story: string): Promise<void> {
   const calls = new Map<string, string>();
   let failure: Error | undefined;
   for (const step of story.split(" | ")) {
@@ -54,10 +54,10 @@ async function tell(ground: Ground, story: string): Promise<void> {
     expect(failure, step).toBeUndefined();
     if (verb === "hold" || verb === "free") {
       const hold = { premium: verb === "hold", holdNanodollars: amount, holdTokens: amount };
-      const claim = claimOf(hold);
-      const outcome = await ground.ledger.admit(claim).catch((error: Error) => error);
+      const admission = claimOf(hold);
+      const outcome = await ground.ledger.admit(admission).catch((error: Error) => error);
       if (outcome instanceof Error) failure = outcome;
-      else calls.set("", claim.callId).set(name, claim.callId);
+      else calls.set("", admission.callId).set(name, admission.callId);
     } else if (verb === "settle" || verb === "release" || verb === "unpriced") {
       const outcome = verb === "release" ? "released" : "settled";
       const cost = verb === "unpriced" ? undefined : Number.isNaN(amount) ? 0 : amount;
@@ -71,7 +71,7 @@ async function tell(ground: Ground, story: string): Promise<void> {
   }
 }
 
-async function figure({ ledger }: Ground, verb: string): Promise<number> {
+async function figure({ ledger }: AppOptions, verb: string): Promise<number> {
   const wallet = await ledger.walletOf("acc_1");
   if (verb === "balance") return wallet.balanceNanodollars;
   if (verb === "held") return wallet.heldNanodollars;
@@ -120,10 +120,10 @@ describe.each(engineNames)("%s engine", (name) => {
   ])("%s is refused and the call can still be settled", async (_what, fields) => {
     const { store, ledger } = await ledgerGround(undefined, make);
     await addAccount(store, "acc_1", 100);
-    const claim = claimOf();
-    await ledger.admit(claim);
-    expect(await errorOf(ledger.settle(settlementOf(claim.callId, fields)))).toBeInstanceOf(RangeError);
-    await ledger.settle(settlementOf(claim.callId));
+    const admission = claimOf();
+    await ledger.admit(admission);
+    expect(await errorOf(ledger.settle(settlementOf(admission.callId, fields)))).toBeInstanceOf(RangeError);
+    await ledger.settle(settlementOf(admission.callId));
     expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
   });
 

@@ -8,12 +8,12 @@ async function books() {
   const ground = await ledgerGround();
   await addAccount(ground.store, "acc_1", 100);
   const [paid, free, released, running] = [
-    claimOf({ callId: "paid", own: { budgetNanodollars: 100 } }),
+    claimOf({ callId: "paid", keyLimits: { budgetNanodollars: 100 } }),
     claimOf({ callId: "free", premium: false }),
     claimOf({ callId: "released" }),
     claimOf({ callId: "running" }),
   ];
-  for (const claim of [paid, free, released, running]) await ground.ledger.admit(claim);
+  for (const admission of [paid, free, released, running]) await ground.ledger.admit(admission);
   await ground.ledger.settle(settlementOf("paid"));
   await ground.ledger.settle(settlementOf("free"));
   await ground.ledger.settle(settlementOf("released", { outcome: "released", meters: {}, usageSource: "none" }));

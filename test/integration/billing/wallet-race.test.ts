@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
-  createLocalLedger,
+  type Billing,
+  createBilling,
   creditWallet,
-  type LocalLedger,
   openRedisLimits,
   verifyLedger,
   walletOf,
@@ -40,22 +40,22 @@ const places: Place[] = [
 if (!hasPostgres) console.warn(`The wallet's race is not run on PostgreSQL: ${whyNoPostgres}`);
 
 interface Let {
-  ledger: LocalLedger;
+  ledger: Billing;
   callId: string;
   heldNanodollars: number;
 }
 
 /** Admits by all clients at once; what is let in, and why the rest is not. */
-async function admitAll(ledgers: LocalLedger[], accountId: string, then?: (call: Let) => Promise<void>) {
+async function admitAll(ledgers: Billing[], accountId: string, then?: (call: Let) => Promise<void>) {
   const refusals: string[] = [];
   const letIn: Let[] = [];
   await Promise.all(
     Array.from({ length: clients }, async (_, index) => {
-      const ledger = ledgers[index % ledgers.length] as LocalLedger;
-      const claim = claimOf({ accountId, holdNanodollars: hold, openedAt: Date.now() });
+      const ledger = ledgers[index % ledgers.length] as Billing;
+      const admission = claimOf({ accountId, holdNanodollars: hold, openedAt: Date.now() });
       try {
-        const { heldNanodollars } = await ledger.admit(claim);
-        const call = { ledger, callId: claim.callId, heldNanodollars };
+        const { heldNanodollars } = await ledger.admit(admission);
+        const call = { ledger, callId: admission.callId, heldNanodollars };
         letIn.push(call);
         await then?.(call);
       } catch (error) {
@@ -69,7 +69,7 @@ async function admitAll(ledgers: LocalLedger[], accountId: string, then?: (call:
 
 describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, redis }) => {
   const stores: Store[] = [];
-  const ledgers: LocalLedger[] = [];
+  const ledgers: Billing[] = [];
   useRedisServers();
   beforeAll(async () => {
     const url = postgres ? await newDatabase() : undefined;
@@ -81,7 +81,7 @@ describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, red
       stores.push(store);
       const limits =
         server === undefined ? undefined : await openRedisLimits({ store, url: server.url, answerMsMax: 10_000 });
-      ledgers.push(createLocalLedger({ store, limits }));
+      ledgers.push(createBilling({ store, limits }));
     }
   }, 60_000);
   afterAll(async () => {
@@ -104,7 +104,7 @@ describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, red
           const { balanceNanodollars } = await walletOf(store(), accountId);
           const nanodollars = start - balanceNanodollars;
           await creditWallet(store(), { accountId, nanodollars, note: "again" });
-          for (const each of stores) each.touch();
+          for (const each of stores) each.bumpRevision();
         }
         const { letIn, refusals } = await admitAll(ledgers, accountId);
         const held = letIn.map(({ heldNanodollars }) => heldNanodollars).sort((a, b) => b - a);

@@ -26,7 +26,7 @@ function makeHome(env: Record<string, string> = {}) {
 async function homeWithCall() {
   const home = makeHome();
   const store = await openStore({ file: storeFileOf(home.bench) });
-  await store.writeBooks(chargeOf("c1"));
+  await store.writeLedger(chargeOf("c1"));
   return { ...home, store };
 }
 
@@ -37,7 +37,7 @@ describe("modelgate backup", () => {
     expect([file, bytes]).toEqual([target, statSync(target).size]);
     expect(statSync(target).mode & 0o777).toBe(0o600);
     expect(readdirSync(folder)).toEqual(["copy.db"]);
-    await store.writeBooks(chargeOf("c2"));
+    await store.writeLedger(chargeOf("c2"));
     await store.close();
     const copy = await openStore({ file: target });
     expect((await copy.db.selectFrom("calls").select("id").execute()).map(({ id }) => id)).toEqual(["c1"]);

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CliGround } from "../../../src/cli/index.ts";
+import type { CliContext } from "../../../src/cli/index.ts";
 import { runCli } from "../../../src/cli/index.ts";
 import type { Model, ProviderPlugin } from "../../../src/contract/index.ts";
 import { UpstreamFault } from "../../../src/contract/index.ts";
@@ -25,7 +25,7 @@ export interface Bench {
 /** 2026-11-21, 10:00 UTC. */
 export const benchNow = Date.parse("2026-11-21T10:00:00Z");
 
-export function makeBench(given: Partial<CliGround> = {}): Bench {
+export function makeBench(given: Partial<CliContext> = {}): Bench {
   const home = mkdtempSync(join(tmpdir(), "modelgate-cli-"));
   const run = async (...argv: string[]): Promise<Outcome> => {
     const outcome: Outcome = { code: -1, stdout: "", stderr: "" };
@@ -83,6 +83,6 @@ export function makePlugin(name: string, models: readonly Model[]): ProviderPlug
     models,
     handlers: {},
     maxChoices: {},
-    readFault: () => new UpstreamFault("bad_response", "No answer"),
+    parseFault: () => new UpstreamFault("bad_response", "No answer"),
   };
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createLocalLedger, creditWallet } from "../../../src/billing/index.ts";
+import { createBilling, creditWallet } from "../../../src/billing/index.ts";
 import { storeFileOf } from "../../../src/config/config.ts";
 import { openStore } from "../../../src/db/index.ts";
 import { claimOf, settlementOf } from "../billing/claims.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
   const store = await openStore({ file: storeFileOf(bench) });
   await creditWallet(store, { accountId, nanodollars: 1e9, note: "start" });
   let now = firstDay;
-  const ledger = createLocalLedger({ store, now: () => now });
+  const ledger = createBilling({ store, now: () => now });
   const call = async (callId: string, premium: boolean, settlement: Parameters<typeof settlementOf>[1]) => {
     await ledger.admit(claimOf({ callId, accountId, premium, model: "acme-1", openedAt: now }));
     await ledger.settle(settlementOf(callId, { route: "acme", ...settlement }));
@@ -105,7 +105,7 @@ describe("ledger export", () => {
     const long = makeBench();
     const { id } = await long.json<{ id: string }>("account", "create", "--email", "ada@example.org");
     const store = await openStore({ file: storeFileOf(long) });
-    const ledger = createLocalLedger({ store });
+    const ledger = createBilling({ store });
     const ids = Array.from({ length: 1201 }, (_, index) => `call_${String(index).padStart(5, "0")}`);
     const openedAt = (index: number) => firstDay + Math.floor(index / 700);
     await Promise.all(

@@ -24,7 +24,7 @@ describe("plugin list without a server", () => {
   test("tells what one would serve, from both folders, and why not the rest", async () => {
     const env = { MODELGATE_HOME: bench.home, PLUGINS_DIR: more, MINE_API_KEY: "a,b" };
     const states = await makeBench({ env }).json<PluginState[]>("plugin", "list");
-    expect(states.map(({ name, origin, standing, routes, keys }) => [name, origin, standing, routes, keys])).toEqual([
+    expect(states.map(({ name, origin, status, routes, keys }) => [name, origin, status, routes, keys])).toEqual([
       ["acme", "built in", "no_credential", 0, 0],
       ["free", "PLUGINS_DIR/free.json", "serving", 1, 0],
       ["mine", "plugins/mine.json", "serving", 1, 2],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { defineCommand, Mistake } from "../../../src/cli/command.ts";
+import { defineCommand, UsageError } from "../../../src/cli/command.ts";
 import { readArguments } from "../../../src/cli/read-arguments.ts";
 
 const run = async () => undefined;
@@ -80,7 +80,7 @@ describe("readArguments", () => {
     [["models", "--json=yes"], "Flag --json of models takes no value"],
   ])("answers %j with one sentence", (argv, sentence) => {
     const read = () => readArguments(argv, commands);
-    expect(read).toThrow(Mistake);
-    expect(read).toThrow(new Mistake(sentence));
+    expect(read).toThrow(UsageError);
+    expect(read).toThrow(new UsageError(sentence));
   });
 });

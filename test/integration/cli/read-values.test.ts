@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Mistake } from "../../../src/cli/command.ts";
+import { UsageError } from "../../../src/cli/command.ts";
 import { readExpiry, readTokens, readUsd } from "../../../src/cli/read-values.ts";
 
 const now = Date.parse("2026-11-21T10:00:00Z");
@@ -19,13 +19,13 @@ test.each([
 test.each(["", "30", "d", "30 d", "-1d", "1.5d", "soon", "2027-02-30", "2027-13-01", "21.11.2027", "0d", "2026-11-20"])(
   "readExpiry refuses %p",
   (text) => {
-    expect(() => readExpiry(text, now)).toThrow(Mistake);
+    expect(() => readExpiry(text, now)).toThrow(UsageError);
     expect(() => readExpiry(text, now)).toThrow("--expires");
   },
 );
 
 test.each(["9999999y", "999999y"])("readExpiry refuses %p, which is beyond what a date can hold", (text) => {
-  expect(() => readExpiry(text, now)).toThrow(Mistake);
+  expect(() => readExpiry(text, now)).toThrow(UsageError);
 });
 
 test.each([
@@ -39,7 +39,7 @@ test.each([
 test.each(["0", "0.00", "-0", "-0.5", "5,00", "$5", "1e3", "0.0000000001", "9999999999", ""])(
   "readUsd refuses %p",
   (text) => {
-    expect(() => readUsd(text)).toThrow(Mistake);
+    expect(() => readUsd(text)).toThrow(UsageError);
   },
 );
 
@@ -52,5 +52,5 @@ test.each([
 });
 
 test.each(["-1", "1.5", "1e6", "9007199254740992", "many", ""])("readTokens refuses %p", (text) => {
-  expect(() => readTokens(text)).toThrow(Mistake);
+  expect(() => readTokens(text)).toThrow(UsageError);
 });

@@ -1,15 +1,20 @@
 import { expect, test } from "bun:test";
 import type { App } from "../../../src/app.ts";
-import { type Start, welcome } from "../../../src/cli/startup-banner.ts";
+import { type Start, startupBanner } from "../../../src/cli/startup-banner.ts";
 import { readConfig } from "../../../src/config/config.ts";
 import { chatModel } from "../../unit/kernel/support.ts";
 
 /** The first screen of a gateway that sells these models. */
 function screen(...models: Partial<typeof chatModel>[]): string {
-  const offers = models.map((model) => ({ model: { ...chatModel, ...model }, tariff: undefined, routes: [] }));
+  const offers = models.map((model) => ({ model: { ...chatModel, ...model }, compiledPrice: undefined, routes: [] }));
   const app = { kernel: { registry: { offers, size: offers.length } }, sandbox: false } as unknown as App;
   const config = readConfig({});
-  return welcome({ config, port: 3000, key: { key: "sk-mg-abcd-secret", given: false }, app } as unknown as Start);
+  return startupBanner({
+    config,
+    port: 3000,
+    key: { key: "sk-mg-abcd-secret", given: false },
+    app,
+  } as unknown as Start);
 }
 
 test("the line to try names a free chat model that is not retired", () => {

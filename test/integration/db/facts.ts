@@ -1,7 +1,7 @@
-import type { EndWrite, OpenWrite } from "../../../src/db/index.ts";
+import type { CallEnded, CallOpened } from "../../../src/db/index.ts";
 
 /** A hold of 15 nanodollars. */
-export function openOf(callId: string, fields: Partial<OpenWrite> = {}): OpenWrite {
+export function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOpened {
   return {
     kind: "open",
     callId,
@@ -22,7 +22,7 @@ export function openOf(callId: string, fields: Partial<OpenWrite> = {}): OpenWri
 }
 
 /** A charge of 10 nanodollars. */
-export function endOf(open: OpenWrite, fields: Partial<EndWrite> = {}): EndWrite {
+export function endOf(open: CallOpened, fields: Partial<CallEnded> = {}): CallEnded {
   return {
     kind: "end",
     open,
@@ -43,7 +43,7 @@ export function endOf(open: OpenWrite, fields: Partial<EndWrite> = {}): EndWrite
 }
 
 /** A call that was opened and charged. */
-export function chargeOf(callId: string): [OpenWrite, EndWrite] {
+export function chargeOf(callId: string): [CallOpened, CallEnded] {
   const open = openOf(callId);
   return [open, endOf(open)];
 }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createLocalLedger, verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { createBilling, verifyLedger, walletOf } from "../../../src/billing/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import { migrations } from "../../../src/db/migrations/index.ts";
 import { newDatabase, queryPostgres, whyNoPostgres } from "../../support/postgres.ts";
@@ -43,7 +43,7 @@ test.each(released)(
     expect(people.map((row) => ({ ...row }))).toEqual(people.map(({ id }) => ({ id, two_factor_enabled: 0 })));
     expect(people.length).toBe(/-[12]\./.test(name) ? 0 : 1);
     expect(await store.setting("file_signing_secret", () => "new")).toBe("kept");
-    const ledger = createLocalLedger({ store });
+    const ledger = createBilling({ store });
     expect((await ledger.recover()).callIds).toEqual(["c4"]);
     await ledger.close();
     await store.close();

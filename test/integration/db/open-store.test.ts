@@ -48,7 +48,7 @@ describe("openStore", () => {
     const store = await temporaryStore();
     await store.close();
     await store.close();
-    expect(store.outsideChange()).toBe(false);
+    expect(store.pollExternalChange()).toBe(false);
   });
 
   test("of four processes that open a new file at once, one migrates and all serve", async () => {

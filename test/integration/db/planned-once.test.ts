@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openSessions } from "../../../src/accounts/better-auth.ts";
-import { readVisitor } from "../../../src/accounts/session-user.ts";
+import { readSessionUser } from "../../../src/accounts/session-user.ts";
 import { readLatestCalls } from "../../../src/billing/latest-calls.ts";
 import { readRecentCalls } from "../../../src/billing/recent-calls.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
@@ -51,12 +51,12 @@ async function leavesAskedBy(ask: (turn: number) => unknown): Promise<number> {
 
 test.each<[string, (turn: number) => unknown]>([
   ["a session", (turn) => readSession(sessionCookieOf(`token${turn}`, secret))],
-  ["who is signed in", (turn) => readVisitor(store, { id: "", userId: `user${turn}` })],
+  ["who is signed in", (turn) => readSessionUser(store, { id: "", userId: `user${turn}` })],
   ["the latest calls", (turn) => readRecentCalls(store, `account${turn}`, { limit: 50 + turn, before: turn })],
   ["whether they have changed", (turn) => readLatestCalls(store, `account${turn}`, { limit: 50 + turn, seen: "" })],
   ["a key", (turn) => store.readKey(`key${turn}`)],
-  ["an account's money", (turn) => store.readFunds(`account${turn}`)],
-  ["a key's budget", (turn) => store.readFunds(`account${turn}`, { keyId: `key${turn}`, month: turn })],
+  ["an account's money", (turn) => store.readBalance(`account${turn}`)],
+  ["a key's budget", (turn) => store.readBalance(`account${turn}`, { keyId: `key${turn}`, month: turn })],
 ])("the look-up of %s is planned once", async (_, ask) => {
   expect(await leavesAskedBy(ask)).toBe(0);
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { type EndWrite, isConstraintError, type OpenWrite, type Store } from "../../../src/db/index.ts";
+import { type CallEnded, type CallOpened, isConstraintError, type Store } from "../../../src/db/index.ts";
 import { engine, temporaryStore } from "./temporary-store.ts";
 
 const hourMs = 3_600_000;
 
-function openOf(callId: string, fields: Partial<OpenWrite> = {}): OpenWrite {
+function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOpened {
   return {
     kind: "open",
     callId,
@@ -24,7 +24,7 @@ function openOf(callId: string, fields: Partial<OpenWrite> = {}): OpenWrite {
   };
 }
 
-function endOf(open: OpenWrite, fields: Partial<EndWrite> = {}): EndWrite {
+function endOf(open: CallOpened, fields: Partial<CallEnded> = {}): CallEnded {
   return {
     kind: "end",
     open,
@@ -52,11 +52,11 @@ async function rowsOf(
   return rows.map((row) => ({ ...row })) as Record<string, unknown>[];
 }
 
-describe("writeBooks", () => {
+describe("writeLedger", () => {
   test("puts every field of a call into its column", async () => {
     const store = await temporaryStore();
     const open = openOf("c1");
-    await store.writeBooks([open]);
+    await store.writeLedger([open]);
     const [opened] = await rowsOf(store, "calls");
     expect(opened).toMatchObject({ id: "c1", state: "open", premium: 1, hold_nanodollars: 15, price_version: "v1" });
     expect(opened).toMatchObject({ settled_at: null, input_tokens: null, cost_nanodollars: null, status: null });
@@ -70,7 +70,7 @@ describe("writeBooks", () => {
       character: 7,
       call: 8,
     };
-    await store.writeBooks([endOf(open, { meters, errorCode: "upstream_error" })]);
+    await store.writeLedger([endOf(open, { meters, errorCode: "upstream_error" })]);
     expect(await rowsOf(store, "calls")).toEqual([
       {
         id: "c1",
@@ -113,7 +113,7 @@ describe("writeBooks", () => {
   test("leaves an unknown meter and an unknown cost unknown", async () => {
     const store = await temporaryStore();
     const open = openOf("c1", { premium: false, quotaDay: 3 });
-    await store.writeBooks([open, endOf(open, { meters: {}, costNanodollars: null, chargedNanodollars: 0 })]);
+    await store.writeLedger([open, endOf(open, { meters: {}, costNanodollars: null, chargedNanodollars: 0 })]);
     const [call] = await rowsOf(store, "calls");
     expect(call).toMatchObject({ input_tokens: null, output_tokens: null, cost_nanodollars: null });
     expect(await rowsOf(store, "entries")).toEqual([]);
@@ -125,8 +125,8 @@ describe("writeBooks", () => {
     const free = ["c3", "c4"].map((id) => openOf(id, { premium: false, quotaDay: 3, holdNanodollars: 0 }));
     const draw = { chargedNanodollars: 0, quotaTokens: 7 };
     const ends = [...premium.map((open) => endOf(open)), ...free.map((open) => endOf(open, draw))];
-    await store.writeBooks([...premium, ...free]);
-    await store.writeBooks([...ends, endOf(openOf("c5"))]);
+    await store.writeLedger([...premium, ...free]);
+    await store.writeLedger([...ends, endOf(openOf("c5"))]);
     expect(await rowsOf(store, "wallets")).toEqual([{ account_id: "acc_1", balance_nanodollars: -26 }]);
     expect(await rowsOf(store, "quota_days")).toEqual([{ account_id: "acc_1", day: 3, used_tokens: 14 }]);
     expect((await rowsOf(store, "entries")).map((entry) => [entry.id, entry.kind, entry.amount_nanodollars])).toEqual([
@@ -140,14 +140,17 @@ describe("writeBooks", () => {
 
   test("keeps the sums of days with those of hours, by account and model", async () => {
     const store = await temporaryStore();
-    const at = (callId: string, hour: number, fields: Partial<OpenWrite> = {}) =>
+    const at = (callId: string, hour: number, fields: Partial<CallOpened> = {}) =>
       openOf(callId, { ...fields, openedAt: hour * hourMs });
     const others = [at("c3", 23, { model: "model-2" }), at("c4", 23, { accountId: "acc_2" })];
     const opens = [at("c1", 22), at("c2", 23), ...others, at("c5", 24)];
-    await store.writeBooks(opens);
-    await store.writeBooks(opens.map((open) => endOf(open)));
+    await store.writeLedger(opens);
+    await store.writeLedger(opens.map((open) => endOf(open)));
     const late = [at("c6", 22), at("c7", 23), at("c8", 20)];
-    await store.writeBooks([...late, ...late.map((open) => endOf(open, { state: "released", chargedNanodollars: 0 }))]);
+    await store.writeLedger([
+      ...late,
+      ...late.map((open) => endOf(open, { state: "released", chargedNanodollars: 0 })),
+    ]);
     const days = (await rowsOf(store, "usage_days")).map((row) =>
       [row.account_id, row.day, row.model, row.requests, row.failures, row.input_tokens, row.charged_nanodollars].join(
         " ",
@@ -164,9 +167,9 @@ describe("writeBooks", () => {
   test("counts the end of a call once, however often it is written", async () => {
     const store = await temporaryStore();
     const open = openOf("c1");
-    await store.writeBooks([open]);
-    await store.writeBooks([endOf(open), endOf(open)]);
-    await store.writeBooks([endOf(open, { state: "released", chargedNanodollars: 0 })]);
+    await store.writeLedger([open]);
+    await store.writeLedger([endOf(open), endOf(open)]);
+    await store.writeLedger([endOf(open, { state: "released", chargedNanodollars: 0 })]);
     expect(await rowsOf(store, "wallets")).toEqual([{ account_id: "acc_1", balance_nanodollars: -13 }]);
     expect((await rowsOf(store, "usage_hours"))[0]).toMatchObject({ requests: 1, failures: 0 });
     expect((await rowsOf(store, "calls"))[0]).toMatchObject({ state: "settled" });
@@ -174,18 +177,18 @@ describe("writeBooks", () => {
 
   test("writes all of a batch or nothing, and says that a taken id is the fault of the write", async () => {
     const store = await temporaryStore();
-    await store.writeBooks([openOf("c1")]);
-    const error = await store.writeBooks([openOf("c2"), openOf("c1")]).catch((thrown: unknown) => thrown);
+    await store.writeLedger([openOf("c1")]);
+    const error = await store.writeLedger([openOf("c2"), openOf("c1")]).catch((thrown: unknown) => thrown);
     expect(isConstraintError(error)).toBe(true);
     expect((await rowsOf(store, "calls")).map((call) => call.id)).toEqual(["c1"]);
-    await store.writeBooks([openOf("c2")]);
+    await store.writeLedger([openOf("c2")]);
   });
 
   test("waits for a transaction of Kysely's that is open", async () => {
     const store = await temporaryStore();
     let written: Promise<unknown> | undefined;
     await store.db.transaction().execute(async (transaction) => {
-      written = store.writeBooks([openOf("c1")]);
+      written = store.writeLedger([openOf("c1")]);
       await transaction.insertInto("settings").values({ name: "a", value: "b" }).execute();
       // PostgreSQL has a connection for each of the two, so there nobody waits.
       if (!store.shared) expect(await transaction.selectFrom("calls").select("id").execute()).toEqual([]);

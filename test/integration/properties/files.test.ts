@@ -49,7 +49,10 @@ describe("facts that are dropped in", () => {
   test("as a manifest make a plugin, or are refused with the field", () => {
     const good = { baseUrl: "https://a.example/v1", dialect: "openai", models: [{ id: "a", premium: false }] };
     const changed = fc
-      .tuple(fc.constantFrom(...manifestWords, "models", "__proto__", "maxChoices"), anyJson(...manifestWords, ...rowWords))
+      .tuple(
+        fc.constantFrom(...manifestWords, "models", "__proto__", "maxChoices"),
+        anyJson(...manifestWords, ...rowWords),
+      )
       .map(([name, value]) =>
         JSON.parse(`${JSON.stringify(good).slice(0, -1)},${JSON.stringify(name)}:${JSON.stringify(value)}}`),
       );

@@ -211,8 +211,8 @@ test.each(["/.well-known/openid-configuration", "/token", "/keys", "/userinfo"] 
 
 test("an ID token with one claim that is not what it should be signs in, or is refused", async () => {
   const parts = await ground();
-  for (const [name, claim] of Object.entries(right.claims)) {
-    for (const mutant of mutantsOf(claim)) {
+  for (const [name, admission] of Object.entries(right.claims)) {
+    for (const mutant of mutantsOf(admission)) {
       say();
       claims = { ...right.claims, [name]: mutant };
       await expectOutcome(parts, `${name} ${JSON.stringify(mutant)}`);

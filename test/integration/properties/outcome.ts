@@ -26,8 +26,8 @@ export async function outcomeOf(
   const model = plugin.models.find((row) => row.capability === capability)?.id as string;
   const bench = benchOf([plugin], { fetch: fetchOf(response), credentials: { [plugin.name]: { keys: ["key-a"] } } });
   const request = { model, ...requests[capability], ...(stream && { stream: true }) };
-  const outlet = stream || capability === "speech" ? { outlet: new Sink() } : {};
-  const order = { capability, request, caller, progress: new Progress("call-1", bench.clock.now()), ...outlet };
+  const sink = stream || capability === "speech" ? { sink: new Sink() } : {};
+  const order = { capability, request, caller, progress: new Progress("call-1", bench.clock.now()), ...sink };
   const error = await thrownBy(() => serve(bench.kernel, order as unknown as Order<Capability>));
   const unread = bench.log.lines.find(({ event }) => event === "plugin_failed" || event === "call_failed");
   return { error, unread, settlement: bench.ledger.settlement };

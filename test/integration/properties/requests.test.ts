@@ -110,7 +110,7 @@ test("a cookie is a session only as it was signed", async () => {
   const { deps, enter } = await dashboardHttp();
   const { cookie } = await enter("ada@example.org");
   const real = cookie.slice("session=".length);
-  expect(await deps.signIn.visitorOf(cookie)).toBeDefined();
+  expect(await deps.signIn.sessionUserOf(cookie)).toBeDefined();
   const token = decodeURIComponent(real).split(".")[0] as string;
   const forged = (text: string) => `${text}.${createHmac("sha256", "another").update(text).digest("base64")}`;
   const value = fc.oneof(
@@ -125,7 +125,7 @@ test("a cookie is a session only as it was signed", async () => {
   const property = fc.asyncProperty(before, value, async (others, given) => {
     const cookies = `${others}session=${given}`;
     fc.pre(given !== real && isHeader(cookies));
-    expect(await deps.signIn.visitorOf(cookies)).toBeUndefined();
+    expect(await deps.signIn.sessionUserOf(cookies)).toBeUndefined();
   });
   await fc.assert(property, runs(300));
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { Mistake } from "../../../src/cli/command.ts";
+import { UsageError } from "../../../src/cli/command.ts";
 import { readCsv } from "../../../src/cli/read-csv.ts";
 import { readProviderUsage } from "../../../src/cli/read-provider-usage.ts";
 import { readBudget, readDay, readExpiry, readLimit, readTokens, readUsd } from "../../../src/cli/read-values.ts";
@@ -36,7 +36,7 @@ describe("a value on the command line", () => {
           const value = read(given);
           expect(Number.isSafeInteger(value) && value >= least).toBe(true);
         } catch (error) {
-          if (!(error instanceof Mistake)) throw error;
+          if (!(error instanceof UsageError)) throw error;
         }
       }),
       runs(300),
@@ -144,7 +144,7 @@ describe("a CSV file", () => {
           for (const { sums } of usage.rows.values())
             for (const sum of Object.values(sums)) expect(Number.isSafeInteger(sum) && sum >= 0).toBe(true);
         });
-        if (error !== undefined) expect(error).toBeInstanceOf(Mistake);
+        if (error !== undefined) expect(error).toBeInstanceOf(UsageError);
       }),
       runs(300),
     );

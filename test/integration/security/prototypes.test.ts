@@ -68,7 +68,7 @@ describe("a file that is dropped in with a name of JavaScript's own", () => {
       home.write(`plugins/${name}.json`, manifest({ models: [{ id: "odd-1", premium: false }] }));
       home.write("catalogue/acme.json", withField({ models: [row] }, name, { polluted: 1 }));
       home.write(`catalogue/${name}.json`, { models: [row] });
-      const { registry, warnings } = await stockOf(home).stock.look();
+      const { registry, warnings } = await stockOf(home).pluginManager.load();
       const known = [...registry.offers].map(({ model }) => model.id);
       // `__proto__` is no name of a plugin; the others are, and mean nothing else.
       expect(known.includes("odd-1")).toBe(name !== "__proto__");

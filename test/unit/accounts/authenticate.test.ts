@@ -53,10 +53,10 @@ describe("authenticate", () => {
       .set({ requests_per_minute: 500, tokens_per_minute: 7 })
       .where("id", "=", id)
       .execute();
-    store.touch();
-    const { limits, own } = await accounts.authenticate(key);
+    store.bumpRevision();
+    const { limits, keyLimits } = await accounts.authenticate(key);
     expect(limits).toEqual({ requestsPerMinute: 100, tokensPerMinute: defaults.tokensPerMinute });
-    expect(own).toEqual({ requestsPerMinute: 500, tokensPerMinute: 7 });
+    expect(keyLimits).toEqual({ requestsPerMinute: 500, tokensPerMinute: 7 });
   });
 
   test("says which models a key may use, all when it says nothing", async () => {
@@ -134,14 +134,14 @@ describe("authenticate", () => {
     const { revision } = store;
     for (const used of keys) await accounts.authenticate(used);
     await refusalOf(() => accounts.authenticate(`sk-mg-${idle}-${"0".repeat(48)}`));
-    await accounts.saveKeyUse();
+    await accounts.saveLastUsed();
     const times = new Map((await accounts.listKeys()).map((known) => [known.id, known.lastUsedAt]));
     expect(times.get(idle)).toBeUndefined();
     expect([...times.values()].filter((at) => at === clock.time)).toHaveLength(others + 1);
     expect(store.revision).toBe(revision);
     const before = clock.time;
     clock.time += 1000;
-    await accounts.saveKeyUse();
+    await accounts.saveLastUsed();
     expect((await accounts.listKeys()).find((known) => known.id === id)?.lastUsedAt).toBe(before);
   });
 
@@ -160,14 +160,14 @@ describe("authenticate", () => {
     let time = 5000;
     const accounts = createAccounts({ store: shaky, defaults, now: () => time });
     await accounts.authenticate(key);
-    expect((await errorOf(accounts.saveKeyUse())).message).toContain("disk I/O error");
+    expect((await errorOf(accounts.saveLastUsed())).message).toContain("disk I/O error");
     broken = false;
     const lastUse = async () => (await making.listKeys()).find((known) => known.id === id)?.lastUsedAt;
-    await accounts.saveKeyUse();
+    await accounts.saveLastUsed();
     expect(await lastUse()).toBe(5000);
     time = 4000;
     await accounts.authenticate(key);
-    await accounts.saveKeyUse();
+    await accounts.saveLastUsed();
     expect(await lastUse()).toBe(5000);
   });
 

@@ -68,10 +68,10 @@ describe("a code after the password", () => {
     const { totpURI, backupCodes } = await (await ask("two-factor/enable", { password }, cookie)).json();
     expect(totpURI).toMatch(/^otpauth:\/\/totp\/modelgate:owner%40localhost\?secret=[A-Z2-7]{52}&issuer=modelgate/);
     expect(backupCodes).toHaveLength(10);
-    expect(await signIn.visitorOf(cookiesOf(await enter()))).toMatchObject({ secondFactor: false });
+    expect(await signIn.sessionUserOf(cookiesOf(await enter()))).toMatchObject({ secondFactor: false });
     expect((await refusalOf(ask("two-factor/verify-totp", { code: wrongCode(totpURI) }, cookie))).status).toBe(401);
     const confirmed = await ask("two-factor/verify-totp", { code: codeOf(totpURI) }, cookie);
-    expect(await signIn.visitorOf(cookiesOf(confirmed))).toMatchObject({ secondFactor: true });
+    expect(await signIn.sessionUserOf(cookiesOf(confirmed))).toMatchObject({ secondFactor: true });
     expect(await confirmed.text()).not.toContain("token");
   });
 
@@ -80,11 +80,11 @@ describe("a code after the password", () => {
     const half = await enter();
     expect(await half.json()).toEqual({ twoFactorRedirect: true, twoFactorMethods: ["totp"] });
     const challenge = cookiesOf(half);
-    expect(await signIn.visitorOf(challenge)).toBeUndefined();
+    expect(await signIn.sessionUserOf(challenge)).toBeUndefined();
     expect((await refusalOf(ask("two-factor/verify-totp", { code: codeOf(totpURI) }))).status).toBe(401);
     expect((await refusalOf(ask("two-factor/verify-totp", { code: wrongCode(totpURI) }, challenge))).status).toBe(401);
     const whole = await ask("two-factor/verify-totp", { code: codeOf(totpURI) }, challenge);
-    expect(await signIn.visitorOf(cookiesOf(whole))).toMatchObject({ accountId: account.id });
+    expect(await signIn.sessionUserOf(cookiesOf(whole))).toMatchObject({ accountId: account.id });
     expect((await refusalOf(ask("two-factor/verify-totp", { code: codeOf(totpURI) }, challenge))).status).toBe(401);
     expect(failures).toEqual([]);
   });
@@ -93,7 +93,7 @@ describe("a code after the password", () => {
     const { ask, enter, signIn, backupCodes } = await withCodes();
     const [code] = backupCodes;
     const whole = await ask("two-factor/verify-backup-code", { code }, cookiesOf(await enter()));
-    expect(await signIn.visitorOf(cookiesOf(whole))).toBeDefined();
+    expect(await signIn.sessionUserOf(cookiesOf(whole))).toBeDefined();
     const again = await refusalOf(ask("two-factor/verify-backup-code", { code }, cookiesOf(await enter())));
     expect(again.status).toBe(401);
   });
@@ -113,7 +113,7 @@ describe("a code after the password", () => {
     expect((await refusalOf(enter())).message).toContain("sign-ins to this account, at most 10 in 10 minutes");
     clock.time += 600_000;
     const whole = await ask("two-factor/verify-totp", { code: codeOf(totpURI) }, cookiesOf(await enter()));
-    expect(await signIn.visitorOf(cookiesOf(whole))).toBeDefined();
+    expect(await signIn.sessionUserOf(cookiesOf(whole))).toBeDefined();
   });
 
   test("is no longer asked for once it is switched off, which takes the password", async () => {
@@ -121,7 +121,7 @@ describe("a code after the password", () => {
     expect((await refusalOf(ask("two-factor/disable", { password: "not this one" }, cookie))).status).toBe(400);
     expect((await refusalOf(ask("two-factor/disable", { password }))).status).toBe(401);
     await ask("two-factor/disable", { password }, cookie);
-    expect(await signIn.visitorOf(cookiesOf(await enter()))).toMatchObject({ secondFactor: false });
+    expect(await signIn.sessionUserOf(cookiesOf(await enter()))).toMatchObject({ secondFactor: false });
     expect(await store.db.selectFrom("two_factors").selectAll().execute()).toEqual([]);
   });
 
@@ -129,7 +129,7 @@ describe("a code after the password", () => {
     const { ask, store, account, now, signIn } = await withCodes();
     const temporary = await makeTemporaryPassword(store, { accountId: account.id, role: "member" }, now());
     const cookie = cookiesOf(await ask("sign-in/email", { email, password: temporary }));
-    expect(await signIn.visitorOf(cookie)).toMatchObject({ passwordIsTemporary: true, secondFactor: false });
+    expect(await signIn.sessionUserOf(cookie)).toMatchObject({ passwordIsTemporary: true, secondFactor: false });
     const refused = await refusalOf(ask("two-factor/enable", { password: temporary }, cookie));
     expect([refused.status, refused.shownCode]).toEqual([403, "password_change_required"]);
     await invite(store, account.id, now());

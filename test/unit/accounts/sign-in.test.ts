@@ -63,7 +63,11 @@ describe("sign-in", () => {
     const [line] = response.headers.getSetCookie().filter((cookie) => cookie.startsWith("session="));
     expect(line).toMatch(/^session=[^;]+;.*HttpOnly; SameSite=Lax/);
     expect(line).toContain("Path=/");
-    expect(await signIn.visitorOf(cookieOf(response))).toMatchObject({ accountId: account.id, email, role: "member" });
+    expect(await signIn.sessionUserOf(cookieOf(response))).toMatchObject({
+      accountId: account.id,
+      email,
+      role: "member",
+    });
     expect(failures).toEqual([]);
   });
 
@@ -128,27 +132,27 @@ describe("a session", () => {
       "other=1",
       "",
     ];
-    for (const given of forged) expect(await signIn.visitorOf(given)).toBeUndefined();
-    expect(await signIn.visitorOf(null)).toBeUndefined();
-    expect(await signIn.visitorOf(`a=b; ${cookie}; c=d`)).toBeDefined();
+    for (const given of forged) expect(await signIn.sessionUserOf(given)).toBeUndefined();
+    expect(await signIn.sessionUserOf(null)).toBeUndefined();
+    expect(await signIn.sessionUserOf(`a=b; ${cookie}; c=d`)).toBeDefined();
   });
 
   test("ends after a week", async () => {
     const { signIn, cookie, clock } = await signedIn();
     clock.time += 7 * dayMs - 60_000;
-    expect(await signIn.visitorOf(cookie)).toBeDefined();
+    expect(await signIn.sessionUserOf(cookie)).toBeDefined();
     clock.time += 120_000;
-    expect(await signIn.visitorOf(cookie)).toBeUndefined();
+    expect(await signIn.sessionUserOf(cookie)).toBeUndefined();
   });
 
   test("ends with the sign-out, and when its account is disabled", async () => {
     const { signIn, cookie, ask, accounts, account } = await signedIn();
     await accounts.setDisabled(account.id, true);
-    expect(await signIn.visitorOf(cookie)).toBeUndefined();
+    expect(await signIn.sessionUserOf(cookie)).toBeUndefined();
     await accounts.setDisabled(account.id, false);
-    expect(await signIn.visitorOf(cookie)).toBeDefined();
+    expect(await signIn.sessionUserOf(cookie)).toBeDefined();
     await ask("sign-out", {}, cookie);
-    expect(await signIn.visitorOf(cookie)).toBeUndefined();
+    expect(await signIn.sessionUserOf(cookie)).toBeUndefined();
   });
 
   test.each([
@@ -158,26 +162,26 @@ describe("a session", () => {
     const { signIn, cookie, ask } = await signedIn();
     const other = cookieOf(await ask("sign-in/email", { email: "ada@example.org", password }));
     await ask(action, {}, cookie);
-    expect([await signIn.visitorOf(cookie), await signIn.visitorOf(other)].map((known) => known !== undefined)).toEqual(
-      expected,
-    );
+    expect(
+      [await signIn.sessionUserOf(cookie), await signIn.sessionUserOf(other)].map((known) => known !== undefined),
+    ).toEqual(expected);
   });
 
   test("lets change the password, which is no longer temporary then", async () => {
     const { ask, store, account, now, signIn } = await member();
     const temporary = await makeTemporaryPassword(store, { accountId: account.id, role: "member" }, now());
     const cookie = cookieOf(await ask("sign-in/email", { email: "ada@example.org", password: temporary }));
-    expect((await signIn.visitorOf(cookie))?.passwordIsTemporary).toBe(true);
+    expect((await signIn.sessionUserOf(cookie))?.passwordIsTemporary).toBe(true);
     const change = (currentPassword: string) =>
       ask("change-password", { currentPassword, newPassword: "another password" }, cookie);
     expect((await refusalOf(change("not this one"))).status).toBe(400);
-    expect((await signIn.visitorOf(cookie))?.passwordIsTemporary).toBe(true);
+    expect((await signIn.sessionUserOf(cookie))?.passwordIsTemporary).toBe(true);
     expect(
       (await refusalOf(ask("change-password", { currentPassword: temporary, newPassword: temporary }, cookie))).status,
     ).toBe(400);
     const changed = cookieOf(await change(temporary));
-    expect(await signIn.visitorOf(cookie)).toBeUndefined();
-    expect((await signIn.visitorOf(changed))?.passwordIsTemporary).toBe(false);
+    expect(await signIn.sessionUserOf(cookie)).toBeUndefined();
+    expect((await signIn.sessionUserOf(changed))?.passwordIsTemporary).toBe(false);
     expect((await refusalOf(ask("sign-in/email", { email: "ada@example.org", password: temporary }))).status).toBe(401);
     expect((await ask("sign-in/email", { email: "ada@example.org", password: "another password" })).status).toBe(200);
   });
@@ -188,7 +192,7 @@ describe("sign-up", () => {
     const { ask, signIn, accounts } = await ground({ signUp: "open" });
     const response = await ask("sign-up/email", { email: "Ada@Example.org", password, name: "Ada" });
     const account = await accounts.find("ada@example.org");
-    expect(await signIn.visitorOf(cookieOf(response))).toMatchObject({
+    expect(await signIn.sessionUserOf(cookieOf(response))).toMatchObject({
       accountId: account?.id,
       role: "member",
       name: "Ada",
@@ -219,7 +223,7 @@ describe("an invitation", () => {
     );
     const outcomes = await Promise.allSettled([accept(), accept()]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
-    expect(await signIn.visitorOf(cookie)).toBeUndefined();
+    expect(await signIn.sessionUserOf(cookie)).toBeUndefined();
     expect((await ask("sign-in/email", { email: "ada@example.org", password: "another password" })).status).toBe(200);
   });
 

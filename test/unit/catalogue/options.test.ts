@@ -36,7 +36,7 @@ const optionsOf = {
     Type.Object({ reasoningEfforts: Efforts, values }, strict),
     Type.Object({ languageDefault: Type.String(), paceMin: Type.Number(), paceMax: Type.Number() }, strict),
   ]),
-  together: Type.Never(),
+  inTransaction: Type.Never(),
 };
 
 describe("the options of", () => {

@@ -83,8 +83,10 @@ describe("costNanodollars", () => {
   test("never falls when more is used at one tier", () => {
     fc.assert(
       fc.property(rate, fc.nat(9000), fc.nat(9000), (outputToken, less, more) => {
-        const tariff = compilePrice({ outputToken });
-        const [low, high] = [less, less + more].map((tokens) => costNanodollars(tariff, { outputToken: tokens }));
+        const compiledPrice = compilePrice({ outputToken });
+        const [low, high] = [less, less + more].map((tokens) =>
+          costNanodollars(compiledPrice, { outputToken: tokens }),
+        );
         expect(low as number).toBeLessThanOrEqual(high as number);
       }),
     );
@@ -132,8 +134,8 @@ describe("costNanodollars", () => {
   });
 
   test("is known up to 2^53 − 1 nanodollars and not beyond", () => {
-    const tariff = compilePrice({ call: { usd: "0.000000001", per: 1 } });
-    expect(costNanodollars(tariff, { call: Number.MAX_SAFE_INTEGER })).toBe(Number.MAX_SAFE_INTEGER);
+    const compiledPrice = compilePrice({ call: { usd: "0.000000001", per: 1 } });
+    expect(costNanodollars(compiledPrice, { call: Number.MAX_SAFE_INTEGER })).toBe(Number.MAX_SAFE_INTEGER);
     const twice = compilePrice({ call: { usd: "0.000000002", per: 1 } });
     expect(costNanodollars(twice, { call: 2 ** 52 - 1 })).toBe(2 ** 53 - 2);
     expect(costNanodollars(twice, { call: 2 ** 52 })).toBeUndefined();

@@ -2,7 +2,7 @@ import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createAccounts, createSignIn, paymentDesk } from "../../../src/accounts/index.ts";
+import { createAccounts, createCheckout, createSignIn } from "../../../src/accounts/index.ts";
 import { readConfig } from "../../../src/config/config.ts";
 import { type Caller, GatewayError, type ProviderPlugin } from "../../../src/contract/index.ts";
 import { type Blobs, openStore, type StoredBlob } from "../../../src/db/index.ts";
@@ -71,15 +71,15 @@ export function httpOf(
     now,
     signIn: createSignIn({ store, secret: "a secret for tests", signUp: "closed", now, report }),
     payments: undefined,
-    beginPayment: paymentDesk({ payments: undefined, publicOrigin: "http://gateway.example", now, report }),
+    beginPayment: createCheckout({ payments: undefined, publicOrigin: "http://gateway.example", now, report }),
     ledger: bench.ledger,
     kernel: bench.kernel,
-    shelf: () => ({ plugins, states: [], sandbox: false, warnings: [] }),
-    gate: new LoadShedder(),
+    snapshot: () => ({ plugins, states: [], sandbox: false, warnings: [] }),
+    loadShedder: new LoadShedder(),
     bodies: new BodyMemoryLimiter(2 ** 28),
     heartbeat: new SseHeartbeat(0),
     signingSecret: "a secret for tests",
-    troubles: async () => [],
+    readinessProblems: async () => [],
     ...changes,
     store: Object.create(store, { blobs: { value: files } }),
     accounts: {

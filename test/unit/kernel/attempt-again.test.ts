@@ -154,10 +154,10 @@ describe("a route that begins and then breaks off", () => {
         })(),
     });
     const { kernel, clock } = benchOf([breaking]);
-    const offer = kernel.registry.byName("chat-1")!;
+    const modelEntry = kernel.registry.byName("chat-1")!;
     const stateAfter = async () => {
-      await rejectionOf(serve(kernel, chatOrder({ stream: true }, { outlet: new Sink() })));
-      return describeRoutes(offer, clock.nowMs)[0]?.state;
+      await rejectionOf(serve(kernel, chatOrder({ stream: true }, { sink: new Sink() })));
+      return describeRoutes(modelEntry, clock.nowMs)[0]?.state;
     };
     const states: unknown[] = [];
     for (let call = 0; call < 5; call++) states.push(await stateAfter());

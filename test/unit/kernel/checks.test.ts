@@ -5,7 +5,7 @@ import type { PluginDefinition } from "../../../src/sdk/index.ts";
 import { completionOf } from "./streams.ts";
 import { benchOf, chatOrder, pluginOf, rejectionOf } from "./support.ts";
 
-const refuse = () => {
+const badRequest = () => {
   throw new GatewayError("invalid_request", "The field is odd, expected an even one", { param: "field" });
 };
 const answering = (changes: Partial<PluginDefinition> = {}) =>
@@ -13,7 +13,7 @@ const answering = (changes: Partial<PluginDefinition> = {}) =>
 
 describe("a plugin's check", () => {
   test("refuses before anything is held", async () => {
-    const { kernel, ledger } = benchOf([answering({ checks: { chat: refuse } })]);
+    const { kernel, ledger } = benchOf([answering({ checks: { chat: badRequest } })]);
     expect(await rejectionOf(serve(kernel, chatOrder()))).toMatchObject({ code: "invalid_request", param: "field" });
     expect([ledger.claims, ledger.settlements]).toEqual([[], []]);
   });
@@ -26,7 +26,7 @@ describe("a plugin's check", () => {
   });
 
   test("refuses only what no route takes", async () => {
-    const odd = answering({ checks: { chat: refuse } });
+    const odd = answering({ checks: { chat: badRequest } });
     for (const second of [{ checks: { chat: () => undefined } }, {}]) {
       const { kernel, ledger } = benchOf([odd, answering({ name: "second", ...second })]);
       await serve(kernel, chatOrder());
@@ -44,7 +44,7 @@ describe("a plugin's check", () => {
   });
 
   test("of another capability is not asked", async () => {
-    const { kernel, ledger } = benchOf([answering({ checks: { speech: refuse } })]);
+    const { kernel, ledger } = benchOf([answering({ checks: { speech: badRequest } })]);
     await serve(kernel, chatOrder());
     expect(ledger.settlement.outcome).toBe("settled");
   });

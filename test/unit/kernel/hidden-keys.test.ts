@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Call, ChatCompletion, ChatRequest } from "../../../src/contract/index.ts";
 import { GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
 import { serve } from "../../../src/kernel/index.ts";
-import { KeyRing } from "../../../src/kernel/routing/key-pool.ts";
+import { KeyPool } from "../../../src/kernel/routing/key-pool.ts";
 import { fetchOf, json, refused } from "./fake-fetch.ts";
 import { benchOf, chatOrder, pluginOf, rejectionOf } from "./support.ts";
 
@@ -50,5 +50,5 @@ describe("a key that a provider repeats", () => {
 });
 
 test("a key of few letters is a word, and stays", () => {
-  expect(new KeyRing(["none"]).hide("none of it")).toBe("none of it");
+  expect(new KeyPool(["none"]).hide("none of it")).toBe("none of it");
 });

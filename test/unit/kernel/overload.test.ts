@@ -60,7 +60,7 @@ describe("load shedding", () => {
     expect(refuses()).toBe(true);
     expect(() => shedder.enter(newCall())).toThrow("shutting down");
     shedder.cutAll();
-    expect(call?.progress.cutReason).toBe("draining");
+    expect(call?.progress.cancelReason).toBe("draining");
   });
 });
 

@@ -37,12 +37,12 @@ describe("serve", () => {
 
   test("settles a stream after its last piece and before it returns", async () => {
     const { kernel, ledger, steps } = tracedBench();
-    const outlet = new Sink<never>();
-    const reply = await serve(kernel, chatOrder({ stream: true }, { outlet }));
+    const sink = new Sink<never>();
+    const reply = await serve(kernel, chatOrder({ stream: true }, { sink }));
     steps.push("returned");
     expect(steps).toEqual(["admit", "ask", "provider done", "settle", "returned"]);
     expect(reply).toBeUndefined();
-    expect(textOf(outlet.pieces)).toBe("Hello");
+    expect(textOf(sink.pieces)).toBe("Hello");
     expect(ledger.settlement).toMatchObject({ meters: { inputToken: 100, outputToken: 20 }, usageSource: "reported" });
   });
 
@@ -91,12 +91,12 @@ describe("serve", () => {
   test("claims the worst case of a premium call in money", async () => {
     const { kernel, ledger } = tracedBench();
     await serve(kernel, chatOrder({ n: 2 }));
-    const [claim] = ledger.claims;
-    expect(claim).toMatchObject({ callId: "req_0123456789abcdefghjkmnpqrs", premium: true, holdTokens: 0 });
+    const [admission] = ledger.claims;
+    expect(admission).toMatchObject({ callId: "req_0123456789abcdefghjkmnpqrs", premium: true, holdTokens: 0 });
     // 9 bytes are 3 tokens at most, and 6 for the message; twice 1,000 tokens out at $2 a million.
-    expect(claim?.holdNanodollars).toBe(9 * 1000 + 2000 * 2000);
-    expect(claim?.limitTokens).toBe(9);
-    expect(claim?.priceVersion).toBeString();
+    expect(admission?.holdNanodollars).toBe(9 * 1000 + 2000 * 2000);
+    expect(admission?.limitTokens).toBe(9);
+    expect(admission?.priceVersion).toBeString();
   });
 
   test("claims the worst case of a free call in tokens, and charges tokens", async () => {

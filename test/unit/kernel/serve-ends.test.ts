@@ -10,14 +10,14 @@ const broken = new UpstreamFault("bad_response", "The line is dead");
 async function stream(...steps: (ChatChunk | Error | "hang")[]) {
   const source = new FakeStream<ChatChunk>(...steps);
   const bench = benchOf([pluginOf({ chat: async () => source })]);
-  const outlet = new Sink<ChatChunk>();
-  const order = chatOrder({ stream: true }, { outlet });
-  return { ...bench, source, outlet, progress: order.progress, done: serve(bench.kernel, order) };
+  const sink = new Sink<ChatChunk>();
+  const order = chatOrder({ stream: true }, { sink });
+  return { ...bench, source, sink, progress: order.progress, done: serve(bench.kernel, order) };
 }
 
 /** Resolves when the outlet has as many pieces. */
-async function untilPieces(outlet: Sink<ChatChunk>, count: number): Promise<void> {
-  while (outlet.pieces.length < count) await Promise.resolve();
+async function untilPieces(sink: Sink<ChatChunk>, count: number): Promise<void> {
+  while (sink.pieces.length < count) await Promise.resolve();
 }
 
 describe("whatever happens, a call is settled once", () => {
@@ -33,10 +33,10 @@ describe("whatever happens, a call is settled once", () => {
     ["the provider is overloaded", new UpstreamFault("overloaded", "Busy"), "upstream_error", 500],
     ["the provider takes too long", new UpstreamFault("timeout", "Late"), "upstream_timeout", 500],
   ])("when %s before the first piece", async (_, failure, code, status) => {
-    const { done, ledger, outlet } = await stream(failure);
+    const { done, ledger, sink } = await stream(failure);
     const error = await rejectionOf(done);
     expect([error.code, error.status]).toEqual([code as GatewayError["code"], status]);
-    expect(outlet.opened).toBe(0);
+    expect(sink.opened).toBe(0);
     expect(ledger.settlement).toMatchObject({ outcome: "released", usageSource: "none", status, meters: {} });
     expect(ledger.settlement.errorCode).toBe(code);
   });
@@ -47,9 +47,9 @@ describe("whatever happens, a call is settled once", () => {
     ["a piece has no choices", {} as ChatChunk, "upstream_error"],
     ["a piece is null", null as unknown as ChatChunk, "upstream_error"],
   ])("when %s after the first piece", async (_, failure, code) => {
-    const { done, ledger, outlet, source } = await stream(textChunk("Hello"), textChunk(" world"), failure);
+    const { done, ledger, sink, source } = await stream(textChunk("Hello"), textChunk(" world"), failure);
     expect((await rejectionOf(done)).code).toBe(code as GatewayError["code"]);
-    expect(textOf(outlet.pieces)).toBe("Hello world");
+    expect(textOf(sink.pieces)).toBe("Hello world");
     expect(ledger.settlement).toMatchObject({ outcome: "settled", usageSource: "estimated", status: 500 });
     expect(ledger.settlement.meters.outputToken).toBe(2);
     expect(ledger.settlement.costNanodollars).toBeGreaterThan(0);
@@ -65,11 +65,11 @@ describe("whatever happens, a call is settled once", () => {
   test("when the outlet fails, and the provider's stream is let go", async () => {
     const source = new FakeStream<ChatChunk>(textChunk("Hello"), finishChunk());
     const { kernel, ledger } = benchOf([pluginOf({ chat: async () => source })]);
-    const outlet = new Sink<ChatChunk>();
-    outlet.reader = () => {
+    const sink = new Sink<ChatChunk>();
+    sink.reader = () => {
       throw new Error("Socket closed");
     };
-    expect((await rejectionOf(serve(kernel, chatOrder({ stream: true }, { outlet })))).code).toBe("internal_error");
+    expect((await rejectionOf(serve(kernel, chatOrder({ stream: true }, { sink })))).code).toBe("internal_error");
     expect(ledger.settlements).toHaveLength(1);
     expect(source.returned).toBe(1);
   });
@@ -85,8 +85,8 @@ describe("whatever happens, a call is settled once", () => {
 
 describe("a call that is cut", () => {
   test("by its client settles for what was said until then, though the plugin hangs", async () => {
-    const { done, ledger, outlet, progress } = await stream(textChunk("Hello"), "hang");
-    await untilPieces(outlet, 1);
+    const { done, ledger, sink, progress } = await stream(textChunk("Hello"), "hang");
+    await untilPieces(sink, 1);
     progress.cut("left");
     await rejectionOf(done);
     expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 499, errorCode: "client_left" });
@@ -121,11 +121,11 @@ describe("a call that is cut", () => {
   test("while its reader is behind settles at once", async () => {
     const source = new FakeStream<ChatChunk>(textChunk("Hello"), textChunk(" world"), finishChunk());
     const { kernel, ledger } = benchOf([pluginOf({ chat: async () => source })]);
-    const outlet = new Sink<ChatChunk>();
-    outlet.reader = () => new Promise(() => undefined);
-    const order = chatOrder({ stream: true }, { outlet });
+    const sink = new Sink<ChatChunk>();
+    sink.reader = () => new Promise(() => undefined);
+    const order = chatOrder({ stream: true }, { sink });
     const done = serve(kernel, order);
-    await untilPieces(outlet, 1);
+    await untilPieces(sink, 1);
     order.progress.cut("left");
     await rejectionOf(done);
     expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 499, meters: { outputToken: 1 } });
@@ -135,8 +135,8 @@ describe("a call that is cut", () => {
     ["timeout", "upstream_timeout", 500],
     ["draining", "unavailable", 503],
   ] as const)("by %s says so", async (reason, code, status) => {
-    const { done, ledger, outlet, progress } = await stream(textChunk("Hello"), "hang");
-    await untilPieces(outlet, 1);
+    const { done, ledger, sink, progress } = await stream(textChunk("Hello"), "hang");
+    await untilPieces(sink, 1);
     progress.cut(reason);
     const error = await rejectionOf(done);
     expect([error.code, error.status]).toEqual([code, status]);
@@ -151,15 +151,15 @@ describe("a call that is cut", () => {
       yield usageChunk();
     }
     const { kernel, ledger } = benchOf([pluginOf({ chat: async () => chunks() })]);
-    const outlet = new Sink<ChatChunk>();
-    const order = chatOrder({ stream: true }, { outlet });
+    const sink = new Sink<ChatChunk>();
+    const order = chatOrder({ stream: true }, { sink });
     const done = serve(kernel, order);
-    await untilPieces(outlet, 1);
+    await untilPieces(sink, 1);
     order.progress.cut("timeout");
     await rejectionOf(done);
     late.resolve(textChunk(" and much more that nobody may see"));
     await new Promise((resolve) => setImmediate(resolve));
-    expect(textOf(outlet.pieces)).toBe("Hello");
+    expect(textOf(sink.pieces)).toBe("Hello");
     expect(ledger.settlement.meters.outputToken).toBe(1);
   });
 
@@ -174,15 +174,15 @@ describe("a call that is cut", () => {
 test("a slow reader holds the provider back", async () => {
   const source = new FakeStream<ChatChunk>(textChunk("a"), textChunk("b"), textChunk("c"), finishChunk());
   const { kernel } = benchOf([pluginOf({ chat: async () => source })]);
-  const outlet = new Sink<ChatChunk>();
+  const sink = new Sink<ChatChunk>();
   const waiting: (() => void)[] = [];
-  outlet.reader = () => new Promise((resolve) => waiting.push(resolve));
-  const done = serve(kernel, chatOrder({ stream: true }, { outlet }));
+  sink.reader = () => new Promise((resolve) => waiting.push(resolve));
+  const done = serve(kernel, chatOrder({ stream: true }, { sink }));
   for (let taken = 1; taken <= 4; taken++) {
-    await untilPieces(outlet, taken + 1);
+    await untilPieces(sink, taken + 1);
     await new Promise((resolve) => setImmediate(resolve));
     // The role is a piece of its own before the first.
-    expect([outlet.pieces.length, source.asked]).toEqual([taken + 1, taken]);
+    expect([sink.pieces.length, source.asked]).toEqual([taken + 1, taken]);
     for (const goOn of waiting.splice(0)) goOn();
   }
   await done;

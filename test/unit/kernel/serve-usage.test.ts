@@ -124,9 +124,9 @@ describe("usage reported several times in a stream", () => {
 
 test("usage is told in a stream only when it was asked for", async () => {
   const plugin = pluginOf({ chat: async () => stream([textChunk("Hi"), finishChunk(), usageChunk()]) });
-  const outlet = new Sink<ChatChunk>();
-  await serve(benchOf([plugin]).kernel, chatOrder({ stream: true }, { outlet }));
-  expect(outlet.pieces.every((chunk) => !("usage" in chunk) && chunk.choices.length > 0)).toBe(true);
+  const sink = new Sink<ChatChunk>();
+  await serve(benchOf([plugin]).kernel, chatOrder({ stream: true }, { sink }));
+  expect(sink.pieces.every((chunk) => !("usage" in chunk) && chunk.choices.length > 0)).toBe(true);
 });
 
 test("when asked for, every piece carries usage and only the last a figure", async () => {
@@ -154,9 +154,9 @@ async function* stream(steps: (ChatChunk | Error)[]): AsyncGenerator<ChatChunk> 
 /** Serves a stream that wants usage, and hands back what came of it. */
 async function streamed(...steps: (ChatChunk | Error)[]) {
   const { kernel, ledger } = benchOf([pluginOf({ chat: async () => stream(steps) })]);
-  const outlet = new Sink<ChatChunk>();
-  const done = serve(kernel, chatOrder({ stream: true, stream_options: { include_usage: true } }, { outlet }));
+  const sink = new Sink<ChatChunk>();
+  const done = serve(kernel, chatOrder({ stream: true, stream_options: { include_usage: true } }, { sink }));
   if (steps.some((step) => step instanceof Error)) await rejectionOf(done);
   else await done;
-  return { settlement: ledger.settlement, chunks: outlet.pieces, last: outlet.pieces.at(-1) };
+  return { settlement: ledger.settlement, chunks: sink.pieces, last: sink.pieces.at(-1) };
 }

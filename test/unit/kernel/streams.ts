@@ -1,5 +1,5 @@
 import type { ChatChunk, ChatCompletion, ChatUsage } from "../../../src/contract/index.ts";
-import type { Outlet } from "../../../src/kernel/index.ts";
+import type { StreamSink } from "../../../src/kernel/index.ts";
 
 export const usage: ChatUsage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
 
@@ -17,7 +17,7 @@ export const finishChunk = (index = 0): ChatChunk => ({ choices: [{ index, delta
 export const usageChunk = (reported: unknown = usage): ChatChunk => ({ choices: [], usage: reported as ChatUsage });
 
 /** An outlet that keeps what it is given. `reader` may hold the writer back. */
-export class Sink<Piece> implements Outlet<Piece> {
+export class Sink<Piece> implements StreamSink<Piece> {
   readonly pieces: Piece[] = [];
   opened = 0;
   reader: (piece: Piece) => Promise<void> | undefined = () => undefined;

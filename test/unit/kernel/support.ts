@@ -1,13 +1,13 @@
 import {
-  type BoundsState,
+  type AdmissionRequest,
   type Caller,
   type Capability,
-  type Claim,
   GatewayError,
   type Handlers,
   type Hold,
   type Ledger,
   type LimitState,
+  type LimitsUsage,
   type Model,
   type ProviderPlugin,
   type Settlement,
@@ -16,11 +16,11 @@ import {
 import {
   buildRegistry,
   type Credential,
-  Deadlines,
   type Kernel,
   type Log,
   openNetwork,
   Progress,
+  TimeoutScheduler,
 } from "../../../src/kernel/index.ts";
 import type { Order } from "../../../src/kernel/pipeline.ts";
 import type { Network, UpstreamBounds } from "../../../src/kernel/upstream/network.ts";
@@ -34,7 +34,7 @@ export const startMs = 1_790_000_000_000;
 export class FakeClock {
   nowMs = startMs;
   readonly now = () => this.nowMs;
-  readonly deadlines = new Deadlines(this.now);
+  readonly deadlines = new TimeoutScheduler(this.now);
 
   /** Lets time pass, and fires what falls due. */
   pass(ms: number): void {
@@ -54,18 +54,18 @@ const limitState: LimitState = {
 
 /** Books that admit everything unless told to refuse, and remember what was asked of them. */
 export class FakeLedger implements Ledger {
-  readonly claims: Claim[] = [];
+  readonly claims: AdmissionRequest[] = [];
   readonly settlements: Settlement[] = [];
   refusal: Error | undefined;
   settleFailure: Error | undefined;
   /** Told of each step, to check the order of things. */
   onStep: (step: "admit" | "settle") => void = () => undefined;
 
-  async admit(claim: Claim): Promise<Hold> {
+  async admit(admission: AdmissionRequest): Promise<Hold> {
     this.onStep("admit");
     if (this.refusal !== undefined) throw this.refusal;
-    this.claims.push(claim);
-    const { callId, holdNanodollars, holdTokens } = claim;
+    this.claims.push(admission);
+    const { callId, holdNanodollars, holdTokens } = admission;
     return { callId, heldNanodollars: holdNanodollars, heldTokens: holdTokens, limits: limitState };
   }
 
@@ -87,7 +87,7 @@ export class FakeLedger implements Ledger {
     return limitState;
   }
 
-  async boundsOf(): Promise<BoundsState> {
+  async limitsUsageOf(): Promise<LimitsUsage> {
     return { calls: { limit: undefined, running: 1 } };
   }
 

@@ -27,10 +27,10 @@ function watched(plugins?: Parameters<typeof httpOf>[0]) {
   const http = httpOf(plugins);
   const { metrics, lines, read } = metricsOf(http.clock.now);
   const deps = { ...http.deps, kernel: { ...http.kernel, watch: metrics } };
-  const call = (changes: object = {}, outlet?: Sink<ChatChunk>) => {
+  const call = (changes: object = {}, sink?: Sink<ChatChunk>) => {
     const progress = newProgress();
     const parts = { request: new Request("http://gateway.example/"), caller, progress, server: null };
-    const options = { capability: "chat" as const, request: { ...request, ...changes }, ...(outlet && { outlet }) };
+    const options = { capability: "chat" as const, request: { ...request, ...changes }, ...(sink && { sink }) };
     return executeCall(deps, new RequestContext(parts), options).catch(() => undefined);
   };
   return { lines, read, call, clock: http.clock };

@@ -177,16 +177,16 @@ describe("a dropped file is refused in one sentence, and everything else goes on
   test.each(bad)("%s", async (_, file, content, said) => {
     const home = newHome();
     home.write(`plugins/${file}`, content);
-    const { stock } = stockOf(home, { builtIns: [builtIn("stock")] });
-    const shelf = await stock.look();
-    const [sentence, ...more] = shelf.warnings;
+    const { pluginManager } = stockOf(home, { builtIns: [builtIn("stock")] });
+    const snapshot = await pluginManager.load();
+    const [sentence, ...more] = snapshot.warnings;
     expect(sentence).toStartWith(`Cannot load plugins/${file.split("/")[0]}`);
     expect(sentence).toContain(said);
     expect(sentence).not.toContain(home.path);
     expect(more).toEqual([]);
-    expect([...shelf.registry.offers].map(({ model }) => model.id)).toEqual(["stock-1", "good-1"]);
-    expect(shelf.states.find(({ error }) => error !== null)).toMatchObject({
-      standing: "refused",
+    expect([...snapshot.registry.offers].map(({ model }) => model.id)).toEqual(["stock-1", "good-1"]);
+    expect(snapshot.states.find(({ error }) => error !== null)).toMatchObject({
+      status: "refused",
       error: sentence as string,
     });
   });
@@ -198,7 +198,7 @@ describe("a dropped file is refused in one sentence, and everything else goes on
     symlinkSync(join(home.path, "outside.json"), join(home.path, "plugins/bad.json"));
     symlinkSync(join(home.path, "outside"), join(home.path, "plugins/worse"));
     symlinkSync(join(home.path, "nowhere"), join(home.path, "plugins/worst.ts"));
-    const { warnings, registry } = await stockOf(home).stock.look();
+    const { warnings, registry } = await stockOf(home).pluginManager.load();
     expect(warnings).toEqual([
       "Cannot load plugins/bad.json: it is a link that leads out of the folder; put the file itself there",
       "Cannot load plugins/worse: it is a link that leads out of the folder; put the file itself there",
@@ -213,7 +213,7 @@ describe("a dropped file is refused in one sentence, and everything else goes on
     home.write("plugins/bad/index.ts", "import s from './rows.json'; export default s;");
     symlinkSync(join(home.path, "secret.json"), join(home.path, "plugins/bad/rows.json"));
     home.write("plugins/worse/index.ts", "import s from '../good.json'; export default s;");
-    const { warnings } = await stockOf(home).stock.look();
+    const { warnings } = await stockOf(home).pluginManager.load();
     expect(warnings).toEqual([
       expect.stringContaining("which lies outside of its folder; put the file itself there"),
       "Cannot load plugins/worse/index.ts: it imports good.json, which lies outside of its folder; put the file itself there",
@@ -224,7 +224,7 @@ describe("a dropped file is refused in one sentence, and everything else goes on
     const home = newHome();
     home.write("plugins/..data/acme.json", manifest());
     symlinkSync("..data/acme.json", join(home.path, "plugins/acme.json"));
-    const { warnings, registry } = await stockOf(home).stock.look();
+    const { warnings, registry } = await stockOf(home).pluginManager.load();
     expect([warnings, registry.size]).toEqual([[], 2]);
   });
 
@@ -235,7 +235,7 @@ describe("a dropped file is refused in one sentence, and everything else goes on
       truncateSync(join(home.path, "plugins", name), 100 * 1024 * 1024);
     }
     home.remove("plugins/bad.ts");
-    const { warnings } = await stockOf(home).stock.look();
+    const { warnings } = await stockOf(home).pluginManager.load();
     expect(warnings).toEqual([
       "Cannot load plugins/bad.json: it has 104857600 bytes, expected at most 8388608; is it the right file?",
       "Cannot load plugins/more/index.ts: it has 104857600 bytes, expected at most 8388608; is it the right file?",
@@ -250,7 +250,7 @@ describe("a dropped file is refused in one sentence, and everything else goes on
       label: name,
       required: true,
     }));
-    const { warnings } = await stockOf(home, { pluginFolders, builtIns: [builtIn("stock")] }).stock.look();
+    const { warnings } = await stockOf(home, { pluginFolders, builtIns: [builtIn("stock")] }).pluginManager.load();
     expect(warnings).toEqual([
       "Cannot read the folder missing (ENOENT): what it held before stays; make it",
       "Cannot read the folder file (ENOTDIR): what it held before stays; let the gateway's user read it",
@@ -259,11 +259,11 @@ describe("a dropped file is refused in one sentence, and everything else goes on
 
   test("a folder that can no longer be read keeps what it held", async () => {
     const home = newHome();
-    const { stock } = stockOf(home);
-    await stock.look();
+    const { pluginManager } = stockOf(home);
+    await pluginManager.load();
     home.remove("plugins");
     writeFileSync(join(home.path, "plugins"), "");
-    const { registry, warnings } = await stock.look();
+    const { registry, warnings } = await pluginManager.load();
     expect([registry.size, warnings.length]).toEqual([1, 1]);
   });
 
@@ -271,14 +271,14 @@ describe("a dropped file is refused in one sentence, and everything else goes on
     const home = newHome();
     home.write("plugins/bad.json", manifest({ models: [row] }));
     home.write("plugins/keyless.json", manifest({ credential: "key", models: [{ ...row, id: "k-1" }] }));
-    const { stock, log } = stockOf(home, {
+    const { pluginManager, log } = stockOf(home, {
       credentialsOf(name) {
         if (name === "bad") throw new Error("Cannot use BAD_BASE_URL: it is wrong");
         return { keys: [] };
       },
     });
-    const { states, warnings } = await stock.look();
-    expect(states.map(({ name, standing }) => [name, standing])).toEqual([
+    const { states, warnings } = await pluginManager.load();
+    expect(states.map(({ name, status }) => [name, status])).toEqual([
       ["bad", "refused"],
       ["good", "serving"],
       ["keyless", "no_credential"],
@@ -295,6 +295,6 @@ describe("a dropped file is refused in one sentence, and everything else goes on
       home.write(`plugins/${name}`, "nothing of ours");
     }
     mkdirSync(join(home.path, "plugins/empty"));
-    expect((await stockOf(home).stock.look()).warnings).toEqual([]);
+    expect((await stockOf(home).pluginManager.load()).warnings).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Model, ProviderPlugin } from "../../../src/contract/index.ts";
 import { loadCode } from "../../../src/plugin-loader/load-code.bun.ts";
-import { Stock, type StockGround } from "../../../src/plugin-loader/plugin-manager.ts";
+import { PluginManager, type PluginManagerOptions } from "../../../src/plugin-loader/plugin-manager.ts";
 import { definePlugin } from "../../../src/sdk/index.ts";
 import { keepLog } from "../kernel/support.ts";
 
@@ -58,15 +58,18 @@ export default definePlugin({
 
 /** A plugin compiled in; it has a key. */
 export function builtIn(name: string, models: readonly Partial<Model>[] = [{}]): ProviderPlugin {
-  const handlers = { chat: () => Promise.reject(new Error("not asked")), embeddings: () => Promise.reject(new Error("no")) };
+  const handlers = {
+    chat: () => Promise.reject(new Error("not asked")),
+    embeddings: () => Promise.reject(new Error("no")),
+  };
   const rows = models.map((changes) => ({ ...row, id: `${name}-1`, ...changes }));
   return definePlugin({ name, baseUrl: "https://api.example.org", models: rows, handlers });
 }
 
 /** The stock of a home, with what a test changes. */
-export function stockOf(home: Home, changes: Partial<StockGround> = {}) {
+export function stockOf(home: Home, changes: Partial<PluginManagerOptions> = {}) {
   const log = keepLog();
-  const stock = new Stock({
+  const pluginManager = new PluginManager({
     builtIns: [],
     pluginFolders: [{ path: `${home.path}/plugins`, label: "plugins", required: false }],
     catalogueFolder: { path: `${home.path}/catalogue`, label: "catalogue", required: false },
@@ -77,5 +80,5 @@ export function stockOf(home: Home, changes: Partial<StockGround> = {}) {
     now: () => 1000,
     ...changes,
   });
-  return { stock, log };
+  return { pluginManager, log };
 }

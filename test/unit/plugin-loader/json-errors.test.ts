@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { jsonFault } from "../../../src/plugin-loader/json-errors.ts";
+import { findJsonError } from "../../../src/plugin-loader/json-errors.ts";
 
 describe("jsonFault", () => {
   test.each([
@@ -18,20 +18,20 @@ describe("jsonFault", () => {
     ["[1] 2", 1, 5, '"2"'],
     ['["a\n"]', 1, 2, '"\\""'],
   ])("finds the place in %j", (text, line, column, found) => {
-    expect(jsonFault(text)).toEqual({ line, column, reason: `${found} was not expected` });
+    expect(findJsonError(text)).toEqual({ line, column, reason: `${found} was not expected` });
     expect(() => JSON.parse(text)).toThrow();
   });
 
   test("finds nothing in JSON", () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1, "\t"), (value, space) => {
-        expect(jsonFault(JSON.stringify(value, null, space))).toBeUndefined();
+        expect(findJsonError(JSON.stringify(value, null, space))).toBeUndefined();
       }),
     );
   });
 
   test("stands the deepest nesting and a long text", () => {
-    expect(jsonFault("[".repeat(100_000))?.column).toBe(100_001);
-    expect(jsonFault(`["${"x".repeat(2_000_000)}\\n"`)?.reason).toContain("end of the file");
+    expect(findJsonError("[".repeat(100_000))?.column).toBe(100_001);
+    expect(findJsonError(`["${"x".repeat(2_000_000)}\\n"`)?.reason).toContain("end of the file");
   });
 });

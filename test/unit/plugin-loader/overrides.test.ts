@@ -12,27 +12,29 @@ const premium = { premium: true, price: price("1") };
 
 describe("a file in the operator's catalogue", () => {
   test("changes the fields a row names, takes away those that are null, and adds rows", async () => {
-    const { stock } = stockOf(home, { builtIns: [builtIn("stock", [{ contextTokens: 8, outputTokensMax: 4 }])] });
-    await stock.look();
+    const { pluginManager } = stockOf(home, {
+      builtIns: [builtIn("stock", [{ contextTokens: 8, outputTokensMax: 4 }])],
+    });
+    await pluginManager.load();
     const more = { ...row, id: "stock-2", upstreamId: "two" };
     home.write("catalogue/stock.json", {
       models: [{ id: "stock-1", upstreamId: "moved", outputTokensMax: null }, more],
     });
-    const { registry, warnings } = await stock.look();
+    const { registry, warnings } = await pluginManager.load();
     expect(warnings).toEqual([]);
     expect(registry.byName("stock-1")?.model).toEqual({ ...row, id: "stock-1", upstreamId: "moved", contextTokens: 8 });
     expect(registry.byName("stock-2")?.model.upstreamId).toBe("two");
     home.remove("catalogue/stock.json");
-    const after = (await stock.look()).registry;
+    const after = (await pluginManager.load()).registry;
     expect([after.byName("stock-1")?.model.upstreamId, after.byName("stock-2")]).toEqual(["acme-1", undefined]);
   });
 
   test("gives a new price a version of its own, and an unchanged one keeps its version", async () => {
-    const { stock } = stockOf(home, { builtIns: [builtIn("stock", [premium, { id: "other", ...premium }])] });
-    const before = (await stock.look()).registry;
+    const { pluginManager } = stockOf(home, { builtIns: [builtIn("stock", [premium, { id: "other", ...premium }])] });
+    const before = (await pluginManager.load()).registry;
     home.write("catalogue/mine.json", { plugin: "stock", models: [{ id: "stock-1", price: price("2") }] });
-    const after = (await stock.look()).registry;
-    const version = (registry: typeof before, id: string) => registry.byName(id)?.tariff?.version;
+    const after = (await pluginManager.load()).registry;
+    const version = (registry: typeof before, id: string) => registry.byName(id)?.compiledPrice?.version;
     expect(version(after, "stock-1")).not.toBe(version(before, "stock-1") as string);
     expect(version(after, "other")).toBe(version(before, "other") as string);
   });
@@ -55,23 +57,23 @@ describe("a file in the operator's catalogue", () => {
       "there is no handlers.speak",
     ],
   ])("%s is refused in one sentence, and its last version stays in force", async (_, worse, said) => {
-    const { stock } = stockOf(home, { builtIns: [builtIn("stock", [premium])] });
+    const { pluginManager } = stockOf(home, { builtIns: [builtIn("stock", [premium])] });
     home.write("catalogue/stock.json", worse);
-    const first = await stock.look();
+    const first = await pluginManager.load();
     expect(first.warnings).toEqual([expect.stringContaining(said)]);
     expect(first.warnings[0]).toStartWith("Cannot use catalogue/stock.json: ");
     expect(first.registry.byName("stock-1")?.model.upstreamId).toBe("acme-1");
     home.write("catalogue/stock.json", [{ id: "stock-1", upstreamId: "good" }]);
-    expect((await stock.look()).warnings).toEqual([]);
+    expect((await pluginManager.load()).warnings).toEqual([]);
     home.write("catalogue/stock.json", worse);
-    const again = await stock.look();
+    const again = await pluginManager.load();
     expect(again.warnings).toEqual([`${first.warnings[0]}; its last version stays in force`]);
     expect(again.registry.byName("stock-1")?.model.upstreamId).toBe("good");
   });
 
   test("of no plugin names the nearest one", async () => {
     home.write("catalogue/stok.json", []);
-    const { warnings } = await stockOf(home, { builtIns: [builtIn("stock")] }).stock.look();
+    const { warnings } = await stockOf(home, { builtIns: [builtIn("stock")] }).pluginManager.load();
     expect(warnings).toEqual(["Cannot use catalogue/stok.json: there is no plugin stok, did you mean stock?"]);
   });
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Model } from "../../../src/contract/index.ts";
-import type { Shelf } from "../../../src/plugin-loader/plugin-manager.ts";
+import type { PluginSnapshot } from "../../../src/plugin-loader/plugin-manager.ts";
 import { builtIn, code, type Home, makeHome, manifest, stockOf } from "./folder.ts";
 
 let home: Home;
@@ -9,8 +9,8 @@ beforeEach(() => {
 });
 afterEach(() => home.clear());
 
-const modelsOf = ({ registry }: Shelf) => [...registry.offers].map(({ model }) => model.id).sort();
-const standingOf = ({ states }: Shelf, name: string) => states.find((state) => state.name === name)?.standing;
+const modelsOf = ({ registry }: PluginSnapshot) => [...registry.offers].map(({ model }) => model.id).sort();
+const standingOf = ({ states }: PluginSnapshot, name: string) => states.find((state) => state.name === name)?.status;
 
 describe("what lies in the plugin folder", () => {
   test("is served: a manifest, a file of code, a folder with files beside it", async () => {
@@ -32,9 +32,9 @@ describe("what lies in the plugin folder", () => {
     }));
     home.write("plugins/wide/rows.json", { models: rows });
     home.write("plugins/folded/index.json", manifest({ models: [{ id: "folded-1", premium: false }] }));
-    const shelf = await stockOf(home).stock.look();
-    expect(shelf.warnings).toEqual([]);
-    expect(modelsOf(shelf)).toEqual(["a", "acme-1", "b", "folded-1", "plain-1", "single-1"]);
+    const snapshot = await stockOf(home).pluginManager.load();
+    expect(snapshot.warnings).toEqual([]);
+    expect(modelsOf(snapshot)).toEqual(["a", "acme-1", "b", "folded-1", "plain-1", "single-1"]);
   });
 
   test("may use the platform's modules that only compute", async () => {
@@ -42,17 +42,17 @@ describe("what lies in the plugin folder", () => {
       'import { createHash } from "node:crypto";\nexport const id = createHash("sha256").update("a").digest("hex");';
     home.write("plugins/hashed/id.ts", text);
     home.write("plugins/hashed/index.ts", `import { id } from "./id.ts";\n${code("hashed").replace('"x"', "id")}`);
-    const { registry } = await stockOf(home).stock.look();
+    const { registry } = await stockOf(home).pluginManager.load();
     expect(registry.byName("hashed-1")?.model.ownedBy).toStartWith("ca978112");
   });
 
   test("is taken up and put away while it runs, and an older registry stays as it was", async () => {
-    const { stock } = stockOf(home);
-    const before = await stock.look();
+    const { pluginManager } = stockOf(home);
+    const before = await pluginManager.load();
     home.write("plugins/acme.json", manifest());
-    const during = await stock.look();
+    const during = await pluginManager.load();
     home.remove("plugins/acme.json");
-    const after = await stock.look();
+    const after = await pluginManager.load();
     expect([before, during, after].map(modelsOf)).toEqual([[], ["acme-1"], []]);
   });
 
@@ -61,30 +61,30 @@ describe("what lies in the plugin folder", () => {
       "plugins/acme/index.ts",
       `import { model } from "./model.ts";\n${code("acme").replaceAll('"acme-1"', "model")}`,
     );
-    const { stock } = stockOf(home);
+    const { pluginManager } = stockOf(home);
     for (let version = 0; version < 3; version++) {
       home.write("plugins/acme/model.ts", `export const model = "version-${version}";\n`);
-      expect(modelsOf(await stock.look())).toEqual([`version-${version}`]);
+      expect(modelsOf(await pluginManager.load())).toEqual([`version-${version}`]);
     }
   });
 
   test("keeps its plugin object, keys and circuits when nothing has changed", async () => {
     home.write("plugins/acme.json", manifest());
-    const { stock } = stockOf(home);
-    const [first] = (await stock.look()).registry.byName("acme-1")?.routes ?? [];
+    const { pluginManager } = stockOf(home);
+    const [first] = (await pluginManager.load()).registry.byName("acme-1")?.routes ?? [];
     home.write("plugins/other.json", manifest({ models: [{ id: "other-1", premium: false }] }));
-    const [second] = (await stock.look()).registry.byName("acme-1")?.routes ?? [];
+    const [second] = (await pluginManager.load()).registry.byName("acme-1")?.routes ?? [];
     expect(second?.plugin).toBe(first?.plugin as never);
     expect(second?.keys).toBe(first?.keys as never);
   });
 
   test("has a version that its files make, and no other", async () => {
     home.write("plugins/wide/index.ts", code("wide"));
-    const { stock } = stockOf(home);
+    const { pluginManager } = stockOf(home);
     const versions: unknown[] = [];
     for (const text of ["1", "2", "1"]) {
       home.write("plugins/wide/beside.txt", text);
-      versions.push((await stock.look()).states[0]?.version);
+      versions.push((await pluginManager.load()).states[0]?.version);
     }
     expect(versions[0]).toMatch(/^[0-9a-f]{8}$/);
     expect(versions).toEqual([versions[0], expect.not.stringMatching(versions[0] as string), versions[0]]);
@@ -92,14 +92,14 @@ describe("what lies in the plugin folder", () => {
 
   test("is loaded again only when its stamp differs", async () => {
     home.write("plugins/acme.json", manifest());
-    const { stock } = stockOf(home);
-    const empty = stock.stamp();
+    const { pluginManager } = stockOf(home);
+    const empty = pluginManager.stamp();
     home.write("plugins/acme.json", manifest({ hosts: ["files.example.org"] }));
-    const changed = stock.stamp();
+    const changed = pluginManager.stamp();
     expect(changed).not.toBe(empty);
-    expect(stock.stamp()).toBe(changed);
+    expect(pluginManager.stamp()).toBe(changed);
     home.write("plugins/notes.md", "mine");
-    expect(stock.stamp()).toBe(changed);
+    expect(pluginManager.stamp()).toBe(changed);
   });
 });
 
@@ -109,33 +109,33 @@ describe("a version that cannot be taken in leaves the one before serving:", () 
     ["it is sold on other terms", manifest({ models: [{ id: "stock-1", capability: "embeddings", premium: false }] })],
   ])("%s", async (_, worse) => {
     home.write("plugins/acme.json", manifest());
-    const { stock, log } = stockOf(home, { builtIns: [builtIn("stock")] });
-    await stock.look();
+    const { pluginManager, log } = stockOf(home, { builtIns: [builtIn("stock")] });
+    await pluginManager.load();
     home.write("plugins/acme.json", worse);
-    const shelf = await stock.look();
-    expect(modelsOf(shelf)).toEqual(["acme-1", "stock-1"]);
-    expect(standingOf(shelf, "acme")).toBe("previous");
-    expect(shelf.warnings).toEqual([expect.stringContaining("Cannot load plugins/acme.json: ")]);
+    const snapshot = await pluginManager.load();
+    expect(modelsOf(snapshot)).toEqual(["acme-1", "stock-1"]);
+    expect(standingOf(snapshot, "acme")).toBe("previous");
+    expect(snapshot.warnings).toEqual([expect.stringContaining("Cannot load plugins/acme.json: ")]);
     expect(log.lines.filter(({ event }) => event === "plugin_refused")).toHaveLength(1);
-    await stock.look();
+    await pluginManager.load();
     expect(log.lines.filter(({ event }) => event === "plugin_refused")).toHaveLength(1);
     home.write("plugins/acme.json", manifest({ models: [{ id: "acme-2", premium: false }] }));
-    const mended = await stock.look();
+    const mended = await pluginManager.load();
     expect([modelsOf(mended), mended.warnings]).toEqual([["acme-2", "stock-1"], []]);
   });
 
   test("a second file of its name does not push out the one that serves", async () => {
     home.write("plugins/acme.ts", code("acme", "acme-1"));
-    const { stock } = stockOf(home);
-    await stock.look();
+    const { pluginManager } = stockOf(home);
+    await pluginManager.load();
     home.write("plugins/acme.json", manifest({ models: [{ id: "newcomer", premium: false }] }));
-    const shelf = await stock.look();
-    expect(modelsOf(shelf)).toEqual(["acme-1"]);
-    expect(shelf.warnings).toEqual([
+    const snapshot = await pluginManager.load();
+    expect(modelsOf(snapshot)).toEqual(["acme-1"]);
+    expect(snapshot.warnings).toEqual([
       "Cannot load plugins/acme.json: the name acme belongs to plugins/acme.ts; rename one of the two",
     ]);
     home.remove("plugins/acme.ts");
-    expect(modelsOf(await stock.look())).toEqual(["newcomer"]);
+    expect(modelsOf(await pluginManager.load())).toEqual(["newcomer"]);
   });
 });
 
@@ -143,17 +143,17 @@ describe("the sandbox", () => {
   const sandboxOf = (models: readonly Model[]) => ({ ...builtIn("sandbox", models), credential: "none" as const });
 
   test("answers for all while no plugin has a key, and leaves when one is dropped in", async () => {
-    const { stock } = stockOf(home, {
+    const { pluginManager } = stockOf(home, {
       builtIns: [builtIn("stock")],
       sandbox: { setting: "auto", isLoopback: true, sandboxOf },
       credentialsOf: () => ({ keys: [] }),
     });
-    const alone = await stock.look();
+    const alone = await pluginManager.load();
     expect([alone.sandbox, modelsOf(alone), standingOf(alone, "stock")]).toEqual([true, ["stock-1"], "sandbox"]);
     home.write("plugins/acme.json", manifest());
-    const real = await stock.look();
+    const real = await pluginManager.load();
     expect([real.sandbox, modelsOf(real), standingOf(real, "stock")]).toEqual([false, ["acme-1"], "no_credential"]);
     home.remove("plugins/acme.json");
-    expect((await stock.look()).sandbox).toBe(true);
+    expect((await pluginManager.load()).sandbox).toBe(true);
   });
 });

@@ -16,10 +16,10 @@ test(`${reloads} reloads of a folder of code leave nothing behind`, async () => 
     "plugins/acme/index.ts",
     `import { model } from "./model.ts";\n${code("acme").replaceAll('"acme-1"', "model")}`,
   );
-  const { stock } = stockOf(home);
+  const { pluginManager } = stockOf(home);
   const reload = async (version: number) => {
     home.write("plugins/acme/model.ts", `export const model = "version-${version}";\n// ${"x".repeat(10_000)}\n`);
-    const { registry } = await stock.look();
+    const { registry } = await pluginManager.load();
     expect(registry.byName(`version-${version}`)?.model.id).toBe(`version-${version}`);
   };
   for (let version = 0; version < 20; version++) await reload(version);
@@ -39,14 +39,14 @@ test("200 plugins with 10 000 models are put on sale at once, and again without 
     const models = Array.from({ length: 50 }, (_, index) => ({ id: `p${plugin}-${index}`, premium: true, price }));
     home.write(`plugins/p${plugin}.json`, manifest({ models }));
   }
-  const { stock } = stockOf(home);
+  const { pluginManager } = stockOf(home);
   const beganAt = performance.now();
-  const { registry } = await stock.look();
+  const { registry } = await pluginManager.load();
   const firstMs = performance.now() - beganAt;
   const again = performance.now();
-  stock.stamp();
+  pluginManager.stamp();
   const stampMs = performance.now() - again;
-  await stock.look();
+  await pluginManager.load();
   const lookMs = performance.now() - again - stampMs;
   process.stdout.write(
     `200 plugins, ${registry.size} models: ${firstMs.toFixed(0)} ms, a look ${lookMs.toFixed(0)} ms, its stamp ${stampMs.toFixed(1)} ms\n`,

@@ -23,7 +23,7 @@ describe("definePlugin", () => {
       credential: "key",
       maxChoices: {},
       authorize: bearer,
-      readFault: classifyFault,
+      parseFault: classifyFault,
     });
     expect(definePlugin(acme).authorize("k")).toEqual({ authorization: "Bearer k" });
   });
@@ -35,7 +35,7 @@ describe("definePlugin", () => {
       credential: "none" as const,
       maxChoices: { chat: 1, image: 4 },
       contractVersion,
-      readFault: classifyFault,
+      parseFault: classifyFault,
     };
     expect(definePlugin({ ...acme, ...given })).toMatchObject(given);
   });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { nearest } from "../../../src/sdk/did-you-mean.ts";
+import { didYouMean } from "../../../src/sdk/did-you-mean.ts";
 
 const words = ["account create", "account list", "key create", "wallet credit", "models"];
 
@@ -13,9 +13,9 @@ test.each([
   ["wibble", undefined],
   ["", undefined],
 ])("nearest takes %p for %p", (written, expected) => {
-  expect(nearest(written, words)).toBe(expected as string);
+  expect(didYouMean(written, words)).toBe(expected as string);
 });
 
 test("nearest of no candidates is none", () => {
-  expect(nearest("models", [])).toBeUndefined();
+  expect(didYouMean("models", [])).toBeUndefined();
 });

@@ -107,7 +107,12 @@ describe("faultOfBody", () => {
     ],
     ["one that says nothing known", { error: { message: "Boo" } }, undefined, { kind: "bad_response", message: "Boo" }],
     ["a text", "it went wrong", undefined, { kind: "bad_response", message: "it went wrong" }],
-    ["no error at all", { hello: 1 }, undefined, { kind: "bad_response", message: "The provider failed without saying why" }],
+    [
+      "no error at all",
+      { hello: 1 },
+      undefined,
+      { kind: "bad_response", message: "The provider failed without saying why" },
+    ],
     ["nothing", null, undefined, { kind: "bad_response" }],
   ])("reads %s", (_, body, status, expected) => {
     const fault = faultOfBody(body, status);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { UpstreamFault } from "../../../src/contract/index.ts";
-import { fit } from "../../../src/sdk/parse-shape.ts";
+import { parseShape } from "../../../src/sdk/parse-shape.ts";
 
 const shape = {
   text: "string",
@@ -12,22 +12,22 @@ const shape = {
 
 test("what is of another kind counts as absent, and what is not named stays", () => {
   const answer = { text: null, count: "1", said: { parts: [{ text: 1, other: 2 }] }, rest: null, more: [], own: 3 };
-  expect(fit(answer, shape)).toBe(true);
+  expect(parseShape(answer, shape)).toBe(true);
   expect(answer as unknown).toEqual({ said: { parts: [{ other: 2 }] }, rest: null, own: 3 });
 });
 
 test("what is no object is none", () => {
-  for (const answer of [null, undefined, 1, "text", [], [{}]]) expect(fit(answer, shape)).toBe(false);
+  for (const answer of [null, undefined, 1, "text", [], [{}]]) expect(parseShape(answer, shape)).toBe(false);
 });
 
 test("a list with something else in it is no part of an answer", () => {
   for (const member of [null, 0, [], "text"]) {
-    expect(() => fit({ said: { parts: [{}, member] } }, shape)).toThrow(UpstreamFault);
+    expect(() => parseShape({ said: { parts: [{}, member] } }, shape)).toThrow(UpstreamFault);
   }
 });
 
 test("what is no list in the place of one counts as absent", () => {
   const answer = { said: { parts: null } };
-  expect(fit(answer, shape)).toBe(true);
+  expect(parseShape(answer, shape)).toBe(true);
   expect(answer as unknown).toEqual({ said: {} });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type ChatRequest, checkBeyondText } from "modelgate/plugin";
+import { type ChatRequest, precheckMultimodal } from "modelgate/plugin";
 import { plainModel } from "./fake-call.ts";
 
 const user = { role: "user" as const, content: "Hello" };
@@ -22,6 +22,6 @@ test.each<[string, Partial<ChatRequest>, boolean]>([
   ["a deprecated result", { tools: [tool], messages: [user, { role: "function", name: "f", content: "1" }] }, false],
 ])("a request with %s is translated for a check: %p", (_, request, isTranslated) => {
   let times = 0;
-  checkBeyondText(() => times++)(asked(request));
+  precheckMultimodal(() => times++)(asked(request));
   expect(times).toBe(isTranslated ? 1 : 0);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { splitThink, ThinkSplitter } from "../../../src/sdk/reasoning-tags.ts";
+import { ReasoningTagSplitter, splitReasoningTags } from "../../../src/sdk/reasoning-tags.ts";
 
 describe("splitThink", () => {
   test.each([
@@ -15,7 +15,7 @@ describe("splitThink", () => {
     ["<think>a </thin b</think>c<think>d</think>", { content: "c<think>d</think>", reasoning: "a </thin b" }],
     ["", { content: "", reasoning: "" }],
   ])("splits %p", (text, split) => {
-    expect(splitThink(text)).toEqual(split);
+    expect(splitReasoningTags(text)).toEqual(split);
   });
 });
 
@@ -24,19 +24,19 @@ describe("ThinkSplitter", () => {
     const part = fc.constantFrom("<think>", "</think>", "<th", "ink>", "</", "a", " ", "\n", "<", "é");
     fc.assert(
       fc.property(fc.array(fc.array(part).map((parts) => parts.join(""))), (pieces) => {
-        const splitter = new ThinkSplitter();
+        const splitter = new ReasoningTagSplitter();
         const splits = [...pieces.map((piece) => splitter.push(piece)), splitter.flush()];
         const joined = {
           content: splits.map(({ content }) => content).join(""),
           reasoning: splits.map(({ reasoning }) => reasoning).join(""),
         };
-        expect(joined).toEqual(splitThink(pieces.join("")));
+        expect(joined).toEqual(splitReasoningTags(pieces.join("")));
       }),
     );
   });
 
   test("holds nothing back once the answer has begun", () => {
-    const splitter = new ThinkSplitter();
+    const splitter = new ReasoningTagSplitter();
     expect(splitter.push("Yes")).toEqual({ content: "Yes", reasoning: "" });
     expect(splitter.push(" <")).toEqual({ content: " <", reasoning: "" });
     expect(splitter.flush()).toEqual({ content: "", reasoning: "" });

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import type { ChatRequest } from "../../../src/contract/index.ts";
-import { translatable } from "../../../src/sdk/supported-fields.ts";
+import { pickSupportedFields } from "../../../src/sdk/supported-fields.ts";
 import { plainModel } from "./fake-call.ts";
 
 const keep = (request: Partial<ChatRequest> & Record<string, unknown>, omit?: string[]) => {
   const notes: string[] = [];
   const model = omit === undefined ? plainModel : { ...plainModel, omit };
-  const kept = translatable({ model: "m", messages: [], ...request }, ["seed", "stop"], model, (note) =>
+  const kept = pickSupportedFields({ model: "m", messages: [], ...request }, ["seed", "stop"], model, (note) =>
     notes.push(note),
   );
   return { kept, notes };

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { type Deed, useDeeds } from "../../data/admin.ts";
+import { type AuditEntry, useDeeds } from "../../data/admin.ts";
 import { formatMoment } from "../../format.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
@@ -10,7 +10,7 @@ const rowsOfPage = 100;
 /** Who administered what, and when. Nothing in it can be changed. */
 export default function AuditPage() {
   /** The last deed of each page before this one. */
-  const [trail, setTrail] = useState<readonly Deed[]>([]);
+  const [trail, setTrail] = useState<readonly AuditEntry[]>([]);
   const deeds = useDeeds(trail.at(-1));
   return (
     <>
@@ -54,7 +54,7 @@ export default function AuditPage() {
   );
 }
 
-function DeedsTable({ deeds }: { deeds: readonly Deed[] }) {
+function DeedsTable({ deeds }: { deeds: readonly AuditEntry[] }) {
   return (
     <div className="table-wrap">
       <table className="table is-cards">
@@ -93,7 +93,7 @@ function DeedsTable({ deeds }: { deeds: readonly Deed[] }) {
   );
 }
 
-function detailOf(detail: Deed["detail"]): string {
+function detailOf(detail: AuditEntry["detail"]): string {
   const words = Object.entries(detail).map(([name, value]) => `${name.replaceAll("_", " ")}: ${value ?? "none"}`);
   return words.join(", ") || "–";
 }

@@ -19,7 +19,7 @@ export function NewAccountDialog({ onClose }: { onClose: () => void }) {
   });
   if (made !== undefined) {
     return (
-      <Dialog title={`${made.email} has an account`} isFirm onClose={onClose}>
+      <Dialog title={`${made.email} has an account`} isConfirmed onClose={onClose}>
         <div className="dialog-body">
           <InvitePart accountId={made.id} />
         </div>

@@ -21,7 +21,12 @@ export function NewVoucherDialog({ onClose }: { onClose: () => void }) {
   });
   if (code !== undefined) {
     return (
-      <Dialog title="The voucher's code" about="It is shown this once; only its hash is kept." isFirm onClose={onClose}>
+      <Dialog
+        title="The voucher's code"
+        about="It is shown this once; only its hash is kept."
+        isConfirmed
+        onClose={onClose}
+      >
         <div className="dialog-body">
           <Code text={code} label="the code" />
         </div>

@@ -5,7 +5,7 @@ import { PageHead, Section } from "../../ui/page.tsx";
 import { Loaded } from "../../ui/states.tsx";
 import { CataloguePart } from "./catalogue-part.tsx";
 
-const standings: Record<string, readonly [string, string]> = {
+const statuses: Record<string, readonly [string, string]> = {
   serving: ["serving", "badge is-good"],
   previous: ["serves its last version", "badge is-warn"],
   no_credential: ["no key", "badge"],
@@ -63,7 +63,7 @@ function PluginsTable({ plugins }: { plugins: readonly PluginRow[] }) {
         </thead>
         <tbody>
           {plugins.map((plugin) => {
-            const [words, badge] = standings[plugin.standing] ?? [plugin.standing, "badge"];
+            const [words, badge] = statuses[plugin.status] ?? [plugin.status, "badge"];
             return (
               <tr key={`${plugin.name} ${plugin.origin}`}>
                 <td className="name lead">

@@ -24,7 +24,7 @@ export function KeyMade({
   const baseUrl = `${location.origin}${gateway?.base_path ?? "/v1"}`;
   const shown = model ?? modelToTry(models?.data ?? []);
   return (
-    <Dialog title="Your new API key" isWide isFirm onClose={onClose}>
+    <Dialog title="Your new API key" isWide isConfirmed onClose={onClose}>
       <div className="dialog-body">
         <Callout tone="warn">
           Copy it now and keep it where secrets are kept. It is shown this once; whoever has it can spend from your

@@ -15,7 +15,7 @@ const systems = [
 ] as const;
 
 /** What a browser says it is, in two words. */
-export function browserOf(userAgent: string | null): string {
+export function browserName(userAgent: string | null): string {
   if (userAgent === null) return "Unknown browser";
   const find = (known: readonly (readonly [RegExp, string])[]) => known.find(([mark]) => mark.test(userAgent))?.[1];
   const [browser, system] = [find(browsers), find(systems)];

@@ -29,7 +29,7 @@ export function Enrolment({
   return (
     <FormDialog
       title="Set up two-step sign-in"
-      isFirm
+      isConfirmed
       isWide
       verbs={["Switch on", "Checking…"]}
       action={action}

@@ -6,7 +6,7 @@ import { Section } from "../../ui/page.tsx";
 import { Loaded } from "../../ui/states.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-action.ts";
-import { browserOf } from "./browser-name.ts";
+import { browserName } from "./browser-name.ts";
 
 /** The browsers in which this person is signed in. */
 export function SessionsPart() {
@@ -29,7 +29,7 @@ export function SessionsPart() {
             {data.map(({ id, user_agent, created_at, is_this_one }) => (
               <li key={id} className="row row-apart">
                 <span>
-                  <strong>{browserOf(user_agent)}</strong>{" "}
+                  <strong>{browserName(user_agent)}</strong>{" "}
                   {is_this_one && <span className="badge is-accent">this browser</span>}
                   <span className="sub">signed in {formatAge(created_at)}</span>
                 </span>

@@ -1,8 +1,8 @@
-import { type ChatCompletion, entryOf, UpstreamFault } from "../../../contract/index.ts";
+import { type ChatCompletion, getOwn, UpstreamFault } from "../../../contract/index.ts";
 import { faultOfBody } from "../../fault.ts";
-import { splitThink } from "../../reasoning-tags.ts";
+import { splitReasoningTags } from "../../reasoning-tags.ts";
 import { isRecord } from "../../record.ts";
-import type { ChatQuirks } from "./quirks.ts";
+import type { ChatOptions } from "./quirks.ts";
 
 /** The service tiers OpenAI's clients know; another provider's own words are dropped. */
 const serviceTiers = ["auto", "default", "flex", "scale", "priority", "fast"];
@@ -14,7 +14,7 @@ const reasoningFieldsDefault: readonly string[] = ["reasoning_content", "reasoni
  *
  * @throws {UpstreamFault} When it holds an error, or no choice.
  */
-export function toCompletion(answer: unknown, quirks: ChatQuirks): ChatCompletion {
+export function toCompletion(answer: unknown, quirks: ChatOptions): ChatCompletion {
   if (!isRecord(answer)) throw faultOfBody(answer);
   if (answer.error !== undefined && answer.error !== null) throw faultOfBody(answer);
   const { choices } = answer;
@@ -30,7 +30,7 @@ export function toCompletion(answer: unknown, quirks: ChatQuirks): ChatCompletio
 }
 
 /** Puts the usage at the top, wherever the provider wrote it, and takes its own figures out of it. */
-export function findUsage(answer: Record<string, unknown>, quirks: ChatQuirks): void {
+export function findUsage(answer: Record<string, unknown>, quirks: ChatOptions): void {
   const { usageIn } = quirks;
   if (usageIn !== undefined && !isRecord(answer.usage)) {
     const place = answer[usageIn];
@@ -40,7 +40,7 @@ export function findUsage(answer: Record<string, unknown>, quirks: ChatQuirks): 
 }
 
 /** Puts reasoning where OpenAI-like clients look for it: `reasoning_content`. */
-export function toReasoning(message: Record<string, unknown>, quirks: ChatQuirks): void {
+export function toReasoning(message: Record<string, unknown>, quirks: ChatOptions): void {
   for (const field of quirks.reasoningFields ?? reasoningFieldsDefault) {
     const text = message[field];
     if (text === undefined) continue;
@@ -50,25 +50,25 @@ export function toReasoning(message: Record<string, unknown>, quirks: ChatQuirks
 }
 
 /** Takes out what only this provider's own clients know. */
-export function dropFields(holder: Record<string, unknown>, { drop }: ChatQuirks): void {
+export function dropFields(holder: Record<string, unknown>, { drop }: ChatOptions): void {
   if (drop === undefined) return;
   for (const field of drop) if (field in holder) delete holder[field];
 }
 
 /** A finish reason in OpenAI's words, or as it came. */
-export function toFinishReason(reason: unknown, quirks: ChatQuirks): unknown {
+export function toFinishReason(reason: unknown, quirks: ChatOptions): unknown {
   const names = quirks.finishReasons ?? finishReasonsDefault;
   if (typeof reason !== "string") return reason;
-  return entryOf(names, reason) ?? reason;
+  return getOwn(names, reason) ?? reason;
 }
 
-function toChoice(choice: { message: Record<string, unknown>; [field: string]: unknown }, quirks: ChatQuirks): void {
+function toChoice(choice: { message: Record<string, unknown>; [field: string]: unknown }, quirks: ChatOptions): void {
   const { message } = choice;
   dropFields(choice, quirks);
   dropFields(message, quirks);
   toReasoning(message, quirks);
   if (quirks.think === true && typeof message.content === "string") {
-    const { content, reasoning } = splitThink(message.content);
+    const { content, reasoning } = splitReasoningTags(message.content);
     message.content = content;
     if (reasoning !== "") message.reasoning_content = reasoning;
   }

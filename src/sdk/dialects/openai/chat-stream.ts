@@ -1,9 +1,9 @@
 import { type ChatChunk, type ServerEvent, UpstreamFault } from "../../../contract/index.ts";
 import { faultOfBody } from "../../fault.ts";
-import { ThinkSplitter } from "../../reasoning-tags.ts";
+import { ReasoningTagSplitter } from "../../reasoning-tags.ts";
 import { isRecord } from "../../record.ts";
 import { dropFields, findUsage, toFinishReason, toReasoning } from "./chat-answer.ts";
-import type { ChatQuirks } from "./quirks.ts";
+import type { ChatOptions } from "./quirks.ts";
 
 type Chunk = Record<string, unknown> & { choices: unknown[] };
 
@@ -13,8 +13,8 @@ type Chunk = Record<string, unknown> & { choices: unknown[] };
  * @throws {UpstreamFault} When the stream holds an error or what is no chunk, and `bad_response` when it ends before `[DONE]`
  * and before a finish reason.
  */
-export async function* toChunks(events: AsyncIterable<ServerEvent>, quirks: ChatQuirks): AsyncGenerator<ChatChunk> {
-  const splitters = quirks.think === true ? new Map<unknown, ThinkSplitter>() : undefined;
+export async function* toChunks(events: AsyncIterable<ServerEvent>, quirks: ChatOptions): AsyncGenerator<ChatChunk> {
+  const splitters = quirks.think === true ? new Map<unknown, ReasoningTagSplitter>() : undefined;
   let finished = false;
   for await (const event of events) {
     if (event.data === "[DONE]") return;
@@ -54,8 +54,8 @@ function readChunk({ event, data }: ServerEvent): Chunk | undefined {
 /** Tidies one choice of a chunk. Returns whether the choice is finished. */
 function toChoice(
   choice: Record<string, unknown>,
-  quirks: ChatQuirks,
-  splitters: Map<unknown, ThinkSplitter> | undefined,
+  quirks: ChatOptions,
+  splitters: Map<unknown, ReasoningTagSplitter> | undefined,
 ): boolean {
   const isLast = choice.finish_reason !== null && choice.finish_reason !== undefined;
   if (isLast) choice.finish_reason = toFinishReason(choice.finish_reason, quirks);
@@ -68,15 +68,15 @@ function toChoice(
   return isLast;
 }
 
-function splitterOf(splitters: Map<unknown, ThinkSplitter>, index: unknown): ThinkSplitter {
+function splitterOf(splitters: Map<unknown, ReasoningTagSplitter>, index: unknown): ReasoningTagSplitter {
   const known = splitters.get(index);
   if (known !== undefined) return known;
-  const splitter = new ThinkSplitter();
+  const splitter = new ReasoningTagSplitter();
   splitters.set(index, splitter);
   return splitter;
 }
 
-function splitDelta(delta: Record<string, unknown>, splitter: ThinkSplitter, isLast: boolean): void {
+function splitDelta(delta: Record<string, unknown>, splitter: ReasoningTagSplitter, isLast: boolean): void {
   if (typeof delta.content !== "string" && !isLast) return;
   const split = splitter.push(typeof delta.content === "string" ? delta.content : "");
   const held = isLast ? splitter.flush() : undefined;

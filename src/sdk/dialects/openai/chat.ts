@@ -3,14 +3,14 @@ import { withFunctionsAsTools } from "../../functions-as-tools.ts";
 import { toCompletion } from "./chat-answer.ts";
 import { toChunks } from "./chat-stream.ts";
 import { toMessages } from "./messages.ts";
-import { type ChatQuirks, quirksOf } from "./quirks.ts";
+import { type ChatOptions, quirksOf } from "./quirks.ts";
 import { fitReasoning } from "./reasoning.ts";
 import { toBody } from "./request.ts";
 
 const path = "/chat/completions";
 
 /** The chat handler of a provider that speaks OpenAI's dialect. */
-export function chatHandler(options: ChatQuirks) {
+export function chatHandler(options: ChatOptions) {
   const converting = withFunctionsAsTools((call) => chat(call, quirksOf(options, call.model)));
   return (call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>> => {
     const quirks = quirksOf(options, call.model);
@@ -19,7 +19,7 @@ export function chatHandler(options: ChatQuirks) {
 }
 
 /** The body of a chat request as this provider takes it. */
-export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "note">, quirks: ChatQuirks) {
+export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "note">, quirks: ChatOptions) {
   const body = toBody(call, quirks);
   body.messages = toMessages(call.request.messages, quirks);
   fitReasoning(body, call, quirks);
@@ -34,13 +34,13 @@ export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "
   return body;
 }
 
-async function chat(call: Call<ChatRequest>, quirks: ChatQuirks): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
+async function chat(call: Call<ChatRequest>, quirks: ChatOptions): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
   const body = toChatBody(call, quirks);
   if (streams(call.request, quirks)) return toChunks(await call.upstream.events(path, body), quirks);
   return toCompletion(await call.upstream.json(path, body), quirks);
 }
 
 /** Whether the provider is asked for a stream. Where it cannot, the caller gets a whole answer as one all the same. */
-function streams({ stream, response_format: format }: ChatRequest, { streamsSchemas = true }: ChatQuirks): boolean {
+function streams({ stream, response_format: format }: ChatRequest, { streamsSchemas = true }: ChatOptions): boolean {
   return stream === true && (streamsSchemas || format?.type !== "json_schema");
 }

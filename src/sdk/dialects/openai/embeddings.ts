@@ -1,11 +1,11 @@
 import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault } from "../../../contract/index.ts";
 import { faultOfBody } from "../../fault.ts";
 import { isRecord } from "../../record.ts";
-import { type EmbeddingsQuirks, quirksOf } from "./quirks.ts";
+import { type EmbeddingsOptions, quirksOf } from "./quirks.ts";
 import { toBody } from "./request.ts";
 
 /** The embedding handler of a provider that speaks OpenAI's dialect. */
-export function embeddingsHandler(options: EmbeddingsQuirks) {
+export function embeddingsHandler(options: EmbeddingsOptions) {
   return async (call: Call<EmbeddingsRequest>): Promise<Embeddings> => {
     const body = toBody(call, quirksOf(options, call.model));
     return toEmbeddings(await call.upstream.json("/embeddings", body));

@@ -8,11 +8,11 @@ import {
 import { readDataUrl } from "../../data-url.ts";
 import { faultOfBody } from "../../fault.ts";
 import { isRecord } from "../../record.ts";
-import { type ImagesQuirks, quirksOf } from "./quirks.ts";
+import { type ImagesOptions, quirksOf } from "./quirks.ts";
 import { toBody } from "./request.ts";
 
 /** The image handler of a provider that speaks OpenAI's dialect. It asks for base64; an address is fetched. */
-export function imagesHandler(options: ImagesQuirks) {
+export function imagesHandler(options: ImagesOptions) {
   return async (call: Call<ImagesRequest>): Promise<GeneratedImages> => {
     const quirks = quirksOf(options, call.model);
     const { response_format: _, ...request } = call.request;

@@ -2,17 +2,17 @@ import type { Handlers } from "../../../contract/index.ts";
 import { chatHandler } from "./chat.ts";
 import { embeddingsHandler } from "./embeddings.ts";
 import { imagesHandler } from "./images.ts";
-import type { ChatQuirks, EmbeddingsQuirks, ImagesQuirks, SpeechQuirks, TranscriptionQuirks } from "./quirks.ts";
+import type { ChatOptions, EmbeddingsOptions, ImagesOptions, SpeechOptions, TranscriptionOptions } from "./quirks.ts";
 import { speechHandler } from "./speech.ts";
 import { transcriptionHandler } from "./transcription.ts";
 
 /** Which capabilities a provider has in OpenAI's dialect, each with what it does differently (`{}`: nothing). */
 export interface OpenaiOptions {
-  chat?: ChatQuirks;
-  embeddings?: EmbeddingsQuirks;
-  images?: ImagesQuirks;
-  transcription?: TranscriptionQuirks;
-  speech?: SpeechQuirks;
+  chat?: ChatOptions;
+  embeddings?: EmbeddingsOptions;
+  images?: ImagesOptions;
+  transcription?: TranscriptionOptions;
+  speech?: SpeechOptions;
 }
 
 /**

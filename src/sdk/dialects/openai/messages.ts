@@ -1,15 +1,15 @@
 import type { Message } from "../../../contract/index.ts";
-import type { ChatQuirks } from "./quirks.ts";
+import type { ChatOptions } from "./quirks.ts";
 
 const reasoningFields = ["reasoning_content", "reasoning", "reasoning_details"];
 
 /** The messages as the provider takes them. A message that needs no change is passed on as it is, not copied. */
-export function toMessages(messages: readonly Message[], quirks: ChatQuirks): Message[] {
+export function toMessages(messages: readonly Message[], quirks: ChatOptions): Message[] {
   const { messageOmit = reasoningFields, systemRole } = quirks;
   return messages.map((message) => toMessage(message, messageOmit, systemRole));
 }
 
-function toMessage(message: Message, omit: readonly string[], systemRole: ChatQuirks["systemRole"]): Message {
+function toMessage(message: Message, omit: readonly string[], systemRole: ChatOptions["systemRole"]): Message {
   const role = toRole(message.role, systemRole);
   const keys = Object.keys(message);
   const kept = keys.filter(
@@ -22,6 +22,6 @@ function toMessage(message: Message, omit: readonly string[], systemRole: ChatQu
   return copy as Message;
 }
 
-function toRole(role: Message["role"], systemRole: ChatQuirks["systemRole"]): Message["role"] {
+function toRole(role: Message["role"], systemRole: ChatOptions["systemRole"]): Message["role"] {
   return systemRole !== undefined && (role === "system" || role === "developer") ? systemRole : role;
 }

@@ -2,7 +2,7 @@ import type { Model } from "../../../contract/index.ts";
 import { isRecord } from "../../record.ts";
 
 /** How a provider's idea of a request differs from OpenAI's. All of it is data, and a model row's `options` may hold the same. */
-export interface RequestQuirks {
+export interface RequestOptions {
   /** Request fields the provider rejects: left out, and noted in the log. */
   omit?: readonly string[];
   /** Request fields it knows by another name. A field that stands under that name already wins. */
@@ -14,7 +14,7 @@ export interface RequestQuirks {
 }
 
 /** What one chat provider does differently. */
-export interface ChatQuirks extends RequestQuirks {
+export interface ChatOptions extends RequestOptions {
   /** Fields of a message it rejects. Default: those by which reasoning travels. */
   messageOmit?: readonly string[];
   /** What it calls a system message: `developer` becomes `system`, or the other way round. Both pass when left out. */
@@ -44,27 +44,27 @@ export interface ChatQuirks extends RequestQuirks {
 }
 
 /** What one embedding provider does differently. */
-export type EmbeddingsQuirks = RequestQuirks;
+export type EmbeddingsOptions = RequestOptions;
 
 /** What one image provider does differently. */
-export type ImagesQuirks = RequestQuirks;
+export type ImagesOptions = RequestOptions;
 
 /** What one transcription provider does differently. */
-export interface TranscriptionQuirks extends RequestQuirks {
+export interface TranscriptionOptions extends RequestOptions {
   /** Whether it has `verbose_json`, which tells the length of the audio. Default true. */
   verbose?: boolean;
 }
 
 /** What one speech provider does differently. */
-export type SpeechQuirks = RequestQuirks;
+export type SpeechOptions = RequestOptions;
 
 const merged = new WeakMap<object, WeakMap<Model, unknown>>();
 
 /** The quirks of the dialect, those of the row's `options` over them, and the row's own `omit` and `rename` added. */
-export function quirksOf<Quirks extends RequestQuirks>(quirks: Quirks, model: Model): Quirks {
+export function quirksOf<DialectOptions extends RequestOptions>(quirks: DialectOptions, model: Model): DialectOptions {
   const { omit, rename, options } = model;
   if (omit === undefined && rename === undefined && options === undefined) return quirks;
-  let byModel = merged.get(quirks) as WeakMap<Model, Quirks> | undefined;
+  let byModel = merged.get(quirks) as WeakMap<Model, DialectOptions> | undefined;
   if (byModel === undefined) {
     byModel = new WeakMap();
     merged.set(quirks, byModel);
@@ -77,7 +77,10 @@ export function quirksOf<Quirks extends RequestQuirks>(quirks: Quirks, model: Mo
   return result;
 }
 
-function mergeQuirks<Quirks extends RequestQuirks>(quirks: Quirks, { omit, rename, options }: Model): Quirks {
+function mergeQuirks<DialectOptions extends RequestOptions>(
+  quirks: DialectOptions,
+  { omit, rename, options }: Model,
+): DialectOptions {
   const own = isRecord(options) ? options : {};
   const all = { ...quirks, ...own };
   return {

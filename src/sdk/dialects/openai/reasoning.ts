@@ -1,5 +1,5 @@
 import type { Call, ChatRequest } from "../../../contract/index.ts";
-import type { ChatQuirks } from "./quirks.ts";
+import type { ChatOptions } from "./quirks.ts";
 
 const effortsRising = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
@@ -7,7 +7,7 @@ const effortsRising = ["none", "minimal", "low", "medium", "high", "xhigh", "max
 export function fitReasoning(
   body: Record<string, unknown>,
   call: Pick<Call<ChatRequest>, "request" | "note">,
-  quirks: ChatQuirks,
+  quirks: ChatOptions,
 ): void {
   const asked = body.reasoning_effort;
   if (typeof asked !== "string") return;
@@ -40,13 +40,13 @@ export function fitReasoning(
 export function nearestEffort(asked: string, efforts: readonly string[]): string | undefined {
   if (efforts.includes(asked)) return asked;
   const place = effortsRising.indexOf(asked);
-  let nearest: string | undefined;
+  let didYouMean: string | undefined;
   let distanceMin = Number.POSITIVE_INFINITY;
   for (const effort of effortsRising) {
     const distance = Math.abs(effortsRising.indexOf(effort) - place);
     if (effort === "none" || !efforts.includes(effort) || distance >= distanceMin) continue;
-    nearest = effort;
+    didYouMean = effort;
     distanceMin = distance;
   }
-  return nearest;
+  return didYouMean;
 }

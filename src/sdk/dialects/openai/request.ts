@@ -1,5 +1,5 @@
-import { entryOf, type Model } from "../../../contract/index.ts";
-import type { RequestQuirks } from "./quirks.ts";
+import { getOwn, type Model } from "../../../contract/index.ts";
+import type { RequestOptions } from "./quirks.ts";
 
 /** What of a call a request is made from. */
 interface CheckInput {
@@ -9,7 +9,7 @@ interface CheckInput {
 }
 
 /** The body to send: the request with the provider's model name, without what it rejects. `null` counts as absent. */
-export function toBody(call: CheckInput, quirks: RequestQuirks): Record<string, unknown> {
+export function toBody(call: CheckInput, quirks: RequestOptions): Record<string, unknown> {
   const { omit = [], rename = {}, values = {} } = quirks;
   const body: Record<string, unknown> = { ...quirks.extra };
   const renamed: [string, unknown][] = [];
@@ -20,7 +20,7 @@ export function toBody(call: CheckInput, quirks: RequestQuirks): Record<string, 
       continue;
     }
     const sent = toValue(field, value, values);
-    const renamedTo = entryOf(rename, field);
+    const renamedTo = getOwn(rename, field);
     if (sent === null) call.note(`Left out ${field} ${JSON.stringify(value)}: the provider has no such value`);
     else if (renamedTo === undefined) body[field] = sent;
     else renamed.push([renamedTo, sent]);
@@ -30,9 +30,9 @@ export function toBody(call: CheckInput, quirks: RequestQuirks): Record<string, 
   return body;
 }
 
-function toValue(field: string, value: unknown, values: NonNullable<RequestQuirks["values"]>): unknown {
-  const names = entryOf(values, field);
+function toValue(field: string, value: unknown, values: NonNullable<RequestOptions["values"]>): unknown {
+  const names = getOwn(values, field);
   if (names === undefined || typeof value !== "string") return value;
-  const name = entryOf(names, value);
+  const name = getOwn(names, value);
   return name === undefined ? value : name;
 }

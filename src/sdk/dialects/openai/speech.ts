@@ -1,13 +1,13 @@
-import { type Call, type SpeechRequest, type Speech, UpstreamFault } from "../../../contract/index.ts";
-import { quirksOf, type SpeechQuirks } from "./quirks.ts";
+import { type Call, type Speech, type SpeechRequest, UpstreamFault } from "../../../contract/index.ts";
+import { quirksOf, type SpeechOptions } from "./quirks.ts";
 import { toBody } from "./request.ts";
 
 /** What only another provider's speech takes, so that a client may send it to every model. */
 const omitDefault = ["target_language_code", "speech_sample_rate", "pace"];
 
 /** The speech handler of a provider that speaks OpenAI's dialect: WAV, handed on as it arrives. */
-export function speechHandler(options: SpeechQuirks) {
-  const withDefault: SpeechQuirks = { omit: omitDefault, ...options };
+export function speechHandler(options: SpeechOptions) {
+  const withDefault: SpeechOptions = { omit: omitDefault, ...options };
   return async (call: Call<SpeechRequest>): Promise<Speech> => {
     const body = toBody(call, quirksOf(withDefault, call.model));
     body.response_format = "wav";

@@ -1,16 +1,16 @@
 import {
   type Call,
-  type TranscriptionRequest,
   type Transcript,
+  type TranscriptionRequest,
   type TranscriptSegment,
   UpstreamFault,
 } from "../../../contract/index.ts";
 import { faultOfBody } from "../../fault.ts";
 import { isRecord } from "../../record.ts";
-import { quirksOf, type TranscriptionQuirks } from "./quirks.ts";
+import { quirksOf, type TranscriptionOptions } from "./quirks.ts";
 
 /** The transcription handler of a provider that speaks OpenAI's dialect. */
-export function transcriptionHandler(options: TranscriptionQuirks) {
+export function transcriptionHandler(options: TranscriptionOptions) {
   return async (call: Call<TranscriptionRequest>): Promise<Transcript> => {
     const form = toForm(call, quirksOf(options, call.model));
     return toTranscript(await call.upstream.form("/audio/transcriptions", form));
@@ -21,7 +21,7 @@ export function transcriptionHandler(options: TranscriptionQuirks) {
  * The form to send. `verbose_json` is asked for when segments or words are wanted, and when only the provider can tell
  * how long the audio is, because it is paid by length.
  */
-function toForm(call: Pick<Call<TranscriptionRequest>, "request" | "model">, quirks: TranscriptionQuirks): FormData {
+function toForm(call: Pick<Call<TranscriptionRequest>, "request" | "model">, quirks: TranscriptionOptions): FormData {
   const { file, language, prompt, temperature, response_format: format, audioMs } = call.request;
   const granularities = call.request.timestamp_granularities ?? [];
   const { omit = [], rename = {}, extra = {}, verbose = true } = quirks;
@@ -66,7 +66,8 @@ function toSeconds(value: unknown): number | undefined {
 }
 
 function toSegment(segment: unknown, index: number): TranscriptSegment {
-  if (!isRecord(segment)) throw new UpstreamFault("bad_response", `Segment ${index} of the provider's transcript is none`);
+  if (!isRecord(segment))
+    throw new UpstreamFault("bad_response", `Segment ${index} of the provider's transcript is none`);
   const blank = { id: index, seek: 0, start: 0, end: 0, text: "", tokens: [], temperature: 0 };
   return { ...blank, avg_logprob: 0, compression_ratio: 0, no_speech_prob: 0, ...segment };
 }

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { sql } from "kysely";
-import { callsElsewhere, callsElsewhereMax, createLocalLedger } from "../../../../src/billing/index.ts";
+import { createBilling, remoteCalls, remoteCallsMax } from "../../../../src/billing/index.ts";
 import type { Store } from "../../../../src/db/index.ts";
 import { node, postgresTest, until } from "../../db/postgres/ground.ts";
 import { addAccount, claimOf, newYear, settlementOf } from "../ground.ts";
@@ -10,11 +10,11 @@ async function twoNodes() {
   const { store, url } = await node();
   const other = (await node(url)).store;
   await addAccount(store, "acc_1", 1e6);
-  const [here, there] = [store, other].map((it) => createLocalLedger({ store: it, now: () => newYear }));
+  const [here, there] = [store, other].map((it) => createBilling({ store: it, now: () => newYear }));
   if (here === undefined || there === undefined) throw new Error("There are no two ledgers");
-  const beat = () => setSeen(store, 60_000);
-  await beat();
-  return { store, other, here, there, look: callsElsewhere(store, 20_000), beat };
+  const heartbeat = () => setSeen(store, 60_000);
+  await heartbeat();
+  return { store, other, here, there, look: remoteCalls(store, 20_000), heartbeat };
 }
 
 /** Nothing polls here, so the test says when a node was seen: so many milliseconds from now. */
@@ -44,7 +44,7 @@ postgresTest(
         },
       ],
     });
-    const { calls } = await callsElsewhere(other)();
+    const { calls } = await remoteCalls(other)();
     expect(calls.map(({ id }) => id)).toEqual([ours.callId]);
     await there.settle(settlementOf(theirs.callId));
     expect(await look()).toEqual({ count: 0, calls: [] });
@@ -54,10 +54,10 @@ postgresTest(
 postgresTest("up to 200 are told, the longest running first, and all are counted", async () => {
   const { there, look } = await twoNodes();
   // The last to be let in has run for longest.
-  const claims = Array.from({ length: callsElsewhereMax + 1 }, (_, index) => claimOf({ openedAt: newYear - index }));
+  const claims = Array.from({ length: remoteCallsMax + 1 }, (_, index) => claimOf({ openedAt: newYear - index }));
   const [newest, ...rest] = claims;
   const longestFirst = rest.map(({ callId }) => callId).reverse();
-  await Promise.all(rest.map((claim) => there.admit(claim)));
+  await Promise.all(rest.map((admission) => there.admit(admission)));
   const whole = await look();
   expect([whole.count, whole.calls.map(({ id }) => id)]).toEqual([200, longestFirst]);
   await there.admit(newest as (typeof claims)[number]);
@@ -68,13 +68,13 @@ postgresTest("up to 200 are told, the longest running first, and all are counted
 postgresTest(
   "calls of a node that has not been seen for ten seconds are left out, and of one that has ended",
   async () => {
-    const { store, other, there, look, beat } = await twoNodes();
+    const { store, other, there, look, heartbeat } = await twoNodes();
     await there.admit(claimOf());
     await setSeen(store, -5000, other.nodeId);
     expect((await look()).count).toBe(1);
     await setSeen(store, -10_001, other.nodeId);
     expect(await look()).toEqual({ count: 0, calls: [] });
-    await beat();
+    await heartbeat();
     expect((await look()).count).toBe(1);
     await other.close();
     expect(await look()).toEqual({ count: 0, calls: [] });
@@ -86,7 +86,7 @@ postgresTest("a store that hangs is given up in time, and asked one question at 
   const { other, there, store } = await twoNodes();
   const { callId } = claimOf();
   await there.admit(claimOf({ callId }));
-  const look = callsElsewhere(store, 100);
+  const look = remoteCalls(store, 100);
   const release = Promise.withResolvers<void>();
   const locked = Promise.withResolvers<void>();
   const holding = other.db.transaction().execute(async (db) => {

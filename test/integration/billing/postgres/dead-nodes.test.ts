@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { createLocalLedger, type LocalLedger, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
+import { type Billing, createBilling, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
 import { openStore, type Store } from "../../../../src/db/index.ts";
 import { newDatabase, queryPostgres, startPostgres } from "../../../support/postgres.ts";
 import { node, postgresTest, until } from "../../db/postgres/ground.ts";
@@ -10,12 +10,12 @@ const deadAfterMs = 1000;
 
 /** Says so often that a node lives as a gateway does, by this scale. */
 function keepAlive(store: Store): () => void {
-  const timer = setInterval(() => store.outsideChange(), 50);
+  const timer = setInterval(() => store.pollExternalChange(), 50);
   return () => clearInterval(timer);
 }
 
 /** Looks for dead nodes again and again, and returns the ids of the calls that were ended. */
-async function recoverFor(ms: number, ledgers: LocalLedger[]): Promise<string[]> {
+async function recoverFor(ms: number, ledgers: Billing[]): Promise<string[]> {
   const ended: string[] = [];
   for (const end = Date.now() + ms; Date.now() < end; await Bun.sleep(50)) {
     for (const ledger of ledgers) {
@@ -50,16 +50,16 @@ postgresTest(
   async () => {
     const { store, url } = await node(undefined, { deadAfterMs });
     const { store: silent } = await node(url);
-    const ledgers = [store, silent].map((it) => createLocalLedger({ store: it })) as [LocalLedger, LocalLedger];
+    const ledgers = [store, silent].map((it) => createBilling({ store: it })) as [Billing, Billing];
     await addAccount(store, "acc_1", 100);
     await ledgers[1].admit(claimOf({ callId: "of the silent" }));
     await say(url, "gone");
     await queryPostgres(url, "update nodes set seen_at = seen_at - 3600000");
     await openCall(url, "gone", 60);
-    const [own, living] = [store.nodeId, silent.nodeId] as [string, string];
+    const [keyLimits, living] = [store.nodeId, silent.nodeId] as [string, string];
     // The first look begins to count; its answer takes a moment to come on a busy machine.
     expect(await recoverFor(deadAfterMs / 4, ledgers)).toEqual([]);
-    expect(await known(url)).toEqual([own, living, "gone"].sort());
+    expect(await known(url)).toEqual([keyLimits, living, "gone"].sort());
     const ended: string[] = [];
     await until("the one without a connection is forgotten", async () => {
       ended.push(...(await ledgers[0].recover()).callIds);
@@ -68,7 +68,7 @@ postgresTest(
     expect(ended).toEqual(["of gone"]);
     // It says nothing either, but its connection stands: it is busy, or cut off.
     expect(await recoverFor(2 * deadAfterMs, [ledgers[0]])).toEqual([]);
-    expect(await known(url)).toEqual([own, living].sort());
+    expect(await known(url)).toEqual([keyLimits, living].sort());
     expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 10 });
   },
   60_000,
@@ -80,7 +80,7 @@ postgresTest(
     const server = await startPostgres();
     const url = await newDatabase(server);
     const store = await openStore({ url, deadAfterMs });
-    const ledger = createLocalLedger({ store });
+    const ledger = createBilling({ store });
     try {
       await addAccount(store, "acc_1", 100);
       await say(url, "other");
@@ -111,7 +111,7 @@ postgresTest(
     const server = await startPostgres();
     const url = await newDatabase(server);
     const stores = [await openStore({ url, deadAfterMs }), await openStore({ url, deadAfterMs })] as [Store, Store];
-    const ledgers = stores.map((store) => createLocalLedger({ store })) as [LocalLedger, LocalLedger];
+    const ledgers = stores.map((store) => createBilling({ store })) as [Billing, Billing];
     const stops = stores.map(keepAlive);
     try {
       const [here, there] = ledgers;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { sql } from "kysely";
-import { createLocalLedger, type LocalLedger, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
+import { type Billing, createBilling, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
 import { GatewayError } from "../../../../src/contract/index.ts";
 import { openStore, type Store } from "../../../../src/db/index.ts";
 import {
@@ -23,28 +23,28 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => server?.remove());
 
-interface Ground {
+interface AppOptions {
   url: string;
   store: Store;
-  ledger: LocalLedger;
+  ledger: Billing;
 }
 
-async function ground(): Promise<Ground> {
+async function ground(): Promise<AppOptions> {
   const url = await newDatabase(server);
   const store = await openStore({ url });
   await addAccount(store, "acc_1", 1e9);
-  const ledger = createLocalLedger({ store });
+  const ledger = createBilling({ store });
   // Connections and plans are made once; this is not what is asked here.
   await until("a first call goes through", async () => (await attempt(ledger)) === "settled");
   return { url, store, ledger };
 }
 
 /** One call from its hold to its charge; "refused" when it was not let in, "kept" when its charge is written later. */
-async function attempt(ledger: LocalLedger): Promise<"settled" | "refused" | "kept"> {
-  const claim = claimOf();
-  const admitted = await ledger.admit(claim).catch(expectUnavailable);
+async function attempt(ledger: Billing): Promise<"settled" | "refused" | "kept"> {
+  const admission = claimOf();
+  const admitted = await ledger.admit(admission).catch(expectUnavailable);
   if (admitted === undefined) return "refused";
-  const settled = await ledger.settle(settlementOf(claim.callId)).then(() => true, expectUnavailable);
+  const settled = await ledger.settle(settlementOf(admission.callId)).then(() => true, expectUnavailable);
   return settled === undefined ? "kept" : "settled";
 }
 
@@ -54,7 +54,7 @@ function expectUnavailable(error: unknown): undefined {
 }
 
 /** Sees that calls are refused, quickly, while something is wrong. */
-async function expectRefusals(ledger: LocalLedger): Promise<void> {
+async function expectRefusals(ledger: Billing): Promise<void> {
   for (let wave = 0; wave < 4; wave++) {
     const start = performance.now();
     const outcomes = await Promise.all(Array.from({ length: 16 }, () => attempt(ledger)));
@@ -64,7 +64,7 @@ async function expectRefusals(ledger: LocalLedger): Promise<void> {
 }
 
 /** Sees that calls go through again, nothing is held, and every charge stands once. */
-async function expectWhole({ store, ledger }: Ground): Promise<void> {
+async function expectWhole({ store, ledger }: AppOptions): Promise<void> {
   await until("calls go through again", async () => (await attempt(ledger)) === "settled");
   await until("all that was kept is written", async () => (await ledger.sync()) === 0);
   const verification = await verifyLedger(store);
@@ -82,7 +82,7 @@ async function expectWhole({ store, ledger }: Ground): Promise<void> {
 }
 
 /** Makes calls, some at once, until told to stop. */
-function underLoad(ledger: LocalLedger): () => Promise<void> {
+function underLoad(ledger: Billing): () => Promise<void> {
   let isOver = false;
   const clients = Array.from({ length: 8 }, async () => {
     while (!isOver) {

@@ -1,12 +1,6 @@
 import { expect } from "bun:test";
 import { join } from "node:path";
-import {
-  createLocalLedger,
-  createPruner,
-  type LocalLedger,
-  verifyLedger,
-  walletOf,
-} from "../../../../src/billing/index.ts";
+import { type Billing, createBilling, createPruner, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
 import { GatewayError } from "../../../../src/contract/index.ts";
 import { newDatabase } from "../../../support/postgres.ts";
 import { node, postgresTest, until } from "../../db/postgres/ground.ts";
@@ -15,18 +9,15 @@ import { addAccount, claimOf, dayMs, newYear, settlementOf } from "../ground.ts"
 async function twoNodes() {
   const { store, url } = await node();
   const other = (await node(url)).store;
-  const ledgers = [store, other].map((it) => createLocalLedger({ store: it, now: () => newYear })) as [
-    LocalLedger,
-    LocalLedger,
-  ];
+  const ledgers = [store, other].map((it) => createBilling({ store: it, now: () => newYear })) as [Billing, Billing];
   return { store, other, url, ledgers };
 }
 
-async function race(ledgers: LocalLedger[], claims: ReturnType<typeof claimOf>[]) {
+async function race(ledgers: Billing[], claims: ReturnType<typeof claimOf>[]) {
   const outcomes = await Promise.all(
-    claims.map((claim, index) =>
-      (ledgers[index % ledgers.length] as LocalLedger).admit(claim).then(
-        (hold) => ({ claim, ledger: ledgers[index % ledgers.length] as LocalLedger, hold }),
+    claims.map((admission, index) =>
+      (ledgers[index % ledgers.length] as Billing).admit(admission).then(
+        (hold) => ({ admission, ledger: ledgers[index % ledgers.length] as Billing, hold }),
         (error: unknown) => {
           if (error instanceof GatewayError) return error.code;
           throw error;
@@ -54,7 +45,7 @@ postgresTest(
         5,
       ]);
       expect(new Set(refused)).toEqual(new Set(["insufficient_balance"]));
-      await Promise.all(admitted.map(({ claim, ledger }) => ledger.settle(settlementOf(claim.callId))));
+      await Promise.all(admitted.map(({ admission, ledger }) => ledger.settle(settlementOf(admission.callId))));
       expect(await walletOf(store, accountId)).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
     }
     expect((await verifyLedger(store)).differences).toEqual([]);
@@ -68,24 +59,24 @@ postgresTest(
     const { store, ledgers } = await twoNodes();
     const [here, there] = ledgers;
     await addAccount(store, "acc_1", 10_000);
-    const own = { budgetNanodollars: 105 };
+    const keyLimits = { budgetNanodollars: 105 };
     const { admitted, refused } = await race(
       ledgers,
-      Array.from({ length: 64 }, () => claimOf({ own })),
+      Array.from({ length: 64 }, () => claimOf({ keyLimits })),
     );
     expect(admitted.map(({ hold }) => hold.heldNanodollars).sort((a, b) => b - a)).toEqual([...Array(10).fill(10), 5]);
     expect(new Set(refused)).toEqual(new Set(["budget_exceeded"]));
     const [first, ...rest] = admitted.filter(({ hold }) => hold.heldNanodollars === 10);
-    await first?.ledger.settle(settlementOf(first.claim.callId, { costNanodollars: 1 }));
+    await first?.ledger.settle(settlementOf(first.admission.callId, { costNanodollars: 1 }));
     // Nine are free again, and the one partial hold still runs on one of the nodes.
     for (const ledger of ledgers) {
-      const more = await ledger.admit(claimOf({ own })).catch((error: GatewayError) => error.code);
+      const more = await ledger.admit(claimOf({ keyLimits })).catch((error: GatewayError) => error.code);
       expect(more).toBe("budget_exceeded");
     }
     const partial = admitted.filter(({ hold }) => hold.heldNanodollars === 5);
-    for (const { claim, ledger } of [...rest, ...partial]) await ledger.settle(settlementOf(claim.callId));
+    for (const { admission, ledger } of [...rest, ...partial]) await ledger.settle(settlementOf(admission.callId));
     for (const ledger of [here, there]) {
-      expect((await ledger.boundsOf(claimOf({ own }).caller)).budget).toMatchObject({
+      expect((await ledger.limitsUsageOf(claimOf({ keyLimits }).caller)).budget).toMatchObject({
         spentNanodollars: 101,
         heldNanodollars: 0,
       });
@@ -99,7 +90,9 @@ postgresTest("the daily quota is one, whichever node a call comes to, also on it
   const claims = Array.from({ length: 40 }, () => claimOf({ premium: false, holdTokens: 10 }));
   const { admitted, refused } = await race(ledgers, claims);
   expect([admitted.length, new Set(refused)]).toEqual([10, new Set(["quota_exceeded"])]);
-  await Promise.all(admitted.map(({ claim, ledger }) => ledger.settle(settlementOf(claim.callId, { quotaTokens: 8 }))));
+  await Promise.all(
+    admitted.map(({ admission, ledger }) => ledger.settle(settlementOf(admission.callId, { quotaTokens: 8 }))),
+  );
   const more = await race(
     ledgers,
     Array.from({ length: 9 }, () => claimOf({ premium: false, holdTokens: 10 })),
@@ -133,7 +126,9 @@ postgresTest(
     const { admitted } = await race(ledgers, claims);
     expect(admitted.length).toBe(600);
     // Each call is settled on both nodes: the one that holds it and the one that only knows its row.
-    await Promise.all(admitted.flatMap(({ claim }) => ledgers.map((it) => it.settle(settlementOf(claim.callId)))));
+    await Promise.all(
+      admitted.flatMap(({ admission }) => ledgers.map((it) => it.settle(settlementOf(admission.callId)))),
+    );
     for (const id of accounts) expect((await walletOf(store, id)).balanceNanodollars).toBe(1e6 - 1200);
     expect((await verifyLedger(store)).differences).toEqual([]);
   },
@@ -159,7 +154,7 @@ postgresTest("two nodes prune at once, each call once", async () => {
   const { store, other, ledgers } = await twoNodes();
   await addAccount(store, "acc_1", 1e6);
   const claims = Array.from({ length: 1200 }, () => claimOf());
-  await Promise.all(claims.map((claim) => ledgers[0].admit(claim)));
+  await Promise.all(claims.map((admission) => ledgers[0].admit(admission)));
   await Promise.all(claims.map(({ callId }) => ledgers[0].settle(settlementOf(callId))));
   const steps = [store, other].map((it) =>
     createPruner({ store: it, retentionDays: 1, now: () => newYear + 9 * dayMs }),
@@ -175,7 +170,7 @@ postgresTest(
     const url = await newDatabase();
     const { store } = await node(url, { deadAfterMs: 1000 });
     await addAccount(store, "acc_1", 1e12);
-    const ledger = createLocalLedger({ store });
+    const ledger = createBilling({ store });
     const told = new Set<string>();
     for (let round = 0; round < 3; round++) {
       const runs = ["a", "b"].map((name) => runUntilKilled(url, `${round}${name}`, 1500 * (round + 1)));

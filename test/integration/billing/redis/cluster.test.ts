@@ -33,15 +33,15 @@ describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
         const outcomes = await Promise.all(
           Array.from({ length: 6 }, async (_, index) => {
             const { ledger } = nodes[index % 2] as Node;
-            const claim = claimOf({ accountId, openedAt: Date.now(), ...fields });
-            return ledger.admit(claim).then(
-              () => ({ ledger, claim }),
+            const admission = claimOf({ accountId, openedAt: Date.now(), ...fields });
+            return ledger.admit(admission).then(
+              () => ({ ledger, admission }),
               () => undefined,
             );
           }),
         );
         const letIn = outcomes.filter((outcome) => outcome !== undefined);
-        await Promise.all(letIn.map(({ ledger, claim }) => ledger.settle(settlementOf(claim.callId))));
+        await Promise.all(letIn.map(({ ledger, admission }) => ledger.settle(settlementOf(admission.callId))));
         return letIn.length;
       }),
     );
@@ -50,7 +50,7 @@ describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
   test(
     "share limits, each account's on the node of its slot",
     async () => {
-      expect(nodes.map(({ limits }) => limits.troubles())).toEqual([[], []]);
+      expect(nodes.map(({ limits }) => limits.readinessProblems())).toEqual([[], []]);
       expect(await race()).toEqual(accounts.map(() => 3));
       for (const id of accounts) {
         const wallet = { balanceNanodollars: -5, heldNanodollars: 0 };
@@ -74,9 +74,9 @@ describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
       process.kill(stopped.pid, "SIGSTOP");
       // Whoever is on that node has it noticed; all are refused, for their wallets are empty.
       expect(await race()).toEqual(accounts.map(() => 0));
-      await until(() => nodes.every(({ limits }) => limits.troubles().length === 1));
+      await until(() => nodes.every(({ limits }) => limits.readinessProblems().length === 1));
       process.kill(stopped.pid, "SIGCONT");
-      await until(() => nodes.every(({ limits }) => limits.troubles().length === 0), 30_000);
+      await until(() => nodes.every(({ limits }) => limits.readinessProblems().length === 0), 30_000);
       expect(await race()).toEqual(accounts.map(() => 0));
       expect((await verifyLedger(store)).differences).toEqual([]);
     },

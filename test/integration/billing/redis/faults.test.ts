@@ -51,11 +51,11 @@ const faults: Fault[] = [
 
 /** A store whose writes take longer than Redis is waited for. */
 function slowlyWriting(store: Store): Store {
-  const writeBooks: Store["writeBooks"] = async (batch) => {
+  const writeLedger: Store["writeLedger"] = async (batch) => {
     await Bun.sleep(300);
-    return store.writeBooks(batch);
+    return store.writeLedger(batch);
   };
-  return Object.create(store, { writeBooks: { value: writeBooks } }) as Store;
+  return Object.create(store, { writeLedger: { value: writeLedger } }) as Store;
 }
 
 describe.skipIf(!canShare)("a Redis", () => {
@@ -67,10 +67,13 @@ describe.skipIf(!canShare)("a Redis", () => {
       const { ledger } = await startNode(store, redis);
       const claims = (count: number) => Array.from({ length: count }, () => claimOf({ openedAt: Date.now() }));
       await ledger.walletOf("acc_1");
-      const byRedis = claims(6).map((claim) => ledger.admit(claim));
+      const byRedis = claims(6).map((admission) => ledger.admit(admission));
       await Bun.sleep(20);
       await signal(redis, "SIGSTOP");
-      const outcomes = await Promise.allSettled([...byRedis, ...claims(30).map((claim) => ledger.admit(claim))]);
+      const outcomes = await Promise.allSettled([
+        ...byRedis,
+        ...claims(30).map((admission) => ledger.admit(admission)),
+      ]);
       const held = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
       expect(held.map(({ heldNanodollars }) => heldNanodollars).sort((a, b) => b - a)).toEqual([
         ...Array.from({ length: 10 }, () => 10),
@@ -96,10 +99,10 @@ describe.skipIf(!canShare)("a Redis", () => {
         const times = await Promise.all(Array.from({ length: 20 }, (_, index) => makeCall(index % 2 === 0 ? a : b)));
         expect(Math.max(...times)).toBeLessThan(hangMsMax);
       }
-      expect(a.limits.troubles()[0]).toStartWith("Redis cannot be used (");
+      expect(a.limits.readinessProblems()[0]).toStartWith("Redis cannot be used (");
       expect(await b.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 9390, heldNanodollars: 100 });
       await mend(redis);
-      await until(() => nodes.every(({ limits }) => limits.troubles().length === 0));
+      await until(() => nodes.every(({ limits }) => limits.readinessProblems().length === 0));
       for (const { ledger } of nodes) {
         expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 9390, heldNanodollars: 100 });
       }
@@ -138,7 +141,7 @@ describe.skipIf(!canShare)("a Redis", () => {
     await makeCall(node);
     await redis.command("SCRIPT", "FLUSH");
     await Promise.all(Array.from({ length: 10 }, () => makeCall(node)));
-    expect(node.limits.troubles()).toEqual([]);
+    expect(node.limits.readinessProblems()).toEqual([]);
     expect(await node.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 890, heldNanodollars: 0 });
   });
 
@@ -148,7 +151,7 @@ describe.skipIf(!canShare)("a Redis", () => {
     const node = await startNode(url, redis);
     expect(await makeCall(node)).toBeLessThan(hangMsMax);
     await startRedis({ port: redis.port });
-    await until(() => node.limits.troubles().length === 0);
+    await until(() => node.limits.readinessProblems().length === 0);
     await makeCall(node);
     expect(await node.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 980, heldNanodollars: 0 });
   });
@@ -159,7 +162,7 @@ describe.skipIf(!canShare)("a Redis", () => {
       const leaseMs = 300;
       const { redis, nodes } = await startNodes(2, 1e9, { leaseMs, storeOptions: { deadAfterMs: 300 } });
       const [here, there] = nodes as [Node, Node];
-      const timers = nodes.map(({ store }) => setInterval(() => store.outsideChange(), 20));
+      const timers = nodes.map(({ store }) => setInterval(() => store.pollExternalChange(), 20));
       const running = claimOf({ holdNanodollars: 9e8 });
       await there.ledger.admit(running);
       await redis.stop("SIGKILL");
@@ -172,7 +175,7 @@ describe.skipIf(!canShare)("a Redis", () => {
       const second = claimOf({ holdNanodollars: 9e8 });
       expect((await here.ledger.admit(second)).heldNanodollars).toBe(1e8);
       await startRedis({ port: redis.port });
-      await until(() => nodes.every(({ limits }) => limits.troubles().length === 0));
+      await until(() => nodes.every(({ limits }) => limits.readinessProblems().length === 0));
       const third = await here.ledger.admit(claimOf({ holdNanodollars: 9e8 })).catch((error) => error.code);
       expect(third).toBe("insufficient_balance");
       for (const { ledger } of nodes) ended.push(...(await ledger.recover()).callIds);
@@ -191,9 +194,9 @@ describe.skipIf(!canShare)("a Redis", () => {
     async () => {
       const { redis, nodes } = await startNodes(2, 1000, { leaseMs: 600 });
       const [here, dead] = nodes as [Node, Node];
-      const own = { budgetNanodollars: 500, concurrentCalls: 2 };
+      const keyLimits = { budgetNanodollars: 500, concurrentCalls: 2 };
       const claims = {
-        premium: [1, 2].map(() => claimOf({ own, holdNanodollars: 200 })),
+        premium: [1, 2].map(() => claimOf({ keyLimits, holdNanodollars: 200 })),
         most: { concurrentCalls: 2 },
       };
       const [mine, lost] = claims.premium as [ReturnType<typeof claimOf>, ReturnType<typeof claimOf>];
@@ -206,13 +209,13 @@ describe.skipIf(!canShare)("a Redis", () => {
       for (const key of keys) await redis.command("DEL", key);
       expect(await here.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 1000, heldNanodollars: 400 });
       // The budget has 100 left, which one call may have in part.
-      const last = claimOf({ own: { budgetNanodollars: 500 }, holdNanodollars: 200 });
+      const last = claimOf({ keyLimits: { budgetNanodollars: 500 }, holdNanodollars: 200 });
       expect((await here.ledger.admit(last)).heldNanodollars).toBe(100);
-      const beyond = claimOf({ own: { budgetNanodollars: 500 }, holdNanodollars: 200 });
+      const beyond = claimOf({ keyLimits: { budgetNanodollars: 500 }, holdNanodollars: 200 });
       expect(await here.ledger.admit(beyond).catch((error) => error.code)).toBe("budget_exceeded");
       await here.ledger.settle(settlementOf(last.callId, { outcome: "released" }));
       // That of this node is renewed and that of the dead one is not.
-      await until(async () => (await here.ledger.boundsOf(mine.caller)).calls.running === 1);
+      await until(async () => (await here.ledger.limitsUsageOf(mine.caller)).calls.running === 1);
       await Bun.sleep(1200);
       const next = claimOf({ ...claims.most, holdNanodollars: 1 });
       await here.ledger.admit(next);

@@ -1,7 +1,7 @@
 import { afterAll } from "bun:test";
 import {
-  createLocalLedger,
-  type LocalLedger,
+  type Billing,
+  createBilling,
   openRedisLimits,
   type RedisLimits,
   type RedisLimitsOptions,
@@ -18,7 +18,7 @@ export const canShare = whyNoPostgres === undefined && redisProgram !== null;
 /** A node: a connection to the store, a ledger over it, and limits that it shares over Redis. */
 export interface Node {
   store: Store;
-  ledger: LocalLedger;
+  ledger: Billing;
   limits: RedisLimits;
   reports: string[];
 }
@@ -48,7 +48,7 @@ export async function startNode(
   const report = (event: string) => void reports.push(event);
   const limits = await openRedisLimits({ store, url: redis.url, report, ...options });
   const { now } = options;
-  const made = { store, limits, ledger: createLocalLedger({ store, limits, ...(now && { now }) }), reports };
+  const made = { store, limits, ledger: createBilling({ store, limits, ...(now && { now }) }), reports };
   nodes.push(made);
   return made;
 }
@@ -65,11 +65,11 @@ export async function startNodes(count: number, nanodollars: number, options: No
 
 /** Makes one call of 10 nanodollars and returns how long its longer half took, in milliseconds. */
 export async function makeCall({ ledger }: Pick<Node, "ledger">): Promise<number> {
-  const claim = claimOf({ openedAt: Date.now() });
+  const admission = claimOf({ openedAt: Date.now() });
   const start = performance.now();
-  await ledger.admit(claim);
+  await ledger.admit(admission);
   const admitted = performance.now();
-  await ledger.settle(settlementOf(claim.callId));
+  await ledger.settle(settlementOf(admission.callId));
   return Math.max(admitted - start, performance.now() - admitted);
 }
 

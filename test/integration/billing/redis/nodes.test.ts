@@ -14,7 +14,7 @@ setDefaultTimeout(60_000);
 async function race(nodes: Node[], fields: ClaimFields) {
   const claims = Array.from({ length: 64 }, () => claimOf({ openedAt: Date.now(), ...fields }));
   const outcomes = await Promise.allSettled(
-    claims.map((claim, index) => (nodes[index % nodes.length] as Node).ledger.admit(claim)),
+    claims.map((admission, index) => (nodes[index % nodes.length] as Node).ledger.admit(admission)),
   );
   const admitted = outcomes.flatMap((outcome, index) =>
     outcome.status === "fulfilled" ? [{ node: nodes[index % nodes.length] as Node, hold: outcome.value }] : [],
@@ -43,10 +43,10 @@ describe.skipIf(!canShare)("two nodes", () => {
     ["requests per minute", { requestsPerMinute: 7 }, 7, "rate_limit_exceeded"],
     ["tokens per minute", { tokensPerMinute: 900, limitTokens: 100 }, 9, "rate_limit_exceeded"],
     ["calls at once", { concurrentCalls: 5 }, 5, "rate_limit_exceeded"],
-    ["a monthly budget", { own: { budgetNanodollars: 95 } }, 10, "budget_exceeded"],
-    ["a key's requests per minute", { own: { requestsPerMinute: 7 } }, 7, "rate_limit_exceeded"],
-    ["a key's tokens per minute", { own: { tokensPerMinute: 900 }, limitTokens: 100 }, 9, "rate_limit_exceeded"],
-    ["a key's calls at once", { own: { concurrentCalls: 5 } }, 5, "rate_limit_exceeded"],
+    ["a monthly budget", { keyLimits: { budgetNanodollars: 95 } }, 10, "budget_exceeded"],
+    ["a key's requests per minute", { keyLimits: { requestsPerMinute: 7 } }, 7, "rate_limit_exceeded"],
+    ["a key's tokens per minute", { keyLimits: { tokensPerMinute: 900 }, limitTokens: 100 }, 9, "rate_limit_exceeded"],
+    ["a key's calls at once", { keyLimits: { concurrentCalls: 5 } }, 5, "rate_limit_exceeded"],
   ])("share %s", async (_what, fields, count, code) => {
     const { nodes } = await startNodes(2, 100_000);
     const { admitted, refusals } = await race(nodes, fields);
@@ -85,23 +85,23 @@ describe.skipIf(!canShare)("two nodes", () => {
         const running = steps.map(async ({ node, premium, hold, spends, end, waits, flush }) => {
           const { ledger } = nodes[node] as Node;
           for (let i = 0; i < waits; i++) await new Promise(setImmediate);
-          const own = { budgetNanodollars: 150, concurrentCalls: 1000 };
+          const keyLimits = { budgetNanodollars: 150, concurrentCalls: 1000 };
           const holds = { premium, holdNanodollars: hold, holdTokens: hold };
-          const claim = claimOf({ accountId, keyId: `key${accountId}`, own, ...holds, openedAt: Date.now() });
-          const outcome = await ledger.admit(claim).catch((error: unknown) => error);
+          const admission = claimOf({ accountId, keyId: `key${accountId}`, keyLimits, ...holds, openedAt: Date.now() });
+          const outcome = await ledger.admit(admission).catch((error: unknown) => error);
           if (flush) await redis.command("FLUSHALL");
           if (outcome instanceof GatewayError) return;
           if (outcome instanceof Error) throw outcome;
           const settlement = { outcome: end, costNanodollars: spends, quotaTokens: spends };
-          await ledger.settle(settlementOf(claim.callId, settlement));
+          await ledger.settle(settlementOf(admission.callId, settlement));
           if (premium && end === "settled") spent += spends;
         });
         await Promise.all(running);
         const wallet = { balanceNanodollars: 200 - spent, heldNanodollars: 0 };
-        const { caller } = claimOf({ accountId, keyId: `key${accountId}`, own: { budgetNanodollars: 150 } });
+        const { caller } = claimOf({ accountId, keyId: `key${accountId}`, keyLimits: { budgetNanodollars: 150 } });
         for (const { ledger } of nodes) {
           expect(await ledger.walletOf(accountId)).toEqual(wallet);
-          const { budget, calls } = await ledger.boundsOf(caller);
+          const { budget, calls } = await ledger.limitsUsageOf(caller);
           expect([budget?.spentNanodollars, budget?.heldNanodollars, calls.running]).toEqual([spent, 0, 0]);
         }
         expect(await walletOf(store, accountId)).toEqual(wallet);

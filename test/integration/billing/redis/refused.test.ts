@@ -40,7 +40,7 @@ test.skipIf(redisProgram === null)("a Redis of the version before is taken over"
   const redis = await startRedis();
   await redis.command("SET", "modelgate:format", "modelgate-ledger 1");
   const limits = await openRedisLimits({ store: await temporaryStore(), url: redis.url });
-  expect(limits.troubles()).toEqual([]);
+  expect(limits.readinessProblems()).toEqual([]);
   limits.close();
   expect(await redis.command("GET", "modelgate:format")).toContain("modelgate-limits 1");
 });
@@ -50,9 +50,9 @@ test.skipIf(!canShare)("the nodes of two databases share a Redis and see nothing
   const { store, url } = await databaseNode();
   await addAccount(store, "acc_1", 500);
   const other = await startNode(url, redis);
-  const claim = claimOf({ concurrentCalls: 1 });
-  await node.ledger.admit(claim);
-  expect(await other.ledger.boundsOf(claim.caller)).toMatchObject({ calls: { running: 0 } });
+  const admission = claimOf({ concurrentCalls: 1 });
+  await node.ledger.admit(admission);
+  expect(await other.ledger.limitsUsageOf(admission.caller)).toMatchObject({ calls: { running: 0 } });
   await other.ledger.admit(claimOf({ concurrentCalls: 1 }));
   await makeCall(node);
   expect(await other.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 500, heldNanodollars: 10 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
-import { createLocalLedger, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
+import { createBilling, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
 import { openStore } from "../../../../src/db/index.ts";
 import { temporaryFile, temporaryStore } from "../../db/temporary-store.ts";
 import { addAccount, claimOf, settlementOf } from "../ground.ts";
@@ -27,12 +27,12 @@ test("a full disk refuses calls with 503, charges nothing twice and loses nothin
   ).toEqual([]);
 
   const store = await openStore({ file });
-  const ledger = createLocalLedger({ store });
+  const ledger = createBilling({ store });
   // Charges that were kept in memory died with their process: these calls are told, and pay nothing.
   expect((await ledger.recover()).released).toBe(outcomes["settle unavailable"] ?? 0);
-  const claim = claimOf();
-  await ledger.admit(claim);
-  await ledger.settle(settlementOf(claim.callId));
+  const admission = claimOf();
+  await ledger.admit(admission);
+  await ledger.settle(settlementOf(admission.callId));
   expect(await walletOf(store, "acc_1")).toEqual({
     balanceNanodollars: 1e9 - 10 * (outcomes.settled + 1),
     heldNanodollars: 0,

@@ -1,4 +1,4 @@
-import { createLocalLedger } from "../../../../src/billing/index.ts";
+import { createBilling } from "../../../../src/billing/index.ts";
 import { openStore } from "../../../../src/db/index.ts";
 import { claimOf, settlementOf } from "../claims.ts";
 
@@ -8,20 +8,20 @@ import { claimOf, settlementOf } from "../claims.ts";
  */
 process.on("SIGXFSZ", () => undefined);
 const store = await openStore({ file: process.argv[2] as string });
-const ledger = createLocalLedger({ store });
+const ledger = createBilling({ store });
 const outcomes: Record<string, number> = {};
 const count = (outcome: string) => {
   outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
 };
 
 async function attempt(): Promise<void> {
-  const claim = claimOf({ callId: `full_${outcomes.settled ?? 0}_${Math.random()}` });
+  const admission = claimOf({ callId: `full_${outcomes.settled ?? 0}_${Math.random()}` });
   try {
-    await ledger.admit(claim);
+    await ledger.admit(admission);
   } catch (error) {
     return count((error as { code?: string }).code ?? String(error));
   }
-  await ledger.settle(settlementOf(claim.callId)).then(
+  await ledger.settle(settlementOf(admission.callId)).then(
     () => count("settled"),
     (error: { code?: string }) => count(`settle ${error.code ?? error}`),
   );

@@ -97,7 +97,9 @@ describe("sums", () => {
           const wanted = total(rows.map((row) => row[name]));
           expect(totals.figures[name]).toBe(wanted);
           expect(total(buckets.map(({ figures }) => figures[name]))).toBe(wanted);
-          expect(total(buckets.flatMap(({ byModel }) => [...byModel.values()].map((own) => own[name])))).toBe(wanted);
+          expect(
+            total(buckets.flatMap(({ byModel }) => [...byModel.values()].map((keyLimits) => keyLimits[name]))),
+          ).toBe(wanted);
         }
       }),
     );

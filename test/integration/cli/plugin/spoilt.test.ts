@@ -45,7 +45,12 @@ describe("a plugin", () => {
       "conversation",
     ],
     ["mixes-up-reasons", '"content_filter" : "stop"', '"content_filter" : "length"', "a question is answered"],
-    ["shows-its-key", "maxChoices: { chat: 1 },", 'readFault: ({ body }) => new UpstreamFault("bad_response", body),', "refusals"],
+    [
+      "shows-its-key",
+      "maxChoices: { chat: 1 },",
+      'readFault: ({ body }) => new UpstreamFault("bad_response", body),',
+      "refusals",
+    ],
     ["asks-elsewhere", 'json("/generate"', 'json("/produce"', "a question is answered"],
   ])("that %s loses the row for it", async (name, from, to, row) => {
     const lost = await lostBy(name, from, to);

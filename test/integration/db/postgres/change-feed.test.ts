@@ -31,9 +31,9 @@ postgresTest("a change whose notice was lost is found by the poll", async () => 
   const before = store.revision;
   await queryPostgres(url, "update revisions set revision = revision + 1");
   expect(store.revision).toBe(before);
-  await until("the poll has found it", () => store.outsideChange());
+  await until("the poll has found it", () => store.pollExternalChange());
   expect(store.revision).toBe(before + 1);
-  expect(store.outsideChange()).toBe(false);
+  expect(store.pollExternalChange()).toBe(false);
 });
 
 postgresTest("a node whose connection broke takes all copies for changed when it is back", async () => {
@@ -43,7 +43,7 @@ postgresTest("a node whose connection broke takes all copies for changed when it
     url,
     "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'modelgate reads%' and datname = current_database()",
   );
-  await until("it has heard", () => store.outsideChange());
+  await until("it has heard", () => store.pollExternalChange());
   expect(store.revision).toBeGreaterThan(before);
   expect(await store.readKey("none")).toBeUndefined();
 });
@@ -66,12 +66,12 @@ postgresTest("own changes are counted at once and not heard of again; a change t
   const before = store.revision;
   await creditWallet(store, { accountId: "a", nanodollars: 5, note: "n" });
   expect(store.revision).toBe(before + 1);
-  await until("the other has heard", () => other.outsideChange());
+  await until("the other has heard", () => other.pollExternalChange());
   await creditWallet(store, { accountId: "nobody", nanodollars: 5, note: "n" }).catch(() => undefined);
   for (let polls = 0; polls < 5; polls++) {
-    expect(store.outsideChange()).toBe(false);
+    expect(store.pollExternalChange()).toBe(false);
     await store.readKey("none");
   }
   expect(store.revision).toBe(before + 1);
-  expect(other.outsideChange()).toBe(false);
+  expect(other.pollExternalChange()).toBe(false);
 });

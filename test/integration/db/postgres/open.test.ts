@@ -58,7 +58,7 @@ describe("openStore on PostgreSQL", () => {
     const { store, url } = await node();
     await store.close();
     await store.close();
-    expect(store.outsideChange()).toBe(false);
+    expect(store.pollExternalChange()).toBe(false);
     expect(await queryPostgres(url, "select id from nodes")).toEqual([]);
   });
 });

@@ -12,9 +12,9 @@ await Promise.all(
     while (calls === undefined || made < Number(calls)) {
       // Half of them by a key with a budget, whose sum must be as true as the others.
       const open = openOf(`call_${round}_${made}`, { budgetMonth: made++ % 2 === 0 ? 0 : null });
-      await store.writeBooks([open]);
+      await store.writeLedger([open]);
       await new Promise(setImmediate);
-      await store.writeBooks([endOf(open)]);
+      await store.writeLedger([endOf(open)]);
       writeSync(1, `${open.callId}\n`);
     }
   }),

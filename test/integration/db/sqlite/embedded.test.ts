@@ -11,7 +11,7 @@ describe("the embedded store", () => {
     const file = temporaryFile();
     const store = await temporaryStore(file);
     const other = new DatabaseSync(file, { readOnly: true });
-    await store.writeBooks(chargeOf("c1"));
+    await store.writeLedger(chargeOf("c1"));
     expect({ ...other.prepare("select state, charged_nanodollars as charged from calls").get() }).toEqual({
       state: "settled",
       charged: 10,
@@ -43,7 +43,7 @@ describe("the embedded store", () => {
     const writes: Promise<unknown>[] = [];
     const change = (name: string) =>
       store.change(async (db) => {
-        writes.push(store.writeBooks(chargeOf(`during ${name}`)));
+        writes.push(store.writeLedger(chargeOf(`during ${name}`)));
         await db.insertInto("settings").values({ name, value: "" }).execute();
         await Bun.sleep(1);
       });
@@ -68,7 +68,7 @@ describe("the embedded store", () => {
       }),
     );
     expect(store.revision).toBeGreaterThan(before);
-    expect(store.readFunds("acc_1")).toMatchObject({ balanceNanodollars: 0 });
+    expect(store.readBalance("acc_1")).toMatchObject({ balanceNanodollars: 0 });
   });
 });
 
@@ -76,11 +76,11 @@ describe("the claim to serve", () => {
   test("is one process's until it closes, in a file that only its owner may read", async () => {
     const file = temporaryFile();
     const [first, second] = [await temporaryStore(file), await temporaryStore(file)];
-    expect([first.claim?.(), first.claim?.(), second.claim?.()]).toEqual([true, true, false]);
+    expect([first.admission?.(), first.admission?.(), second.admission?.()]).toEqual([true, true, false]);
     expect(statSync(file.replace(/db$/, "lock")).mode & 0o777).toBe(0o600);
-    await second.writeBooks(chargeOf("c1"));
+    await second.writeLedger(chargeOf("c1"));
     await first.close();
-    expect(second.claim?.()).toBe(true);
+    expect(second.admission?.()).toBe(true);
   });
 });
 

@@ -15,7 +15,7 @@ async function runningDatabase() {
   const store = await temporaryStore(file);
   const ends: number[] = [];
   for (let commit = 0; commit < commits; commit++) {
-    await store.writeBooks(chargeOf(`c${commit}`));
+    await store.writeLedger(chargeOf(`c${commit}`));
     ends.push(statSync(`${file}-wal`).size);
   }
   return { file, log: readFileSync(`${file}-wal`), ends };

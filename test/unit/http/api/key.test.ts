@@ -38,7 +38,7 @@ describe("GET /key", () => {
     const { ask, ledger } = httpOf();
     const usd = 1_000_000_000;
     const used = { spentNanodollars: 3.5 * usd, heldNanodollars: 2 * usd, resetsAt: Date.UTC(2026, 11, 1) };
-    ledger.boundsOf = async () => ({
+    ledger.limitsUsageOf = async () => ({
       calls: { limit: 4, running: 3 },
       budget: { limitNanodollars: 5 * usd, ...used },
     });
@@ -80,9 +80,13 @@ describe("health", () => {
   test("is readiness when there is no trouble, and 503 with the sentences when there is", async () => {
     const ready = await httpOf().ask("/readyz");
     expect(ready.status).toBe(200);
-    expect(await ready.json()).toMatchObject({ status: "ready", sandbox: false, models: 1, troubles: [] });
-    const troubled = await httpOf([], { troubles: async () => ["The disk is full"] }).ask("/readyz");
+    expect(await ready.json()).toMatchObject({ status: "ready", sandbox: false, models: 1, readinessProblems: [] });
+    const troubled = await httpOf([], { readinessProblems: async () => ["The disk is full"] }).ask("/readyz");
     expect(troubled.status).toBe(503);
-    expect(await troubled.json()).toMatchObject({ status: "unready", models: 0, troubles: ["The disk is full"] });
+    expect(await troubled.json()).toMatchObject({
+      status: "unready",
+      models: 0,
+      readinessProblems: ["The disk is full"],
+    });
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { recordDeed } from "../../../../src/accounts/audit.ts";
+import { recordAudit } from "../../../../src/accounts/audit.ts";
 import { createAccounts } from "../../../../src/accounts/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { completionOf } from "../../kernel/streams.ts";
@@ -66,7 +66,7 @@ describe("an administrator", () => {
     // Three of each moment, so that a page ends between two of one.
     for (let number = 0; number < 150; number++) {
       const deed = { accountId: admin.account.id, action: "test", subject: `${number}`, detail: {} };
-      await recordDeed(store, deed, Math.floor(number / 3));
+      await recordAudit(store, deed, Math.floor(number / 3));
     }
     const first = (await (await admin.get(`${api}/audit`)).json()).data;
     const { at: before, id } = first.at(-1);

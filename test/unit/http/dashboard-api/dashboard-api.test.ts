@@ -22,7 +22,7 @@ describe("a member", () => {
     });
     expect(await (await ben.get(`${api}/keys`)).json()).toEqual({ data: [] });
     await expectError(await ben.patch(`${api}/keys/${made.id}`, { budget_usd: "9" }), { status: 404 });
-    await accounts.saveKeyUse();
+    await accounts.saveLastUsed();
     const [key] = (await (await ada.get(`${api}/keys`)).json()).data;
     expect(Date.parse(key.last_used_at)).toBe(clock.now());
     await expectError(await ben.remove(`${api}/keys/${made.id}`), { status: 404 });
@@ -36,28 +36,28 @@ describe("a member", () => {
     const bounds = { budget_usd: "5.00", requests_per_minute: 60, tokens_per_minute: 9000, concurrent_calls: 4 };
     const { id, key } = await (await ada.post(`${api}/keys`, { name: "bounded", ...bounds })).json();
     expect(await accounts.authenticate(key)).toMatchObject({
-      own: { budgetNanodollars: 5e9, requestsPerMinute: 60, tokensPerMinute: 9000, concurrentCalls: 4 },
+      keyLimits: { budgetNanodollars: 5e9, requestsPerMinute: 60, tokensPerMinute: 9000, concurrentCalls: 4 },
     });
     const shown = { ...bounds, id, budget_usd: "5", budget_used_usd: "0" };
     expect(await (await ada.get(`${api}/keys`)).json()).toMatchObject({ data: [shown] });
     const change = { budget_usd: "7.5", requests_per_minute: null };
     expect((await ada.patch(`${api}/keys/${id}`, change)).status).toBe(200);
     const changed = { budgetNanodollars: 7.5e9, tokensPerMinute: 9000, concurrentCalls: 4 };
-    expect((await accounts.authenticate(key)).own).toEqual(changed);
+    expect((await accounts.authenticate(key)).keyLimits).toEqual(changed);
     for (const budget_usd of ["-1", "NaN", "0.0000000001", "9007200"]) {
       await expectError(await ada.patch(`${api}/keys/${id}`, { budget_usd }), { status: 400, param: "budget_usd" });
     }
     await expectError(await ada.patch(`${api}/keys/${id}`, {}), { status: 400 });
-    expect((await accounts.authenticate(key)).own).toEqual(changed);
+    expect((await accounts.authenticate(key)).keyLimits).toEqual(changed);
   });
 
   test("changes what a key is for and how far it goes; its secret stays", async () => {
     const { ada, accounts, clock } = await twoMembers();
     const { id, key } = await (await ada.post(`${api}/keys`, { name: "laptop", allowed_models: ["chat-1"] })).json();
-    const own = `${api}/keys/${id}`;
+    const keyLimits = `${api}/keys/${id}`;
     const until = new Date(clock.now() + 60_000).toISOString();
     const change = { name: "phone", allowed_models: ["chat-1", "chat-2"], expires_at: until };
-    expect((await ada.patch(own, change)).status).toBe(200);
+    expect((await ada.patch(keyLimits, change)).status).toBe(200);
     expect(await (await ada.get(`${api}/keys`)).json()).toMatchObject({ data: [{ id, ...change }] });
     expect((await accounts.authenticate(key)).allowedModels).toEqual(new Set(["chat-1", "chat-2"]));
 
@@ -68,12 +68,12 @@ describe("a member", () => {
       [{ expires_at: "soon" }, "expires_at"],
       [{ allowed_models: [] }, "allowed_models"],
     ];
-    for (const [wrong, param] of refused) await expectError(await ada.patch(own, wrong), { status: 400, param });
+    for (const [wrong, param] of refused) await expectError(await ada.patch(keyLimits, wrong), { status: 400, param });
     expect(await (await ada.get(`${api}/keys`)).json()).toMatchObject({ data: [{ id, ...change }] });
 
     clock.pass(60_000);
     expect(() => accounts.authenticate(key)).toThrow(/expired/);
-    expect((await ada.patch(own, { expires_at: null, allowed_models: null })).status).toBe(200);
+    expect((await ada.patch(keyLimits, { expires_at: null, allowed_models: null })).status).toBe(200);
     expect(await (await ada.get(`${api}/keys`)).json()).toMatchObject({
       data: [{ id, name: "phone", expires_at: null, allowed_models: null }],
     });
@@ -111,7 +111,7 @@ describe("a member", () => {
 
   test("sees the own figures, calls and models, and nothing of another's", async () => {
     const { ada, ben, store } = await twoMembers();
-    await store.writeBooks([openOf("call-1", { accountId: ada.account.id, openedAt: 1000 })]);
+    await store.writeLedger([openOf("call-1", { accountId: ada.account.id, openedAt: 1000 })]);
     expect(await (await ada.get(`${api}/me`)).json()).toMatchObject({ email: "ada@example.org", role: "member" });
     expect(await (await ada.get(`${api}/calls`)).json()).toMatchObject({
       data: [{ id: "call-1", state: "open", premium: true }],
@@ -127,7 +127,7 @@ describe("a member", () => {
 
   test("is told the latest calls with who is signed in, and not again what is on the screen", async () => {
     const { ada, ben, enter, store } = await twoMembers();
-    await store.writeBooks([openOf("call-1", { accountId: ada.account.id })]);
+    await store.writeLedger([openOf("call-1", { accountId: ada.account.id })]);
     const me = async (who: typeof ada, query: string) => (await who.get(`${api}/me${query}`)).json();
     expect(await me(ada, "")).toMatchObject({ email: "ada@example.org", calls: null });
     const { calls } = await me(ada, "?calls=");
@@ -226,8 +226,8 @@ describe("an administrator", () => {
       const says = "`modelgate wallet debit` takes out of a wallet";
       await expectError(await admin.post(credit, { usd, note: "x" }), { status: 400, param: "usd", says });
     }
-    const own = `${api}/admin/accounts/${admin.account.id}/disabled`;
-    await expectError(await admin.post(own, { disabled: true }), { status: 409 });
+    const keyLimits = `${api}/admin/accounts/${admin.account.id}/disabled`;
+    await expectError(await admin.post(keyLimits, { disabled: true }), { status: 409 });
     for (const search of ["%25", "a_a", "%5C"]) {
       const found = await (await admin.get(`${api}/admin/accounts?search=${search}`)).json();
       expect(found).toEqual({ data: [], next: null });

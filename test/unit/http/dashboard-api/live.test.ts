@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { callsElsewhereMax, type OpenCall } from "../../../../src/billing/index.ts";
+import { type OpenCall, remoteCallsMax } from "../../../../src/billing/index.ts";
 import type { HttpDeps } from "../../../../src/http/deps.ts";
 import { Progress } from "../../../../src/kernel/index.ts";
 import { dashboardHttp } from "../dashboard-http.ts";
@@ -10,15 +10,15 @@ setDefaultTimeout(30_000);
 const none = { count: 0, calls: [] };
 
 /** An administrator's look at the live calls, beside other processes that answer so. */
-async function liveGround(callsElsewhere: HttpDeps["callsElsewhere"]) {
+async function liveGround(remoteCalls: HttpDeps["remoteCalls"]) {
   const { deps, enter, clock, log } = await dashboardHttp();
-  Object.assign(deps, { callsElsewhere });
+  Object.assign(deps, { remoteCalls });
   const admin = await enter("admin@example.org", "admin");
   const accountId = admin.account.id;
   /** Has a call run here that has taken so long. */
   const run = (id: string, runningMs: number) => {
     const caller = { accountId, keyId: "key_1" };
-    deps.gate.enter({ capability: "chat", caller, progress: new Progress(id, clock.now() - runningMs) });
+    deps.loadShedder.enter({ capability: "chat", caller, progress: new Progress(id, clock.now() - runningMs) });
   };
   const openOf = (id: string, runningMs: number): OpenCall => ({
     ...{ id, account_id: accountId, key_id: "key_2", model: "model-2", capability: "speech" },
@@ -51,7 +51,7 @@ describe("live calls of several processes", () => {
   });
 
   test("are listed up to 200, and counted beyond", async () => {
-    const others = callsElsewhereMax - 1;
+    const others = remoteCallsMax - 1;
     const told = { count: others, calls: [] as OpenCall[] };
     const { run, openOf, live } = await liveGround(async () => told);
     told.calls = Array.from({ length: others }, (_, index) => openOf(`there_${index}`, 1000));

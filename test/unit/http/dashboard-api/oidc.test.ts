@@ -59,7 +59,7 @@ describe("a sign-in by the issuer", () => {
       issuer.person = { ...ada, email };
       const response = await signIn();
       expect([response.status, response.headers.get("location")]).toEqual([302, "/"]);
-      expect(await deps.signIn.visitorOf(cookieOf(response))).toMatchObject({
+      expect(await deps.signIn.sessionUserOf(cookieOf(response))).toMatchObject({
         accountId: account.id,
         role: "member",
         passwordIsTemporary: false,
@@ -75,7 +75,7 @@ describe("a sign-in by the issuer", () => {
     const { enter, signIn, deps, people, send } = await ground();
     const { account } = await enter("ada@example.org", "admin");
     const response = await signIn();
-    expect(await deps.signIn.visitorOf(cookieOf(response))).toMatchObject({ accountId: account.id, role: "admin" });
+    expect(await deps.signIn.sessionUserOf(cookieOf(response))).toMatchObject({ accountId: account.id, role: "admin" });
     expect(await people()).toHaveLength(1);
     const withPassword = await send("/api/auth/sign-in/email", {
       method: "POST",
@@ -93,10 +93,10 @@ describe("a sign-in by the issuer", () => {
     const init = { method: "POST", headers: { origin }, body: JSON.stringify({ email: "ada@example.org", password }) };
     const withPassword = await send("/api/auth/sign-in/email", init);
     expect(await withPassword.json()).toMatchObject({ twoFactorRedirect: true });
-    expect(await deps.signIn.visitorOf(cookieOf(withPassword))).toBeUndefined();
+    expect(await deps.signIn.sessionUserOf(cookieOf(withPassword))).toBeUndefined();
     const byIssuer = await signIn();
     expect(byIssuer.headers.get("location")).toBe("/");
-    expect(await deps.signIn.visitorOf(cookieOf(byIssuer))).toMatchObject({ accountId: browser.account.id });
+    expect(await deps.signIn.sessionUserOf(cookieOf(byIssuer))).toMatchObject({ accountId: browser.account.id });
   });
 
   test("of a stranger is refused where sign-up is closed, and makes nothing", async () => {
@@ -109,9 +109,9 @@ describe("a sign-in by the issuer", () => {
 
   test("of a stranger makes an account where sign-up is open", async () => {
     const { signIn, deps, accounts } = await ground({ SIGNUP: "open" });
-    const visitor = await deps.signIn.visitorOf(cookieOf(await signIn()));
-    expect(visitor).toMatchObject({ email: "ada@example.org", name: "Ada", role: "member" });
-    expect((await accounts.list()).map(({ id }) => id)).toEqual([visitor?.accountId as string]);
+    const sessionUser = await deps.signIn.sessionUserOf(cookieOf(await signIn()));
+    expect(sessionUser).toMatchObject({ email: "ada@example.org", name: "Ada", role: "member" });
+    expect((await accounts.list()).map(({ id }) => id)).toEqual([sessionUser?.accountId as string]);
   });
 
   test.each([
@@ -144,7 +144,7 @@ describe("a sign-in by the issuer", () => {
     const { accounts, signIn, deps } = await ground();
     const { id } = await accounts.create({ email: "ada@example.org" });
     await accounts.setDisabled(id, true);
-    expect(await deps.signIn.visitorOf(cookieOf(await signIn()))).toBeUndefined();
+    expect(await deps.signIn.sessionUserOf(cookieOf(await signIn()))).toBeUndefined();
   });
 
   test("carries PKCE and a state, and the state is good once and for the browser that began", async () => {
@@ -218,7 +218,7 @@ describe("an issuer that cannot be used", () => {
 
   test("is asked again at the next sign-in", async () => {
     let works = false;
-    const { url, stop } = impostor((own) => (works ? { issuer: own, ...endpoints(own) } : {}));
+    const { url, stop } = impostor((keyLimits) => (works ? { issuer: keyLimits, ...endpoints(keyLimits) } : {}));
     try {
       const { begin } = await ground({ OIDC_ISSUER: url });
       expect((await begin()).response.status).toBe(503);

@@ -33,7 +33,7 @@ describe("an error answer", () => {
 
   test("shows nothing of an unforeseen failure, and logs it whole", async () => {
     const failure = new TypeError("password is hunter2");
-    const { ask, log } = httpOf([helloPlugin], { troubles: () => Promise.reject(failure) });
+    const { ask, log } = httpOf([helloPlugin], { readinessProblems: () => Promise.reject(failure) });
     const response = await ask("/readyz");
     const error = await expectError(response, { status: 500, code: "internal_error" });
     expect(JSON.stringify(error)).not.toContain("hunter2");
@@ -66,7 +66,7 @@ describe("an error answer", () => {
 
   test("says that answers are simulated here", async () => {
     const { ask } = httpOf([helloPlugin], {
-      shelf: () => ({ plugins: [helloPlugin], states: [], sandbox: true, warnings: [] }),
+      snapshot: () => ({ plugins: [helloPlugin], states: [], sandbox: true, warnings: [] }),
     });
     expect((await ask("nothing")).headers.get("x-modelgate-sandbox")).toBe("true");
   });

@@ -66,9 +66,9 @@ describe("executeCall", () => {
   test("cuts a call whose client is gone already", async () => {
     const { call } = contextOf(new Request("http://gateway.example/", { signal: AbortSignal.abort() }));
     const { deps, ledger } = httpOf([helloPlugin]);
-    const outlet = new Sink<ChatChunk>();
+    const sink = new Sink<ChatChunk>();
     const streamed = { ...request, stream: true };
-    await executeCall(deps, call, { capability: "chat", request: streamed, outlet }).catch(() => undefined);
+    await executeCall(deps, call, { capability: "chat", request: streamed, sink }).catch(() => undefined);
     expect(ledger.settlement).toMatchObject({ outcome: "released", status: 499 });
   });
 });

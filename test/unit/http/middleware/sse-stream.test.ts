@@ -12,14 +12,14 @@ afterAll(() => {
 /** An outlet behind a real socket, whose body is sent when `answer` is called. */
 function served() {
   const progress = newProgress();
-  const outlet = new SseStream<string>(progress, (text) => text);
+  const sink = new SseStream<string>(progress, (text) => text);
   const { promise, resolve: answer } = Promise.withResolvers<void>();
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch: async () => {
       await promise;
-      return new Response(outlet.body);
+      return new Response(sink.body);
     },
   });
   const client = connect(server.port as number, "127.0.0.1", () => client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n"));
@@ -33,7 +33,7 @@ function served() {
     server.stop(true);
   });
   return {
-    outlet,
+    sink,
     progress,
     client,
     answer,
@@ -58,31 +58,31 @@ const hasEnded = (body: string) => body.endsWith("0\r\n\r\n");
 
 describe("an outlet of events", () => {
   test("is opened once the head may be sent", async () => {
-    const outlet = new SseStream<string>(newProgress(), (text) => text);
-    expect(outlet.isOpen).toBe(false);
-    outlet.open();
-    await outlet.opened;
-    expect(outlet.isOpen).toBe(true);
+    const sink = new SseStream<string>(newProgress(), (text) => text);
+    expect(sink.isOpen).toBe(false);
+    sink.open();
+    await sink.opened;
+    expect(sink.isOpen).toBe(true);
   });
 
   test("sends what was written before the body was asked for, then each turn of the event loop together", async () => {
-    const { outlet, answer, body } = served();
-    outlet.write("a");
-    outlet.write("b");
+    const { sink, answer, body } = served();
+    sink.write("a");
+    sink.write("b");
     answer();
     await until(() => body().includes("ab"));
-    for (const text of ["c", "d", "é"]) outlet.write(text);
+    for (const text of ["c", "d", "é"]) sink.write(text);
     await until(() => body().includes("cd"));
-    outlet.write("f");
-    outlet.end();
+    sink.write("f");
+    sink.end();
     await until(() => hasEnded(body()));
     expect(chunksIn(body())).toEqual(["ab", "cdÃ©", "f", ""]);
   });
 
   test("sends what was written and ended before the body was asked for", async () => {
-    const { outlet, answer, body } = served();
-    outlet.write("all");
-    outlet.end();
+    const { sink, answer, body } = served();
+    sink.write("all");
+    sink.end();
     answer();
     // Bun knows its length, and sends no chunks.
     await until(() => body() === "all");
@@ -92,55 +92,55 @@ describe("an outlet of events", () => {
     [64 * 1024 - 1, false],
     [64 * 1024, true],
   ])("has %p characters wait for the body to be asked for: the writer waits: %p", async (length, waits) => {
-    const { outlet, answer, body } = served();
-    const behind = outlet.write("x".repeat(length));
+    const { sink, answer, body } = served();
+    const behind = sink.write("x".repeat(length));
     expect(behind !== undefined).toBe(waits);
     answer();
     await behind;
     await until(() => body() !== "");
-    expect(outlet.write("y")).toBeUndefined();
-    outlet.end();
+    expect(sink.write("y")).toBeUndefined();
+    sink.end();
     await until(() => hasEnded(body()));
     expect(chunksIn(body()).join("")).toBe(`${"x".repeat(length)}y`);
   });
 
   test("has the writer wait while the reader reads nothing, and goes on when it does", async () => {
-    const { outlet, client, answer, body } = served();
+    const { sink, client, answer, body } = served();
     answer();
-    outlet.write("first");
+    sink.write("first");
     await until(() => body().includes("first"));
-    const { behind, written } = await writeUntilBehind(outlet, client);
+    const { behind, written } = await writeUntilBehind(sink, client);
     client.resume();
     await behind;
-    expect(outlet.write("last")).toBeUndefined();
-    outlet.end();
+    expect(sink.write("last")).toBeUndefined();
+    sink.end();
     await until(() => hasEnded(body()));
     expect(chunksIn(body()).join("")).toHaveLength("first".length + written + "last".length);
   });
 
   test("whose reader leaves cuts the call, leaves no writer waiting, and takes no more", async () => {
-    const { outlet, client, progress, answer, body } = served();
+    const { sink, client, progress, answer, body } = served();
     answer();
-    outlet.write("first");
+    sink.write("first");
     await until(() => body().includes("first"));
-    const { behind } = await writeUntilBehind(outlet, client);
+    const { behind } = await writeUntilBehind(sink, client);
     client.destroy();
     await behind;
-    await until(() => progress.cutReason !== undefined);
-    expect([progress.cutReason, progress.signal.aborted]).toEqual(["left", true]);
-    expect(outlet.write("more")).toBeUndefined();
-    outlet.end();
+    await until(() => progress.cancelReason !== undefined);
+    expect([progress.cancelReason, progress.signal.aborted]).toEqual(["left", true]);
+    expect(sink.write("more")).toBeUndefined();
+    sink.end();
   });
 });
 
 /** More than the buffers of two sockets hold. */
 const charactersMax = 64 * 1024 * 1024;
 
-async function writeUntilBehind(outlet: SseStream<string>, client: Socket) {
+async function writeUntilBehind(sink: SseStream<string>, client: Socket) {
   client.pause();
   const text = "x".repeat(16 * 1024);
   for (let written = text.length; written < charactersMax; written += text.length) {
-    const behind = outlet.write(text);
+    const behind = sink.write(text);
     if (behind !== undefined) return { behind, written };
     if (written % (16 * text.length) === 0) await Bun.sleep(0);
   }

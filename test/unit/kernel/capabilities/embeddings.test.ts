@@ -15,13 +15,20 @@ const row: Model = {
   dimensions: { default: 4, min: 2, max: 4 },
 };
 
-function ask(request: Partial<EmbeddingsRequest>, answer: unknown = { vectors: [[1, 2]] }, changes: Partial<Model> = {}) {
+function ask(
+  request: Partial<EmbeddingsRequest>,
+  answer: unknown = { vectors: [[1, 2]] },
+  changes: Partial<Model> = {},
+) {
   const embeddings = async () => {
     if (answer instanceof Error) throw answer;
     return answer as Embeddings;
   };
   const bench = benchOf([pluginOf({ embeddings }, { models: [{ ...row, ...changes }] })]);
-  return { ...bench, done: serve(bench.kernel, orderOf("embeddings", { model: "embed-1", input: "Hello", ...request })) };
+  return {
+    ...bench,
+    done: serve(bench.kernel, orderOf("embeddings", { model: "embed-1", input: "Hello", ...request })),
+  };
 }
 
 describe("embeddings", () => {

@@ -105,21 +105,21 @@ describe("several streams", () => {
 
   test("come of whole answers too, where the provider gives those", async () => {
     const { kernel, ledger } = single((index) => completionOf(`whole ${index}`, parts(0)));
-    const outlet = new Sink<ChatChunk>();
-    await serve(kernel, chatOrder({ n: 2, stream: true }, { outlet }));
-    expect([0, 1].map((index) => textOf(outlet.pieces, index))).toEqual(["whole 0", "whole 1"]);
+    const sink = new Sink<ChatChunk>();
+    await serve(kernel, chatOrder({ n: 2, stream: true }, { sink }));
+    expect([0, 1].map((index) => textOf(sink.pieces, index))).toEqual(["whole 0", "whole 1"]);
     expect(ledger.settlement).toMatchObject({ usageSource: "reported", meters: { outputToken: 6 } });
   });
 
   test("are merged as they come, each under its own index", async () => {
     const { kernel, ledger } = single((index) => new FakeStream<ChatChunk>(...hello(index), usageChunk(parts(0))));
-    const outlet = new Sink<ChatChunk>();
+    const sink = new Sink<ChatChunk>();
     const asked = { n: 3, stream: true, stream_options: { include_usage: true } };
-    await serve(kernel, chatOrder(asked, { outlet }));
-    for (const index of [0, 1, 2]) expect(textOf(outlet.pieces, index)).toBe(`a${index}b${index}`);
-    const finishes = outlet.pieces.flatMap(({ choices }) => choices).filter(({ finish_reason }) => finish_reason);
+    await serve(kernel, chatOrder(asked, { sink }));
+    for (const index of [0, 1, 2]) expect(textOf(sink.pieces, index)).toBe(`a${index}b${index}`);
+    const finishes = sink.pieces.flatMap(({ choices }) => choices).filter(({ finish_reason }) => finish_reason);
     expect(finishes.map(({ index }) => index).sort()).toEqual([0, 1, 2]);
-    expect(outlet.pieces.at(-1)?.usage).toMatchObject({ prompt_tokens: 30, completion_tokens: 9 });
+    expect(sink.pieces.at(-1)?.usage).toMatchObject({ prompt_tokens: 30, completion_tokens: 9 });
     expect(ledger.settlement).toMatchObject({ usageSource: "reported" });
   });
 
@@ -129,8 +129,8 @@ describe("several streams", () => {
       new FakeStream<ChatChunk>(textChunk("Hello"), new UpstreamFault("bad_response", "The line is dead")),
     ];
     const { kernel, ledger } = single((index) => streams[index]);
-    const outlet = new Sink<ChatChunk>();
-    const done = serve(kernel, chatOrder({ n: 2, stream: true }, { outlet }));
+    const sink = new Sink<ChatChunk>();
+    const done = serve(kernel, chatOrder({ n: 2, stream: true }, { sink }));
     expect((await rejectionOf(done)).code).toBe("upstream_error");
     await settled();
     expect(streams[0]?.returned).toBe(1);
@@ -144,7 +144,7 @@ describe("several streams", () => {
       if (index % 2 === 1) throw new UpstreamFault("overloaded", "Busy");
       return new FakeStream<ChatChunk>(...hello(0));
     });
-    await rejectionOf(serve(kernel, chatOrder({ n: 2, stream: true }, { outlet: new Sink() })));
+    await rejectionOf(serve(kernel, chatOrder({ n: 2, stream: true }, { sink: new Sink() })));
     expect(signal?.aborted).toBe(true);
     expect(ledger.settlement.outcome).toBe("released");
   });

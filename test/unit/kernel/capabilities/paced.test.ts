@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { paced } from "../../../../src/kernel/capabilities/paced.ts";
+import { withYielding } from "../../../../src/kernel/capabilities/paced.ts";
 
 async function* endless() {
   for (let piece = 0; ; piece++) yield piece;
@@ -7,7 +7,7 @@ async function* endless() {
 
 describe("pieces of a handler that never waits", () => {
   test("let timers run", async () => {
-    const pieces = paced(endless());
+    const pieces = withYielding(endless());
     let isOver = false;
     setTimeout(() => {
       isOver = true;
@@ -21,15 +21,15 @@ describe("pieces of a handler that never waits", () => {
   });
 
   test("come in order, and have a bound", async () => {
-    const pieces = paced(endless(), 1024);
+    const pieces = withYielding(endless(), 1024);
     for (let piece = 0; piece < 1023; piece++) expect((await pieces.next()).value).toBe(piece);
     expect(() => pieces.next()).toThrow("has more than 1024 pieces");
   });
 
   test("are let go of through it", async () => {
     const source = endless();
-    await paced(source).return?.();
+    await withYielding(source).return?.();
     expect((await source.next()).done).toBe(true);
-    expect(paced({ next: () => source.next() }).return).toBeUndefined();
+    expect(withYielding({ next: () => source.next() }).return).toBeUndefined();
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Model, type SpeechRequest, type Speech, UpstreamFault } from "../../../../src/contract/index.ts";
+import { type Model, type Speech, type SpeechRequest, UpstreamFault } from "../../../../src/contract/index.ts";
 import { serve } from "../../../../src/kernel/index.ts";
 import { FakeStream, Sink } from "../streams.ts";
 import { benchOf, chatModel, orderOf, pluginOf, rejectionOf } from "../support.ts";
@@ -31,10 +31,10 @@ function ask(request: Partial<SpeechRequest> = {}, wav: unknown = bytes("RIFF...
     { models: [{ ...row, ...changes }] },
   );
   const bench = benchOf([plugin]);
-  const outlet = new Sink<Bytes>();
-  const order = orderOf("speech", { model: "speak-1", input: "नमस्ते", ...request }, { outlet });
-  const text = () => Buffer.concat(outlet.pieces).toString();
-  return { ...bench, asked, outlet, text, progress: order.progress, done: serve(bench.kernel, order) };
+  const sink = new Sink<Bytes>();
+  const order = orderOf("speech", { model: "speak-1", input: "नमस्ते", ...request }, { sink });
+  const text = () => Buffer.concat(sink.pieces).toString();
+  return { ...bench, asked, sink, text, progress: order.progress, done: serve(bench.kernel, order) };
 }
 
 describe("speech", () => {
@@ -67,9 +67,9 @@ describe("speech", () => {
     ["a stream of something else", new FakeStream<Bytes>(bytes("<html>"))],
     ["a stream that breaks at once", new FakeStream<Bytes>(new UpstreamFault("bad_response", "The line is dead"))],
   ])("that is %s fails before anything is sent, and is free", async (_, wav) => {
-    const { done, ledger, outlet } = ask({}, wav);
+    const { done, ledger, sink } = ask({}, wav);
     expect((await rejectionOf(done)).code).toBe("upstream_error");
-    expect(outlet.opened).toBe(0);
+    expect(sink.opened).toBe(0);
     expect(ledger.settlement.outcome).toBe("released");
   });
 
@@ -81,13 +81,13 @@ describe("speech", () => {
 
   test("whose client leaves is charged, and the provider's stream is let go", async () => {
     const source = new FakeStream<Bytes>(bytes("RIFF"), bytes("more"), bytes("most"));
-    const { done, ledger, outlet, progress } = ask({}, source);
-    outlet.reader = () => {
+    const { done, ledger, sink, progress } = ask({}, source);
+    sink.reader = () => {
       progress.cut("left");
       return undefined;
     };
     await rejectionOf(done);
-    expect([outlet.pieces.length, source.returned > 0]).toEqual([1, true]);
+    expect([sink.pieces.length, source.returned > 0]).toEqual([1, true]);
     expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 499 });
   });
 
@@ -128,7 +128,7 @@ describe("speech", () => {
   test("takes any voice of a model whose voices are not known", async () => {
     const { voices: ___, voiceDefault: ____, ...bare } = row;
     const bench = benchOf([pluginOf({ speech: async () => ({ wav: bytes("RIFF") }) }, { models: [bare] })]);
-    const order = orderOf("speech", { model: "speak-1", input: "a", voice: "any" }, { outlet: new Sink() });
+    const order = orderOf("speech", { model: "speak-1", input: "a", voice: "any" }, { sink: new Sink() });
     await serve(bench.kernel, order);
   });
 });

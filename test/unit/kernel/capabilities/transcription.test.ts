@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Model, TranscriptionRequest, Transcript } from "../../../../src/contract/index.ts";
+import type { Model, Transcript, TranscriptionRequest } from "../../../../src/contract/index.ts";
 import { readAudioMs, serve } from "../../../../src/kernel/index.ts";
 import { wavFile } from "../../../support/wav.ts";
 import { benchOf, chatModel, orderOf, pluginOf, rejectionOf } from "../support.ts";
@@ -14,7 +14,11 @@ const row: Model = {
   languages: ["en", "hi-IN"],
 };
 
-function ask(request: Partial<TranscriptionRequest>, answer: unknown = { text: "Hello" }, changes: Partial<Model> = {}) {
+function ask(
+  request: Partial<TranscriptionRequest>,
+  answer: unknown = { text: "Hello" },
+  changes: Partial<Model> = {},
+) {
   const transcription = async () => answer as Transcript;
   const bench = benchOf([pluginOf({ transcription }, { models: [{ ...row, ...changes }] })]);
   const order = orderOf("transcription", { model: "hear-1", file: new File(["x".repeat(2000)], "a.mp3"), ...request });

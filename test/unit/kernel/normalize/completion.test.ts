@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatCompletion } from "../../../../src/contract/index.ts";
-import { finishOf, headOf, tidyCompletion, tidyUsage } from "../../../../src/kernel/normalize/completion.ts";
+import { finishOf, headOf, normalizeCompletion, normalizeUsage } from "../../../../src/kernel/normalize/completion.ts";
 
 const head = { id: "chatcmpl-1", created: 1_790_000_000, model: "chat-1" };
-const tidied = (raw: Record<string, unknown>) => tidyCompletion(raw as unknown as ChatCompletion, head);
+const tidied = (raw: Record<string, unknown>) => normalizeCompletion(raw as unknown as ChatCompletion, head);
 const answer = (message: Record<string, unknown>, finish_reason: unknown = "stop") => ({
   choices: [{ message, finish_reason }],
 });
@@ -80,6 +80,6 @@ test("the head is made of the call's id and whole seconds", () => {
 });
 
 test("usage always has its sum, whatever the provider summed", () => {
-  expect(tidyUsage({ prompt_tokens: 2, completion_tokens: 3, total_tokens: 99 }).total_tokens).toBe(5);
-  expect(tidyUsage({ prompt_tokens: 2 })).toEqual({ prompt_tokens: 2, completion_tokens: 0, total_tokens: 2 });
+  expect(normalizeUsage({ prompt_tokens: 2, completion_tokens: 3, total_tokens: 99 }).total_tokens).toBe(5);
+  expect(normalizeUsage({ prompt_tokens: 2 })).toEqual({ prompt_tokens: 2, completion_tokens: 0, total_tokens: 2 });
 });

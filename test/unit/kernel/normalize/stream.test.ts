@@ -1,24 +1,24 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ChatChunk, ChunkChoice, ToolCallDelta } from "../../../../src/contract/index.ts";
-import { ChunkTidier } from "../../../../src/kernel/normalize/stream.ts";
-import { Tally } from "../../../../src/kernel/normalize/usage-meter.ts";
+import { StreamNormalizer } from "../../../../src/kernel/normalize/stream.ts";
+import { UsageMeter } from "../../../../src/kernel/normalize/usage-meter.ts";
 import { finishChunk, textChunk, usageChunk } from "../streams.ts";
 
 const head = { id: "chatcmpl-1", created: 1, model: "chat-1" };
 
 function tidierOf(includeUsage = false) {
-  const tally = new Tally(async () => ({}));
+  const usageMeter = new UsageMeter(async () => ({}));
   const output = { text: "", length: 0 };
-  return { tidier: new ChunkTidier(head, { tally, output, includeUsage }), tally, output };
+  return { normalizer: new StreamNormalizer(head, { usageMeter, output, includeUsage }), usageMeter, output };
 }
 
 /** Tidies pieces; each is cloned, as the tidier works on what it is given. */
 function tidied(...pieces: ChatChunk[]): ChunkChoice[] {
-  const { tidier } = tidierOf();
+  const { normalizer } = tidierOf();
   return pieces.flatMap((piece) => {
-    const choices = tidier.push(structuredClone(piece))?.choices ?? [];
-    return [...tidier.before.splice(0), ...choices, ...tidier.after.splice(0)];
+    const choices = normalizer.push(structuredClone(piece))?.choices ?? [];
+    return [...normalizer.before.splice(0), ...choices, ...normalizer.after.splice(0)];
   });
 }
 
@@ -47,7 +47,7 @@ function assembled(choices: ChunkChoice[]) {
 
 describe("a tidied piece", () => {
   test("carries our head, and nothing of the provider's but fingerprint and tier", () => {
-    const { tidier } = tidierOf();
+    const { normalizer } = tidierOf();
     const theirs = {
       id: "x",
       model: "y",
@@ -57,7 +57,7 @@ describe("a tidied piece", () => {
       system_fingerprint: "fp",
       service_tier: 1,
     };
-    expect(tidier.push({ ...textChunk("Hi"), ...theirs } as unknown as ChatChunk)).toEqual({
+    expect(normalizer.push({ ...textChunk("Hi"), ...theirs } as unknown as ChatChunk)).toEqual({
       ...head,
       object: "chat.completion.chunk",
       system_fingerprint: "fp",
@@ -119,52 +119,52 @@ describe("a tidied piece", () => {
   });
 
   test("that has no choices is none, and one whose choices are no list is a fault", () => {
-    expect(tidierOf().tidier.push({ choices: [] })).toBeUndefined();
-    expect(() => tidierOf().tidier.push({} as ChatChunk)).toThrow("no choices");
+    expect(tidierOf().normalizer.push({ choices: [] })).toBeUndefined();
+    expect(() => tidierOf().normalizer.push({} as ChatChunk)).toThrow("no choices");
   });
 });
 
 describe("a stream", () => {
   test("is finished when every choice that began has finished", () => {
-    const { tidier } = tidierOf();
-    expect(tidier.finished).toBe(false);
-    tidier.push(textChunk("a"));
-    tidier.push(textChunk("b", 2));
-    tidier.push(finishChunk());
-    expect(tidier.finished).toBe(false);
-    tidier.push(finishChunk(2));
-    expect(tidier.finished).toBe(true);
+    const { normalizer } = tidierOf();
+    expect(normalizer.finished).toBe(false);
+    normalizer.push(textChunk("a"));
+    normalizer.push(textChunk("b", 2));
+    normalizer.push(finishChunk());
+    expect(normalizer.finished).toBe(false);
+    normalizer.push(finishChunk(2));
+    expect(normalizer.finished).toBe(true);
   });
 
   test("collects all that was written, for an estimate", () => {
-    const { tidier, tally, output } = tidierOf();
-    tidier.push(deltaChunk({ role: "assistant", content: "" }));
-    expect([tally.produced, tally.wrote]).toEqual([false, false]);
-    tidier.push(deltaChunk({ content: "a", reasoning_content: "b", refusal: "c" }));
-    tidier.push(toolChunk(toolPiece(0, "id", "d", "e")));
-    tidier.push(deltaChunk({ function_call: { arguments: "f" } }));
-    expect([output.text, tally.produced, tally.wrote]).toEqual(["abcdef", true, true]);
+    const { normalizer, usageMeter, output } = tidierOf();
+    normalizer.push(deltaChunk({ role: "assistant", content: "" }));
+    expect([usageMeter.produced, usageMeter.wrote]).toEqual([false, false]);
+    normalizer.push(deltaChunk({ content: "a", reasoning_content: "b", refusal: "c" }));
+    normalizer.push(toolChunk(toolPiece(0, "id", "d", "e")));
+    normalizer.push(deltaChunk({ function_call: { arguments: "f" } }));
+    expect([output.text, usageMeter.produced, usageMeter.wrote]).toEqual(["abcdef", true, true]);
   });
 
   test("keeps the beginning of a long answer, and how long it is", () => {
-    const { tidier, output } = tidierOf();
+    const { normalizer, output } = tidierOf();
     const piece = "word ".repeat(20_000);
-    for (let count = 0; count < 10; count++) tidier.push(deltaChunk({ content: piece }));
+    for (let count = 0; count < 10; count++) normalizer.push(deltaChunk({ content: piece }));
     expect([output.text.length, output.length]).toEqual([200_000, 1_000_000]);
   });
 
   test("that only finishes has produced, but not written", () => {
-    const { tidier, tally } = tidierOf();
-    tidier.push(finishChunk());
-    expect([tally.produced, tally.wrote]).toEqual([true, false]);
+    const { normalizer, usageMeter } = tidierOf();
+    normalizer.push(finishChunk());
+    expect([usageMeter.produced, usageMeter.wrote]).toEqual([true, false]);
   });
 
   test("reports the last usable usage", () => {
-    const { tidier, tally } = tidierOf();
+    const { normalizer, usageMeter } = tidierOf();
     for (const usage of [{ prompt_tokens: 5, completion_tokens: 1 }, { prompt_tokens: -1 }, "much", 7]) {
-      tidier.push(usageChunk(usage));
+      normalizer.push(usageChunk(usage));
     }
-    expect(tally.reported).toEqual({ inputToken: 5, outputToken: 1 });
+    expect(usageMeter.reported).toEqual({ inputToken: 5, outputToken: 1 });
   });
 });
 

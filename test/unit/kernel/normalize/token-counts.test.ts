@@ -4,8 +4,8 @@ import type { ChatRequest, ContentPart } from "../../../../src/contract/index.ts
 import {
   countablePrompt,
   countTokens,
-  promptTokensAtMost,
-  tokensAtMost,
+  promptTokensMax,
+  tokensMax,
 } from "../../../../src/kernel/normalize/token-counts.ts";
 
 const ask = (content: string | ContentPart[], more: Partial<ChatRequest> = {}): ChatRequest => ({
@@ -56,13 +56,13 @@ describe("tokensAtMost", () => {
     ["é", 1],
     ["नम", 2],
     ["😀", 2],
-  ])("of %p is %d", (text, tokens) => expect(tokensAtMost(text)).toBe(tokens));
+  ])("of %p is %d", (text, tokens) => expect(tokensMax(text)).toBe(tokens));
 
   test("is not less than the count of ordinary text, of a sentence and more", async () => {
     const texts = fc.lorem({ maxCount: 50 }).filter(({ length }) => length >= 100);
     await fc.assert(
       fc.asyncProperty(texts, async (text) => {
-        expect(tokensAtMost(text)).toBeGreaterThanOrEqual(await countTokens(text));
+        expect(tokensMax(text)).toBeGreaterThanOrEqual(await countTokens(text));
       }),
       { numRuns: 50 },
     );
@@ -91,12 +91,12 @@ describe("a prompt", () => {
       ask("abc", { response_format: { type: "json_schema", json_schema: { name: "abc", schema: {} } } }),
       28,
     ],
-  ])("with %s has a known bound", (_, request, tokens) => expect(promptTokensAtMost(request)).toBe(tokens));
+  ])("with %s has a known bound", (_, request, tokens) => expect(promptTokensMax(request)).toBe(tokens));
 
   test("with tool calls counts their names and arguments", () => {
     const tool_calls = [{ id: "a", type: "function" as const, function: { name: "abc", arguments: "{}x" } }];
     const request = { model: "m", messages: [{ role: "assistant" as const, content: null, tool_calls }] };
-    expect(promptTokensAtMost(request)).toBe(8);
+    expect(promptTokensMax(request)).toBe(8);
     expect(countablePrompt(request)).toEqual({ text: "abc{}x\n", otherTokens: 6 });
   });
 

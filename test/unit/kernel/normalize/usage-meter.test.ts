@@ -1,25 +1,25 @@
 import { describe, expect, test } from "bun:test";
 import type { Meters } from "../../../../src/contract/index.ts";
-import { Tally } from "../../../../src/kernel/normalize/usage-meter.ts";
+import { UsageMeter } from "../../../../src/kernel/normalize/usage-meter.ts";
 
-function tallyOf(estimate: Meters, state: Partial<Tally>, ...reports: Meters[]) {
+function tallyOf(estimate: Meters, state: Partial<UsageMeter>, ...reports: Meters[]) {
   let asked = 0;
-  const tally = Object.assign(
-    new Tally(async () => {
+  const usageMeter = Object.assign(
+    new UsageMeter(async () => {
       asked++;
       return estimate;
     }),
     state,
   );
-  for (const meters of reports) tally.report(meters);
-  return { tally, asked: () => asked };
+  for (const meters of reports) usageMeter.report(meters);
+  return { usageMeter, asked: () => asked };
 }
 
 const estimate = { inputToken: 9, outputToken: 5 };
 const ended = { produced: true, complete: true };
 
 describe("a count", () => {
-  test.each<[string, Partial<Tally>, Meters[], Awaited<ReturnType<Tally["count"]>>]>([
+  test.each<[string, Partial<UsageMeter>, Meters[], Awaited<ReturnType<UsageMeter["count"]>>]>([
     ["nothing", {}, [], { meters: {}, source: "none" }],
     ["a report and nothing out", {}, [{ inputToken: 7 }], { meters: {}, source: "none" }],
     ["something out", { produced: true }, [], { meters: estimate, source: "estimated" }],
@@ -52,21 +52,21 @@ describe("a count", () => {
     ],
     ["an image", ended, [{ image: 2 }], { meters: { image: 2 }, source: "reported" }],
   ])("after %s", async (_, state, reports, count) => {
-    const { tally } = tallyOf(estimate, state, ...reports);
-    expect(await tally.count()).toEqual(count);
+    const { usageMeter } = tallyOf(estimate, state, ...reports);
+    expect(await usageMeter.count()).toEqual(count);
   });
 
   test("estimates once, however often it is asked at the end", async () => {
-    const { tally, asked } = tallyOf(estimate, ended);
-    const counts = await Promise.all([tally.count(), tally.count()]);
+    const { usageMeter, asked } = tallyOf(estimate, ended);
+    const counts = await Promise.all([usageMeter.count(), usageMeter.count()]);
     expect(counts[0]).toEqual(counts[1] as (typeof counts)[0]);
-    await tally.count();
+    await usageMeter.count();
     expect(asked()).toBe(1);
   });
 
   test("does not estimate where the provider reported", async () => {
-    const { tally, asked } = tallyOf(estimate, ended, { inputToken: 1, outputToken: 1 });
-    await tally.count();
+    const { usageMeter, asked } = tallyOf(estimate, ended, { inputToken: 1, outputToken: 1 });
+    await usageMeter.count();
     expect(asked()).toBe(0);
   });
 });

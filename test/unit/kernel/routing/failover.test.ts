@@ -195,8 +195,8 @@ describe("a streamed attempt", () => {
     });
     const second = pluginOf({ chat: async () => completionOf("from the second") }, { name: "second" });
     const bench = benchOf([first, second]);
-    const outlet = new Sink<ChatChunk>();
-    return { ...bench, outlet, done: serve(bench.kernel, chatOrder({ stream: true }, { outlet })) };
+    const sink = new Sink<ChatChunk>();
+    return { ...bench, sink, done: serve(bench.kernel, chatOrder({ stream: true }, { sink })) };
   }
 
   test.each([
@@ -204,10 +204,10 @@ describe("a streamed attempt", () => {
     ["an empty role", [{ choices: [{ index: 0, delta: { role: "assistant" as const, content: "" } }] }]],
     ["only usage", [{ choices: [], usage: { prompt_tokens: 1 } }]],
   ])("that fails after %s goes to the next route", async (_, pieces) => {
-    const { done, outlet, ledger } = failing(...pieces);
+    const { done, sink, ledger } = failing(...pieces);
     await done;
-    expect(outlet.pieces[0]?.choices[0]?.delta).toMatchObject({ role: "assistant", content: "" });
-    expect(outlet.pieces[1]?.choices[0]?.delta).toEqual({ content: "from the second" });
+    expect(sink.pieces[0]?.choices[0]?.delta).toMatchObject({ role: "assistant", content: "" });
+    expect(sink.pieces[1]?.choices[0]?.delta).toEqual({ content: "from the second" });
     expect(ledger.settlement.route).toBe("second");
   });
 
@@ -215,7 +215,7 @@ describe("a streamed attempt", () => {
     const empty = pluginOf({ chat: async () => (async function* () {})() });
     const second = pluginOf({ chat: async () => completionOf("Hi") }, { name: "second" });
     const { kernel, ledger } = benchOf([empty, second]);
-    await serve(kernel, chatOrder({ stream: true }, { outlet: new Sink() }));
+    await serve(kernel, chatOrder({ stream: true }, { sink: new Sink() }));
     expect(ledger.settlement.route).toBe("second");
   });
 
@@ -235,7 +235,7 @@ describe("a streamed attempt", () => {
     }, good);
     const [first, second] = [pluginOf({ chat: eventsOf }), pluginOf({ chat: eventsOf }, { name: "second" })];
     const { kernel, clock } = benchOf([first, second], { fetch, bounds: { idleMsMax: 1000 } });
-    const done = rejectionOf(serve(kernel, chatOrder({ stream: true }, { outlet: new Sink() })));
+    const done = rejectionOf(serve(kernel, chatOrder({ stream: true }, { sink: new Sink() })));
     await settled();
     if (how === "stall") clock.pass(1000);
     expect((await done).code).toBe(how === "end" ? "upstream_error" : "upstream_timeout");
@@ -243,9 +243,9 @@ describe("a streamed attempt", () => {
   });
 
   test("is not tried again once a word has come", async () => {
-    const { done, outlet, ledger } = failing(textChunk("Hello"));
+    const { done, sink, ledger } = failing(textChunk("Hello"));
     await rejectionOf(done);
-    expect(JSON.stringify(outlet.pieces)).not.toContain("second");
+    expect(JSON.stringify(sink.pieces)).not.toContain("second");
     expect(ledger.settlement.route).toBe("acme");
   });
 });

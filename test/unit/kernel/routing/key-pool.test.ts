@@ -1,31 +1,31 @@
 import { describe, expect, test } from "bun:test";
-import { KeyRing } from "../../../../src/kernel/routing/key-pool.ts";
+import { KeyPool } from "../../../../src/kernel/routing/key-pool.ts";
 
 const none = new Set<number>();
 
 /** The keys taken in as many calls, each of which tries one. */
-const taken = (ring: KeyRing, calls: number, nowMs = 0) =>
+const taken = (ring: KeyPool, calls: number, nowMs = 0) =>
   Array.from({ length: calls }, () => ring.take(nowMs, none)?.key).join("");
 
 describe("a key ring", () => {
-  test("hands out its keys in turn", () => expect(taken(new KeyRing(["a", "b", "c"]), 7)).toBe("abcabca"));
+  test("hands out its keys in turn", () => expect(taken(new KeyPool(["a", "b", "c"]), 7)).toBe("abcabca"));
 
   test("hands out none that was tried", () => {
-    const ring = new KeyRing(["a", "b"]);
+    const ring = new KeyPool(["a", "b"]);
     expect(ring.take(0, new Set([0]))).toEqual({ index: 1, key: "b" });
     expect(ring.take(0, new Set([0, 1]))).toBeUndefined();
-    expect(new KeyRing([]).take(0, none)).toBeUndefined();
+    expect(new KeyPool([]).take(0, none)).toBeUndefined();
   });
 
   test("passes over a resting key until its time is over", () => {
-    const ring = new KeyRing(["a", "b", "c"]);
+    const ring = new KeyPool(["a", "b", "c"]);
     ring.rest(1, 100);
     expect(taken(ring, 4, 99)).toBe("acac");
     expect(taken(ring, 3, 100)).toBe("abc");
   });
 
   test("hands out the one that rests the least when all rest", () => {
-    const ring = new KeyRing(["a", "b", "c"]);
+    const ring = new KeyPool(["a", "b", "c"]);
     for (const [index, untilMs] of [300, 100, 200].entries()) ring.rest(index, untilMs);
     expect(ring.take(0, none)?.key).toBe("b");
     expect(ring.take(0, new Set([1]))?.key).toBe("c");

@@ -36,7 +36,9 @@ describe("a registry", () => {
 
   test("says where a model of another capability is served", () => {
     const { registry } = build(named("acme", {}));
-    expect(() => registry.find("chat-1", "embeddings", caller)).toThrow("served at /chat/completions, not at /embeddings");
+    expect(() => registry.find("chat-1", "embeddings", caller)).toThrow(
+      "served at /chat/completions, not at /embeddings",
+    );
   });
 
   test("makes two plugins with one model two routes, by priority", () => {

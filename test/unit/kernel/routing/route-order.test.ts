@@ -1,19 +1,19 @@
 import { describe, expect, test } from "bun:test";
-import { Circuit } from "../../../../src/kernel/routing/circuit-breaker.ts";
+import { CircuitBreaker } from "../../../../src/kernel/routing/circuit-breaker.ts";
 import { PluginHealth } from "../../../../src/kernel/routing/plugin-health.ts";
-import { rankRoutes, routeBounds } from "../../../../src/kernel/routing/route-order.ts";
+import { orderRoutes, routeBounds } from "../../../../src/kernel/routing/route-order.ts";
 import { randomBelow } from "../../../support/random.ts";
 import { chatModel } from "../support.ts";
 
 function routeOf(id: string, changes: { priority?: number; weight?: number; rests?: boolean } = {}) {
   const { rests, ...row } = changes;
-  const circuit = new Circuit(routeBounds);
-  if (rests) circuit.rest(1000);
-  return { circuit, health: new PluginHealth(), model: { ...chatModel, ...row, id } };
+  const circuitBreaker = new CircuitBreaker(routeBounds);
+  if (rests) circuitBreaker.rest(1000);
+  return { circuitBreaker, health: new PluginHealth(), model: { ...chatModel, ...row, id } };
 }
 
 const order = (routes: ReturnType<typeof routeOf>[], random = () => 0.5) =>
-  rankRoutes(routes, 0, random)
+  orderRoutes(routes, 0, random)
     .map(({ model }) => model.id)
     .join("");
 

@@ -260,7 +260,11 @@ describe("a provider that cannot be reached", () => {
     const { port } = server.address() as { port: number };
     await new Promise((resolve) => server.close(resolve));
     const { kind, message, wasSent } = await failureOf(client.request(requestTo(`http://127.0.0.1:${port}`)));
-    expect([kind, message, wasSent]).toEqual(["bad_response", "Cannot connect to the provider: connection refused", false]);
+    expect([kind, message, wasSent]).toEqual([
+      "bad_response",
+      "Cannot connect to the provider: connection refused",
+      false,
+    ]);
   });
 
   test("has a host name that nobody knows", async () => {
@@ -282,7 +286,12 @@ describe("a provider that cannot be reached", () => {
   test.each([
     ["ETIMEDOUT", "timeout", "Timed out connecting to the provider", false],
     ["ENETUNREACH", "bad_response", "Cannot connect to the provider: its network is unreachable", false],
-    ["SELF_SIGNED_CERT_IN_CHAIN", "bad_response", "Cannot connect to the provider: certificate not accepted (SELF", false],
+    [
+      "SELF_SIGNED_CERT_IN_CHAIN",
+      "bad_response",
+      "Cannot connect to the provider: certificate not accepted (SELF",
+      false,
+    ],
     ["InvalidContentLength", "bad_response", "The connection to the provider failed (InvalidContentLength)", true],
     ["with spaces and http://hosts.example", "bad_response", "The connection to the provider failed", true],
   ])("fails by %s", (code, kind, message, wasSent) => {

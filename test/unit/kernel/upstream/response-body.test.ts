@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { Deadlines } from "../../../../src/kernel/index.ts";
+import { TimeoutScheduler } from "../../../../src/kernel/index.ts";
 import { readChunks, readEvents, readText } from "../../../../src/kernel/upstream/response-body.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { answerOf, type RawServer, startRaw } from "../../../support/raw-server.ts";
@@ -19,7 +19,7 @@ async function start(...answers: Parameters<typeof startRaw>): Promise<RawServer
 }
 
 const { client } = openClient();
-const limits = limitsOf(new Deadlines());
+const limits = limitsOf(new TimeoutScheduler());
 const mebibyte = 1 << 20;
 
 /** Answers with a compressed body, in pieces. */

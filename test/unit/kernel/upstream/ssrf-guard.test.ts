@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { Circuit } from "../../../../src/kernel/routing/circuit-breaker.ts";
-import { KeyRing } from "../../../../src/kernel/routing/key-pool.ts";
+import { CircuitBreaker } from "../../../../src/kernel/routing/circuit-breaker.ts";
+import { KeyPool } from "../../../../src/kernel/routing/key-pool.ts";
 import { PluginHealth } from "../../../../src/kernel/routing/plugin-health.ts";
 import type { Route } from "../../../../src/kernel/routing/registry.ts";
 import { routeBounds } from "../../../../src/kernel/routing/route-order.ts";
@@ -28,9 +28,9 @@ function routeOf(pluginUrl: string, { hosts = [] as string[], baseUrl = pluginUr
     plugin,
     model: chatModel,
     baseUrl,
-    keys: new KeyRing([]),
+    keys: new KeyPool([]),
     health: new PluginHealth(),
-    circuit: new Circuit(routeBounds),
+    circuitBreaker: new CircuitBreaker(routeBounds),
   };
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import type { UpstreamInit } from "../../../../src/contract/index.ts";
+import type { UpstreamRequestOptions } from "../../../../src/contract/index.ts";
 import type { Route } from "../../../../src/kernel/routing/registry.ts";
 import { HttpClient } from "../../../../src/kernel/upstream/http-client.ts";
 import type { UpstreamBounds } from "../../../../src/kernel/upstream/network.ts";
@@ -35,7 +35,7 @@ const streamOf = (...pieces: (Uint8Array | string)[]) =>
 describe("a request to a provider", () => {
   test("goes to the base URL with the key, and follows no redirect", async () => {
     const fetch = fetchOf(json({ fine: true }));
-    const init: UpstreamInit = { headers: { "x-version": "2" } };
+    const init: UpstreamRequestOptions = { headers: { "x-version": "2" } };
     const { upstream, progress } = upstreamOf(fetch);
     expect(await upstream.json<unknown>("/chat?a=b", { hello: 1 }, init)).toEqual({ fine: true });
     const [asked] = fetch.asked;
@@ -175,7 +175,7 @@ describe("a streamed answer", () => {
     await settled();
     expect(live?.state.cancelled).toBe(true);
     clock.pass(10 ** 9);
-    expect(progress.cutReason).toBeUndefined();
+    expect(progress.cancelReason).toBeUndefined();
   });
 });
 
@@ -190,7 +190,7 @@ describe("silence", () => {
     expect(signal.aborted).toBe(false);
     clock.pass(1);
     expect(signal.aborted).toBe(true);
-    expect(progress.cutReason).toBeUndefined();
+    expect(progress.cancelReason).toBeUndefined();
     expect((await asked).kind).toBe("timeout");
   });
 
@@ -207,7 +207,7 @@ describe("silence", () => {
     })();
     await settled();
     clock.pass(499);
-    expect(progress.cutReason).toBeUndefined();
+    expect(progress.cancelReason).toBeUndefined();
     clock.pass(1);
     expect((await faultOf(reading)).kind).toBe("timeout");
   });
@@ -238,6 +238,6 @@ describe("silence", () => {
       clock.pass(10_000);
       text += new TextDecoder().decode(bytes);
     }
-    expect([text, progress.cutReason]).toEqual(["ab", undefined]);
+    expect([text, progress.cancelReason]).toEqual(["ab", undefined]);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { faultOf, readFault } from "../../../../plugins/gemini/fault.ts";
+import { faultOf, parseFault } from "../../../../plugins/gemini/fault.ts";
 import { recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 
 if (recordingsMissing !== undefined) console.warn(recordingsMissing);
@@ -13,7 +13,7 @@ interface Facts {
 
 const read = (error: Facts, wrap = (body: unknown) => body) => {
   const body = JSON.stringify(wrap({ error: { message: "Words", ...error } }));
-  return readFault({ status: error.code, headers: new Headers(), body });
+  return parseFault({ status: error.code, headers: new Headers(), body });
 };
 const reason = (name: string) => [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: name }];
 const quota = (quotaId: string) => [
@@ -41,7 +41,11 @@ const table: [string, Facts, string][] = [
   ["an account without billing", { code: 400, status: "FAILED_PRECONDITION", message: "Enable billing" }, "quota"],
   ["a key that leaked", { code: 403, status: "PERMISSION_DENIED" }, "key"],
   ["a model that is gone", { code: 404, status: "NOT_FOUND" }, "model_not_found"],
-  ["a minute's limit", { code: 429, status: "RESOURCE_EXHAUSTED", details: quota("RequestsPerMinute") }, "rate_limited"],
+  [
+    "a minute's limit",
+    { code: 429, status: "RESOURCE_EXHAUSTED", details: quota("RequestsPerMinute") },
+    "rate_limited",
+  ],
   ["a day's quota", { code: 429, status: "RESOURCE_EXHAUSTED", details: quota("RequestsPerDayPerProject") }, "quota"],
   ["a call that was cancelled", { code: 499, status: "CANCELLED" }, "bad_response"],
   ["a failure inside", { code: 500, status: "INTERNAL" }, "overloaded"],
@@ -70,7 +74,7 @@ test.each([
 });
 
 test("reads what is no JSON by its status", () => {
-  expect(readFault({ status: 502, headers: new Headers(), body: "<html></html>" }).kind).toBe("overloaded");
+  expect(parseFault({ status: 502, headers: new Headers(), body: "<html></html>" }).kind).toBe("overloaded");
 });
 
 const kinds: Record<string, string> = {
@@ -87,7 +91,7 @@ const errors = recordingsOf("gemini").filter(({ capability }) => capability === 
 test.each(errors.map((recording) => [recording.path, recording] as const))(
   "reads %s",
   (path, { status, headers, body }) => {
-    const fault = readFault({ status, headers: new Headers(headers), body: new TextDecoder().decode(body) });
+    const fault = parseFault({ status, headers: new Headers(headers), body: new TextDecoder().decode(body) });
     const name = path.replace(/^.*\/|\.json$/g, "");
     expect(fault.kind).toBe(kinds[name] as never);
     if (name.endsWith("retryinfo")) expect(fault.retryAfterMs).toBe(48_000);

@@ -6,7 +6,9 @@ import { drain } from "../../sdk/fake-call.ts";
 import { box, boxCall } from "./sandbox-call.ts";
 
 async function vectorsOf(input: string | string[], dimensions?: number, row: Partial<Model> = {}) {
-  const answer = await box.handlers.embeddings?.(boxCall("embeddings", { input, ...(dimensions && { dimensions }) }, row));
+  const answer = await box.handlers.embeddings?.(
+    boxCall("embeddings", { input, ...(dimensions && { dimensions }) }, row),
+  );
   return { vectors: (answer?.vectors ?? []) as number[][], usage: answer?.usage };
 }
 
@@ -126,7 +128,9 @@ describe("transcripts", () => {
 
   test("last as long as the file does", async () => {
     const file = new File([], "talk.wav");
-    const transcript = await box.handlers.transcription?.(boxCall("transcription", { file, audioMs: 1500, language: "hi" }));
+    const transcript = await box.handlers.transcription?.(
+      boxCall("transcription", { file, audioMs: 1500, language: "hi" }),
+    );
     expect(transcript).toMatchObject({ language: "hi", duration: 1.5 });
   });
 });

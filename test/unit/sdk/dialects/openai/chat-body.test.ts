@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatRequest, Model } from "../../../../../src/contract/index.ts";
 import { toChatBody } from "../../../../../src/sdk/dialects/openai/chat.ts";
-import { type ChatQuirks, quirksOf } from "../../../../../src/sdk/dialects/openai/quirks.ts";
+import { type ChatOptions, quirksOf } from "../../../../../src/sdk/dialects/openai/quirks.ts";
 import { nearestEffort } from "../../../../../src/sdk/dialects/openai/reasoning.ts";
 import golden from "../../../../fixtures/sdk/chat-bodies.json" with { type: "json" };
 import { fakeCall, plainModel } from "../../fake-call.ts";
@@ -12,12 +12,12 @@ const messages: ChatRequest["messages"] = [{ role: "user", content: "Hi" }];
 interface Case {
   name: string;
   request: Partial<ChatRequest>;
-  quirks?: ChatQuirks;
+  quirks?: ChatOptions;
   row?: Partial<Model>;
   body: object;
 }
 
-function bodyOf(request: Partial<ChatRequest>, quirks: ChatQuirks = {}, row: Partial<Model> = {}) {
+function bodyOf(request: Partial<ChatRequest>, quirks: ChatOptions = {}, row: Partial<Model> = {}) {
   const model = { ...plainModel, ...row };
   const { call, notes } = fakeCall({ model: "acme-1", messages, ...request }, {}, model);
   return { body: toChatBody(call, quirksOf(quirks, model)), notes };
@@ -43,7 +43,7 @@ describe("a chat body", () => {
     ]);
   });
 
-  test.each<[string, ChatQuirks, ChatRequest["messages"][number], object]>([
+  test.each<[string, ChatOptions, ChatRequest["messages"][number], object]>([
     ["passes roles", {}, { role: "developer", content: "a" }, { role: "developer", content: "a" }],
     [
       "makes system developer",
@@ -91,6 +91,6 @@ test.each<[string, string[], string | undefined]>([
   ["xhigh", ["low", "high"], "high"],
   ["medium", ["low", "high"], "low"],
   ["max", [], undefined],
-])("the effort nearest to %s of %p is %p", (asked, efforts, nearest) => {
-  expect(nearestEffort(asked, efforts)).toBe(nearest as string);
+])("the effort nearest to %s of %p is %p", (asked, efforts, didYouMean) => {
+  expect(nearestEffort(asked, efforts)).toBe(didYouMean as string);
 });

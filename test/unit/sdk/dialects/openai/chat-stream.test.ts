@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { UpstreamFault } from "../../../../../src/contract/index.ts";
 import { toChunks } from "../../../../../src/sdk/dialects/openai/chat-stream.ts";
-import type { ChatQuirks } from "../../../../../src/sdk/dialects/openai/quirks.ts";
+import type { ChatOptions } from "../../../../../src/sdk/dialects/openai/quirks.ts";
 import { drain, eventsOf } from "../../fake-call.ts";
 
 const chunk = (delta: object, finish: string | null = null, rest: object = {}) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }], ...rest })}\n\n`;
 const done = "data: [DONE]\n\n";
-const read = (text: string, quirks: ChatQuirks = {}) => drain(toChunks(eventsOf(text), quirks));
+const read = (text: string, quirks: ChatOptions = {}) => drain(toChunks(eventsOf(text), quirks));
 const deltasOf = (chunks: { choices: { delta: unknown }[] }[]) =>
   chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta));
 

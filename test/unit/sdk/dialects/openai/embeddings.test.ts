@@ -41,7 +41,9 @@ describe("embed", () => {
     ["an index beyond", { data: [row(7, [1])] }],
     ["a text", "<html>"],
   ])("refuses an answer with %s", (_, answer) => {
-    expect(() => toEmbeddings(answer)).toThrow(expect.objectContaining({ name: "UpstreamFault", kind: "bad_response" }));
+    expect(() => toEmbeddings(answer)).toThrow(
+      expect.objectContaining({ name: "UpstreamFault", kind: "bad_response" }),
+    );
   });
 
   if (recordingsMissing !== undefined) test.skip(recordingsMissing, () => undefined);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { TranscriptionRequest } from "../../../../../src/contract/index.ts";
 import { openai } from "../../../../../src/sdk/dialects/openai/index.ts";
-import type { TranscriptionQuirks } from "../../../../../src/sdk/dialects/openai/quirks.ts";
+import type { TranscriptionOptions } from "../../../../../src/sdk/dialects/openai/quirks.ts";
 import { toTranscript } from "../../../../../src/sdk/dialects/openai/transcription.ts";
 import { recordingAt, recordingsMissing } from "../../../../support/recordings.ts";
 import { fakeCall } from "../../fake-call.ts";
@@ -9,7 +9,7 @@ import { fakeCall } from "../../fake-call.ts";
 const file = new File([Uint8Array.of(1, 2)], "a.wav", { type: "audio/wav" });
 const base: TranscriptionRequest = { model: "acme-1", file, audioMs: 1000 };
 
-async function fieldsOf(request: Partial<TranscriptionRequest>, quirks: TranscriptionQuirks = {}) {
+async function fieldsOf(request: Partial<TranscriptionRequest>, quirks: TranscriptionOptions = {}) {
   const { call, asked } = fakeCall({ ...base, ...request }, { form: { text: "Hi" } });
   await openai({ transcription: quirks }).transcription?.(call);
   const form = asked[0]?.form as FormData;
@@ -24,7 +24,7 @@ async function fieldsOf(request: Partial<TranscriptionRequest>, quirks: Transcri
 }
 
 describe("transcribe", () => {
-  test.each<[string, Partial<TranscriptionRequest>, TranscriptionQuirks, [string, string][]]>([
+  test.each<[string, Partial<TranscriptionRequest>, TranscriptionOptions, [string, string][]]>([
     [
       "asks for json",
       {},
@@ -137,7 +137,9 @@ describe("transcribe", () => {
     ["a text", "Hi"],
     ["odd segments", { text: "Hi", segments: [1] }],
   ])("refuses an answer with %s", (_, answer) => {
-    expect(() => toTranscript(answer)).toThrow(expect.objectContaining({ name: "UpstreamFault", kind: "bad_response" }));
+    expect(() => toTranscript(answer)).toThrow(
+      expect.objectContaining({ name: "UpstreamFault", kind: "bad_response" }),
+    );
   });
 
   test.skipIf(recordingsMissing !== undefined).each([
