@@ -158,7 +158,7 @@ export const settings = {
     fallback: "0",
     read: toWhole,
   }),
-  /** Shares limits, quotas and wallets between gateways; absent: this process keeps them alone. */
+  /** Shares limits and quotas between the gateways of one PostgreSQL; absent: each keeps limits alone. */
   redisUrl: define({
     variable: "REDIS_URL",
     schema: Type.Union([Type.String(), Type.Undefined()]),
