@@ -36,6 +36,8 @@ const usage = { prompt_tokens: 14, completion_tokens: 13, total_tokens: 27 };
 const vector = [0.25, -0.5, 0.125];
 /** Between two words of a slow answer. */
 const slowMs = 60;
+/** Between the last word and the end of a connection that is cut. */
+const cutMs = 500;
 
 interface Question {
   model: string;
@@ -96,7 +98,11 @@ async function stream(response: ServerResponse, model: string): Promise<void> {
   say({ role: "assistant", content: "" });
   for (const [index, content] of words.entries()) {
     if (response.closed) return;
-    if (index === 5 && model === "cut") return void response.destroy();
+    if (index === 5 && model === "cut") {
+      // `fetch` drops what was not read yet when a connection breaks: what was said is to have arrived.
+      await Bun.sleep(cutMs);
+      return void response.destroy();
+    }
     if (index === 5 && model === "fail-late") {
       send({ error: { message: "Overloaded", type: "server_error" } });
       return void response.end();
