@@ -167,9 +167,9 @@ function checkRemoved(env: Environment): void {
 }
 
 function readProxy(env: Environment): Config["proxyEnv"] {
-  const proxy = textOf(env, "https_proxy") ?? textOf(env, "HTTPS_PROXY");
+  const read = (name: string) => textOf(env, name.toLowerCase()) ?? textOf(env, name);
+  const [proxy, noProxy] = [read("HTTPS_PROXY") ?? read("ALL_PROXY"), read("NO_PROXY")];
   if (proxy === undefined) return undefined;
-  const noProxy = textOf(env, "no_proxy") ?? textOf(env, "NO_PROXY");
   return { HTTPS_PROXY: proxy, ...(noProxy !== undefined && { NO_PROXY: noProxy }) };
 }
 

@@ -10,8 +10,11 @@
  * | `insufficient_quota` | our account there is used up | next key | 500, never the provider's words |
  * | `rate_limited` | rate limited, retry later | next key | 429 with `retry-after` |
  * | `overloaded` | it is overloaded or down | yes | 500 |
- * | `bad_response` | no answer, or one that is none | yes | 500 |
- * | `timeout` | no byte in the time allowed | yes | 500 `upstream_timeout` |
+ * | `bad_response` | no answer, or one that cannot be read | see below | 500 |
+ * | `timeout` | no byte in the time allowed | see below | 500 `upstream_timeout` |
+ *
+ * After `bad_response` and `timeout` a request that was sent whole is not sent again: the provider may be working on it and
+ * would bill it. It is tried elsewhere when no connection came about, or when `status` is an error (3xx to 5xx, `bad_response`).
  */
 export type FaultKind =
   | "bad_request"

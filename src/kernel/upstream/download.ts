@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";
-import { isIP } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
 import { GatewayError, mediaTypeOf } from "../../contract/index.ts";
 import { isLocalHost, isPublicAddress } from "./public-address.ts";
 import { type Bytes, joinBytes } from "./response-body.ts";
@@ -87,7 +87,7 @@ export interface PublicGetOptions {
 /**
  * A GET that connects to public addresses only. The name is looked up once, what it leads to is checked, and the
  * connection goes to that very address: a name that changes between check and connection (DNS rebinding) reaches nothing
- * else. A proxy is asked for the address too and never for the name. Each request has a connection of its own, and
+ * else. A proxy is asked for the address and never for the name, and `NO_PROXY` is compared with the address. Each request has a connection of its own, and
  * certificates are verified for the name.
  */
 export function createPublicGet(options: PublicGetOptions = {}): PublicGet {
@@ -109,8 +109,10 @@ export function createPublicGet(options: PublicGetOptions = {}): PublicGet {
     };
     if (proxyEnv !== undefined) return send({ ...all, host: first, agent: new Agent({ proxyEnv }) });
     const found = addresses.map((address) => ({ address, family: isIP(address) }));
-    // Several addresses are tried as the platform does it, which asks for them by this look-up and in no other way.
-    return send({ ...all, host, agent: false, lookup: (_, __, callback) => callback(null, found) });
+    const lookup: LookupFunction = (_, options, callback) =>
+      options.all === true ? callback(null, found) : callback(null, first, isIP(first));
+    // The platform tries the addresses in its own way, and knows no others than these.
+    return send({ ...all, host, agent: false, lookup });
   };
 }
 

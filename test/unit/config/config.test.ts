@@ -279,6 +279,7 @@ test.each([
   [{ HTTPS_PROXY: " ", NO_PROXY: "example.org" }, undefined],
   [{ HTTP_PROXY: "http://127.0.0.1:3128" }, undefined],
   [{ HTTPS_PROXY: "http://127.0.0.1:3128" }, { HTTPS_PROXY: "http://127.0.0.1:3128" }],
+  [{ ALL_PROXY: "http://127.0.0.1:3128" }, { HTTPS_PROXY: "http://127.0.0.1:3128" }],
   [
     { https_proxy: "http://127.0.0.1:3128", no_proxy: "example.org" },
     { HTTPS_PROXY: "http://127.0.0.1:3128", NO_PROXY: "example.org" },

@@ -105,6 +105,14 @@ describe.skipIf(certificates === undefined)("a download of a name", () => {
   }
   const textOf = ({ bytes, mediaType }: Download) => [new TextDecoder().decode(bytes), mediaType];
 
+  test("comes from the second address where nobody listens at the first", async () => {
+    answer = answerOf("bytes", ["content-type: image/png"]);
+    const { ca } = certificates as NonNullable<typeof certificates>;
+    const get = createPublicGet({ resolve: async () => ["127.0.0.3", publicAddress], isPublic: () => true, ca });
+    const file = await downloadPublic(get, `https://${host}:${port}/a.png`, new AbortController().signal);
+    expect(textOf(file)).toEqual(["bytes", "image/png"]);
+  });
+
   describe.each(ways)("%s", (_, byProxy) => {
     beforeAll(() => {
       answer = answerOf("bytes", ["content-type: image/png"]);
