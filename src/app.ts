@@ -7,8 +7,7 @@ import {
   type Payments,
   pruneSignIn,
 } from "./accounts/index.ts";
-import { type Billing, createPruner, readOverdrawn, remoteCalls } from "./billing/index.ts";
-import { openBilling } from "./billing/open-billing.ts";
+import { type Billing, createPruner, openBilling, readOverdrawn, remoteCalls } from "./billing/index.ts";
 import type { Config } from "./config/config.ts";
 import { catalogueFolder, isLoopback, pluginFolders, prefixOf } from "./config/config.ts";
 import { publicOriginOf } from "./config/public-origin.ts";

@@ -79,14 +79,14 @@ export async function createKey(store: Store, fields: NewKey, now: number): Prom
 export async function listKeys({ db }: Store, now: number, accountId?: string): Promise<ApiKey[]> {
   let query = db
     .selectFrom("keys")
-    .leftJoin("key_months", (join) =>
+    .leftJoin("key_budget_usage", (join) =>
       join
-        .onRef("key_months.account_id", "=", "keys.account_id")
-        .onRef("key_months.key_id", "=", "keys.id")
-        .on("key_months.month", "=", monthOf(now)),
+        .onRef("key_budget_usage.account_id", "=", "keys.account_id")
+        .onRef("key_budget_usage.key_id", "=", "keys.id")
+        .on("key_budget_usage.month", "=", monthOf(now)),
     )
     .selectAll("keys")
-    .select("key_months.spent_nanodollars")
+    .select("key_budget_usage.spent_nanodollars")
     .orderBy("keys.created_at")
     .orderBy("keys.id");
   if (accountId !== undefined) query = query.where("keys.account_id", "=", accountId);

@@ -15,7 +15,7 @@ import { type CallLimits, type Counted, narrowerCalls, ProcessLimits } from "./c
 import { checkClaim, endRecord, expectEnded } from "./call-record.ts";
 import { CommitQueue, type OnCommit } from "./commit-queue.ts";
 import { billingUnavailable } from "./limit-errors.ts";
-import { type Recovery, recover } from "./recover.ts";
+import type { RedisLimits, RedisLimitsOptions } from "./redis/redis-limits-options.ts";
 import { SharedHolds } from "./shared-holds.ts";
 
 /** What {@link createBilling} wants. */
@@ -188,4 +188,76 @@ class StoreLedger implements Billing {
     this.#holds.written(end, wasInDoubt);
     call.told = this.#limits.end(call.admission, end, this.#now());
   }
+}
+
+/** What was found open at the start and how it was ended. */
+export interface Recovery {
+  /** Calls charged by the policy. The present policy charges none. */
+  settled: number;
+  /** Calls ended without a charge. */
+  released: number;
+  /** What these calls held: the most that their providers may bill for them. */
+  heldNanodollars: number;
+  heldTokens: number;
+  /** Their ids, the first hundred. */
+  callIds: string[];
+}
+
+const idsMax = 100;
+
+/**
+ * Ends the calls that a dead process left open. The policy: such a call becomes `abandoned` and pays nothing. Its
+ * caller never got the last byte, for that waits for the charge; what it used is unknown, and unknown is neither zero
+ * nor the worst case. The operator bears at most `heldNanodollars`, is told so, and finds the calls by their state.
+ * Should the process live after all, its settle still charges the call, once.
+ */
+export async function recover(store: Store, now: number): Promise<Recovery> {
+  const calls = await store.abandonCalls(now);
+  return {
+    settled: 0,
+    released: calls.length,
+    heldNanodollars: calls.reduce((sum, call) => sum + call.hold_nanodollars, 0),
+    heldTokens: calls.reduce((sum, call) => sum + call.hold_tokens, 0),
+    callIds: calls.slice(0, idsMax).map((call) => call.id),
+  };
+}
+
+/** A ledger, and sentences about what is worse with it than it should be while calls are served. */
+export interface OpenLedger {
+  ledger: Billing;
+  degraded(): string[];
+}
+
+interface LedgerGround {
+  store: Store;
+  log: { warn(event: string, fields: Record<string, unknown>): void };
+  now?: (() => number) | undefined;
+  onCommit?: OnCommit | undefined;
+}
+
+/**
+ * The ledger of this process; with REDIS_URL its limits are those of all nodes together.
+ *
+ * @throws {RedisRefused} When that Redis cannot be used at all.
+ */
+export async function openBilling(
+  { redisUrl }: { redisUrl?: string | undefined },
+  { store, log, now, onCommit }: LedgerGround,
+): Promise<OpenLedger> {
+  const given = { store, ...(now && { now }) };
+  if (redisUrl === undefined) return { ledger: createBilling({ ...given, onCommit }), degraded: () => [] };
+  const report = (event: string, fields: Record<string, unknown>) => log.warn(event, fields);
+  const limits = await openRedisLimits({ ...given, url: redisUrl, report });
+  return { ledger: createBilling({ ...given, limits, onCommit }), degraded: () => limits.readinessProblems() };
+}
+
+/**
+ * Opens the limits that nodes share over Redis. The client, some 10 MB of memory, is loaded only where there is one. A
+ * Redis that cannot be reached is tried again in the background; until then each node keeps limits alone.
+ *
+ * @throws {RedisRefused} When Redis holds something else, or refuses its user.
+ */
+export async function openRedisLimits(options: RedisLimitsOptions): Promise<RedisLimits> {
+  const { connectRedisLimits } = await import("./redis/redis-limits.ts");
+  return connectRedisLimits(options);
 }

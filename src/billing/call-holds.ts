@@ -1,7 +1,6 @@
 import type { AdmissionRequest, BudgetState, Caller, QuotaState, WalletState } from "../contract/index.ts";
 import type { CallEnded, CallOpened, EmbeddedStore } from "../db/index.ts";
-import type { AccountState } from "./account-state.ts";
-import { AccountStates } from "./account-states.ts";
+import { type AccountState, AccountStates } from "./account-state.ts";
 import { budgetLimitOf, type Held, openRecord } from "./call-record.ts";
 import type { CommitQueue } from "./commit-queue.ts";
 import { billingUnavailable } from "./limit-errors.ts";

@@ -1,20 +1,8 @@
 import { type AdmissionRequest, isAmount, type Meters, meterNames, type Settlement } from "../contract/index.ts";
 import type { CallEnded, CallOpened, Store } from "../db/index.ts";
 
-const dayMs = 86_400_000;
-
 /** What a call holds while it runs. */
 export type Held = Pick<CallOpened, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth" | "partial">;
-
-/** The UTC day of a moment, days since 1970. */
-export function dayOf(time: number): number {
-  return Math.floor(time / dayMs);
-}
-
-/** The first moment of a UTC day, milliseconds since 1970. */
-export function startOfDay(day: number): number {
-  return day * dayMs;
-}
 
 /** The monthly budget that a call draws on; absent where none does. */
 export function budgetLimitOf({ premium, caller }: Pick<AdmissionRequest, "premium" | "caller">): number | undefined {

@@ -1,12 +1,11 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
-import { type Database, meterColumns, type Store } from "../db/index.ts";
-import { dayOf, startOfDay } from "./call-record.ts";
+import { type Database, dayOf, meterColumns, type Store, startOfDay } from "../db/index.ts";
 import { nextAccount } from "./export-calls.ts";
 
 /** Deletes are cut so that no one of them holds a lock for long. */
 const prunedAtOnceMax = 500;
 
-/** Summed under the same name in `openings` as in `calls`. */
+/** Summed under the same name in `opening_balances` as in `calls`. */
 export const openingSums: readonly string[] = [
   ...Object.values(meterColumns),
   "cost_nanodollars",
@@ -106,12 +105,14 @@ async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, l
     ...openingSums.map((column) => sql`coalesce(sum(${sql.ref(column)}), 0)`),
   ]);
   const added = sql.join(
-    columns.map((column) => sql`${sql.ref(column)} = openings.${sql.ref(column)} + excluded.${sql.ref(column)}`),
+    columns.map(
+      (column) => sql`${sql.ref(column)} = opening_balances.${sql.ref(column)} + excluded.${sql.ref(column)}`,
+    ),
   );
   // `where true` keeps SQLite from reading the conflict clause as a join's.
-  await sql`insert into openings (account_id, before_day, ${sql.join(columns.map((column) => sql.ref(column)))})
+  await sql`insert into opening_balances (account_id, before_day, ${sql.join(columns.map((column) => sql.ref(column)))})
     select ${accountId}, ${sql.lit(beforeDay)}, ${sums} from calls where id in (${list}) and true
     on conflict (account_id) do update set
-      before_day = case when excluded.before_day > openings.before_day then excluded.before_day else openings.before_day end,
+      before_day = case when excluded.before_day > opening_balances.before_day then excluded.before_day else opening_balances.before_day end,
       ${added}`.execute(db);
 }

@@ -49,7 +49,7 @@ export async function recordedUsage(
 
 async function expectUnpruned({ db }: Store, fromDay: number): Promise<void> {
   const row = await db
-    .selectFrom("openings")
+    .selectFrom("opening_balances")
     .select((select) => select.fn.max("before_day").as("before"))
     .executeTakeFirst();
   if (row === undefined || row.before === null || row.before <= fromDay) return;

@@ -6,9 +6,18 @@ import type {
   QuotaState,
   WalletState,
 } from "../contract/index.ts";
-import { type AccountBalance, type CallOpened, endOfMonth, type Judgement, monthOf, type Store } from "../db/index.ts";
+import {
+  type AccountBalance,
+  type CallOpened,
+  dayOf,
+  endOfMonth,
+  type Judgement,
+  monthOf,
+  type Store,
+  startOfDay,
+} from "../db/index.ts";
 import { type CallHolds, notRead, notWritten } from "./call-holds.ts";
-import { budgetLimitOf, dayOf, type Held, openRecord, startOfDay } from "./call-record.ts";
+import { budgetLimitOf, type Held, openRecord } from "./call-record.ts";
 import type { CommitQueue } from "./commit-queue.ts";
 import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
 

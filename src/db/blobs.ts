@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import type { Database } from "./database.ts";
+import type { Database } from "./schema.ts";
 
 /** A file that is served until it expires. */
 export interface StoredBlob {

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from "kysely";
-import type { Database } from "./database.ts";
+import { StoreError } from "./errors.ts";
 import { migrations } from "./migrations/index.ts";
 import type { Engine } from "./migrations/migration.ts";
-import { StoreError } from "./store-error.ts";
+import type { Database } from "./schema.ts";
 
 /**
  * Brings the schema to the newest version, forward only. Processes that start at once are safe: a transaction takes a

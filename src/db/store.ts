@@ -1,9 +1,9 @@
 import type { CompiledQuery, Kysely, Transaction } from "kysely";
 import type { AccountBalance, BudgetAsked } from "./account-balance.ts";
 import type { Blobs } from "./blobs.ts";
-import type { Database } from "./database.ts";
-import type { KeyRecord } from "./key-reader.ts";
+import type { KeyRecord } from "./key-query.ts";
 import type { CallOpened, Judgement, LedgerWrite } from "./ledger-write.ts";
+import type { Database } from "./schema.ts";
 
 /** A call that its process did not live to end. */
 export interface AbandonedCall {
@@ -115,4 +115,31 @@ export interface StoreOptions {
   synchronous?: Synchronous | undefined;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;
+}
+
+/** What changes are made with: a store, or what {@link inTransaction} hands out in its place. */
+export type TransactionScope = Pick<Store, "db" | "change">;
+
+/** Has changes that are a transaction each made in one: all of them or none. */
+export function inTransaction<T>(store: TransactionScope, work: (books: TransactionScope) => Promise<T>): Promise<T> {
+  return store.change((db) => work({ db, change: (change) => change(db) }));
+}
+
+/** Gets a setting, or keeps the one made now; of two processes that make it at once, one wins and both get its value. */
+export async function readSetting(db: Kysely<Database>, name: string, make: () => string): Promise<string> {
+  const found = await find(db, name);
+  if (found !== undefined) return found;
+  await db
+    .insertInto("settings")
+    .values({ name, value: make() })
+    .onConflict((conflict) => conflict.column("name").doNothing())
+    .execute();
+  const kept = await find(db, name);
+  if (kept === undefined) throw new Error(`Cannot keep setting ${name}: it was deleted meanwhile`);
+  return kept;
+}
+
+async function find(db: Kysely<Database>, name: string): Promise<string | undefined> {
+  const row = await db.selectFrom("settings").select("value").where("name", "=", name).executeTakeFirst();
+  return row?.value;
 }

@@ -1,9 +1,10 @@
 import { clearInterval, setInterval } from "node:timers";
 import { type AdmissionRequest, type Caller, GatewayError, type LimitState } from "../../contract/index.ts";
 import type { CallEnded, CallOpened, Store } from "../../db/index.ts";
+import { startOfDay } from "../../db/index.ts";
 import { notRead } from "../call-holds.ts";
 import { type Counted, ProcessLimits, type RunningCalls } from "../call-limits.ts";
-import { laterTokensOf, startOfDay } from "../call-record.ts";
+import { laterTokensOf } from "../call-record.ts";
 import { callsExceeded, quotaExceeded, requestsExceeded, tokensExceeded } from "../limit-errors.ts";
 import { type Backlogs, backlogsOf } from "../rate-limit.ts";
 import { RedisConnection } from "./redis-connection.ts";

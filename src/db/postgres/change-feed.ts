@@ -1,6 +1,6 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type pg from "pg";
-import type { Database } from "../database.ts";
+import type { Database } from "../schema.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
 /**

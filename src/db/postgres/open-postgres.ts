@@ -1,16 +1,14 @@
+import { clearTimeout, setTimeout } from "node:timers";
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
-import { createBlobs } from "../blobs.ts";
-import type { Database } from "../database.ts";
+import { type Blobs, createBlobs } from "../blobs.ts";
+import { LostConnection, StoreError } from "../errors.ts";
 import { migrate } from "../migrate.ts";
-import { readSetting } from "../settings.ts";
-import type { Store } from "../store.ts";
-import { StoreError } from "../store-error.ts";
-import { blobsWithTimeout } from "./blobs-with-timeout.ts";
+import type { Database } from "../schema.ts";
+import { readSetting, type Store } from "../store.ts";
 import { ChangeFeed } from "./change-feed.ts";
-import { connectionOptions, shownUrl } from "./connection-options.ts";
 import { DeadNodes } from "./dead-nodes.ts";
-import { OrderedConnection } from "./ordered-connection.ts";
+import { connectionOptions, OrderedConnection, shownUrl } from "./ordered-connection.ts";
 import { ask, keyReader, readBalance } from "./readers.ts";
 import { writeBatch } from "./write-batch.ts";
 
@@ -154,4 +152,26 @@ async function closeAll({ db, writes, reads }: Parts): Promise<void> {
 function cannotOpen(url: string, error: unknown): StoreError {
   const reason = error instanceof AggregateError ? (error.errors[0] as Error).message : (error as Error).message;
   return new StoreError(`Cannot open the database ${shownUrl(url)}: ${reason}`, error);
+}
+
+/** Files are put and got within calls, so they wait no longer than calls may. Pruning is nobody's wait. */
+function blobsWithTimeout(blobs: Blobs, patienceMs: number): Blobs {
+  return {
+    put: (blob) => within(patienceMs, blobs.put(blob)),
+    get: (id) => within(patienceMs, blobs.get(id)),
+    prune: (now) => blobs.prune(now),
+  };
+}
+
+async function within<T>(patienceMs: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new LostConnection(`PostgreSQL did not answer within ${patienceMs} ms`, true)),
+    patienceMs,
+  );
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -1,15 +1,15 @@
 import type { CompiledQuery, Kysely } from "kysely";
 import type { QueryResultRow } from "pg";
 import type { AccountBalance, BudgetAsked } from "../account-balance.ts";
-import type { Database } from "../database.ts";
-import { type KeyRecord, keyQuery } from "../key-reader.ts";
+import { type KeyRecord, keyQuery } from "../key-query.ts";
+import type { Database } from "../schema.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
 const fundsText = `select
   coalesce((select balance_nanodollars from wallets where account_id = $1), 0) as balance,
   latest.day, latest.used_tokens, held.nanodollars, held.quota_day, held.tokens
   from (values (1)) as one
-  left join (select day, used_tokens from quota_days where account_id = $1 order by day desc limit 1) as latest on true
+  left join (select day, used_tokens from daily_quota_usage where account_id = $1 order by day desc limit 1) as latest on true
   left join (
     select sum(hold_nanodollars) as nanodollars, max(quota_day) as quota_day,
       sum(hold_tokens) filter (where quota_day = (
@@ -21,7 +21,7 @@ const fundsText = `select
 const budgetText = fundsText
   .replace("held.tokens\n", "held.tokens, paid.month, paid.spent, running.reserved\n")
   .concat(`
-  left join (select month, spent_nanodollars as spent from key_months
+  left join (select month, spent_nanodollars as spent from key_budget_usage
     where account_id = $1 and key_id = $2 and month >= $3 order by month desc limit 1) as paid on true
   left join lateral (select sum(hold_nanodollars) as reserved from calls
     where account_id = $1 and state = 'open' and key_id = $2

@@ -30,7 +30,7 @@ const budgetOf = async ({ ledger }: Pick<AppOptions, "ledger">, fields: ClaimFie
 
 async function monthsOf({ store }: AppOptions) {
   const rows = await store.db
-    .selectFrom("key_months")
+    .selectFrom("key_budget_usage")
     .select(["key_id", "month", "spent_nanodollars"])
     .orderBy("month")
     .execute();

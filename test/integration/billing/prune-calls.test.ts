@@ -93,9 +93,15 @@ test.each([
     "Usage of acc_1 before day",
   ],
   ["update usage_days set requests = requests + 1 where account_id = 'acc_1' and day = 20455", "Usage of acc_1 on day"],
-  ["update quota_days set used_tokens = used_tokens + 1 where account_id = 'acc_2'", "Quota of acc_2 before day"],
+  [
+    "update daily_quota_usage set used_tokens = used_tokens + 1 where account_id = 'acc_2'",
+    "Quota of acc_2 before day",
+  ],
   ["delete from entries where kind = 'charge' and account_id = 'acc_2'", "Charges of acc_2 before day"],
-  ["update key_months set spent_nanodollars = 1 where account_id = 'acc_2'", "Budgets of the keys of acc_2 before day"],
+  [
+    "update key_budget_usage set spent_nanodollars = 1 where account_id = 'acc_2'",
+    "Budgets of the keys of acc_2 before day",
+  ],
 ])("after “%s” the difference is told, though the calls are gone", async (tampering, told) => {
   const ground = await books();
   await pruneAll(ground, newYear + 400 * dayMs);

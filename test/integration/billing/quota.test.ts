@@ -56,7 +56,7 @@ describe.each(engineNames)("%s engine", (name) => {
       expect((await quotaOf(ground)).heldTokens).toBe(0);
       await ground.ledger.settle(settlementOf(admission.callId, { quotaTokens: 70 }));
       expect((await quotaOf(ground)).usedTokens).toBe(0);
-      const days = await ground.store.db.selectFrom("quota_days").select(["day", "used_tokens"]).execute();
+      const days = await ground.store.db.selectFrom("daily_quota_usage").select(["day", "used_tokens"]).execute();
       expect(days.map((row) => ({ ...row }))).toEqual([{ day: newYear / dayMs, used_tokens: 70 }]);
       expect((await verifyLedger(ground.store)).differences).toEqual([]);
     });

@@ -95,7 +95,7 @@ describe.each(engineNames)("%s engine", (name) => {
         });
         await Promise.all(running);
         expect((await ledger.walletOf("acc_1")).balanceNanodollars).toBeGreaterThan(-most);
-        for (const { spent_nanodollars } of await store.db.selectFrom("key_months").selectAll().execute()) {
+        for (const { spent_nanodollars } of await store.db.selectFrom("key_budget_usage").selectAll().execute()) {
           expect(spent_nanodollars).toBeLessThan(budget + most);
         }
         expect((await verifyLedger(store)).differences).toEqual([]);
@@ -155,7 +155,7 @@ describe.each(engineNames)("%s engine", (name) => {
             heldNanodollars: 0,
           });
         }
-        const months = await store.db.selectFrom("key_months").select(["key_id", "spent_nanodollars"]).execute();
+        const months = await store.db.selectFrom("key_budget_usage").select(["key_id", "spent_nanodollars"]).execute();
         const written = new Map(months.map((row) => [row.key_id, row.spent_nanodollars]));
         expect(written).toEqual(new Map([...paid].filter(([, sum]) => sum > 0)));
         for (const [id, sum] of spent) {

@@ -68,15 +68,15 @@ test.each([
     ],
   ],
   [
-    "update quota_days set used_tokens = 0",
+    "update daily_quota_usage set used_tokens = 0",
     [`Quota of acc_1 on day ${day}: used_tokens is 0, calls sum to 10 (calls free)`],
   ],
   [
-    "update key_months set spent_nanodollars = 9",
+    "update key_budget_usage set spent_nanodollars = 9",
     [`Budget of key key_1 in the month from day ${day}: spent_nanodollars is 9, calls sum to 10 (calls paid)`],
   ],
   [
-    "delete from key_months",
+    "delete from key_budget_usage",
     [`Budget of key key_1 in the month from day ${day}: spent_nanodollars is 0, calls sum to 10 (calls paid)`],
   ],
   [
@@ -116,7 +116,7 @@ test("of a sum over many calls the newest ten are named", async () => {
     await ledger.admit(claimOf({ callId: `c${i}`, premium: false, freeTokensPerDay: 1000 }));
     await ledger.settle(settlementOf(`c${i}`, { quotaTokens: 1 }));
   }
-  await sql.raw("update quota_days set used_tokens = 0").execute(store.db);
+  await sql.raw("update daily_quota_usage set used_tokens = 0").execute(store.db);
   expect((await verifyLedger(store)).differences).toEqual([
     `Quota of acc_1 on day ${day}: used_tokens is 0, calls sum to 12 (calls c21, c20, c19, c18, c17, c16, c15, c14, c13, c12 and more)`,
   ]);

@@ -228,7 +228,7 @@ describe("ledger reconcile", () => {
       budget_nanodollars: 0,
     };
     await store.db
-      .insertInto("openings")
+      .insertInto("opening_balances")
       .values({ account_id: "x", before_day: firstDay / dayMs + 1 - 10 / 24, ...sums, ...meters })
       .execute();
     await store.close();

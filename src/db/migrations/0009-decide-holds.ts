@@ -7,50 +7,50 @@ const columns = [...texts, ...numbers].join(", ");
 const typed = [...texts.map((name) => `${name} text`), ...numbers.map((name) => `${name} bigint`)].join(", ");
 
 /**
- * PostgreSQL judges the holds of wallets, budgets and quotas by itself: it says how much a call may hold, or what does
- * not suffice, in the statement that writes the hold.
+ * PostgreSQL decides about holds on wallets, budgets and quotas itself: the statement that writes a hold returns how much
+ * the call may hold, or what does not suffice.
  *
- * A gateway of the version before that still runs finds its `write_books`, so that the calls it has at work are charged
- * and those it judges by SQL go on. What its Redis has judged is refused (503): that Redis no longer knows the wallets.
+ * `write_books` stays for gateways of version 0.1 that still run: they can settle their calls and decide holds by SQL.
+ * Holds decided in their Redis are refused (503), because that Redis no longer knows the wallets.
  */
-export const judgeHolds: Migration = {
+export const decideHolds: Migration = {
   version: 9,
   async up(db, engine) {
     if (engine !== "postgres") return;
     await sql.raw(recordCalls).execute(db);
-    await sql.raw(judgeCalls).execute(db);
-    await sql.raw(openCallsOfBefore).execute(db);
+    await sql.raw(decideHoldsFunction).execute(db);
+    await sql.raw(openCallsOfVersion01).execute(db);
   },
 };
 
-/** A batch in one round trip and one transaction. The ends come first, since they free what the holds may need. */
+/** Writes a batch in one round trip and one transaction. Ends come first, because they free what the holds may need. */
 const recordCalls = `
-create function record_calls(node text, ends json, judged json, guarded json, late json) returns json
+create function record_calls(node text, ends json, decided json, undecided json, late json) returns json
 language plpgsql as $$
 declare
-  judgements json;
+  decisions json;
 begin
   if ends is not null then perform end_calls(ends); end if;
-  if judged is not null then
+  if decided is not null then
     insert into calls (state, node_id, ${columns})
-    select 'open', node, ${columns} from json_to_recordset(judged) as given (${typed});
+    select 'open', node, ${columns} from json_to_recordset(decided) as given (${typed});
   end if;
-  if guarded is not null then judgements := judge_calls(node, guarded); end if;
+  if undecided is not null then decisions := decide_holds(node, undecided); end if;
   if late is not null then perform end_calls(late); end if;
-  return judgements;
+  return decisions;
 end $$`;
 
 /**
- * Nodes judge one after another: the lock of an account is held until the transaction ends. Each statement of a function
- * sees what was committed before it began, so that what was paid and what is held are read by one: a call that ends
- * meanwhile is seen by both or by none. The rows of an account are judged in the order in which they came. A call holds what it wants or all that is left; of an account one call at a time may hold less than it wants, so that
- * what it costs beyond that is all that the account can overdraw. Day and month never go back behind one in which
- * something was drawn, so that a clock that does mints nothing.
+ * Nodes take turns per account: its lock is held until the transaction ends. Each statement of a function sees what was
+ * committed before it began, so one statement reads both what was paid and what is held: a call that ends meanwhile is in
+ * both or in neither. The holds of an account are decided in the order in which they arrived. A call holds what it wants
+ * or all that is left; only one call of an account at a time may hold less than it wants, which bounds the overdraft. Day
+ * and month never go back behind one that was drawn from, so a clock that steps back grants no extra quota.
  */
-const judgeCalls = `
-create function judge_calls(node text, guarded json) returns json language plpgsql as $$
+const decideHoldsFunction = `
+create function decide_holds(node text, undecided json) returns json language plpgsql as $$
 declare
-  judgements json[] := '{}';
+  decisions json[] := '{}';
   given record;
   account text;
   wallet bigint;
@@ -74,10 +74,10 @@ declare
 begin
   perform pg_advisory_xact_lock(lock) from (
     select distinct hashtextextended(account_id, 0) as lock
-    from json_to_recordset(guarded) as asked (account_id text) order by lock
+    from json_to_recordset(undecided) as asked (account_id text) order by lock
   ) as locks;
   for given in
-    select * from rows from (json_to_recordset(guarded) as (${typed}, quota_limit bigint, budget_limit bigint))
+    select * from rows from (json_to_recordset(undecided) as (${typed}, quota_limit bigint, budget_limit bigint))
       with ordinality as asked (${columns}, quota_limit, budget_limit, place) order by account_id, place
   loop
     refusal := null;
@@ -102,7 +102,7 @@ begin
           and state = 'open' and key_id = given.key_id and budget_month = of_month;
         budget_left := given.budget_limit - budget_spent - budget_held;
       end if;
-      -- The least of what there is: of what is null it takes no notice.
+      -- least() ignores nulls: without a budget the wallet alone decides.
       hold := least(available, budget_left, given.hold_nanodollars);
       is_partial := hold < given.hold_nanodollars;
       if budget_left <= 0 then refusal := 'budget';
@@ -147,14 +147,14 @@ begin
         quota_partial := quota_partial or is_partial;
       end if;
     end if;
-    judgements := array_append(judgements, json_build_object('id', given.id, 'refused', refusal, 'there', there,
+    decisions := array_append(decisions, json_build_object('id', given.id, 'refused', refusal, 'there', there,
       'held', held, 'hold', hold, 'day', of_day, 'month', of_month, 'partial', is_partial));
   end loop;
-  return array_to_json(judgements);
+  return array_to_json(decisions);
 end $$`;
 
-/** Refuses what the gateway of before did not ask to have judged. */
-const openCallsOfBefore = `
+/** Refuses the holds that version 0.1 decided in Redis. */
+const openCallsOfVersion01 = `
 create or replace function open_calls(node text, opens json) returns text[] language plpgsql as $$
 begin
   if position('"guarded":true' in opens::text) > 0 then return open_guarded_calls(node, opens); end if;

@@ -1,6 +1,5 @@
-import type { DatabaseSync } from "node:sqlite";
 import type { Kysely } from "kysely";
-import type { Database } from "./database.ts";
+import type { Database } from "./schema.ts";
 
 /** A key with what its account says about it, as one look-up. */
 export interface KeyRecord {
@@ -42,13 +41,4 @@ export function keyQuery(db: Kysely<Database>) {
       "accounts.disabled_at as account_disabled_at",
     ])
     .where("keys.id", "=", "");
-}
-
-/** Compiles the look-up once and returns the reader. */
-export function prepareKeyReader(
-  db: Kysely<Database>,
-  database: DatabaseSync,
-): (keyId: string) => KeyRecord | undefined {
-  const statement = database.prepare(keyQuery(db).compile().sql);
-  return (keyId) => statement.get(keyId) as KeyRecord | undefined;
 }

@@ -1,3 +1,23 @@
+/** The store cannot be opened. The message is one sentence for the operator; the engine's own words are the cause. */
+export class StoreError extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = "StoreError";
+  }
+}
+
+/** PostgreSQL did not answer: gone, silent or not yet back. */
+export class LostConnection extends Error {
+  override readonly name = "LostConnection";
+  /** Tells {@link isOutcomeUnknown} by its presence whether the statement may have run; absent when it was never sent. */
+  readonly lostConnection?: true;
+
+  constructor(message: string, wasSent: boolean, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    if (wasSent) this.lostConnection = true;
+  }
+}
+
 /** Low byte of SQLite's result codes for a violated constraint (https://www.sqlite.org/rescode.html#constraint). */
 const sqliteConstraint = 19;
 

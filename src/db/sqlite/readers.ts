@@ -1,5 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { Kysely } from "kysely";
 import type { AccountBalance, BudgetAsked } from "../account-balance.ts";
+import { type KeyRecord, keyQuery } from "../key-query.ts";
+import type { Database } from "../schema.ts";
 
 interface Row {
   balance: number | null;
@@ -14,11 +17,11 @@ interface Row {
  * its parameters are `+?` is said in `dialect.ts`.
  */
 export function prepareFundsReader(database: DatabaseSync): (accountId: string, asked?: BudgetAsked) => AccountBalance {
-  const latest = `from quota_days where account_id = +?1 order by day desc limit 1`;
+  const latest = `from daily_quota_usage where account_id = +?1 order by day desc limit 1`;
   const ofAccount = `select
     (select balance_nanodollars from wallets where account_id = +?1) as balance,
     (select day ${latest}) as day, (select used_tokens ${latest}) as used`;
-  const latestMonth = `from key_months where account_id = +?1 and key_id = +?2 and month >= +?3
+  const latestMonth = `from key_budget_usage where account_id = +?1 and key_id = +?2 and month >= +?3
       order by month desc limit 1`;
   const plain = database.prepare(ofAccount);
   const withBudget = database.prepare(
@@ -36,4 +39,13 @@ export function prepareFundsReader(database: DatabaseSync): (accountId: string, 
       }),
     };
   };
+}
+
+/** Compiles the look-up once and returns the reader. */
+export function prepareKeyReader(
+  db: Kysely<Database>,
+  database: DatabaseSync,
+): (keyId: string) => KeyRecord | undefined {
+  const statement = database.prepare(keyQuery(db).compile().sql);
+  return (keyId) => statement.get(keyId) as KeyRecord | undefined;
 }

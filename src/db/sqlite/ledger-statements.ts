@@ -1,7 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import type { Compilable, Kysely } from "kysely";
-import type { Database } from "./database.ts";
-import { meterColumns } from "./tables/meter-columns.ts";
+import { type Database, meterColumns } from "../schema.ts";
 
 const meters = Object.values(meterColumns);
 
@@ -53,21 +52,21 @@ export function prepareLedgerStatements(db: Kysely<Database>, database: Database
     ),
     drawQuota: prepare(
       db
-        .insertInto("quota_days")
+        .insertInto("daily_quota_usage")
         .values({ account_id: "", day: 0, used_tokens: 0 })
         .onConflict((conflict) =>
           conflict.columns(["account_id", "day"]).doUpdateSet((set) => ({
-            used_tokens: set("quota_days.used_tokens", "+", set.ref("excluded.used_tokens")),
+            used_tokens: set("daily_quota_usage.used_tokens", "+", set.ref("excluded.used_tokens")),
           })),
         ),
     ),
     spendBudget: prepare(
       db
-        .insertInto("key_months")
+        .insertInto("key_budget_usage")
         .values({ account_id: "", key_id: "", month: 0, spent_nanodollars: 0 })
         .onConflict((conflict) =>
           conflict.columns(["account_id", "key_id", "month"]).doUpdateSet((set) => ({
-            spent_nanodollars: set("key_months.spent_nanodollars", "+", set.ref("excluded.spent_nanodollars")),
+            spent_nanodollars: set("key_budget_usage.spent_nanodollars", "+", set.ref("excluded.spent_nanodollars")),
           })),
         ),
     ),

@@ -94,7 +94,15 @@ postgresTest(
     const open = (id: string, guarded: boolean, hold: number) =>
       JSON.stringify([
         {
-          ...{ id, account_id: "acc_1", key_id: "key_1", model: "m", capability: "chat", premium: 1, opened_at: 0 },
+          ...{
+            id,
+            account_id: "acc_1",
+            key_id: "key_1",
+            model: "m",
+            capability: "transcribe",
+            premium: 1,
+            opened_at: 0,
+          },
           ...{ hold_nanodollars: hold, hold_tokens: 0, guarded, quota_limit: 100 },
         },
       ]);
@@ -118,11 +126,14 @@ postgresTest(
       duration_ms: 1,
     };
     expect(await write(`'${JSON.stringify([end])}'`, "null")).toBeNull();
-    expect(await queryPostgres<object>(url, "select id, state from calls")).toEqual([
-      { id: "guarded", state: "settled" },
+    expect(await queryPostgres<object>(url, "select id, state, capability from calls")).toEqual([
+      { id: "guarded", state: "settled", capability: "transcription" },
     ]);
     expect(await queryPostgres<object>(url, "select balance_nanodollars::int as balance from wallets")).toEqual([
       { balance: 50 },
     ]);
+    for (const table of ["quota_days", "key_months", "openings"]) {
+      expect(await queryPostgres<object>(url, `select * from ${table}`)).toEqual([]);
+    }
   },
 );
