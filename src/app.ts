@@ -114,7 +114,7 @@ export async function createApp(ground: AppOptions): Promise<App> {
     site: ground.site,
     metrics: watch?.onApi,
   });
-  watch?.begin(factsOf(ground, { kernel, loadShedder, degraded, snapshot: () => snapshot }));
+  watch?.start(factsOf(ground, { kernel, loadShedder, degraded, snapshot: () => snapshot }));
   const stopWatching = watchFolders(
     {
       folders: [...pluginFolders(config).map(({ path }) => path), catalogueFolder(config).path],
@@ -206,11 +206,11 @@ function factsOf(
     registry: () => kernel.registry,
     now,
     running: () => loadShedder.running,
-    turnedAway: () => loadShedder.refusedCount,
-    isLeaving: () => loadShedder.isLeaving,
+    shedCount: () => loadShedder.refusedCount,
+    isDraining: () => loadShedder.isLeaving,
     isSandbox: () => snapshot().sandbox,
     store: store.shared ? "postgres" : "sqlite",
-    storeTrouble: () => store.trouble?.(),
+    storeProblem: () => store.trouble?.(),
     isRedisUp: config.redisUrl === undefined ? undefined : () => degraded().length === 0,
     overdrawn: () => readOverdrawn(store),
   };

@@ -140,7 +140,7 @@ class StoreLedger implements Billing {
     return this.#limits.state(caller, this.#now());
   }
 
-  async limitsUsageOf(caller: Caller): Promise<LimitsUsage> {
+  async toKeyLimits(caller: Caller): Promise<LimitsUsage> {
     const [running, budget] = await Promise.all([
       this.#limits.running(caller),
       this.#holds.budget(caller, this.#now()),

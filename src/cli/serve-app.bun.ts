@@ -3,8 +3,7 @@ import { type Config, catalogueFolder, makeHome, pluginFolders, pluginStateFileO
 import { portTaken } from "../config/port-taken.ts";
 import { openSite } from "../dashboard/open-site.bun.ts";
 import { openStore, type Store } from "../db/index.ts";
-import { createLog, type OpenLog } from "../observability/log.ts";
-import { prettyLine } from "../observability/log-line.ts";
+import { createLog, type OpenLog, prettyLine } from "../observability/log.ts";
 import { type Observability, openObservability } from "../observability/open-observability.bun.ts";
 import { createRedactor } from "../observability/redact.ts";
 import { type PluginSnapshot, removeStateFile, writeStateFile } from "../plugin-loader/index.ts";
@@ -58,8 +57,8 @@ function openLog({ logLevel, logFormat, given }: Config): OpenLog {
   const isColoured = stderr.isTTY && !given.has("NO_COLOR");
   // Standard error takes text at once and keeps it; only its word that the text is gone bounds what it keeps.
   const write = (text: string) => new Promise<void>((resolve) => stderr.write(text, () => resolve()));
-  const hide = createRedactor(process.env);
-  return createLog(logLevel, write, isPretty ? { lineOf: prettyLine(isColoured), hide } : { hide });
+  const redact = createRedactor(process.env);
+  return createLog(logLevel, write, isPretty ? { format: prettyLine(isColoured), redact } : { redact });
 }
 
 /** Lines that nobody takes would keep the process alive for ever. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { hasChromium, seriousFaults } from "./chromium.ts";
-import { enterFirst, makePerson, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
+import { enterFirst, createUser, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
 
 const email = "ada@example.org";
 
@@ -19,14 +19,14 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await page.getByRole("button", { name: "New account" }).click();
         await page.getByLabel("E-mail").fill("no address");
         await page.getByRole("button", { name: "Make account" }).click();
-        await page.getByText("is not an address").waitFor();
+        await page.getByText("is not a valid address").waitFor();
         await page.getByLabel("E-mail").fill("new@example.org");
         await page.getByRole("button", { name: "Make account" }).click();
         await page.getByRole("button", { name: "Make an invitation" }).click();
         expect(await page.locator(".code pre").textContent()).toMatch(/#invitation=[\w-]{32}$/);
         await page.getByRole("button", { name: "Done" }).click();
 
-        await makePerson(dashboard, email);
+        await createUser(dashboard, email);
         await page.getByLabel("Search accounts").fill("ADA@");
         await page.getByRole("button", { name: email }).click();
         expect(await seriousFaults(page)).toEqual([]);
@@ -136,7 +136,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
     "is nobody else: a member sees none of it",
     () =>
       dashboard.visit(async (page) => {
-        await makePerson(dashboard, "ben@example.org");
+        await createUser(dashboard, "ben@example.org");
         await signIn(page, "ben@example.org");
         expect(await page.getByRole("link", { name: "Accounts" }).count()).toBe(0);
         await page.goto("/admin/accounts");

@@ -50,7 +50,7 @@ function firstPassword({ stdout }: Gateway): string {
 }
 
 /** Makes an account with a password of its own; its e-mail is what it signs in with. */
-export async function makePerson({ gateway }: Dashboard, email: string): Promise<string> {
+export async function createUser({ gateway }: Dashboard, email: string): Promise<string> {
   const { id } = await gateway.cli<{ id: string }>("account", "create", "--email", email);
   const { token } = await gateway.cli<{ token: string }>("account", "invite", id);
   const response = await fetch(`${gateway.origin}/dashboard/api/invitations/accept`, {

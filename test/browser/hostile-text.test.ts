@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { hasChromium } from "./chromium.ts";
-import { makePerson, signIn, testMsMax, useDashboard } from "./dashboard.ts";
+import { createUser, signIn, testMsMax, useDashboard } from "./dashboard.ts";
 
 const hostile = `"'><img src=x onerror=alert(1)><script>alert(2)</script>`;
 
@@ -23,7 +23,7 @@ describe.skipIf(!hasChromium)("what people write", () => {
           throw new Error(`A script ran: ${dialog.message()}`);
         });
         const email = "eve@example.org";
-        await makePerson(dashboard, email);
+        await createUser(dashboard, email);
         await dashboard.gateway.cli("wallet", "credit", "--account", email, "--usd", "1", "--note", hostile);
         await signIn(page, email);
 
@@ -69,7 +69,7 @@ describe.skipIf(!hasChromium)("what people write", () => {
     "and is too long is refused with what is wrong, and nothing is made",
     () =>
       dashboard.visit(async (page) => {
-        await makePerson(dashboard, "max@example.org");
+        await createUser(dashboard, "max@example.org");
         await signIn(page, "max@example.org");
         await page.getByRole("link", { name: "API keys" }).click();
         await page.getByRole("button", { name: "New API key" }).first().click();

@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)("from the first start to the end of a key", () => 
         await page.getByText("$5.00 are in your wallet").waitFor();
         await page.getByLabel("Redeem a voucher").fill(code);
         await page.getByRole("button", { name: "Redeem" }).click();
-        await page.getByText("is redeemed already").waitFor();
+        await page.getByText("was already redeemed").waitFor();
 
         await page.getByRole("link", { name: "Overview" }).click();
         await ask("famA-5");

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { codeOf } from "../support/authenticator.ts";
 import { hasChromium } from "./chromium.ts";
-import { fillSignIn, makePerson, ownPassword, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
+import { fillSignIn, createUser, ownPassword, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("signing in by the page", () => {
   const dashboard = useDashboard({ SIGNUP: "open" });
@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
     "a wrong password is told in the page, and so is an unknown e-mail, in the same words",
     () =>
       dashboard.visit(async (page) => {
-        await makePerson(dashboard, "ben@example.org");
+        await createUser(dashboard, "ben@example.org");
         await page.goto("/billing");
         const told: (string | null)[] = [];
         for (const email of ["ben@example.org", "nobody@example.org"]) {
@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
     "whoever signs out everywhere is out in every tab",
     () =>
       dashboard.visit(async (page, { context }) => {
-        await makePerson(dashboard, "cleo@example.org");
+        await createUser(dashboard, "cleo@example.org");
         await signIn(page, "cleo@example.org");
         const other = await context.newPage();
         await other.goto("/settings");
@@ -91,7 +91,7 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
     "with two steps, a code of the authenticator is asked for, or a written one",
     () =>
       dashboard.visit(async (page) => {
-        await makePerson(dashboard, "fay@example.org");
+        await createUser(dashboard, "fay@example.org");
         await signIn(page, "fay@example.org");
         await page.goto("/settings");
         await page.getByRole("button", { name: "Set up" }).click();
@@ -141,7 +141,7 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
     () =>
       dashboard.visit(async (page) => {
         await offerOidc(page);
-        await makePerson(dashboard, "gil@example.org");
+        await createUser(dashboard, "gil@example.org");
         await signIn(page, "gil@example.org");
         await page.goto("/settings");
         await page.getByText("Single sign-on asks for no code here").waitFor();

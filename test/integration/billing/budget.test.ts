@@ -26,7 +26,7 @@ async function pay(ground: Pick<AppOptions, "ledger" | "clock">, nanodollars: nu
 }
 
 const budgetOf = async ({ ledger }: Pick<AppOptions, "ledger">, fields: ClaimFields = {}) =>
-  (await ledger.limitsUsageOf(claimOf({ keyLimits, ...fields }).caller)).budget;
+  (await ledger.toKeyLimits(claimOf({ keyLimits, ...fields }).caller)).budget;
 
 async function monthsOf({ store }: AppOptions) {
   const rows = await store.db
@@ -230,7 +230,7 @@ describe.each(engineNames)("%s engine", (name) => {
         "Concurrency limit reached: 1 calls at once for this key; try again when one of them has ended",
       );
       await made.ledger.admit(claimOf({ ...free, keyId: "key_2" }));
-      expect((await made.ledger.limitsUsageOf(running.caller)).calls).toEqual({ limit: 1, running: 1 });
+      expect((await made.ledger.toKeyLimits(running.caller)).calls).toEqual({ limit: 1, running: 1 });
       await made.ledger.settle(settlementOf(running.callId, { quotaTokens: 0 }));
       await made.ledger.admit(claimOf(narrow));
     });

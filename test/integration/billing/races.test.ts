@@ -150,7 +150,7 @@ describe.each(engineNames)("%s engine", (name) => {
             keyId,
             keyLimits: { budgetNanodollars: budget },
           }).caller;
-          expect((await ledger.limitsUsageOf(caller)).budget).toMatchObject({
+          expect((await ledger.toKeyLimits(caller)).budget).toMatchObject({
             spentNanodollars: sum,
             heldNanodollars: 0,
           });

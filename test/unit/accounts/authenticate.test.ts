@@ -98,13 +98,15 @@ describe("authenticate", () => {
     expect((await refusalOf(() => accounts.authenticate(wrong))).message).toBe(unknown.message);
     await accounts.revokeKey(id);
     expect((await refusalOf(() => accounts.authenticate(wrong))).message).toBe(unknown.message);
-    expect((await refusalOf(() => accounts.authenticate(key))).message).toBe(`API key ${id} was revoked; use another`);
+    expect((await refusalOf(() => accounts.authenticate(key))).message).toBe(
+      `API key ${id} was revoked; use another key`,
+    );
     const short = await accounts.createKey({ accountId: account.id, name: "s", expiresAt: clock.time + 1000 });
     clock.time += 999;
     expect((await accounts.authenticate(short.key)).keyId).toBe(short.id);
     clock.time += 1;
     expect((await refusalOf(() => accounts.authenticate(short.key))).message).toBe(
-      `API key ${short.id} expired at 1970-01-01T00:16:41.000Z; use another`,
+      `API key ${short.id} expired at 1970-01-01T00:16:41.000Z; use another key`,
     );
   });
 

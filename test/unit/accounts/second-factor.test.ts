@@ -1,7 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
-import { invite, makeTemporaryPassword, setPassword } from "../../../src/accounts/people.ts";
+import { invite } from "../../../src/accounts/invitations.ts";
 import { createSignIn } from "../../../src/accounts/sign-in.ts";
+import { makeTemporaryPassword, setPassword } from "../../../src/accounts/users.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 import { codeOf } from "../../support/authenticator.ts";

@@ -1,13 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
-import {
-  acceptInvitation,
-  hasAdmin,
-  invite,
-  makeTemporaryPassword,
-  setPassword,
-} from "../../../src/accounts/people.ts";
+import { acceptInvitation, invite } from "../../../src/accounts/invitations.ts";
 import { createSignIn, type SignInOptions } from "../../../src/accounts/sign-in.ts";
+import { hasAdmin, makeTemporaryPassword, setPassword } from "../../../src/accounts/users.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 

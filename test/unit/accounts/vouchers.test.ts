@@ -37,7 +37,7 @@ describe("a voucher", () => {
     expect(code).toMatch(/^([0-9A-HJKMNP-TV-Z]{5}-){3}[0-9A-HJKMNP-TV-Z]{5}$/);
     expect(await redeem(` ${code.toLowerCase().replaceAll("-", " ")} `)).toEqual({ nanodollars: fiveUsd });
     expect((await walletOf(store, ada.id)).balanceNanodollars).toBe(fiveUsd);
-    expect(await refusalOf(redeem(code))).toMatch(/^conflict: This voucher is redeemed already/);
+    expect(await refusalOf(redeem(code))).toMatch(/^conflict: This voucher was already redeemed/);
     expect(await listVouchers(store)).toEqual([
       {
         id,
@@ -71,7 +71,7 @@ describe("a voucher", () => {
     const voided = await createVoucher(store, { nanodollars: fiveUsd }, 1000);
     await voidVoucher(store, voided.code, 1500);
     expect(await refusalOf(redeem(expired.code))).toMatch(/^conflict: This voucher has expired/);
-    expect(await refusalOf(redeem(voided.code))).toMatch(/^conflict: This voucher is void/);
+    expect(await refusalOf(redeem(voided.code))).toMatch(/^conflict: This voucher was voided/);
     expect(await refusalOf(redeem("x".repeat(10_000)))).toMatch(/^not_found: /);
     expect((await walletOf(store, ada.id)).balanceNanodollars).toBe(0);
     expect(await redeem((await createVoucher(store, { nanodollars: 1, expiresAt: 2001 }, 1000)).code)).toEqual({

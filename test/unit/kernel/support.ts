@@ -87,7 +87,7 @@ export class FakeLedger implements Ledger {
     return limitState;
   }
 
-  async limitsUsageOf(): Promise<LimitsUsage> {
+  async toKeyLimits(): Promise<LimitsUsage> {
     return { calls: { limit: undefined, running: 1 } };
   }
 

@@ -23,7 +23,7 @@ function metricsOf(now = () => nowMs, isPremium: (model: string) => boolean | un
 }
 
 /** A gateway over fakes that is watched, and one call of it. */
-function watched(plugins?: Parameters<typeof httpOf>[0]) {
+function observedGateway(plugins?: Parameters<typeof httpOf>[0]) {
   const http = httpOf(plugins);
   const { metrics, lines, read } = metricsOf(http.clock.now);
   const deps = { ...http.deps, kernel: { ...http.kernel, watch: metrics } };
@@ -45,7 +45,7 @@ async function all(lines: () => Promise<MetricLine[]>, metric: string): Promise<
 
 describe("CallMetrics", () => {
   test("count a call by model, plugin, status and state, with what it used and cost", async () => {
-    const { lines, read, call } = watched();
+    const { lines, read, call } = observedGateway();
     await call();
     await call();
     expect(await all(lines, "calls_total")).toEqual([
@@ -68,7 +68,7 @@ describe("CallMetrics", () => {
   });
 
   test("never have what clients write as a model in a label", async () => {
-    const { lines, call } = watched();
+    const { lines, call } = observedGateway();
     for (const model of ["nobody", "no\nbody", "x".repeat(999)]) await call({ model });
     expect(await all(lines, "calls_total")).toEqual([
       { capability: "chat", model: "other", plugin: "none", status: "400", state: "refused", value: 3 },
@@ -79,7 +79,7 @@ describe("CallMetrics", () => {
 
   test("tell failures of a provider from those of a plugin, and count what was released", async () => {
     const faults = [new UpstreamFault("overloaded", "Down"), new TypeError("Broken code")];
-    const { lines, call } = watched([
+    const { lines, call } = observedGateway([
       pluginOf({
         async chat() {
           throw faults.shift() ?? new UpstreamFault("bad_request", "Wrong");
@@ -133,7 +133,7 @@ describe("CallMetrics", () => {
   });
 
   test("time the first byte of a stream", async () => {
-    const { read, call } = watched();
+    const { read, call } = observedGateway();
     await call({ stream: true }, new Sink<ChatChunk>());
     expect(await read("call_first_byte_seconds_count", ofModel)).toBe(1);
   });

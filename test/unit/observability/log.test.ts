@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
-import { createLog, type LineOf, type LogLevel } from "../../../src/observability/log.ts";
-import { prettyLine } from "../../../src/observability/log-line.ts";
+import { createLog, type LineFormat, type LogLevel, prettyLine } from "../../../src/observability/log.ts";
 
-function logOf(level: LogLevel, lineOf?: LineOf) {
+function logOf(level: LogLevel, format?: LineFormat) {
   const written: string[] = [];
-  const log = createLog(level, (text) => written.push(text), { now: () => 0, ...(lineOf && { lineOf }) });
+  const log = createLog(level, (text) => written.push(text), { now: () => 0, ...(format && { format }) });
   const lines = () => {
     log.flush();
     return written.join("").split("\n").slice(0, -1);

@@ -34,13 +34,13 @@ test("what is no secret, or too short to be one, is left", () => {
 });
 
 test("a secret within another leaves nothing of either", () => {
-  const hide = createRedactor({ A_API_KEY: "12345678", B_API_KEY: "1234567890" });
-  expect(hide("1234567890 and 12345678")).toBe("[hidden] and [hidden]");
+  const redact = createRedactor({ A_API_KEY: "12345678", B_API_KEY: "1234567890" });
+  expect(redact("1234567890 and 12345678")).toBe("[hidden] and [hidden]");
 });
 
 test("no line of the log that says what others said has a secret, and each is JSON still", () => {
   const written: string[] = [];
-  const log = createLog("debug", (text) => written.push(text), { now: () => 0, hide: createRedactor(env) });
+  const log = createLog("debug", (text) => written.push(text), { now: () => 0, redact: createRedactor(env) });
   const error = new Error('They said "quo\\"ted secret" and acme-key-one', { cause: new Error("reallysecret") });
   for (const level of ["debug", "warn", "error"] as const) log[level]("failed", { error, said: "acme-key-two" });
   log.flush();

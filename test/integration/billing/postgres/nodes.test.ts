@@ -76,7 +76,7 @@ postgresTest(
     const partial = admitted.filter(({ hold }) => hold.heldNanodollars === 5);
     for (const { admission, ledger } of [...rest, ...partial]) await ledger.settle(settlementOf(admission.callId));
     for (const ledger of [here, there]) {
-      expect((await ledger.limitsUsageOf(claimOf({ keyLimits }).caller)).budget).toMatchObject({
+      expect((await ledger.toKeyLimits(claimOf({ keyLimits }).caller)).budget).toMatchObject({
         spentNanodollars: 101,
         heldNanodollars: 0,
       });

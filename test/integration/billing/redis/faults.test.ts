@@ -215,7 +215,7 @@ describe.skipIf(!canShare)("a Redis", () => {
       expect(await here.ledger.admit(beyond).catch((error) => error.code)).toBe("budget_exceeded");
       await here.ledger.settle(settlementOf(last.callId, { outcome: "released" }));
       // That of this node is renewed and that of the dead one is not.
-      await until(async () => (await here.ledger.limitsUsageOf(mine.caller)).calls.running === 1);
+      await until(async () => (await here.ledger.toKeyLimits(mine.caller)).calls.running === 1);
       await Bun.sleep(1200);
       const next = claimOf({ ...claims.most, holdNanodollars: 1 });
       await here.ledger.admit(next);

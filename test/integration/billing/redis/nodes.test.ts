@@ -101,7 +101,7 @@ describe.skipIf(!canShare)("two nodes", () => {
         const { caller } = claimOf({ accountId, keyId: `key${accountId}`, keyLimits: { budgetNanodollars: 150 } });
         for (const { ledger } of nodes) {
           expect(await ledger.walletOf(accountId)).toEqual(wallet);
-          const { budget, calls } = await ledger.limitsUsageOf(caller);
+          const { budget, calls } = await ledger.toKeyLimits(caller);
           expect([budget?.spentNanodollars, budget?.heldNanodollars, calls.running]).toEqual([spent, 0, 0]);
         }
         expect(await walletOf(store, accountId)).toEqual(wallet);

@@ -52,7 +52,7 @@ test.skipIf(!canShare)("the nodes of two databases share a Redis and see nothing
   const other = await startNode(url, redis);
   const admission = claimOf({ concurrentCalls: 1 });
   await node.ledger.admit(admission);
-  expect(await other.ledger.limitsUsageOf(admission.caller)).toMatchObject({ calls: { running: 0 } });
+  expect(await other.ledger.toKeyLimits(admission.caller)).toMatchObject({ calls: { running: 0 } });
   await other.ledger.admit(claimOf({ concurrentCalls: 1 }));
   await makeCall(node);
   expect(await other.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 500, heldNanodollars: 10 });

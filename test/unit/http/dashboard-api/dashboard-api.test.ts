@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createVoucher } from "../../../../src/accounts/index.ts";
-import { invite } from "../../../../src/accounts/people.ts";
+import { invite } from "../../../../src/accounts/invitations.ts";
 import { creditWallet } from "../../../../src/billing/index.ts";
 import { openOf } from "../../../integration/db/facts.ts";
 import { expectError } from "../../../support/expect-error.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { acceptInvitation, invite } from "../../../../src/accounts/people.ts";
+import { acceptInvitation, invite } from "../../../../src/accounts/invitations.ts";
 import { codeOf } from "../../../support/authenticator.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { type OidcIssuer, startOidcIssuer } from "../../../support/oidc-issuer.ts";
@@ -196,7 +196,7 @@ describe("an issuer that cannot be used", () => {
   }
 
   test.each([
-    ["is another", () => ({ issuer: "https://other.example" }), "it says to be"],
+    ["is another", () => ({ issuer: "https://other.example" }), "its issuer is"],
     [
       "names endpoints elsewhere over http",
       (url: string) => ({ issuer: url, ...endpoints("http://10.0.0.1") }),

@@ -114,13 +114,16 @@ describe("a payment is begun", () => {
     answer = refusal;
     const response = await ada.post(`${api}/checkout`, { usd: "25" });
     expect(await response.clone().text()).not.toContain("No such key");
-    await expectError(response, { status: 503, code: "unavailable", says: "nothing is charged" });
+    await expectError(response, { status: 503, code: "unavailable", says: "nothing was charged" });
   });
 
   test("not where none are taken", async () => {
     const { enter, send } = await dashboardHttp();
     const ada = await enter("ada@example.org");
-    await expectError(await ada.post(`${api}/checkout`, { usd: "25" }), { status: 404, says: "takes no payments" });
+    await expectError(await ada.post(`${api}/checkout`, { usd: "25" }), {
+      status: 404,
+      says: "does not accept payments",
+    });
     await expectError(await send("/webhooks/stripe", { method: "POST", body: "{}" }), { status: 404 });
   });
 });

@@ -40,7 +40,7 @@ describe("accounts", () => {
     await accounts.create({ email: "ada@example.org" });
     expect(await refusalOf(accounts.create({ email: "Ada@example.org" }))).toEqual([
       "conflict",
-      "Account ada@example.org exists already",
+      "Account ada@example.org already exists",
     ]);
   });
 
@@ -140,7 +140,7 @@ describe("keys", () => {
     expect((await accounts.listKeys())[0]?.revokedAt).toBe(2000);
     expect(await refusalOf(accounts.revokeKey("nobody"))).toEqual([
       "not_found",
-      'No API key has the id "nobody"; it stands between sk-mg- and the secret',
+      'No API key has the id "nobody"; the id is the part between sk-mg- and the secret',
     ]);
   });
 });

@@ -1,18 +1,18 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 
 type Labels = Readonly<Record<string, string>>;
-/** One line: its labels and its value. */
+/** One sample: its labels and value. */
 export type Sample = readonly [labels: Labels, value: number];
 
-/** A metric whose value is read at each scrape. */
-interface Read {
+/** A metric that is read at each scrape. */
+interface ScrapedMetric {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly string[];
   read(): Iterable<Sample> | Promise<Iterable<Sample>>;
 }
 
-export function addCounter(registry: Registry, { name, help, labels = [], read }: Read): void {
+export function addCounter(registry: Registry, { name, help, labels = [], read }: ScrapedMetric): void {
   new Counter({
     name,
     help,
@@ -21,12 +21,12 @@ export function addCounter(registry: Registry, { name, help, labels = [], read }
     async collect() {
       const samples = await read();
       this.reset();
-      for (const [of, value] of samples) this.inc(of, value);
+      for (const [sampleLabels, value] of samples) this.inc(sampleLabels, value);
     },
   });
 }
 
-export function addGauge(registry: Registry, { name, help, labels = [], read }: Read): void {
+export function addGauge(registry: Registry, { name, help, labels = [], read }: ScrapedMetric): void {
   new Gauge({
     name,
     help,
@@ -35,7 +35,7 @@ export function addGauge(registry: Registry, { name, help, labels = [], read }: 
     async collect() {
       const samples = await read();
       this.reset();
-      for (const [of, value] of samples) this.set(of, value);
+      for (const [sampleLabels, value] of samples) this.set(sampleLabels, value);
     },
   });
 }

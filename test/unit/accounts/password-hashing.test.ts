@@ -1,8 +1,8 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
 import { hashPassword, verifyPassword } from "../../../src/accounts/password.ts";
-import { makePerson, setPassword } from "../../../src/accounts/people.ts";
 import { createSignIn } from "../../../src/accounts/sign-in.ts";
+import { createUser, setPassword } from "../../../src/accounts/users.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 
@@ -18,7 +18,7 @@ test("a wrong password costs one hash and says the same, whether the e-mail has 
   await setPassword(store, fields, Date.now());
   const bare = await accounts.create({ email: "bare@example.org" });
   const person = { accountId: bare.id, role: "member", emailVerified: true } as const;
-  await store.db.transaction().execute((db) => makePerson(db, person, Date.now()));
+  await store.db.transaction().execute((db) => createUser(db, person, Date.now()));
 
   let hashes = 0;
   const passwords = {

@@ -1,14 +1,15 @@
 import { expect, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
-import { invite, setPassword } from "../../../src/accounts/people.ts";
-import { pruneSignIn } from "../../../src/accounts/prune-sign-in.ts";
+import { invite } from "../../../src/accounts/invitations.ts";
+import { pruneSignIn } from "../../../src/accounts/sessions.ts";
+import { setPassword } from "../../../src/accounts/users.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 
 const defaults = { requestsPerMinute: 1, tokensPerMinute: 1, freeTokensPerDay: 1 };
 const now = Date.parse("2026-11-21T10:00:00.000Z");
 const rowsOver = 250;
 
-test("what of sign-in is over is deleted, however much it is, and what is not is kept", async () => {
+test("pruning deletes every expired session, verification and invitation and keeps the others", async () => {
   const store = await temporaryStore();
   const { id: accountId } = await createAccounts({ store, defaults }).create({ email: "ada@example.org" });
   await setPassword(store, { accountId, password: "correct horse battery", temporary: false, role: "member" }, now);
