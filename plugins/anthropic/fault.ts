@@ -6,7 +6,7 @@ const otherParams = { metadata: "user", stop_sequences: "stop", system: "message
 const params = new Map([...sameParams.map((name): [string, string] => [name, name]), ...Object.entries(otherParams)]);
 
 /** Reads a refusal. The provider has no codes for what is wrong with a request, so that its sentence has to tell. */
-export function parseFault(answer: RefusedResponse): UpstreamFault {
+export function readFault(answer: RefusedResponse): UpstreamFault {
   const fault = classifyFault(answer);
   if (fault.kind !== "bad_request") return fault;
   const { message, status } = fault;

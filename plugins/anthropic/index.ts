@@ -7,7 +7,7 @@ import {
   withFunctionsAsTools,
 } from "modelgate/plugin";
 import rows from "../../catalogue/anthropic.json" with { type: "json" };
-import { parseFault } from "./fault.ts";
+import { readFault } from "./fault.ts";
 import { fromEvents } from "./from-events.ts";
 import { fromMessage } from "./from-message.ts";
 import { toMessages } from "./to-messages.ts";
@@ -24,7 +24,7 @@ export default definePlugin({
   handlers: { chat: withFunctionsAsTools(chat) },
   checks: { chat: precheckMultimodal((request, { model, note }) => toMessages(request, model, note)) },
   maxChoices: { chat: 1 },
-  parseFault,
+  readFault,
 });
 
 async function chat({ request, model, upstream, note }: Call<ChatRequest>) {

@@ -8,7 +8,7 @@ const sentences: Record<string, string> = {
 };
 
 /** Reads a refusal: https://ai.google.dev/gemini-api/docs/troubleshooting */
-export const parseFault = (answer: RefusedResponse) => refine(classifyFault(answer), parseJson(answer.body));
+export const readFault = (answer: RefusedResponse) => refine(classifyFault(answer), parseJson(answer.body));
 
 /** Reads an error out of a 200 answer or a stream. */
 export const faultOf = (body: unknown) => refine(faultOfBody(body), body);

@@ -12,7 +12,7 @@ import {
 } from "modelgate/plugin";
 import rows from "../../catalogue/gemini.json" with { type: "json" };
 import { embedAll } from "./embeddings.ts";
-import { parseFault } from "./fault.ts";
+import { readFault } from "./fault.ts";
 import { fromCandidates } from "./from-candidates.ts";
 import { fromEvents } from "./from-events.ts";
 import { fromImageAnswer, toImageBody } from "./images.ts";
@@ -34,7 +34,7 @@ export default definePlugin({
   checks: { chat: precheckMultimodal((request, asked) => toContents(request, { ...asked, signatures, fetched })) },
   // The bound of `candidateCount`, and a picture a request.
   maxChoices: { chat: 8, images: 1 },
-  parseFault,
+  readFault,
 });
 
 async function chat({ request, model, upstream, note }: Call<ChatRequest>) {

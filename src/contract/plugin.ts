@@ -132,5 +132,5 @@ export interface ProviderPlugin {
   /** How many choices one request can ask for where the provider has a bound; beyond it the kernel sends several. */
   readonly maxChoices: Partial<Record<Extract<Capability, "chat" | "images">, number>>;
   /** Reads a refusal into a fault. */
-  parseFault(answer: RefusedResponse): UpstreamFault;
+  readFault(answer: RefusedResponse): UpstreamFault;
 }

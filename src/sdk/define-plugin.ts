@@ -85,7 +85,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     handlers,
     ...(checks && { checks: checks as Checks }),
     maxChoices: checkBounds(name, maxChoices),
-    parseFault: checkFunction(name, "readFault", definition.parseFault ?? classifyFault),
+    readFault: checkFunction(name, "readFault", definition.readFault ?? classifyFault),
   };
   return Object.freeze(plugin);
 }

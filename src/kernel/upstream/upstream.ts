@@ -143,7 +143,7 @@ export class BoundUpstream implements Upstream {
     }
     const body = await readTextStart(response, this.#limits(refusalBytesMax));
     const refused: RefusedResponse = { status, headers, body };
-    return this.#route.plugin.parseFault(refused);
+    return this.#route.plugin.readFault(refused);
   }
 
   async #readJson(response: Response): Promise<unknown> {

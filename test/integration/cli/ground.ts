@@ -83,6 +83,6 @@ export function makePlugin(name: string, models: readonly Model[]): ProviderPlug
     models,
     handlers: {},
     maxChoices: {},
-    parseFault: () => new UpstreamFault("bad_response", "No answer"),
+    readFault: () => new UpstreamFault("bad_response", "No answer"),
   };
 }

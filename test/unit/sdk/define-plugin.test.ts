@@ -23,7 +23,7 @@ describe("definePlugin", () => {
       credential: "key",
       maxChoices: {},
       authorize: bearer,
-      parseFault: classifyFault,
+      readFault: classifyFault,
     });
     expect(definePlugin(acme).authorize("k")).toEqual({ authorization: "Bearer k" });
   });
@@ -35,7 +35,7 @@ describe("definePlugin", () => {
       credential: "none" as const,
       maxChoices: { chat: 1, image: 4 },
       contractVersion,
-      parseFault: classifyFault,
+      readFault: classifyFault,
     };
     expect(definePlugin({ ...acme, ...given })).toMatchObject(given);
   });

@@ -1,17 +1,17 @@
 import { useSettings } from "../../data/admin.ts";
+import { Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import { Loaded } from "../../ui/states.tsx";
 
-/** The settings in force. Secrets are not told here or anywhere. */
+/** The effective configuration, without secrets. */
 export default function ConfigPage() {
   const settings = useSettings();
   return (
     <>
       <PageHead
-        title="Settings in force"
-        about="Set by environment variables when the gateway starts. Of a secret it is told whether there is one."
+        title="Configuration"
+        description="Read from environment variables at startup. Secrets are shown only as set or not set."
       />
-      <section className="card" aria-label="Settings in force">
+      <section className="card" aria-label="Configuration">
         <Loaded state={settings} lines={10}>
           {({ data, version }) => (
             <>
@@ -21,7 +21,7 @@ export default function ConfigPage() {
                     <tr>
                       <th scope="col">Variable</th>
                       <th scope="col">Value</th>
-                      <th scope="col">From</th>
+                      <th scope="col">Source</th>
                     </tr>
                   </thead>
                   <tbody>
@@ -31,7 +31,7 @@ export default function ConfigPage() {
                         <td className="break" data-name="Value">
                           {value}
                         </td>
-                        <td data-name="From">
+                        <td data-name="Source">
                           <span className={source === "environment" ? "badge is-accent" : "badge"}>{source}</span>
                         </td>
                       </tr>

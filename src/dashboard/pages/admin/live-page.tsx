@@ -1,16 +1,15 @@
 import { type LiveCall, useLive } from "../../data/admin.ts";
 import { capabilityNames } from "../../data/models.ts";
 import { formatCount, formatMs, formatUsd } from "../../format.ts";
-import { Callout } from "../../ui/callout.tsx";
+import { Callout, Empty, Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import { Empty, Loaded } from "../../ui/states.tsx";
 
-/** The calls on their way in all processes, the longest first. */
+/** The calls in progress in all processes, the longest-running first. */
 export default function LivePage() {
   const live = useLive();
   return (
     <>
-      <PageHead title="Live calls" about="What runs now in all processes of this gateway, the longest first." />
+      <PageHead title="Live calls" description="Calls in progress across all processes, longest-running first." />
       <section className="card" aria-label="Live calls">
         <Loaded state={live} lines={4}>
           {({ data, count, complete }) => (
@@ -18,13 +17,13 @@ export default function LivePage() {
               {!complete && (
                 <div className="card-body">
                   <Callout tone="warn">
-                    The database did not say in time what other processes run: only the calls of this one are shown.
+                    The database did not respond in time, so only the calls of this process are shown.
                   </Callout>
                 </div>
               )}
               {data.length === 0 ? (
-                <Empty icon="pulse" title={complete ? "Nothing runs now" : "Nothing runs in this process"}>
-                  <p>A call is shown here while it runs, and then on the overview of its account.</p>
+                <Empty icon="pulse" title={complete ? "No calls in progress" : "No calls in progress in this process"}>
+                  <p>Calls are listed here while they run, and afterwards on the overview of their account.</p>
                 </Empty>
               ) : (
                 <>
@@ -53,15 +52,15 @@ function LiveTable({ calls }: { calls: readonly LiveCall[] }) {
             <th scope="col">Account</th>
             <th scope="col">Route</th>
             <th scope="col" className="end">
-              Running
+              Duration
             </th>
             <th scope="col" className="end">
               First byte
             </th>
             <th scope="col" className="end">
-              Held
+              Hold
             </th>
-            <th scope="col">Request</th>
+            <th scope="col">Request ID</th>
           </tr>
         </thead>
         <tbody>
@@ -71,7 +70,7 @@ function LiveTable({ calls }: { calls: readonly LiveCall[] }) {
                 <span className="cut">{call.model ?? "–"}</span>
                 <span className="sub">
                   {capabilityNames[call.capability]}
-                  {call.stream && ", streamed"}
+                  {call.stream && ", streaming"}
                 </span>
               </td>
               <td className="break" data-name="Account">
@@ -83,16 +82,16 @@ function LiveTable({ calls }: { calls: readonly LiveCall[] }) {
                   <span className="faint"> · attempt {call.attempts}</span>
                 )}
               </td>
-              <td className="end" data-name="Running">
+              <td className="end" data-name="Duration">
                 {formatMs(call.running_ms)}
               </td>
               <td className="end" data-name="First byte">
                 {formatMs(call.first_byte_ms)}
               </td>
-              <td className="end" data-name="Held">
+              <td className="end" data-name="Hold">
                 {call.held_usd === null ? "–" : formatUsd(call.held_usd)}
               </td>
-              <td className="mono cut" data-name="Request">
+              <td className="mono cut" data-name="Request ID">
                 {call.id}
               </td>
             </tr>

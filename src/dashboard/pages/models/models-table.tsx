@@ -2,7 +2,6 @@ import { capabilityNames, isRetired, type Model } from "../../data/models.ts";
 import { formatShort } from "../../format.ts";
 import { shortPrice } from "./price-lines.ts";
 
-/** One line a model; the name opens all that is known of it. */
 export function ModelsTable({ models, onShow }: { models: readonly Model[]; onShow: (model: Model) => void }) {
   return (
     <div className="table-wrap">
@@ -12,10 +11,10 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
             <th scope="col">Model</th>
             <th scope="col">Capability</th>
             <th scope="col" className="end">
-              Takes at most
+              Context window
             </th>
             <th scope="col">Price</th>
-            <th scope="col">Paid by</th>
+            <th scope="col">Billing</th>
           </tr>
         </thead>
         <tbody>
@@ -33,11 +32,11 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
                   {model.voices !== undefined && <span className="faint"> · {model.voices.length} voices</span>}
                 </span>
               </td>
-              <td className="end" data-name="Takes at most">
-                {boundOf(model)}
+              <td className="end" data-name="Context window">
+                {formatLimit(model)}
               </td>
               <td data-name="Price">{shortPrice(model.price)}</td>
-              <td data-name="Paid by">
+              <td data-name="Billing">
                 <span className="row">
                   <Tier model={model} />
                 </span>
@@ -54,15 +53,15 @@ export function Tier({ model }: { model: Model }) {
   return (
     <>
       <span className={model.premium ? "badge is-accent" : "badge is-good"}>
-        {model.premium ? "premium" : "free quota"}
+        {model.premium ? "wallet" : "free quota"}
       </span>
       {isRetired(model) && <span className="badge is-warn">retired</span>}
     </>
   );
 }
 
-/** The one bound that is asked for first. */
-function boundOf({ contextTokens, inputTokensMax, inputCharactersMax, audioMsMax }: Model): string {
+/** The context window, or the input limit of models without one. */
+function formatLimit({ contextTokens, inputTokensMax, inputCharactersMax, audioMsMax }: Model): string {
   if (contextTokens !== undefined) return `${formatShort(contextTokens)} tokens`;
   if (inputTokensMax !== undefined) return `${formatShort(inputTokensMax)} tokens`;
   if (inputCharactersMax !== undefined) return `${formatShort(inputCharactersMax)} characters`;

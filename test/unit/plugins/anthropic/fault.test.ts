@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { parseFault } from "../../../../plugins/anthropic/fault.ts";
+import { readFault } from "../../../../plugins/anthropic/fault.ts";
 import anthropic from "../../../../plugins/anthropic/index.ts";
 import { recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 
 const body = (type: string, message: string) =>
   JSON.stringify({ type: "error", error: { type, message }, request_id: "r" });
 const fault = (status: number, text: string, headers: Record<string, string> = {}) => {
-  return parseFault({ status, headers: new Headers(headers), body: text });
+  return readFault({ status, headers: new Headers(headers), body: text });
 };
 
 const table: [number, string, string, string][] = [

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { faultOf, parseFault } from "../../../../plugins/gemini/fault.ts";
+import { faultOf, readFault } from "../../../../plugins/gemini/fault.ts";
 import { recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 
 if (recordingsMissing !== undefined) console.warn(recordingsMissing);
@@ -13,7 +13,7 @@ interface Facts {
 
 const read = (error: Facts, wrap = (body: unknown) => body) => {
   const body = JSON.stringify(wrap({ error: { message: "Words", ...error } }));
-  return parseFault({ status: error.code, headers: new Headers(), body });
+  return readFault({ status: error.code, headers: new Headers(), body });
 };
 const reason = (name: string) => [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: name }];
 const quota = (quotaId: string) => [
@@ -74,7 +74,7 @@ test.each([
 });
 
 test("reads what is no JSON by its status", () => {
-  expect(parseFault({ status: 502, headers: new Headers(), body: "<html></html>" }).kind).toBe("overloaded");
+  expect(readFault({ status: 502, headers: new Headers(), body: "<html></html>" }).kind).toBe("overloaded");
 });
 
 const kinds: Record<string, string> = {
@@ -91,7 +91,7 @@ const errors = recordingsOf("gemini").filter(({ capability }) => capability === 
 test.each(errors.map((recording) => [recording.path, recording] as const))(
   "reads %s",
   (path, { status, headers, body }) => {
-    const fault = parseFault({ status, headers: new Headers(headers), body: new TextDecoder().decode(body) });
+    const fault = readFault({ status, headers: new Headers(headers), body: new TextDecoder().decode(body) });
     const name = path.replace(/^.*\/|\.json$/g, "");
     expect(fault.kind).toBe(kinds[name] as never);
     if (name.endsWith("retryinfo")) expect(fault.retryAfterMs).toBe(48_000);

@@ -4,7 +4,7 @@ import sarvam from "../../../../plugins/sarvam/index.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 
 const refused = (status: number, body: unknown) =>
-  sarvam.parseFault({ status, headers: new Headers(), body: JSON.stringify(body) });
+  sarvam.readFault({ status, headers: new Headers(), body: JSON.stringify(body) });
 
 describe("the sarvam plugin", () => {
   test("speaks to its host alone and shows its key in Sarvam's own header", () => {
