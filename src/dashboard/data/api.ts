@@ -48,7 +48,7 @@ export async function request<T>(pending: Promise<EdenResponse<T>>): Promise<Non
   throw new ApiError(status, readBody(error?.value));
 }
 
-/** As `told`, for the endpoints that are not the page's own. @throws {ApiError} */
+/** Fetches JSON from an endpoint outside the dashboard API. @throws {ApiError} */
 export async function fetchJson<T>(path: string, body?: unknown, more: RequestInit = {}): Promise<T> {
   const init: RequestInit =
     body === undefined

@@ -62,7 +62,7 @@ function Stat({
           <span className="skeleton" />
         </span>
       ) : (
-        <span className={`stat-value ${sizeOf(value)}`} title={exact}>
+        <span className={`stat-value ${toSizeClass(value)}`} title={exact}>
           {value}
         </span>
       )}
@@ -72,7 +72,7 @@ function Stat({
 }
 
 /** Long values get a smaller font instead of being cut off. */
-function sizeOf({ length }: string): string {
+function toSizeClass({ length }: string): string {
   return length > 9 ? "is-longest" : length > 7 ? "is-long" : "";
 }
 

@@ -137,7 +137,7 @@ function Composer({
         className="input"
         rows={2}
         aria-label="Your message"
-        placeholder="Type a message. Enter to send, Shift+Enter for a new line"
+        placeholder="Type a message (Enter to send)"
         value={draft}
         onChange={(event) => onDraft(event.target.value)}
         onKeyDown={onKey}

@@ -49,14 +49,14 @@ export function useChat(fields: ChatFields) {
     setTurns((known) => known.map((turn, at) => (at === known.length - 1 ? next(turn) : turn)));
 
   const send = async (text: string) => {
-    const asked: readonly Turn[] = [...turns, { role: "user", text }];
-    setTurns([...asked, { role: "assistant", text: "" }]);
+    const sent: readonly Turn[] = [...turns, { role: "user", text }];
+    setTurns([...sent, { role: "assistant", text: "" }]);
     const controller = new AbortController();
     running.current = controller;
     setRunning(true);
     const startedAt = performance.now();
     try {
-      const body = { ...toRequestBody(fields, asked), stream_options: { include_usage: true } };
+      const body = { ...toRequestBody(fields, sent), stream_options: { include_usage: true } };
       const response = await callApiWithJson("/chat/completions", body, controller.signal);
       const usage = await show(response, change);
       const took = `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
