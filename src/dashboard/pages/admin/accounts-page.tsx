@@ -6,6 +6,7 @@ import { SearchField } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { Pager } from "../../ui/pager.tsx";
+import { Table } from "../../ui/table.tsx";
 import { AccountDialog } from "./account-dialog.tsx";
 import { NewAccountDialog } from "./new-account-dialog.tsx";
 
@@ -72,45 +73,28 @@ function AccountsTable({
   onOpen: (account: AdminAccount) => void;
 }) {
   return (
-    <div className="table-wrap">
-      <table className="table is-cards">
-        <thead>
-          <tr>
-            <th scope="col">Account</th>
-            <th scope="col">Status</th>
-            <th scope="col" className="end">
-              Balance
-            </th>
-            <th scope="col" className="end">
-              Free tokens per day
-            </th>
-            <th scope="col">Created</th>
-          </tr>
-        </thead>
-        <tbody>
-          {accounts.map((account) => (
-            <tr key={account.id}>
-              <td className="name lead">
-                <button type="button" className="link cut" onClick={() => onOpen(account)}>
-                  {account.email}
-                </button>
-                <span className="sub cut">{account.name ?? account.id}</span>
-              </td>
-              <td data-name="Status">
-                <AccountState account={account} />
-              </td>
-              <td className="end" data-name="Balance" title={`$${account.balance_usd}`}>
-                {formatUsd(account.balance_usd)}
-              </td>
-              <td className="end" data-name="Free tokens per day">
-                {account.free_tokens_per_day === null ? "default" : formatCount(account.free_tokens_per_day)}
-              </td>
-              <td data-name="Created">{formatDay(account.created_at)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table columns={["Account", "Status", ["Balance", "end"], ["Free tokens per day", "end"], "Created"]}>
+      {accounts.map((account) => (
+        <tr key={account.id}>
+          <td className="name lead">
+            <button type="button" className="link cut" onClick={() => onOpen(account)}>
+              {account.email}
+            </button>
+            <span className="sub cut">{account.name ?? account.id}</span>
+          </td>
+          <td data-name="Status">
+            <AccountState account={account} />
+          </td>
+          <td className="end" data-name="Balance" title={`$${account.balance_usd}`}>
+            {formatUsd(account.balance_usd)}
+          </td>
+          <td className="end" data-name="Free tokens per day">
+            {account.free_tokens_per_day === null ? "default" : formatCount(account.free_tokens_per_day)}
+          </td>
+          <td data-name="Created">{formatDay(account.created_at)}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

@@ -4,6 +4,7 @@ import { formatMoment } from "../../format.ts";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { Pager } from "../../ui/pager.tsx";
+import { Table } from "../../ui/table.tsx";
 
 /** The page size of the API. */
 const pageSize = 100;
@@ -41,40 +42,27 @@ export default function AuditPage() {
 
 function AuditTable({ entries }: { entries: readonly AuditEntry[] }) {
   return (
-    <div className="table-wrap">
-      <table className="table is-cards">
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Actor</th>
-            <th scope="col">Action</th>
-            <th scope="col">Target</th>
-            <th scope="col">Details</th>
-          </tr>
-        </thead>
-        <tbody>
-          {entries.map((entry) => (
-            <tr key={entry.id}>
-              <td className="tight" data-name="Time">
-                {formatMoment(entry.at)}
-              </td>
-              <td className="break" data-name="Actor">
-                {entry.email ?? entry.account}
-              </td>
-              <td data-name="Action">
-                <span className="badge">{entry.action}</span>
-              </td>
-              <td className="break" data-name="Target">
-                {entry.subject_email ?? entry.subject}
-              </td>
-              <td className="break soft" data-name="Details">
-                {formatDetail(entry.detail)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table columns={["Time", "Actor", "Action", "Target", "Details"]}>
+      {entries.map((entry) => (
+        <tr key={entry.id}>
+          <td className="tight" data-name="Time">
+            {formatMoment(entry.at)}
+          </td>
+          <td className="break" data-name="Actor">
+            {entry.email ?? entry.account}
+          </td>
+          <td data-name="Action">
+            <span className="badge">{entry.action}</span>
+          </td>
+          <td className="break" data-name="Target">
+            {entry.subject_email ?? entry.subject}
+          </td>
+          <td className="break soft" data-name="Details">
+            {formatDetail(entry.detail)}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

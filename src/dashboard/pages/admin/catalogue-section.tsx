@@ -4,6 +4,7 @@ import { capabilityNames } from "../../data/models.ts";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { SearchField } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
+import { Table } from "../../ui/table.tsx";
 
 /** By the state of the route's circuit breaker. */
 const routeStates = {
@@ -49,45 +50,33 @@ export function CatalogueSection() {
 
 function CatalogueTable({ rows }: { rows: readonly CatalogueRow[] }) {
   return (
-    <div className="table-wrap">
-      <table className="table is-cards">
-        <thead>
-          <tr>
-            <th scope="col">Model</th>
-            <th scope="col">Capability</th>
-            <th scope="col">Details</th>
-            <th scope="col">Routes</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.id}>
-              <td className="name lead">
-                <span className="cut">{row.id}</span>
-                <span className="sub cut">{row.aliases.join(", ") || row.owned_by}</span>
-              </td>
-              <td data-name="Capability">{capabilityNames[row.capability]}</td>
-              <td className="soft" data-name="Details">
-                {describeModel(row)}
-              </td>
-              <td data-name="Routes">
-                <span className="row">
-                  {row.routes.map(({ plugin, state, priority, weight }) => (
-                    <span
-                      key={plugin}
-                      className={routeStates[state].badge}
-                      title={`Circuit breaker ${state.replace("_", "-")}, priority ${priority}, weight ${weight}`}
-                    >
-                      {plugin} {routeStates[state].name}
-                    </span>
-                  ))}
+    <Table columns={["Model", "Capability", "Details", "Routes"]}>
+      {rows.map((row) => (
+        <tr key={row.id}>
+          <td className="name lead">
+            <span className="cut">{row.id}</span>
+            <span className="sub cut">{row.aliases.join(", ") || row.owned_by}</span>
+          </td>
+          <td data-name="Capability">{capabilityNames[row.capability]}</td>
+          <td className="soft" data-name="Details">
+            {describeModel(row)}
+          </td>
+          <td data-name="Routes">
+            <span className="row">
+              {row.routes.map(({ plugin, state, priority, weight }) => (
+                <span
+                  key={plugin}
+                  className={routeStates[state].badge}
+                  title={`Circuit breaker ${state.replace("_", "-")}, priority ${priority}, weight ${weight}`}
+                >
+                  {plugin} {routeStates[state].name}
                 </span>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+              ))}
+            </span>
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

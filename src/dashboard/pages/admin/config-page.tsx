@@ -1,6 +1,7 @@
 import { useSettings } from "../../data/admin.ts";
 import { Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
+import { Table } from "../../ui/table.tsx";
 
 /** The effective configuration, without secrets. */
 export default function ConfigPage() {
@@ -15,30 +16,19 @@ export default function ConfigPage() {
         <Loaded state={settings} lines={10}>
           {({ data, version }) => (
             <>
-              <div className="table-wrap">
-                <table className="table is-cards">
-                  <thead>
-                    <tr>
-                      <th scope="col">Variable</th>
-                      <th scope="col">Value</th>
-                      <th scope="col">Source</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {data.map(({ name, value, source }) => (
-                      <tr key={name}>
-                        <td className="mono lead">{name}</td>
-                        <td className="break" data-name="Value">
-                          {value}
-                        </td>
-                        <td data-name="Source">
-                          <span className={source === "environment" ? "badge is-accent" : "badge"}>{source}</span>
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+              <Table columns={["Variable", "Value", "Source"]}>
+                {data.map(({ name, value, source }) => (
+                  <tr key={name}>
+                    <td className="mono lead">{name}</td>
+                    <td className="break" data-name="Value">
+                      {value}
+                    </td>
+                    <td data-name="Source">
+                      <span className={source === "environment" ? "badge is-accent" : "badge"}>{source}</span>
+                    </td>
+                  </tr>
+                ))}
+              </Table>
               <div className="table-foot">modelgate {version}</div>
             </>
           )}

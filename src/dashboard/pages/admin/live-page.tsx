@@ -3,6 +3,7 @@ import { capabilityNames } from "../../data/models.ts";
 import { formatCount, formatMs, formatUsd } from "../../format.ts";
 import { Callout, Empty, Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
+import { Table } from "../../ui/table.tsx";
 
 /** The calls in progress in all processes, the longest-running first. */
 export default function LivePage() {
@@ -44,60 +45,39 @@ export default function LivePage() {
 
 function LiveTable({ calls }: { calls: readonly LiveCall[] }) {
   return (
-    <div className="table-wrap">
-      <table className="table is-cards">
-        <thead>
-          <tr>
-            <th scope="col">Model</th>
-            <th scope="col">Account</th>
-            <th scope="col">Route</th>
-            <th scope="col" className="end">
-              Duration
-            </th>
-            <th scope="col" className="end">
-              First byte
-            </th>
-            <th scope="col" className="end">
-              Hold
-            </th>
-            <th scope="col">Request ID</th>
-          </tr>
-        </thead>
-        <tbody>
-          {calls.map((call) => (
-            <tr key={call.id}>
-              <td className="name lead">
-                <span className="cut">{call.model ?? "–"}</span>
-                <span className="sub">
-                  {capabilityNames[call.capability]}
-                  {call.stream && ", streaming"}
-                </span>
-              </td>
-              <td className="break" data-name="Account">
-                {call.email ?? call.account}
-              </td>
-              <td data-name="Route">
-                {call.elsewhere ? <span className="faint">in another process</span> : (call.route ?? "–")}
-                {call.attempts !== null && call.attempts > 1 && (
-                  <span className="faint"> · attempt {call.attempts}</span>
-                )}
-              </td>
-              <td className="end" data-name="Duration">
-                {formatMs(call.running_ms)}
-              </td>
-              <td className="end" data-name="First byte">
-                {formatMs(call.first_byte_ms)}
-              </td>
-              <td className="end" data-name="Hold">
-                {call.held_usd === null ? "–" : formatUsd(call.held_usd)}
-              </td>
-              <td className="mono cut" data-name="Request ID">
-                {call.id}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      columns={["Model", "Account", "Route", ["Duration", "end"], ["First byte", "end"], ["Hold", "end"], "Request ID"]}
+    >
+      {calls.map((call) => (
+        <tr key={call.id}>
+          <td className="name lead">
+            <span className="cut">{call.model ?? "–"}</span>
+            <span className="sub">
+              {capabilityNames[call.capability]}
+              {call.stream && ", streaming"}
+            </span>
+          </td>
+          <td className="break" data-name="Account">
+            {call.email ?? call.account}
+          </td>
+          <td data-name="Route">
+            {call.elsewhere ? <span className="faint">in another process</span> : (call.route ?? "–")}
+            {call.attempts !== null && call.attempts > 1 && <span className="faint"> · attempt {call.attempts}</span>}
+          </td>
+          <td className="end" data-name="Duration">
+            {formatMs(call.running_ms)}
+          </td>
+          <td className="end" data-name="First byte">
+            {formatMs(call.first_byte_ms)}
+          </td>
+          <td className="end" data-name="Hold">
+            {call.held_usd === null ? "–" : formatUsd(call.held_usd)}
+          </td>
+          <td className="mono cut" data-name="Request ID">
+            {call.id}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }

@@ -2,6 +2,7 @@ import { type PluginRow, usePlugins } from "../../data/admin.ts";
 import { formatAge } from "../../format.ts";
 import { Callout, Loaded } from "../../ui/feedback.tsx";
 import { PageHead, Section } from "../../ui/page.tsx";
+import { Table } from "../../ui/table.tsx";
 import { CatalogueSection } from "./catalogue-section.tsx";
 
 const statuses: Record<string, readonly [string, string]> = {
@@ -44,55 +45,34 @@ export default function PluginsPage() {
 
 function PluginsTable({ plugins }: { plugins: readonly PluginRow[] }) {
   return (
-    <div className="table-wrap">
-      <table className="table is-cards">
-        <thead>
-          <tr>
-            <th scope="col">Plugin</th>
-            <th scope="col">Status</th>
-            <th scope="col" className="end">
-              Models
-            </th>
-            <th scope="col" className="end">
-              Routes
-            </th>
-            <th scope="col" className="end">
-              Keys
-            </th>
-            <th scope="col">Version</th>
-            <th scope="col">Loaded</th>
+    <Table columns={["Plugin", "Status", ["Models", "end"], ["Routes", "end"], ["Keys", "end"], "Version", "Loaded"]}>
+      {plugins.map((plugin) => {
+        const [label, badge] = statuses[plugin.status] ?? [plugin.status, "badge"];
+        return (
+          <tr key={`${plugin.name} ${plugin.origin}`}>
+            <td className="name lead">
+              <span>{plugin.name}</span>
+              <span className="sub break">{plugin.error ?? plugin.origin}</span>
+            </td>
+            <td data-name="Status">
+              <span className={badge}>{label}</span>
+            </td>
+            <td className="end" data-name="Models">
+              {plugin.models}
+            </td>
+            <td className="end" data-name="Routes">
+              {plugin.routes}
+            </td>
+            <td className="end" data-name="Keys">
+              {plugin.keys}
+            </td>
+            <td className="mono" data-name="Version">
+              {plugin.version ?? "–"}
+            </td>
+            <td data-name="Loaded">{formatAge(plugin.loaded_at)}</td>
           </tr>
-        </thead>
-        <tbody>
-          {plugins.map((plugin) => {
-            const [label, badge] = statuses[plugin.status] ?? [plugin.status, "badge"];
-            return (
-              <tr key={`${plugin.name} ${plugin.origin}`}>
-                <td className="name lead">
-                  <span>{plugin.name}</span>
-                  <span className="sub break">{plugin.error ?? plugin.origin}</span>
-                </td>
-                <td data-name="Status">
-                  <span className={badge}>{label}</span>
-                </td>
-                <td className="end" data-name="Models">
-                  {plugin.models}
-                </td>
-                <td className="end" data-name="Routes">
-                  {plugin.routes}
-                </td>
-                <td className="end" data-name="Keys">
-                  {plugin.keys}
-                </td>
-                <td className="mono" data-name="Version">
-                  {plugin.version ?? "–"}
-                </td>
-                <td data-name="Loaded">{formatAge(plugin.loaded_at)}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+        );
+      })}
+    </Table>
   );
 }

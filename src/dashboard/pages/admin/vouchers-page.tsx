@@ -7,6 +7,7 @@ import { Confirm } from "../../ui/confirm.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHead } from "../../ui/page.tsx";
+import { Table } from "../../ui/table.tsx";
 import { NewVoucherDialog } from "./new-voucher-dialog.tsx";
 
 type State = "unused" | "redeemed" | "void" | "expired";
@@ -75,58 +76,41 @@ function VouchersTable({
   onVoid: (voucher: AdminVoucher) => void;
 }) {
   return (
-    <div className="table-wrap">
-      <table className="table is-cards">
-        <thead>
-          <tr>
-            <th scope="col">Voucher</th>
-            <th scope="col">Status</th>
-            <th scope="col" className="end">
-              Amount
-            </th>
-            <th scope="col">Created</th>
-            <th scope="col">Expires</th>
-            <th scope="col">Redeemed by</th>
-            <th scope="col">
-              <span className="unseen">Actions</span>
-            </th>
+    <Table
+      columns={["Voucher", "Status", ["Amount", "end"], "Created", "Expires", "Redeemed by", ["Actions", "unseen"]]}
+    >
+      {vouchers.map((voucher) => {
+        const state = getVoucherState(voucher);
+        return (
+          <tr key={voucher.id}>
+            <td className="mono lead">{voucher.id}</td>
+            <td data-name="Status">
+              <span className={badges[state]}>{state}</span>
+            </td>
+            <td className="end" data-name="Amount">
+              {formatUsd(voucher.usd)}
+            </td>
+            <td data-name="Created">{formatMoment(voucher.created_at)}</td>
+            <td data-name="Expires">{formatDay(voucher.expires_at)}</td>
+            <td className="break" data-name="Redeemed by">
+              {voucher.redeemed_by_email ?? voucher.redeemed_by ?? "–"}
+            </td>
+            <td className="tight actions">
+              {state === "unused" && (
+                <button
+                  type="button"
+                  className="btn btn-small"
+                  aria-label={`Void ${voucher.id}`}
+                  onClick={() => onVoid(voucher)}
+                >
+                  Void
+                </button>
+              )}
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {vouchers.map((voucher) => {
-            const state = getVoucherState(voucher);
-            return (
-              <tr key={voucher.id}>
-                <td className="mono lead">{voucher.id}</td>
-                <td data-name="Status">
-                  <span className={badges[state]}>{state}</span>
-                </td>
-                <td className="end" data-name="Amount">
-                  {formatUsd(voucher.usd)}
-                </td>
-                <td data-name="Created">{formatMoment(voucher.created_at)}</td>
-                <td data-name="Expires">{formatDay(voucher.expires_at)}</td>
-                <td className="break" data-name="Redeemed by">
-                  {voucher.redeemed_by_email ?? voucher.redeemed_by ?? "–"}
-                </td>
-                <td className="tight actions">
-                  {state === "unused" && (
-                    <button
-                      type="button"
-                      className="btn btn-small"
-                      aria-label={`Void ${voucher.id}`}
-                      onClick={() => onVoid(voucher)}
-                    >
-                      Void
-                    </button>
-                  )}
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+        );
+      })}
+    </Table>
   );
 }
 

@@ -4,6 +4,7 @@ import { useMe } from "../../data/session.ts";
 import { formatMoment, formatUsd } from "../../format.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHead, Section } from "../../ui/page.tsx";
+import { Table } from "../../ui/table.tsx";
 import { EntriesSection } from "./entries-section.tsx";
 import { PayForm } from "./pay-form.tsx";
 import { RedeemForm } from "./redeem-form.tsx";
@@ -51,28 +52,15 @@ function RedeemedVouchers() {
   if (vouchers === undefined || vouchers.data.length === 0) return null;
   return (
     <Section title="Redeemed vouchers">
-      <div className="table-wrap">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Voucher</th>
-              <th scope="col">Redeemed</th>
-              <th scope="col" className="end">
-                Amount
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {vouchers.data.map(({ id, usd, redeemed_at }) => (
-              <tr key={id}>
-                <td className="mono">{id}</td>
-                <td>{formatMoment(redeemed_at)}</td>
-                <td className="end">{formatUsd(usd)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table isCards={false} columns={["Voucher", "Redeemed", ["Amount", "end"]]}>
+        {vouchers.data.map(({ id, usd, redeemed_at }) => (
+          <tr key={id}>
+            <td className="mono">{id}</td>
+            <td>{formatMoment(redeemed_at)}</td>
+            <td className="end">{formatUsd(usd)}</td>
+          </tr>
+        ))}
+      </Table>
     </Section>
   );
 }

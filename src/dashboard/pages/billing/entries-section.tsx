@@ -5,6 +5,7 @@ import { formatMoment, formatUsd, formatUtcDay } from "../../format.ts";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Pager } from "../../ui/pager.tsx";
+import { Table } from "../../ui/table.tsx";
 
 const getEntries = (page: number) => request(api.entries.get({ query: { page: String(page) } }));
 type Entry = Awaited<ReturnType<typeof getEntries>>["data"][number];
@@ -47,43 +48,26 @@ export function EntriesSection() {
 
 function EntriesTable({ entries }: { entries: readonly Entry[] }) {
   return (
-    <div className="table-wrap">
-      <table className="table is-cards">
-        <thead>
-          <tr>
-            <th scope="col">Date</th>
-            <th scope="col">Type</th>
-            <th scope="col">Note</th>
-            <th scope="col" className="end">
-              Amount
-            </th>
-            <th scope="col" className="end">
-              Balance
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {entries.map((entry) => (
-            <tr key={`${entry.at} ${entry.kind} ${entry.balance_usd} ${entry.amount_usd}`}>
-              <td className="tight" data-name="Date">
-                {entry.kind === "charges" ? formatUtcDay(entry.at) : formatMoment(entry.at)}
-              </td>
-              <td data-name="Type">
-                <span className={entry.kind === "credit" ? "badge is-good" : "badge"}>{kinds[entry.kind]}</span>
-              </td>
-              <td className="break soft" data-name="Note">
-                {entry.note ?? (entry.kind === "charges" ? "Calls on this day (UTC)" : "–")}
-              </td>
-              <td className="end" data-name="Amount" title={`$${entry.amount_usd}`}>
-                {formatUsd(entry.amount_usd)}
-              </td>
-              <td className="end" data-name="Balance" title={`$${entry.balance_usd}`}>
-                {formatUsd(entry.balance_usd)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table columns={["Date", "Type", "Note", ["Amount", "end"], ["Balance", "end"]]}>
+      {entries.map((entry) => (
+        <tr key={`${entry.at} ${entry.kind} ${entry.balance_usd} ${entry.amount_usd}`}>
+          <td className="tight" data-name="Date">
+            {entry.kind === "charges" ? formatUtcDay(entry.at) : formatMoment(entry.at)}
+          </td>
+          <td data-name="Type">
+            <span className={entry.kind === "credit" ? "badge is-good" : "badge"}>{kinds[entry.kind]}</span>
+          </td>
+          <td className="break soft" data-name="Note">
+            {entry.note ?? (entry.kind === "charges" ? "Calls on this day (UTC)" : "–")}
+          </td>
+          <td className="end" data-name="Amount" title={`$${entry.amount_usd}`}>
+            {formatUsd(entry.amount_usd)}
+          </td>
+          <td className="end" data-name="Balance" title={`$${entry.balance_usd}`}>
+            {formatUsd(entry.balance_usd)}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }

@@ -3,6 +3,7 @@ import { mutate } from "swr";
 import { getKeyState, type Key, maskKey, revokeKey } from "../../data/keys.ts";
 import { formatAge, formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Confirm } from "../../ui/confirm.tsx";
+import { Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { EditKeyDialog } from "./edit-key-dialog.tsx";
 
@@ -16,29 +17,11 @@ export function KeysTable({ keys }: { keys: readonly Key[] }) {
   };
   return (
     <>
-      <div className="table-wrap">
-        <table className="table is-cards">
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Status</th>
-              <th scope="col">Models</th>
-              <th scope="col">Budget</th>
-              <th scope="col">Last used</th>
-              <th scope="col">Expires</th>
-              <th scope="col">Created</th>
-              <th scope="col">
-                <span className="unseen">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {keys.map((key) => (
-              <Row key={key.id} of={key} onEdit={() => setEditing(key)} onRevoke={() => setRevoking(key)} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table columns={["Name", "Status", "Models", "Budget", "Last used", "Expires", "Created", ["Actions", "unseen"]]}>
+        {keys.map((key) => (
+          <Row key={key.id} of={key} onEdit={() => setEditing(key)} onRevoke={() => setRevoking(key)} />
+        ))}
+      </Table>
       {editing !== undefined && <EditKeyDialog of={editing} onClose={() => setEditing(undefined)} />}
       {revoking !== undefined && (
         <Confirm

@@ -1,51 +1,37 @@
 import { capabilityNames, isRetired, type Model } from "../../data/models.ts";
 import { formatShort } from "../../format.ts";
+import { Table } from "../../ui/table.tsx";
 import { shortPrice } from "./price-lines.ts";
 
 export function ModelsTable({ models, onShow }: { models: readonly Model[]; onShow: (model: Model) => void }) {
   return (
-    <div className="table-wrap">
-      <table className="table is-cards">
-        <thead>
-          <tr>
-            <th scope="col">Model</th>
-            <th scope="col">Capability</th>
-            <th scope="col" className="end">
-              Context window
-            </th>
-            <th scope="col">Price</th>
-            <th scope="col">Billing</th>
-          </tr>
-        </thead>
-        <tbody>
-          {models.map((model) => (
-            <tr key={model.id}>
-              <td className="name lead">
-                <button type="button" className="link cut" onClick={() => onShow(model)}>
-                  {model.id}
-                </button>
-                <span className="sub cut">{model.aliases?.join(", ") ?? model.ownedBy}</span>
-              </td>
-              <td data-name="Capability">
-                <span>
-                  {capabilityNames[model.capability]}
-                  {model.voices !== undefined && <span className="faint"> · {model.voices.length} voices</span>}
-                </span>
-              </td>
-              <td className="end" data-name="Context window">
-                {formatLimit(model)}
-              </td>
-              <td data-name="Price">{shortPrice(model.price)}</td>
-              <td data-name="Billing">
-                <span className="row">
-                  <Tier model={model} />
-                </span>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table columns={["Model", "Capability", ["Context window", "end"], "Price", "Billing"]}>
+      {models.map((model) => (
+        <tr key={model.id}>
+          <td className="name lead">
+            <button type="button" className="link cut" onClick={() => onShow(model)}>
+              {model.id}
+            </button>
+            <span className="sub cut">{model.aliases?.join(", ") ?? model.ownedBy}</span>
+          </td>
+          <td data-name="Capability">
+            <span>
+              {capabilityNames[model.capability]}
+              {model.voices !== undefined && <span className="faint"> · {model.voices.length} voices</span>}
+            </span>
+          </td>
+          <td className="end" data-name="Context window">
+            {formatLimit(model)}
+          </td>
+          <td data-name="Price">{shortPrice(model.price)}</td>
+          <td data-name="Billing">
+            <span className="row">
+              <Tier model={model} />
+            </span>
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

@@ -5,6 +5,7 @@ import { capabilityNames } from "../../data/models.ts";
 import { formatAge, formatCount, formatMoment, formatMs, formatUsd } from "../../format.ts";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
+import { Table } from "../../ui/table.tsx";
 import { toastError } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-action.ts";
 
@@ -65,37 +66,22 @@ function Calls({ latest }: { latest: readonly Call[] }) {
 function CallsTable({ calls }: { calls: readonly Call[] }) {
   const keyName = useKeyNames();
   return (
-    <div className="table-wrap">
-      <table className="table is-cards">
-        <thead>
-          <tr>
-            <th scope="col">Model</th>
-            <th scope="col">Status</th>
-            <th scope="col" className="end">
-              Tokens
-            </th>
-            <th scope="col" className="end">
-              First byte
-            </th>
-            <th scope="col" className="end">
-              Duration
-            </th>
-            <th scope="col" className="end">
-              Cost
-            </th>
-            <th scope="col">Route</th>
-            <th scope="col" className="end">
-              Time
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {calls.map((call) => (
-            <CallRow key={call.id} call={call} keyName={keyName(call.key_id)} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      columns={[
+        "Model",
+        "Status",
+        ["Tokens", "end"],
+        ["First byte", "end"],
+        ["Duration", "end"],
+        ["Cost", "end"],
+        "Route",
+        ["Time", "end"],
+      ]}
+    >
+      {calls.map((call) => (
+        <CallRow key={call.id} call={call} keyName={keyName(call.key_id)} />
+      ))}
+    </Table>
   );
 }
 
