@@ -1,26 +1,24 @@
 import { useState } from "react";
-import { callApi, showCharge } from "../../data/playground-key.ts";
-import { Callout } from "../../ui/callout.tsx";
+import { callApi, refreshUsage } from "../../data/playground-key.ts";
 import { CopyButton } from "../../ui/copy.tsx";
+import { Callout, Empty } from "../../ui/feedback.tsx";
 import { Field, TextField } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Empty } from "../../ui/states.tsx";
 import { useAction } from "../../ui/use-action.ts";
-import { curlOfForm } from "./curl.ts";
-import { ModelField, Panel, type PanelProps, useBaseUrl } from "./panel.tsx";
+import { ModelField, Panel, type PanelProps, toFormCurl, useBaseUrl } from "./panel.tsx";
 
-const endings = [".mp3", ".mp4", ".mpeg", ".mpga", ".m4a", ".wav", ".webm"];
+const extensions = [".mp3", ".mp4", ".mpeg", ".mpga", ".m4a", ".wav", ".webm"];
 const bytesMax = 25 * 1024 * 1024;
 
-/** Sound written down. */
-export function TranscribePanel(props: PanelProps) {
+/** Speech to text. */
+export function TranscriptionPanel(props: PanelProps) {
   const { model } = props;
   const [file, setFile] = useState<File>();
   const [language, setLanguage] = useState("");
   const [text, setText] = useState<string>();
   const baseUrl = useBaseUrl();
   const fields = { model: model.id, ...(language !== "" && { language }) };
-  const { run, isBusy, otherThan } = useAction(async () => {
+  const { run, isBusy, formError } = useAction(async () => {
     if (file === undefined) return;
     const form = new FormData();
     form.set("file", file);
@@ -29,21 +27,20 @@ export function TranscribePanel(props: PanelProps) {
       const answer = (await (await callApi("/audio/transcriptions", form)).json()) as { text: string };
       setText(answer.text);
     } finally {
-      showCharge();
+      refreshUsage();
     }
   });
-  const unfit = file === undefined ? undefined : whyUnfit(file);
-  const wrong = otherThan();
+  const fileError = file === undefined ? undefined : validateFile(file);
   return (
     <Panel
-      curl={curlOfForm(`${baseUrl}/audio/transcriptions`, file?.name ?? "speech.wav", fields)}
+      curl={toFormCurl(`${baseUrl}/audio/transcriptions`, file?.name ?? "speech.wav", fields)}
       settings={
         <>
           <ModelField {...props} />
           <TextField
             label="Language"
-            placeholder="found out by itself"
-            hint="ISO 639-1, such as en or de"
+            placeholder="Auto-detect"
+            hint="ISO 639-1 code, e.g. en or de"
             maxLength={10}
             value={language}
             onText={setLanguage}
@@ -52,13 +49,13 @@ export function TranscribePanel(props: PanelProps) {
       }
     >
       <section className="card card-body stack" aria-label="Transcription">
-        <Field label="Sound file" hint="mp3, mp4, mpeg, mpga, m4a, wav or webm; at most 25 MB" wrong={unfit}>
-          {(tied) => (
+        <Field label="Audio file" hint="mp3, mp4, mpeg, mpga, m4a, wav or webm, up to 25 MB" error={fileError}>
+          {(control) => (
             <input
-              {...tied}
+              {...control}
               className="input"
               type="file"
-              accept={endings.join(",")}
+              accept={extensions.join(",")}
               onChange={(event) => setFile(event.target.files?.[0])}
             />
           )}
@@ -67,21 +64,21 @@ export function TranscribePanel(props: PanelProps) {
           <button
             type="button"
             className="btn btn-primary"
-            disabled={isBusy || file === undefined || unfit !== undefined}
+            disabled={isBusy || file === undefined || fileError !== undefined}
             onClick={() => void run()}
           >
             <Icon name="mic" size={15} />
-            {isBusy ? "Writing down…" : "Write it down"}
+            {isBusy ? "Transcribing…" : "Transcribe"}
           </button>
         </div>
-        {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
+        <Callout tone="bad">{formError()}</Callout>
         {text === undefined ? (
-          <Empty icon="mic" title="Nothing written down yet" />
+          <Empty icon="mic" title="No transcript yet" />
         ) : (
           <div className="stack stack-tight" aria-live="polite">
             <p className="turn-text">{text}</p>
             <div className="row">
-              <CopyButton text={text} label="Copy the text" />
+              <CopyButton text={text} label="Copy transcript" />
             </div>
           </div>
         )}
@@ -90,10 +87,10 @@ export function TranscribePanel(props: PanelProps) {
   );
 }
 
-/** Said before 25 MB were sent. */
-function whyUnfit({ name, size }: File): string | undefined {
-  if (!endings.some((ending) => name.toLowerCase().endsWith(ending))) {
-    return `${name} is no sound that is taken: expected ${endings.join(", ")}`;
+/** Checked before 25 MB are uploaded. */
+function validateFile({ name, size }: File): string | undefined {
+  if (!extensions.some((ending) => name.toLowerCase().endsWith(ending))) {
+    return `${name} is not a supported audio file. Supported: ${extensions.join(", ")}`;
   }
-  return size > bytesMax ? `${name} has ${(size / 1024 / 1024).toFixed(1)} MB, at most 25 are taken` : undefined;
+  return size > bytesMax ? `${name} is ${(size / 1024 / 1024).toFixed(1)} MB; the limit is 25 MB` : undefined;
 }

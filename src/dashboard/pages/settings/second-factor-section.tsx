@@ -1,26 +1,26 @@
 import { useState } from "react";
 import { mutate } from "swr";
-import { useGateway } from "../../data/gateway.ts";
-import { beginSecondFactor, endSecondFactor } from "../../data/session.ts";
+import { useGateway } from "../../data/api.ts";
+import { disableSecondFactor, enableSecondFactor } from "../../data/session.ts";
 import { PasswordField } from "../../ui/field.tsx";
 import { FormDialog } from "../../ui/form-dialog.tsx";
 import { Section } from "../../ui/page.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-action.ts";
-import { Enrolment } from "./enrolment.tsx";
+import { SecondFactorSetup } from "./second-factor-setup.tsx";
 
-/** A code after the password, for whoever wants more than that. */
-export function SecondFactorPart({ isOn }: { isOn: boolean }) {
+/** Turns two-step sign-in on and off. */
+export function SecondFactorSection({ isOn }: { isOn: boolean }) {
   const { data: gateway } = useGateway();
   const [isAsking, setAsking] = useState(false);
-  const [begun, setBegun] = useState<Awaited<ReturnType<typeof beginSecondFactor>>>();
+  const [setup, setSetup] = useState<Awaited<ReturnType<typeof enableSecondFactor>>>();
   const withPassword = async (password: string) => {
     if (isOn) {
-      await endSecondFactor(password);
+      await disableSecondFactor(password);
       await mutate("me");
-      toast("The password alone signs in again");
+      toast("Two-step sign-in is off");
     } else {
-      setBegun(await beginSecondFactor(password));
+      setSetup(await enableSecondFactor(password));
     }
     setAsking(false);
   };
@@ -31,33 +31,31 @@ export function SecondFactorPart({ isOn }: { isOn: boolean }) {
     >
       <div className="stack card-body">
         <p className="soft">
-          With it, a sign-in takes a code of an authenticator app beside the password: a password that was found out is
-          not enough.
+          Signing in also requires a code from an authenticator app, so a leaked password is not enough to access your
+          account.
         </p>
         {gateway?.oidc === true && (
-          <p className="soft">
-            Single sign-on asks for no code here: your provider decides how it makes sure that it is you.
-          </p>
+          <p className="soft">Not required for single sign-on: your identity provider decides how to verify you.</p>
         )}
         <div className="row">
           <button type="button" className="btn" onClick={() => setAsking(true)}>
-            {isOn ? "Switch off" : "Set up"}
+            {isOn ? "Turn off" : "Set up"}
           </button>
         </div>
       </div>
       {isAsking && (
-        <AskPassword
-          title={isOn ? "Switch two-step sign-in off" : "Set up two-step sign-in"}
+        <ConfirmPassword
+          title={isOn ? "Turn off two-step sign-in" : "Set up two-step sign-in"}
           act={withPassword}
           onClose={() => setAsking(false)}
         />
       )}
-      {begun !== undefined && <Enrolment begun={begun} onClose={() => setBegun(undefined)} />}
+      {setup !== undefined && <SecondFactorSetup setup={setup} onClose={() => setSetup(undefined)} />}
     </Section>
   );
 }
 
-function AskPassword({
+function ConfirmPassword({
   title,
   act,
   onClose,
@@ -71,14 +69,14 @@ function AskPassword({
   return (
     <FormDialog
       title={title}
-      verbs={["Go on", "Go on"]}
+      labels={["Continue", "Checking…"]}
       action={action}
-      isWhole={password !== ""}
-      wrong={action.otherThan()}
+      isComplete={password !== ""}
+      error={action.formError()}
       onClose={onClose}
     >
       <PasswordField
-        label="Your password"
+        label="Current password"
         autoComplete="current-password"
         required
         autoFocus

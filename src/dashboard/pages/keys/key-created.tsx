@@ -1,20 +1,20 @@
 import { useState } from "react";
-import { useGateway } from "../../data/gateway.ts";
+import { useGateway } from "../../data/api.ts";
 import { useModels } from "../../data/models.ts";
-import { Callout } from "../../ui/callout.tsx";
 import { Code, CopyButton } from "../../ui/copy.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { Callout } from "../../ui/feedback.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
-import { languages, modelToTry, type SnippetLanguage, snippetOf } from "./snippets.ts";
+import { createSnippet, languages, pickExampleModel, type SnippetLanguage } from "./snippets.ts";
 
-/** The secret of a new key, this once, and how to use it. */
-export function KeyMade({
+/** Shows the secret of a new key, once, with examples. */
+export function KeyCreated({
   secret,
   model,
   onClose,
 }: {
   secret: string;
-  /** The first of those that it is bound to. */
+  /** The model for the examples, if the key is limited to some. */
   model: string | undefined;
   onClose: () => void;
 }) {
@@ -22,17 +22,17 @@ export function KeyMade({
   const { data: gateway } = useGateway();
   const { data: models } = useModels();
   const baseUrl = `${location.origin}${gateway?.base_path ?? "/v1"}`;
-  const shown = model ?? modelToTry(models?.data ?? []);
+  const shown = model ?? pickExampleModel(models?.data ?? []);
   return (
-    <Dialog title="Your new API key" isWide isConfirmed onClose={onClose}>
+    <Dialog title="API key created" isWide isPersistent onClose={onClose}>
       <div className="dialog-body">
         <Callout tone="warn">
-          Copy it now and keep it where secrets are kept. It is shown this once; whoever has it can spend from your
+          Copy the key now and store it safely; it will not be shown again. Anyone who has it can spend from your
           account.
         </Callout>
         <div className="secret">
           <code data-secret>{secret}</code>
-          <CopyButton text={secret} label="Copy the key" />
+          <CopyButton text={secret} label="Copy key" />
         </div>
         <dl className="facts">
           <dt>Base URL</dt>
@@ -45,15 +45,15 @@ export function KeyMade({
               <Segmented label="Language" value={language} options={languages} onChoose={setLanguage} />
             </div>
             <Code
-              text={snippetOf(language, { baseUrl, key: secret, model: shown })}
-              label={`the ${language} example`}
+              text={createSnippet(language, { baseUrl, key: secret, model: shown })}
+              label={`${language} example`}
             />
           </div>
         )}
       </div>
       <footer className="dialog-foot">
         <button type="button" className="btn btn-primary" onClick={onClose}>
-          I have kept it
+          I've saved it
         </button>
       </footer>
     </Dialog>

@@ -1,8 +1,22 @@
 import type { ReactNode } from "react";
-import { messageOf } from "../data/api.ts";
+import { toMessage, UnreachableError } from "../data/api.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
-/** In the place of a list that has nothing in it: what it is for and how to begin. */
+type Tone = "plain" | "good" | "bad" | "warn";
+
+/** A highlighted message; renders nothing without children. */
+export function Callout({ tone = "plain", children }: { tone?: Tone; children: ReactNode }) {
+  if (children === undefined) return null;
+  const icon = tone === "good" ? "check" : tone === "plain" ? "info" : "alert";
+  return (
+    <div className={tone === "plain" ? "callout" : `callout is-${tone}`} role={tone === "bad" ? "alert" : undefined}>
+      <Icon name={icon} size={17} />
+      <div>{children}</div>
+    </div>
+  );
+}
+
+/** The empty state of a list: what belongs here and how to start. */
 export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ReactNode }) {
   return (
     <div className="empty">
@@ -15,17 +29,17 @@ export function Empty({ icon, title, children }: { icon: IconName; title: string
   );
 }
 
-/** In the place of what could not be had. */
-export function Failed({ error, again }: { error: unknown; again: () => unknown }) {
+/** Shown instead of data that failed to load; SWR retries by itself. */
+export function LoadError({ error, onRetry }: { error: unknown; onRetry: () => unknown }) {
   return (
     <div className="empty" role="alert">
       <span className="empty-mark is-bad">
         <Icon name="alert" size={20} />
       </span>
-      <h3>This could not be loaded</h3>
-      <p>{messageOf(error)}</p>
+      <h3>{error instanceof UnreachableError ? "The gateway can't be reached. Retrying…" : "Failed to load"}</h3>
+      {!(error instanceof UnreachableError) && <p>{toMessage(error)}</p>}
       <div className="row">
-        <button type="button" className="btn" onClick={() => again()}>
+        <button type="button" className="btn" onClick={() => onRetry()}>
           <Icon name="refresh" size={15} />
           Try again
         </button>
@@ -34,7 +48,7 @@ export function Failed({ error, again }: { error: unknown; again: () => unknown 
   );
 }
 
-/** Lines in the place of what is on its way. */
+/** Placeholder lines while data is loading. */
 export function Skeleton({ lines = 4 }: { lines?: number }) {
   const widths = ["92%", "78%", "86%", "64%", "81%", "70%"];
   return (
@@ -47,7 +61,7 @@ export function Skeleton({ lines = 4 }: { lines?: number }) {
   );
 }
 
-/** The three states of what is asked for: on its way, failed, there. What is there stays when a refresh fails. */
+/** Renders data, its loading state or its error. Data that was loaded once stays when a refresh fails. */
 export function Loaded<T>({
   state: { data, error, mutate },
   lines,
@@ -58,6 +72,6 @@ export function Loaded<T>({
   children: (data: T) => ReactNode;
 }) {
   if (data !== undefined) return children(data);
-  if (error !== undefined) return <Failed error={error} again={mutate} />;
+  if (error !== undefined) return <LoadError error={error} onRetry={mutate} />;
   return <Skeleton {...(lines !== undefined && { lines })} />;
 }

@@ -1,54 +1,54 @@
 import { useState } from "react";
-import { callWithJson, showCharge } from "../../data/playground-key.ts";
-import { Callout } from "../../ui/callout.tsx";
-import { Field } from "../../ui/field.tsx";
+import { callApiWithJson, refreshUsage } from "../../data/playground-key.ts";
+import { Callout, Empty } from "../../ui/feedback.tsx";
+import { Field, SelectField } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Empty } from "../../ui/states.tsx";
 import { useAction } from "../../ui/use-action.ts";
-import { Choice } from "./choice.tsx";
-import { curlOf } from "./curl.ts";
-import { ModelField, Panel, type PanelProps, useBaseUrl } from "./panel.tsx";
+import { ModelField, Panel, type PanelProps, toCurl, useBaseUrl } from "./panel.tsx";
 
 interface Images {
   readonly data: readonly { readonly b64_json: string; readonly revised_prompt?: string }[];
 }
 
+const qualities = [
+  ["standard", "Standard"],
+  ["hd", "HD"],
+] as const;
 const sizes = ["1024x1024", "512x512", "1536x1024", "1024x1536"];
 
-/** Pictures from words. */
-export function ImagePanel(props: PanelProps) {
+/** Image generation. */
+export function ImagesPanel(props: PanelProps) {
   const [prompt, setPrompt] = useState("");
   const [size, setSize] = useState("1024x1024");
   const [quality, setQuality] = useState("standard");
   const [images, setImages] = useState<Images>();
   const baseUrl = useBaseUrl();
   const body = { model: props.model.id, prompt: prompt === "" ? "A lighthouse at dusk" : prompt, size, quality };
-  const { run, isBusy, otherThan } = useAction(async () => {
+  const { run, isBusy, formError } = useAction(async () => {
     try {
-      // As base64, so that no address of a picture is left behind.
-      const response = await callWithJson("/images/generations", { ...body, response_format: "b64_json" });
+      // As base64, so that no image is stored on the gateway.
+      const response = await callApiWithJson("/images/generations", { ...body, response_format: "b64_json" });
       setImages((await response.json()) as Images);
     } finally {
-      showCharge();
+      refreshUsage();
     }
   });
-  const wrong = otherThan();
   return (
     <Panel
-      curl={curlOf(`${baseUrl}/images/generations`, body)}
+      curl={toCurl(`${baseUrl}/images/generations`, body)}
       settings={
         <>
           <ModelField {...props} />
-          <Choice label="Size" value={size} options={sizes} onChoose={setSize} />
-          <Choice label="Quality" value={quality} options={["standard", "hd"]} onChoose={setQuality} />
+          <SelectField label="Size" value={size} options={sizes.map((name) => [name, name])} onText={setSize} />
+          <SelectField label="Quality" value={quality} options={qualities} onText={setQuality} />
         </>
       }
     >
       <section className="card card-body stack" aria-label="Image">
-        <Field label="What should be in the picture?">
-          {(tied) => (
+        <Field label="Prompt">
+          {(control) => (
             <textarea
-              {...tied}
+              {...control}
               className="input"
               rows={3}
               placeholder="A lighthouse at dusk"
@@ -65,16 +65,16 @@ export function ImagePanel(props: PanelProps) {
             onClick={() => void run()}
           >
             <Icon name="image" size={15} />
-            {isBusy ? "Making…" : "Make the picture"}
+            {isBusy ? "Generating…" : "Generate image"}
           </button>
         </div>
-        {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
+        <Callout tone="bad">{formError()}</Callout>
         {images === undefined ? (
-          <Empty icon="image" title="No picture yet" />
+          <Empty icon="image" title="No image yet" />
         ) : (
           images.data.map(({ b64_json, revised_prompt }) => (
             <figure key={b64_json.slice(-80)} className="picture">
-              <img src={`data:${mediaTypeOf(b64_json)};base64,${b64_json}`} alt={revised_prompt ?? prompt} />
+              <img src={`data:${detectImageType(b64_json)};base64,${b64_json}`} alt={revised_prompt ?? prompt} />
               {revised_prompt !== undefined && <figcaption className="faint">{revised_prompt}</figcaption>}
             </figure>
           ))
@@ -84,8 +84,8 @@ export function ImagePanel(props: PanelProps) {
   );
 }
 
-/** By how it begins; the answer does not say. */
-function mediaTypeOf(base64: string): string {
+/** Detected from the first bytes; the response does not say. */
+function detectImageType(base64: string): string {
   if (base64.startsWith("/9j/")) return "image/jpeg";
   return base64.startsWith("UklGR") ? "image/webp" : "image/png";
 }

@@ -1,15 +1,15 @@
 import { type ReactNode, useEffect } from "react";
 import icon from "../icon.svg";
 
-/** The card in the middle of the screen. */
-export function GateCard({
+/** The centred card of the pages before sign-in. */
+export function AuthCard({
   title,
-  about,
+  description,
   foot,
   children,
 }: {
   title: string;
-  about?: ReactNode;
+  description?: ReactNode;
   foot?: ReactNode;
   children: ReactNode;
 }) {
@@ -17,20 +17,20 @@ export function GateCard({
     document.title = `${title} · modelgate`;
   }, [title]);
   return (
-    <main className="gate">
-      <div className="gate-inner">
+    <main className="auth">
+      <div className="auth-inner">
         <div className="brand">
           <img src={icon} alt="" />
           modelgate
         </div>
-        <div className="gate-card">
+        <div className="auth-card">
           <header>
             <h1>{title}</h1>
-            {about !== undefined && <p>{about}</p>}
+            {description !== undefined && <p>{description}</p>}
           </header>
           {children}
         </div>
-        {foot !== undefined && <p className="gate-foot">{foot}</p>}
+        {foot !== undefined && <p className="auth-foot">{foot}</p>}
       </div>
     </main>
   );
