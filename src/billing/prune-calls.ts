@@ -18,7 +18,7 @@ const accountsAtOnceMax = 50;
 /** Between two passes over the accounts: a day's calls become old at once. */
 const restMs = 3_600_000;
 
-/** What {@link createPruner} wants. */
+/** Options of {@link createPruner}. */
 export interface PrunerOptions {
   store: Store;
   retentionDays: number;
@@ -27,8 +27,8 @@ export interface PrunerOptions {
 
 /**
  * Makes the work that deletes old calls: those that began, ended and drew their quota or budget before the day that began
- * `retentionDays` ago. What they summed to is added to their account's opening in the same transaction, so that
- * `verifyLedger` proves the books as before. Roll-ups and entries stay. For a timer of the owner: each call is a short
+ * `retentionDays` ago. What they summed to is added to their account's opening balance in the same transaction, so that
+ * `verifyLedger` still works. Roll-ups and entries stay. For a timer of the owner: each call is a short
  * step of a pass over all accounts, and returns how many calls it deleted.
  */
 export function createPruner({ store, retentionDays, now }: PrunerOptions): () => Promise<number> {
@@ -76,7 +76,7 @@ async function pruneAccount(
   { store, accountId, beforeDay }: { store: Store; accountId: string; beforeDay: number },
 ): Promise<number> {
   const old = oldCalls(db, accountId, beforeDay).select("id").orderBy("opened_at").limit(prunedAtOnceMax);
-  // Another node may be at the same account: what it has in hand is left to it.
+  // Rows that another node is pruning are skipped.
   const ids = await (store.shared ? old.forUpdate().skipLocked() : old).execute();
   if (ids.length === 0) return 0;
   const list = sql.join(ids.map(({ id }) => id));
@@ -89,13 +89,13 @@ async function pruneAccount(
   return ids.length;
 }
 
-interface Pruning {
+interface PrunedCalls {
   accountId: string;
   beforeDay: number;
   list: RawBuilder<unknown>;
 }
 
-async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, list }: Pruning): Promise<void> {
+async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, list }: PrunedCalls): Promise<void> {
   const columns = ["calls", "requests", "failures", "budget_nanodollars", ...openingSums];
   const sums = sql.join([
     sql`count(*)`,

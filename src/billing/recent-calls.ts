@@ -70,12 +70,12 @@ export async function readLatestCalls(
   { limit, seen }: { limit: number; seen?: string | undefined },
 ): Promise<LatestCalls | undefined> {
   const calls = await readRecentCalls(store, accountId, { limit });
-  const stamp = stampOf(calls);
+  const stamp = hashCalls(calls);
   return stamp === seen ? undefined : { calls, stamp };
 }
 
 /** A call's row changes with its state alone. */
-function stampOf(calls: readonly RecentCall[]): string {
+function hashCalls(calls: readonly RecentCall[]): string {
   const text = calls.map(({ id, state }) => `${id} ${state}\n`).join("");
   return createHash("sha256").update(text).digest("base64url").slice(0, 22);
 }

@@ -1,9 +1,9 @@
 import { sql } from "kysely";
-import type { SumsQuery, Wording } from "./compare-sums.ts";
+import type { ComparisonLabels, SumsQuery } from "./compare-sums.ts";
 import { openingSums } from "./prune-calls.ts";
 
 interface Comparison {
-  wording: Wording;
+  labels: ComparisonLabels;
   written: SumsQuery;
   found: SumsQuery;
 }
@@ -27,7 +27,7 @@ const leftOver = sql.join([
 /** Roll-ups, quota days and entries from before an account's opening are compared with it, as sums. */
 export const openingComparisons: readonly Comparison[] = [
   {
-    wording: { what: "Usage of", found },
+    labels: { what: "Usage of", found },
     written: {
       columns,
       from: sql`select ${subject}, ${sums("usage_hours")} from usage_hours
@@ -42,7 +42,7 @@ export const openingComparisons: readonly Comparison[] = [
     },
   },
   {
-    wording: { what: "Quota of", found },
+    labels: { what: "Quota of", found },
     written: {
       columns: ["used_tokens"],
       from: sql`select ${subject}, used_tokens from daily_quota_usage
@@ -56,7 +56,7 @@ export const openingComparisons: readonly Comparison[] = [
     },
   },
   {
-    wording: { what: "Budgets of the keys of", found },
+    labels: { what: "Budgets of the keys of", found },
     written: {
       columns: ["spent_nanodollars"],
       from: sql`select ${subject}, spent_nanodollars from key_budget_usage
@@ -70,7 +70,7 @@ export const openingComparisons: readonly Comparison[] = [
     },
   },
   {
-    wording: { what: "Charges of", found },
+    labels: { what: "Charges of", found },
     written: {
       columns: ["charged_nanodollars"],
       from: sql`select ${subject}, -amount_nanodollars as charged_nanodollars from entries

@@ -3,7 +3,7 @@ import { meterColumns, type Store } from "../db/index.ts";
 import { compareSums, type SumsQuery } from "./compare-sums.ts";
 import { openingComparisons } from "./verify-opening-balances.ts";
 
-/** What a proof of the books found. */
+/** The result of {@link verifyLedger}. */
 export interface Verification {
   /** Nothing differs. */
   ok: boolean;
@@ -29,8 +29,8 @@ export async function verifyLedger(store: Store): Promise<Verification> {
     ...(await compareSums(store, { what: "Usage of", found: "calls sum to" }, usageHours, usageCalls)),
     ...(await compareSums(store, { what: "Usage of", found: "hours sum to" }, usageDays, hoursByDay)),
   ];
-  for (const { wording, written, found } of openingComparisons) {
-    differences.push(...(await compareSums(store, wording, written, found)));
+  for (const { labels, written, found } of openingComparisons) {
+    differences.push(...(await compareSums(store, labels, written, found)));
   }
   return { ok: differences.length === 0, differences, counts: await count(store) };
 }
@@ -65,7 +65,7 @@ const settled: SumsQuery = {
   from: sql`select id as subject, charged_nanodollars from calls where settled_at is not null`,
 };
 
-/** The rule of a charge, said a second time: only a settled premium call pays, its price or, if unknown, its hold. */
+/** The billing rule, restated: only a settled premium call pays, its price or, if unknown, its hold. */
 const costs: SumsQuery = {
   columns: ["charged_nanodollars"],
   from: sql`select id as subject, coalesce(cost_nanodollars, hold_nanodollars) as charged_nanodollars
@@ -125,7 +125,7 @@ const usageCalls: SumsQuery = {
     from calls where state in ('settled', 'released')`,
 };
 
-/** Nobody prunes the hours, so that each day is compared, also one whose calls are gone. */
+/** Hours are never pruned, so every day is compared, even if its calls are pruned. */
 const usageDays: SumsQuery = {
   columns: usageColumns,
   from: sql`select account_id || ' on day ' || day || ' of ' || model as subject,

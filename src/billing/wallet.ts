@@ -48,7 +48,7 @@ export async function creditWallet(
       .onConflict((conflict) => conflict.column("id").doNothing())
       .executeTakeFirstOrThrow();
     const repeated = entered === 0n;
-    if (repeated) await expectSame(db, credit, entryId);
+    if (repeated) await assertSameAmount(db, credit, entryId);
     const balanceNanodollars = await move(db, accountId, repeated ? 0 : nanodollars);
     return { entryId, balanceNanodollars, repeated };
   });
@@ -92,7 +92,11 @@ function checkCredit({ nanodollars, note, reference }: Credit): void {
   }
 }
 
-async function expectSame(db: Transaction<Database>, { nanodollars, reference }: Credit, id: string): Promise<void> {
+async function assertSameAmount(
+  db: Transaction<Database>,
+  { nanodollars, reference }: Credit,
+  id: string,
+): Promise<void> {
   const { amount_nanodollars: amount } = await db
     .selectFrom("entries")
     .select("amount_nanodollars")

@@ -68,7 +68,7 @@ async function endLog(log: OpenLog): Promise<void> {
 
 /** An embedded store serves one gateway alone. */
 function refuseSecond(store: Store, { home }: Config): void {
-  if (store.admission === undefined || store.admission()) return;
+  if (store.lockForServing === undefined || store.lockForServing()) return;
   throw new Error(`Cannot serve from ${home}: another gateway does; stop it, or set MODELGATE_HOME to another folder`);
 }
 

@@ -144,5 +144,5 @@ export interface Ledger {
   walletOf(accountId: string): Promise<WalletState>;
   quotaOf(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState>;
   limitsOf(caller: Caller): Promise<LimitState>;
-  toKeyLimits(caller: Caller): Promise<LimitsUsage>;
+  limitsUsageOf(caller: Caller): Promise<LimitsUsage>;
 }

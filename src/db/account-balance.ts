@@ -10,13 +10,13 @@ export interface AccountBalance {
   /** Drawn on that day. */
   usedTokens: number;
   /** Held by open calls; absent in the embedded store, whose process knows it by itself. */
-  held?: HeldFunds;
+  held?: HeldAmounts;
   /** Of the key that was asked for. */
   budget?: BudgetBalance | undefined;
 }
 
 /** Held by the open calls of all processes of a shared store. */
-export interface HeldFunds {
+export interface HeldAmounts {
   nanodollars: number;
   /** The latest day whose quota they draw on; absent when none does. */
   quotaDay: number | undefined;
@@ -35,7 +35,7 @@ export interface BudgetBalance {
 }
 
 /** A key whose budget is asked for, and a month as the first of its UTC days. */
-export interface BudgetAsked {
+export interface BudgetQuery {
   keyId: string;
   month: number;
 }

@@ -6,7 +6,7 @@ export class StoreError extends Error {
   }
 }
 
-/** PostgreSQL did not answer: gone, silent or not yet back. */
+/** PostgreSQL did not answer. */
 export class LostConnection extends Error {
   override readonly name = "LostConnection";
   /** Tells {@link isOutcomeUnknown} by its presence whether the statement may have run; absent when it was never sent. */
@@ -22,8 +22,8 @@ export class LostConnection extends Error {
 const sqliteConstraint = 19;
 
 /**
- * Whether a failed write was refused for what it said, and not for the state of the disk or a lock, so that others of its
- * batch may be written.
+ * Whether a write failed because of its content, not because of the disk or a lock, so that the rest of its batch may
+ * still be written.
  */
 export function isConstraintError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -41,7 +41,7 @@ export function isOutcomeUnknown(error: unknown): boolean {
   return "lostConnection" in error || (state !== undefined && /^(08|57P)/.test(state));
 }
 
-/** PostgreSQL's code of an error it told (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/** SQLSTATE of an error of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 function sqlStateOf(error: Error): string | undefined {
   return "code" in error && typeof error.code === "string" && /^[0-9A-Z]{5}$/.test(error.code) ? error.code : undefined;
 }

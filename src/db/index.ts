@@ -1,9 +1,9 @@
-export { type AccountBalance, type BudgetAsked, type BudgetBalance, moveWallet } from "./account-balance.ts";
+export { type AccountBalance, type BudgetBalance, type BudgetQuery, moveWallet } from "./account-balance.ts";
 export type { Blobs, StoredBlob } from "./blobs.ts";
 export { dayOf, endOfMonth, monthOf, startOfDay } from "./dates.ts";
 export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
 export type { KeyRecord } from "./key-query.ts";
-export type { CallEnded, CallOpened, Judgement, LedgerWrite } from "./ledger-write.ts";
+export type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
 export { openStore } from "./open-store.ts";
 export { type CallState, type Database, isOpen, isSeen, meterColumns, type Role } from "./schema.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";

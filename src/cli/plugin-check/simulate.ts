@@ -131,7 +131,7 @@ function openCliStore(settlements: Settlement[]): Ledger {
     walletOf: async () => ({ balanceNanodollars: 0, heldNanodollars: 0 }),
     quotaOf: async () => ({ limitTokens: 0, usedTokens: 0, heldTokens: 0, resetsAt: 0 }),
     limitsOf: async () => limits,
-    toKeyLimits: async () => ({ calls: { limit: undefined, running: 0 } }),
+    limitsUsageOf: async () => ({ calls: { limit: undefined, running: 0 } }),
   };
 }
 

@@ -2,13 +2,13 @@ import { clearTimeout, setTimeout } from "node:timers";
 import pg, { type ClientConfig, type QueryConfig, type QueryResult, type QueryResultRow } from "pg";
 import { LostConnection } from "../errors.ts";
 
-/** What a {@link OrderedConnection} wants. */
+/** Options of {@link OrderedConnection}. */
 export interface OrderedConnectionOptions {
   url: string;
-  /** Unique among all lanes that live, so that what one of them left behind can be told from the rest. */
+  /** Unique among live connections, so that a lost one can be found on the server. */
   name: string;
   /** How long a statement may take before the connection counts as lost. */
-  patienceMs: number;
+  timeoutMs: number;
   /** Prepares each new connection before anything else runs on it. */
   onConnect?(client: pg.Client): Promise<void>;
 }
@@ -44,7 +44,7 @@ export class OrderedConnection {
     return this.#client !== undefined;
   }
 
-  /** Connects, or says why not. Later losses are mended by the lane itself. */
+  /** Connects or fails; after that it reconnects by itself. */
   open(): Promise<void> {
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
@@ -55,12 +55,12 @@ export class OrderedConnection {
   /** `patienceMs` where it may take longer than a call waits. */
   async query<Row extends QueryResultRow>(
     statement: QueryConfig,
-    patienceMs = this.#options.patienceMs,
+    timeoutMs = this.#options.timeoutMs,
   ): Promise<QueryResult<Row>> {
     const before = this.#last;
     const done = Promise.withResolvers<void>();
     this.#last = done.promise;
-    const timer = setTimeout(() => this.#lose(this.#client, silence(patienceMs)), patienceMs);
+    const timer = setTimeout(() => this.#lose(this.#client, silence(timeoutMs)), timeoutMs);
     try {
       await before;
       return await this.#send<Row>(statement);
@@ -152,7 +152,7 @@ function silence(ms: number): Error {
 const int8 = 20;
 const numeric = 1700;
 
-/** Whole numbers come as text, since they may be beyond 2^53. Here none may, and a sum that is must not pass unseen. */
+/** pg returns 64-bit numbers as text. All of ours fit in 2^53, so a larger one is an error. */
 function readWhole(text: string): number {
   const value = Number(text);
   if (Number.isSafeInteger(value)) return value;

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../errors.ts";
 import { refuseJournal } from "./open-sqlite.ts";
 
-/** Reading waits for nobody but who recovers the log after a crash. */
+/** Reading only waits while another process recovers the log after a crash. */
 const lockWaitMs = 10_000;
 
 /**

@@ -4,7 +4,7 @@ import { LRUCache } from "lru-cache";
 
 const nothingDone = { changes: 0, lastInsertRowid: 0 };
 
-/** What Kysely's SQLite dialect wants of a driver, over the one connection of the store. */
+/** Adapts the one connection of the store to Kysely's SQLite dialect. */
 export class KyselyConnection implements SqliteDatabase {
   readonly #database: DatabaseSync;
   readonly #statements: StatementCache;

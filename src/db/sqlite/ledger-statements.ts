@@ -20,7 +20,7 @@ export interface LedgerStatements {
   commit: StatementSync;
   openCall: StatementSync;
   endCall: StatementSync;
-  enterCharge: StatementSync;
+  insertCharge: StatementSync;
   moveWallet: StatementSync;
   drawQuota: StatementSync;
   spendBudget: StatementSync;
@@ -35,7 +35,7 @@ export function prepareLedgerStatements(db: Kysely<Database>, database: Database
     commit: database.prepare("commit"),
     openCall: prepare(db.insertInto("calls").values(openColumns)),
     endCall: prepare(endCall(db)),
-    enterCharge: prepare(
+    insertCharge: prepare(
       db
         .insertInto("entries")
         .values({ id: "", account_id: "", amount_nanodollars: 0, at: 0, kind: "charge", note: null }),
@@ -107,7 +107,7 @@ const endColumns = {
   duration_ms: 0,
 } as const;
 
-/** An abandoned call can still be settled: its process lives after all, and what it says is better than the policy. */
+/** An abandoned call can still be settled, if its process turns out to be alive: its usage is better than the policy. */
 function endCall(db: Kysely<Database>): Compilable {
   return db
     .updateTable("calls")

@@ -9,14 +9,14 @@ import { type Database, isOpen } from "../schema.ts";
 import { type AbandonedCall, readSetting, type Store, type Synchronous } from "../store.ts";
 import { KyselyConnection, PlannedOnceDialect } from "./kysely-connection.ts";
 import { type LedgerStatements, prepareLedgerStatements } from "./ledger-statements.ts";
-import { prepareFundsReader, prepareKeyReader } from "./readers.ts";
+import { prepareBalanceReader, prepareKeyReader } from "./readers.ts";
 import { writeBatch } from "./write-batch.ts";
 
 /** A start may wait for another process's migration. */
 const startWaitMs = 10_000;
 const lockWaitMsDefault = 250;
 
-/** What {@link openSqlite} wants. */
+/** Options of {@link openSqlite}. */
 interface SqliteOptions {
   file: string;
   now: () => number;
@@ -100,7 +100,7 @@ function createStore({ file, database, connection, db, statements, now }: Parts)
     async ask(query) {
       return (await db.executeQuery(query)).rows;
     },
-    readBalance: prepareFundsReader(database),
+    readBalance: prepareBalanceReader(database),
     readKey: prepareKeyReader(db, database),
     bumpRevision,
     pollExternalChange() {
@@ -112,7 +112,7 @@ function createStore({ file, database, connection, db, statements, now }: Parts)
       return true;
     },
     setting: (name, make) => readSetting(db, name, make),
-    admission() {
+    lockForServing() {
       // A database in memory ends with its process.
       if (file === ":memory:") return true;
       lock ??= takeServingLock(`${withoutExtension(file)}.lock`);

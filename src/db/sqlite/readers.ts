@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Kysely } from "kysely";
-import type { AccountBalance, BudgetAsked } from "../account-balance.ts";
+import type { AccountBalance, BudgetQuery } from "../account-balance.ts";
 import { type KeyRecord, keyQuery } from "../key-query.ts";
 import type { Database } from "../schema.ts";
 
@@ -14,9 +14,11 @@ interface Row {
 
 /**
  * Prepares the look-up of an account's money and quota. It is one statement, so that all it says is of one moment. Why
- * its parameters are `+?` is said in `dialect.ts`.
+ * its parameters are `+?`: see `PlannedOnceDialect`.
  */
-export function prepareFundsReader(database: DatabaseSync): (accountId: string, asked?: BudgetAsked) => AccountBalance {
+export function prepareBalanceReader(
+  database: DatabaseSync,
+): (accountId: string, budgetQuery?: BudgetQuery) => AccountBalance {
   const latest = `from daily_quota_usage where account_id = +?1 order by day desc limit 1`;
   const ofAccount = `select
     (select balance_nanodollars from wallets where account_id = +?1) as balance,
@@ -27,14 +29,17 @@ export function prepareFundsReader(database: DatabaseSync): (accountId: string, 
   const withBudget = database.prepare(
     `${ofAccount}, (select month ${latestMonth}) as month, (select spent_nanodollars ${latestMonth}) as spent`,
   );
-  return (accountId, asked) => {
-    const row = asked === undefined ? plain.get(accountId) : withBudget.get(accountId, asked.keyId, asked.month);
+  return (accountId, budgetQuery) => {
+    const row =
+      budgetQuery === undefined
+        ? plain.get(accountId)
+        : withBudget.get(accountId, budgetQuery.keyId, budgetQuery.month);
     const { balance, day, used, month, spent } = row as unknown as Row;
     return {
       balanceNanodollars: balance === null ? 0 : balance,
       quotaDay: day === null ? undefined : day,
       usedTokens: used === null ? 0 : used,
-      ...(asked !== undefined && {
+      ...(budgetQuery !== undefined && {
         budget: { month: month ?? undefined, spentNanodollars: spent ?? 0, othersNanodollars: 0 },
       }),
     };

@@ -5,16 +5,16 @@ import { bit, type LedgerStatements } from "./ledger-statements.ts";
 
 const hourMs = 3_600_000;
 
-/** Writes a batch in one transaction: all of it stands afterwards, or none. */
+/** Writes a batch in one transaction: all of it or nothing. */
 export function writeBatch(database: DatabaseSync, statements: LedgerStatements, batch: readonly LedgerWrite[]): void {
   statements.begin.run();
   try {
-    const usageMeter = new BatchTotals();
+    const totals = new BatchTotals();
     for (const write of batch) {
       if (write.kind === "open") writeOpen(statements, write);
-      else if (writeEnd(statements, write)) usageMeter.add(write);
+      else if (writeEnd(statements, write)) totals.add(write);
     }
-    usageMeter.write(statements);
+    totals.write(statements);
     statements.commit.run();
   } catch (error) {
     // A full disk can end the transaction by itself.
@@ -31,13 +31,13 @@ function writeOpen(statements: LedgerStatements, open: CallOpened): void {
 function writeEnd(statements: LedgerStatements, end: CallEnded): boolean {
   const { changes } = statements.endCall.run(end.state, ...endValues(end), end.open.callId, "open", "abandoned");
   if (changes === 0) return false;
-  enterCharge(statements, end);
+  insertCharge(statements, end);
   return true;
 }
 
-function enterCharge(statements: LedgerStatements, { open, chargedNanodollars, settledAt }: CallEnded): void {
+function insertCharge(statements: LedgerStatements, { open, chargedNanodollars, settledAt }: CallEnded): void {
   if (chargedNanodollars === 0) return;
-  statements.enterCharge.run(open.callId, open.accountId, -chargedNanodollars, settledAt, "charge", null);
+  statements.insertCharge.run(open.callId, open.accountId, -chargedNanodollars, settledAt, "charge", null);
 }
 
 /** In the order of the columns that the opening of a call writes. */

@@ -85,7 +85,7 @@ export function keyController(deps: HttpDeps) {
     async ({ call: { request, caller, progress } }) => {
       const [limits, bounds, quota, wallet] = await Promise.all([
         ledger.limitsOf(caller),
-        ledger.toKeyLimits(caller),
+        ledger.limitsUsageOf(caller),
         ledger.quotaOf(caller),
         ledger.walletOf(caller.accountId),
       ]);

@@ -1,22 +1,22 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
 import { verifyLedger } from "../../../src/billing/index.ts";
-import { addAccount, claimOf, ledgerGround, newYear, settlementOf } from "./ground.ts";
+import { addAccount, createAdmission, createSettlement, ledgerGround, newYear } from "./ground.ts";
 
 /** Books with a settled premium call, a settled free one, a released one and one that is running. */
 async function books() {
   const ground = await ledgerGround();
   await addAccount(ground.store, "acc_1", 100);
   const [paid, free, released, running] = [
-    claimOf({ callId: "paid", keyLimits: { budgetNanodollars: 100 } }),
-    claimOf({ callId: "free", premium: false }),
-    claimOf({ callId: "released" }),
-    claimOf({ callId: "running" }),
+    createAdmission({ callId: "paid", keyLimits: { budgetNanodollars: 100 } }),
+    createAdmission({ callId: "free", premium: false }),
+    createAdmission({ callId: "released" }),
+    createAdmission({ callId: "running" }),
   ];
   for (const admission of [paid, free, released, running]) await ground.ledger.admit(admission);
-  await ground.ledger.settle(settlementOf("paid"));
-  await ground.ledger.settle(settlementOf("free"));
-  await ground.ledger.settle(settlementOf("released", { outcome: "released", meters: {}, usageSource: "none" }));
+  await ground.ledger.settle(createSettlement("paid"));
+  await ground.ledger.settle(createSettlement("free"));
+  await ground.ledger.settle(createSettlement("released", { outcome: "released", meters: {}, usageSource: "none" }));
   return ground;
 }
 
@@ -113,8 +113,8 @@ test.each([
 test("of a sum over many calls the newest ten are named", async () => {
   const { store, ledger } = await ledgerGround();
   for (let i = 10; i < 22; i++) {
-    await ledger.admit(claimOf({ callId: `c${i}`, premium: false, freeTokensPerDay: 1000 }));
-    await ledger.settle(settlementOf(`c${i}`, { quotaTokens: 1 }));
+    await ledger.admit(createAdmission({ callId: `c${i}`, premium: false, freeTokensPerDay: 1000 }));
+    await ledger.settle(createSettlement(`c${i}`, { quotaTokens: 1 }));
   }
   await sql.raw("update daily_quota_usage set used_tokens = 0").execute(store.db);
   expect((await verifyLedger(store)).differences).toEqual([

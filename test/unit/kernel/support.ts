@@ -87,7 +87,7 @@ export class FakeLedger implements Ledger {
     return limitState;
   }
 
-  async toKeyLimits(): Promise<LimitsUsage> {
+  async limitsUsageOf(): Promise<LimitsUsage> {
     return { calls: { limit: undefined, running: 1 } };
   }
 

@@ -38,7 +38,7 @@ describe("GET /key", () => {
     const { ask, ledger } = httpOf();
     const usd = 1_000_000_000;
     const used = { spentNanodollars: 3.5 * usd, heldNanodollars: 2 * usd, resetsAt: Date.UTC(2026, 11, 1) };
-    ledger.toKeyLimits = async () => ({
+    ledger.limitsUsageOf = async () => ({
       calls: { limit: 4, running: 3 },
       budget: { limitNanodollars: 5 * usd, ...used },
     });

@@ -11,21 +11,21 @@ import {
   type CallOpened,
   dayOf,
   endOfMonth,
-  type Judgement,
+  type HoldDecision,
   monthOf,
   type Store,
   startOfDay,
 } from "../db/index.ts";
-import { type CallHolds, notRead, notWritten } from "./call-holds.ts";
-import { budgetLimitOf, type Held, openRecord } from "./call-record.ts";
+import { getBudgetLimit, type Held, toCallOpened } from "./call-record.ts";
 import type { CommitQueue } from "./commit-queue.ts";
+import { accountNotRead, type CallHolds, holdNotWritten } from "./embedded-holds.ts";
 import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
 
 /**
- * Holds over a store that several nodes share: it is the statement that writes a hold which judges it, by what all nodes
- * wrote before. Nothing of an account is kept in memory.
+ * Holds in a store that several nodes share. The statement that writes a hold also decides about it, by what all nodes
+ * have written. No account is cached in memory.
  */
-export class SharedHolds implements CallHolds {
+export class PostgresHolds implements CallHolds {
   readonly #store: Store;
   readonly #queue: CommitQueue;
 
@@ -35,17 +35,17 @@ export class SharedHolds implements CallHolds {
   }
 
   async open(admission: AdmissionRequest, quota: Held | undefined, now: number): Promise<CallOpened> {
-    const asked = quota === undefined ? guardedRecord(admission, now) : openRecord(admission, quota);
-    const outcome = await this.#queue.add(asked);
-    if (outcome?.failures.has(asked)) throw notWritten(outcome.failures.get(asked));
-    if (asked.guard === undefined) return asked;
-    const judgement = outcome?.judgements.get(asked);
-    if (judgement === undefined) throw new Error(`The store did not judge the hold of call ${admission.callId}`);
-    if ("refused" in judgement) throw refusalOf(judgement, admission, now);
-    return { ...asked, ...judgement, guard: undefined };
+    const requested = quota === undefined ? undecidedHold(admission, now) : toCallOpened(admission, quota);
+    const outcome = await this.#queue.add(requested);
+    if (outcome?.failures.has(requested)) throw holdNotWritten(outcome.failures.get(requested));
+    if (requested.guard === undefined) return requested;
+    const decision = outcome?.decisions.get(requested);
+    if (decision === undefined) throw new Error(`The store did not decide about the hold of call ${admission.callId}`);
+    if ("refused" in decision) throw toGatewayError(decision, admission, now);
+    return { ...requested, ...decision, guard: undefined };
   }
 
-  /** What stands in the store is all that counts. */
+  /** Nothing is cached, so there is nothing to update. */
   charge(): void {}
 
   written(): void {}
@@ -72,29 +72,29 @@ export class SharedHolds implements CallHolds {
   async budget({ accountId, keyId, keyLimits }: Caller, now: number): Promise<BudgetState | undefined> {
     const limitNanodollars = keyLimits?.budgetNanodollars;
     if (limitNanodollars === undefined) return undefined;
-    const asked = { keyId, month: monthOf(now) };
-    const { budget } = await this.#read(accountId, asked);
+    const requested = { keyId, month: monthOf(now) };
+    const { budget } = await this.#read(accountId, requested);
     return {
       limitNanodollars,
       spentNanodollars: budget === undefined ? 0 : budget.spentNanodollars,
       heldNanodollars: budget === undefined ? 0 : budget.othersNanodollars,
-      resetsAt: endOfMonth(budget?.month ?? asked.month),
+      resetsAt: endOfMonth(budget?.month ?? requested.month),
     };
   }
 
-  async #read(accountId: string, asked?: { keyId: string; month: number }): Promise<AccountBalance> {
+  async #read(accountId: string, requested?: { keyId: string; month: number }): Promise<AccountBalance> {
     try {
-      return await this.#store.readBalance(accountId, asked);
+      return await this.#store.readBalance(accountId, requested);
     } catch (error) {
-      throw notRead(error);
+      throw accountNotRead(error);
     }
   }
 }
 
-/** What a call wants to hold, for the store to judge; day and month are the earliest that may pay. */
-function guardedRecord(admission: AdmissionRequest, now: number): CallOpened {
+/** A requested hold for the store to decide about; day and month are the earliest that may pay. */
+function undecidedHold(admission: AdmissionRequest, now: number): CallOpened {
   const { premium, holdNanodollars, holdTokens, caller } = admission;
-  const budgetLimit = budgetLimitOf(admission);
+  const budgetLimit = getBudgetLimit(admission);
   const wanted = {
     quotaDay: premium ? null : dayOf(now),
     holdNanodollars: premium ? holdNanodollars : 0,
@@ -102,24 +102,24 @@ function guardedRecord(admission: AdmissionRequest, now: number): CallOpened {
     budgetMonth: budgetLimit === undefined ? null : monthOf(now),
     partial: false,
   };
-  return openRecord(admission, wanted, { quotaLimit: caller.freeTokensPerDay, budgetLimit });
+  return toCallOpened(admission, wanted, { quotaLimit: caller.freeTokensPerDay, budgetLimit });
 }
 
-function refusalOf(
-  judgement: Extract<Judgement, { refused: string }>,
+function toGatewayError(
+  decision: Extract<HoldDecision, { refused: string }>,
   admission: AdmissionRequest,
   now: number,
 ): GatewayError {
-  switch (judgement.refused) {
+  switch (decision.refused) {
     case "balance":
-      return balanceExceeded(admission.model, judgement.balanceNanodollars, judgement.heldNanodollars);
+      return balanceExceeded(admission.model, decision.balanceNanodollars, decision.heldNanodollars);
     case "budget": {
-      const { spentNanodollars, heldNanodollars, month } = judgement;
-      const limitNanodollars = budgetLimitOf(admission) as number;
+      const { spentNanodollars, heldNanodollars, month } = decision;
+      const limitNanodollars = getBudgetLimit(admission) as number;
       return budgetExceeded({ limitNanodollars, spentNanodollars, heldNanodollars, resetsAt: endOfMonth(month) }, now);
     }
     case "quota": {
-      const { usedTokens: used, heldTokens: held, day } = judgement;
+      const { usedTokens: used, heldTokens: held, day } = decision;
       return quotaExceeded({ limit: admission.caller.freeTokensPerDay, used, held }, startOfDay(day + 1), now);
     }
   }

@@ -4,7 +4,7 @@ import type { AdmissionRequest, KeyLimits, Settlement } from "../../../src/contr
 export const newYear = Date.UTC(2026, 0, 1);
 
 /** What a test wants to say of a claim; the rest is a premium call without limits worth the name. */
-export interface ClaimFields extends Partial<Omit<AdmissionRequest, "caller">> {
+export interface AdmissionFields extends Partial<Omit<AdmissionRequest, "caller">> {
   accountId?: string;
   freeTokensPerDay?: number;
   requestsPerMinute?: number;
@@ -16,7 +16,7 @@ export interface ClaimFields extends Partial<Omit<AdmissionRequest, "caller">> {
 
 let claims = 0;
 
-export function claimOf(fields: ClaimFields = {}): AdmissionRequest {
+export function createAdmission(fields: AdmissionFields = {}): AdmissionRequest {
   const {
     accountId = "acc_1",
     freeTokensPerDay = 100,
@@ -49,7 +49,7 @@ export function claimOf(fields: ClaimFields = {}): AdmissionRequest {
   };
 }
 
-export function settlementOf(callId: string, fields: Partial<Settlement> = {}): Settlement {
+export function createSettlement(callId: string, fields: Partial<Settlement> = {}): Settlement {
   return {
     callId,
     outcome: "settled",
