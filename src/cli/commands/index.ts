@@ -20,6 +20,7 @@ import { pluginCheck } from "./plugin-check.ts";
 import { pluginList } from "./plugin-list.ts";
 import { pluginNew } from "./plugin-new.ts";
 import { pluginRecord } from "./plugin-record.ts";
+import { pluginUpgrade } from "./plugin-upgrade.ts";
 import { quotaSet } from "./quota-set.ts";
 import { serve } from "./serve.ts";
 import { version } from "./version.ts";
@@ -54,6 +55,7 @@ export const commands: readonly Command[] = [
   pluginNew,
   pluginCheck,
   pluginRecord,
+  pluginUpgrade,
   catalogueCheck,
   ledgerVerify,
   ledgerExport,

@@ -1,5 +1,5 @@
 import type { Model } from "../../../contract/index.ts";
-import { isRecord } from "../../record.ts";
+import { isRecord } from "../../json.ts";
 
 /** How a provider's idea of a request differs from OpenAI's. All of it is data, and a model row's `options` may hold the same. */
 export interface RequestOptions {
@@ -60,32 +60,20 @@ export type SpeechOptions = RequestOptions;
 
 const merged = new WeakMap<object, WeakMap<Model, unknown>>();
 
-/** The quirks of the dialect, those of the row's `options` over them, and the row's own `omit` and `rename` added. */
-export function quirksOf<DialectOptions extends RequestOptions>(quirks: DialectOptions, model: Model): DialectOptions {
-  const { omit, rename, options } = model;
-  if (omit === undefined && rename === undefined && options === undefined) return quirks;
-  let byModel = merged.get(quirks) as WeakMap<Model, DialectOptions> | undefined;
+/** The options of a dialect for one model: its row's `options` go first, its `omit` and `rename` are added. */
+export function resolveOptions<Options extends RequestOptions>(defaults: Options, model: Model): Options {
+  if (model.omit === undefined && model.rename === undefined && model.options === undefined) return defaults;
+  let byModel = merged.get(defaults) as WeakMap<Model, Options> | undefined;
   if (byModel === undefined) {
     byModel = new WeakMap();
-    merged.set(quirks, byModel);
+    merged.set(defaults, byModel);
   }
   let result = byModel.get(model);
   if (result === undefined) {
-    result = mergeQuirks(quirks, model);
+    const all = { ...defaults, ...(isRecord(model.options) ? model.options : {}) };
+    const omit = [...(all.omit ?? []), ...(model.omit ?? [])];
+    result = { ...all, omit, rename: { ...all.rename, ...model.rename } };
     byModel.set(model, result);
   }
   return result;
-}
-
-function mergeQuirks<DialectOptions extends RequestOptions>(
-  quirks: DialectOptions,
-  { omit, rename, options }: Model,
-): DialectOptions {
-  const own = isRecord(options) ? options : {};
-  const all = { ...quirks, ...own };
-  return {
-    ...all,
-    omit: [...(all.omit ?? []), ...(omit ?? [])],
-    rename: { ...all.rename, ...rename },
-  };
 }

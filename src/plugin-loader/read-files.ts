@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { PluginError } from "../sdk/index.ts";
+import { findJsonError } from "./json-errors.ts";
 
 /** The largest file that is read as part of a plugin or a catalogue, in bytes. */
 const fileBytesMax = 8 * 1024 * 1024;
@@ -24,4 +25,20 @@ export function readText(path: string): string {
 export function reasonOf(error: unknown): string {
   if (error instanceof Error && "code" in error) return String(error.code);
   return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * Reads a JSON file that a person wrote.
+ *
+ * @throws {PluginError} With the line and column where it stops being JSON.
+ */
+export function readJson(path: string): unknown {
+  const text = readText(path);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const fault = findJsonError(text);
+    const place = fault === undefined ? String(cause) : `line ${fault.line}, column ${fault.column}: ${fault.reason}`;
+    throw new PluginError(`${place}; mend the JSON there`, { cause });
+  }
 }
