@@ -1,4 +1,4 @@
-import type { Config } from "../config/config.ts";
+import type { Config } from "../config/index.ts";
 import type { Model, ProviderPlugin } from "../contract/index.ts";
 
 /** What the command line stands on; all of it given, so that a test can hand in its own. */

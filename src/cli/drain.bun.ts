@@ -1,5 +1,5 @@
 import type { App } from "../app.ts";
-import type { Config } from "../config/config.ts";
+import type { Config } from "../config/index.ts";
 import type { Log } from "../kernel/index.ts";
 
 /** How often it is looked whether all calls have ended. */

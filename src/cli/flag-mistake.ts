@@ -1,4 +1,4 @@
-import { variables } from "../config/config.ts";
+import { variables } from "../config/index.ts";
 import { didYouMean } from "../sdk/did-you-mean.ts";
 import type { Command } from "./command.ts";
 

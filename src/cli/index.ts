@@ -1,5 +1,5 @@
 import { RedisRefused } from "../billing/index.ts";
-import { ConfigError, readConfig } from "../config/config.ts";
+import { ConfigError, readConfig } from "../config/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import { StoreError } from "../db/index.ts";
 import { createRedactor } from "../observability/redact.ts";

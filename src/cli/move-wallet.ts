@@ -1,5 +1,5 @@
 import { creditWallet, walletOf } from "../billing/index.ts";
-import type { Config } from "../config/config.ts";
+import type { Config } from "../config/index.ts";
 import { formatUsd } from "../contract/index.ts";
 import type { CommandResult } from "./command.ts";
 import { accountOf, withStore } from "./lib/with-store.ts";

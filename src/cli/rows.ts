@@ -1,4 +1,4 @@
-import { type Config, isLoopback, prefixOf } from "../config/config.ts";
+import { type Config, getVariablePrefix, isLoopback } from "../config/index.ts";
 import type { Model, ProviderPlugin } from "../contract/index.ts";
 
 /** A catalogue row and the plugin that declares it. */
@@ -17,7 +17,7 @@ export function servedBy(plugin: ProviderPlugin, config: Config, plugins: readon
   if (hasCredential(config, plugin)) return plugin.name;
   const alone = isLoopback(config.host) && !plugins.some((other) => hasCredential(config, other));
   if (config.sandbox === "on" || (config.sandbox === "auto" && alone)) return "sandbox";
-  return `no: set ${prefixOf(plugin.name)}_API_KEY`;
+  return `no: set ${getVariablePrefix(plugin.name)}_API_KEY`;
 }
 
 function hasCredential(config: Config, plugin: ProviderPlugin): boolean {

@@ -1,6 +1,13 @@
 import { type App, type AppOptions, createApp } from "../app.ts";
-import { type Config, catalogueFolder, makeHome, pluginFolders, pluginStateFileOf, storeOf } from "../config/config.ts";
-import { portTaken } from "../config/port-taken.ts";
+import {
+  type Config,
+  getCatalogueFolder,
+  getPluginFolders,
+  getPluginStateFile,
+  getStoreOptions,
+  makeHome,
+  toListenError,
+} from "../config/index.ts";
 import { openSite } from "../dashboard/open-site.bun.ts";
 import { openStore, type Store } from "../db/index.ts";
 import { createLog, type OpenLog } from "../observability/log.ts";
@@ -29,21 +36,21 @@ export async function serveApp(config: Config, parts: Parts): Promise<void> {
   makeHome(config);
   if (config.workers > 1 && config.worker === 0) return await serveWorkers(config, process.env);
   makeDropFolders(config);
-  const stateFile = pluginStateFileOf(config);
+  const stateFile = getPluginStateFile(config);
   const log = openLog(config);
-  const store = await openStore(storeOf(config));
+  const store = await openStore(getStoreOptions(config));
   try {
     refuseSecond(store, config);
     const onPluginsChanged = ({ states }: PluginSnapshot) => {
       if (config.worker <= 1) writeStateFile(stateFile, { pid: process.pid, plugins: states });
     };
-    const watch = await openObservability(config, { log, version: buildVersion });
-    const app = await createApp({ ...parts, site: openSite(), config, store, log, onPluginsChanged, watch });
+    const observability = await openObservability(config, { log, version: buildVersion });
+    const app = await createApp({ ...parts, site: openSite(), config, store, log, onPluginsChanged, observability });
     try {
-      await listenUntilSignal(app, { store, config, log, watch });
+      await listenUntilSignal(app, { store, config, log, observability });
     } finally {
       await app.close();
-      await watch?.close();
+      await observability?.close();
       if (config.worker <= 1) removeStateFile(stateFile);
     }
   } finally {
@@ -75,8 +82,8 @@ function refuseSecond(store: Store, { home }: Config): void {
 
 /** Makes the folders that files are dropped into. */
 function makeDropFolders(config: Config): void {
-  const keyLimits = pluginFolders(config).filter(({ required }) => !required);
-  makeHome(config, ...[...keyLimits, catalogueFolder(config)].map(({ path }) => path));
+  const keyLimits = getPluginFolders(config).filter(({ required }) => !required);
+  makeHome(config, ...[...keyLimits, getCatalogueFolder(config)].map(({ path }) => path));
 }
 
 /** What a server stands on beside its app. */
@@ -84,14 +91,14 @@ interface ServerParts {
   readonly store: Store;
   readonly config: Config;
   readonly log: OpenLog;
-  readonly watch: Observability | undefined;
+  readonly observability: Observability | undefined;
 }
 
 /** Of what was needed to start 40 MB are garbage, which nothing would collect before there is load. Takes 30 ms. */
 const startGarbageMs = 1000;
 
-async function listenUntilSignal(app: App, { store, config, log, watch }: ServerParts): Promise<void> {
-  const metricsPort = watch?.listen();
+async function listenUntilSignal(app: App, { store, config, log, observability }: ServerParts): Promise<void> {
+  const metricsPort = observability?.listen();
   const port = listen(app, config);
   // From here on: who serves ends in order.
   const signals: ShutdownSignals = config.worker === 0 ? watchSignals(() => log.flush()) : watchParent();
@@ -119,11 +126,11 @@ function listen(app: App, config: Config): number {
       // Elysia shares the port by default: a second gateway would start, and take half of the calls unseen.
       reusePort: config.worker > 0,
       // Of calls at work, the endpoints say otherwise.
-      idleTimeout: config.bodySeconds,
+      idleTimeout: config.requestTimeoutSeconds,
       maxRequestBodySize: requestBytesMax,
     });
   } catch (error) {
-    throw portTaken(error, config.host, config.port);
+    throw toListenError(error, config.host, config.port);
   }
   return app.http.server?.port ?? config.port;
 }

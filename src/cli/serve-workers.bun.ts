@@ -1,5 +1,5 @@
-import type { Config } from "../config/config.ts";
-import { portTaken } from "../config/port-taken.ts";
+import type { Config } from "../config/index.ts";
+import { toListenError } from "../config/index.ts";
 import { selfCommand } from "./own-command.bun.ts";
 import { watchSignals } from "./signals.ts";
 
@@ -73,6 +73,6 @@ function expectFreePort({ host, port }: Config): void {
   try {
     Bun.listen({ hostname: host, port, socket: { data: () => undefined } }).stop(true);
   } catch (error) {
-    throw portTaken(error, host, port);
+    throw toListenError(error, host, port);
   }
 }

@@ -1,5 +1,5 @@
 import { openPluginManager } from "../app.ts";
-import type { Config } from "../config/config.ts";
+import type { Config } from "../config/index.ts";
 import { createLog } from "../observability/log.ts";
 import type { PluginSnapshot } from "../plugin-loader/index.ts";
 import type { CliContext } from "./command.ts";

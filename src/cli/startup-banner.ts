@@ -1,6 +1,6 @@
 import type { App } from "../app.ts";
-import type { Config } from "../config/config.ts";
-import { publicOriginOf } from "../config/public-origin.ts";
+import type { Config } from "../config/index.ts";
+import { getPublicOrigin } from "../config/index.ts";
 import type { ModelEntry } from "../kernel/index.ts";
 import type { FirstAdmin } from "./first-admin.ts";
 import type { FirstKey } from "./first-key.ts";
@@ -18,7 +18,7 @@ export interface Start {
 
 /** The first screen: where the gateway is, with which key, a line that works when pasted, and the modes that are on. */
 export function startupBanner({ config, port, metricsPort, key, admin, app }: Start): string {
-  const origin = publicOriginOf(config, port);
+  const origin = getPublicOrigin(config, port);
   const baseUrl = `${origin}${config.basePath}`;
   const { registry } = app.kernel;
   const model = modelToTry(registry.offers);
@@ -36,7 +36,7 @@ export function startupBanner({ config, port, metricsPort, key, admin, app }: St
     `  API page   ${origin}/docs`,
     ...(metricsPort === undefined
       ? []
-      : [`  Metrics    ${publicOriginOf({ host: config.metricsHost, publicUrl: undefined }, metricsPort)}/metrics`]),
+      : [`  Metrics    ${getPublicOrigin({ host: config.metricsHost, publicUrl: undefined }, metricsPort)}/metrics`]),
     `  Store      ${config.databaseUrl === undefined ? `embedded (SQLite in ${config.home})` : "PostgreSQL"}`,
     ...(app.sandbox ? ["  Sandbox    ON: every answer is simulated, no provider is asked and nothing is spent"] : []),
     "",

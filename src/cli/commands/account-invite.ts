@@ -1,5 +1,5 @@
 import { invite } from "../../accounts/index.ts";
-import { publicOriginOf } from "../../config/public-origin.ts";
+import { getPublicOrigin } from "../../config/index.ts";
 import { defineCommand } from "../command.ts";
 import { accountOf, withStore } from "../lib/with-store.ts";
 
@@ -14,7 +14,7 @@ export const accountInvite = defineCommand({
       const { id } = await accountOf(accounts, args.A);
       return invite(store, id, now);
     });
-    const url = `${publicOriginOf(config, config.port)}/#invitation=${token}`;
+    const url = `${getPublicOrigin(config, config.port)}/#invitation=${token}`;
     const expires = new Date(expiresAt).toISOString();
     return { json: { url, token, expires_at: expires }, text: `${url}\nGood once, until ${expires.slice(0, 16)} UTC` };
   },

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { storeFileOf } from "../../config/config.ts";
+import { getDatabaseFile } from "../../config/index.ts";
 import { backupSqlite } from "../../db/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 
@@ -14,7 +14,7 @@ export const backup = defineCommand({
       throw new UsageError("Cannot back up PostgreSQL, which DATABASE_URL names: use pg_dump");
     }
     const file = resolve(args.FILE);
-    const bytes = backupSqlite(storeFileOf(config), file);
+    const bytes = backupSqlite(getDatabaseFile(config), file);
     return { json: { file, bytes }, text: `Wrote ${file}, ${bytes} bytes` };
   },
 });

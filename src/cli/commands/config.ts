@@ -1,4 +1,4 @@
-import { describeConfig } from "../../config/config.ts";
+import { describeConfig } from "../../config/index.ts";
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
 import { shelfOf } from "../shelf.ts";

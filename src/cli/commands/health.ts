@@ -1,4 +1,4 @@
-import { publicOriginOf } from "../../config/public-origin.ts";
+import { getPublicOrigin } from "../../config/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 
 const patienceMs = 2000;
@@ -18,7 +18,7 @@ export const health = defineCommand({
   example: "health",
   async run(_ground, { config }) {
     if (config.port === 0) throw new UsageError("Cannot ask on port 0: set PORT to the port that the gateway has");
-    const origin = publicOriginOf({ host: config.host, publicUrl: undefined }, config.port);
+    const origin = getPublicOrigin({ host: config.host, publicUrl: undefined }, config.port);
     const found = await readyOf(origin);
     if (typeof found === "string") return { json: { status: "unreachable", reason: found }, text: found, exitCode: 1 };
     const { status, troubles, degraded } = found;

@@ -1,4 +1,4 @@
-import { pluginStateFileOf } from "../../config/config.ts";
+import { getPluginStateFile } from "../../config/index.ts";
 import { type PluginState, readStateFile } from "../../plugin-loader/index.ts";
 import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
@@ -11,7 +11,7 @@ export const pluginList = defineCommand({
   args: [],
   example: "plugin list",
   async run(ground, { config }) {
-    const live = readStateFile(pluginStateFileOf(config), isRunning);
+    const live = readStateFile(getPluginStateFile(config), isRunning);
     const states = live ?? (await shelfOf(ground, config)).states;
     const heading = ["plugin", "status", "version", "contract", "models", "routes", "keys", "from"];
     const told = states.filter(({ error }) => error !== null).map(({ error }) => `  ${error}`);

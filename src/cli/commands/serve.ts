@@ -1,4 +1,4 @@
-import { makeHome } from "../../config/config.ts";
+import { makeHome } from "../../config/index.ts";
 import { defineCommand } from "../command.ts";
 
 export const serve = defineCommand({

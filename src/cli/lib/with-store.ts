@@ -1,5 +1,5 @@
 import { type Account, type Accounts, createAccounts } from "../../accounts/index.ts";
-import { type Config, makeHome, storeOf } from "../../config/config.ts";
+import { type Config, getStoreOptions, makeHome } from "../../config/index.ts";
 import { openStore, type Store } from "../../db/index.ts";
 import { didYouMean } from "../../sdk/did-you-mean.ts";
 import { UsageError } from "../command.ts";
@@ -18,7 +18,7 @@ export async function withStore<T>(
   now: number = Date.now(),
 ): Promise<T> {
   makeHome(config);
-  const store = await openStore({ ...storeOf(config), lockWaitMs });
+  const store = await openStore({ ...getStoreOptions(config), lockWaitMs });
   try {
     return await work({ store, accounts: createAccounts({ store, defaults: config, now: () => now }) });
   } finally {

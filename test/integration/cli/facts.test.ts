@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { commands } from "../../../src/cli/index.ts";
-import type { ConfigRow } from "../../../src/config/config.ts";
+import type { ConfigRow } from "../../../src/config/index.ts";
 import { type Bench, makeBench, makePlugin, makeRow } from "./ground.ts";
 
 const benches: Bench[] = [];

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createBilling, creditWallet } from "../../../src/billing/index.ts";
-import { storeFileOf } from "../../../src/config/config.ts";
+import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import { claimOf, settlementOf } from "../billing/claims.ts";
 import { type Bench, makeBench, makePlugin, makeRow } from "./ground.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
   const models = [makeRow({ id: "acme-1", aliases: ["one"], upstreamId: "acme-one-2026" })];
   bench = makeBench({ plugins: [makePlugin("acme", models)] });
   ({ id: accountId } = await bench.json<{ id: string }>("account", "create", "--email", "ada@example.org"));
-  const store = await openStore({ file: storeFileOf(bench) });
+  const store = await openStore({ file: getDatabaseFile(bench) });
   await creditWallet(store, { accountId, nanodollars: 1e9, note: "start" });
   let now = firstDay;
   const ledger = createBilling({ store, now: () => now });
@@ -104,7 +104,7 @@ describe("ledger export", () => {
   test("pages through a long time and waits for a slow reader", async () => {
     const long = makeBench();
     const { id } = await long.json<{ id: string }>("account", "create", "--email", "ada@example.org");
-    const store = await openStore({ file: storeFileOf(long) });
+    const store = await openStore({ file: getDatabaseFile(long) });
     const ledger = createBilling({ store });
     const ids = Array.from({ length: 1201 }, (_, index) => `call_${String(index).padStart(5, "0")}`);
     const openedAt = (index: number) => firstDay + Math.floor(index / 700);
@@ -214,7 +214,7 @@ describe("ledger reconcile", () => {
   });
 
   test("says when the provider's single calls of a day are gone", async () => {
-    const store = await openStore({ file: storeFileOf(bench) });
+    const store = await openStore({ file: getDatabaseFile(bench) });
     const sums = { calls: 0, requests: 0, failures: 0, cost_nanodollars: 0, charged_nanodollars: 0, quota_tokens: 0 };
     const meters = {
       input_tokens: 0,

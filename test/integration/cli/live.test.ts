@@ -124,8 +124,13 @@ describe.each(["source", "binary"] as const)("commands beside a running gateway,
   test.each([
     ["a wrong variable", { PORT: "http" }, 2, 'Cannot use PORT: it is "http"'],
     ["a wrong base URL", { OPENAI_BASE_URL: "openai" }, 2, 'Cannot use OPENAI_BASE_URL: it is "openai"'],
-    ["a wrong first key", { MODELGATE_BOOTSTRAP_KEY: "hunter2" }, 2, "Cannot use MODELGATE_BOOTSTRAP_KEY: it is set"],
-    ["nothing to serve", { SANDBOX: "off" }, 1, "There is no provider to serve"],
+    [
+      "a wrong first key",
+      { MODELGATE_BOOTSTRAP_KEY: "hunter2" },
+      2,
+      "Cannot use MODELGATE_BOOTSTRAP_KEY: its value is invalid",
+    ],
+    ["nothing to serve", { SANDBOX: "off" }, 1, "No provider is configured"],
     ["nothing to serve to others", { HOST: "0.0.0.0" }, 1, "SANDBOX=on"],
   ])("a start with %s stops with one sentence", async (_, env, code, sentence) => {
     const started = await serveOnce(env);

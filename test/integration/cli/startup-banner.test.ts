@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { App } from "../../../src/app.ts";
 import { type Start, startupBanner } from "../../../src/cli/startup-banner.ts";
-import { readConfig } from "../../../src/config/config.ts";
+import { readConfig } from "../../../src/config/index.ts";
 import { chatModel } from "../../unit/kernel/support.ts";
 
 /** The first screen of a gateway that sells these models. */

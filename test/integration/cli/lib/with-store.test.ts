@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
-import { storeFileOf } from "../../../../src/config/config.ts";
+import { getDatabaseFile } from "../../../../src/config/index.ts";
 import { openStore } from "../../../../src/db/index.ts";
 import { type Bench, benchNow, makeBench, makePlugin, makeRow } from "../ground.ts";
 
@@ -247,7 +247,7 @@ describe("ledger verify", () => {
   test("ends with 1 on books that were changed behind its back", async () => {
     const { id } = await create();
     await bench.json("wallet", "credit", "--account", email, "--usd", "5", "--note", "n");
-    const store = await openStore({ file: storeFileOf(bench) });
+    const store = await openStore({ file: getDatabaseFile(bench) });
     await store.db.updateTable("wallets").set({ balance_nanodollars: 7 }).where("account_id", "=", id).execute();
     await store.close();
     const { code, stdout } = await bench.run("ledger", "verify", "--json");
@@ -261,5 +261,5 @@ describe("ledger verify", () => {
 
 test("the home and the books are open to their owner alone", async () => {
   await create();
-  expect(statSync(storeFileOf(bench)).mode & 0o077).toBe(0);
+  expect(statSync(getDatabaseFile(bench)).mode & 0o077).toBe(0);
 });
