@@ -97,12 +97,12 @@ describe("modelgate backup", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("over PostgreSQL names its own tool", async () => {
+  test("over PostgreSQL names pg_dump", async () => {
     const { bench, target } = makeHome({ DATABASE_URL: "postgres://a:b@127.0.0.1:1/c" });
     expect(await bench.run("backup", target)).toEqual({
       code: 2,
       stdout: "",
-      stderr: "Cannot back up PostgreSQL, which DATABASE_URL names: use pg_dump\n",
+      stderr: "Cannot back up the PostgreSQL database of DATABASE_URL: use pg_dump\n",
     });
   });
 });

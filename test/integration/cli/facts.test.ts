@@ -18,9 +18,9 @@ describe("help", () => {
   test("names every command on its first page", async () => {
     const { code, stdout } = await bench().run("--help");
     expect(code).toBe(0);
-    for (const { name, about } of commands) {
+    for (const { name, description } of commands) {
       expect(stdout).toContain(`\n  ${name} `);
-      expect(stdout).toContain(about);
+      expect(stdout).toContain(description);
     }
   });
 

@@ -98,7 +98,7 @@ describe.each(["source", "binary"] as const)("commands beside a running gateway,
     expect(new Set(listed.map(({ served }) => served))).toEqual(new Set(["sandbox"]));
   });
 
-  test("the books are true while it runs", async () => {
+  test("the ledger is consistent while it runs", async () => {
     expect(await gateway.cli("ledger", "verify")).toMatchObject({ ok: true, differences: [] });
   });
 
@@ -109,10 +109,10 @@ describe.each(["source", "binary"] as const)("commands beside a running gateway,
     const { version, commit } = await gateway.cli<{ version: string; commit: string | null }>("version");
     expect(version).toMatch(/^\d+\.\d+\.\d+$/);
     if (form === "source") expect(commit).toBeNull();
-    expect((await gateway.run("--help")).stdout).toMatch(/^ {2}account create +Make an account/m);
+    expect((await gateway.run("--help")).stdout).toMatch(/^ {2}account create +Create an account/m);
   });
 
-  test("a mistake ends with 2 and one sentence", async () => {
+  test("a usage error exits with 2 and one sentence", async () => {
     const { code, stdout, stderr } = await gateway.run("walet", "show");
     expect({ code, stdout, stderr }).toEqual({
       code: 2,

@@ -99,7 +99,7 @@ describe("key", () => {
 
   test.each([
     ["--expires", "soon", "Cannot read --expires soon"],
-    ["--expires", "2026-11-20", "already past"],
+    ["--expires", "2026-11-20", "in the past"],
     ["--models", ",", "expected model ids"],
     ["--budget-usd", "-1", "Cannot read --budget-usd -1, expected US dollars from 0"],
     ["--budget-usd", "NaN", "Cannot read --budget-usd NaN"],
@@ -150,7 +150,7 @@ describe("key", () => {
     [["nokey", "--budget-usd", "5"], "No API key has the id"],
     [["ID"], "Nothing to change, expected one of --name, --expires, --models, --budget-usd"],
     [["ID", "--name", ""], "Flag --name of key set is empty"],
-    [["ID", "--expires", "2000-01-01"], "it is already past"],
+    [["ID", "--expires", "2000-01-01"], "it is in the past"],
     [["ID", "--models", ","], "expected model ids separated by commas"],
     [["ID", "--budget-usd", "-5"], "Cannot read --budget-usd -5"],
     [["ID", "--tokens-per-minute", "0"], "Cannot read --tokens-per-minute 0"],
@@ -241,7 +241,7 @@ describe("ledger verify", () => {
     await bench.json("wallet", "credit", "--account", email, "--usd", "5", "--note", "n");
     const { code, stdout } = await bench.run("ledger", "verify");
     expect(code).toBe(0);
-    expect(stdout).toStartWith("The books are true: 1 wallets, 1 entries, 0 calls");
+    expect(stdout).toStartWith("The ledger is consistent: 1 wallets, 1 entries, 0 calls");
   });
 
   test("ends with 1 on books that were changed behind its back", async () => {
@@ -255,7 +255,7 @@ describe("ledger verify", () => {
     const report = JSON.parse(stdout);
     expect(report).toMatchObject({ ok: false });
     expect(report.differences[0]).toContain(id);
-    expect((await bench.run("ledger", "verify")).stdout).toStartWith("The books differ:");
+    expect((await bench.run("ledger", "verify")).stdout).toStartWith("The ledger is inconsistent:");
   });
 });
 

@@ -1,19 +1,26 @@
 import { describe, expect, test } from "bun:test";
 import { defineCommand, UsageError } from "../../../src/cli/command.ts";
-import { readArguments } from "../../../src/cli/read-arguments.ts";
+import { parseArguments } from "../../../src/cli/parse-arguments.ts";
 
 const run = async () => undefined;
 const commands = [
   defineCommand({
     name: "account create",
-    about: "Make an account",
-    flags: { email: { value: "E", about: "address", required: true }, name: { value: "N", about: "name" } },
+    description: "Make an account",
+    flags: { email: { value: "E", description: "address", required: true }, name: { value: "N", description: "name" } },
     args: [],
     example: "account create --email a@b.c",
     run,
   }),
-  defineCommand({ name: "account show", about: "Show", flags: {}, args: ["A"], example: "account show a@b.c", run }),
-  defineCommand({ name: "models", about: "List", flags: {}, args: [], example: "models", run }),
+  defineCommand({
+    name: "account show",
+    description: "Show",
+    flags: {},
+    args: ["A"],
+    example: "account show a@b.c",
+    run,
+  }),
+  defineCommand({ name: "models", description: "List", flags: {}, args: [], example: "models", run }),
 ];
 
 describe("readArguments", () => {
@@ -25,7 +32,7 @@ describe("readArguments", () => {
     [["account", "show", "--json", "a@b.c"], {}, { A: "a@b.c" }],
     [["models"], {}, {}],
   ])("reads %j", (argv, flags, args) => {
-    const asked = readArguments(argv, commands);
+    const asked = parseArguments(argv, commands);
     expect({ flags: asked.flags, args: asked.args }).toEqual({ flags, args } as never);
     expect(asked.json).toBe(argv.includes("--json"));
     expect(asked.help).toBe(false);
@@ -41,7 +48,7 @@ describe("readArguments", () => {
     [["help", "account", "create"], "account create", undefined],
     [["account", "create", "--email", "a@b.c", "-h"], "account create", undefined],
   ])("gives help on %j without asking for required flags", (argv, command, group) => {
-    const asked = readArguments(argv, commands);
+    const asked = parseArguments(argv, commands);
     expect(asked.help).toBe(true);
     expect(asked.command?.name).toBe(command as string);
     expect(asked.group).toBe(group as string);
@@ -79,7 +86,7 @@ describe("readArguments", () => {
     [["models", "--base-path=/v1"], "Unknown flag --base-path of models, set the environment variable BASE_PATH"],
     [["models", "--json=yes"], "Flag --json of models takes no value"],
   ])("answers %j with one sentence", (argv, sentence) => {
-    const read = () => readArguments(argv, commands);
+    const read = () => parseArguments(argv, commands);
     expect(read).toThrow(UsageError);
     expect(read).toThrow(new UsageError(sentence));
   });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { UsageError } from "../../../src/cli/command.ts";
-import { readExpiry, readTokens, readUsd } from "../../../src/cli/read-values.ts";
+import { parseAmount, parseExpiry, parseTokens } from "../../../src/cli/lib/parse.ts";
 
 const now = Date.parse("2026-11-21T10:00:00Z");
 
@@ -13,19 +13,19 @@ test.each([
   ["2026-11-21", "2026-11-21T23:59:59.999Z"],
   ["2028-02-29", "2028-02-29T23:59:59.999Z"],
 ])("readExpiry takes %s as %s", (text, expected) => {
-  expect(new Date(readExpiry(text, now)).toISOString()).toBe(expected);
+  expect(new Date(parseExpiry(text, now)).toISOString()).toBe(expected);
 });
 
 test.each(["", "30", "d", "30 d", "-1d", "1.5d", "soon", "2027-02-30", "2027-13-01", "21.11.2027", "0d", "2026-11-20"])(
   "readExpiry refuses %p",
   (text) => {
-    expect(() => readExpiry(text, now)).toThrow(UsageError);
-    expect(() => readExpiry(text, now)).toThrow("--expires");
+    expect(() => parseExpiry(text, now)).toThrow(UsageError);
+    expect(() => parseExpiry(text, now)).toThrow("--expires");
   },
 );
 
 test.each(["9999999y", "999999y"])("readExpiry refuses %p, which is beyond what a date can hold", (text) => {
-  expect(() => readExpiry(text, now)).toThrow(UsageError);
+  expect(() => parseExpiry(text, now)).toThrow(UsageError);
 });
 
 test.each([
@@ -33,13 +33,13 @@ test.each([
   ["0.000000001", 1],
   ["12", 12_000_000_000],
 ])("readUsd takes %s as %d nanodollars", (text, expected) => {
-  expect(readUsd(text)).toBe(expected);
+  expect(parseAmount(text)).toBe(expected);
 });
 
 test.each(["0", "0.00", "-0", "-0.5", "5,00", "$5", "1e3", "0.0000000001", "9999999999", ""])(
   "readUsd refuses %p",
   (text) => {
-    expect(() => readUsd(text)).toThrow(UsageError);
+    expect(() => parseAmount(text)).toThrow(UsageError);
   },
 );
 
@@ -48,9 +48,9 @@ test.each([
   ["250000", 250_000],
   ["9007199254740991", Number.MAX_SAFE_INTEGER],
 ])("readTokens takes %s", (text, expected) => {
-  expect(readTokens(text)).toBe(expected);
+  expect(parseTokens(text)).toBe(expected);
 });
 
 test.each(["-1", "1.5", "1e6", "9007199254740992", "many", ""])("readTokens refuses %p", (text) => {
-  expect(() => readTokens(text)).toThrow(UsageError);
+  expect(() => parseTokens(text)).toThrow(UsageError);
 });

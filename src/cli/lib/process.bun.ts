@@ -1,15 +1,21 @@
-/** The exit codes by which shells tell a process that a signal ended. */
+/** The exit codes by which shells report that a signal ended a process. */
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
-/** What asks a process to end. */
+/** The command line that starts this program again: the binary by itself, the source with its Bun. */
+export function getSelfCommand(args: readonly string[]): string[] {
+  const isCompiled = Bun.main.startsWith("/$bunfs/");
+  return [process.execPath, ...(isCompiled ? [] : [Bun.main]), ...args];
+}
+
+/** Requests to end the process. */
 export interface ShutdownSignals {
-  /** Resolves at the first. */
+  /** Resolves at the first one. */
   readonly first: Promise<void>;
-  /** Looks no longer. */
+  /** Removes the listeners. */
   stop(): void;
 }
 
-/** Watches for SIGTERM and SIGINT. The second ends the process at once, after `onSecond`; its books recover at the next start. */
+/** Listens for SIGTERM and SIGINT. The second one exits at once, after `onSecond`; the next start recovers open calls. */
 export function watchSignals(onSecond: () => void): ShutdownSignals {
   const { promise, resolve } = Promise.withResolvers<void>();
   let count = 0;
@@ -30,19 +36,19 @@ export function watchSignals(onSecond: () => void): ShutdownSignals {
 }
 
 /**
- * The same for one of several workers. Their parent alone decides: a signal that reaches the whole group, as from a
- * terminal, must not count twice. Its end ends them too.
+ * The same for a worker, which its parent ends. A terminal sends SIGINT to the whole process group, so a worker ignores
+ * it; when the parent dies, the worker's standard input closes and ends the worker.
  */
 export function watchParent(): ShutdownSignals {
   const { promise, resolve } = Promise.withResolvers<void>();
   const [end, ignore] = [() => resolve(), () => undefined];
   process.on("SIGTERM", end).on("SIGINT", ignore);
-  // A worker's input ends with the process that started it; left open it would keep the worker from ending.
   process.stdin.once("end", end).resume();
   return {
     first: promise,
     stop() {
       process.off("SIGTERM", end).off("SIGINT", ignore);
+      // An open standard input would keep the worker alive.
       process.stdin.destroy();
     },
   };
