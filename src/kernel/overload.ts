@@ -4,7 +4,7 @@ import type { Progress } from "./call-context.ts";
 /** How much one process takes on. */
 interface OverloadBounds {
   /** Concurrent calls. */
-  readonly callsMax: number;
+  readonly maxConcurrentCalls: number;
   /** How late the event loop may be, in milliseconds; 0 switches the check off. */
   readonly lagMsMax: number;
 }
@@ -21,7 +21,7 @@ export interface RunningCall {
 /** What the operator is told about overload. */
 type OverloadReport = (event: string, fields: Record<string, unknown>) => void;
 
-const defaultBounds: OverloadBounds = { callsMax: 12_000, lagMsMax: 30 };
+const defaultBounds: OverloadBounds = { maxConcurrentCalls: 12_000, lagMsMax: 30 };
 /** With fewer concurrent calls it is not calls that make the process slow, and refusing one helps nobody. */
 const overloadCallsMin = 200;
 const retryAfterMs = 1000;
@@ -102,7 +102,7 @@ class EventLoopLag {
 export class LoadShedder {
   readonly lag: EventLoopLag;
   readonly #running = new Set<RunningCall>();
-  readonly #callsMax: number;
+  readonly #maxConcurrentCalls: number;
   readonly #full: GatewayError;
   readonly #overloaded = refusal("The gateway has more to do than it can at the moment; send the request again");
   readonly #closed = refusal("The gateway is shutting down; send the request again");
@@ -116,8 +116,10 @@ export class LoadShedder {
     now: () => number = Date.now,
     report: OverloadReport = () => undefined,
   ) {
-    this.#callsMax = bounds.callsMax;
-    this.#full = refusal(`The gateway has ${bounds.callsMax} calls at work, the most it takes; send the request again`);
+    this.#maxConcurrentCalls = bounds.maxConcurrentCalls;
+    this.#full = refusal(
+      `The gateway has ${bounds.maxConcurrentCalls} calls at work, the most it takes; send the request again`,
+    );
     let refusedBefore = 0;
     this.lag = new EventLoopLag(bounds.lagMsMax, now, (isOverloaded) => {
       const calls = this.#running.size;
@@ -202,7 +204,9 @@ export class LoadShedder {
   }
 
   #fullNow(): GatewayError | undefined {
-    return this.#running.size >= this.#callsMax || this.#arriving > this.#callsMax ? this.#full : undefined;
+    return this.#running.size >= this.#maxConcurrentCalls || this.#arriving > this.#maxConcurrentCalls
+      ? this.#full
+      : undefined;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { OnCommit } from "../billing/index.ts";
-import type { Config } from "../config/config.ts";
-import { portTaken } from "../config/port-taken.ts";
+import type { Config } from "../config/index.ts";
+import { toListenError } from "../config/index.ts";
 import type { CallObserver, Log } from "../kernel/index.ts";
 import type { GatewaySnapshot } from "./metrics/gateway-metrics.ts";
 import { createBearerAuth, listenMetrics, type MetricsEndpoint } from "./metrics/listen-metrics.bun.ts";
@@ -77,7 +77,7 @@ async function openMetrics(
       try {
         server = listenMetrics(endpoint, { hostname: metricsHost, port });
       } catch (error) {
-        throw portTaken(error, metricsHost, port, "METRICS_PORT");
+        throw toListenError(error, metricsHost, port, "METRICS_PORT");
       }
       return server.port;
     },

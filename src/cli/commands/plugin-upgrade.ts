@@ -17,8 +17,9 @@ interface Upgraded {
 
 export const pluginUpgrade = defineCommand({
   name: "plugin upgrade",
-  about: "Rewrite a plugin, manifest or catalogue file of contract 1 for contract 2; originals are kept as FILE.v1",
-  flags: { "dry-run": { value: "", about: "Print the changes and write nothing" } },
+  description:
+    "Rewrite a plugin, manifest or catalogue file of contract 1 for contract 2; originals are kept as FILE.v1",
+  flags: { "dry-run": { value: "", description: "Print the changes and write nothing" } },
   args: ["PATH"],
   example: "plugin upgrade ./acme",
   async run(_, { flags, args }) {

@@ -11,7 +11,7 @@ afterEach(() => {
 });
 
 /** A load shedder whose clock the test moves; `late` lets its timer fire that much too late, once a tick. */
-function shedderOf(bounds: { callsMax: number; lagMsMax: number }) {
+function shedderOf(bounds: { maxConcurrentCalls: number; lagMsMax: number }) {
   const clock = { nowMs: 1_000_000 };
   const events: [string, Record<string, unknown>][] = [];
   const shedder = new LoadShedder(
@@ -37,7 +37,7 @@ function shedderOf(bounds: { callsMax: number; lagMsMax: number }) {
 
 describe("load shedding", () => {
   test("lets in as many calls as it may, and one more when one has ended", () => {
-    const { shedder, enter, refuses } = shedderOf({ callsMax: 3, lagMsMax: 0 });
+    const { shedder, enter, refuses } = shedderOf({ maxConcurrentCalls: 3, lagMsMax: 0 });
     const [first] = enter(2);
     expect(refuses()).toBe(false);
     enter(1);
@@ -52,7 +52,7 @@ describe("load shedding", () => {
   });
 
   test("that has closed lets nobody in, and cuts whoever is still there", () => {
-    const { shedder, enter, refuses } = shedderOf({ callsMax: 3, lagMsMax: 0 });
+    const { shedder, enter, refuses } = shedderOf({ maxConcurrentCalls: 3, lagMsMax: 0 });
     const [call] = enter(1);
     shedder.giveNotice();
     expect([shedder.isLeaving, refuses()]).toEqual([true, false]);
@@ -65,7 +65,7 @@ describe("load shedding", () => {
 });
 
 describe("load shedding while the event loop is late", () => {
-  const bounds = { callsMax: 1000, lagMsMax: 50 };
+  const bounds = { maxConcurrentCalls: 1000, lagMsMax: 50 };
 
   test("refuses once that has lasted, and lets in again when it is over", () => {
     const { enter, late, refuses, events } = shedderOf(bounds);
@@ -151,7 +151,7 @@ describe("load shedding while the event loop is late", () => {
   });
 
   test("refuses nobody with a bound of 0", () => {
-    const { enter, late, refuses } = shedderOf({ callsMax: 1000, lagMsMax: 0 });
+    const { enter, late, refuses } = shedderOf({ maxConcurrentCalls: 1000, lagMsMax: 0 });
     enter(200);
     late(1000, 20);
     expect(refuses()).toBe(false);
