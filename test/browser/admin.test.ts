@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { hasChromium, seriousFaults } from "./chromium.ts";
-import { enterFirst, createUser, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
+import { createUser, enterFirst, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
 
 const email = "ada@example.org";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { codeOf } from "../support/authenticator.ts";
 import { hasChromium } from "./chromium.ts";
-import { fillSignIn, createUser, ownPassword, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
+import { createUser, fillSignIn, ownPassword, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("signing in by the page", () => {
   const dashboard = useDashboard({ SIGNUP: "open" });
