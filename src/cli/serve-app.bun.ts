@@ -3,8 +3,8 @@ import { type Config, catalogueFolder, makeHome, pluginFolders, pluginStateFileO
 import { portTaken } from "../config/port-taken.ts";
 import { openSite } from "../dashboard/open-site.bun.ts";
 import { openStore, type Store } from "../db/index.ts";
+import { type Observability, openObservability } from "../observability/index.ts";
 import { createLog, type OpenLog, prettyLine } from "../observability/log.ts";
-import { type Observability, openObservability } from "../observability/open-observability.bun.ts";
 import { createRedactor } from "../observability/redact.ts";
 import { type PluginSnapshot, removeStateFile, writeStateFile } from "../plugin-loader/index.ts";
 import { buildVersion } from "./build-version.ts";
