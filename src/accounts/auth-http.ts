@@ -103,6 +103,6 @@ export function toSignInAddress(email: string): string {
 }
 
 /** Whether an address is a placeholder of {@link toSignInAddress}, which is never shown. */
-export function isPlaceholderEmail(address: unknown): boolean {
+function isPlaceholderEmail(address: unknown): boolean {
   return typeof address === "string" && address.endsWith(placeholderHost);
 }

@@ -59,7 +59,7 @@ export function toKeyLimits(row: Pick<Selectable<Database["keys"]>, keyof LimitC
 }
 
 /** @throws {GatewayError} `invalid_request` when a limit is not an integer from 1, or a budget not one from 0. */
-export function checkLimits(bounds: KeyLimits): void {
+function checkLimits(bounds: KeyLimits): void {
   for (const name of ["requestsPerMinute", "tokensPerMinute", "concurrentCalls"] as const) {
     const limit = bounds[name];
     if (limit === undefined || (isAmount(limit) && limit >= 1)) continue;

@@ -157,7 +157,7 @@ export async function changeKey(store: Store, id: string, changes: KeyChanges, n
   if (numUpdatedRows === 0n) throw unknownKey(id);
 }
 
-export function unknownKey(id: string): GatewayError {
+function unknownKey(id: string): GatewayError {
   return new GatewayError(
     "not_found",
     `No API key has the id ${JSON.stringify(id)}; the id is the part between sk-mg- and the secret`,

@@ -10,8 +10,8 @@ import {
 } from "../config/index.ts";
 import { openSite } from "../dashboard/open-site.bun.ts";
 import { openStore, type Store } from "../db/index.ts";
+import { type Observability, openObservability } from "../observability/index.ts";
 import { createLog, type OpenLog, prettyLine } from "../observability/log.ts";
-import { type Observability, openObservability } from "../observability/open-observability.bun.ts";
 import { createRedactor } from "../observability/redact.ts";
 import { type PluginSnapshot, removeStateFile, writeStateFile } from "../plugin-loader/index.ts";
 import { bootstrap } from "./bootstrap.ts";

@@ -39,8 +39,8 @@ export interface Payments {
 }
 
 export const nanodollarsOfCent = 10_000_000;
-export const payNanodollarsMin = 100 * nanodollarsOfCent;
-export const payNanodollarsMax = 1_000_000 * nanodollarsOfCent;
+const payNanodollarsMin = 100 * nanodollarsOfCent;
+const payNanodollarsMax = 1_000_000 * nanodollarsOfCent;
 
 /** A checkout of an account holder. */
 export interface CheckoutRequest {

@@ -17,7 +17,7 @@ async function refusalOf(promise: Promise<unknown>): Promise<[string, string]> {
 }
 
 describe("accounts", () => {
-  test("are made, found by id and by e-mail in any case, and listed", async () => {
+  test("are created, found by id and by e-mail in any case, and listed", async () => {
     const { accounts } = await ground();
     const ada = await accounts.create({ email: " Ada@Example.org ", name: "Ada" });
     expect(ada).toEqual({
@@ -35,7 +35,7 @@ describe("accounts", () => {
     expect((await accounts.list()).map(({ id }) => id).sort()).toEqual([ada.id, ben.id].sort());
   });
 
-  test("of the same e-mail are refused", async () => {
+  test("with the same e-mail are refused", async () => {
     const { accounts } = await ground();
     await accounts.create({ email: "ada@example.org" });
     expect(await refusalOf(accounts.create({ email: "Ada@example.org" }))).toEqual([
@@ -53,7 +53,7 @@ describe("accounts", () => {
     },
   );
 
-  test("take a quota of their own from 0 up, and the configured one again", async () => {
+  test("have their own quota from 0, or the configured one", async () => {
     const { accounts } = await ground();
     const { id } = await accounts.create({ email: "ada@example.org" });
     for (const tokens of [0, 5, Number.MAX_SAFE_INTEGER, undefined]) {
@@ -68,7 +68,7 @@ describe("accounts", () => {
 });
 
 describe("keys", () => {
-  test("are shown once and kept as a hash", async () => {
+  test("are shown once and stored as a hash", async () => {
     const { accounts, store } = await ground();
     const account = await accounts.create({ email: "ada@example.org" });
     const { id, key } = await accounts.createKey({ accountId: account.id, name: "first" });
@@ -79,7 +79,7 @@ describe("keys", () => {
     expect(JSON.stringify(row)).not.toContain(key.split("-").at(-1) as string);
   });
 
-  test("are listed with all that may be known, of one account or of all", async () => {
+  test("are listed without secrets, of one account or of all", async () => {
     const { accounts } = await ground();
     const ada = await accounts.create({ email: "ada@example.org" });
     const ben = await accounts.create({ email: "ben@example.org" });
@@ -103,7 +103,7 @@ describe("keys", () => {
     ]);
   });
 
-  test("given for scripts are imported once, and refused for another account or with another secret", async () => {
+  test("are imported once, and refused for another account or with another secret", async () => {
     const { accounts } = await ground();
     const ada = await accounts.create({ email: "ada@example.org" });
     const ben = await accounts.create({ email: "ben@example.org" });
@@ -131,7 +131,7 @@ describe("keys", () => {
     expect(await accounts.listKeys()).toEqual([]);
   });
 
-  test("are revoked once, and one that does not exist is told", async () => {
+  test("are revoked once, and unknown ones are reported", async () => {
     let now = 1000;
     const accounts = createAccounts({ store: await temporaryStore(), defaults, now: () => now });
     const account = await accounts.create({ email: `${"a".repeat(250)}@b.c` });

@@ -10,7 +10,7 @@ setDefaultTimeout(30_000);
 
 const defaults = { requestsPerMinute: 1, tokensPerMinute: 1, freeTokensPerDay: 1 };
 
-test("a wrong password costs one hash and says the same, whether the e-mail has a password, none, or no account", async () => {
+test("a wrong password costs one hash and gets the same answer, whether or not the e-mail has an account or password", async () => {
   const store = await temporaryStore();
   const accounts = createAccounts({ store, defaults });
   const known = await accounts.create({ email: "known@example.org" });

@@ -4,7 +4,7 @@ import { boundQueue, countExports, SpanCounts } from "../../../src/observability
 
 const span = {} as ReadableSpan;
 
-test("what is beyond the queue is dropped and counted, and there is room again when the exporter took some", () => {
+test("spans beyond the queue are dropped and counted until the exporter makes room", () => {
   const counts = new SpanCounts();
   const kept: ReadableSpan[] = [];
   const batches = { onStart: () => undefined, onEnd: (each: ReadableSpan) => void kept.push(each) };
@@ -21,7 +21,7 @@ test("what is beyond the queue is dropped and counted, and there is room again w
   expect([kept.length, counts.waiting, counts.dropped]).toEqual([3, 1, 3]);
 });
 
-test("says once when the collector stops to take spans, and once when it takes them again", () => {
+test("reports once when exports fail and once when they work again", () => {
   const counts = new SpanCounts();
   const told: boolean[] = [];
   let code = 0;
