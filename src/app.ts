@@ -88,7 +88,7 @@ export async function createApp(ground: AppOptions): Promise<App> {
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
   const { network, close: closeNetwork } = openBunNetwork(now, { bounds: ground.bounds, proxyEnv: config.proxyEnv });
-  const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now, watch: watch?.calls };
+  const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now, observer: watch?.calls };
   const { callsMax, overloadLagMs, keepAliveSeconds } = config;
   const loadShedder = new LoadShedder({ callsMax, lagMsMax: overloadLagMs }, now, (event, fields) =>
     log.warn(event, fields),
@@ -208,7 +208,7 @@ function factsOf(
     now,
     running: () => loadShedder.running,
     turnedAway: () => loadShedder.refusedCount,
-    isLeaving: () => loadShedder.isLeaving,
+    isLeaving: () => loadShedder.isDraining,
     isSandbox: () => snapshot().sandbox,
     store: store.shared ? "postgres" : "sqlite",
     storeTrouble: () => store.trouble?.(),

@@ -1,12 +1,11 @@
-import type { Capability } from "../contract/index.ts";
-import type { Progress, Registry } from "../kernel/index.ts";
+import type { CallContext, Registry } from "../kernel/index.ts";
 
 /** What a scrape asks of the running gateway; each is cheap, and none of it is on the way of a call. */
 export interface GatewaySnapshot {
   registry(): Registry;
   now(): number;
   /** Calls on their way. */
-  running(): Iterable<{ readonly capability: Capability; readonly progress: Progress }>;
+  running(): Iterable<CallContext>;
   /** Requests refused at the door so far, because there was too much to do or the process ends. */
   turnedAway(): number;
   /** Whether the process is about to end. */

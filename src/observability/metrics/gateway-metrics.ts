@@ -93,7 +93,7 @@ export function addLoadMetrics(registry: Registry, facts: GatewaySnapshot): void
     help: "Held in wallets for the calls on their way, those of this process",
     read() {
       let held = 0;
-      for (const { progress } of facts.running()) if (progress.hold) held += progress.hold.heldNanodollars;
+      for (const { hold } of facts.running()) if (hold !== undefined) held += hold.heldNanodollars;
       return [[{}, held / nanodollarsPerUsd]];
     },
   });

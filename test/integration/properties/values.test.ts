@@ -6,7 +6,7 @@ import { readProviderUsage } from "../../../src/cli/read-provider-usage.ts";
 import { readBudget, readDay, readExpiry, readLimit, readTokens, readUsd } from "../../../src/cli/read-values.ts";
 import { parseApiKey } from "../../../src/contract/api-key.ts";
 import { formatUsd, GatewayError, parseUsd } from "../../../src/contract/index.ts";
-import { readUsageQuery } from "../../../src/http/api/usage-query.ts";
+import { readUsageQuery } from "../../../src/http/api/usage.ts";
 import { readDataUrl, readDurationMs, retryAfterMs } from "../../../src/sdk/index.ts";
 import { runs, thrownBy } from "../../support/hostile.ts";
 
