@@ -89,7 +89,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
   const { network, close: closeNetwork } = openBunNetwork(now, { bounds: options.bounds, proxyEnv: config.proxyEnv });
-  const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now, watch: observability?.calls };
+  const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now, observer: observability?.calls };
   const { maxConcurrentCalls, overloadLagMs, sseHeartbeatSeconds } = config;
   const loadShedder = new LoadShedder({ maxConcurrentCalls, lagMsMax: overloadLagMs }, now, (event, fields) =>
     log.warn(event, fields),
@@ -164,7 +164,7 @@ function describeLoad(loadShedder: LoadShedder) {
   return {
     running: () => loadShedder.running,
     shedCount: () => loadShedder.refusedCount,
-    isDraining: () => loadShedder.isLeaving,
+    isDraining: () => loadShedder.isDraining,
   };
 }
 

@@ -14,7 +14,7 @@ const flushMsMax = 1000;
 export async function drain({ loadShedder, http }: App, config: Config, log: Log): Promise<void> {
   const { server } = http;
   const { drainSeconds, drainNoticeSeconds } = config;
-  loadShedder.giveNotice();
+  loadShedder.announceShutdown();
   if (drainNoticeSeconds > 0) await Bun.sleep(drainNoticeSeconds * 1000);
   loadShedder.close();
   const stopped = server?.stop();
@@ -22,7 +22,7 @@ export async function drain({ loadShedder, http }: App, config: Config, log: Log
   if (!isIdle()) log.info("draining", { calls: loadShedder.size, seconds: drainSeconds });
   if (!(await waitUntil(isIdle, drainSeconds * 1000))) {
     log.warn("drain_timeout", { calls: loadShedder.size });
-    loadShedder.cutAll();
+    loadShedder.cancelAll();
     await waitUntil(isIdle, settleMsMax);
   }
   await Promise.race([stopped, Bun.sleep(flushMsMax)]);

@@ -1,104 +1,190 @@
-import { type Hold, type Meters, UpstreamFault, type UsageSource } from "../contract/index.ts";
-import type { Route } from "./routing/registry.ts";
-import type { TimeoutScheduler, Watch } from "./upstream/timeouts.ts";
+import {
+  type Caller,
+  type Capability,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  type EmbeddingList,
+  type EmbeddingsRequest,
+  type GeneratedImages,
+  type Hold,
+  type ImagesRequest,
+  type Meters,
+  type SpeechRequest,
+  type Transcript,
+  type TranscriptionRequest,
+  UpstreamFault,
+  type UsageSource,
+} from "../contract/index.ts";
+import type { UsageMeter } from "./normalize/usage-meter.ts";
+import type { ModelEntry, Route } from "./routing/registry.ts";
+import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 
-/** Why a call was cut off by the gateway itself. */
-export type CancelReason = "left" | "timeout" | "draining";
+/** What each capability takes, answers and streams. A streamed answer goes to the sink, and the answer is `undefined`. */
+interface Exchanges {
+  chat: { request: ChatRequest; answer: ChatCompletion | undefined; chunk: ChatChunk };
+  embeddings: { request: EmbeddingsRequest; answer: EmbeddingList; chunk: never };
+  images: { request: ImagesRequest; answer: GeneratedImages; chunk: never };
+  transcription: { request: TranscriptionRequest; answer: Transcript; chunk: never };
+  speech: { request: SpeechRequest; answer: undefined; chunk: Uint8Array<ArrayBuffer> };
+}
 
-/** What is known of one call so far: written along its way, read for headers, log and books. */
-export class Progress {
+export type RequestOf<C extends Capability> = Exchanges[C]["request"];
+export type AnswerOf<C extends Capability> = Exchanges[C]["answer"];
+type ChunkOf<C extends Capability> = Exchanges[C]["chunk"];
+
+/** Receives a streamed answer. The kernel writes to it, the HTTP side sends. */
+export interface StreamSink<Chunk> {
+  /** The provider has begun to answer: the head may be sent. Called once, before the first chunk. */
+  open(): void;
+  /** Takes a chunk. Returns a promise when the client is behind, to be awaited before the next chunk. */
+  write(chunk: Chunk): Promise<void> | undefined;
+}
+
+/** Why the gateway itself ended a call. */
+export type CancelReason = "client_disconnected" | "timeout" | "draining";
+
+const notesMax = 20;
+const noteCharactersMax = 500;
+
+/**
+ * One call, from authentication to its log line. Created for a caller, given its request by {@link setRequest}, filled
+ * in by `runCall`, and read for headers, log, metrics and billing.
+ */
+export class CallContext<C extends Capability = Capability> {
+  /** Also the `x-request-id` of the response. */
   readonly id: string;
+  /** Milliseconds since 1970. */
   readonly openedAt: number;
-  #controller = new AbortController();
-  #onCut: () => void = () => undefined;
-  #limit: Watch | undefined = undefined;
-  /** What the client itself calls its request; its word, so it is shown and logged and used for nothing. */
+  readonly caller: Caller;
+  /** The client's own id of the request. It is shown and logged, and never relied on. */
   clientRequestId: string | undefined = undefined;
-  hold: Hold | undefined = undefined;
+
+  /** Set by {@link setRequest}. */
+  capability!: C;
+  request!: RequestOf<C>;
+  /** Where a streamed answer goes; absent when the answer is wanted whole. */
+  sink: StreamSink<ChunkOf<C>> | undefined = undefined;
+
+  /** Set by `runCall` before it calls a handler. */
+  modelEntry!: ModelEntry;
+  usageMeter!: UsageMeter;
+  /** The public id of the model, once it is known to exist. */
   model: string | undefined = undefined;
-  /** What the caller asks for. */
-  request: unknown = undefined;
-  /** The plugin that answered. */
+  /** Present once the call was admitted. */
+  hold: Hold | undefined = undefined;
+
+  /** The name of the plugin that answered. */
   route: string | undefined = undefined;
-  /** The route of the attempt under way, then the one that answered. */
-  trying: Pick<Route, "circuitBreaker" | "health" | "keys"> | undefined = undefined;
+  /** The route of the current attempt, then the one that answered. */
+  currentRoute: Pick<Route, "circuitBreaker" | "health" | "keys"> | undefined = undefined;
   attempts = 0;
+
   status = 200;
   errorCode: string | undefined = undefined;
   cancelReason: CancelReason | undefined = undefined;
   firstByteMs: number | undefined = undefined;
+  /** The final usage and its cost; set when the call is settled. */
   meters: Meters = {};
   usageSource: UsageSource = "none";
   costNanodollars: number | undefined = undefined;
-  /** Of each choice, where somebody looks on. */
+  /** Of each choice; kept only when there is an observer. */
   finishReasons: string[] | undefined = undefined;
-  readonly notes: string[] = [];
+  /** What plugins noted about the call, for the log. */
+  readonly warnings: string[] = [];
 
-  constructor(id: string, openedAt: number) {
+  #controller = new AbortController();
+  #onCancel: () => void = () => undefined;
+  #timeout: Timeout | undefined = undefined;
+
+  constructor(id: string, openedAt: number, caller: Caller) {
     this.id = id;
     this.openedAt = openedAt;
+    this.caller = caller;
   }
 
-  /** What the books make of it: charged, let go for nothing, or never admitted. Final once the call has ended. */
+  /** Sets what is asked for. Returns the same call, with the type of its capability. */
+  setRequest<D extends C>(
+    capability: D,
+    request: RequestOf<D>,
+    sink?: StreamSink<ChunkOf<D>> | undefined,
+  ): CallContext<D> {
+    const call = this as unknown as CallContext<D>;
+    call.capability = capability;
+    call.request = request;
+    call.sink = sink;
+    return call;
+  }
+
+  /** How the call is recorded. Final once it has ended. */
   get state(): "settled" | "released" | "refused" {
     if (this.hold === undefined) return "refused";
     return this.usageSource === "none" ? "released" : "settled";
   }
 
-  /** Aborted when the attempt under way or the whole call ends; every request to a provider carries it. */
+  /** Aborted when the current attempt or the whole call ends. Every request to a provider carries it. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** Ends the call from outside: whatever it waits for is aborted, and it settles. Only the first reason counts. */
-  cut(reason: CancelReason): void {
+  /** Ends the call: whatever it waits for is aborted, and it settles. Only the first reason counts. */
+  cancel(reason: CancelReason): void {
     if (this.cancelReason !== undefined) return;
     this.cancelReason = reason;
     this.#controller.abort();
-    this.#onCut();
+    this.#onCancel();
   }
 
-  /** Sets by when the call must be further, milliseconds since 1970; later limits replace it, {@link unlimit} ends it. */
-  limit(deadlines: TimeoutScheduler, atMs: number): void {
-    if (this.#limit === undefined) this.#limit = deadlines.watch(atMs, () => this.cut("timeout"));
-    else this.#limit.atMs = atMs;
+  /** Cancels the call at the given time, milliseconds since 1970. Replaces an earlier deadline. */
+  setDeadline(timeouts: TimeoutScheduler, atMs: number): void {
+    if (this.#timeout === undefined) this.#timeout = timeouts.schedule(atMs, () => this.cancel("timeout"));
+    else this.#timeout.atMs = atMs;
   }
 
-  unlimit(deadlines: TimeoutScheduler): void {
-    if (this.#limit !== undefined) deadlines.drop(this.#limit);
+  clearDeadline(timeouts: TimeoutScheduler): void {
+    if (this.#timeout !== undefined) timeouts.cancel(this.#timeout);
   }
 
   /**
-   * The outcome of work, or a fault once the call is cut, for work that may not heed the signal. By hand, because
-   * `Promise.race` with a promise of the cut costs a call five microseconds.
+   * The outcome of work, or a fault once the call is cancelled, for work that may ignore the signal. Written by hand
+   * because `Promise.race` costs five microseconds more per call.
    */
   untilCancelled<Outcome>(work: Promise<Outcome>): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       work.then(resolve, reject);
-      this.#onCut = () => reject(new UpstreamFault("bad_response", "The call was cut off"));
-      if (this.cancelReason !== undefined) this.#onCut();
+      this.#onCancel = () => reject(cancelledFault());
+      if (this.cancelReason !== undefined) this.#onCancel();
     });
   }
 
-  /** Ends what a provider was waited for in vain: its attempt while another can follow, afterwards the call. */
+  /** @throws {UpstreamFault} When the call was cancelled: it has settled, and nothing may be counted or sent. */
+  throwIfCancelled(): void {
+    if (this.cancelReason !== undefined) throw cancelledFault();
+  }
+
+  /** A provider was silent for too long. Ends the attempt while another can follow, otherwise the call. */
   timeout(signal: AbortSignal): void {
-    if (this.route !== undefined) this.cut("timeout");
+    if (this.route !== undefined) this.cancel("timeout");
     else if (signal === this.#controller.signal) this.#controller.abort();
   }
 
-  /** Closes what an attempt that failed may have left open, and gives the next a signal of its own. */
+  /** Aborts what a failed attempt may have left open, and gives the next attempt a signal of its own. */
   resetSignal(): void {
     this.#controller.abort();
     if (this.cancelReason === undefined) this.#controller = new AbortController();
   }
 
-  /** Closes what a call that ended may have left open at its providers. */
+  /** Aborts what an ended call may have left open at its providers. */
   abort(): void {
     this.#controller.abort();
   }
 
-  /** Keeps a sentence for the log, at most 20 of at most 500 characters. */
-  note(sentence: string): void {
-    if (this.notes.length < 20) this.notes.push(sentence.slice(0, 500));
+  /** Keeps a plugin's warning for the log, within bounds. */
+  warn(sentence: string): void {
+    if (this.warnings.length < notesMax) this.warnings.push(sentence.slice(0, noteCharactersMax));
   }
+}
+
+function cancelledFault(): UpstreamFault {
+  return new UpstreamFault("bad_response", "The call was cancelled");
 }

@@ -1,38 +1,37 @@
 import { GatewayError, UpstreamFault } from "../contract/index.ts";
-import type { Progress } from "./call-context.ts";
+import type { CallContext } from "./call-context.ts";
 
-/**
- * What the caller is told of a fault, whatever it was. Words of a provider about our keys never come through, and a key
- * that it repeats in other words is hidden.
- */
-export function toClientError(error: unknown, progress: Progress): GatewayError {
-  const told = blameUnhidden(error, progress);
-  const keys = progress.trying?.keys;
-  if (keys === undefined) return told;
-  const { code, retryAfterMs } = told;
-  const [message, shownCode] = [keys.hide(told.message), keys.hide(told.shownCode)];
-  const param = told.param === undefined ? undefined : keys.hide(told.param);
-  if (message === told.message && shownCode === told.shownCode && param === told.param) return told;
-  return new GatewayError(code, message, { param, shownCode, retryAfterMs, cause: error });
+/** The error that the caller sees. What a provider says about our keys is replaced, and a key that it repeats is hidden. */
+export function toClientError(thrown: unknown, call: CallContext): GatewayError {
+  const error = toGatewayError(thrown, call);
+  const keys = call.currentRoute?.keys;
+  if (keys === undefined) return error;
+  const { code, retryAfterMs } = error;
+  const [message, shownCode] = [keys.hide(error.message), keys.hide(error.shownCode)];
+  const param = error.param === undefined ? undefined : keys.hide(error.param);
+  if (message === error.message && shownCode === error.shownCode && param === error.param) return error;
+  return new GatewayError(code, message, { param, shownCode, retryAfterMs, cause: thrown });
 }
 
-function blameUnhidden(error: unknown, progress: Progress): GatewayError {
-  if (progress.cancelReason === "left") return new GatewayError("invalid_request", "The client left", { cause: error });
-  if (progress.cancelReason === "draining") {
+function toGatewayError(error: unknown, { cancelReason }: CallContext): GatewayError {
+  if (cancelReason === "client_disconnected") {
+    return new GatewayError("invalid_request", "The client disconnected", { cause: error });
+  }
+  if (cancelReason === "draining") {
     const sentence = "The gateway is shutting down and ended this call; send it again";
     return new GatewayError("unavailable", sentence, { retryAfterMs: 1000, cause: error });
   }
-  if (progress.cancelReason === "timeout") {
+  if (cancelReason === "timeout") {
     const sentence = "The provider did not answer in the time allowed; send the request again";
     return new GatewayError("upstream_timeout", sentence, { cause: error });
   }
   if (error instanceof GatewayError) return error;
-  if (error instanceof UpstreamFault) return blameFault(error);
+  if (error instanceof UpstreamFault) return fromFault(error);
   const sentence = "The gateway failed on this call; the operator finds the reason in the log under its x-request-id";
   return new GatewayError("internal_error", sentence, { cause: error });
 }
 
-function blameFault(fault: UpstreamFault): GatewayError {
+function fromFault(fault: UpstreamFault): GatewayError {
   const details = { param: fault.param, cause: fault };
   switch (fault.kind) {
     case "bad_request":
@@ -53,9 +52,7 @@ function blameFault(fault: UpstreamFault): GatewayError {
       return new GatewayError(
         "upstream_error",
         "The provider refused the gateway's own account; the operator was told",
-        {
-          cause: fault,
-        },
+        { cause: fault },
       );
     case "timeout":
       return new GatewayError("upstream_timeout", fault.message, details);
@@ -63,4 +60,20 @@ function blameFault(fault: UpstreamFault): GatewayError {
     case "bad_response":
       return new GatewayError("upstream_error", fault.message, details);
   }
+}
+
+/**
+ * Counts a failure after the answer began, or a timeout before it, against the route. Other failures were counted with
+ * their attempt; a client that disconnects and an invalid request are nobody's fault here.
+ *
+ * @returns Whether a circuit opened.
+ */
+export function recordLateFailure(error: unknown, call: CallContext, nowMs: number): boolean {
+  const { currentRoute, route, cancelReason } = call;
+  if (currentRoute === undefined || error instanceof GatewayError) return false;
+  if (cancelReason === "client_disconnected" || cancelReason === "draining") return false;
+  if (route === undefined && cancelReason !== "timeout") return false;
+  if (!(error instanceof UpstreamFault)) return currentRoute.health.onFault(nowMs);
+  const isOfRoute = error.kind === "bad_response" || error.kind === "overloaded" || error.kind === "timeout";
+  return isOfRoute && currentRoute.circuitBreaker.onFailure(nowMs);
 }

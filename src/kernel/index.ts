@@ -1,20 +1,19 @@
-export { Progress } from "./call-context.ts";
+export { type AnswerOf, CallContext, type StreamSink } from "./call-context.ts";
 export { makeCallId } from "./call-id.ts";
-export type { CallObserver } from "./call-watch.ts";
-export { readAudioMs } from "./capabilities/audio-length.ts";
-export type { Kernel, Log } from "./kernel.ts";
-export type { StreamSink } from "./outlet.ts";
-export { LoadShedder, type RunningCall } from "./overload.ts";
-export { type Order, serve } from "./pipeline.ts";
-export { describeRoutes, type RouteState } from "./routing/describe-routes.ts";
+export { readAudioMs } from "./capabilities/transcription.ts";
+export { LoadShedder } from "./overload.ts";
+export { runCall } from "./pipeline.ts";
 export {
   buildRegistry,
   type Credential,
+  describeRoutes,
   type ModelEntry,
   type Refusal,
   type Registry,
   type RegistryMemory,
   type Route,
+  type RouteState,
 } from "./routing/registry.ts";
+export type { CallObserver, Kernel, Log } from "./types.ts";
 export { openNetwork, type UpstreamBounds } from "./upstream/network.ts";
 export { TimeoutScheduler } from "./upstream/timeouts.ts";

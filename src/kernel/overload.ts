@@ -1,7 +1,7 @@
-import { type Capability, GatewayError } from "../contract/index.ts";
-import type { Progress } from "./call-context.ts";
+import { GatewayError } from "../contract/index.ts";
+import type { CallContext } from "./call-context.ts";
 
-/** How much one process takes on. */
+/** The limits of one process. */
 interface OverloadBounds {
   /** Concurrent calls. */
   readonly maxConcurrentCalls: number;
@@ -9,31 +9,22 @@ interface OverloadBounds {
   readonly lagMsMax: number;
 }
 
-/** A call that was taken and has not ended. */
-export interface RunningCall {
-  readonly capability: Capability;
-  readonly caller: { readonly accountId: string; readonly keyId: string };
-  readonly progress: Progress;
-  /** Present where the answer is streamed. */
-  readonly sink?: unknown;
-}
-
-/** What the operator is told about overload. */
+/** Reports the begin and end of overload to the operator. */
 type OverloadReport = (event: string, fields: Record<string, unknown>) => void;
 
 const defaultBounds: OverloadBounds = { maxConcurrentCalls: 12_000, lagMsMax: 30 };
-/** With fewer concurrent calls it is not calls that make the process slow, and refusing one helps nobody. */
+/** With fewer concurrent calls, it is not calls that make the process slow. */
 const overloadCallsMin = 200;
 const retryAfterMs = 1000;
 /** How often the lag is measured. */
 const tickMs = 20;
-/** Over how long lag is summed up; older lag counts less. */
+/** The time constant by which older lag counts less. */
 const memoryMs = 1000;
-/** Summed lag at which overload begins and ends, so that one garbage collection or one expensive call does not count. */
+/** Summed lag at which overload begins and ends, so that one garbage collection or expensive call does not trip it. */
 const [overloadedMs, calmMs] = [400, 50];
 
 /**
- * Whether there is more work than the processor can do, by how late a timer fires. See
+ * Detects overload by how late a timer fires. See
  * docs/decisions/0009-overload-by-timer-lag.md.
  */
 class EventLoopLag {
@@ -53,12 +44,12 @@ class EventLoopLag {
     this.#onChange = onChange;
   }
 
-  /** Whether a call that comes now should be refused: overload was found, and the event loop is late at this moment. */
+  /** Whether a new call should be refused: the process is overloaded, and the event loop is late at this moment. */
   refuses(nowMs: number): boolean {
     return this.#isOverloaded && (this.#isLate || nowMs - this.#tickedAt > tickMs + this.#lagMsMax);
   }
 
-  /** Measures until {@link stop}; does nothing when it does already. */
+  /** Measures until {@link stop}. Repeating it does nothing. */
   start(): void {
     if (this.#timer !== undefined || this.#lagMsMax === 0) return;
     this.#tickedAt = this.#now();
@@ -75,7 +66,7 @@ class EventLoopLag {
     this.#set(false);
   }
 
-  /** Called by the timer, and by tests that have their own clock. */
+  /** Called by the timer, and by tests with their own clock. */
   tick(): void {
     if (this.#lagMsMax === 0) return;
     const now = this.#now();
@@ -101,15 +92,15 @@ class EventLoopLag {
  */
 export class LoadShedder {
   readonly lag: EventLoopLag;
-  readonly #running = new Set<RunningCall>();
+  readonly #running = new Set<CallContext>();
   readonly #maxConcurrentCalls: number;
   readonly #full: GatewayError;
-  readonly #overloaded = refusal("The gateway has more to do than it can at the moment; send the request again");
+  readonly #overloaded = refusal("The gateway is overloaded at the moment; send the request again");
   readonly #closed = refusal("The gateway is shutting down; send the request again");
   #state: "open" | "draining" | "closed" = "open";
   #refusedCount = 0;
   /** Requests whose handler has not returned, including those whose body is still being received. */
-  #arriving = 0;
+  #openRequests = 0;
 
   constructor(
     bounds: OverloadBounds = defaultBounds,
@@ -118,7 +109,7 @@ export class LoadShedder {
   ) {
     this.#maxConcurrentCalls = bounds.maxConcurrentCalls;
     this.#full = refusal(
-      `The gateway has ${bounds.maxConcurrentCalls} calls at work, the most it takes; send the request again`,
+      `The gateway has ${bounds.maxConcurrentCalls} running calls, its limit; send the request again`,
     );
     let refusedBefore = 0;
     this.lag = new EventLoopLag(bounds.lagMsMax, now, (isOverloaded) => {
@@ -130,7 +121,7 @@ export class LoadShedder {
   }
 
   /** Running calls, oldest first. */
-  get running(): ReadonlySet<RunningCall> {
+  get running(): ReadonlySet<CallContext> {
     return this.#running;
   }
 
@@ -144,33 +135,33 @@ export class LoadShedder {
     return this.#refusedCount;
   }
 
-  /** Whether the process is about to end: load balancers should send no more, and connections are not kept. */
-  get isLeaving(): boolean {
+  /** Whether the process shuts down: load balancers should send no more, and connections are not kept. */
+  get isDraining(): boolean {
     return this.#state !== "open";
   }
 
   /** Why a request is refused before anything is done for it; `undefined` when it is not. */
   refusal(nowMs: number): GatewayError | undefined {
     const isOverloaded = this.#count >= overloadCallsMin && this.lag.refuses(nowMs);
-    const refusal = this.#state === "closed" ? this.#closed : isOverloaded ? this.#overloaded : this.#fullNow();
+    const refusal = this.#state === "closed" ? this.#closed : isOverloaded ? this.#overloaded : this.#checkFull();
     if (refusal !== undefined) this.#refusedCount++;
     return refusal;
   }
 
-  /** Counts a request that was not refused, until {@link depart}. */
-  arrive(): void {
-    this.#arriving++;
+  /** Counts a request that was not refused, until {@link endRequest}. */
+  startRequest(): void {
+    this.#openRequests++;
     if (this.#count >= overloadCallsMin) this.lag.start();
   }
 
-  depart(): void {
-    this.#arriving--;
+  endRequest(): void {
+    this.#openRequests--;
     if (this.#count === 0) this.lag.stop();
   }
 
   /** @throws {GatewayError} `unavailable` when there are too many calls, or the process shuts down. */
-  enter(call: RunningCall): void {
-    const refusal = this.#state === "closed" ? this.#closed : this.#fullNow();
+  startCall(call: CallContext): void {
+    const refusal = this.#state === "closed" ? this.#closed : this.#checkFull();
     if (refusal !== undefined) {
       this.#refusedCount++;
       throw refusal;
@@ -178,33 +169,33 @@ export class LoadShedder {
     this.#running.add(call);
   }
 
-  leave(call: RunningCall): void {
+  endCall(call: CallContext): void {
     this.#running.delete(call);
     if (this.#count === 0) this.lag.stop();
   }
 
-  /** Announces the end of the process; calls are still taken. */
-  giveNotice(): void {
+  /** Announces the shutdown; calls are still accepted. */
+  announceShutdown(): void {
     if (this.#state === "open") this.#state = "draining";
   }
 
-  /** Takes no more calls; running ones go on. */
+  /** Accepts no more calls; running ones continue. */
   close(): void {
     this.#state = "closed";
   }
 
   /** Ends the running calls with a clean error. */
-  cutAll(): void {
-    for (const { progress } of this.#running) progress.cut("draining");
+  cancelAll(): void {
+    for (const call of this.#running) call.cancel("draining");
   }
 
-  /** A call answered whole is in both counts, a running stream in the second, one whose body is being read in the first. */
+  /** A whole answer is in both counts, a running stream in the second, a request whose body is being read in the first. */
   get #count(): number {
-    return Math.max(this.#arriving, this.#running.size);
+    return Math.max(this.#openRequests, this.#running.size);
   }
 
-  #fullNow(): GatewayError | undefined {
-    return this.#running.size >= this.#maxConcurrentCalls || this.#arriving > this.#maxConcurrentCalls
+  #checkFull(): GatewayError | undefined {
+    return this.#running.size >= this.#maxConcurrentCalls || this.#openRequests > this.#maxConcurrentCalls
       ? this.#full
       : undefined;
   }

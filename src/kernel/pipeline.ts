@@ -1,98 +1,63 @@
 import {
   type AdmissionRequest,
-  type Caller,
   type Capability,
   type CheckInput,
   costNanodollars,
   GatewayError,
   type Meters,
-  type Settlement,
 } from "../contract/index.ts";
-import type { Progress } from "./call-context.ts";
-import { chatCapability } from "./capabilities/chat.ts";
-import { embeddingsCapability } from "./capabilities/embeddings.ts";
-import { imagesCapability } from "./capabilities/images.ts";
-import { speechCapability } from "./capabilities/speech.ts";
-import { transcriptionCapability } from "./capabilities/transcription.ts";
-import { toClientError } from "./errors.ts";
-import type { Kernel } from "./kernel.ts";
-import { quotaTokensOf } from "./normalize/quota.ts";
-import { type Count, UsageMeter } from "./normalize/usage-meter.ts";
-import { logLateFailure } from "./note-late-failure.ts";
-import type { StreamSink } from "./outlet.ts";
-import type { ModelEntry } from "./routing/registry.ts";
-import type { CapabilityHandler } from "./trade.ts";
+import type { AnswerOf, CallContext } from "./call-context.ts";
+import { chatHandler } from "./capabilities/chat.ts";
+import { embeddingsHandler } from "./capabilities/embeddings.ts";
+import { imagesHandler } from "./capabilities/images.ts";
+import { speechHandler } from "./capabilities/speech.ts";
+import { transcriptionHandler } from "./capabilities/transcription.ts";
+import { recordLateFailure, toClientError } from "./errors.ts";
+import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage-meter.ts";
+import type { CapabilityHandler, Kernel } from "./types.ts";
 
-/** Every capability's way of doing business. */
-export const capabilityHandlers = {
-  chat: chatCapability,
-  embeddings: embeddingsCapability,
-  images: imagesCapability,
-  transcription: transcriptionCapability,
-  speech: speechCapability,
+const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
+  chat: chatHandler,
+  embeddings: embeddingsHandler,
+  images: imagesHandler,
+  transcription: transcriptionHandler,
+  speech: speechHandler,
 };
 
-export type RequestOf<C extends Capability> = Parameters<(typeof capabilityHandlers)[C]["check"]>[0];
-export type ReplyOf<C extends Capability> = Awaited<ReturnType<(typeof capabilityHandlers)[C]["serve"]>>;
-export type PieceOf<C extends Capability> =
-  (typeof capabilityHandlers)[C] extends CapabilityHandler<never, unknown, infer Piece> ? Piece : never;
-
-/** A checked request and who asks it. */
-export interface Order<C extends Capability> {
-  readonly capability: C;
-  readonly caller: Caller;
-  readonly request: RequestOf<C>;
-  readonly progress: Progress;
-  readonly sink?: StreamSink<PieceOf<C>> | undefined;
-}
-
 /**
- * The way of a call, from a checked request to a settled one. Whatever happens after the hold (the provider fails or
- * hangs, a plugin throws, the client leaves), the call ends in the same settle, and only then does this return.
+ * Runs a call: resolve the model, validate, admit, execute, settle. Whatever happens after admission (the provider fails
+ * or hangs, a plugin throws, the client disconnects), the call is settled before this returns.
  *
- * @throws {GatewayError} Whatever the caller is to be told.
+ * @throws {GatewayError} The error for the caller.
  */
-export async function serve<C extends Capability>(kernel: Kernel, order: Order<C>): Promise<ReplyOf<C>> {
-  const { caller, request, progress } = order;
-  const handler = capabilityHandlers[order.capability] as unknown as CapabilityHandler<
-    RequestOf<C>,
-    ReplyOf<C>,
-    PieceOf<C>
-  >;
-  const modelEntry = kernel.registry.find(request.model, order.capability, caller);
-  progress.model = modelEntry.model.id;
-  progress.request = request;
-  const checked = handler.check(request, modelEntry);
-  if (checked !== undefined) await checked;
-  checkByPlugins(modelEntry, order.capability, request);
-  progress.hold = await kernel.ledger.admit(
-    createAdmission(order, modelEntry, handler.worstCase(request, modelEntry), handler.promptTokens(request)),
-  );
-  const output = { text: "", length: 0 };
-  const usageMeter = new UsageMeter(() => handler.estimate(request, output, modelEntry));
+export async function runCall<C extends Capability>(kernel: Kernel, call: CallContext<C>): Promise<AnswerOf<C>> {
+  const handler: CapabilityHandler<C> = handlers[call.capability];
+  call.modelEntry = kernel.registry.find(call.request.model, call.capability, call.caller);
+  call.model = call.modelEntry.model.id;
+  const validation = handler.validate(call);
+  if (validation !== undefined) await validation;
+  validateByPlugins(call);
+  call.hold = await kernel.ledger.admit(toAdmission(call, handler.upperBound(call), handler.promptTokens(call)));
+  call.usageMeter = new UsageMeter(() => handler.estimate(call));
   try {
-    const job = { kernel, modelEntry, request, progress, usageMeter, sink: order.sink };
-    // A plugin that ignores its signal, or a reader that never comes back, does not keep a call from settling.
-    const reply = await progress.untilCancelled(handler.serve(job, output));
-    progress.trying?.health.onSuccess();
-    return reply;
+    // A plugin that ignores its signal, or a client that stops reading, does not keep the call from settling.
+    const answer = await call.untilCancelled(handler.execute(kernel, call));
+    call.currentRoute?.health.onSuccess();
+    return answer;
   } catch (error) {
-    const told = ended(toClientError(error, progress), progress);
-    if (logLateFailure(error, progress, kernel.now())) kernel.log.warn("circuit_opened", { call: progress.id });
-    if (told.code === "internal_error") kernel.log.error("call_failed", { call: progress.id, error });
-    throw told;
+    throw fail(kernel, call, error);
   } finally {
-    progress.unlimit(kernel.network.deadlines);
-    if (progress.status !== 200 || progress.attempts > 1) progress.abort();
-    await settle(kernel, modelEntry, progress, usageMeter);
+    call.clearDeadline(kernel.network.timeouts);
+    if (call.status !== 200 || call.attempts > 1) call.abort();
+    await settle(kernel, call);
   }
 }
 
-/** Refuses what no route of the offer could ask its provider. A check that fails in another way says nothing. */
-function checkByPlugins(modelEntry: ModelEntry, capability: Capability, request: unknown): void {
+/** Refuses a request that no route of the model can send. Only a `GatewayError` of a plugin's check counts. */
+function validateByPlugins({ modelEntry, capability, request }: CallContext): void {
   let refusal: GatewayError | undefined;
   for (const { plugin, model } of modelEntry.routes) {
-    const check = plugin.checks?.[capability] as ((asked: CheckInput<unknown>) => void) | undefined;
+    const check = plugin.checks?.[capability] as ((input: CheckInput<unknown>) => void) | undefined;
     if (check === undefined) return;
     try {
       check({ request, model });
@@ -105,61 +70,56 @@ function checkByPlugins(modelEntry: ModelEntry, capability: Capability, request:
   if (refusal !== undefined) throw refusal;
 }
 
-function createAdmission<C extends Capability>(
-  order: Order<C>,
-  modelEntry: ModelEntry,
-  worst: Meters,
-  limitTokens: number,
-): AdmissionRequest {
-  const { model, compiledPrice } = modelEntry;
-  const cost = compiledPrice === undefined || !model.premium ? undefined : costNanodollars(compiledPrice, worst);
+function toAdmission(call: CallContext, bound: Meters, promptTokens: number): AdmissionRequest {
+  const { model, compiledPrice } = call.modelEntry;
+  const cost = compiledPrice === undefined || !model.premium ? undefined : costNanodollars(compiledPrice, bound);
   return {
-    callId: order.progress.id,
-    caller: order.caller,
+    callId: call.id,
+    caller: call.caller,
     model: model.id,
-    capability: order.capability,
+    capability: call.capability,
     premium: model.premium,
-    // A worst case beyond all arithmetic holds everything there is.
+    // A bound that is too large to compute holds the whole balance.
     holdNanodollars: model.premium ? (cost === undefined ? Number.MAX_SAFE_INTEGER : cost) : 0,
-    holdTokens: model.premium ? 0 : quotaTokensOf(worst, model),
-    limitTokens,
+    holdTokens: model.premium ? 0 : toQuotaTokens(bound, model),
+    limitTokens: promptTokens,
     priceVersion: compiledPrice?.version,
-    openedAt: order.progress.openedAt,
+    openedAt: call.openedAt,
   };
 }
 
-function ended(error: GatewayError, progress: Progress): GatewayError {
-  progress.status = progress.cancelReason === "left" ? 499 : error.status;
-  progress.errorCode = progress.cancelReason === "left" ? "client_left" : error.code;
-  return error;
+/** Records a failure in the call, at its route and in the log. Returns the error for the caller. */
+function fail(kernel: Kernel, call: CallContext, error: unknown): GatewayError {
+  const failure = toClientError(error, call);
+  const isDisconnected = call.cancelReason === "client_disconnected";
+  call.status = isDisconnected ? 499 : failure.status;
+  call.errorCode = isDisconnected ? "client_disconnected" : failure.code;
+  if (recordLateFailure(error, call, kernel.now())) kernel.log.warn("circuit_opened", { call: call.id });
+  if (failure.code === "internal_error") kernel.log.error("call_failed", { call: call.id, error });
+  return failure;
 }
 
-async function settle(
-  kernel: Kernel,
-  modelEntry: ModelEntry,
-  progress: Progress,
-  usageMeter: UsageMeter,
-): Promise<void> {
+async function settle(kernel: Kernel, call: CallContext): Promise<void> {
+  const { usageMeter } = call;
+  const { model, compiledPrice } = call.modelEntry;
   const { meters, source } = await usageMeter.count().catch((error): Count => {
-    kernel.log.error("estimate_failed", { call: progress.id, error });
+    kernel.log.error("estimate_failed", { call: call.id, error });
     return { meters: usageMeter.reported ?? {}, source: usageMeter.reported === undefined ? "none" : "reported" };
   });
-  progress.meters = meters;
-  progress.usageSource = source;
-  progress.costNanodollars =
-    modelEntry.compiledPrice === undefined ? undefined : costNanodollars(modelEntry.compiledPrice, meters);
-  const settlement: Settlement = {
-    callId: progress.id,
+  call.meters = meters;
+  call.usageSource = source;
+  call.costNanodollars = compiledPrice === undefined ? undefined : costNanodollars(compiledPrice, meters);
+  await kernel.ledger.settle({
+    callId: call.id,
     outcome: source === "none" ? "released" : "settled",
-    route: progress.route,
+    route: call.route,
     meters,
     usageSource: source,
-    costNanodollars: progress.costNanodollars,
-    quotaTokens: modelEntry.model.premium ? 0 : quotaTokensOf(meters, modelEntry.model),
-    status: progress.status,
-    errorCode: progress.errorCode,
-    firstByteMs: progress.firstByteMs,
-    durationMs: kernel.now() - progress.openedAt,
-  };
-  await kernel.ledger.settle(settlement);
+    costNanodollars: call.costNanodollars,
+    quotaTokens: model.premium ? 0 : toQuotaTokens(meters, model),
+    status: call.status,
+    errorCode: call.errorCode,
+    firstByteMs: call.firstByteMs,
+    durationMs: kernel.now() - call.openedAt,
+  });
 }

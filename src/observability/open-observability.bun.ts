@@ -91,13 +91,13 @@ async function openMetrics(
 /** Combines two observers into one. */
 function combineObservers(one: CallObserver, other: CallObserver): CallObserver {
   return {
-    attempted(progress, route, startedMs, error) {
-      one.attempted(progress, route, startedMs, error);
-      other.attempted(progress, route, startedMs, error);
+    attempted(call, route, startedMs, error) {
+      one.attempted(call, route, startedMs, error);
+      other.attempted(call, route, startedMs, error);
     },
-    ended(progress, capability, isStreamed, request) {
-      one.ended(progress, capability, isStreamed, request);
-      other.ended(progress, capability, isStreamed, request);
+    ended(call, request) {
+      one.ended(call, request);
+      other.ended(call, request);
     },
     refused(code) {
       one.refused(code);

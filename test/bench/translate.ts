@@ -72,8 +72,8 @@ async function translate(provider: string, bytes: Uint8Array<ArrayBuffer>[]): Pr
   const upstream = { events: async () => readEvents(iterate(bytes)) } as unknown as Call<ChatRequest>["upstream"];
   const signal = new AbortController().signal;
   const call = { id: "req_1", request, model, signal, upstream, warn: () => undefined };
-  const parts = { usageMeter: new UsageMeter(async () => ({})), output: { text: "", length: 0 }, includeUsage: false };
-  const normalizer = new StreamNormalizer({ id: "chatcmpl-1", created: 1, model: "x" }, parts);
+  const head = { id: "chatcmpl-1", created: 1, model: "x" };
+  const normalizer = new StreamNormalizer(head, new UsageMeter(async () => ({})), false);
   let length = 0;
   for await (const raw of (await plugin.handlers.chat(call)) as AsyncIterable<ChatChunk>) {
     const chunk = normalizer.push(raw);

@@ -1,7 +1,8 @@
 import type { Capability, ChatChunk, ChatCompletion, GatewayError, ProviderPlugin } from "../../src/contract/index.ts";
-import { type Order, type ReplyOf, type RequestOf, serve } from "../../src/kernel/pipeline.ts";
+import type { AnswerOf, RequestOf } from "../../src/kernel/call-context.ts";
+import { runCall } from "../../src/kernel/pipeline.ts";
 import type { Reply } from "../support/reply.ts";
-import { benchOf, caller, type FakeFetch, type FakeLedger, newProgress } from "../unit/kernel/support.ts";
+import { benchOf, callOf, type FakeFetch, type FakeLedger } from "../unit/kernel/support.ts";
 
 /** A request as a provider would have got it: JSON, or the fields of a form. */
 export interface Sent {
@@ -41,11 +42,10 @@ export async function serveBy<C extends Capability>(
   { capability, request }: { capability: C; request: RequestOf<C> },
   reply: Reply,
   pieces?: Uint8Array<ArrayBuffer>[],
-): Promise<Outcome<ReplyOf<C>>> {
+): Promise<Outcome<AnswerOf<C>>> {
   const sent: Sent[] = [];
   const chunks: ChatChunk[] = [];
   const { kernel, ledger } = benchOf([plugin], { fetch: networkOf(reply, sent, pieces) });
-  const progress = newProgress();
   const sink = {
     open: () => undefined,
     write(chunk: ChatChunk) {
@@ -54,12 +54,12 @@ export async function serveBy<C extends Capability>(
     },
   };
   const isStream = (request as { stream?: unknown }).stream === true || capability === "speech";
-  const order = { capability, caller, request, progress, ...(isStream && { sink }) } as Order<C>;
-  const [answer, error] = await serve(kernel, order).then(
-    (given): [ReplyOf<C>, undefined] => [given, undefined],
+  const call = callOf(capability, request, isStream ? { sink } : {});
+  const [answer, error] = await runCall(kernel, call).then(
+    (given): [AnswerOf<C>, undefined] => [given, undefined],
     (thrown): [undefined, GatewayError] => [undefined, thrown as GatewayError],
   );
-  return { answer, chunks, error, sent, notes: progress.notes, ledger };
+  return { answer, chunks, error, sent, notes: call.warnings, ledger };
 }
 
 /** A streamed or whole chat answer through the kernel. */

@@ -11,12 +11,11 @@ import type {
 import { GatewayError } from "../../contract/index.ts";
 import {
   buildRegistry,
+  CallContext,
   type Kernel,
   type Log,
-  type Order,
   openNetwork,
-  Progress,
-  serve,
+  runCall,
   TimeoutScheduler,
 } from "../../kernel/index.ts";
 import { SsrfGuard } from "../../kernel/upstream/ssrf-guard.ts";
@@ -98,16 +97,15 @@ export async function serveOnce(
   };
   const chunks: ChatChunk[] = [];
   const sink = { open: () => undefined, write: (piece: unknown) => void chunks.push(piece as ChatChunk) };
-  const order = {
+  const caller = { accountId: "check", keyId: "check", limits: limitsOfCaller, freeTokensPerDay: 1 };
+  const call = new CallContext("req_check", now(), caller).setRequest(
     capability,
-    caller: { accountId: "check", keyId: "check", limits: limitsOfCaller, freeTokensPerDay: 1 },
-    request: requestOf(capability, { ...request, model }),
-    progress: new Progress("req_check", now()),
-    ...((request.stream === true || capability === "speech") && { sink }),
-  } as unknown as Order<Capability>;
+    requestOf(capability, { ...request, model }) as never,
+    request.stream === true || capability === "speech" ? sink : undefined,
+  );
   const outcome = { chunks, asked: [], thrown };
   try {
-    const answer: unknown = await serve(kernel, order);
+    const answer: unknown = await runCall(kernel, call);
     return { ...outcome, answer, error: undefined, settlement: settlements[0] };
   } catch (cause) {
     if (!(cause instanceof GatewayError)) throw cause;

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { type ChatChunk, ChatCompletion, ChatRequest } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toGatewayError } from "../middleware/errors.ts";
-import { apiKeyRoutes, executeCall, jsonReply, type RequestContext, readJsonCall } from "../middleware/handle-call.ts";
+import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { callHeaders } from "../middleware/headers.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
@@ -25,23 +25,22 @@ export function chatController(deps: HttpDeps) {
       body: Body,
       detail: {
         summary: "Chat text generation",
-        description: "With `stream: true` the answer is `text/event-stream`, ended by `data: [DONE]`.",
+        description: "With `stream: true` the response is `text/event-stream`, ended by `data: [DONE]`.",
         tags: ["Models at work"],
         responses: responses({
           "application/json": ChatCompletion,
-          "text/event-stream": Type.Unknown({ description: "One ChatCompletionChunk an event" }),
+          "text/event-stream": Type.Unknown({ description: "One ChatCompletionChunk per event" }),
         }),
       },
     },
   );
 }
 
-async function stream(deps: HttpDeps, call: RequestContext, request: ChatRequest): Promise<Response> {
-  const { progress } = call;
-  const sink = new SseStream<ChatChunk>(progress, eventOf);
+async function stream(deps: HttpDeps, call: HttpCall, request: ChatRequest): Promise<Response> {
+  const sink = new SseStream<ChatChunk>(call, toEvent);
   deps.heartbeat.add(sink);
-  const answered = executeCall(deps, call, { capability: "chat", request, sink });
-  const finished = answered.then(
+  const answer = executeCall(deps, call, { capability: "chat", request, sink });
+  const finished = answer.then(
     () => {
       deps.heartbeat.delete(sink);
       sink.send(done);
@@ -49,20 +48,20 @@ async function stream(deps: HttpDeps, call: RequestContext, request: ChatRequest
     },
     (error) => {
       deps.heartbeat.delete(sink);
-      sink.send(eventOf(toGatewayError(error, deps.log).toBody()));
+      sink.send(toEvent(toGatewayError(error, deps.log).toBody()));
       sink.end();
     },
   );
-  finished.catch((error) => deps.log.error("stream_failed", { call: progress.id, error }));
+  finished.catch((error) => deps.log.error("stream_failed", { call: call.id, error }));
   // The status line waits for the first chunk or heartbeat: until then a failure is an ordinary HTTP error.
-  await Promise.race([sink.opened, answered]);
+  await Promise.race([sink.opened, answer]);
   call.restoreIdleTimeout();
-  const headers = callHeaders(progress, deps.snapshot().sandbox, "text/event-stream; charset=utf-8");
+  const headers = callHeaders(call, deps.snapshot().sandbox, "text/event-stream; charset=utf-8");
   headers["cache-control"] = "no-cache";
   headers["x-accel-buffering"] = "no";
   return new Response(sink.body, { headers });
 }
 
-function eventOf(value: unknown): string {
+function toEvent(value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`;
 }

@@ -28,7 +28,7 @@ export function healthController(deps: HttpDeps) {
       headers: {
         ...dataHeaders(request),
         "x-request-id": makeCallId(deps.now()),
-        ...(deps.loadShedder.isLeaving && { connection: "close" }),
+        ...(deps.loadShedder.isDraining && { connection: "close" }),
       },
     });
   return new Elysia()
@@ -43,8 +43,8 @@ export function healthController(deps: HttpDeps) {
     .get(
       "/readyz",
       async ({ request }) => {
-        const leaving = deps.loadShedder.isLeaving ? ["The gateway is shutting down"] : [];
-        const readinessProblems = [...leaving, ...(await deps.readinessProblems())];
+        const draining = deps.loadShedder.isDraining ? ["The gateway is shutting down"] : [];
+        const readinessProblems = [...draining, ...(await deps.readinessProblems())];
         const models = deps.kernel.registry.size;
         const degraded = deps.degraded?.() ?? [];
         const status = readinessProblems.length > 0 ? "unready" : degraded.length > 0 ? "degraded" : "ready";

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { type GeneratedImage, ImagesRequest, ImagesResponse } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, executeCall, jsonReply, type RequestContext, readJsonCall } from "../middleware/handle-call.ts";
+import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { storeFile } from "./files.ts";
 import { responses } from "./openapi.ts";
@@ -21,7 +21,7 @@ export function imagesController(deps: HttpDeps) {
           ...(image.revisedPrompt !== undefined && { revised_prompt: image.revisedPrompt }),
         })),
       );
-      return jsonReply(deps, call, { created: Math.floor(call.progress.openedAt / 1000), data });
+      return jsonReply(deps, call, { created: Math.floor(call.openedAt / 1000), data });
     },
     {
       parse: [readJsonCall(deps), "json"],
@@ -39,13 +39,13 @@ function toBase64({ data }: GeneratedImage): string {
   return typeof data === "string" ? data : Buffer.from(data).toString("base64");
 }
 
-/** The URL of a stored image. The call is charged already, so an image that cannot be stored is in the answer itself. */
-async function storedImage(deps: HttpDeps, image: GeneratedImage, { request, progress }: RequestContext) {
+/** The URL of a stored image. The call is already charged, so an image that cannot be stored is sent in the response. */
+async function storedImage(deps: HttpDeps, image: GeneratedImage, { id, httpRequest }: HttpCall) {
   const bytes = typeof image.data === "string" ? Buffer.from(image.data, "base64") : image.data;
   try {
-    return { url: await storeFile(deps, { mediaType: image.mediaType, bytes }, request) };
+    return { url: await storeFile(deps, { mediaType: image.mediaType, bytes }, httpRequest) };
   } catch (error) {
-    deps.log.error("image_store_failed", { call: progress.id, error });
+    deps.log.error("image_store_failed", { call: id, error });
     return { b64_json: toBase64(image) };
   }
 }

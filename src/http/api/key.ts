@@ -18,12 +18,12 @@ import { responses } from "./openapi.ts";
 
 const Amount = Type.Integer();
 const Usd = Type.String({ description: "US dollars, exact decimal text" });
-const resetsIn = Type.Number({ description: "Seconds until nothing of it is used" });
+const resetsIn = Type.Number({ description: "Seconds until all of it is free again" });
 const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const PerMinute = (what: string) =>
   Type.Object(
     { limit: Amount, used: Amount, remaining: Amount, resets_in_seconds: resetsIn },
-    { description: `${what} a minute, of the key or of its account: of whichever has fewer left` },
+    { description: `${what} per minute, of the key or its account, whichever has fewer left` },
   );
 
 const KeyObject = Type.Object({
@@ -39,14 +39,14 @@ const KeyObject = Type.Object({
         limit: orNull(Amount),
         used: Amount,
         remaining: orNull(Amount),
-        resets_in_seconds: Type.Null({ description: "A call is free again when one that runs has ended" }),
+        resets_in_seconds: Type.Null({ description: "A call is free again when a running one has ended" }),
       },
-      { description: "Calls at once, of the key or of its account; `limit` is `null` where any number may run" },
+      { description: "Concurrent calls, of the key or its account; `limit` is `null` when there is no limit" },
     ),
   }),
   quota: Type.Object(
     { limit: Amount, used: Amount, held: Amount, remaining: Amount, resets_at: Type.String({ format: "date-time" }) },
-    { description: "Free tokens of the account in this UTC day" },
+    { description: "Free tokens of the account on this UTC day" },
   ),
   budget: Type.Union(
     [
@@ -59,7 +59,7 @@ const KeyObject = Type.Object({
       }),
       Type.Null(),
     ],
-    { description: "What premium calls of this key may cost in this UTC month; `null` where it has no budget" },
+    { description: "What premium calls of this key may cost in this UTC month; `null` without a budget" },
   ),
   wallet: Type.Object(
     {
@@ -82,15 +82,15 @@ export function keyController(deps: HttpDeps) {
   const { ledger } = deps;
   return new Elysia().use(apiKeyRoutes(deps)).get(
     "/key",
-    async ({ call: { request, caller, progress } }) => {
+    async ({ call: { id, httpRequest, caller } }) => {
       const [limits, bounds, quota, wallet] = await Promise.all([
         ledger.limitsOf(caller),
         ledger.limitsUsageOf(caller),
         ledger.quotaOf(caller),
         ledger.walletOf(caller.accountId),
       ]);
-      const headers = { ...dataHeaders(request), ...limitHeaders(limits), "x-request-id": progress.id };
-      return Response.json(toObject(caller, { limits, bounds, quota, wallet }), { headers });
+      const headers = { ...dataHeaders(httpRequest), ...limitHeaders(limits), "x-request-id": id };
+      return Response.json(toKeyJson(caller, { limits, bounds, quota, wallet }), { headers });
     },
     {
       apiKey: true,
@@ -110,7 +110,7 @@ interface KeyState {
   wallet: WalletState;
 }
 
-function toObject(caller: Caller, { limits, bounds, quota, wallet }: KeyState): Static<typeof KeyObject> {
+function toKeyJson(caller: Caller, { limits, bounds, quota, wallet }: KeyState): Static<typeof KeyObject> {
   const { balanceNanodollars: balance, heldNanodollars: held } = wallet;
   return {
     object: "key",
@@ -130,7 +130,7 @@ function toObject(caller: Caller, { limits, bounds, quota, wallet }: KeyState): 
         remaining: limits.remainingTokens,
         resets_in_seconds: limits.resetTokensMs / 1000,
       },
-      concurrent_calls: callsObject(bounds.calls),
+      concurrent_calls: toCallsJson(bounds.calls),
     },
     quota: {
       limit: quota.limitTokens,
@@ -139,7 +139,7 @@ function toObject(caller: Caller, { limits, bounds, quota, wallet }: KeyState): 
       remaining: Math.max(0, quota.limitTokens - quota.usedTokens - quota.heldTokens),
       resets_at: new Date(quota.resetsAt).toISOString(),
     },
-    budget: bounds.budget === undefined ? null : budgetObject(bounds.budget),
+    budget: bounds.budget === undefined ? null : toBudgetJson(bounds.budget),
     wallet: {
       balance_usd: formatUsd(balance),
       held_usd: formatUsd(held),
@@ -152,12 +152,12 @@ function toObject(caller: Caller, { limits, bounds, quota, wallet }: KeyState): 
   };
 }
 
-function callsObject({ limit, running }: CallsState) {
+function toCallsJson({ limit, running }: CallsState) {
   const remaining = limit === undefined ? null : Math.max(0, limit - running);
   return { limit: limit ?? null, used: running, remaining, resets_in_seconds: null };
 }
 
-function budgetObject({ limitNanodollars, spentNanodollars, heldNanodollars, resetsAt }: BudgetState) {
+function toBudgetJson({ limitNanodollars, spentNanodollars, heldNanodollars, resetsAt }: BudgetState) {
   return {
     limit_usd: formatUsd(limitNanodollars),
     used_usd: formatUsd(spentNanodollars),

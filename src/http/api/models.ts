@@ -4,7 +4,7 @@ import { decodePercent, GatewayError, type Model } from "../../contract/index.ts
 import { describeRoutes } from "../../kernel/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, jsonReply, type RequestContext } from "../middleware/handle-call.ts";
+import { apiKeyRoutes, type HttpCall, jsonReply } from "../middleware/handle-call.ts";
 import { responses } from "./openapi.ts";
 
 const ModelObject = Type.Object(
@@ -22,10 +22,10 @@ const ModelObject = Type.Object(
         Type.Object({
           plugin: Type.String(),
           priority: Type.Integer({ description: "Lower is tried first" }),
-          weight: Type.Integer({ description: "Share among routes of one priority" }),
+          weight: Type.Integer({ description: "Share among routes of the same priority" }),
           state: Type.Union([Type.Literal("closed"), Type.Literal("open"), Type.Literal("half_open")]),
         }),
-        { description: "Who serves it, in order; only of one model" },
+        { description: "The plugins that serve it, in order; only for a single model" },
       ),
     ),
   },
@@ -37,7 +37,7 @@ const format = {
   name: "format",
   in: "query" as const,
   required: false,
-  description: "`array` answers the bare array",
+  description: "`array` returns the bare array",
   schema: { type: "string" as const },
 };
 
@@ -45,15 +45,15 @@ const prefix = "/models/";
 
 /** GET /models, its alias /v1/models, and one model by its id (which may hold slashes). */
 export function modelsController(deps: HttpDeps) {
-  const list = async ({ call }: { call: RequestContext }) => {
-    const data = [...deps.kernel.registry.offers].map((modelEntry) => toObject(modelEntry.model));
-    const asArray = parseUrl(call.request).searchParams.get("format") === "array";
+  const list = async ({ call }: { call: HttpCall }) => {
+    const data = [...deps.kernel.registry.offers].map((modelEntry) => toModelJson(modelEntry.model));
+    const asArray = parseUrl(call.httpRequest).searchParams.get("format") === "array";
     return jsonReply(deps, call, asArray ? data : { object: "list", data });
   };
-  const one = async ({ call }: { call: RequestContext }) => {
-    const { pathname } = parseUrl(call.request);
+  const one = async ({ call }: { call: HttpCall }) => {
+    const { pathname } = parseUrl(call.httpRequest);
     const name = pathname.slice(pathname.indexOf(prefix) + prefix.length);
-    return jsonReply(deps, call, find(deps, decodePercent(name)));
+    return jsonReply(deps, call, findModel(deps, decodePercent(name)));
   };
   const detail = {
     summary: "List the models that can be served now",
@@ -76,17 +76,17 @@ export function modelsController(deps: HttpDeps) {
     .get("/models/*", one, { apiKey: true, detail: { hide: true } });
 }
 
-function find(deps: HttpDeps, name: string): Static<typeof ModelObject> {
+function findModel(deps: HttpDeps, name: string): Static<typeof ModelObject> {
   const modelEntry = deps.kernel.registry.byName(name);
   if (modelEntry !== undefined)
-    return { ...toObject(modelEntry.model), routes: describeRoutes(modelEntry, deps.now()) };
+    return { ...toModelJson(modelEntry.model), routes: describeRoutes(modelEntry, deps.now()) };
   throw new GatewayError("not_found", `The model '${name}' does not exist here; GET /models lists what does`, {
     param: "model",
     shownCode: "model_not_found",
   });
 }
 
-function toObject(model: Model): Static<typeof ModelObject> {
+function toModelJson(model: Model): Static<typeof ModelObject> {
   return {
     id: model.id,
     object: "model",

@@ -9,22 +9,21 @@ import { Bytes, responses } from "./openapi.ts";
 
 const Body = requestBody(SpeechRequest);
 
-/** POST /audio/speech: WAV bytes as the provider makes them. */
+/** POST /audio/speech: WAV bytes as the provider sends them. */
 export function speechController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/audio/speech",
     async ({ call, body }) => {
-      const { progress } = call;
-      const sink = new ByteStream(progress);
-      const done = executeCall(deps, call, { capability: "speech", request: body, sink });
-      const finished = done.then(
+      const sink = new ByteStream(call);
+      const answer = executeCall(deps, call, { capability: "speech", request: body, sink });
+      const finished = answer.then(
         () => sink.end(),
         (error) => sink.abort(error),
       );
-      finished.catch((error) => deps.log.error("stream_failed", { call: progress.id, error }));
-      await Promise.race([sink.opened, done]);
+      finished.catch((error) => deps.log.error("stream_failed", { call: call.id, error }));
+      await Promise.race([sink.opened, answer]);
       call.restoreIdleTimeout();
-      return new Response(sink.body, { headers: callHeaders(progress, deps.snapshot().sandbox, "audio/wav") });
+      return new Response(sink.body, { headers: callHeaders(call, deps.snapshot().sandbox, "audio/wav") });
     },
     {
       parse: [readJsonCall(deps), "json"],

@@ -46,8 +46,8 @@ export function transcriptionsController(deps: HttpDeps) {
       const request = { ...fields, model: name, ...(audioMs !== undefined && { audioMs }) };
       const transcript = await executeCall(deps, call, { capability: "transcription", request });
       if (request.response_format !== "text")
-        return jsonReply(deps, call, toJson(transcript, request, call.progress.meters.audioMs));
-      const headers = callHeaders(call.progress, deps.snapshot().sandbox, "text/plain; charset=utf-8");
+        return jsonReply(deps, call, toJson(transcript, request, call.meters.audioMs));
+      const headers = callHeaders(call, deps.snapshot().sandbox, "text/plain; charset=utf-8");
       return new Response(transcript.text, { headers });
     },
     {

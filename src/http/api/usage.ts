@@ -1,17 +1,26 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type DaySpan, type Period, readUsage, type UsageFigures, type UsageSums } from "../../billing/index.ts";
-import { formatUsd, type QuotaState, type WalletState } from "../../contract/index.ts";
+import {
+  type DaySpan,
+  type Period,
+  periods,
+  readUsage,
+  spanDaysMax,
+  type UsageFigures,
+  type UsageSums,
+} from "../../billing/index.ts";
+import { formatUsd, GatewayError, type QuotaState, quoteValue, type WalletState } from "../../contract/index.ts";
 import { makeCallId } from "../../kernel/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import { readUser } from "../dashboard-api/session.ts";
 import type { HttpDeps } from "../deps.ts";
 import { dataHeaders } from "../middleware/security-headers.ts";
 import { responses } from "./openapi.ts";
-import { readUsageQuery } from "./usage-query.ts";
 
 const dayMs = 86_400_000;
 const hourMs = 3_600_000;
+/** The length of the span without `startDate`. */
+const daysDefault = 30;
 
 const Figures = Type.Object({
   requests: Type.Integer(),
@@ -23,8 +32,8 @@ const Figures = Type.Object({
   images: Type.Integer(),
   audio_seconds: Type.Number(),
   quota_tokens: Type.Integer(),
-  cost_usd: Type.String({ description: "List price of what was used" }),
-  charged_usd: Type.String({ description: "What the wallet paid of it" }),
+  cost_usd: Type.String({ description: "Cost by list price" }),
+  charged_usd: Type.String({ description: "What the wallet paid" }),
 });
 const ByModel = Type.Array(Type.Intersect([Type.Object({ model: Type.String() }), Figures]));
 const UsageRecord = Type.Object({
@@ -59,20 +68,20 @@ const parameters = ["startDate", "endDate", "period"].map((name) => ({
 export function usageController(deps: HttpDeps) {
   const answer = async ({ request }: { request: Request }): Promise<Response> => {
     const { accountId, freeTokensPerDay = deps.config.freeTokensPerDay } = await readUser(deps, request);
-    const asked = readUsageQuery(parseUrl(request).searchParams, deps.now());
+    const query = readUsageQuery(parseUrl(request).searchParams, deps.now());
     const [sums, quota, wallet] = await Promise.all([
-      readUsage(deps.store, accountId, asked),
+      readUsage(deps.store, accountId, query),
       deps.ledger.quotaOf({ accountId, freeTokensPerDay }),
       deps.ledger.walletOf(accountId),
     ]);
     const headers = { ...dataHeaders(request), "x-request-id": makeCallId(deps.now()) };
-    return Response.json(toRecord(asked, sums, { quota, wallet }), { headers });
+    return Response.json(toRecord(query, sums, { quota, wallet }), { headers });
   };
   return new Elysia().get("/usage", answer, {
     detail: {
-      summary: "Usage, quota and wallet of the account that is signed in",
+      summary: "Usage, quota and wallet of the signed-in account",
       description:
-        "Takes the cookie `session`, not an API key. `startDate` and `endDate` are UTC days, both counted (default: the " +
+        "Takes the cookie `session`, not an API key. `startDate` and `endDate` are UTC days, inclusive (default: the " +
         "last 30 days); `period` is hourly, daily (default), weekly, monthly or yearly.",
       tags: ["Account"],
       parameters,
@@ -132,4 +141,51 @@ function toFiguresJson(figures: UsageFigures) {
 
 function toDate(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
+}
+
+/**
+ * Reads the query of GET /usage.
+ *
+ * @throws {GatewayError} `invalid_request` naming the parameter.
+ */
+export function readUsageQuery(query: URLSearchParams, now: number): DaySpan & { readonly period: Period } {
+  const period = readPeriod(query.get("period"));
+  const end = query.get("endDate");
+  const start = query.get("startDate");
+  const startGiven = start === null || start === "" ? undefined : readDay("startDate", start);
+  const today = Math.floor(now / dayMs);
+  const endDay = end === null || end === "" ? Math.max(today, startGiven ?? today) : readDay("endDate", end);
+  const startDay = startGiven ?? Math.max(0, endDay - daysDefault + 1);
+  if (endDay < startDay) throw invalidParameter("endDate", `endDate ${end} is before startDate ${start}`);
+  const days = endDay - startDay + 1;
+  const max = spanDaysMax[period];
+  if (days > max) {
+    throw invalidParameter(
+      "startDate",
+      `The span has ${days} days, but at most ${max} are allowed for ${period}; ask for fewer days or a longer period`,
+    );
+  }
+  return { period, startDay, endDay };
+}
+
+function readPeriod(text: string | null): Period {
+  if (text === null || text === "") return "daily";
+  const period = periods.find((known) => known === text);
+  if (period !== undefined) return period;
+  throw invalidParameter("period", `period is ${quoteValue(text)}, expected one of ${periods.join(", ")}`);
+}
+
+/** A day as `2026-11-21`, or a time with its zone as `2026-11-21T12:00:00Z`. */
+function readDay(param: string, text: string): number {
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text);
+  const isMoment = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/.test(text);
+  const at = isDay || isMoment ? Date.parse(text) : Number.NaN;
+  // Date.parse reads the 31st of November as the 1st of December.
+  const exists = !Number.isNaN(at) && (!isDay || new Date(at).toISOString().startsWith(text));
+  if (exists && at >= 0) return Math.floor(at / dayMs);
+  throw invalidParameter(param, `${param} is ${quoteValue(text)}, expected a date from 1970-01-01 such as 2026-11-21`);
+}
+
+function invalidParameter(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param });
 }

@@ -1,7 +1,7 @@
 import { emailsOf } from "../../accounts/index.ts";
 import { type OpenCall, type RemoteCalls, remoteCallsMax } from "../../billing/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import type { RunningCall } from "../../kernel/index.ts";
+import type { CallContext } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { warnThrottled } from "../middleware/store-timeout.ts";
 import { toIso } from "./serializers.ts";
@@ -22,9 +22,7 @@ export async function liveCalls(deps: HttpDeps) {
   const ownIds = new Set(callIds(loadShedder.running));
   const others = calls.filter(({ id }) => !ownIds.has(id));
   const now = deps.now();
-  const longest = [...loadShedder.running]
-    .sort((one, other) => one.progress.openedAt - other.progress.openedAt)
-    .slice(0, shownMax);
+  const longest = [...loadShedder.running].sort((one, other) => one.openedAt - other.openedAt).slice(0, shownMax);
   const shown = [
     ...longest.map((call) => toRunningCallJson(call, now)),
     ...others.map((call) => toRemoteCallJson(call, now)),
@@ -57,12 +55,12 @@ async function readRemoteCalls(deps: HttpDeps): Promise<RemoteCalls | undefined>
   }
 }
 
-function callIds(running: ReadonlySet<RunningCall>): string[] {
-  return [...running].map(({ progress }) => progress.id);
+function callIds(running: ReadonlySet<CallContext>): string[] {
+  return [...running].map(({ id }) => id);
 }
 
-function toRunningCallJson({ capability, caller, progress, sink }: RunningCall, now: number) {
-  const { id, openedAt, model, route, attempts, firstByteMs, hold } = progress;
+function toRunningCallJson(call: CallContext, now: number) {
+  const { id, openedAt, capability, caller, sink, model, route, attempts, firstByteMs, hold } = call;
   return {
     id,
     /** Whether another process runs it. */

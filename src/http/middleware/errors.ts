@@ -3,12 +3,12 @@ import { type Caller, GatewayError } from "../../contract/index.ts";
 import { type Log, makeCallId } from "../../kernel/index.ts";
 import { invalidHost } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { RequestContext } from "./handle-call.ts";
+import type { HttpCall } from "./handle-call.ts";
 import { limitHeaders, type ResponseHeaders, readClientRequestId } from "./headers.ts";
 import { dataHeaders } from "./security-headers.ts";
 import { toQueryError } from "./validation-errors.ts";
 
-/** Whatever was thrown, as the error that callers see. An unexpected one is logged in full and not shown. */
+/** The error that the caller sees. An unexpected one is logged in full and not shown. */
 export function toGatewayError(error: unknown, log: Log): GatewayError {
   if (error instanceof GatewayError) return error;
   log.error("unexpected", { error });
@@ -20,34 +20,34 @@ export function toGatewayError(error: unknown, log: Log): GatewayError {
 interface FailedRequest {
   request: Request;
   /** Absent for a request without a valid API key. */
-  call?: RequestContext | undefined;
+  call?: HttpCall | undefined;
   headers?: ResponseHeaders;
 }
 
 /** The only place that makes a response of an error. */
 async function errorResponse(deps: HttpDeps, thrown: unknown, known: FailedRequest): Promise<Response> {
   const error = toGatewayError(thrown, deps.log);
-  deps.kernel.watch?.refused(error.code);
+  deps.kernel.observer?.refused(error.code);
   const { request, call } = known;
   const headers: ResponseHeaders = {
     ...dataHeaders(request),
-    ...(call !== undefined && (await limitsOf(deps, call.caller))),
+    ...(call !== undefined && (await readLimitHeaders(deps, call.caller))),
     ...known.headers,
-    "x-request-id": call === undefined ? makeCallId(deps.now()) : call.progress.id,
+    "x-request-id": call === undefined ? makeCallId(deps.now()) : call.id,
   };
   if (error.retryAfterMs !== undefined)
     headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
   const clientRequestId = readClientRequestId(request);
   if (clientRequestId !== undefined) headers["x-client-request-id"] = clientRequestId;
-  if (call?.progress.attempts) headers["x-modelgate-attempts"] = String(call.progress.attempts);
+  if (call?.attempts) headers["x-modelgate-attempts"] = String(call.attempts);
   if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
   if (deps.snapshot().sandbox) headers["x-modelgate-sandbox"] = "true";
-  if (deps.loadShedder.isLeaving) headers.connection = "close";
+  if (deps.loadShedder.isDraining) headers.connection = "close";
   return Response.json(error.toBody(), { status: error.status, headers });
 }
 
 /** An error is answered even when the limits cannot be read. */
-async function limitsOf(deps: HttpDeps, caller: Caller): Promise<ResponseHeaders> {
+async function readLimitHeaders(deps: HttpDeps, caller: Caller): Promise<ResponseHeaders> {
   try {
     return limitHeaders(await deps.ledger.limitsOf(caller));
   } catch (error) {
@@ -62,7 +62,7 @@ interface ErrorContext {
   code: string | number;
   request: Request;
   /** Present on routes with an API key, once the key was checked. */
-  call?: RequestContext | undefined;
+  call?: HttpCall | undefined;
 }
 
 /** The error hook of all routes. */
@@ -70,7 +70,7 @@ export function errorHandler(deps: HttpDeps, allowedMethods: (path: string) => s
   return async ({ error, code, request, call }: ErrorContext): Promise<Response> => {
     call?.end();
     if (code === "VALIDATION") return errorResponse(deps, toQueryError(error as ValidationError), { request });
-    if (code === "PARSE") return errorResponse(deps, causeOf(error), { request, call });
+    if (code === "PARSE") return errorResponse(deps, getCause(error), { request, call });
     if (code !== "NOT_FOUND") return errorResponse(deps, error, { request, call });
     const url = URL.parse(request.url);
     if (url === null) return errorResponse(deps, invalidHost(), { request });
@@ -87,7 +87,7 @@ export function errorHandler(deps: HttpDeps, allowedMethods: (path: string) => s
 }
 
 /** Elysia wraps what `parse` throws. */
-function causeOf(error: unknown): unknown {
+function getCause(error: unknown): unknown {
   const cause = error instanceof Error ? error.cause : undefined;
   return cause === undefined ? error : cause;
 }

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
-import { type Caller, type Capability, GatewayError } from "../../contract/index.ts";
-import { makeCallId, type Order, Progress, serve } from "../../kernel/index.ts";
+import { type Capability, GatewayError } from "../../contract/index.ts";
+import { type AnswerOf, CallContext, makeCallId, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type BodyReservation, declaredBytes } from "./body-memory.ts";
 import { callHeaders, readClientRequestId } from "./headers.ts";
@@ -14,43 +14,42 @@ interface Sockets {
 /** Idle sockets are closed after this; the maximum that Bun accepts. */
 const idleSecondsMax = 255;
 
-/** One request of a caller with an API key: `call` in the context of its route, also in `onError`. */
-export class RequestContext {
-  readonly request: Request;
-  readonly caller: Caller;
-  /** The state of the call; its id is the `x-request-id` of the response. */
-  readonly progress: Progress;
+/** A call and the HTTP request it came by: `call` in the context of its route, also in `onError`. */
+export class HttpCall extends CallContext {
+  readonly httpRequest: Request;
   /** The memory reserved for its body; absent for a short one. */
   body: BodyReservation | undefined = undefined;
   readonly #server: Sockets | null;
-  #end: (() => void) | undefined;
+  #onEnd: (() => void) | undefined;
 
   constructor(
-    parts: Pick<RequestContext, "request" | "caller" | "progress"> & { server: Sockets | null },
-    end = () => {},
+    { id, openedAt, caller }: Pick<CallContext, "id" | "openedAt" | "caller">,
+    httpRequest: Request,
+    server: Sockets | null,
+    onEnd = () => {},
   ) {
-    this.request = parts.request;
-    this.caller = parts.caller;
-    this.progress = parts.progress;
-    this.#server = parts.server;
-    this.#end = end;
+    super(id, openedAt, caller);
+    this.httpRequest = httpRequest;
+    this.#server = server;
+    this.#onEnd = onEnd;
+    this.clientRequestId = readClientRequestId(httpRequest);
   }
 
   /** While a provider works, the socket may be idle for any time. Ended by {@link restoreIdleTimeout}. */
   disableIdleTimeout(): void {
-    this.#server?.timeout(this.request, 0);
+    this.#server?.timeout(this.httpRequest, 0);
   }
 
   /** From here on the client is waited for. */
   restoreIdleTimeout(): void {
-    this.#server?.timeout(this.request, idleSecondsMax);
+    this.#server?.timeout(this.httpRequest, idleSecondsMax);
   }
 
   /** Frees what the request occupied, once the response or its head is there. Repeating it does nothing. */
   end(): void {
     this.body?.release();
-    this.#end?.();
-    this.#end = undefined;
+    this.#onEnd?.();
+    this.#onEnd = undefined;
   }
 }
 
@@ -61,7 +60,7 @@ export class RequestContext {
 interface RouteContext {
   request: Request;
   server: Sockets | null;
-  call: RequestContext;
+  call: HttpCall;
 }
 
 /**
@@ -70,7 +69,7 @@ interface RouteContext {
  */
 export function apiKeyRoutes(deps: HttpDeps) {
   return new Elysia()
-    .decorate("call", undefined as unknown as RequestContext)
+    .decorate("call", undefined as unknown as HttpCall)
     .macro({
       apiKey: {
         resolve: async ({ request, server }) => ({ call: await authenticate(deps, request, server) }),
@@ -87,8 +86,8 @@ export function readJsonCall(deps: HttpDeps) {
   return async (context: RouteContext): Promise<unknown> => {
     const call = await authenticate(deps, context.request, context.server);
     context.call = call;
-    call.body = deps.bodies.reserve(declaredBytes(call.request, jsonBytesMax));
-    return await readJson(call.request, { reservation: call.body, beforeParsing });
+    call.body = deps.bodies.reserve(declaredBytes(context.request, jsonBytesMax));
+    return await readJson(context.request, { reservation: call.body, beforeParsing });
   };
 }
 
@@ -97,24 +96,23 @@ export function readFormCall<Body>(deps: HttpDeps, toBody: (form: FormData) => B
   return async (context: RouteContext): Promise<Body> => {
     const call = await authenticate(deps, context.request, context.server);
     context.call = call;
-    call.body = deps.bodies.reserve(declaredBytes(call.request, formBytesMax));
-    return toBody(await readForm(call.request, call.body));
+    call.body = deps.bodies.reserve(declaredBytes(context.request, formBytesMax));
+    return toBody(await readForm(context.request, call.body));
   };
 }
 
 /** @throws {GatewayError} `unavailable` when load is shed, or `invalid_api_key`. */
-async function authenticate(deps: HttpDeps, request: Request, server: Sockets | null): Promise<RequestContext> {
+async function authenticate(deps: HttpDeps, request: Request, server: Sockets | null): Promise<HttpCall> {
   const openedAt = deps.now();
   refuseOverload(deps, openedAt);
-  deps.loadShedder.arrive();
+  deps.loadShedder.startRequest();
   try {
-    const known = deps.accounts.authenticate(readApiKey(request));
-    const caller = known instanceof Promise ? await known : known;
-    const progress = new Progress(makeCallId(openedAt), openedAt);
-    progress.clientRequestId = readClientRequestId(request);
-    return new RequestContext({ request, caller, progress, server }, () => deps.loadShedder.depart());
+    const authenticated = deps.accounts.authenticate(readApiKey(request));
+    const caller = authenticated instanceof Promise ? await authenticated : authenticated;
+    const id = makeCallId(openedAt);
+    return new HttpCall({ id, openedAt, caller }, request, server, () => deps.loadShedder.endRequest());
   } catch (error) {
-    deps.loadShedder.depart();
+    deps.loadShedder.endRequest();
     throw error;
   }
 }
@@ -141,70 +139,73 @@ function readApiKey(request: Request): string {
   return header.slice(7).trim();
 }
 
+/** What an endpoint asks of the kernel. */
+type CallRequest<C extends Capability> = Pick<CallContext<C>, "capability" | "request"> &
+  Partial<Pick<CallContext<C>, "sink">>;
+
 /**
- * Executes a call and logs it, whatever its outcome. A stream is cancelled when its client disconnects. A whole answer is
- * not: the provider bills it to us all the same, and a client that hangs up in time would have it for free.
+ * Runs a call and logs it, whatever its outcome. A stream is cancelled when its client disconnects. A whole answer is not:
+ * the provider bills it all the same, and a client that disconnects in time would not pay for it.
  */
 export async function executeCall<C extends Capability>(
   deps: HttpDeps,
-  call: RequestContext,
-  options: Pick<Order<C>, "capability" | "request" | "sink">,
-) {
-  const { caller, progress } = call;
-  const order: Order<C> = { ...options, caller, progress };
-  deps.loadShedder.enter(order);
-  if (options.sink !== undefined) cancelOnDisconnect(call);
-  call.disableIdleTimeout();
+  httpCall: HttpCall,
+  { capability, request, sink }: CallRequest<C>,
+): Promise<AnswerOf<C>> {
+  const call = httpCall.setRequest(capability, request, sink);
+  deps.loadShedder.startCall(call);
+  if (sink !== undefined) cancelOnDisconnect(httpCall);
+  httpCall.disableIdleTimeout();
   try {
-    return await serve(deps.kernel, order);
+    return await runCall(deps.kernel, call);
   } catch (error) {
-    // Refused before admission: it is in the log alone.
-    if (progress.errorCode === undefined) {
-      const known = error instanceof GatewayError;
-      progress.status = known ? error.status : 500;
-      progress.errorCode = known ? error.code : "internal_error";
+    // The kernel sets the error code of an admitted call; a call that was refused before is only logged.
+    if (call.errorCode === undefined) {
+      const isKnown = error instanceof GatewayError;
+      call.status = isKnown ? error.status : 500;
+      call.errorCode = isKnown ? error.code : "internal_error";
     }
     throw error;
   } finally {
-    deps.loadShedder.leave(order);
-    call.restoreIdleTimeout();
-    deps.kernel.watch?.ended(progress, options.capability, options.sink !== undefined, call.request);
-    logCall(deps, order);
+    deps.loadShedder.endCall(call);
+    httpCall.restoreIdleTimeout();
+    deps.kernel.observer?.ended(call, httpCall.httpRequest);
+    logCall(deps, call);
   }
 }
 
-function cancelOnDisconnect({ request, progress }: RequestContext): void {
-  const { signal } = request;
-  if (signal.aborted) progress.cut("left");
-  else signal.addEventListener("abort", () => progress.cut("left"));
+function cancelOnDisconnect(call: HttpCall): void {
+  const { signal } = call.httpRequest;
+  if (signal.aborted) call.cancel("client_disconnected");
+  else signal.addEventListener("abort", () => call.cancel("client_disconnected"));
 }
 
 /** A JSON response with the headers of its call. */
-export function jsonReply(deps: HttpDeps, { progress }: RequestContext, body: unknown): Response {
-  const headers = callHeaders(progress, deps.snapshot().sandbox, "application/json");
-  if (deps.loadShedder.isLeaving) headers.connection = "close";
+export function jsonReply(deps: HttpDeps, call: CallContext, body: unknown): Response {
+  const headers = callHeaders(call, deps.snapshot().sandbox, "application/json");
+  if (deps.loadShedder.isDraining) headers.connection = "close";
   return new Response(JSON.stringify(body), { headers });
 }
 
-function logCall<C extends Capability>(deps: HttpDeps, { capability, caller, progress }: Order<C>): void {
-  const { state, notes } = progress;
+function logCall(deps: HttpDeps, call: CallContext): void {
+  const { state, warnings } = call;
   deps.log.info("call", {
-    call: progress.id,
-    client_request_id: progress.clientRequestId,
-    account: caller.accountId,
-    key: caller.keyId,
-    capability,
-    model: progress.model,
-    route: progress.route,
-    status: progress.status,
+    call: call.id,
+    client_request_id: call.clientRequestId,
+    account: call.caller.accountId,
+    key: call.caller.keyId,
+    capability: call.capability,
+    model: call.model,
+    route: call.route,
+    status: call.status,
     state,
-    error: progress.errorCode,
-    usage: state === "refused" ? undefined : progress.meters,
-    usage_source: progress.usageSource,
-    cost_nanodollars: progress.costNanodollars,
-    first_byte_ms: progress.firstByteMs,
-    duration_ms: deps.now() - progress.openedAt,
-    attempts: progress.attempts,
-    notes: notes.length === 0 ? undefined : notes,
+    error: call.errorCode,
+    usage: state === "refused" ? undefined : call.meters,
+    usage_source: call.usageSource,
+    cost_nanodollars: call.costNanodollars,
+    first_byte_ms: call.firstByteMs,
+    duration_ms: deps.now() - call.openedAt,
+    attempts: call.attempts,
+    warnings: warnings.length === 0 ? undefined : warnings,
   });
 }

@@ -1,5 +1,5 @@
 import { formatUsd, type LimitState } from "../../contract/index.ts";
-import type { Progress } from "../../kernel/index.ts";
+import type { CallContext } from "../../kernel/index.ts";
 
 export type ResponseHeaders = Record<string, string>;
 
@@ -15,24 +15,24 @@ export function limitHeaders(limits: LimitState): ResponseHeaders {
   };
 }
 
-/** The headers of a call's response; the cost only with a whole answer. */
-export function callHeaders(progress: Progress, sandbox: boolean, contentType: string): ResponseHeaders {
-  const { hold, route, costNanodollars } = progress;
+/** The headers of a call's response. The cost is known only for a whole answer. */
+export function callHeaders(call: CallContext, sandbox: boolean, contentType: string): ResponseHeaders {
+  const { hold, route, costNanodollars } = call;
   const headers = hold === undefined ? {} : limitHeaders(hold.limits);
   headers["content-type"] = contentType;
   headers["x-content-type-options"] = "nosniff";
-  headers["x-request-id"] = progress.id;
-  if (progress.clientRequestId !== undefined) headers["x-client-request-id"] = progress.clientRequestId;
+  headers["x-request-id"] = call.id;
+  if (call.clientRequestId !== undefined) headers["x-client-request-id"] = call.clientRequestId;
   if (route !== undefined) {
     headers["x-modelgate-route"] = route;
-    headers["x-modelgate-attempts"] = String(progress.attempts);
+    headers["x-modelgate-attempts"] = String(call.attempts);
   }
   if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
   if (sandbox || route === "sandbox") headers["x-modelgate-sandbox"] = "true";
   return headers;
 }
 
-/** UUIDs, ULIDs, base64, paths. Others are ignored: no reason to refuse a call. */
+/** UUIDs, ULIDs, base64, paths. Others are ignored. */
 const clientRequestIdForm = /^[\w.:/+=@-]{1,128}$/;
 
 /** The client's own `x-request-id`, if it is safe in a header and a log line. */

@@ -1,4 +1,4 @@
-import type { Progress, StreamSink } from "../../kernel/index.ts";
+import type { CallContext, StreamSink } from "../../kernel/index.ts";
 
 /** Text that is buffered until Bun pulls the body, in characters. */
 const bufferedCharactersMax = 64 * 1024;
@@ -17,11 +17,11 @@ interface DirectController {
  * stream per chunk. When the client reads slower than the provider sends, `write` applies backpressure; when the client
  * disconnects, the call is cancelled and settled.
  */
-export class SseStream<Piece> implements StreamSink<Piece> {
+export class SseStream<Chunk> implements StreamSink<Chunk> {
   readonly body: ReadableStream<Uint8Array>;
   /** Resolves when the response head may be sent. */
   readonly opened: Promise<void>;
-  readonly #encode: (piece: Piece) => string;
+  readonly #encode: (chunk: Chunk) => string;
   readonly #closed = Promise.withResolvers<void>();
   /** Ticks of the {@link SseHeartbeat} since something was sent. */
   silentTicks = 0;
@@ -34,7 +34,7 @@ export class SseStream<Piece> implements StreamSink<Piece> {
   #backpressure: Promise<void> | undefined;
   #onPull: (() => void) | undefined;
 
-  constructor(progress: Progress, encode: (piece: Piece) => string) {
+  constructor(call: CallContext, encode: (chunk: Chunk) => string) {
     this.#encode = encode;
     this.opened = new Promise((resolve) => {
       this.#open = resolve;
@@ -44,7 +44,7 @@ export class SseStream<Piece> implements StreamSink<Piece> {
       pull: (controller: DirectController) => this.#start(controller),
       cancel: () => {
         this.#close();
-        progress.cut("left");
+        call.cancel("client_disconnected");
       },
     } as unknown as UnderlyingDefaultSource<Uint8Array>);
   }
@@ -54,8 +54,8 @@ export class SseStream<Piece> implements StreamSink<Piece> {
     this.#open();
   }
 
-  write(piece: Piece): Promise<void> | undefined {
-    return this.send(this.#encode(piece));
+  write(chunk: Chunk): Promise<void> | undefined {
+    return this.send(this.#encode(chunk));
   }
 
   /** Sends text without encoding it. */

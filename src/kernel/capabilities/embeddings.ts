@@ -8,76 +8,77 @@ import {
 } from "../../contract/index.ts";
 import { base64ToFloats, floatsToBase64 } from "../../sdk/base64.ts";
 import { countTokens, tokensMax } from "../normalize/token-counts.ts";
-import { attempt } from "../routing/failover.ts";
+import { withFailover } from "../routing/failover.ts";
 import type { ModelEntry } from "../routing/registry.ts";
-import type { CapabilityHandler } from "../trade.ts";
+import type { CapabilityHandler } from "../types.ts";
 
-/** Tokens of all inputs of one request together (OpenAI's own bound, kept for every provider). */
+/** Tokens of all inputs of a request together: OpenAI's limit, applied to every provider. */
 export const embeddingTokensMax = 300_000;
-/** No ordinary text has tokens longer than this on average: what is longer is refused without counting. */
+/** Ordinary text has shorter tokens on average: a longer text is refused without tokenizing it. */
 const bytesPerTokenMax = 8;
 
-export const embeddingsCapability: CapabilityHandler<EmbeddingsRequest, EmbeddingList, never> = {
-  async check(request, { model }) {
+export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
+  async validate({ request, modelEntry: { model } }) {
     checkDimensions(request.dimensions, model.dimensions, model.id);
-    await checkLength(inputsOf(request), model.inputTokensMax, model.id);
+    await checkLength(getInputs(request), model.inputTokensMax, model.id);
   },
 
-  worstCase: (request) => ({ inputToken: promptTokens(request) }),
-  promptTokens,
+  upperBound: ({ request }) => ({ inputToken: promptTokensMax(request) }),
+  promptTokens: ({ request }) => promptTokensMax(request),
 
-  async estimate(request) {
+  async estimate({ request }) {
     let inputToken = 0;
-    for (const text of inputsOf(request)) inputToken += await countTokens(text);
+    for (const text of getInputs(request)) inputToken += await countTokens(text);
     return { inputToken };
   },
 
-  async serve({ kernel, modelEntry, request, progress, usageMeter }) {
-    const answer = await attempt(kernel, modelEntry, progress, {
+  async execute(kernel, call) {
+    const { request, usageMeter } = call;
+    const answer = await withFailover(kernel, call, {
       requestFor: () => request,
-      async run(plugin, call) {
-        const embeddings = await plugin.handlers.embeddings?.(call);
-        if (!Array.isArray(embeddings?.vectors) || embeddings.vectors.length !== inputsOf(request).length) {
+      async run(plugin, pluginCall) {
+        const embeddings = await plugin.handlers.embeddings?.(pluginCall);
+        if (!Array.isArray(embeddings?.vectors) || embeddings.vectors.length !== getInputs(request).length) {
           throw new UpstreamFault("bad_response", "The provider's answer does not have one vector for each input");
         }
-        const vectors = embeddings.vectors.map((vector) => encoded(vector, request.encoding_format === "base64"));
+        const vectors = embeddings.vectors.map((vector) => encodeVector(vector, request.encoding_format === "base64"));
         return { ...embeddings, vectors };
       },
     });
-    progress.firstByteMs = kernel.now() - progress.openedAt;
+    call.firstByteMs = kernel.now() - call.openedAt;
     usageMeter.produced = true;
     usageMeter.complete = true;
     const reported = answer.usage?.prompt_tokens;
     if (Number.isSafeInteger(reported) && (reported as number) > 0)
       usageMeter.report({ inputToken: reported as number });
     const { inputToken } = (await usageMeter.count()).meters;
-    return listOf(answer, modelEntry.model.id, inputToken as number);
+    return toList(answer, call.modelEntry.model.id, inputToken as number);
   },
 };
 
-function listOf({ vectors }: Embeddings, model: string, tokens: number): EmbeddingList {
+function toList({ vectors }: Embeddings, model: string, tokens: number): EmbeddingList {
   const data = vectors.map((embedding, index) => ({ object: "embedding" as const, index, embedding }));
   return { object: "list", data, model, usage: { prompt_tokens: tokens, total_tokens: tokens } };
 }
 
-/** A vector in the wanted encoding. One that cannot be had is the provider's failure, while another can be asked. */
-function encoded(vector: unknown, asBase64: boolean): number[] | string {
+/** A vector in the requested encoding. Called within the attempt, so that another route is tried after an invalid one. */
+function encodeVector(vector: unknown, asBase64: boolean): number[] | string {
   if (Array.isArray(vector)) return asBase64 ? floatsToBase64(vector) : vector;
   try {
     if (typeof vector === "string") return asBase64 ? vector : base64ToFloats(vector);
   } catch {
-    // No base64, or no whole number of floats: no vector, as anything else.
+    // Not base64, or not a whole number of floats.
   }
-  throw new UpstreamFault("bad_response", "A vector of the provider's answer is none");
+  throw new UpstreamFault("bad_response", "The provider returned an invalid embedding");
 }
 
-function inputsOf(request: EmbeddingsRequest): string[] {
+function getInputs(request: EmbeddingsRequest): string[] {
   return typeof request.input === "string" ? [request.input] : request.input;
 }
 
-function promptTokens(request: EmbeddingsRequest): number {
+function promptTokensMax(request: EmbeddingsRequest): number {
   let tokens = 0;
-  for (const text of inputsOf(request)) tokens += tokensMax(text);
+  for (const text of getInputs(request)) tokens += tokensMax(text);
   return tokens;
 }
 

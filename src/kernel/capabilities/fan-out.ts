@@ -1,12 +1,12 @@
 import type { Call, ChatChunk, ChatCompletion, ChatRequest, ChatUsage } from "../../contract/index.ts";
-import { closeIterator } from "../let-go.ts";
-import { chunksOf } from "../normalize/chunks-of.ts";
+import { toChunks } from "../normalize/completion.ts";
+import { closeIterator } from "./iterators.ts";
 
 type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
 
-/** Asks `n` times for one choice each, and makes one completion of the answers. */
+/** Asks `n` times for one choice each, and combines the answers into one completion. */
 export async function fanOutCompletions(chat: Chat, call: Call<ChatRequest>, n: number): Promise<ChatCompletion> {
-  const answers = (await Promise.all(singles(call, n).map((single) => chat(single)))) as ChatCompletion[];
+  const answers = (await Promise.all(splitChoices(call, n).map((single) => chat(single)))) as ChatCompletion[];
   const choices = answers.flatMap((answer, index) =>
     answer.choices.slice(0, 1).map((choice) => ({ ...choice, index })),
   );
@@ -15,16 +15,16 @@ export async function fanOutCompletions(chat: Chat, call: Call<ChatRequest>, n: 
   return { ...rest, choices, ...(usage && { usage }) };
 }
 
-/** Asks `n` times for a stream of one choice each, and merges the pieces as they come. */
+/** Asks `n` times for a stream of one choice each, and merges the chunks as they come. */
 export async function fanOutChunks(chat: Chat, call: Call<ChatRequest>, n: number): Promise<AsyncIterable<ChatChunk>> {
-  const answers = await Promise.all(singles(call, n).map((single) => chat(single)));
-  return merge(answers.map(iteratorOf));
+  const answers = await Promise.all(splitChoices(call, n).map((single) => chat(single)));
+  return merge(answers.map(toIterator));
 }
 
-/** A provider may answer whole where a stream was asked for. */
-function iteratorOf(answer: ChatCompletion | AsyncIterable<ChatChunk>): AsyncIterator<ChatChunk> {
+/** A provider may return a completion where a stream was asked for. */
+function toIterator(answer: ChatCompletion | AsyncIterable<ChatChunk>): AsyncIterator<ChatChunk> {
   if (Symbol.asyncIterator in answer) return answer[Symbol.asyncIterator]();
-  const chunks = chunksOf(answer)[Symbol.iterator]();
+  const chunks = toChunks(answer)[Symbol.iterator]();
   return { next: async () => chunks.next() };
 }
 
@@ -52,8 +52,8 @@ async function* merge(streams: AsyncIterator<ChatChunk>[]): AsyncGenerator<ChatC
   }
 }
 
-/** The same call for one choice; a seed is moved on for each, or all answers would be the same. */
-function singles(call: Call<ChatRequest>, n: number): Call<ChatRequest>[] {
+/** One call for each choice. A seed is incremented, or all answers would be the same. */
+function splitChoices(call: Call<ChatRequest>, n: number): Call<ChatRequest>[] {
   return Array.from({ length: n }, (_, index) => {
     const { n: __, seed, ...request } = call.request;
     return { ...call, request: typeof seed === "number" ? { ...request, seed: seed + index } : request };

@@ -7,22 +7,21 @@ import {
   type ProviderPlugin,
   UpstreamFault,
 } from "../../contract/index.ts";
-import { closeIterator } from "../let-go.ts";
 import { hasSubstance } from "../normalize/stream.ts";
 import { fanOutChunks, fanOutCompletions } from "./fan-out.ts";
-import { withYielding } from "./paced.ts";
+import { closeIterator, withYielding } from "./iterators.ts";
 
-/** A chat answer that has begun: whole, or its first pieces with the rest to come. */
-export type Opened =
+/** A chat answer that has begun: whole, or its first chunks and an iterator of the others. */
+export type OpenedChat =
   | { completion: ChatCompletion; chunks?: undefined }
   | { completion?: undefined; first: ChatChunk[]; chunks: AsyncIterator<ChatChunk> };
 
 /**
- * Runs a chat handler and waits until the provider has said something of substance: a stream that begins with an empty
- * role and then fails has not begun, so that another route can still serve it.
+ * Runs a chat handler and waits for the first content: a stream that fails after an empty role has not begun, so that
+ * another route can still serve the call.
  */
-export async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<Opened> {
-  const answer = await ask(plugin, call);
+export async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<OpenedChat> {
+  const answer = await callHandler(plugin, call);
   if (isIterable(answer)) {
     if (call.request.stream !== true) throw new TypeError("A stream was returned where stream is not true");
     return openStream(answer);
@@ -40,7 +39,10 @@ export async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>):
   return { completion: answer };
 }
 
-function ask(plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
+function callHandler(
+  plugin: ProviderPlugin,
+  call: Call<ChatRequest>,
+): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
   const { handlers, maxChoices } = plugin;
   if (handlers.chat === undefined) throw new TypeError(`Plugin '${plugin.name}' has no chat handler`);
   const { n, stream } = call.request;
@@ -50,7 +52,7 @@ function ask(plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<ChatCompl
   return stream === true ? fanOutChunks(chat, call, n) : fanOutCompletions(chat, call, n);
 }
 
-async function openStream(stream: AsyncIterable<ChatChunk>): Promise<Opened> {
+async function openStream(stream: AsyncIterable<ChatChunk>): Promise<OpenedChat> {
   const chunks = withYielding(stream[Symbol.asyncIterator]());
   const first: ChatChunk[] = [];
   try {
@@ -68,9 +70,10 @@ async function openStream(stream: AsyncIterable<ChatChunk>): Promise<Opened> {
 
 function hasBegun(chunk: ChatChunk): boolean {
   if (!Array.isArray(chunk?.choices))
-    throw new UpstreamFault("bad_response", "A piece of the provider's stream has no choices");
+    throw new UpstreamFault("bad_response", "A chunk of the provider's stream has no choices");
   return chunk.choices.some((choice) => {
-    if (!isObject(choice)) throw new UpstreamFault("bad_response", "A choice in the provider's stream is no object");
+    if (!isObject(choice))
+      throw new UpstreamFault("bad_response", "A choice in the provider's stream is not an object");
     return choice.finish_reason || hasSubstance(choice.delta);
   });
 }
@@ -86,7 +89,7 @@ function isIterable(answer: ChatCompletion | AsyncIterable<ChatChunk>): answer i
   return answer !== null && typeof answer === "object" && Symbol.asyncIterator in answer;
 }
 
-/** Refuses more choices than can be had by several requests at once. */
+/** Refuses more choices than fan-out provides. */
 export function checkChoices(plugin: ProviderPlugin, n: number | null | undefined): void {
   if (
     n === undefined ||

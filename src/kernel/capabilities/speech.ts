@@ -6,23 +6,21 @@ import {
   type SpeechRequest,
   UpstreamFault,
 } from "../../contract/index.ts";
-import { closeIterator } from "../let-go.ts";
 import { tokensMax } from "../normalize/token-counts.ts";
-import { attempt } from "../routing/failover.ts";
-import type { CapabilityHandler } from "../trade.ts";
-import { withYielding } from "./paced.ts";
+import { withFailover } from "../routing/failover.ts";
+import type { CapabilityHandler } from "../types.ts";
+import { closeIterator, withYielding } from "./iterators.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
 /** `RIFF`, with which every WAV file begins. */
 const riff = [0x52, 0x49, 0x46, 0x46];
 
-/** Speech. Bytes go to the outlet as they come, so the reply is `undefined`. */
-export const speechCapability: CapabilityHandler<SpeechRequest, undefined, Bytes> = {
-  check(request, { model }) {
-    const length = charactersOf(request.input);
+export const speechHandler: CapabilityHandler<"speech"> = {
+  validate({ request, modelEntry: { model } }) {
+    const length = countCharacters(request.input);
     if (model.inputCharactersMax !== undefined && length > model.inputCharactersMax) {
-      throw wrong(
+      throw invalid(
         "input",
         `input has ${length} characters, but ${model.id} takes at most ${model.inputCharactersMax}; send it in parts`,
       );
@@ -32,23 +30,24 @@ export const speechCapability: CapabilityHandler<SpeechRequest, undefined, Bytes
     checkOneOf("speech_sample_rate", request.speech_sample_rate, model.sampleRates, model);
   },
 
-  worstCase: (request) => meters(request),
-  promptTokens: (request) => tokensMax(request.input),
-  estimate: async (request) => meters(request),
+  upperBound: ({ request }) => toMeters(request),
+  promptTokens: ({ request }) => tokensMax(request.input),
+  estimate: async ({ request }) => toMeters(request),
 
-  async serve({ kernel, modelEntry, request, progress, usageMeter, sink }) {
-    if (sink === undefined) throw new TypeError("There is no outlet to send the audio to");
-    const { first, rest } = await attempt(kernel, modelEntry, progress, {
+  async execute(kernel, call) {
+    const { request, usageMeter, sink } = call;
+    if (sink === undefined) throw new TypeError("There is no sink to send the audio to");
+    const { first, rest } = await withFailover(kernel, call, {
       requestFor: (model) => withVoice(request, model),
-      async run(plugin, call) {
-        const speech = await plugin.handlers.speech?.(call);
+      async run(plugin, pluginCall) {
+        const speech = await plugin.handlers.speech?.(pluginCall);
         if (speech === undefined) throw new TypeError(`Plugin '${plugin.name}' has no speech handler`);
         return openWav(speech);
       },
     });
-    progress.firstByteMs = kernel.now() - progress.openedAt;
+    call.firstByteMs = kernel.now() - call.openedAt;
     usageMeter.produced = true;
-    usageMeter.report(meters(request));
+    usageMeter.report(toMeters(request));
     try {
       sink.open();
       await sink.write(first);
@@ -56,8 +55,8 @@ export const speechCapability: CapabilityHandler<SpeechRequest, undefined, Bytes
       for await (const bytes of rest === undefined ? [] : { [Symbol.asyncIterator]: () => rest }) {
         total += bytes.length;
         if (total > kernel.network.bounds.streamBytesMax)
-          throw new UpstreamFault("bad_response", "The audio has no end");
-        if (progress.cancelReason !== undefined) throw new UpstreamFault("bad_response", "The call was cut off");
+          throw new UpstreamFault("bad_response", "The audio does not end");
+        call.throwIfCancelled();
         await sink.write(bytes);
       }
     } catch (error) {
@@ -69,32 +68,32 @@ export const speechCapability: CapabilityHandler<SpeechRequest, undefined, Bytes
   },
 };
 
-/** Waits for the first bytes and sees that they begin a WAV file, while another route can still be tried. */
+/** Waits for the first bytes and checks that they begin a WAV file, while another route can still be tried. */
 async function openWav({ wav }: Speech): Promise<{ first: Bytes; rest?: AsyncIterator<Bytes> }> {
-  if (wav instanceof Uint8Array) return { first: checkedRiff(wav) };
+  if (wav instanceof Uint8Array) return { first: checkRiff(wav) };
   const rest = withYielding(wav[Symbol.asyncIterator]());
   try {
     let first = new Uint8Array(0);
     while (first.length < riff.length) {
       const { done, value } = await rest.next();
       if (done) throw new UpstreamFault("bad_response", "The provider sent no audio");
-      first = first.length === 0 ? value : joined(first, value);
+      first = first.length === 0 ? value : concat(first, value);
     }
-    return { first: checkedRiff(first), rest };
+    return { first: checkRiff(first), rest };
   } catch (error) {
     closeIterator(rest);
     throw error;
   }
 }
 
-function joined(a: Bytes, b: Bytes): Bytes {
-  const combineObservers = new Uint8Array(a.length + b.length);
-  combineObservers.set(a);
-  combineObservers.set(b, a.length);
-  return combineObservers;
+function concat(a: Bytes, b: Bytes): Bytes {
+  const both = new Uint8Array(a.length + b.length);
+  both.set(a);
+  both.set(b, a.length);
+  return both;
 }
 
-function checkedRiff(bytes: Bytes): Bytes {
+function checkRiff(bytes: Bytes): Bytes {
   if (!riff.every((byte, index) => bytes[index] === byte))
     throw new UpstreamFault("bad_response", "The provider's audio is not a WAV file");
   return bytes;
@@ -105,15 +104,15 @@ function withVoice(request: SpeechRequest, model: Model): SpeechRequest {
   return { ...request, voice: model.voiceDefault };
 }
 
-/** Characters as people count them for a bill: Unicode code points. */
-function charactersOf(text: string): number {
+/** Characters as they are billed: Unicode code points. */
+function countCharacters(text: string): number {
   let count = 0;
   for (const _ of text) count++;
   return count;
 }
 
-function meters(request: SpeechRequest): Meters {
-  return { character: charactersOf(request.input) };
+function toMeters(request: SpeechRequest): Meters {
+  return { character: countCharacters(request.input) };
 }
 
 function checkOneOf<T>(
@@ -123,9 +122,9 @@ function checkOneOf<T>(
   model: Model,
 ): void {
   if (value === undefined || value === null || allowed === undefined || allowed.includes(value)) return;
-  throw wrong(param, `${param} is '${value}', but ${model.id} takes: ${allowed.join(", ")}`);
+  throw invalid(param, `${param} is '${value}', but ${model.id} takes: ${allowed.join(", ")}`);
 }
 
-function wrong(param: string, sentence: string): GatewayError {
+function invalid(param: string, sentence: string): GatewayError {
   return new GatewayError("invalid_request", sentence, { param });
 }

@@ -1,20 +1,13 @@
-import {
-  GatewayError,
-  isAmount,
-  type Meters,
-  type Transcript,
-  type TranscriptionRequest,
-  UpstreamFault,
-} from "../../contract/index.ts";
+import { GatewayError, isAmount, type Meters, type TranscriptionRequest, UpstreamFault } from "../../contract/index.ts";
 import { tokensMax } from "../normalize/token-counts.ts";
-import { attempt } from "../routing/failover.ts";
-import type { CapabilityHandler } from "../trade.ts";
+import { withFailover } from "../routing/failover.ts";
+import type { CapabilityHandler } from "../types.ts";
 
-/** What is held for audio that does not say its length: one millisecond a byte, as at 8 kbit/s. */
-const msPerByteAtMost = 1;
+/** For audio of unknown length: one millisecond per byte, as at 8 kbit/s. */
+const msPerByteMax = 1;
 
-export const transcriptionCapability: CapabilityHandler<TranscriptionRequest, Transcript, never> = {
-  check(request, { model }) {
+export const transcriptionHandler: CapabilityHandler<"transcription"> = {
+  validate({ request, modelEntry: { model } }) {
     const { audioMs, language } = request;
     if (model.audioMsMax !== undefined && audioMs !== undefined && audioMs > model.audioMsMax) {
       const sentence = `The audio lasts ${(audioMs / 1000).toFixed(1)} s, but ${model.id} takes at most ${model.audioMsMax / 1000} s; send it in parts`;
@@ -26,21 +19,22 @@ export const transcriptionCapability: CapabilityHandler<TranscriptionRequest, Tr
     throw new GatewayError("invalid_request", sentence, { param: "language" });
   },
 
-  worstCase: (request, { model }) => lengthOf(request, model.audioMsMax),
-  promptTokens: (request) => (request.prompt === undefined ? 0 : tokensMax(request.prompt)),
-  estimate: async (request, _, { model }) => lengthOf(request, model.audioMsMax),
+  upperBound: ({ request, modelEntry }) => getLength(request, modelEntry.model.audioMsMax),
+  promptTokens: ({ request }) => (request.prompt === undefined ? 0 : tokensMax(request.prompt)),
+  estimate: async ({ request, modelEntry }) => getLength(request, modelEntry.model.audioMsMax),
 
-  async serve({ kernel, modelEntry, request, progress, usageMeter }) {
-    const transcript = await attempt(kernel, modelEntry, progress, {
+  async execute(kernel, call) {
+    const { request, usageMeter } = call;
+    const transcript = await withFailover(kernel, call, {
       requestFor: () => request,
-      async run(plugin, call) {
-        const answer = await plugin.handlers.transcription?.(call);
+      async run(plugin, pluginCall) {
+        const answer = await plugin.handlers.transcription?.(pluginCall);
         if (typeof answer?.text !== "string")
-          throw new UpstreamFault("bad_response", "The provider's answer holds no text");
+          throw new UpstreamFault("bad_response", "The provider's answer has no text");
         return answer;
       },
     });
-    progress.firstByteMs = kernel.now() - progress.openedAt;
+    call.firstByteMs = kernel.now() - call.openedAt;
     usageMeter.produced = true;
     usageMeter.complete = true;
     const audioMs = transcript.duration === undefined ? undefined : Math.round(transcript.duration * 1000);
@@ -49,9 +43,27 @@ export const transcriptionCapability: CapabilityHandler<TranscriptionRequest, Tr
   },
 };
 
-/** The length read from the file; where it does not say, what it can be at the most. */
-function lengthOf({ audioMs, file }: TranscriptionRequest, audioMsMax: number | undefined): Meters {
+/** The length read from the file; if it has none, the longest it can be. */
+function getLength({ audioMs, file }: TranscriptionRequest, audioMsMax: number | undefined): Meters {
   if (audioMs !== undefined) return { audioMs };
-  const longest = file.size * msPerByteAtMost;
+  const longest = file.size * msPerByteMax;
   return { audioMs: audioMsMax === undefined ? longest : Math.min(longest, audioMsMax) };
+}
+
+/**
+ * The length of an audio file in milliseconds, read from the file itself.
+ *
+ * @returns `undefined` when its container has no length or cannot be read.
+ */
+export async function readAudioMs(file: Blob): Promise<number | undefined> {
+  try {
+    // Loaded for the first file: gateways without transcriptions save its 10 MB.
+    const { parseBlob } = await import("music-metadata");
+    const { format } = await parseBlob(file, { duration: true, skipCovers: true });
+    const { duration } = format;
+    if (duration === undefined || !Number.isFinite(duration) || duration < 0) return undefined;
+    return Math.ceil(duration * 1000);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,4 +1,5 @@
 import {
+  type ChatChunk,
   type ChatCompletion,
   type ChatUsage,
   type FinishReason,
@@ -7,7 +8,7 @@ import {
 } from "../../contract/index.ts";
 import { randomText } from "../call-id.ts";
 
-/** What all pieces of an answer carry. */
+/** What every chunk of an answer carries. */
 export interface AnswerHead {
   /** `chatcmpl-…` */
   id: string;
@@ -17,14 +18,14 @@ export interface AnswerHead {
   model: string;
 }
 
-/** The head of a call's answer; the id is the call's with another prefix. */
-export function headOf(callId: string, model: string, nowMs: number): AnswerHead {
+/** The head of a call's answer. Its id is the call's with another prefix. */
+export function createAnswerHead(callId: string, model: string, nowMs: number): AnswerHead {
   return { id: `chatcmpl-${callId.slice(4)}`, created: Math.floor(nowMs / 1000), model };
 }
 
 /**
- * Makes a provider's completion the one shape clients get: our id and model name, `refusal` and `logprobs` always
- * there, ids on tool calls, a finish reason of the five. Works on the object itself: it is ours by now.
+ * Brings a provider's completion into the shape clients expect: our id and model name, `refusal` and `logprobs` always
+ * present, ids on tool calls, one of OpenAI's finish reasons. Changes the object itself.
  */
 export function normalizeCompletion(raw: ChatCompletion, head: AnswerHead): ChatCompletion {
   const completion = raw as ChatCompletion & { system_fingerprint?: unknown };
@@ -34,12 +35,12 @@ export function normalizeCompletion(raw: ChatCompletion, head: AnswerHead): Chat
   completion.model = head.model;
   if (typeof completion.system_fingerprint !== "string") delete completion.system_fingerprint;
   for (let index = 0; index < raw.choices.length; index++) {
-    tidyChoice(raw.choices[index] as ChatCompletion["choices"][number] & { logprobs?: unknown }, index);
+    normalizeChoice(raw.choices[index] as ChatCompletion["choices"][number] & { logprobs?: unknown }, index);
   }
   return completion;
 }
 
-function tidyChoice(choice: ChatCompletion["choices"][number] & { logprobs?: unknown }, index: number): void {
+function normalizeChoice(choice: ChatCompletion["choices"][number] & { logprobs?: unknown }, index: number): void {
   const { message } = choice;
   choice.index = index;
   choice.logprobs = normalizeLogprobs(choice.logprobs);
@@ -49,38 +50,57 @@ function tidyChoice(choice: ChatCompletion["choices"][number] & { logprobs?: unk
   if (message.tool_calls === undefined || message.tool_calls === null || message.tool_calls.length === 0) {
     delete message.tool_calls;
   } else {
-    for (const call of message.tool_calls) tidyToolCall(call);
+    for (const call of message.tool_calls) normalizeToolCall(call);
   }
-  choice.finish_reason = finishOf(choice.finish_reason, message.tool_calls !== undefined);
+  choice.finish_reason = toFinishReason(choice.finish_reason, message.tool_calls !== undefined);
 }
 
-function tidyToolCall(call: ToolCall): void {
+function normalizeToolCall(call: ToolCall): void {
   call.id ||= makeToolCallId();
   call.type = "function";
 }
 
-/** An id for a tool call whose provider gave none. */
+/** An id for a tool call without one. */
 export function makeToolCallId(): string {
   return `call_${randomText(24)}`;
 }
 
-/** One of OpenAI's reasons; an answer with tool calls that "stopped" did so for them. */
-export function finishOf(reason: string | null | undefined, hasToolCalls: boolean): FinishReason {
+/** One of OpenAI's finish reasons. An answer with tool calls that "stopped" did so for them. */
+export function toFinishReason(reason: string | null | undefined, hasToolCalls: boolean): FinishReason {
   if (hasToolCalls && (reason === "stop" || reason === null || reason === undefined)) return "tool_calls";
   return finishReasons.includes(reason as FinishReason) ? (reason as FinishReason) : "stop";
 }
 
-/** Usage with its sum, as OpenAI's schema wants it: details are there or left out, never `null`. */
+/** Usage with its sum, as in OpenAI's schema: details are present or left out, never `null`. */
 export function normalizeUsage(usage: ChatUsage): ChatUsage {
   const completion = usage.completion_tokens === undefined ? 0 : usage.completion_tokens;
-  const tidy = { ...usage, completion_tokens: completion, total_tokens: usage.prompt_tokens + completion };
-  if (tidy.prompt_tokens_details === null) delete tidy.prompt_tokens_details;
-  if (tidy.completion_tokens_details === null) delete tidy.completion_tokens_details;
-  return tidy;
+  const normalized = { ...usage, completion_tokens: completion, total_tokens: usage.prompt_tokens + completion };
+  if (normalized.prompt_tokens_details === null) delete normalized.prompt_tokens_details;
+  if (normalized.completion_tokens_details === null) delete normalized.completion_tokens_details;
+  return normalized;
 }
 
-/** Both lists of log probabilities are always there in OpenAI's shape; providers leave out the one of refusals. */
+/** OpenAI's shape has both lists of log probabilities; providers leave out the one of refusals. */
 export function normalizeLogprobs(logprobs: unknown): unknown {
   if (typeof logprobs !== "object" || logprobs === null) return null;
   return { content: null, refusal: null, ...logprobs };
+}
+
+/** A completion as the chunks of a stream, for providers that do not stream it. */
+export function toChunks(completion: ChatCompletion): ChatChunk[] {
+  const choices = completion.choices.map(({ message, finish_reason }, index) => {
+    const { role: _, ...delta } = message;
+    return { index, delta: delta as ChatChunk["choices"][number]["delta"], finish_reason };
+  });
+  return [
+    { choices: choices.map(({ index, delta }) => ({ index, delta })) },
+    {
+      choices: choices.map(({ index, finish_reason }) => ({
+        index,
+        delta: {},
+        finish_reason: finish_reason ?? "stop",
+      })),
+    },
+    ...(completion.usage ? [{ choices: [], usage: completion.usage }] : []),
+  ];
 }

@@ -7,15 +7,14 @@ import {
   type ToolCallDelta,
   UpstreamFault,
 } from "../../contract/index.ts";
-import type { Output } from "../trade.ts";
-import { type AnswerHead, finishOf, makeToolCallId, normalizeLogprobs } from "./completion.ts";
+import { type AnswerHead, makeToolCallId, normalizeLogprobs, toFinishReason } from "./completion.ts";
 import { countedCharactersMax } from "./token-counts.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
-/** More than any answer has; it is held in memory until it is counted. */
+/** More characters than any answer has. They are held in memory until they are counted. */
 const charactersMax = 64 * 1024 * 1024;
 
-/** How far one choice of a stream has come. */
+/** The state of one choice of a stream. */
 interface ChoiceState {
   begun: boolean;
   /** Why it finished; absent until then. */
@@ -27,55 +26,53 @@ interface ChoiceState {
 }
 
 /**
- * Makes a provider's chunks the one shape clients get, and counts them on the way. Tool-call indexes are allocated
- * here: a new id is a new index, whatever index the provider wrote.
+ * Brings a provider's chunks into the shape clients expect, and counts them. Tool-call indexes are assigned here: a new
+ * id is a new index, whatever index the provider sent.
  */
 export class StreamNormalizer {
   readonly #head: AnswerHead;
   readonly #usageMeter: UsageMeter;
-  readonly #output: Output;
   readonly #includeUsage: boolean;
   readonly #choices: ChoiceState[] = [];
   /** The last usable report. */
   usage: ChatUsage | undefined;
-  /** What is to be sent before the piece that was pushed last, and after it; mostly nothing. */
+  /** What is to be sent before and after the chunk that was pushed last; mostly empty. */
   readonly before: ChunkChoice[] = [];
   readonly after: ChunkChoice[] = [];
 
-  constructor(head: AnswerHead, parts: { usageMeter: UsageMeter; output: Output; includeUsage: boolean }) {
+  constructor(head: AnswerHead, usageMeter: UsageMeter, includeUsage: boolean) {
     this.#head = head;
-    this.#usageMeter = parts.usageMeter;
-    this.#output = parts.output;
-    this.#includeUsage = parts.includeUsage;
+    this.#usageMeter = usageMeter;
+    this.#includeUsage = includeUsage;
   }
 
   /**
-   * The piece to send, or `undefined` when it said nothing or held only a usage report.
+   * The chunk to send, or `undefined` when it is empty or only reports usage.
    *
-   * @throws {UpstreamFault} When it is not of the form it should have: what it holds is looked at only as far as it is used.
+   * @throws {UpstreamFault} When it is malformed. Only the fields that are used are checked.
    */
   push(raw: ChatChunk): ChatChunk | undefined {
     try {
-      return this.#tidy(raw);
+      return this.#normalize(raw);
     } catch (cause) {
       if (cause instanceof UpstreamFault) throw cause;
-      throw new UpstreamFault("bad_response", "A piece of the provider's stream cannot be read", { cause });
+      throw new UpstreamFault("bad_response", "A chunk of the provider's stream cannot be read", { cause });
     }
   }
 
-  #tidy(raw: ChatChunk): ChatChunk | undefined {
+  #normalize(raw: ChatChunk): ChatChunk | undefined {
     if (raw.usage) this.#report(raw.usage);
     const { choices } = raw;
     if (!Array.isArray(choices))
-      throw new UpstreamFault("bad_response", "A piece of the provider's stream has no choices");
+      throw new UpstreamFault("bad_response", "A chunk of the provider's stream has no choices");
     if (choices.length === 0) return undefined;
-    for (const choice of choices) this.#tidyChoice(choice);
-    if (choices.length === 1 && saysNothing(choices[0] as ChunkChoice)) return undefined;
-    return this.chunkOf(raw, choices);
+    for (const choice of choices) this.#normalizeChoice(choice);
+    if (choices.length === 1 && isEmpty(choices[0] as ChunkChoice)) return undefined;
+    return this.toChunk(raw, choices);
   }
 
-  /** A piece of the provider's with other choices in it. */
-  chunkOf(raw: ChatChunk, choices: ChunkChoice[]): ChatChunk {
+  /** A chunk of the provider with other choices in it. */
+  toChunk(raw: ChatChunk, choices: ChunkChoice[]): ChatChunk {
     const { id, created, model } = this.#head;
     const chunk: ChatChunk = { id, object: "chat.completion.chunk", created, model, choices };
     if (typeof raw.system_fingerprint === "string") chunk.system_fingerprint = raw.system_fingerprint;
@@ -84,7 +81,7 @@ export class StreamNormalizer {
     return chunk;
   }
 
-  /** Whether every choice that began has finished; a stream that ends otherwise was cut. */
+  /** Whether every choice that began has finished; otherwise the stream broke off. */
   get finished(): boolean {
     return (
       this.#choices.length > 0 && this.#choices.every((state) => state === undefined || state.finish !== undefined)
@@ -96,7 +93,7 @@ export class StreamNormalizer {
     return this.#choices.flatMap((state) => state?.finish ?? []);
   }
 
-  /** The last piece when usage was asked for. */
+  /** The last chunk when usage was asked for. */
   usageChunk(usage: ChatUsage): ChatChunk {
     const { id, created, model } = this.#head;
     return { id, object: "chat.completion.chunk", created, model, choices: [], usage };
@@ -105,35 +102,35 @@ export class StreamNormalizer {
   #report(usage: ChatUsage): void {
     const meters: Meters | undefined = metersOfUsage(usage);
     if (meters === undefined) return;
-    // A report of nothing does not take back what was reported.
+    // An empty report does not replace an earlier one.
     if (this.usage !== undefined && !usage.prompt_tokens && !usage.completion_tokens) return;
     this.#usageMeter.report(meters);
     this.usage = usage;
   }
 
-  #tidyChoice(choice: ChunkChoice): void {
+  #normalizeChoice(choice: ChunkChoice): void {
     const index = Number.isSafeInteger(choice.index) && choice.index >= 0 && choice.index < 128 ? choice.index : 0;
     choice.index = index;
-    const state = this.#stateOf(index);
+    const state = this.#getState(index);
     choice.delta ??= {};
     const { delta } = choice;
     if (!state.begun) this.#begin(state, choice);
     else if (delta.role !== undefined) delete delta.role;
-    if (typeof delta.content === "string") this.#heard(delta.content);
-    if (typeof delta.reasoning_content === "string") this.#heard(delta.reasoning_content);
-    if (typeof delta.refusal === "string") this.#heard(delta.refusal);
-    if (delta.function_call) this.#heard(delta.function_call.arguments);
-    if (delta.tool_calls) this.#tidyToolCalls(delta, state);
+    if (typeof delta.content === "string") this.#onText(delta.content);
+    if (typeof delta.reasoning_content === "string") this.#onText(delta.reasoning_content);
+    if (typeof delta.refusal === "string") this.#onText(delta.refusal);
+    if (delta.function_call) this.#onText(delta.function_call.arguments);
+    if (delta.tool_calls) this.#normalizeToolCalls(delta, state);
     choice.logprobs = choice.logprobs ? normalizeLogprobs(choice.logprobs) : null;
     if (choice.finish_reason) {
-      choice.finish_reason = finishOf(choice.finish_reason, state.toolCalls > 0);
+      choice.finish_reason = toFinishReason(choice.finish_reason, state.toolCalls > 0);
       state.finish = choice.finish_reason;
       this.#usageMeter.produced = true;
       if (hasSubstance(delta)) this.#end(choice);
     } else choice.finish_reason = null;
   }
 
-  /** Every choice begins with its role alone, whatever came along with it. */
+  /** Every choice begins with a chunk of its role alone. */
   #begin(state: ChoiceState, choice: ChunkChoice): void {
     state.begun = true;
     const { delta } = choice;
@@ -148,23 +145,23 @@ export class StreamNormalizer {
     for (const name of ["content", "refusal"] as const) if (!delta[name]) delete delta[name];
   }
 
-  /** Every choice ends with its reason alone. */
+  /** Every choice ends with a chunk of its finish reason alone. */
   #end(choice: ChunkChoice): void {
     this.after.push({ ...choice, delta: {}, logprobs: null });
     choice.finish_reason = null;
   }
 
-  #heard(text: unknown): void {
+  #onText(text: unknown): void {
     if (typeof text !== "string" || text === "") return;
     this.#usageMeter.produced = true;
     this.#usageMeter.wrote = true;
-    const output = this.#output;
+    const { output } = this.#usageMeter;
     output.length += text.length;
     if (output.text.length < countedCharactersMax) output.text += text;
-    if (output.length > charactersMax) throw new UpstreamFault("bad_response", "The provider's answer has no end");
+    if (output.length > charactersMax) throw new UpstreamFault("bad_response", "The provider's answer does not end");
   }
 
-  #stateOf(index: number): ChoiceState {
+  #getState(index: number): ChoiceState {
     const known = this.#choices[index];
     if (known !== undefined) return known;
     const state = { begun: false, finish: undefined, indexByProvider: new Map(), indexById: new Map(), toolCalls: 0 };
@@ -172,15 +169,15 @@ export class StreamNormalizer {
     return state;
   }
 
-  #tidyToolCalls(delta: ChunkChoice["delta"], state: ChoiceState): void {
+  #normalizeToolCalls(delta: ChunkChoice["delta"], state: ChoiceState): void {
     if (!Array.isArray(delta.tool_calls) || delta.tool_calls.length === 0) {
       delete delta.tool_calls;
       return;
     }
-    delta.tool_calls = delta.tool_calls.map((piece, position) => {
-      this.#heard(piece.function?.name);
-      this.#heard(piece.function?.arguments);
-      return tidyToolCall(piece, position, state);
+    delta.tool_calls = delta.tool_calls.map((call, position) => {
+      this.#onText(call.function?.name);
+      this.#onText(call.function?.arguments);
+      return normalizeToolCall(call, position, state);
     });
   }
 }
@@ -191,28 +188,32 @@ export function hasSubstance(delta: ChunkChoice["delta"]): boolean {
   return false;
 }
 
-function saysNothing({ delta, logprobs, finish_reason }: ChunkChoice): boolean {
+function isEmpty({ delta, logprobs, finish_reason }: ChunkChoice): boolean {
   return !finish_reason && logprobs === null && delta.role === undefined && !hasSubstance(delta);
 }
 
-function tidyToolCall(piece: ToolCallDelta, position: number, state: ChoiceState): ToolCallDelta {
-  const theirs = piece.index === undefined ? position : piece.index;
-  const known = knownIndex(piece, theirs, state);
-  const text = typeof piece.function?.arguments === "string" ? piece.function.arguments : "";
+function normalizeToolCall(call: ToolCallDelta, position: number, state: ChoiceState): ToolCallDelta {
+  const providerIndex = call.index === undefined ? position : call.index;
+  const known = findIndex(call, providerIndex, state);
+  const text = typeof call.function?.arguments === "string" ? call.function.arguments : "";
   if (known !== undefined) {
-    state.indexByProvider.set(theirs, known);
+    state.indexByProvider.set(providerIndex, known);
     return { index: known, function: { arguments: text } };
   }
   const index = state.toolCalls++;
-  const id = piece.id ? piece.id : makeToolCallId();
-  state.indexByProvider.set(theirs, index);
+  const id = call.id ? call.id : makeToolCallId();
+  state.indexByProvider.set(providerIndex, index);
   state.indexById.set(id, index);
-  const name = typeof piece.function?.name === "string" ? piece.function.name : "";
-  return { ...piece, index, id, type: "function", function: { name, arguments: text } };
+  const name = typeof call.function?.name === "string" ? call.function.name : "";
+  return { ...call, index, id, type: "function", function: { name, arguments: text } };
 }
 
-/** Which call a piece belongs to: by its id; without one by its index, where a name says that a new call begins. */
-function knownIndex({ id, function: part }: ToolCallDelta, theirs: number, state: ChoiceState): number | undefined {
+/** The index of the call that a delta belongs to: by its id, otherwise by its index; a name begins a new call. */
+function findIndex(
+  { id, function: part }: ToolCallDelta,
+  providerIndex: number,
+  state: ChoiceState,
+): number | undefined {
   if (id) return state.indexById.get(id);
-  return part?.name ? undefined : state.indexByProvider.get(theirs);
+  return part?.name ? undefined : state.indexByProvider.get(providerIndex);
 }

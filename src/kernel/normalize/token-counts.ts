@@ -22,7 +22,7 @@ export function tokensMax(text: string): number {
 /** An upper bound of the tokens of a conversation, with its tools. */
 export function promptTokensMax(request: ChatRequest): number {
   let tokens = 0;
-  for (const message of request.messages) tokens += messageTokens + messageTokensAtMost(message);
+  for (const message of request.messages) tokens += messageTokens + messageTextTokensMax(message);
   if (request.tools) tokens += tokensMax(JSON.stringify(request.tools));
   if (request.functions) tokens += tokensMax(JSON.stringify(request.functions));
   if (request.response_format && request.response_format.type === "json_schema") {
@@ -31,16 +31,16 @@ export function promptTokensMax(request: ChatRequest): number {
   return tokens;
 }
 
-function messageTokensAtMost(message: Message): number {
+function messageTextTokensMax(message: Message): number {
   let tokens = 0;
   const { content, tool_calls } = message;
   if (typeof content === "string") tokens += tokensMax(content);
-  else if (content) for (const part of content) tokens += partTokensAtMost(part);
+  else if (content) for (const part of content) tokens += partTokensMax(part);
   if (tool_calls) for (const call of tool_calls) tokens += tokensMax(call.function.name + call.function.arguments);
   return tokens;
 }
 
-function partTokensAtMost(part: ContentPart): number {
+function partTokensMax(part: ContentPart): number {
   switch (part.type) {
     case "text":
       return tokensMax(part.text);
@@ -66,7 +66,7 @@ export function countablePrompt(request: ChatRequest): { text: string; otherToke
     else if (content) {
       for (const part of content) {
         if (part.type === "text") text += `${part.text}\n`;
-        else otherTokens += partTokensAtMost(part);
+        else otherTokens += partTokensMax(part);
       }
     }
     if (message.tool_calls)

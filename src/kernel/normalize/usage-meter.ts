@@ -1,27 +1,43 @@
-import { isAmount, type MeterName, type Meters, meterNames, type UsageSource } from "../../contract/index.ts";
+import {
+  isAmount,
+  type MeterName,
+  type Meters,
+  type Model,
+  meterNames,
+  type UsageSource,
+} from "../../contract/index.ts";
 
-/** What a call used, and how that is known. */
+/** What a call used, and how it is known. */
 export interface Count {
   meters: Meters;
   source: UsageSource;
 }
 
+/** The text that has come out so far, for an estimate when no usage is reported. */
+export interface Output {
+  /** Its beginning: as much of it as is tokenized. */
+  text: string;
+  /** Of all of it, in characters. */
+  length: number;
+}
+
 /**
- * Counts one call. A provider's report stands when the call came to its end; the last report replaces earlier ones.
- * Where nothing usable was reported, or the call broke off, what went in and came out is counted instead.
+ * Counts the usage of one call. The provider's last report counts when the answer is complete. Without a usable report,
+ * or when the call broke off, usage is estimated from what went in and came out.
  */
 export class UsageMeter {
   #reported: Meters | undefined;
   readonly #estimate: () => Promise<Meters>;
-  /** Something reached the caller, or would have: from then on the call costs. */
+  readonly output: Output = { text: "", length: 0 };
+  /** Something reached the caller, or would have: from here on the call costs. */
   produced = false;
-  /** Text came out: a report without output tokens does not count it. */
+  /** Text came out, so a report without output tokens is not usable. */
   wrote = false;
-  /** The answer came to its end. */
+  /** The answer is complete. */
   complete = false;
   #counted: Promise<Count> | undefined;
 
-  /** `estimate` counts what went in and has come out so far; it is asked at the end, and only when needed. */
+  /** @param estimate Counts what went in and has come out so far. Called at the end, and only when needed. */
   constructor(estimate: () => Promise<Meters>) {
     this.#estimate = estimate;
   }
@@ -34,24 +50,24 @@ export class UsageMeter {
     return this.#reported;
   }
 
-  /** The final count. Once the answer is complete it is made once, however often it is asked for. */
+  /** The final count. Once the answer is complete it is computed only once. */
   count(): Promise<Count> {
-    if (!this.complete) return this.#make();
-    this.#counted ??= this.#make();
+    if (!this.complete) return this.#compute();
+    this.#counted ??= this.#compute();
     return this.#counted;
   }
 
-  async #make(): Promise<Count> {
+  async #compute(): Promise<Count> {
     const reported = this.#reported;
-    if (this.complete && reported !== undefined && this.#isWhole(reported)) {
+    if (this.complete && reported !== undefined && this.#isUsable(reported)) {
       return { meters: reported, source: "reported" };
     }
     if (!this.produced) return { meters: {}, source: "none" };
     const estimated = await this.#estimate();
-    return { meters: reported === undefined ? estimated : larger(reported, estimated), source: "estimated" };
+    return { meters: reported === undefined ? estimated : withLargerOutput(reported, estimated), source: "estimated" };
   }
 
-  #isWhole(reported: Meters): boolean {
+  #isUsable(reported: Meters): boolean {
     if (this.wrote && !reported.outputToken) return false;
     return !(this.produced && isZero(reported));
   }
@@ -61,8 +77,8 @@ function isZero(meters: Meters): boolean {
   return meterNames.every((name) => meters[name] === undefined || meters[name] === 0);
 }
 
-/** A report from the midst of a broken call may count the prompt well and the output not yet: the larger output stands. */
-function larger(reported: Meters, estimated: Meters): Meters {
+/** A report from the middle of a broken call may count the prompt but not yet the output: the larger output is taken. */
+function withLargerOutput(reported: Meters, estimated: Meters): Meters {
   if (isZero(reported)) return estimated;
   const meters: Meters = { ...estimated, ...reported };
   for (const name of ["outputToken", "image", "audioMs", "character"] as const satisfies readonly MeterName[]) {
@@ -70,4 +86,18 @@ function larger(reported: Meters, estimated: Meters): Meters {
     if (isAmount(a) && isAmount(b)) meters[name] = Math.max(a, b);
   }
   return meters;
+}
+
+/** The tokens of the daily free quota that usage takes: tokens as they are, other units by the model's weights. */
+export function toQuotaTokens(meters: Meters, { quotaWeights }: Model): number {
+  let tokens = weighted(meters.inputToken, 1) + weighted(meters.outputToken, 1);
+  tokens += weighted(meters.cacheReadToken, 1) + weighted(meters.cacheWriteToken, 1);
+  if (quotaWeights === undefined) return tokens;
+  tokens += weighted(meters.character, quotaWeights.character) + weighted(meters.image, quotaWeights.image);
+  tokens += weighted(meters.audioMs, quotaWeights.audioMs) + weighted(meters.call, quotaWeights.call);
+  return Math.ceil(tokens);
+}
+
+function weighted(amount: number | undefined, weight: number | undefined): number {
+  return amount === undefined || weight === undefined ? 0 : amount * weight;
 }

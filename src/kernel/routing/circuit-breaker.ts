@@ -1,106 +1,136 @@
-/** When something that fails is left alone, and for how long. */
+/** When a circuit opens, and for how long. */
 export interface CircuitBreakerOptions {
-  /** Faults within the window that open the circuit, if at least half of what was tried failed. Never one. */
-  readonly faultsMin: number;
+  /** Failures within the window that open the circuit, if at least half of the attempts failed. At least 2. */
+  readonly failuresMin: number;
   readonly windowMs: number;
-  /** The first rest; each probe that fails doubles it, up to `restMsMax`. */
+  /** How long it stays open at first; each failed probe doubles it, up to `openMsMax`. */
   readonly openMs: number;
-  readonly restMsMax: number;
+  readonly openMsMax: number;
 }
 
-/** A probe that was never heard of again, because its caller left, blocks the next for so long. */
+/** A probe without an outcome, because its client disconnected, blocks the next one for this long. */
 const probeMsMax = 60_000;
 
 export type CircuitState = "closed" | "open" | "half_open";
 
 /**
- * Whether a route or a key is worth a try. It rests after several faults in a short time, then lets one call through at
- * a time to see: the first answer ends it, a fault makes it rest longer. Costs two comparisons while all is well.
+ * The circuit breaker of a route or a key. Several failures in a short time open it. Then it is half-open and lets one
+ * probe through at a time: a success closes it, a failure opens it for longer. A closed one costs two comparisons.
  */
 export class CircuitBreaker {
-  readonly #bounds: CircuitBreakerOptions;
-  #faults = 0;
-  #answers = 0;
+  readonly #options: CircuitBreakerOptions;
+  #failures = 0;
+  #successes = 0;
   #windowEndsMs = 0;
-  /** 0 while it does not rest. */
-  #restsUntilMs = 0;
+  /** 0 while it is not open. */
+  #openUntilMs = 0;
   #openMs: number;
-  /** Whether it rests by what was seen here, and not by the provider's word. */
+  /** Whether it opened because of failures, and not because the provider asked for a pause. */
   #opened = false;
-  #probesUntilMs = 0;
+  #probingUntilMs = 0;
 
-  constructor(bounds: CircuitBreakerOptions) {
-    this.#bounds = bounds;
-    this.#openMs = bounds.openMs;
+  constructor(options: CircuitBreakerOptions) {
+    this.#options = options;
+    this.#openMs = options.openMs;
   }
 
-  /** Whether the next call may take it without being the last resort. */
+  /** Whether the next call may use it other than as a last resort. */
   isReady(nowMs: number): boolean {
-    if (this.#restsUntilMs === 0) return true;
-    if (nowMs < this.#restsUntilMs) return false;
-    return !this.#opened || nowMs >= this.#probesUntilMs;
+    if (this.#openUntilMs === 0) return true;
+    if (nowMs < this.#openUntilMs) return false;
+    return !this.#opened || nowMs >= this.#probingUntilMs;
   }
 
-  /** When its rest ends, milliseconds since 1970; 0 when there is none. */
-  get restsUntilMs(): number {
-    return this.#restsUntilMs;
+  /** Until when it is open, milliseconds since 1970; 0 when it is closed. */
+  get openUntilMs(): number {
+    return this.#openUntilMs;
   }
 
   stateAt(nowMs: number): CircuitState {
     if (this.isReady(nowMs)) return this.#opened ? "half_open" : "closed";
-    return nowMs < this.#restsUntilMs ? "open" : "half_open";
+    return nowMs < this.#openUntilMs ? "open" : "half_open";
   }
 
-  /** A call takes it: after a rest it is the one probe. */
+  /** A call uses it. After it was open, the call is the probe. */
   begin(nowMs: number): void {
-    if (this.#restsUntilMs === 0) return;
-    if (this.#opened) this.#probesUntilMs = nowMs + probeMsMax;
-    else if (nowMs >= this.#restsUntilMs) this.#restsUntilMs = 0;
+    if (this.#openUntilMs === 0) return;
+    if (this.#opened) this.#probingUntilMs = nowMs + probeMsMax;
+    else if (nowMs >= this.#openUntilMs) this.#openUntilMs = 0;
   }
 
-  /** It answered. */
   onSuccess(): void {
-    if (this.#faults === 0) return;
+    if (this.#failures === 0) return;
     if (this.#opened) this.#close();
-    else this.#answers++;
+    else this.#successes++;
   }
 
-  /** It failed. Returns whether it begins to rest by that. */
+  /** Returns whether it opens. */
   onFailure(nowMs: number): boolean {
     if (this.#opened) {
-      const isProbe = nowMs >= this.#restsUntilMs;
-      if (isProbe) this.#open(nowMs, Math.min(this.#openMs * 2, this.#bounds.restMsMax));
+      const isProbe = nowMs >= this.#openUntilMs;
+      if (isProbe) this.#open(nowMs, Math.min(this.#openMs * 2, this.#options.openMsMax));
       return isProbe;
     }
     if (nowMs >= this.#windowEndsMs) {
-      this.#windowEndsMs = nowMs + this.#bounds.windowMs;
-      this.#faults = 0;
-      this.#answers = 0;
+      this.#windowEndsMs = nowMs + this.#options.windowMs;
+      this.#failures = 0;
+      this.#successes = 0;
     }
-    this.#faults++;
-    if (this.#faults < this.#bounds.faultsMin || this.#faults < this.#answers) return false;
-    this.#open(nowMs, this.#bounds.openMs);
+    this.#failures++;
+    if (this.#failures < this.#options.failuresMin || this.#failures < this.#successes) return false;
+    this.#open(nowMs, this.#options.openMs);
     return true;
   }
 
-  /** The provider itself said when to come back. */
-  rest(untilMs: number): void {
-    if (untilMs > this.#restsUntilMs) this.#restsUntilMs = untilMs;
+  /** The provider said when to come back. */
+  openUntil(untilMs: number): void {
+    if (untilMs > this.#openUntilMs) this.#openUntilMs = untilMs;
   }
 
   #open(nowMs: number, openMs: number): void {
     this.#opened = true;
     this.#openMs = openMs;
-    this.#restsUntilMs = nowMs + openMs;
-    this.#probesUntilMs = 0;
+    this.#openUntilMs = nowMs + openMs;
+    this.#probingUntilMs = 0;
   }
 
   #close(): void {
     this.#opened = false;
-    this.#restsUntilMs = 0;
-    this.#openMs = this.#bounds.openMs;
-    this.#faults = 0;
-    this.#answers = 0;
+    this.#openUntilMs = 0;
+    this.#openMs = this.#options.openMs;
+    this.#failures = 0;
+    this.#successes = 0;
     this.#windowEndsMs = 0;
+  }
+}
+
+const pluginFaultsMax = 5;
+const pluginWindowMs = 60_000;
+const pluginOpenMs = 30_000;
+
+/**
+ * The circuit breaker of a plugin's own code. Only its own faults count (it threw, returned something that is not an
+ * answer, did not end), not a provider that is down or an invalid request. Five faults within a minute without a success
+ * open the circuit of all its routes for half a minute; the next fault opens it again.
+ */
+export class PluginHealth {
+  #faultsAt: number[] = [];
+  #openUntilMs = 0;
+
+  /** Returns whether the circuit opens. */
+  onFault(nowMs: number): boolean {
+    this.#faultsAt = [...this.#faultsAt.filter((atMs) => atMs > nowMs - pluginWindowMs), nowMs].slice(-pluginFaultsMax);
+    if (this.#faultsAt.length < pluginFaultsMax) return false;
+    this.#openUntilMs = nowMs + pluginOpenMs;
+    return true;
+  }
+
+  onSuccess(): void {
+    if (this.#faultsAt.length > 0) this.#faultsAt = [];
+  }
+
+  /** For how many milliseconds the circuit stays open; 0 when it is closed. */
+  openForMs(nowMs: number): number {
+    return Math.max(0, this.#openUntilMs - nowMs);
   }
 }

@@ -8,31 +8,30 @@ import {
   type Model,
   type ProviderPlugin,
 } from "../../contract/index.ts";
-import { CircuitBreaker } from "./circuit-breaker.ts";
+import { CircuitBreaker, type CircuitState, PluginHealth } from "./circuit-breaker.ts";
 import { KeyPool } from "./key-pool.ts";
-import { PluginHealth } from "./plugin-health.ts";
-import { priorityOf, routeBounds } from "./route-order.ts";
+import { getPriority, getWeight, routeCircuitOptions } from "./route-order.ts";
 
-/** What an operator gave a plugin: its keys and perhaps another base URL. */
+/** What an operator configured for a plugin: its keys and perhaps another base URL. */
 export interface Credential {
   keys: readonly string[];
   baseUrl?: string | undefined;
 }
 
-/** One way to serve a model: a plugin, its row for the model, and the keys in hand. */
+/** One way to serve a model: a plugin, its row for the model, and its keys. */
 export interface Route {
   readonly plugin: ProviderPlugin;
   readonly model: Model;
   readonly baseUrl: string;
   readonly keys: KeyPool;
-  /** Whether the plugin works, of all its routes together. */
+  /** Of the plugin's own code, shared by all its routes. */
   readonly health: PluginHealth;
-  /** Whether the provider answers for this model. */
+  /** Of the provider's answers for this model. */
   readonly circuitBreaker: CircuitBreaker;
 }
 
 /** What is known of a plugin's keys and health, carried from one registry to the next. */
-interface Known {
+interface PluginState {
   readonly plugin: ProviderPlugin;
   readonly keyText: string;
   readonly keys: KeyPool;
@@ -41,10 +40,10 @@ interface Known {
   readonly circuits: ReadonlyMap<string, CircuitBreaker>;
 }
 
-/** What survives a new registry: keys that rest go on resting, a plugin that cools down goes on cooling. */
-export type RegistryMemory = Map<string, Known>;
+/** What survives a new registry: paused keys and open circuits. */
+export type RegistryMemory = Map<string, PluginState>;
 
-/** A model as it is sold: one row speaks for it, one or more routes serve it. */
+/** A model and the routes that serve it. */
 export interface ModelEntry {
   readonly model: Model;
   readonly compiledPrice: CompiledPrice | undefined;
@@ -52,38 +51,38 @@ export interface ModelEntry {
   readonly routes: readonly Route[];
 }
 
-/** All that can be sold at one moment. Immutable: a change makes a new one. */
+/** All models that can be served. Immutable: a change makes a new registry. */
 export class Registry {
-  readonly #offers: ReadonlyMap<string, ModelEntry>;
+  readonly #models: ReadonlyMap<string, ModelEntry>;
   readonly #byName: ReadonlyMap<string, ModelEntry>;
 
-  constructor(offers: ReadonlyMap<string, ModelEntry>) {
-    this.#offers = offers;
+  constructor(models: ReadonlyMap<string, ModelEntry>) {
+    this.#models = models;
     const byName = new Map<string, ModelEntry>();
-    for (const modelEntry of offers.values()) {
-      // The first to take a name keeps it: a file dropped in later does not turn a name clients know to another model.
+    for (const modelEntry of models.values()) {
+      // The first model keeps an alias: a plugin file added later does not redirect a name that clients know.
       for (const alias of modelEntry.model.aliases ?? []) if (!byName.has(alias)) byName.set(alias, modelEntry);
     }
-    for (const [id, modelEntry] of offers) byName.set(id, modelEntry);
+    for (const [id, modelEntry] of models) byName.set(id, modelEntry);
     this.#byName = byName;
   }
 
-  /** Every model on sale, in the order of the catalogue. */
+  /** Every model, in the order of the catalogue. */
   get offers(): Iterable<ModelEntry> {
-    return this.#offers.values();
+    return this.#models.values();
   }
 
   get size(): number {
-    return this.#offers.size;
+    return this.#models.size;
   }
 
-  /** The offer of an id or alias. */
+  /** The model of an id or alias. */
   byName(name: string): ModelEntry | undefined {
     return this.#byName.get(name);
   }
 
   /**
-   * The offer a request asks for.
+   * The model of a request.
    *
    * @throws {GatewayError} `model_not_found` when it is unknown or has another capability, `model_not_allowed` when
    * the key may not use it.
@@ -106,7 +105,7 @@ export class Registry {
   }
 }
 
-/** A plugin that was left out, and a sentence why. */
+/** A plugin that was left out, and why. */
 export interface Refusal {
   readonly plugin: ProviderPlugin;
   readonly sentence: string;
@@ -119,39 +118,39 @@ export interface RegistryReport {
 }
 
 /**
- * Makes a registry of plugins that have credentials. A plugin whose row disagrees with an earlier one on what is sold
- * (capability or premium flag) is refused as a whole; the others go on.
+ * Creates a registry of the plugins that have credentials. A plugin whose row disagrees with an earlier one (capability
+ * or premium flag) is refused as a whole; the others are not affected.
  *
- * @param memory What the registry before knew of keys and health; written for the next one.
+ * @param memory The state of keys and circuits from the registry before; updated for the next one.
  */
 export function buildRegistry(
   plugins: readonly ProviderPlugin[],
   credentialOf: (pluginName: string) => Credential | undefined,
   memory: RegistryMemory = new Map(),
 ): RegistryReport {
-  const offers = new Map<string, ModelEntry>();
+  const models = new Map<string, ModelEntry>();
   const refused: Refusal[] = [];
   const names = new Set<string>();
   for (const plugin of plugins) {
     if (names.has(plugin.name)) {
-      refused.push({ plugin, sentence: `Plugin '${plugin.name}' stands twice: rename one of the two` });
+      refused.push({ plugin, sentence: `Plugin '${plugin.name}' exists twice: rename one of the two` });
       continue;
     }
     names.add(plugin.name);
     const credential = credentialOf(plugin.name);
     if (plugin.credential === "key" && (credential === undefined || credential.keys.length === 0)) continue;
-    const disagreement = plugin.models.map((model) => disagreementOf(plugin, model, offers)).find(Boolean);
+    const disagreement = plugin.models.map((model) => findDisagreement(plugin, model, models)).find(Boolean);
     if (disagreement !== undefined) {
       refused.push({ plugin, sentence: disagreement });
       continue;
     }
-    addRoutes(offers, plugin, credential, memory);
+    addRoutes(models, plugin, credential, memory);
   }
-  return { registry: new Registry(offers), refused };
+  return { registry: new Registry(models), refused };
 }
 
 function addRoutes(
-  offers: Map<string, ModelEntry>,
+  models: Map<string, ModelEntry>,
   plugin: ProviderPlugin,
   credential: Credential | undefined,
   memory: RegistryMemory,
@@ -161,39 +160,39 @@ function addRoutes(
   for (const model of plugin.models) {
     const circuitBreaker = circuits.get(model.id) as CircuitBreaker;
     const route: Route = { plugin, model, baseUrl, keys, health, circuitBreaker };
-    const known = offers.get(model.id);
+    const known = models.get(model.id);
     if (known === undefined) {
-      offers.set(model.id, { model, compiledPrice: model.price && compilePrice(model.price), routes: [route] });
+      models.set(model.id, { model, compiledPrice: model.price && compilePrice(model.price), routes: [route] });
       continue;
     }
-    const routes = [...known.routes, route].sort((a, b) => priorityOf(a.model) - priorityOf(b.model));
-    offers.set(model.id, { ...known, routes });
+    const routes = [...known.routes, route].sort((a, b) => getPriority(a.model) - getPriority(b.model));
+    models.set(model.id, { ...known, routes });
   }
 }
 
-/** The same keys rest on; a plugin that was changed is well until it shows otherwise. */
-function recall(memory: RegistryMemory, plugin: ProviderPlugin, keys: readonly string[]): Known {
+/** The same keys keep their state; a changed plugin starts with closed circuits. */
+function recall(memory: RegistryMemory, plugin: ProviderPlugin, keys: readonly string[]): PluginState {
   const keyText = keys.join(",");
   const before = memory.get(plugin.name);
   const isSame = before?.plugin.handlers === plugin.handlers;
-  const known: Known = {
+  const state: PluginState = {
     plugin,
     keyText,
     keys: before?.keyText === keyText ? before.keys : new KeyPool(keys),
     health: isSame ? before.health : new PluginHealth(),
-    circuits: new Map(plugin.models.map(({ id }) => [id, circuitOf(id, isSame ? before : undefined)])),
+    circuits: new Map(plugin.models.map(({ id }) => [id, recallCircuit(id, isSame ? before : undefined)])),
   };
-  memory.set(plugin.name, known);
-  return known;
+  memory.set(plugin.name, state);
+  return state;
 }
 
-function circuitOf(modelId: string, before: Known | undefined): CircuitBreaker {
+function recallCircuit(modelId: string, before: PluginState | undefined): CircuitBreaker {
   const known = before?.circuits.get(modelId);
-  return known === undefined ? new CircuitBreaker(routeBounds) : known;
+  return known === undefined ? new CircuitBreaker(routeCircuitOptions) : known;
 }
 
-function disagreementOf(plugin: ProviderPlugin, model: Model, offers: Map<string, ModelEntry>): string | undefined {
-  const known = offers.get(model.id);
+function findDisagreement(plugin: ProviderPlugin, model: Model, models: Map<string, ModelEntry>): string | undefined {
+  const known = models.get(model.id);
   if (known === undefined) return undefined;
   const [first] = known.routes;
   for (const field of ["capability", "premium"] as const) {
@@ -201,4 +200,21 @@ function disagreementOf(plugin: ProviderPlugin, model: Model, offers: Map<string
     return `Plugin '${plugin.name}' sells '${model.id}' with ${field} ${model[field]}, but plugin '${first?.plugin.name}' with ${known.model[field]}: make the two rows agree`;
   }
   return undefined;
+}
+
+/** One route of a model as a caller may see it: no keys and no addresses. */
+export interface RouteState {
+  plugin: string;
+  priority: number;
+  weight: number;
+  state: CircuitState;
+}
+
+/** The routes of a model, the first to be tried first. */
+export function describeRoutes({ routes }: ModelEntry, nowMs: number): RouteState[] {
+  return routes.map(({ plugin, model, circuitBreaker, health, keys }) => {
+    const isWithoutKey = keys.size > 0 && keys.readyAt(nowMs) === 0;
+    const state = health.openForMs(nowMs) > 0 || isWithoutKey ? "open" : circuitBreaker.stateAt(nowMs);
+    return { plugin: plugin.name, priority: getPriority(model), weight: getWeight(model), state };
+  });
 }

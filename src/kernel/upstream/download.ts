@@ -2,9 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { GatewayError, mediaTypeOf } from "../../contract/index.ts";
-import { isLocalHost, isPublicAddress } from "./public-address.ts";
 import { type Bytes, joinBytes } from "./response-body.ts";
-import { type Resolve, resolveHost } from "./ssrf-guard.ts";
+import { isLocalHost, isPublicAddress, type Resolve, resolveHost } from "./ssrf-guard.ts";
 
 /** The largest file fetched for a caller, in bytes. */
 export const downloadBytesMax = 20 * 1024 * 1024;
@@ -58,7 +57,7 @@ export async function downloadPublic(get: PublicGet, text: string, signal: Abort
     if (error instanceof GatewayError) throw error;
     throw refusal(timer.aborted ? `it took longer than ${downloadMsMax / 1000} s` : "it could not be reached", error);
   } finally {
-    // Closes what was not read to its end: a refused file, the body of a redirect.
+    // Closes a body that was not read to its end.
     end.abort();
   }
   throw refusal(`it redirects more than ${redirectsMax} times`);
@@ -68,14 +67,14 @@ function readUrl(text: string): URL {
   const url = URL.parse(text);
   if (url === null) throw refusal("it is not a URL");
   if (url.protocol !== "https:") throw refusal("only https is fetched; send the bytes as a data URL instead");
-  if (url.username !== "" || url.password !== "") throw refusal("it holds a user name or a password");
+  if (url.username !== "" || url.password !== "") throw refusal("it has a user name or a password");
   if (isLocalHost(bareHost(url))) throw notPublic();
   return url;
 }
 
 /** How {@link createPublicGet} reaches the network; a test sets its own. */
 export interface PublicGetOptions {
-  /** Looks a host name up; absent: as the machine does. */
+  /** Looks a host name up; absent: by the operating system. */
   readonly resolve?: Resolve;
   readonly isPublic?: (address: string) => boolean;
   /** `HTTPS_PROXY` and `NO_PROXY`; absent: connections are direct. */
@@ -85,9 +84,9 @@ export interface PublicGetOptions {
 }
 
 /**
- * A GET that connects to public addresses only. The name is looked up once, what it leads to is checked, and the
- * connection goes to that very address: a name that changes between check and connection (DNS rebinding) reaches nothing
- * else. A proxy is asked for the address and never for the name, and `NO_PROXY` is compared with the address. Each request has a connection of its own, and
+ * A GET that connects to public addresses only. The name is resolved once, its addresses are checked, and the connection
+ * goes to exactly these, so a name that changes between check and connection (DNS rebinding) does no harm. A proxy gets
+ * the address and never the name, and `NO_PROXY` is compared with the address. Each request has its own connection, and
  * certificates are verified for the name.
  */
 export function createPublicGet(options: PublicGetOptions = {}): PublicGet {
@@ -111,7 +110,7 @@ export function createPublicGet(options: PublicGetOptions = {}): PublicGet {
     const found = addresses.map((address) => ({ address, family: isIP(address) }));
     const lookup: LookupFunction = (_, options, callback) =>
       options.all === true ? callback(null, found) : callback(null, first, isIP(first));
-    // The platform tries the addresses in its own way, and knows no others than these.
+    // The platform tries these addresses in its own way, and no others.
     return send({ ...all, host, agent: false, lookup });
   };
 }
@@ -127,7 +126,7 @@ function send(options: RequestOptions): Promise<PublicResponse> {
 function toResponse(message: IncomingMessage): PublicResponse {
   const headers = new Headers();
   for (const [name, value] of Object.entries(message.headers)) headers.set(name, String(value));
-  // Without a listener an error after the head, such as the abort of what nobody reads, would end the process.
+  // Without a listener an error after the head, such as an abort, would end the process.
   message.on("error", () => undefined);
   return { status: message.statusCode ?? 0, headers, body: message };
 }

@@ -1,11 +1,11 @@
-import { ConnectionError } from "./connection-error.ts";
+import { UpstreamFault } from "../../contract/index.ts";
 
 /** One POST to a provider. */
 export interface HttpRequest {
   /** Such as `https://api.example/v1`; the path is appended to it. */
   readonly baseUrl: string;
   readonly path: string;
-  /** As `createHeaders` makes them. */
+  /** As {@link createHeaders} returns them. */
   readonly headers: Readonly<Record<string, string>>;
   /** JSON text, or a form. */
   readonly body: string | FormData;
@@ -13,7 +13,7 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
 }
 
-/** After this a closed connection is no longer taken for a stale one: the provider may have begun to work. */
+/** After this time a closed connection does not count as stale: the provider may have begun to work. */
 const staleMsMax = 2000;
 
 /**
@@ -23,8 +23,8 @@ const staleMsMax = 2000;
 export class HttpClient {
   readonly #fetch: typeof globalThis.fetch;
   readonly #now: () => number;
-  /** Base URLs that have answered: only to these there can be a connection that the provider closed while it was idle. */
-  readonly #onSuccess = new Set<string>();
+  /** Base URLs that have answered: only these can have an idle connection that the provider closed. */
+  readonly #answeredUrls = new Set<string>();
 
   constructor(fetch: typeof globalThis.fetch, now: () => number) {
     this.#fetch = fetch;
@@ -32,8 +32,8 @@ export class HttpClient {
   }
 
   /**
-   * Resolves once the head of the response has arrived. `fetch` reports a keep-alive connection that the provider closed
-   * at the same moment as reset and does not send again: that is done here, once, on a new connection.
+   * Resolves once the head of the response has arrived. A keep-alive connection that the provider closed at the same
+   * moment fails as reset, and `fetch` does not retry: the request is sent once more on a new connection.
    *
    * @throws {ConnectionError} When no response came.
    * @throws The reason of the signal once that is aborted.
@@ -46,7 +46,7 @@ export class HttpClient {
       const isStale =
         error instanceof ConnectionError &&
         error.isReset &&
-        this.#onSuccess.has(request.baseUrl) &&
+        this.#answeredUrls.has(request.baseUrl) &&
         this.#now() - sentAt <= staleMsMax;
       if (!isStale) throw error;
       return await this.#send(request, false);
@@ -58,10 +58,101 @@ export class HttpClient {
     const init = { method: "POST", headers, body, signal, redirect: "manual", keepalive, timeout: false } as const;
     try {
       const response = await this.#fetch(baseUrl + path, init);
-      this.#onSuccess.add(baseUrl);
+      this.#answeredUrls.add(baseUrl);
       return response;
     } catch (error) {
       throw signal.aborted ? signal.reason : new ConnectionError(error);
     }
   }
+}
+
+/** Why there is no connection, by the code of the error: nothing of the request was sent. */
+const notConnected: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused",
+  ENOTFOUND: "its host name is unknown",
+  EAI_AGAIN: "its host name could not be looked up",
+  EAI_FAIL: "its host name could not be looked up",
+  EHOSTUNREACH: "its host is unreachable",
+  ENETUNREACH: "its network is unreachable",
+  EMFILE: "the gateway has no more file descriptors; raise its limit (ulimit -n)",
+  EADDRNOTAVAIL: "the gateway's machine has no free port",
+  EPROTO: "the TLS handshake failed",
+  ERR_PROXY_TUNNEL: "the proxy refused to connect",
+};
+
+/** Codes of OpenSSL and of the host name check for a certificate that is not accepted. */
+const certificateCode = /CERT|ALTNAME|UNABLE_TO|ISSUER|HOSTNAME_MISMATCH|INVALID_CA/;
+
+/** A connection to a provider that failed. */
+export class ConnectionError extends UpstreamFault {
+  /** Whether the provider may have received the request. */
+  readonly wasSent: boolean;
+  /** Whether the connection was closed before an answer began. */
+  readonly isReset: boolean;
+
+  /** @param error What `fetch` was rejected with. Only its code is shown: its message may name hosts. */
+  constructor(error: unknown, isAnswering = false) {
+    const code = readCode(error);
+    const isTimeout = code === "ETIMEDOUT" && !isAnswering;
+    const reason =
+      notConnected[code] ?? (certificateCode.test(code) ? `certificate not accepted (${code})` : undefined);
+    super(isTimeout ? "timeout" : "bad_response", describeError(code, reason, isAnswering), { cause: error });
+    this.wasSent = isAnswering || (reason === undefined && !isTimeout);
+    this.isReset = !isAnswering && (code === "ECONNRESET" || code === "EPIPE");
+  }
+}
+
+function describeError(code: string, reason: string | undefined, isAnswering: boolean): string {
+  if (isAnswering) return "The connection to the provider was closed in the middle of its answer";
+  if (code === "ETIMEDOUT") return "Timed out connecting to the provider";
+  if (reason !== undefined) return `Cannot connect to the provider: ${reason}`;
+  if (code === "ECONNRESET" || code === "EPIPE") return "The connection to the provider was closed before it answered";
+  return `The connection to the provider failed${code === "" ? "" : ` (${code})`}`;
+}
+
+function readCode(error: unknown): string {
+  const code = (error as { code?: unknown } | null | undefined)?.code;
+  return typeof code === "string" && /^\w{1,64}$/.test(code) ? code : "";
+}
+
+const namePattern = /^[\w!#$%&'*+\-.^`|~]+$/;
+const valuePattern = /^[\t\x20-\x7e]*$/;
+
+/** Headers that describe the connection or the body: only the HTTP client sets them, against request smuggling. */
+const reservedNames = new Set([
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** Some providers refuse requests without a `user-agent`; decompressing answers costs more than it saves. */
+const defaultHeaders = { accept: "*/*", "accept-encoding": "identity", "user-agent": "modelgate" };
+
+/**
+ * Headers of a request: the defaults, then those given. Later ones replace earlier ones, whatever their case.
+ *
+ * @throws {TypeError} When a name or a value is not allowed in a header. The value may be a key and is not shown.
+ */
+export function createHeaders(...given: (Readonly<Record<string, string>> | undefined)[]): Record<string, string> {
+  const headers: Record<string, string> = { ...defaultHeaders };
+  for (const [name, value] of given.flatMap((some) => Object.entries(some ?? {}))) {
+    const lower = name.toLowerCase();
+    if (!namePattern.test(name)) throw new TypeError(`Cannot send the header ${JSON.stringify(name)}: invalid name`);
+    if (reservedNames.has(lower)) {
+      throw new TypeError(`Cannot send the header '${lower}': only the gateway sets it`);
+    }
+    if (!valuePattern.test(value)) {
+      throw new TypeError(`Cannot send the header '${lower}': its value has a character that is not printable ASCII`);
+    }
+    headers[lower] = value;
+  }
+  return headers;
 }

@@ -3,13 +3,13 @@ import { HttpClient } from "./http-client.ts";
 import { resolveHost, SsrfGuard } from "./ssrf-guard.ts";
 import type { TimeoutScheduler } from "./timeouts.ts";
 
-/** How long a provider may keep a call waiting, and how much it may send. */
+/** The limits on time and size of upstream responses. */
 export interface UpstreamBounds {
   /** Until the head of the answer. */
   firstByteMsMax: number;
   /** Until the answer begins, all attempts together. */
   beginMsMax: number;
-  /** Of a whole call, to the end of its answer: what ends a plugin that never does. */
+  /** Of a whole call, to the end of its answer; also ends a plugin that does not end. */
   callMsMax: number;
   /** Between two chunks of an answer. */
   idleMsMax: number;
@@ -19,13 +19,13 @@ export interface UpstreamBounds {
   streamBytesMax: number;
 }
 
-/** What all requests of the gateway share. */
+/** What all requests to providers share. */
 export interface Network {
   /** Sends requests to providers. */
   readonly client: HttpClient;
-  /** Fetches files that callers named. */
+  /** Downloads files that callers name. */
   readonly publicGet: PublicGet;
-  readonly deadlines: TimeoutScheduler;
+  readonly timeouts: TimeoutScheduler;
   readonly now: () => number;
   readonly bounds: UpstreamBounds;
   readonly guard: SsrfGuard;
@@ -40,19 +40,18 @@ const defaultBounds: UpstreamBounds = {
   streamBytesMax: 256 * 1024 * 1024,
 };
 
-/** What the gateway reaches the network by. */
 export interface NetworkOptions {
   readonly bounds?: Partial<UpstreamBounds>;
-  /** Sends requests to providers; absent: the platform's own, which only this file names. */
+  /** Sends requests to providers; absent: the platform's own. */
   readonly fetch?: typeof globalThis.fetch;
-  /** Fetches files that callers named; absent: over connections to public addresses only. */
+  /** Downloads files that callers name; absent: from public addresses only. */
   readonly publicGet?: PublicGet;
   readonly guard?: SsrfGuard;
 }
 
-export function openNetwork(deadlines: TimeoutScheduler, now: () => number, options: NetworkOptions = {}): Network {
+export function openNetwork(timeouts: TimeoutScheduler, now: () => number, options: NetworkOptions = {}): Network {
   const { fetch = globalThis.fetch, publicGet = createPublicGet() } = options;
   const guard = options.guard ?? new SsrfGuard(resolveHost, now);
   const bounds = { ...defaultBounds, ...options.bounds };
-  return { client: new HttpClient(fetch, now), publicGet, deadlines, now, bounds, guard };
+  return { client: new HttpClient(fetch, now), publicGet, timeouts, now, bounds, guard };
 }

@@ -1,26 +1,26 @@
 import { type ServerEvent, UpstreamFault } from "../../contract/index.ts";
 import { SseParser } from "../../sdk/sse.ts";
-import type { TimeoutScheduler, Watch } from "./timeouts.ts";
+import type { Timeout, TimeoutScheduler } from "./timeouts.ts";
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What bounds the reading of a body. */
+/** The limits for reading a body. */
 export interface BodyLimits {
-  readonly deadlines: TimeoutScheduler;
+  readonly timeouts: TimeoutScheduler;
   now(): number;
-  /** Of silence while a chunk is waited for. */
+  /** The longest wait for a chunk. */
   readonly idleMsMax: number;
   /** Counted after decompression. */
   readonly bytesMax: number;
   /** Called when the provider is silent for longer; it aborts the request. */
   onIdle(): void;
-  /** Turns what the reading failed with into the error to throw. */
+  /** Converts a read error into the error to throw. */
   toFault(error: unknown): Error;
 }
 
 /**
- * A body whose `content-length` is at most this is awaited as a whole: without a reader, and with the idle limit on the
- * whole of it. It arrives in a packet or a few.
+ * A body whose `content-length` is at most this is read without a reader, and the idle limit applies to all of it. It
+ * arrives in a few packets.
  */
 const wholeBytesMax = 65_536;
 
@@ -30,13 +30,13 @@ const decoder = new TextDecoder();
 class BodyReader {
   readonly #reader: ReadableStreamDefaultReader<Bytes> | undefined;
   readonly #limits: BodyLimits;
-  readonly #watch: Watch;
+  readonly #timeout: Timeout;
   #total = 0;
 
   constructor({ body }: Response, limits: BodyLimits) {
     this.#reader = body?.getReader();
     this.#limits = limits;
-    this.#watch = { atMs: 0, onPassed: limits.onIdle };
+    this.#timeout = { atMs: 0, onTimeout: limits.onIdle };
   }
 
   /**
@@ -46,8 +46,8 @@ class BodyReader {
    */
   async read(): Promise<Bytes | undefined> {
     if (this.#reader === undefined) return undefined;
-    const { deadlines, idleMsMax, bytesMax } = this.#limits;
-    deadlines.renew(this.#watch, this.#limits.now() + idleMsMax);
+    const { timeouts, idleMsMax, bytesMax } = this.#limits;
+    timeouts.reschedule(this.#timeout, this.#limits.now() + idleMsMax);
     try {
       const { value } = await this.#reader.read();
       if (value !== undefined) this.#total += value.byteLength;
@@ -55,7 +55,7 @@ class BodyReader {
     } catch (error) {
       throw this.#limits.toFault(error);
     } finally {
-      deadlines.drop(this.#watch);
+      timeouts.cancel(this.#timeout);
     }
     this.cancel();
     throw tooLong(bytesMax);
@@ -110,7 +110,7 @@ export async function readText(response: Response, limits: BodyLimits): Promise<
   return decoder.decode(joinBytes(chunks));
 }
 
-/** The beginning of a body as text, as far as it arrives within the limits; what is wrong with the rest does not matter. */
+/** The beginning of a body as text, as far as it arrives within the limits. Errors after that are ignored. */
 export async function readTextStart(response: Response, limits: BodyLimits): Promise<string> {
   const chunks: Bytes[] = [];
   let total = 0;
@@ -126,18 +126,18 @@ export async function readTextStart(response: Response, limits: BodyLimits): Pro
   return decoder.decode(joinBytes(chunks).subarray(0, limits.bytesMax));
 }
 
-async function readWhole(response: Response, { deadlines, now, idleMsMax, onIdle, toFault }: BodyLimits) {
-  const watch = deadlines.watch(now() + idleMsMax, onIdle);
+async function readWhole(response: Response, { timeouts, now, idleMsMax, onIdle, toFault }: BodyLimits) {
+  const timeout = timeouts.schedule(now() + idleMsMax, onIdle);
   try {
     return await response.text();
   } catch (error) {
     throw toFault(error);
   } finally {
-    deadlines.drop(watch);
+    timeouts.cancel(timeout);
   }
 }
 
-/** How long a body says it is; `undefined` where that is not its length, or not its length once it is decompressed. */
+/** The declared length of a body; `undefined` when it is not the length after decompression. */
 function declaredLength({ headers }: Response): number | undefined {
   const length = headers.get("content-length");
   if (length === null || headers.has("content-encoding") || headers.has("transfer-encoding")) return undefined;

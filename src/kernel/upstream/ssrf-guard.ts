@@ -1,20 +1,48 @@
 import { lookup } from "node:dns/promises";
-import { isIP } from "node:net";
+import { BlockList, isIP } from "node:net";
 import { UpstreamFault } from "../../contract/index.ts";
 import type { Route } from "../routing/registry.ts";
-import { isLocalHost, isPublicAddress } from "./public-address.ts";
 
-/** How long the result of a DNS look-up is used as it is, and how long at most while it is renewed in the background. */
+const private4: [string, number][] = [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.0.2.0", 24],
+  ["192.88.99.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["198.51.100.0", 24],
+  ["203.0.113.0", 24],
+  ["224.0.0.0", 3],
+];
+/** Everything outside 2000::/3 is refused; these lie inside it. */
+const private6: [string, number][] = [
+  ["2001::", 23],
+  ["2001:db8::", 32],
+  ["2002::", 16],
+  ["3fff::", 20],
+];
+
+const blocked = new BlockList();
+for (const [net, prefix] of private4) blocked.addSubnet(net, prefix, "ipv4");
+for (const [net, prefix] of private6) blocked.addSubnet(net, prefix, "ipv6");
+const global6 = new BlockList();
+global6.addSubnet("2000::", 3, "ipv6");
+
+/** How long the result of a DNS lookup is fresh, and how long it is used at most while it is renewed in the background. */
 const freshMs = 15_000;
 const trustedMsMax = 60_000;
 
-/** The result of the last look-up of a host. */
+/** The result of the last lookup of a host. */
 interface Verdict {
   readonly checkedAtMs: number;
   readonly isPublic: boolean;
 }
 
-/** What is kept of a base URL. */
 interface Base {
   readonly host: string;
   readonly isLocal: boolean;
@@ -23,14 +51,14 @@ interface Base {
 /** The addresses of a host name. Rejects when it has none. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
-/** Looks a name up as the machine does. */
+/** Looks a name up by the operating system. */
 export const resolveHost: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
 
 /**
  * Keeps plugins out of the operator's own network. A host name that resolves to a private address is refused, unless the
  * operator configured it: a base URL that is itself a private address or localhost, or `<NAME>_BASE_URL`. The check comes
- * before the request and costs a look into a map; `fetch` looks the name up again by itself, so a name that changes from
- * a public to a private address is noticed up to a minute late. Files that a caller names are checked at the connection
+ * before the request and costs a map lookup. `fetch` resolves the name again by itself, so a name that changes from a
+ * public to a private address is noticed up to a minute late. Files that a caller names are checked at the connection
  * itself, by `createPublicGet`.
  */
 export class SsrfGuard {
@@ -52,7 +80,7 @@ export class SsrfGuard {
    * @throws {UpstreamFault} When it leads to a private address.
    */
   check({ baseUrl, plugin }: Route): Promise<void> | undefined {
-    const base = this.#baseOf(baseUrl);
+    const base = this.#getBase(baseUrl);
     return !base.isLocal && baseUrl === plugin.baseUrl ? this.#checkHost(base.host) : undefined;
   }
 
@@ -72,14 +100,14 @@ export class SsrfGuard {
       const known = [base.host, ...route.plugin.hosts].join(", ");
       throw new TypeError(`Cannot ask ${url.origin}: the plugin declares ${known}; add it to hosts, with https`);
     }
-    if (this.#baseOf(route.baseUrl).isLocal) return undefined;
-    return this.#checkHost(bare(url.hostname));
+    if (this.#getBase(route.baseUrl).isLocal) return undefined;
+    return this.#checkHost(stripBrackets(url.hostname));
   }
 
-  #baseOf(baseUrl: string): Base {
+  #getBase(baseUrl: string): Base {
     let base = this.#bases.get(baseUrl);
     if (base === undefined) {
-      const host = bare(new URL(baseUrl).hostname);
+      const host = stripBrackets(new URL(baseUrl).hostname);
       base = { host, isLocal: isLocalHost(host) };
       this.#bases.set(baseUrl, base);
     }
@@ -127,6 +155,20 @@ function refusal(host: string): UpstreamFault {
   return new UpstreamFault("bad_response", sentence, { code: "private_address", cause: host });
 }
 
-function bare(hostname: string): string {
+function stripBrackets(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, "");
+}
+
+/** Whether an address is on the public internet: not loopback, private, link-local, reserved or a mapped form of these. */
+export function isPublicAddress(address: string): boolean {
+  const family = isIP(address);
+  if (family === 4) return !blocked.check(address, "ipv4");
+  if (family === 6) return global6.check(address, "ipv6") && !blocked.check(address, "ipv6");
+  return false;
+}
+
+/** Whether a host is an address of this machine or of a private network, or localhost. */
+export function isLocalHost(host: string): boolean {
+  if (isIP(host) > 0) return !isPublicAddress(host);
+  return /(^|\.)localhost\.?$/i.test(host);
 }

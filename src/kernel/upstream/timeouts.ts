@@ -1,18 +1,18 @@
-/** A moment after which something is called, unless it was moved or dropped before. */
-export interface Watch {
+/** A time at which a function is called, unless it was moved or cancelled before. */
+export interface Timeout {
   /** Milliseconds since 1970; may be moved at any time, which costs nothing. */
   atMs: number;
-  readonly onPassed: () => void;
+  readonly onTimeout: () => void;
 }
 
 const tickMs = 50;
 
 /**
- * Deadlines of all calls behind one timer: a call sets and moves several, and a timer for each would cost more than
- * the rest of its bookkeeping. A deadline is noticed at most 50 ms late. The timer runs only while something is watched.
+ * The timeouts of all calls behind one timer: a call sets and moves several, and a timer for each would cost more than
+ * the rest of its bookkeeping. A timeout fires at most 50 ms late. The timer runs only while there are timeouts.
  */
 export class TimeoutScheduler {
-  readonly #watches = new Set<Watch>();
+  readonly #timeouts = new Set<Timeout>();
   readonly #now: () => number;
   #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -20,36 +20,36 @@ export class TimeoutScheduler {
     this.#now = now;
   }
 
-  watch(atMs: number, onPassed: () => void): Watch {
-    const watch: Watch = { atMs, onPassed };
-    this.#add(watch);
-    return watch;
+  schedule(atMs: number, onTimeout: () => void): Timeout {
+    const timeout: Timeout = { atMs, onTimeout };
+    this.#add(timeout);
+    return timeout;
   }
 
-  /** Watches again what was dropped. */
-  renew(watch: Watch, atMs: number): void {
-    watch.atMs = atMs;
-    this.#add(watch);
+  /** Schedules a cancelled timeout again. */
+  reschedule(timeout: Timeout, atMs: number): void {
+    timeout.atMs = atMs;
+    this.#add(timeout);
   }
 
-  drop(watch: Watch): void {
-    this.#watches.delete(watch);
+  cancel(timeout: Timeout): void {
+    this.#timeouts.delete(timeout);
   }
 
-  #add(watch: Watch): void {
-    this.#watches.add(watch);
+  #add(timeout: Timeout): void {
+    this.#timeouts.add(timeout);
     this.#timer ??= setInterval(() => this.tick(), tickMs);
   }
 
-  /** Fires what has passed. Called by the timer; tests with a clock of their own call it themselves. */
+  /** Fires what is due. Called by the timer, and by tests with their own clock. */
   tick(): void {
     const now = this.#now();
-    for (const watch of this.#watches) {
-      if (watch.atMs > now) continue;
-      this.#watches.delete(watch);
-      watch.onPassed();
+    for (const timeout of this.#timeouts) {
+      if (timeout.atMs > now) continue;
+      this.#timeouts.delete(timeout);
+      timeout.onTimeout();
     }
-    if (this.#watches.size === 0 && this.#timer !== undefined) {
+    if (this.#timeouts.size === 0 && this.#timer !== undefined) {
       clearInterval(this.#timer);
       this.#timer = undefined;
     }

@@ -1,11 +1,10 @@
 import type { ProviderPlugin, RefusedResponse, ServerEvent, Upstream } from "../../contract/index.ts";
 import { mediaTypeOf, type UpstreamBytes, UpstreamFault, type UpstreamRequestOptions } from "../../contract/index.ts";
-import type { Progress } from "../call-context.ts";
+import type { CallContext } from "../call-context.ts";
 import type { Route } from "../routing/registry.ts";
-import { ConnectionError } from "./connection-error.ts";
 import { type Download, downloadPublic } from "./download.ts";
+import { ConnectionError, createHeaders } from "./http-client.ts";
 import type { Network } from "./network.ts";
-import { createHeaders } from "./request-headers.ts";
 import { type BodyLimits, readChunks, readEvents, readText, readTextStart } from "./response-body.ts";
 
 const json = { "content-type": "application/json" };
@@ -17,10 +16,10 @@ interface KeyHeaders {
   readonly form: Readonly<Record<string, string>>;
 }
 
-/** Made once for each key of a plugin. */
+/** Created once for each key of a plugin. */
 const headersByKey = new WeakMap<ProviderPlugin, Map<string | undefined, KeyHeaders>>();
 
-function headersOf(plugin: ProviderPlugin, key: string | undefined): KeyHeaders {
+function getHeaders(plugin: ProviderPlugin, key: string | undefined): KeyHeaders {
   let byKey = headersByKey.get(plugin);
   if (byKey === undefined) {
     byKey = new Map();
@@ -35,28 +34,28 @@ function headersOf(plugin: ProviderPlugin, key: string | undefined): KeyHeaders 
   return headers;
 }
 
-/** Of what a provider says to a refusal, in bytes. */
+/** How much of an error response is read. */
 const refusalBytesMax = 65_536;
 
-/** The network for one attempt: one route, one of its keys, one call. */
+/** The upstream of one attempt: one route, one of its keys, one call. */
 export class BoundUpstream implements Upstream {
   readonly #network: Network;
   readonly #route: Route;
   readonly #key: string | undefined;
-  readonly #progress: Progress;
-  /** Of this attempt: a handler that goes on after it has ended reaches nobody. */
+  readonly #call: CallContext;
+  /** Of this attempt: a handler that continues after it has ended can send nothing. */
   readonly #signal: AbortSignal;
   #timedOut = false;
   #wasSent = false;
-  /** What the provider said so far: it may name files to fetch. */
+  /** The answers of the provider so far: they may name files to download. */
   readonly #answers: unknown[] = [];
 
-  constructor(network: Network, route: Route, key: string | undefined, progress: Progress) {
+  constructor(network: Network, route: Route, key: string | undefined, call: CallContext) {
     this.#network = network;
     this.#route = route;
     this.#key = key;
-    this.#progress = progress;
-    this.#signal = progress.signal;
+    this.#call = call;
+    this.#signal = call.signal;
   }
 
   /** Whether the provider may have received a request. */
@@ -92,20 +91,20 @@ export class BoundUpstream implements Upstream {
   }
 
   async download(url: string): Promise<Download> {
-    // Only what the caller or the provider named: a plugin cannot carry anything out in an address it made up.
-    if (!mentions(this.#progress.request, url) && !this.#answers.some((answer) => mentions(answer, url))) {
-      throw new TypeError("Cannot download an address that neither the request nor the provider's answer holds");
+    // Only URLs from the caller or the provider: a plugin cannot leak data in a URL of its own.
+    if (!containsText(this.#call.request, url) && !this.#answers.some((answer) => containsText(answer, url))) {
+      throw new TypeError("Cannot download a URL that is neither in the request nor in the provider's answer");
     }
     return downloadPublic(this.#network.publicGet, url, this.#signal);
   }
 
   async #post(path: string, body: string | FormData, init: UpstreamRequestOptions | undefined): Promise<Response> {
-    const { guard, client, deadlines, now, bounds } = this.#network;
+    const { guard, client, timeouts, now, bounds } = this.#network;
     const isPath = path.charCodeAt(0) === 47;
     const checked = isPath ? guard.check(this.#route) : guard.checkUrl(this.#route, path);
     const target = isPath ? { baseUrl: this.#route.baseUrl, path } : splitUrl(path);
     const headers = this.#headers(body, init);
-    const watch = deadlines.watch(now() + bounds.firstByteMsMax, () => this.#timeout());
+    const timeout = timeouts.schedule(now() + bounds.firstByteMsMax, () => this.#timeout());
     let response: Response;
     try {
       if (checked !== undefined) await checked;
@@ -116,7 +115,7 @@ export class BoundUpstream implements Upstream {
       if (!isUnsent) this.#wasSent = true;
       throw this.#toFault(error);
     } finally {
-      deadlines.drop(watch);
+      timeouts.cancel(timeout);
     }
     if (response.status < 200 || response.status > 299) throw await this.#readRefusal(response);
     return response;
@@ -124,7 +123,7 @@ export class BoundUpstream implements Upstream {
 
   #headers(body: string | FormData, init: UpstreamRequestOptions | undefined): Readonly<Record<string, string>> {
     const isText = typeof body === "string";
-    const { authorize, json: jsonHeaders, form } = headersOf(this.#route.plugin, this.#key);
+    const { authorize, json: jsonHeaders, form } = getHeaders(this.#route.plugin, this.#key);
     if (init?.headers === undefined) return isText ? jsonHeaders : form;
     return createHeaders(authorize, init.headers, isText ? json : undefined);
   }
@@ -133,13 +132,8 @@ export class BoundUpstream implements Upstream {
     const { status, headers } = response;
     if (status >= 300 && status < 400) {
       cancel(response);
-      return new UpstreamFault(
-        "bad_response",
-        `The provider answered with a redirect (${status}), which is not followed`,
-        {
-          status,
-        },
-      );
+      const sentence = `The provider answered with a redirect (${status}), which is not followed`;
+      return new UpstreamFault("bad_response", sentence, { status });
     }
     const body = await readTextStart(response, this.#limits(refusalBytesMax));
     const refused: RefusedResponse = { status, headers, body };
@@ -158,9 +152,9 @@ export class BoundUpstream implements Upstream {
   }
 
   #limits(bytesMax: number): BodyLimits {
-    const { deadlines, now, bounds } = this.#network;
+    const { timeouts, now, bounds } = this.#network;
     return {
-      deadlines,
+      timeouts,
       now,
       idleMsMax: bounds.idleMsMax,
       bytesMax,
@@ -171,11 +165,11 @@ export class BoundUpstream implements Upstream {
 
   #timeout(): void {
     this.#timedOut = true;
-    this.#progress.timeout(this.#signal);
+    this.#call.timeout(this.#signal);
   }
 
   #toFault(error: unknown): Error {
-    if (this.#timedOut || this.#progress.cancelReason === "timeout") {
+    if (this.#timedOut || this.#call.cancelReason === "timeout") {
       return new UpstreamFault("timeout", "The provider did not answer in the time allowed", { cause: error });
     }
     if (error instanceof UpstreamFault) return error;
@@ -187,11 +181,11 @@ function cancel({ body }: Response): void {
   body?.cancel().catch(() => undefined);
 }
 
-/** Whether a text stands whole somewhere in a value. */
-function mentions(value: unknown, text: string): boolean {
+/** Whether a value contains exactly this text somewhere. */
+function containsText(value: unknown, text: string): boolean {
   if (typeof value === "string") return value === text;
   if (typeof value !== "object" || value === null) return false;
-  for (const name in value) if (mentions((value as Record<string, unknown>)[name], text)) return true;
+  for (const name in value) if (containsText((value as Record<string, unknown>)[name], text)) return true;
   return false;
 }
 

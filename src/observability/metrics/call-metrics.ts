@@ -7,7 +7,7 @@ import {
   nanodollarsPerUsd,
   type UsageSource,
 } from "../../contract/index.ts";
-import type { CallObserver, Progress, Route } from "../../kernel/index.ts";
+import type { CallContext, CallObserver, Route } from "../../kernel/index.ts";
 import { attemptOutcome } from "../attempt-outcome.ts";
 
 const durationSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -78,36 +78,36 @@ export class CallMetrics implements CallObserver {
     this.#options = options;
   }
 
-  attempted(progress: Progress, { plugin: { name } }: Route, startedMs: number, error?: unknown): void {
+  attempted(call: CallContext, { plugin: { name } }: Route, startedMs: number, error?: unknown): void {
     const plugin = this.#attempts.has(name) || this.#attempts.size < seriesMax ? name : other;
     let series = this.#attempts.get(plugin);
     if (series === undefined) {
       series = { outcomes: new Map(), duration: this.#metrics.upstreamDuration.labels(plugin) };
       this.#attempts.set(plugin, series);
     }
-    const outcome = attemptOutcome(progress, error);
+    const outcome = attemptOutcome(call, error);
     getOrCreate(series.outcomes, outcome, () => this.#metrics.attempts.labels(plugin, outcome)).inc();
     series.duration.observe((this.#options.now() - startedMs) / 1000);
   }
 
-  ended(progress: Progress, capability: Capability, isStreamed: boolean): void {
-    const { status, state, errorCode, firstByteMs, openedAt } = progress;
-    const series = this.#seriesOf(progress.model ?? other, progress.route ?? "none", capability);
+  ended(call: CallContext): void {
+    const { capability, status, state, errorCode, firstByteMs, openedAt } = call;
+    const series = this.#seriesOf(call.model ?? other, call.route ?? "none", capability);
     const { model, plugin } = series;
     const labels = [capability, model, plugin, String(status), state];
     getOrCreate(series.ends, `${status} ${state}`, () => this.#metrics.calls.labels(...labels)).inc();
     if (errorCode !== undefined) this.#metrics.errors.inc({ code: errorCode });
     series.duration.observe((this.#options.now() - openedAt) / 1000);
-    if (isStreamed && firstByteMs !== undefined) series.firstByte.observe(firstByteMs / 1000);
-    if (progress.hold !== undefined) this.#countUsage(series, progress, progress.hold);
+    if (call.sink !== undefined && firstByteMs !== undefined) series.firstByte.observe(firstByteMs / 1000);
+    if (call.hold !== undefined) this.#countUsage(series, call, call.hold);
   }
 
   refused(code: ErrorCode): void {
     this.#metrics.errorAnswers.inc({ code });
   }
 
-  #countUsage(series: CallSeries, progress: Progress, { heldNanodollars }: { heldNanodollars: number }): void {
-    const { usageSource, costNanodollars, meters } = progress;
+  #countUsage(series: CallSeries, call: CallContext, { heldNanodollars }: { heldNanodollars: number }): void {
+    const { usageSource, costNanodollars, meters } = call;
     series.admitted ??= this.#admit(series);
     const { usage, cost, holdExceeded } = series.admitted;
     usage[usageSource].inc();

@@ -1,6 +1,6 @@
 import { Gauge, Histogram, type Registry } from "prom-client";
 import { type Capability, capabilities, nanodollarsPerUsd } from "../../contract/index.ts";
-import { describeRoutes, type Registry as ModelRegistry, type Progress } from "../../kernel/index.ts";
+import { type CallContext, describeRoutes, type Registry as ModelRegistry } from "../../kernel/index.ts";
 import type { SpanCounts } from "../traces/span-queue.ts";
 import { addCounter, addGauge, type Sample } from "./scraped-metrics.ts";
 
@@ -9,7 +9,7 @@ export interface GatewaySnapshot {
   registry(): ModelRegistry;
   now(): number;
   /** The running calls. */
-  running(): Iterable<{ readonly capability: Capability; readonly progress: Progress }>;
+  running(): Iterable<Pick<CallContext, "capability" | "hold">>;
   /** Requests refused so far because of overload or shutdown. */
   shedCount(): number;
   /** Whether the process is shutting down. */
@@ -113,7 +113,7 @@ export function addLoadMetrics(registry: Registry, snapshot: GatewaySnapshot): v
     help: "Held in wallets for the running calls of this process",
     read() {
       let held = 0;
-      for (const { progress } of snapshot.running()) if (progress.hold) held += progress.hold.heldNanodollars;
+      for (const { hold } of snapshot.running()) if (hold !== undefined) held += hold.heldNanodollars;
       return [[{}, held / nanodollarsPerUsd]];
     },
   });

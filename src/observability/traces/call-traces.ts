@@ -9,8 +9,8 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import { type Capability, UpstreamFault } from "../../contract/index.ts";
-import type { CallObserver, Progress, Route } from "../../kernel/index.ts";
+import { UpstreamFault } from "../../contract/index.ts";
+import type { CallContext, CallObserver, Route } from "../../kernel/index.ts";
 import { attemptOutcome } from "../attempt-outcome.ts";
 import { callAttributes, operations, providerName } from "./span-attributes.ts";
 
@@ -29,33 +29,33 @@ interface Attempt {
 export class CallTraces implements CallObserver {
   readonly #tracer: Tracer;
   readonly #now: () => number;
-  readonly #attempts = new WeakMap<Progress, Attempt[]>();
+  readonly #attempts = new WeakMap<CallContext, Attempt[]>();
 
   constructor(tracer: Tracer, now: () => number) {
     this.#tracer = tracer;
     this.#now = now;
   }
 
-  attempted(progress: Progress, route: Route, startedMs: number, error?: unknown): void {
-    const outcome = attemptOutcome(progress, error);
+  attempted(call: CallContext, route: Route, startedMs: number, error?: unknown): void {
+    const outcome = attemptOutcome(call, error);
     const status = error instanceof UpstreamFault ? error.status : undefined;
     const attempt: Attempt = { route, startedMs, endedMs: this.#now(), outcome, status };
-    const known = this.#attempts.get(progress);
-    if (known === undefined) this.#attempts.set(progress, [attempt]);
+    const known = this.#attempts.get(call);
+    if (known === undefined) this.#attempts.set(call, [attempt]);
     else known.push(attempt);
   }
 
-  ended(progress: Progress, capability: Capability, isStreamed: boolean, { headers }: Request): void {
+  ended(call: CallContext, { headers }: Request): void {
     const endedMs = this.#now();
-    const operation = operations[capability];
-    const name = progress.model === undefined ? operation : `${operation} ${progress.model}`;
-    const options = { kind: SpanKind.SERVER, startTime: progress.openedAt };
+    const operation = operations[call.capability];
+    const name = call.model === undefined ? operation : `${operation} ${call.model}`;
+    const options = { kind: SpanKind.SERVER, startTime: call.openedAt };
     const span = this.#tracer.startSpan(name, options, parseTraceparent(headers.get("traceparent")));
-    const attempts = this.#attempts.get(progress) ?? [];
+    const attempts = this.#attempts.get(call) ?? [];
     if (span.isRecording()) {
       const answeredBy = attempts.find(({ outcome }) => outcome === "answered")?.route.model;
-      span.setAttributes(callAttributes(progress, { capability, isStreamed, answeredBy }));
-      if (progress.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+      span.setAttributes(callAttributes(call, answeredBy));
+      if (call.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
       for (const attempt of attempts) this.#span(attempt, { operation, endedMs, span });
     }
     span.end(endedMs);
@@ -67,13 +67,13 @@ export class CallTraces implements CallObserver {
 
   #span(
     { route, startedMs, endedMs, outcome, status }: Attempt,
-    call: { operation: string; endedMs: number; span: Span },
+    { operation, endedMs: callEndedMs, span: callSpan }: { operation: string; endedMs: number; span: Span },
   ): void {
-    const name = `${call.operation} ${route.model.upstreamId}`;
-    const above = trace.setSpan(context.active(), call.span);
+    const name = `${operation} ${route.model.upstreamId}`;
+    const above = trace.setSpan(context.active(), callSpan);
     const span = this.#tracer.startSpan(name, { kind: SpanKind.CLIENT, startTime: startedMs }, above);
     span.setAttributes({
-      "gen_ai.operation.name": call.operation,
+      "gen_ai.operation.name": operation,
       "gen_ai.provider.name": providerName(route.plugin.name),
       "gen_ai.request.model": route.model.upstreamId,
       "server.address": hostname(route.baseUrl),
@@ -84,8 +84,8 @@ export class CallTraces implements CallObserver {
       span.setStatus({ code: SpanStatusCode.ERROR });
     }
     if (status !== undefined) span.setAttribute("http.response.status_code", status);
-    // A successful attempt lasts until the call ends.
-    span.end(outcome === "answered" ? call.endedMs : endedMs);
+    // What answered went on to the call's end.
+    span.end(outcome === "answered" ? callEndedMs : endedMs);
   }
 }
 

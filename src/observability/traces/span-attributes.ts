@@ -1,6 +1,6 @@
 import type { Attributes } from "@opentelemetry/api";
 import { type Capability, type Model, nanodollarsPerUsd } from "../../contract/index.ts";
-import type { Progress } from "../../kernel/index.ts";
+import type { CallContext } from "../../kernel/index.ts";
 
 /** OpenTelemetry's operation names, and our own where it has none. */
 export const operations: Readonly<Record<Capability, string>> = {
@@ -26,41 +26,35 @@ export function providerName(plugin: string): string {
   return providers[plugin] ?? plugin;
 }
 
-/** The attributes of a call's span; never its prompt or answer. */
-export function callAttributes(
-  progress: Progress,
-  {
-    capability,
-    isStreamed,
-    answeredBy,
-  }: { capability: Capability; isStreamed: boolean; answeredBy: Model | undefined },
-): Attributes {
-  const { meters, usageSource, costNanodollars, firstByteMs } = progress;
+/** What a call's own span says: facts and figures, never a prompt or an answer. */
+export function callAttributes(call: CallContext, answeredBy: Model | undefined): Attributes {
+  const { capability, meters, usageSource, costNanodollars, firstByteMs } = call;
+  const isStreamed = call.sink !== undefined;
   const attributes: Attributes = {
     "gen_ai.operation.name": operations[capability],
     "gen_ai.request.stream": isStreamed,
-    "gen_ai.response.id": progress.id,
+    "gen_ai.response.id": call.id,
     "http.request.method": "POST",
-    "http.response.status_code": progress.status,
-    "modelgate.attempts": progress.attempts,
-    "modelgate.state": progress.state,
+    "http.response.status_code": call.status,
+    "modelgate.attempts": call.attempts,
+    "modelgate.state": call.state,
     "modelgate.usage_source": usageSource,
   };
   const more: Record<string, string | number | string[] | undefined> = {
     "gen_ai.output.type": outputTypes[capability],
-    "gen_ai.provider.name": progress.route === undefined ? undefined : providerName(progress.route),
-    "gen_ai.request.model": progress.model,
+    "gen_ai.provider.name": call.route === undefined ? undefined : providerName(call.route),
+    "gen_ai.request.model": call.model,
     "gen_ai.response.model": answeredBy?.upstreamId,
-    "gen_ai.response.finish_reasons": progress.finishReasons,
+    "gen_ai.response.finish_reasons": call.finishReasons,
     "gen_ai.response.time_to_first_chunk": isStreamed && firstByteMs !== undefined ? firstByteMs / 1000 : undefined,
     // OpenTelemetry counts cached tokens as input.
     "gen_ai.usage.input_tokens": sum(meters.inputToken, meters.cacheReadToken, meters.cacheWriteToken),
     "gen_ai.usage.output_tokens": meters.outputToken,
     "gen_ai.usage.cache_read.input_tokens": meters.cacheReadToken,
     "gen_ai.usage.cache_creation.input_tokens": meters.cacheWriteToken,
-    "modelgate.client_request_id": progress.clientRequestId,
+    "modelgate.client_request_id": call.clientRequestId,
     "modelgate.cost_usd": costNanodollars === undefined ? undefined : costNanodollars / nanodollarsPerUsd,
-    "error.type": progress.errorCode,
+    "error.type": call.errorCode,
   };
   for (const name in more) if (more[name] !== undefined) attributes[name] = more[name];
   return attributes;

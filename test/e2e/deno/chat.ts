@@ -5,10 +5,10 @@ import type { Caller, ChatChunk } from "../../../src/contract/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import {
   buildRegistry,
+  CallContext,
   type Kernel,
   openNetwork,
-  Progress,
-  serve,
+  runCall,
   TimeoutScheduler,
 } from "../../../src/kernel/index.ts";
 import { readModels } from "../../../src/sdk/index.ts";
@@ -26,26 +26,17 @@ const limits = { requestsPerMinute: 60, tokensPerMinute: 1_000_000 };
 const caller: Caller = { accountId: "a1", keyId: "k1", limits, freeTokensPerDay: 250_000 };
 const request = { model: "famA-4o-mini", messages: [{ role: "user" as const, content: "Say hello" }] };
 
-const whole = await serve(kernel, {
-  capability: "chat",
-  caller,
-  request,
-  progress: new Progress("req_whole", now()),
-});
+const whole = await runCall(kernel, new CallContext("req_whole", now(), caller).setRequest("chat", request));
 let streamed = "";
-await serve(kernel, {
-  capability: "chat",
-  caller,
-  request: { ...request, stream: true },
-  progress: new Progress("req_streamed", now()),
-  sink: {
-    open: silent,
-    write(chunk: ChatChunk) {
-      streamed += chunk.choices[0]?.delta.content ?? "";
-      return undefined;
-    },
+const sink = {
+  open: silent,
+  write(chunk: ChatChunk) {
+    streamed += chunk.choices[0]?.delta.content ?? "";
+    return undefined;
   },
-});
+};
+const streamedCall = new CallContext("req_streamed", now(), caller);
+await runCall(kernel, streamedCall.setRequest("chat", { ...request, stream: true }, sink));
 const calls = await store.db.selectFrom("calls").select(["id", "state"]).orderBy("id").execute();
 const runtime = navigator.userAgent;
 console.log(JSON.stringify({ runtime, whole: whole?.choices[0]?.message.content, streamed, calls }));

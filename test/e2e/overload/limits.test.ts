@@ -41,7 +41,7 @@ describe("a gateway", () => {
     const accepted = Array.from({ length: 4 }, () => ask());
     await until(() => waiting.length === 4);
     const refused = await Promise.all(Array.from({ length: 20 }, () => ask()));
-    for (const response of refused) await expectRefused(response, "4 calls at work");
+    for (const response of refused) await expectRefused(response, "4 running calls");
     expect(waiting.length).toBe(4);
     release();
     for (const response of await Promise.all(accepted)) expect(response.status).toBe(200);

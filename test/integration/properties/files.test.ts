@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { UpstreamFault } from "../../../src/contract/index.ts";
-import { readAudioMs } from "../../../src/kernel/capabilities/audio-length.ts";
+import { readAudioMs } from "../../../src/kernel/capabilities/transcription.ts";
 import { readManifest } from "../../../src/plugin-loader/manifest.ts";
 import { joinWav, PluginError, readModels, readWav, wavMs, writeWav } from "../../../src/sdk/index.ts";
 import { anyJson, expectPrototypesClean, runs, thrownBy } from "../../support/hostile.ts";

@@ -1,11 +1,11 @@
 import { expect } from "bun:test";
 import { type Capability, GatewayError, type ProviderPlugin } from "../../../src/contract/index.ts";
-import { type Order, Progress, serve } from "../../../src/kernel/index.ts";
+import { runCall } from "../../../src/kernel/index.ts";
 import { expectPrototypesClean, thrownBy } from "../../support/hostile.ts";
 import { wavFile } from "../../support/wav.ts";
 import { fetchOf } from "../../unit/kernel/fake-fetch.ts";
 import { Sink } from "../../unit/kernel/streams.ts";
-import { benchOf, caller } from "../../unit/kernel/support.ts";
+import { benchOf, newCall } from "../../unit/kernel/support.ts";
 
 const messages = [{ role: "user", content: "Hello" }];
 const requests: Partial<Record<Capability, object>> = {
@@ -26,9 +26,8 @@ export async function outcomeOf(
   const model = plugin.models.find((row) => row.capability === capability)?.id as string;
   const bench = benchOf([plugin], { fetch: fetchOf(response), credentials: { [plugin.name]: { keys: ["key-a"] } } });
   const request = { model, ...requests[capability], ...(stream && { stream: true }) };
-  const sink = stream || capability === "speech" ? { sink: new Sink() } : {};
-  const order = { capability, request, caller, progress: new Progress("call-1", bench.clock.now()), ...sink };
-  const error = await thrownBy(() => serve(bench.kernel, order as unknown as Order<Capability>));
+  const sink = stream || capability === "speech" ? new Sink() : undefined;
+  const error = await thrownBy(() => runCall(bench.kernel, newCall().setRequest(capability, request as never, sink)));
   const unread = bench.log.lines.find(({ event }) => event === "plugin_failed" || event === "call_failed");
   return { error, unread, settlement: bench.ledger.settlement };
 }

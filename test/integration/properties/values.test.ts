@@ -12,7 +12,7 @@ import {
 import { parseCsv, parseProviderUsage } from "../../../src/cli/lib/provider-usage.ts";
 import { parseApiKey } from "../../../src/contract/api-key.ts";
 import { formatUsd, GatewayError, parseUsd } from "../../../src/contract/index.ts";
-import { readUsageQuery } from "../../../src/http/api/usage-query.ts";
+import { readUsageQuery } from "../../../src/http/api/usage.ts";
 import { readDataUrl, readDurationMs, retryAfterMs } from "../../../src/sdk/index.ts";
 import { runs, thrownBy } from "../../support/hostile.ts";
 

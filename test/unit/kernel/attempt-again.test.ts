@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { type Call, type ChatCompletion, type ChatRequest, UpstreamFault } from "../../../src/contract/index.ts";
-import { describeRoutes, serve } from "../../../src/kernel/index.ts";
+import { describeRoutes, runCall } from "../../../src/kernel/index.ts";
 import { failedBy, fetchOf, json, refused, settled, silence } from "./fake-fetch.ts";
 import { completionOf, Sink } from "./streams.ts";
-import { benchOf, chatModel, chatOrder, pluginOf, rejectionOf } from "./support.ts";
+import { benchOf, chatCall, chatModel, pluginOf, rejectionOf } from "./support.ts";
 
 const chat = (call: Call<ChatRequest>) => call.upstream.json<ChatCompletion>("/chat", { model: call.model.upstreamId });
 const acme = pluginOf({ chat });
@@ -20,9 +20,9 @@ describe("the only route", () => {
   ])("is tried once more when it is %s, for one charge", async (_, failure) => {
     const fetch = fetchOf(failure, good);
     const { kernel, ledger, pauses } = benchOf([acme], { fetch, random: () => 0.5 });
-    const order = chatOrder();
-    await serve(kernel, order);
-    expect(order.progress.attempts).toBe(2);
+    const call = chatCall();
+    await runCall(kernel, call);
+    expect(call.attempts).toBe(2);
     expect(pauses).toEqual([200]);
     expect(ledger.settlement).toMatchObject({ route: "acme", outcome: "settled", usageSource: "reported" });
   });
@@ -30,7 +30,7 @@ describe("the only route", () => {
   test("is not tried a third time", async () => {
     const fetch = fetchOf(refused(503));
     const { kernel, ledger } = benchOf([acme], { fetch });
-    expect((await rejectionOf(serve(kernel, chatOrder()))).code).toBe("upstream_error");
+    expect((await rejectionOf(runCall(kernel, chatCall()))).code).toBe("upstream_error");
     expect(fetch.asked).toHaveLength(2);
     expect(ledger.settlement).toMatchObject({ outcome: "released", meters: {} });
   });
@@ -41,7 +41,7 @@ describe("the only route", () => {
   ])("is tried again when its retry-after of %s s is short", async (seconds, asked, waits) => {
     const fetch = fetchOf(refused(503, {}, { "retry-after": seconds }));
     const { kernel, pauses } = benchOf([acme], { fetch, random: () => 0 });
-    await rejectionOf(serve(kernel, chatOrder()));
+    await rejectionOf(runCall(kernel, chatCall()));
     expect(fetch.asked).toHaveLength(asked);
     expect(pauses).toEqual(waits);
   });
@@ -53,20 +53,20 @@ describe("the only route", () => {
   ])("is not tried again when it is %s: it may be at work on the request", async (_, failure) => {
     const fetch = fetchOf(failure, good);
     const { kernel, pauses, ledger } = benchOf([acme], { fetch });
-    expect((await rejectionOf(serve(kernel, chatOrder()))).code).toMatch(/^upstream_(error|timeout)$/);
+    expect((await rejectionOf(runCall(kernel, chatCall()))).code).toMatch(/^upstream_(error|timeout)$/);
     expect([fetch.asked.length, pauses]).toEqual([1, []]);
     expect(ledger.settlement).toMatchObject({ outcome: "released", meters: {} });
   });
 
   test.each([400, 401, 404, 429])("is not tried again after %d", async (status) => {
     const fetch = fetchOf(refused(status));
-    await rejectionOf(serve(benchOf([acme], { fetch }).kernel, chatOrder()));
+    await rejectionOf(runCall(benchOf([acme], { fetch }).kernel, chatCall()));
     expect(fetch.asked).toHaveLength(1);
   });
 
   test("takes the next key for its second try", async () => {
     const fetch = fetchOf(refused(503), good);
-    await serve(benchOf([acme], { fetch, credentials: { acme: { keys: ["a", "b"] } } }).kernel, chatOrder());
+    await runCall(benchOf([acme], { fetch, credentials: { acme: { keys: ["a", "b"] } } }).kernel, chatCall());
     expect(fetch.asked.map(({ key }) => key)).toEqual(["a", "b"]);
   });
 });
@@ -77,7 +77,7 @@ describe("a route that is silent", () => {
   test("is cancelled at its deadline, and nobody else is asked: it may be at work on the request", async () => {
     const fetch = fetchOf(silence, good);
     const { kernel, clock, ledger } = benchOf([acme, backup], { fetch, bounds });
-    const done = rejectionOf(serve(kernel, chatOrder()));
+    const done = rejectionOf(runCall(kernel, chatCall()));
     await settled();
     clock.pass(1000);
     expect((await done).code).toBe("upstream_timeout");
@@ -92,7 +92,7 @@ describe("a route that is silent", () => {
     const fetch = fetchOf(busy, busy, silence);
     const third = pluginOf({ chat }, { name: "third", models: [{ ...chatModel, priority: 300 }] });
     const { kernel, clock } = benchOf([acme, backup, third], { fetch, bounds });
-    const done = rejectionOf(serve(kernel, chatOrder()));
+    const done = rejectionOf(runCall(kernel, chatCall()));
     for (const ms of [900, 900, 700]) {
       await settled();
       clock.pass(ms);
@@ -106,7 +106,7 @@ describe("a route that is silent", () => {
   test("ends a handler that never does", async () => {
     const endless = pluginOf({ chat: () => new Promise<never>(() => undefined) });
     const { kernel, clock, ledger } = benchOf([endless], { bounds });
-    const done = rejectionOf(serve(kernel, chatOrder()));
+    const done = rejectionOf(runCall(kernel, chatCall()));
     await settled();
     clock.pass(2500);
     expect((await done).code).toBe("upstream_timeout");
@@ -122,7 +122,7 @@ describe("a route that goes on failing", () => {
     const states = () => describeRoutes(kernel.registry.byName("chat-1")!, clock.nowMs).map(({ state }) => state);
     const ask = async () => {
       fetch.asked.length = 0;
-      await serve(kernel, chatOrder());
+      await runCall(kernel, chatCall());
       return hostsOf(fetch).join(" ");
     };
     for (let call = 0; call < 5; call++) expect(await ask()).toBe("acme backup");
@@ -156,7 +156,7 @@ describe("a route that begins and then breaks off", () => {
     const { kernel, clock } = benchOf([breaking]);
     const modelEntry = kernel.registry.byName("chat-1")!;
     const stateAfter = async () => {
-      await rejectionOf(serve(kernel, chatOrder({ stream: true }, { sink: new Sink() })));
+      await rejectionOf(runCall(kernel, chatCall({ stream: true }, { sink: new Sink() })));
       return describeRoutes(modelEntry, clock.nowMs)[0]?.state;
     };
     const states: unknown[] = [];
@@ -171,6 +171,6 @@ test("two routes of one weight share the calls", async () => {
   const draws = [0.1, 0.9, 0.9, 0.1];
   let drawn = 0;
   const { kernel } = benchOf([acme, equal], { fetch, random: () => draws[drawn++ % 4] as number });
-  for (let call = 0; call < 4; call++) await serve(kernel, chatOrder());
+  for (let call = 0; call < 4; call++) await runCall(kernel, chatCall());
   expect(hostsOf(fetch)).toEqual(["equal", "acme", "equal", "acme"]);
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../src/contract/index.ts";
-import { serve } from "../../../src/kernel/index.ts";
+import { runCall } from "../../../src/kernel/index.ts";
 import type { PluginDefinition } from "../../../src/sdk/index.ts";
 import { completionOf } from "./streams.ts";
-import { benchOf, chatOrder, pluginOf, rejectionOf } from "./support.ts";
+import { benchOf, chatCall, pluginOf, rejectionOf } from "./support.ts";
 
 const badRequest = () => {
   throw new GatewayError("invalid_request", "The field is odd, expected an even one", { param: "field" });
@@ -14,14 +14,14 @@ const answering = (changes: Partial<PluginDefinition> = {}) =>
 describe("a plugin's check", () => {
   test("refuses before anything is held", async () => {
     const { kernel, ledger } = benchOf([answering({ checks: { chat: badRequest } })]);
-    expect(await rejectionOf(serve(kernel, chatOrder()))).toMatchObject({ code: "invalid_request", param: "field" });
+    expect(await rejectionOf(runCall(kernel, chatCall()))).toMatchObject({ code: "invalid_request", param: "field" });
     expect([ledger.claims, ledger.settlements]).toEqual([[], []]);
   });
 
   test("sees the request and the plugin's own row", async () => {
     const seen: unknown[] = [];
     const { kernel } = benchOf([answering({ checks: { chat: (asked) => void seen.push(asked) } })]);
-    await serve(kernel, chatOrder());
+    await runCall(kernel, chatCall());
     expect(seen).toMatchObject([{ request: { model: "chat-1" }, model: { upstreamId: "upstream-chat-1" } }]);
   });
 
@@ -29,7 +29,7 @@ describe("a plugin's check", () => {
     const odd = answering({ checks: { chat: badRequest } });
     for (const second of [{ checks: { chat: () => undefined } }, {}]) {
       const { kernel, ledger } = benchOf([odd, answering({ name: "second", ...second })]);
-      await serve(kernel, chatOrder());
+      await runCall(kernel, chatCall());
       expect(ledger.settlement.outcome).toBe("settled");
     }
   });
@@ -39,13 +39,13 @@ describe("a plugin's check", () => {
       throw new TypeError("Not a function");
     };
     const { kernel, ledger } = benchOf([answering({ checks: { chat: broken } })]);
-    await serve(kernel, chatOrder());
+    await runCall(kernel, chatCall());
     expect(ledger.settlement.outcome).toBe("settled");
   });
 
   test("of another capability is not asked", async () => {
     const { kernel, ledger } = benchOf([answering({ checks: { speech: badRequest } })]);
-    await serve(kernel, chatOrder());
+    await runCall(kernel, chatCall());
     expect(ledger.settlement.outcome).toBe("settled");
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { Call, ChatCompletion, ChatRequest } from "../../../src/contract/index.ts";
 import { GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
-import { serve } from "../../../src/kernel/index.ts";
+import { runCall } from "../../../src/kernel/index.ts";
 import { KeyPool } from "../../../src/kernel/routing/key-pool.ts";
 import { fetchOf, json, refused } from "./fake-fetch.ts";
-import { benchOf, chatOrder, pluginOf, rejectionOf } from "./support.ts";
+import { benchOf, chatCall, pluginOf, rejectionOf } from "./support.ts";
 
 const key = "no-known-form-0123456789";
 const other = "another-0123456789";
@@ -15,7 +15,7 @@ function ask(handler: (call: Call<ChatRequest>) => Promise<ChatCompletion>, ...a
     fetch: fetchOf(...answers),
     credentials: { acme: { keys: [key, other] } },
   });
-  return rejectionOf(serve(bench.kernel, chatOrder()));
+  return rejectionOf(runCall(bench.kernel, chatCall()));
 }
 
 describe("a key that a provider repeats", () => {

@@ -1,9 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../src/contract/index.ts";
-import { LoadShedder, type RunningCall } from "../../../src/kernel/index.ts";
-import { caller, newProgress } from "./support.ts";
-
-const newCall = (): RunningCall => ({ capability: "chat", caller, progress: newProgress() });
+import { type CallContext, LoadShedder } from "../../../src/kernel/index.ts";
+import { newCall } from "./support.ts";
 
 const shedders: LoadShedder[] = [];
 afterEach(() => {
@@ -29,38 +27,38 @@ function shedderOf(bounds: { maxConcurrentCalls: number; lagMsMax: number }) {
   };
   const enter = (count: number) => {
     const calls = Array.from({ length: count }, newCall);
-    for (const call of calls) shedder.enter(call);
+    for (const call of calls) shedder.startCall(call);
     return calls;
   };
   return { shedder, clock, events, late, enter, refuses: () => shedder.refusal(clock.nowMs) !== undefined };
 }
 
 describe("load shedding", () => {
-  test("lets in as many calls as it may, and one more when one has ended", () => {
+  test("accepts calls up to its limit, and one more when one has ended", () => {
     const { shedder, enter, refuses } = shedderOf({ maxConcurrentCalls: 3, lagMsMax: 0 });
     const [first] = enter(2);
     expect(refuses()).toBe(false);
     enter(1);
     const refusal = shedder.refusal(0);
     expect(refusal).toMatchObject({ code: "unavailable", status: 503, retryAfterMs: 1000 });
-    expect(refusal?.message).toContain("3 calls at work");
-    expect(() => shedder.enter(newCall())).toThrow(GatewayError);
-    shedder.leave(first as RunningCall);
+    expect(refusal?.message).toContain("3 running calls");
+    expect(() => shedder.startCall(newCall())).toThrow(GatewayError);
+    shedder.endCall(first as CallContext);
     expect(refuses()).toBe(false);
     enter(1);
     expect([shedder.size, shedder.refusedCount]).toEqual([3, 2]);
   });
 
-  test("that has closed lets nobody in, and cuts whoever is still there", () => {
+  test("that has closed accepts no calls, and cancels the running ones", () => {
     const { shedder, enter, refuses } = shedderOf({ maxConcurrentCalls: 3, lagMsMax: 0 });
     const [call] = enter(1);
-    shedder.giveNotice();
-    expect([shedder.isLeaving, refuses()]).toEqual([true, false]);
+    shedder.announceShutdown();
+    expect([shedder.isDraining, refuses()]).toEqual([true, false]);
     shedder.close();
     expect(refuses()).toBe(true);
-    expect(() => shedder.enter(newCall())).toThrow("shutting down");
-    shedder.cutAll();
-    expect(call?.progress.cancelReason).toBe("draining");
+    expect(() => shedder.startCall(newCall())).toThrow("shutting down");
+    shedder.cancelAll();
+    expect(call?.cancelReason).toBe("draining");
   });
 });
 
@@ -121,24 +119,24 @@ describe("load shedding while the event loop is late", () => {
     const calls = enter(200);
     late(60, 20);
     expect(refuses()).toBe(true);
-    shedder.leave(calls[0] as RunningCall);
+    shedder.endCall(calls[0] as CallContext);
     expect(refuses()).toBe(false);
   });
 
   test("counts requests on their way as well", () => {
     const { shedder, late, refuses } = shedderOf(bounds);
-    for (let count = 0; count < 200; count++) shedder.arrive();
+    for (let count = 0; count < 200; count++) shedder.startRequest();
     late(60, 15);
     expect(refuses()).toBe(true);
-    shedder.depart();
+    shedder.endRequest();
     expect(refuses()).toBe(false);
-    for (let count = 0; count < 199; count++) shedder.depart();
+    for (let count = 0; count < 199; count++) shedder.endRequest();
   });
 
   test("is found late by its own timer, and in time again soon after", async () => {
     const shedder = new LoadShedder(bounds);
     shedders.push(shedder);
-    for (let count = 0; count < 200; count++) shedder.arrive();
+    for (let count = 0; count < 200; count++) shedder.startRequest();
     expect(shedder.refusal(Date.now())).toBeUndefined();
     for (let turn = 0; turn < 8; turn++) {
       const until = Date.now() + 120;
@@ -146,7 +144,7 @@ describe("load shedding while the event loop is late", () => {
       await Bun.sleep(1);
     }
     expect(shedder.refusal(Date.now())?.code).toBe("unavailable");
-    for (let count = 0; count < 200; count++) shedder.depart();
+    for (let count = 0; count < 200; count++) shedder.endRequest();
     expect(shedder.refusal(Date.now())).toBeUndefined();
   });
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../src/contract/index.ts";
-import { serve } from "../../../src/kernel/index.ts";
+import { runCall } from "../../../src/kernel/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
-import { benchOf, caller, chatModel, chatOrder, pluginOf, rejectionOf, startMs } from "./support.ts";
+import { benchOf, caller, chatCall, chatModel, pluginOf, rejectionOf, startMs } from "./support.ts";
 
 /** A bench whose steps are written down in order. */
 function tracedBench(failure?: Error) {
@@ -25,10 +25,10 @@ function tracedBench(failure?: Error) {
   return { ...bench, steps };
 }
 
-describe("serve", () => {
+describe("runCall", () => {
   test("holds before it asks, and settles before it returns", async () => {
     const { kernel, ledger, steps } = tracedBench();
-    const reply = await serve(kernel, chatOrder());
+    const reply = await runCall(kernel, chatCall());
     steps.push("returned");
     expect(steps).toEqual(["admit", "ask", "settle", "returned"]);
     expect(reply?.choices[0]?.message.content).toBe("Hello");
@@ -38,7 +38,7 @@ describe("serve", () => {
   test("settles a stream after its last piece and before it returns", async () => {
     const { kernel, ledger, steps } = tracedBench();
     const sink = new Sink<never>();
-    const reply = await serve(kernel, chatOrder({ stream: true }, { sink }));
+    const reply = await runCall(kernel, chatCall({ stream: true }, { sink }));
     steps.push("returned");
     expect(steps).toEqual(["admit", "ask", "provider done", "settle", "returned"]);
     expect(reply).toBeUndefined();
@@ -51,7 +51,7 @@ describe("serve", () => {
     ["more output than the context", { max_tokens: 8001 }, "invalid_request", 400],
   ])("holds nothing and asks nobody for %s", async (_, request, code, status) => {
     const { kernel, ledger, steps } = tracedBench();
-    const error = await rejectionOf(serve(kernel, chatOrder(request)));
+    const error = await rejectionOf(runCall(kernel, chatCall(request)));
     expect([error.code, error.status]).toEqual([code as GatewayError["code"], status]);
     expect(steps).toEqual([]);
     expect(ledger.settlements).toEqual([]);
@@ -60,7 +60,7 @@ describe("serve", () => {
   test("holds nothing for a model that the key may not use", async () => {
     const { kernel, steps } = tracedBench();
     const narrow = { ...caller, allowedModels: new Set(["chat-2"]) };
-    const error = await rejectionOf(serve(kernel, chatOrder({}, { caller: narrow })));
+    const error = await rejectionOf(runCall(kernel, chatCall({}, { caller: narrow })));
     expect(error.code).toBe("model_not_allowed");
     expect(error.message).toContain("chat-2");
     expect(steps).toEqual([]);
@@ -69,13 +69,13 @@ describe("serve", () => {
   test("asks nobody and settles nothing when the books refuse", async () => {
     const { kernel, ledger, steps } = tracedBench();
     ledger.refusal = new GatewayError("insufficient_balance", "No money");
-    expect(await rejectionOf(serve(kernel, chatOrder()))).toBe(ledger.refusal as GatewayError);
+    expect(await rejectionOf(runCall(kernel, chatCall()))).toBe(ledger.refusal as GatewayError);
     expect(steps).toEqual(["admit"]);
   });
 
   test("releases the hold when the provider fails", async () => {
     const { kernel, ledger, steps } = tracedBench(new GatewayError("invalid_request", "Bad picture"));
-    const error = await rejectionOf(serve(kernel, chatOrder()));
+    const error = await rejectionOf(runCall(kernel, chatCall()));
     expect(error.message).toBe("Bad picture");
     expect(steps).toEqual(["admit", "ask", "settle"]);
     expect(ledger.settlement).toMatchObject({ outcome: "released", usageSource: "none", status: 400, meters: {} });
@@ -85,12 +85,12 @@ describe("serve", () => {
   test("does not say done when the charge cannot be written down", async () => {
     const { kernel, ledger } = tracedBench();
     ledger.settleFailure = new GatewayError("unavailable", "The books are closed");
-    expect((await rejectionOf(serve(kernel, chatOrder()))).code).toBe("unavailable");
+    expect((await rejectionOf(runCall(kernel, chatCall()))).code).toBe("unavailable");
   });
 
   test("claims the worst case of a premium call in money", async () => {
     const { kernel, ledger } = tracedBench();
-    await serve(kernel, chatOrder({ n: 2 }));
+    await runCall(kernel, chatCall({ n: 2 }));
     const [admission] = ledger.claims;
     expect(admission).toMatchObject({ callId: "req_0123456789abcdefghjkmnpqrs", premium: true, holdTokens: 0 });
     // 9 bytes are 3 tokens at most, and 6 for the message; twice 1,000 tokens out at $2 a million.
@@ -102,18 +102,18 @@ describe("serve", () => {
   test("claims the worst case of a free call in tokens, and charges tokens", async () => {
     const free = { ...chatModel, premium: false };
     const { kernel, ledger } = benchOf([pluginOf({ chat: async () => completionOf("Hi") }, { models: [free] })]);
-    await serve(kernel, chatOrder());
+    await runCall(kernel, chatCall());
     expect(ledger.claims[0]).toMatchObject({ premium: false, holdNanodollars: 0, holdTokens: 1009 });
     expect(ledger.settlement).toMatchObject({ quotaTokens: 120, costNanodollars: 100 * 1000 + 20 * 2000 });
   });
 
   test("settles with who answered, when and for how much", async () => {
     const { kernel, ledger, clock } = tracedBench();
-    const order = chatOrder();
+    const call = chatCall();
     clock.nowMs += 40;
-    await serve(kernel, order);
+    await runCall(kernel, call);
     expect(ledger.settlement).toMatchObject({ route: "acme", costNanodollars: 140_000, quotaTokens: 0 });
     expect(ledger.settlement).toMatchObject({ firstByteMs: 40, durationMs: 40 });
-    expect(order.progress).toMatchObject({ model: "chat-1", route: "acme", attempts: 1, openedAt: startMs });
+    expect(call).toMatchObject({ model: "chat-1", route: "acme", attempts: 1, openedAt: startMs });
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatChunk, type ChatCompletion, GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
-import { serve } from "../../../src/kernel/index.ts";
+import { runCall } from "../../../src/kernel/index.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
-import { benchOf, chatOrder, pluginOf, rejectionOf } from "./support.ts";
+import { benchOf, chatCall, pluginOf, rejectionOf } from "./support.ts";
 
 const broken = new UpstreamFault("bad_response", "The line is dead");
 
@@ -11,8 +11,8 @@ async function stream(...steps: (ChatChunk | Error | "hang")[]) {
   const source = new FakeStream<ChatChunk>(...steps);
   const bench = benchOf([pluginOf({ chat: async () => source })]);
   const sink = new Sink<ChatChunk>();
-  const order = chatOrder({ stream: true }, { sink });
-  return { ...bench, source, sink, progress: order.progress, done: serve(bench.kernel, order) };
+  const call = chatCall({ stream: true }, { sink });
+  return { ...bench, source, sink, call, done: runCall(bench.kernel, call) };
 }
 
 /** Resolves when the outlet has as many pieces. */
@@ -69,39 +69,39 @@ describe("whatever happens, a call is settled once", () => {
     sink.reader = () => {
       throw new Error("Socket closed");
     };
-    expect((await rejectionOf(serve(kernel, chatOrder({ stream: true }, { sink })))).code).toBe("internal_error");
+    expect((await rejectionOf(runCall(kernel, chatCall({ stream: true }, { sink })))).code).toBe("internal_error");
     expect(ledger.settlements).toHaveLength(1);
     expect(source.returned).toBe(1);
   });
 
   test("when an unforeseen failure is told without its words, and logged with them", async () => {
     const failure = new TypeError("secret detail");
-    const { done, log, progress } = await stream(textChunk("Hello"), failure);
+    const { done, log, call } = await stream(textChunk("Hello"), failure);
     expect((await rejectionOf(done)).message).not.toContain("secret");
     const line = log.lines.find(({ event }) => event === "call_failed");
-    expect(line?.fields).toEqual({ call: progress.id, error: failure });
+    expect(line?.fields).toEqual({ call: call.id, error: failure });
   });
 });
 
 describe("a call that is cut", () => {
   test("by its client settles for what was said until then, though the plugin hangs", async () => {
-    const { done, ledger, sink, progress } = await stream(textChunk("Hello"), "hang");
+    const { done, ledger, sink, call } = await stream(textChunk("Hello"), "hang");
     await untilPieces(sink, 1);
-    progress.cut("left");
+    call.cancel("client_disconnected");
     await rejectionOf(done);
-    expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 499, errorCode: "client_left" });
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 499, errorCode: "client_disconnected" });
     expect(ledger.settlement.meters.outputToken).toBe(1);
   });
 
   test("before its first piece is released, though the handler ignores its signal", async () => {
     const bench = benchOf([pluginOf({ chat: () => new Promise(() => undefined) })]);
-    const order = chatOrder();
-    const done = serve(bench.kernel, order);
-    while (order.progress.attempts === 0) await Promise.resolve();
-    order.progress.cut("left");
+    const call = chatCall();
+    const done = runCall(bench.kernel, call);
+    while (call.attempts === 0) await Promise.resolve();
+    call.cancel("client_disconnected");
     await rejectionOf(done);
     expect(bench.ledger.settlement).toMatchObject({ outcome: "released", status: 499 });
-    expect(order.progress.signal.aborted).toBe(true);
+    expect(call.signal.aborted).toBe(true);
   });
 
   test("while it is admitted asks nobody", async () => {
@@ -111,9 +111,9 @@ describe("a call that is cut", () => {
       return completionOf("Hello");
     };
     const { kernel, ledger } = benchOf([pluginOf({ chat })]);
-    const order = chatOrder();
-    ledger.onStep = (step) => step === "admit" && order.progress.cut("left");
-    await rejectionOf(serve(kernel, order));
+    const call = chatCall();
+    ledger.onStep = (step) => step === "admit" && call.cancel("client_disconnected");
+    await rejectionOf(runCall(kernel, call));
     expect(asked).toBe(0);
     expect(ledger.settlement.outcome).toBe("released");
   });
@@ -123,10 +123,10 @@ describe("a call that is cut", () => {
     const { kernel, ledger } = benchOf([pluginOf({ chat: async () => source })]);
     const sink = new Sink<ChatChunk>();
     sink.reader = () => new Promise(() => undefined);
-    const order = chatOrder({ stream: true }, { sink });
-    const done = serve(kernel, order);
+    const call = chatCall({ stream: true }, { sink });
+    const done = runCall(kernel, call);
     await untilPieces(sink, 1);
-    order.progress.cut("left");
+    call.cancel("client_disconnected");
     await rejectionOf(done);
     expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 499, meters: { outputToken: 1 } });
   });
@@ -135,9 +135,9 @@ describe("a call that is cut", () => {
     ["timeout", "upstream_timeout", 500],
     ["draining", "unavailable", 503],
   ] as const)("by %s says so", async (reason, code, status) => {
-    const { done, ledger, sink, progress } = await stream(textChunk("Hello"), "hang");
+    const { done, ledger, sink, call } = await stream(textChunk("Hello"), "hang");
     await untilPieces(sink, 1);
-    progress.cut(reason);
+    call.cancel(reason);
     const error = await rejectionOf(done);
     expect([error.code, error.status]).toEqual([code, status]);
     expect(ledger.settlement).toMatchObject({ status, errorCode: code, usageSource: "estimated" });
@@ -152,10 +152,10 @@ describe("a call that is cut", () => {
     }
     const { kernel, ledger } = benchOf([pluginOf({ chat: async () => chunks() })]);
     const sink = new Sink<ChatChunk>();
-    const order = chatOrder({ stream: true }, { sink });
-    const done = serve(kernel, order);
+    const call = chatCall({ stream: true }, { sink });
+    const done = runCall(kernel, call);
     await untilPieces(sink, 1);
-    order.progress.cut("timeout");
+    call.cancel("timeout");
     await rejectionOf(done);
     late.resolve(textChunk(" and much more that nobody may see"));
     await new Promise((resolve) => setImmediate(resolve));
@@ -164,9 +164,9 @@ describe("a call that is cut", () => {
   });
 
   test("after its last piece was sent is done all the same", async () => {
-    const { done, ledger, progress } = await stream(textChunk("Hello"), finishChunk(), usageChunk());
+    const { done, ledger, call } = await stream(textChunk("Hello"), finishChunk(), usageChunk());
     await done;
-    progress.cut("left");
+    call.cancel("client_disconnected");
     expect(ledger.settlement).toMatchObject({ status: 200, usageSource: "reported" });
   });
 });
@@ -177,7 +177,7 @@ test("a slow reader holds the provider back", async () => {
   const sink = new Sink<ChatChunk>();
   const waiting: (() => void)[] = [];
   sink.reader = () => new Promise((resolve) => waiting.push(resolve));
-  const done = serve(kernel, chatOrder({ stream: true }, { sink }));
+  const done = runCall(kernel, chatCall({ stream: true }, { sink }));
   for (let taken = 1; taken <= 4; taken++) {
     await untilPieces(sink, taken + 1);
     await new Promise((resolve) => setImmediate(resolve));

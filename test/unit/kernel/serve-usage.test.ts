@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatChunk, Meters, Settlement } from "../../../src/contract/index.ts";
-import { serve } from "../../../src/kernel/index.ts";
+import { runCall } from "../../../src/kernel/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, usage, usageChunk } from "./streams.ts";
-import { benchOf, chatModel, chatOrder, pluginOf, rejectionOf } from "./support.ts";
+import { benchOf, chatCall, chatModel, pluginOf, rejectionOf } from "./support.ts";
 
 /** What the prompt comes to when it is counted here: 3 tokens, and 6 for being a message. */
 const estimatedInput = 9;
@@ -54,7 +54,7 @@ function usdOf({ costNanodollars }: Settlement): number | undefined {
 describe("usage reported by a provider", () => {
   test.each(reports)("%s: a whole answer", async (_, reported, source, meters) => {
     const { kernel, ledger } = benchOf([pluginOf({ chat: async () => completionOf("Hello world", reported) })]);
-    const answer = await serve(kernel, chatOrder());
+    const answer = await runCall(kernel, chatCall());
     expect(ledger.settlement).toMatchObject({ usageSource: source, outcome: "settled" });
     expect(ledger.settlement.meters).toEqual(meters);
     const prompt = (meters.inputToken ?? 0) + (meters.cacheReadToken ?? 0) + (meters.cacheWriteToken ?? 0);
@@ -77,7 +77,7 @@ describe("usage reported by a provider", () => {
   test("of nothing for an answer of nothing costs nothing", async () => {
     const nothing = { prompt_tokens: 0, completion_tokens: 0 };
     const { kernel, ledger } = benchOf([pluginOf({ chat: async () => completionOf("", nothing) })]);
-    await serve(kernel, chatOrder());
+    await runCall(kernel, chatCall());
     expect(ledger.settlement).toMatchObject({ usageSource: "reported", costNanodollars: 0 });
   });
 
@@ -89,7 +89,7 @@ describe("usage reported by a provider", () => {
   test("of a prompt with an empty answer stands", async () => {
     const empty = { prompt_tokens: 100, completion_tokens: 0 };
     const { kernel, ledger } = benchOf([pluginOf({ chat: async () => completionOf("", empty) })]);
-    await serve(kernel, chatOrder());
+    await runCall(kernel, chatCall());
     expect(ledger.settlement).toMatchObject({ usageSource: "reported", meters: { inputToken: 100, outputToken: 0 } });
   });
 });
@@ -125,7 +125,7 @@ describe("usage reported several times in a stream", () => {
 test("usage is told in a stream only when it was asked for", async () => {
   const plugin = pluginOf({ chat: async () => stream([textChunk("Hi"), finishChunk(), usageChunk()]) });
   const sink = new Sink<ChatChunk>();
-  await serve(benchOf([plugin]).kernel, chatOrder({ stream: true }, { sink }));
+  await runCall(benchOf([plugin]).kernel, chatCall({ stream: true }, { sink }));
   expect(sink.pieces.every((chunk) => !("usage" in chunk) && chunk.choices.length > 0)).toBe(true);
 });
 
@@ -139,7 +139,7 @@ test("n answers of a provider that makes one at a time pay the prompt n times", 
   const price = { inputToken: { usd: "1", per: 1_000_000 }, outputToken: { usd: "0", per: 1 } };
   const changes = { maxChoices: { chat: 1 }, models: [{ ...chatModel, price }] };
   const { kernel, ledger } = benchOf([pluginOf({ chat: async () => completionOf("Hello", undefined) }, changes)]);
-  await serve(kernel, chatOrder({ n: 3 }));
+  await runCall(kernel, chatCall({ n: 3 }));
   expect(ledger.claims[0]?.holdNanodollars).toBe(3 * 9 * 1000);
   expect(ledger.settlement.meters).toEqual({ inputToken: 3 * estimatedInput, outputToken: 3 });
 });
@@ -155,7 +155,7 @@ async function* stream(steps: (ChatChunk | Error)[]): AsyncGenerator<ChatChunk> 
 async function streamed(...steps: (ChatChunk | Error)[]) {
   const { kernel, ledger } = benchOf([pluginOf({ chat: async () => stream(steps) })]);
   const sink = new Sink<ChatChunk>();
-  const done = serve(kernel, chatOrder({ stream: true, stream_options: { include_usage: true } }, { sink }));
+  const done = runCall(kernel, chatCall({ stream: true, stream_options: { include_usage: true } }, { sink }));
   if (steps.some((step) => step instanceof Error)) await rejectionOf(done);
   else await done;
   return { settlement: ledger.settlement, chunks: sink.pieces, last: sink.pieces.at(-1) };

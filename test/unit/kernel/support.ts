@@ -13,16 +13,17 @@ import {
   type Settlement,
   UpstreamFault,
 } from "../../../src/contract/index.ts";
+import type { RequestOf } from "../../../src/kernel/call-context.ts";
 import {
   buildRegistry,
+  CallContext,
   type Credential,
   type Kernel,
   type Log,
   openNetwork,
-  Progress,
+  type StreamSink,
   TimeoutScheduler,
 } from "../../../src/kernel/index.ts";
-import type { Order } from "../../../src/kernel/pipeline.ts";
 import type { Network, UpstreamBounds } from "../../../src/kernel/upstream/network.ts";
 import { SsrfGuard } from "../../../src/kernel/upstream/ssrf-guard.ts";
 import { definePlugin, type PluginDefinition } from "../../../src/sdk/index.ts";
@@ -34,12 +35,12 @@ export const startMs = 1_790_000_000_000;
 export class FakeClock {
   nowMs = startMs;
   readonly now = () => this.nowMs;
-  readonly deadlines = new TimeoutScheduler(this.now);
+  readonly timeouts = new TimeoutScheduler(this.now);
 
   /** Lets time pass, and fires what falls due. */
   pass(ms: number): void {
     this.nowMs += ms;
-    this.deadlines.tick();
+    this.timeouts.tick();
   }
 }
 
@@ -164,7 +165,7 @@ export function benchOf(plugins: readonly ProviderPlugin[], options: BenchOption
   const log = keepLog();
   const noNetwork: FakeFetch = () => Promise.reject(new Error("This test has no network"));
   const fetch = (options.fetch ?? noNetwork) as unknown as typeof globalThis.fetch;
-  const network: Network = openNetwork(clock.deadlines, clock.now, {
+  const network: Network = openNetwork(clock.timeouts, clock.now, {
     bounds: options.bounds ?? {},
     fetch,
     publicGet: (url, signal) => fetch(url.href, { signal, redirect: "manual" }),
@@ -189,22 +190,24 @@ export function benchOf(plugins: readonly ProviderPlugin[], options: BenchOption
   return { kernel, pauses, ledger, clock, log, network };
 }
 
-export const newProgress = () => new Progress("req_0123456789abcdefghjkmnpqrs", startMs);
+const messages = [{ role: "user" as const, content: "Say hello" }];
 
-/** An order for a chat with `chat-1`; its progress is a new one. */
-export function chatOrder(request: Record<string, unknown> = {}, more: Partial<Order<"chat">> = {}): Order<"chat"> {
-  const messages = [{ role: "user" as const, content: "Say hello" }];
-  const whole = { model: "chat-1", messages, ...request };
-  return { capability: "chat", caller, request: whole, progress: newProgress(), ...more };
+/** A call before its endpoint has set a request. */
+export const newCall = (by: Caller = caller) => new CallContext("req_0123456789abcdefghjkmnpqrs", startMs, by);
+
+interface CallOptions {
+  caller?: Caller;
+  sink?: StreamSink<never>;
 }
 
-/** An order for any capability; its progress is a new one. */
-export function orderOf<C extends Capability>(
-  capability: C,
-  request: Order<C>["request"],
-  more: Partial<Order<C>> = {},
-) {
-  return { capability, caller, request, progress: newProgress(), ...more } as Order<C>;
+/** A call of any capability. */
+export function callOf<C extends Capability>(capability: C, request: RequestOf<C>, options: CallOptions = {}) {
+  return newCall(options.caller).setRequest(capability, request, options.sink);
+}
+
+/** A chat call of `chat-1`. */
+export function chatCall(request: Record<string, unknown> = {}, options: CallOptions = {}) {
+  return callOf("chat", { model: "chat-1", messages, ...request }, options);
 }
 
 /** What a promise was rejected with. @throws When it was not, or with what is no error for the caller. */

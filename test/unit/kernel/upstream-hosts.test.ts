@@ -4,7 +4,7 @@ import { SsrfGuard } from "../../../src/kernel/upstream/ssrf-guard.ts";
 import { BoundUpstream } from "../../../src/kernel/upstream/upstream.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { fetchOf, json } from "./fake-fetch.ts";
-import { benchOf, newProgress, pluginOf } from "./support.ts";
+import { benchOf, newCall, pluginOf } from "./support.ts";
 
 const chat = () => Promise.reject(new Error("not asked"));
 const plugin = pluginOf({ chat }, { hosts: ["files.acme.example"] });
@@ -12,9 +12,9 @@ const route = benchOf([plugin]).kernel.registry.byName("chat-1")?.routes[0] as R
 
 function upstreamOf(fetch: ReturnType<typeof fetchOf>, addresses = ["93.184.216.34"]) {
   const { network, clock } = benchOf([plugin], { fetch });
-  const progress = newProgress();
+  const call = newCall();
   const guard = new SsrfGuard(async () => addresses, clock.now);
-  return { upstream: new BoundUpstream({ ...network, guard }, route, "key-a", progress), progress };
+  return { upstream: new BoundUpstream({ ...network, guard }, route, "key-a", call), call };
 }
 
 describe("the door to the network", () => {
@@ -47,11 +47,13 @@ describe("the door to the network", () => {
   test.each(["https://attacker.example/?secret=1", "https://pictures.example/a.png#more"])(
     "downloads nothing that neither the request nor an answer names: %s",
     async (url) => {
-      const { upstream, progress } = upstreamOf(fetchOf(json({ data: [{ url: "https://pictures.example/b.png" }] })));
-      progress.request = { messages: [{ content: [{ image_url: { url: "https://pictures.example/a.png" } }] }] };
+      const { upstream, call } = upstreamOf(fetchOf(json({ data: [{ url: "https://pictures.example/b.png" }] })));
+      call.setRequest("chat", {
+        messages: [{ content: [{ image_url: { url: "https://pictures.example/a.png" } }] }],
+      } as never);
       await upstream.json("/a", {});
       expect((await errorOf(upstream.download(url))).message).toContain(
-        "neither the request nor the provider's answer holds",
+        "neither in the request nor in the provider's answer",
       );
     },
   );
@@ -59,8 +61,10 @@ describe("the door to the network", () => {
   test.each(["http://pictures.example/a.png", "http://pictures.example/b.png"])(
     "downloads what one of them names, by the rules for downloads: %s",
     async (url) => {
-      const { upstream, progress } = upstreamOf(fetchOf(json({ data: [{ url: "http://pictures.example/b.png" }] })));
-      progress.request = { messages: [{ content: [{ image_url: { url: "http://pictures.example/a.png" } }] }] };
+      const { upstream, call } = upstreamOf(fetchOf(json({ data: [{ url: "http://pictures.example/b.png" }] })));
+      call.setRequest("chat", {
+        messages: [{ content: [{ image_url: { url: "http://pictures.example/a.png" } }] }],
+      } as never);
       await upstream.json("/a", {});
       expect((await errorOf(upstream.download(url))).message).toContain("only https is fetched");
     },

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import { type ChatChunk, UpstreamFault } from "../../../src/contract/index.ts";
-import { executeCall, RequestContext } from "../../../src/http/middleware/handle-call.ts";
+import { executeCall, HttpCall } from "../../../src/http/middleware/handle-call.ts";
 import { CallMetrics } from "../../../src/observability/metrics/call-metrics.ts";
 import { addCommitMetrics } from "../../../src/observability/metrics/gateway-metrics.ts";
 import { httpOf } from "../http/support.ts";
 import { Sink } from "../kernel/streams.ts";
-import { caller, newProgress, pluginOf } from "../kernel/support.ts";
+import { chatCall, newCall, pluginOf } from "../kernel/support.ts";
 import { type MetricLine, readScrape, sampleOf } from "./prometheus-text.ts";
 
 const request = { model: "chat-1", messages: [{ role: "user" as const, content: "Say hello" }] };
@@ -26,12 +26,12 @@ function metricsOf(now = () => nowMs, isPremium: (model: string) => boolean | un
 function observedGateway(plugins?: Parameters<typeof httpOf>[0]) {
   const http = httpOf(plugins);
   const { metrics, lines, read } = metricsOf(http.clock.now);
-  const deps = { ...http.deps, kernel: { ...http.kernel, watch: metrics } };
+  const deps = { ...http.deps, kernel: { ...http.kernel, observer: metrics } };
   const call = (changes: object = {}, sink?: Sink<ChatChunk>) => {
-    const progress = newProgress();
-    const parts = { request: new Request("http://gateway.example/"), caller, progress, server: null };
     const options = { capability: "chat" as const, request: { ...request, ...changes }, ...(sink && { sink }) };
-    return executeCall(deps, new RequestContext(parts), options).catch(() => undefined);
+    return executeCall(deps, new HttpCall(newCall(), new Request("http://gateway.example/"), null), options).catch(
+      () => undefined,
+    );
   };
   return { lines, read, call, clock: http.clock };
 }
@@ -100,13 +100,13 @@ describe("CallMetrics", () => {
   test("count usage without cost, and calls that cost more than their hold", async () => {
     const { metrics, read } = metricsOf(undefined, (model) => model === "chat-1");
     for (const cost of [0, undefined, 10, 11]) {
-      const progress = newProgress();
-      progress.model = "chat-1";
-      progress.hold = { callId: progress.id, heldNanodollars: 10, heldTokens: 0, limits: {} as never };
-      progress.meters = { outputToken: 5, audioMs: 1500 };
-      progress.usageSource = "estimated";
-      progress.costNanodollars = cost;
-      metrics.ended(progress, "chat", false);
+      const call = chatCall();
+      call.model = "chat-1";
+      call.hold = { callId: call.id, heldNanodollars: 10, heldTokens: 0, limits: {} as never };
+      call.meters = { outputToken: 5, audioMs: 1500 };
+      call.usageSource = "estimated";
+      call.costNanodollars = cost;
+      metrics.ended(call);
     }
     expect(await read("zero_cost_calls_total", { model: "chat-1", premium: "true" })).toBe(2);
     expect(await read("hold_exceeded_total", { model: "chat-1" })).toBe(1);
@@ -119,10 +119,10 @@ describe("CallMetrics", () => {
   test("have a bounded number of series", async () => {
     const { metrics, lines, read } = metricsOf();
     for (let index = 0; index < 6_000; index++) {
-      const progress = newProgress();
-      progress.model = `model-${index}`;
-      metrics.ended(progress, "chat", false);
-      metrics.attempted(progress, { plugin: { name: `plugin-${index}` } } as never, nowMs);
+      const call = chatCall();
+      call.model = `model-${index}`;
+      metrics.ended(call);
+      metrics.attempted(call, { plugin: { name: `plugin-${index}` } } as never, nowMs);
     }
     const models = new Set((await all(lines, "calls_total")).map(({ model }) => model));
     expect(models.size).toBe(5_001);
@@ -142,9 +142,9 @@ describe("CallMetrics", () => {
     const clock = { nowMs };
     const { metrics, read } = metricsOf(() => clock.nowMs);
     for (const ms of [5, 6, 400_000]) {
-      const progress = newProgress();
-      clock.nowMs = progress.openedAt + ms;
-      metrics.ended(progress, "chat", false);
+      const call = chatCall();
+      clock.nowMs = call.openedAt + ms;
+      metrics.ended(call);
     }
     const buckets = await Promise.all(
       ["0.005", "0.01", "300", "+Inf"].map((le) => read("call_duration_seconds_bucket", { le })),

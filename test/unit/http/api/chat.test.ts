@@ -175,7 +175,7 @@ describe("a client that leaves", () => {
     controller.abort();
     await asked;
     expect(call.signal.aborted).toBe(true);
-    expect(ledger.settlement).toMatchObject({ outcome: "released", status: 499, errorCode: "client_left" });
+    expect(ledger.settlement).toMatchObject({ outcome: "released", status: 499, errorCode: "client_disconnected" });
     expect(log.lines.find(({ event }) => event === "call")?.fields).toMatchObject({ status: 499 });
   });
 

@@ -1,7 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type OpenCall, remoteCallsMax } from "../../../../src/billing/index.ts";
+import type { Caller } from "../../../../src/contract/index.ts";
 import type { HttpDeps } from "../../../../src/http/deps.ts";
-import { Progress } from "../../../../src/kernel/index.ts";
+import { CallContext } from "../../../../src/kernel/index.ts";
 import { dashboardHttp } from "../dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
@@ -18,7 +19,12 @@ async function liveGround(remoteCalls: HttpDeps["remoteCalls"]) {
   /** Has a call run here that has taken so long. */
   const run = (id: string, runningMs: number) => {
     const caller = { accountId, keyId: "key_1" };
-    deps.loadShedder.enter({ capability: "chat", caller, progress: new Progress(id, clock.now() - runningMs) });
+    deps.loadShedder.startCall(
+      new CallContext(id, clock.now() - runningMs, caller as Caller).setRequest("chat", {
+        model: "chat-1",
+        messages: [],
+      }),
+    );
   };
   const openOf = (id: string, runningMs: number): OpenCall => ({
     ...{ id, account_id: accountId, key_id: "key_2", model: "model-2", capability: "speech" },

@@ -2,13 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { ByteStream } from "../../../../src/http/middleware/byte-stream.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { settled } from "../../kernel/fake-fetch.ts";
-import { newProgress } from "../../kernel/support.ts";
+import { newCall } from "../../kernel/support.ts";
 
 const kilobytes = (count: number) => new Uint8Array(count * 1024);
 
 function outletOf() {
-  const progress = newProgress();
-  return { progress, sink: new ByteStream(progress) };
+  const call = newCall();
+  return { call, sink: new ByteStream(call) };
 }
 
 /** Whether a promise is still open after all that can run has run. */
@@ -70,9 +70,9 @@ describe("an outlet of bytes", () => {
   });
 
   test("whose reader leaves cuts the call", async () => {
-    const { sink, progress } = outletOf();
+    const { sink, call } = outletOf();
     await sink.body.cancel();
-    expect([progress.cancelReason, progress.signal.aborted]).toEqual(["left", true]);
+    expect([call.cancelReason, call.signal.aborted]).toEqual(["client_disconnected", true]);
   });
 
   test("that breaks off breaks the reader's stream", async () => {

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatChunk, GatewayError } from "../../../../src/contract/index.ts";
-import { executeCall, RequestContext } from "../../../../src/http/middleware/handle-call.ts";
+import { executeCall, HttpCall } from "../../../../src/http/middleware/handle-call.ts";
 import { completionOf, Sink } from "../../kernel/streams.ts";
-import { caller, newProgress, pluginOf } from "../../kernel/support.ts";
+import { newCall, pluginOf } from "../../kernel/support.ts";
 import { goodKey, helloPlugin, httpOf } from "../support.ts";
 
 /** A request over a server that remembers how long sockets may be idle. */
 function contextOf(request = new Request("http://gateway.example/")) {
   const idleSeconds: number[] = [];
   const server = { timeout: (_: Request, seconds: number) => void idleSeconds.push(seconds) };
-  const call = new RequestContext({ request, caller, progress: newProgress(), server });
+  const call = new HttpCall(newCall(), request, server);
   return { call, idleSeconds };
 }
 
@@ -60,7 +60,7 @@ describe("executeCall", () => {
     });
     const { deps, log } = httpOf([failing]);
     await executeCall(deps, contextOf().call, { capability: "chat", request }).catch(() => undefined);
-    expect(log.lines.at(-1)?.fields).toMatchObject({ attempts: 1, notes: ["top_k was left out"] });
+    expect(log.lines.at(-1)?.fields).toMatchObject({ attempts: 1, warnings: ["top_k was left out"] });
   });
 
   test("cuts a call whose client is gone already", async () => {

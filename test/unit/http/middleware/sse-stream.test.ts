@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { SseStream } from "../../../../src/http/middleware/sse-stream.bun.ts";
 import { until } from "../../../support/until.ts";
-import { newProgress } from "../../kernel/support.ts";
+import { newCall } from "../../kernel/support.ts";
 
 const stops: (() => void)[] = [];
 afterAll(() => {
@@ -11,8 +11,8 @@ afterAll(() => {
 
 /** An outlet behind a real socket, whose body is sent when `answer` is called. */
 function served() {
-  const progress = newProgress();
-  const sink = new SseStream<string>(progress, (text) => text);
+  const call = newCall();
+  const sink = new SseStream<string>(call, (text) => text);
   const { promise, resolve: answer } = Promise.withResolvers<void>();
   const server = Bun.serve({
     port: 0,
@@ -34,7 +34,7 @@ function served() {
   });
   return {
     sink,
-    progress,
+    call,
     client,
     answer,
     body: () => text.slice(text.indexOf("\r\n\r\n") + 4),
@@ -58,7 +58,7 @@ const hasEnded = (body: string) => body.endsWith("0\r\n\r\n");
 
 describe("an outlet of events", () => {
   test("is opened once the head may be sent", async () => {
-    const sink = new SseStream<string>(newProgress(), (text) => text);
+    const sink = new SseStream<string>(newCall(), (text) => text);
     expect(sink.isOpen).toBe(false);
     sink.open();
     await sink.opened;
@@ -119,15 +119,15 @@ describe("an outlet of events", () => {
   });
 
   test("whose reader leaves cuts the call, leaves no writer waiting, and takes no more", async () => {
-    const { sink, client, progress, answer, body } = served();
+    const { sink, client, call, answer, body } = served();
     answer();
     sink.write("first");
     await until(() => body().includes("first"));
     const { behind } = await writeUntilBehind(sink, client);
     client.destroy();
     await behind;
-    await until(() => progress.cancelReason !== undefined);
-    expect([progress.cancelReason, progress.signal.aborted]).toEqual(["left", true]);
+    await until(() => call.cancelReason !== undefined);
+    expect([call.cancelReason, call.signal.aborted]).toEqual(["client_disconnected", true]);
     expect(sink.write("more")).toBeUndefined();
     sink.end();
   });

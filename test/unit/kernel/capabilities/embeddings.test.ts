@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { type Embeddings, type EmbeddingsRequest, type Model, UpstreamFault } from "../../../../src/contract/index.ts";
 import { embeddingTokensMax } from "../../../../src/kernel/capabilities/embeddings.ts";
-import { serve } from "../../../../src/kernel/index.ts";
+import { runCall } from "../../../../src/kernel/index.ts";
 import { floatsToBase64 } from "../../../../src/sdk/index.ts";
-import { benchOf, chatModel, orderOf, pluginOf, rejectionOf } from "../support.ts";
+import { benchOf, callOf, chatModel, pluginOf, rejectionOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {
@@ -27,7 +27,7 @@ function ask(
   const bench = benchOf([pluginOf({ embeddings }, { models: [{ ...row, ...changes }] })]);
   return {
     ...bench,
-    done: serve(bench.kernel, orderOf("embeddings", { model: "embed-1", input: "Hello", ...request })),
+    done: runCall(bench.kernel, callOf("embeddings", { model: "embed-1", input: "Hello", ...request })),
   };
 }
 

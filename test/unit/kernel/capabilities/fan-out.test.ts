@@ -7,10 +7,10 @@ import {
   UpstreamFault,
 } from "../../../../src/contract/index.ts";
 import { fanOutMax } from "../../../../src/kernel/capabilities/open-chat.ts";
-import { serve } from "../../../../src/kernel/index.ts";
+import { runCall } from "../../../../src/kernel/index.ts";
 import { settled } from "../fake-fetch.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "../streams.ts";
-import { benchOf, chatOrder, pluginOf, rejectionOf } from "../support.ts";
+import { benchOf, chatCall, pluginOf, rejectionOf } from "../support.ts";
 
 const parts = (cached: number): ChatUsage => ({
   prompt_tokens: 10,
@@ -34,7 +34,7 @@ function single(answer: (index: number, call: Call<ChatRequest>) => unknown, max
 describe("several choices from a provider that makes one", () => {
   test("are asked for one by one and come as one answer with the summed usage", async () => {
     const { kernel, ledger, calls } = single((index) => completionOf(`answer ${index}`, parts(index)));
-    const answer = await serve(kernel, chatOrder({ n: 3 }));
+    const answer = await runCall(kernel, chatCall({ n: 3 }));
     expect(calls.map(({ n }) => n)).toEqual([undefined, undefined, undefined]);
     expect(answer?.choices.map(({ index, message }) => [index, message.content])).toEqual([
       [0, "answer 0"],
@@ -62,13 +62,13 @@ describe("several choices from a provider that makes one", () => {
     [{}, [undefined, undefined, undefined]],
   ])("have seeds of their own: %p", async (seed, seeds) => {
     const { kernel, calls } = single(() => completionOf("Hi"));
-    await serve(kernel, chatOrder({ n: 3, ...seed }));
+    await runCall(kernel, chatCall({ n: 3, ...seed }));
     expect(calls.map((request) => request.seed)).toEqual(seeds as number[]);
   });
 
   test("are counted here when one of them reports nothing", async () => {
     const { kernel, ledger } = single((index) => completionOf("Hello", index === 1 ? undefined : parts(0)));
-    await serve(kernel, chatOrder({ n: 2 }));
+    await runCall(kernel, chatCall({ n: 2 }));
     expect(ledger.settlement).toMatchObject({ usageSource: "estimated", meters: { outputToken: 2 } });
   });
 
@@ -77,13 +77,13 @@ describe("several choices from a provider that makes one", () => {
       if (index === 1) throw new UpstreamFault("bad_request", "Not this one");
       return completionOf("Hi");
     });
-    expect((await rejectionOf(serve(kernel, chatOrder({ n: 3 })))).message).toBe("Not this one");
+    expect((await rejectionOf(runCall(kernel, chatCall({ n: 3 })))).message).toBe("Not this one");
     expect(ledger.settlement.outcome).toBe("released");
   });
 
   test("are asked for at once where the provider can", async () => {
     const { kernel, calls } = single(() => completionOf("Hi"), 4);
-    await serve(kernel, chatOrder({ n: 4 }));
+    await runCall(kernel, chatCall({ n: 4 }));
     expect(calls.map(({ n }) => n)).toEqual([4]);
   });
 
@@ -94,7 +94,7 @@ describe("several choices from a provider that makes one", () => {
     [21, 20, "n"],
   ])("n = %d where one request makes %d: refused for %p", async (n, maxChoices, param) => {
     const { kernel } = single(() => completionOf("Hi"), maxChoices);
-    const done = serve(kernel, chatOrder({ n }));
+    const done = runCall(kernel, chatCall({ n }));
     if (param === undefined) await done;
     else expect(await rejectionOf(done)).toMatchObject({ code: "invalid_request", param });
   });
@@ -106,7 +106,7 @@ describe("several streams", () => {
   test("come of whole answers too, where the provider gives those", async () => {
     const { kernel, ledger } = single((index) => completionOf(`whole ${index}`, parts(0)));
     const sink = new Sink<ChatChunk>();
-    await serve(kernel, chatOrder({ n: 2, stream: true }, { sink }));
+    await runCall(kernel, chatCall({ n: 2, stream: true }, { sink }));
     expect([0, 1].map((index) => textOf(sink.pieces, index))).toEqual(["whole 0", "whole 1"]);
     expect(ledger.settlement).toMatchObject({ usageSource: "reported", meters: { outputToken: 6 } });
   });
@@ -115,7 +115,7 @@ describe("several streams", () => {
     const { kernel, ledger } = single((index) => new FakeStream<ChatChunk>(...hello(index), usageChunk(parts(0))));
     const sink = new Sink<ChatChunk>();
     const asked = { n: 3, stream: true, stream_options: { include_usage: true } };
-    await serve(kernel, chatOrder(asked, { sink }));
+    await runCall(kernel, chatCall(asked, { sink }));
     for (const index of [0, 1, 2]) expect(textOf(sink.pieces, index)).toBe(`a${index}b${index}`);
     const finishes = sink.pieces.flatMap(({ choices }) => choices).filter(({ finish_reason }) => finish_reason);
     expect(finishes.map(({ index }) => index).sort()).toEqual([0, 1, 2]);
@@ -130,7 +130,7 @@ describe("several streams", () => {
     ];
     const { kernel, ledger } = single((index) => streams[index]);
     const sink = new Sink<ChatChunk>();
-    const done = serve(kernel, chatOrder({ n: 2, stream: true }, { sink }));
+    const done = runCall(kernel, chatCall({ n: 2, stream: true }, { sink }));
     expect((await rejectionOf(done)).code).toBe("upstream_error");
     await settled();
     expect(streams[0]?.returned).toBe(1);
@@ -144,7 +144,7 @@ describe("several streams", () => {
       if (index % 2 === 1) throw new UpstreamFault("overloaded", "Busy");
       return new FakeStream<ChatChunk>(...hello(0));
     });
-    await rejectionOf(serve(kernel, chatOrder({ n: 2, stream: true }, { sink: new Sink() })));
+    await rejectionOf(runCall(kernel, chatCall({ n: 2, stream: true }, { sink: new Sink() })));
     expect(signal?.aborted).toBe(true);
     expect(ledger.settlement.outcome).toBe("released");
   });

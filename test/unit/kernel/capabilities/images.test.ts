@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { GeneratedImages, ImagesRequest, Model } from "../../../../src/contract/index.ts";
-import { serve } from "../../../../src/kernel/index.ts";
-import { benchOf, chatModel, orderOf, pluginOf, rejectionOf } from "../support.ts";
+import { runCall } from "../../../../src/kernel/index.ts";
+import { benchOf, callOf, chatModel, pluginOf, rejectionOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const price = { image: { usd: "0.04", per: 1 }, markupPercent: 15 };
@@ -20,8 +20,8 @@ function ask(request: Partial<ImagesRequest>, answer: (asked: number) => unknown
     { models: [row], ...(maxChoices !== undefined && { maxChoices: { images: maxChoices } }) },
   );
   const bench = benchOf([plugin]);
-  const order = orderOf("images", { model: "image-1", prompt: "A cat", ...request });
-  return { ...bench, requests, done: serve(bench.kernel, order) };
+  const call = callOf("images", { model: "image-1", prompt: "A cat", ...request });
+  return { ...bench, requests, done: runCall(bench.kernel, call) };
 }
 
 describe("images", () => {

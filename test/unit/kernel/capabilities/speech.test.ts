@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type Model, type Speech, type SpeechRequest, UpstreamFault } from "../../../../src/contract/index.ts";
-import { serve } from "../../../../src/kernel/index.ts";
+import { runCall } from "../../../../src/kernel/index.ts";
 import { FakeStream, Sink } from "../streams.ts";
-import { benchOf, chatModel, orderOf, pluginOf, rejectionOf } from "../support.ts";
+import { benchOf, callOf, chatModel, pluginOf, rejectionOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {
@@ -32,9 +32,9 @@ function ask(request: Partial<SpeechRequest> = {}, wav: unknown = bytes("RIFF...
   );
   const bench = benchOf([plugin]);
   const sink = new Sink<Bytes>();
-  const order = orderOf("speech", { model: "speak-1", input: "नमस्ते", ...request }, { sink });
+  const call = callOf("speech", { model: "speak-1", input: "नमस्ते", ...request }, { sink });
   const text = () => Buffer.concat(sink.pieces).toString();
-  return { ...bench, asked, sink, text, progress: order.progress, done: serve(bench.kernel, order) };
+  return { ...bench, asked, sink, text, call, done: runCall(bench.kernel, call) };
 }
 
 describe("speech", () => {
@@ -81,9 +81,9 @@ describe("speech", () => {
 
   test("whose client leaves is charged, and the provider's stream is let go", async () => {
     const source = new FakeStream<Bytes>(bytes("RIFF"), bytes("more"), bytes("most"));
-    const { done, ledger, sink, progress } = ask({}, source);
+    const { done, ledger, sink, call } = ask({}, source);
     sink.reader = () => {
-      progress.cut("left");
+      call.cancel("client_disconnected");
       return undefined;
     };
     await rejectionOf(done);
@@ -128,7 +128,7 @@ describe("speech", () => {
   test("takes any voice of a model whose voices are not known", async () => {
     const { voices: ___, voiceDefault: ____, ...bare } = row;
     const bench = benchOf([pluginOf({ speech: async () => ({ wav: bytes("RIFF") }) }, { models: [bare] })]);
-    const order = orderOf("speech", { model: "speak-1", input: "a", voice: "any" }, { sink: new Sink() });
-    await serve(bench.kernel, order);
+    const call = callOf("speech", { model: "speak-1", input: "a", voice: "any" }, { sink: new Sink() });
+    await runCall(bench.kernel, call);
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Model, Transcript, TranscriptionRequest } from "../../../../src/contract/index.ts";
-import { readAudioMs, serve } from "../../../../src/kernel/index.ts";
+import { readAudioMs, runCall } from "../../../../src/kernel/index.ts";
 import { wavFile } from "../../../support/wav.ts";
-import { benchOf, chatModel, orderOf, pluginOf, rejectionOf } from "../support.ts";
+import { benchOf, callOf, chatModel, pluginOf, rejectionOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {
@@ -21,8 +21,8 @@ function ask(
 ) {
   const transcription = async () => answer as Transcript;
   const bench = benchOf([pluginOf({ transcription }, { models: [{ ...row, ...changes }] })]);
-  const order = orderOf("transcription", { model: "hear-1", file: new File(["x".repeat(2000)], "a.mp3"), ...request });
-  return { ...bench, done: serve(bench.kernel, order) };
+  const call = callOf("transcription", { model: "hear-1", file: new File(["x".repeat(2000)], "a.mp3"), ...request });
+  return { ...bench, done: runCall(bench.kernel, call) };
 }
 
 describe("a transcription", () => {

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatCompletion } from "../../../../src/contract/index.ts";
-import { finishOf, headOf, normalizeCompletion, normalizeUsage } from "../../../../src/kernel/normalize/completion.ts";
+import {
+  createAnswerHead,
+  normalizeCompletion,
+  normalizeUsage,
+  toFinishReason,
+} from "../../../../src/kernel/normalize/completion.ts";
 
 const head = { id: "chatcmpl-1", created: 1_790_000_000, model: "chat-1" };
 const tidied = (raw: Record<string, unknown>) => normalizeCompletion(raw as unknown as ChatCompletion, head);
@@ -72,11 +77,15 @@ test.each([
   ["function_call", false, "function_call"],
   ["SAFETY", false, "stop"],
 ])("the finish reason %p (with tools: %p) is %p", (theirs, withTools, ours) => {
-  expect(finishOf(theirs, withTools)).toBe(ours as "stop");
+  expect(toFinishReason(theirs, withTools)).toBe(ours as "stop");
 });
 
 test("the head is made of the call's id and whole seconds", () => {
-  expect(headOf("req_abc", "m", 1_790_000_000_999)).toEqual({ id: "chatcmpl-abc", created: 1_790_000_000, model: "m" });
+  expect(createAnswerHead("req_abc", "m", 1_790_000_000_999)).toEqual({
+    id: "chatcmpl-abc",
+    created: 1_790_000_000,
+    model: "m",
+  });
 });
 
 test("usage always has its sum, whatever the provider summed", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Meters, Model } from "../../../../src/contract/index.ts";
-import { quotaTokensOf } from "../../../../src/kernel/normalize/quota.ts";
+import { toQuotaTokens } from "../../../../src/kernel/normalize/usage-meter.ts";
 import { chatModel } from "../support.ts";
 
 const weights = { character: 0.25, image: 1290, audioMs: 0.01, call: 5 };
@@ -16,5 +16,5 @@ test.each<[string, Meters, Model["quotaWeights"], number]>([
   ["units without a weight", { image: 2 }, {}, 0],
   ["units of a model without weights", { image: 2, inputToken: 3 }, undefined, 3],
 ])("%s draw quota", (_, meters, quotaWeights, tokens) => {
-  expect(quotaTokensOf(meters, { ...chatModel, ...(quotaWeights && { quotaWeights }) })).toBe(tokens);
+  expect(toQuotaTokens(meters, { ...chatModel, ...(quotaWeights && { quotaWeights }) })).toBe(tokens);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { CircuitBreaker } from "../../../../src/kernel/routing/circuit-breaker.ts";
 
-const bounds = { faultsMin: 3, windowMs: 1000, openMs: 100, restMsMax: 350 };
+const bounds = { failuresMin: 3, windowMs: 1000, openMs: 100, openMsMax: 350 };
 
 /** A circuit that has failed so often, at these moments. */
 function failedAt(...moments: number[]): CircuitBreaker {
@@ -51,10 +51,10 @@ describe("a circuit", () => {
     const circuitBreaker = failedAt(0, 1, 2);
     const rests: number[] = [];
     for (let probe = 0; probe < 4; probe++) {
-      const atMs = circuitBreaker.restsUntilMs;
+      const atMs = circuitBreaker.openUntilMs;
       circuitBreaker.begin(atMs);
       circuitBreaker.onFailure(atMs);
-      rests.push(circuitBreaker.restsUntilMs - atMs);
+      rests.push(circuitBreaker.openUntilMs - atMs);
     }
     expect(rests).toEqual([200, 350, 350, 350]);
   });
@@ -62,7 +62,7 @@ describe("a circuit", () => {
   test("does not rest longer because of a call that began before it opened", () => {
     const circuitBreaker = failedAt(0, 1, 2);
     circuitBreaker.onFailure(50);
-    expect(circuitBreaker.restsUntilMs).toBe(102);
+    expect(circuitBreaker.openUntilMs).toBe(102);
   });
 
   test("takes another probe when the first is never heard of again", () => {
@@ -74,7 +74,7 @@ describe("a circuit", () => {
 
   test("rests by the provider's word without a fault, and is then as before", () => {
     const circuitBreaker = new CircuitBreaker(bounds);
-    circuitBreaker.rest(50);
+    circuitBreaker.openUntil(50);
     expect([circuitBreaker.isReady(49), circuitBreaker.isReady(50)]).toEqual([false, true]);
     circuitBreaker.begin(50);
     circuitBreaker.begin(50);

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { Call, ChatChunk, ChatCompletion, ChatRequest } from "../../../../src/contract/index.ts";
-import { serve } from "../../../../src/kernel/index.ts";
+import { runCall } from "../../../../src/kernel/index.ts";
 import { attemptsMax } from "../../../../src/kernel/routing/failover.ts";
 import { failedBy, fetchOf, json, liveBody, refused, settled } from "../fake-fetch.ts";
 import { completionOf, Sink, textChunk } from "../streams.ts";
-import { benchOf, chatModel, chatOrder, pluginOf, rejectionOf } from "../support.ts";
+import { benchOf, chatCall, chatModel, pluginOf, rejectionOf } from "../support.ts";
 
 const chat = (call: Call<ChatRequest>) => call.upstream.json<ChatCompletion>("/chat", { model: call.model.upstreamId });
 const acme = pluginOf({ chat });
@@ -13,8 +13,8 @@ const good = json(completionOf("Hello"));
 
 function ask(fetch: ReturnType<typeof fetchOf>, keys: string[] = ["a", "b", "c"], plugins = [acme, backup]) {
   const bench = benchOf(plugins, { fetch, credentials: { acme: { keys }, backup: { keys: ["z"] } } });
-  const order = chatOrder();
-  return { ...bench, progress: order.progress, done: serve(bench.kernel, order) };
+  const call = chatCall();
+  return { ...bench, call, done: runCall(bench.kernel, call) };
 }
 
 const keysOf = (fetch: ReturnType<typeof fetchOf>) => fetch.asked.map(({ key }) => key);
@@ -28,10 +28,10 @@ describe("attempt", () => {
     ["insufficient_quota", refused(429, { code: "insufficient_quota" })],
   ])("takes the next key after %s", async (_, refusal) => {
     const fetch = fetchOf(refusal, good);
-    const { done, ledger, progress } = ask(fetch);
+    const { done, ledger, call } = ask(fetch);
     await done;
     expect(keysOf(fetch)).toEqual(["a", "b"]);
-    expect(progress.attempts).toBe(2);
+    expect(call.attempts).toBe(2);
     expect(ledger.settlement).toMatchObject({ route: "acme", status: 200, usageSource: "reported" });
   });
 
@@ -115,10 +115,10 @@ describe("attempt", () => {
 
   test("tries four times at the most", async () => {
     const fetch = fetchOf(refused(401));
-    const { done, progress } = ask(fetch, ["a", "b", "c", "d", "e"]);
+    const { done, call } = ask(fetch, ["a", "b", "c", "d", "e"]);
     expect((await rejectionOf(done)).code).toBe("upstream_error");
     expect(keysOf(fetch)).toEqual(["a", "b", "c", "d"]);
-    expect(progress.attempts).toBe(attemptsMax);
+    expect(call.attempts).toBe(attemptsMax);
   });
 
   test("tries each key once, then the next route", async () => {
@@ -147,17 +147,17 @@ describe("attempt", () => {
   test("lets a refused key rest, and takes it again afterwards", async () => {
     const fetch = fetchOf(refused(429, {}, { "retry-after": "20" }), good, good, good, good);
     const { kernel, clock } = benchOf([acme], { fetch, credentials: { acme: { keys: ["a", "b"] } } });
-    for (let call = 0; call < 3; call++) await serve(kernel, chatOrder());
+    for (let call = 0; call < 3; call++) await runCall(kernel, chatCall());
     expect(keysOf(fetch)).toEqual(["a", "b", "b", "b"]);
     clock.nowMs += 20_000;
-    await serve(kernel, chatOrder());
+    await runCall(kernel, chatCall());
     expect(keysOf(fetch).at(-1)).toBe("a");
   });
 
   test("shares calls among the keys", async () => {
     const fetch = fetchOf(good);
     const { kernel } = benchOf([acme], { fetch, credentials: { acme: { keys: ["a", "b"] } } });
-    for (let call = 0; call < 4; call++) await serve(kernel, chatOrder());
+    for (let call = 0; call < 4; call++) await runCall(kernel, chatCall());
     expect(keysOf(fetch)).toEqual(["a", "b", "a", "b"]);
   });
 
@@ -165,7 +165,7 @@ describe("attempt", () => {
     const fetch = fetchOf(refused(429), good);
     const free = pluginOf({ chat }, { credential: "none" });
     const bench = benchOf([free, backup], { fetch, credentials: { acme: { keys: [] }, backup: { keys: ["z"] } } });
-    await serve(bench.kernel, chatOrder());
+    await runCall(bench.kernel, chatCall());
     expect(keysOf(fetch)).toEqual([undefined, "z"]);
   });
 
@@ -175,10 +175,10 @@ describe("attempt", () => {
       seen.push(request.temperature);
       return completionOf("Hello");
     };
-    await serve(benchOf([pluginOf({ chat: note })]).kernel, chatOrder());
-    await serve(benchOf([pluginOf({ chat: note })]).kernel, chatOrder({ temperature: 0 }));
+    await runCall(benchOf([pluginOf({ chat: note })]).kernel, chatCall());
+    await runCall(benchOf([pluginOf({ chat: note })]).kernel, chatCall({ temperature: 0 }));
     const strict = pluginOf({ chat: note }, { models: [{ ...chatModel, omit: ["temperature"] }] });
-    await serve(benchOf([strict]).kernel, chatOrder());
+    await runCall(benchOf([strict]).kernel, chatCall());
     expect(seen).toEqual([0.7, 0, undefined]);
   });
 });
@@ -196,7 +196,7 @@ describe("a streamed attempt", () => {
     const second = pluginOf({ chat: async () => completionOf("from the second") }, { name: "second" });
     const bench = benchOf([first, second]);
     const sink = new Sink<ChatChunk>();
-    return { ...bench, sink, done: serve(bench.kernel, chatOrder({ stream: true }, { sink })) };
+    return { ...bench, sink, done: runCall(bench.kernel, chatCall({ stream: true }, { sink })) };
   }
 
   test.each([
@@ -215,7 +215,7 @@ describe("a streamed attempt", () => {
     const empty = pluginOf({ chat: async () => (async function* () {})() });
     const second = pluginOf({ chat: async () => completionOf("Hi") }, { name: "second" });
     const { kernel, ledger } = benchOf([empty, second]);
-    await serve(kernel, chatOrder({ stream: true }, { sink: new Sink() }));
+    await runCall(kernel, chatCall({ stream: true }, { sink: new Sink() }));
     expect(ledger.settlement.route).toBe("second");
   });
 
@@ -235,7 +235,7 @@ describe("a streamed attempt", () => {
     }, good);
     const [first, second] = [pluginOf({ chat: eventsOf }), pluginOf({ chat: eventsOf }, { name: "second" })];
     const { kernel, clock } = benchOf([first, second], { fetch, bounds: { idleMsMax: 1000 } });
-    const done = rejectionOf(serve(kernel, chatOrder({ stream: true }, { sink: new Sink() })));
+    const done = rejectionOf(runCall(kernel, chatCall({ stream: true }, { sink: new Sink() })));
     await settled();
     if (how === "stall") clock.pass(1000);
     expect((await done).code).toBe(how === "end" ? "upstream_error" : "upstream_timeout");

@@ -19,14 +19,14 @@ describe("a key ring", () => {
 
   test("passes over a resting key until its time is over", () => {
     const ring = new KeyPool(["a", "b", "c"]);
-    ring.rest(1, 100);
+    ring.pauseUntil(1, 100);
     expect(taken(ring, 4, 99)).toBe("acac");
     expect(taken(ring, 3, 100)).toBe("abc");
   });
 
   test("hands out the one that rests the least when all rest", () => {
     const ring = new KeyPool(["a", "b", "c"]);
-    for (const [index, untilMs] of [300, 100, 200].entries()) ring.rest(index, untilMs);
+    for (const [index, untilMs] of [300, 100, 200].entries()) ring.pauseUntil(index, untilMs);
     expect(ring.take(0, none)?.key).toBe("b");
     expect(ring.take(0, new Set([1]))?.key).toBe("c");
   });

@@ -65,7 +65,7 @@ describe("a registry", () => {
 
   test("refuses the second plugin of a name", () => {
     const { registry, refused } = build(named("acme", {}), named("acme", { id: "more" }));
-    expect(refused).toMatchObject([{ sentence: expect.stringContaining("'acme' stands twice") }]);
+    expect(refused).toMatchObject([{ sentence: expect.stringContaining("'acme' exists twice") }]);
     expect(registry.byName("more")).toBeUndefined();
   });
 

@@ -1,14 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { CircuitBreaker } from "../../../../src/kernel/routing/circuit-breaker.ts";
-import { PluginHealth } from "../../../../src/kernel/routing/plugin-health.ts";
-import { orderRoutes, routeBounds } from "../../../../src/kernel/routing/route-order.ts";
+import { CircuitBreaker, PluginHealth } from "../../../../src/kernel/routing/circuit-breaker.ts";
+import { orderRoutes, routeCircuitOptions } from "../../../../src/kernel/routing/route-order.ts";
 import { randomBelow } from "../../../support/random.ts";
 import { chatModel } from "../support.ts";
 
 function routeOf(id: string, changes: { priority?: number; weight?: number; rests?: boolean } = {}) {
   const { rests, ...row } = changes;
-  const circuitBreaker = new CircuitBreaker(routeBounds);
-  if (rests) circuitBreaker.rest(1000);
+  const circuitBreaker = new CircuitBreaker(routeCircuitOptions);
+  if (rests) circuitBreaker.openUntil(1000);
   return { circuitBreaker, health: new PluginHealth(), model: { ...chatModel, ...row, id } };
 }
 

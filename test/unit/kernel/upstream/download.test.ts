@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { downloadBytesMax, downloadPublic } from "../../../../src/kernel/upstream/download.ts";
-import { isPublicAddress } from "../../../../src/kernel/upstream/public-address.ts";
+import { isPublicAddress } from "../../../../src/kernel/upstream/ssrf-guard.ts";
 import { fetchOf, liveBody, silence } from "../fake-fetch.ts";
 import { rejectionOf } from "../support.ts";
 

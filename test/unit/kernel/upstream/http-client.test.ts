@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
-import { ConnectionError } from "../../../../src/kernel/upstream/connection-error.ts";
-import { createHeaders } from "../../../../src/kernel/upstream/request-headers.ts";
+import { ConnectionError, createHeaders } from "../../../../src/kernel/upstream/http-client.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { answerOf, chunkedOf, type RawServer, startRaw } from "../../../support/raw-server.ts";
 import { until } from "../../../support/until.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createHeaders } from "../../../../src/kernel/upstream/request-headers.ts";
+import { createHeaders } from "../../../../src/kernel/upstream/http-client.ts";
 
 describe("a header", () => {
   test.each([

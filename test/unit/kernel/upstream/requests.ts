@@ -1,6 +1,5 @@
 import type { TimeoutScheduler } from "../../../../src/kernel/index.ts";
-import { HttpClient, type HttpRequest } from "../../../../src/kernel/upstream/http-client.ts";
-import { createHeaders } from "../../../../src/kernel/upstream/request-headers.ts";
+import { createHeaders, HttpClient, type HttpRequest } from "../../../../src/kernel/upstream/http-client.ts";
 import type { BodyLimits } from "../../../../src/kernel/upstream/response-body.ts";
 import { FakeClock } from "../support.ts";
 
@@ -22,7 +21,7 @@ export const requestText = async (client: HttpClient, baseUrl: string, changes: 
   (await client.request(requestTo(baseUrl, changes))).text();
 
 /** Limits for the reading of a body, wide unless told otherwise. */
-export function limitsOf(deadlines: TimeoutScheduler, bytesMax = Number.MAX_SAFE_INTEGER): BodyLimits {
+export function limitsOf(timeouts: TimeoutScheduler, bytesMax = Number.MAX_SAFE_INTEGER): BodyLimits {
   const toFault = (error: unknown) => error as Error;
-  return { deadlines, now: Date.now, idleMsMax: 60_000, bytesMax, onIdle: () => undefined, toFault };
+  return { timeouts, now: Date.now, idleMsMax: 60_000, bytesMax, onIdle: () => undefined, toFault };
 }

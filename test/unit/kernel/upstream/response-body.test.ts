@@ -53,7 +53,7 @@ describe("an answer that a provider compressed although it was asked not to", ()
   test("is bounded by what it decompresses to, be it a bomb of 200 MB", async () => {
     const server = await startCompressed("gzip", bomb);
     const response = await client.request(requestTo(server.baseUrl));
-    const error = await errorOf(readText(response, limitsOf(limits.deadlines, mebibyte)));
+    const error = await errorOf(readText(response, limitsOf(limits.timeouts, mebibyte)));
     expect(error.message).toBe(`The provider's answer is longer than ${mebibyte} bytes`);
     await until(() => server.open.size === 0);
   });
@@ -90,7 +90,7 @@ describe("a whole answer", () => {
   ])("that is too long is refused %s, and its connection closed", async (_, answer) => {
     const server = await start((socket) => void socket.write(answer));
     const response = await client.request(requestTo(server.baseUrl));
-    const error = await errorOf(readText(response, limitsOf(limits.deadlines, 100)));
+    const error = await errorOf(readText(response, limitsOf(limits.timeouts, 100)));
     expect(error.message).toBe("The provider's answer is longer than 100 bytes");
   });
 

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { CircuitBreaker } from "../../../../src/kernel/routing/circuit-breaker.ts";
+import { CircuitBreaker, PluginHealth } from "../../../../src/kernel/routing/circuit-breaker.ts";
 import { KeyPool } from "../../../../src/kernel/routing/key-pool.ts";
-import { PluginHealth } from "../../../../src/kernel/routing/plugin-health.ts";
 import type { Route } from "../../../../src/kernel/routing/registry.ts";
-import { routeBounds } from "../../../../src/kernel/routing/route-order.ts";
+import { routeCircuitOptions } from "../../../../src/kernel/routing/route-order.ts";
 import { SsrfGuard } from "../../../../src/kernel/upstream/ssrf-guard.ts";
 import { chatModel, pluginOf } from "../support.ts";
 
@@ -30,7 +29,7 @@ function routeOf(pluginUrl: string, { hosts = [] as string[], baseUrl = pluginUr
     baseUrl,
     keys: new KeyPool([]),
     health: new PluginHealth(),
-    circuitBreaker: new CircuitBreaker(routeBounds),
+    circuitBreaker: new CircuitBreaker(routeCircuitOptions),
   };
 }
 

@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import { FakeClock } from "../support.ts";
 
 test("what is watched is called once, when its moment has come", () => {
-  const { deadlines, ...clock } = bench();
+  const { timeouts, ...clock } = bench();
   const called: string[] = [];
-  deadlines.watch(clock.at(100), () => called.push("a"));
-  deadlines.watch(clock.at(200), () => called.push("b"));
+  timeouts.schedule(clock.at(100), () => called.push("a"));
+  timeouts.schedule(clock.at(200), () => called.push("b"));
   clock.pass(99);
   expect(called).toEqual([]);
   clock.pass(1);
@@ -14,29 +14,29 @@ test("what is watched is called once, when its moment has come", () => {
   expect(called).toEqual(["a", "b"]);
 });
 
-test("a deadline can be moved, dropped and renewed", () => {
-  const { deadlines, ...clock } = bench();
+test("a timeout can be moved, cancelled and rescheduled", () => {
+  const { timeouts, ...clock } = bench();
   const called: string[] = [];
-  const moved = deadlines.watch(clock.at(100), () => called.push("moved"));
-  const dropped = deadlines.watch(clock.at(100), () => called.push("dropped"));
+  const moved = timeouts.schedule(clock.at(100), () => called.push("moved"));
+  const dropped = timeouts.schedule(clock.at(100), () => called.push("dropped"));
   moved.atMs = clock.at(300);
-  deadlines.drop(dropped);
+  timeouts.cancel(dropped);
   clock.pass(200);
   expect(called).toEqual([]);
-  deadlines.renew(dropped, clock.at(50));
+  timeouts.reschedule(dropped, clock.at(50));
   clock.pass(100);
   expect(called).toEqual(["moved", "dropped"]);
 });
 
-test("one that is called may drop and watch others", () => {
-  const { deadlines, ...clock } = bench();
+test("one that fires may cancel and schedule others", () => {
+  const { timeouts, ...clock } = bench();
   const called: string[] = [];
-  deadlines.watch(clock.at(1), () => {
-    deadlines.drop(second);
-    deadlines.watch(clock.at(1), () => called.push("third"));
+  timeouts.schedule(clock.at(1), () => {
+    timeouts.cancel(second);
+    timeouts.schedule(clock.at(1), () => called.push("third"));
     called.push("first");
   });
-  const second = deadlines.watch(clock.at(1), () => called.push("second"));
+  const second = timeouts.schedule(clock.at(1), () => called.push("second"));
   clock.pass(1);
   clock.pass(1);
   expect(called).toEqual(["first", "third"]);
@@ -45,7 +45,7 @@ test("one that is called may drop and watch others", () => {
 function bench() {
   const clock = new FakeClock();
   return {
-    deadlines: clock.deadlines,
+    timeouts: clock.timeouts,
     at: (ms: number) => clock.nowMs + ms,
     pass: (ms: number) => clock.pass(ms),
   };

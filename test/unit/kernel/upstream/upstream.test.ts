@@ -6,15 +6,15 @@ import { HttpClient } from "../../../../src/kernel/upstream/http-client.ts";
 import type { UpstreamBounds } from "../../../../src/kernel/upstream/network.ts";
 import { BoundUpstream } from "../../../../src/kernel/upstream/upstream.ts";
 import { fetchOf, json, liveBody, refused, settled, silence } from "../fake-fetch.ts";
-import { benchOf, faultOf, newProgress, pluginOf } from "../support.ts";
+import { benchOf, faultOf, newCall, pluginOf } from "../support.ts";
 
 const plugin = pluginOf({ chat: () => Promise.reject(new Error("not asked")) });
 const route = benchOf([plugin]).kernel.registry.byName("chat-1")?.routes[0] as Route;
 
 function upstreamOf(fetch: ReturnType<typeof fetchOf>, bounds: Partial<UpstreamBounds> = {}) {
   const { network, clock } = benchOf([plugin], { fetch, bounds });
-  const progress = newProgress();
-  return { upstream: new BoundUpstream(network, route, "key-a", progress), clock, progress };
+  const call = newCall();
+  return { upstream: new BoundUpstream(network, route, "key-a", call), clock, call };
 }
 
 async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
@@ -36,11 +36,11 @@ describe("a request to a provider", () => {
   test("goes to the base URL with the key, and follows no redirect", async () => {
     const fetch = fetchOf(json({ fine: true }));
     const init: UpstreamRequestOptions = { headers: { "x-version": "2" } };
-    const { upstream, progress } = upstreamOf(fetch);
+    const { upstream, call } = upstreamOf(fetch);
     expect(await upstream.json<unknown>("/chat?a=b", { hello: 1 }, init)).toEqual({ fine: true });
     const [asked] = fetch.asked;
     expect(asked).toMatchObject({ url: "https://acme.example/v1/chat?a=b", key: "key-a", body: { hello: 1 } });
-    expect(asked?.init).toMatchObject({ method: "POST", redirect: "manual", signal: progress.signal });
+    expect(asked?.init).toMatchObject({ method: "POST", redirect: "manual", signal: call.signal });
     expect(asked?.init.headers).toMatchObject({ "content-type": "application/json", "x-version": "2" });
   });
 
@@ -132,7 +132,7 @@ test("a compressed answer without a length is read by the platform's fetch", asy
   });
   const { network } = benchOf([plugin]);
   const here = { ...route, baseUrl: `http://127.0.0.1:${server.port}` };
-  const upstream = new BoundUpstream({ ...network, client: new HttpClient(fetch, Date.now) }, here, "a", newProgress());
+  const upstream = new BoundUpstream({ ...network, client: new HttpClient(fetch, Date.now) }, here, "a", newCall());
   expect(await upstream.json<unknown>("/a", {})).toEqual({ fine: true });
   await server.stop(true);
 });
@@ -170,12 +170,12 @@ describe("a streamed answer", () => {
       live.push("data: one\n\n");
       return new Response(live.body, sse);
     });
-    const { upstream, clock, progress } = upstreamOf(fetch);
+    const { upstream, clock, call } = upstreamOf(fetch);
     for await (const _ of await upstream.events("/a", {})) break;
     await settled();
     expect(live?.state.cancelled).toBe(true);
     clock.pass(10 ** 9);
-    expect(progress.cancelReason).toBeUndefined();
+    expect(call.cancelReason).toBeUndefined();
   });
 });
 
@@ -183,14 +183,14 @@ describe("silence", () => {
   const bounds = { firstByteMsMax: 1000, idleMsMax: 500 };
 
   test("before the head ends the attempt after the first deadline, not before, and leaves the call to another", async () => {
-    const { upstream, clock, progress } = upstreamOf(fetchOf(silence), bounds);
+    const { upstream, clock, call } = upstreamOf(fetchOf(silence), bounds);
     const asked = faultOf(upstream.json("/a", {}));
-    const { signal } = progress;
+    const { signal } = call;
     clock.pass(999);
     expect(signal.aborted).toBe(false);
     clock.pass(1);
     expect(signal.aborted).toBe(true);
-    expect(progress.cancelReason).toBeUndefined();
+    expect(call.cancelReason).toBeUndefined();
     expect((await asked).kind).toBe("timeout");
   });
 
@@ -200,14 +200,14 @@ describe("silence", () => {
       live = liveBody(init);
       return new Response(live.body, { headers: { "content-length": "40" } });
     });
-    const { upstream, clock, progress } = upstreamOf(fetch, bounds);
+    const { upstream, clock, call } = upstreamOf(fetch, bounds);
     const reading = (async () => {
       const answer = await upstream[method]("/a", {});
       if (method === "events") for await (const _ of answer as AsyncIterable<unknown>);
     })();
     await settled();
     clock.pass(499);
-    expect(progress.cancelReason).toBeUndefined();
+    expect(call.cancelReason).toBeUndefined();
     clock.pass(1);
     expect((await faultOf(reading)).kind).toBe("timeout");
   });
@@ -232,12 +232,12 @@ describe("silence", () => {
 
   test("of a slow reader is not the provider's", async () => {
     const fetch = fetchOf(new Response(streamOf("a", "b")));
-    const { upstream, clock, progress } = upstreamOf(fetch, bounds);
+    const { upstream, clock, call } = upstreamOf(fetch, bounds);
     let text = "";
     for await (const bytes of (await upstream.bytes("/a", {})).chunks) {
       clock.pass(10_000);
       text += new TextDecoder().decode(bytes);
     }
-    expect([text, progress.cancelReason]).toEqual(["ab", undefined]);
+    expect([text, call.cancelReason]).toEqual(["ab", undefined]);
   });
 });

@@ -1,0 +1,54 @@
+import type { Capability, ErrorCode, Ledger, Meters } from "../contract/index.ts";
+import type { AnswerOf, CallContext } from "./call-context.ts";
+import type { Registry, Route } from "./routing/registry.ts";
+import type { Network } from "./upstream/network.ts";
+
+/** Writes lines for the operator. `fields` are small and never hold a secret or a prompt. */
+export interface Log {
+  debug(event: string, fields?: Record<string, unknown>): void;
+  info(event: string, fields?: Record<string, unknown>): void;
+  warn(event: string, fields?: Record<string, unknown>): void;
+  error(event: string, fields?: Record<string, unknown>): void;
+}
+
+/** What every call needs. `registry` is read once at the start of a call, which ends on the one it began with. */
+export interface Kernel {
+  registry: Registry;
+  readonly ledger: Ledger;
+  readonly network: Network;
+  readonly log: Log;
+  readonly now: () => number;
+  /** Counts and traces calls; absent when metrics and traces are off. */
+  readonly observer?: CallObserver | undefined;
+  /** From 0 to below 1, to draw among equal routes; absent: `Math.random`. */
+  readonly random?: (() => number) | undefined;
+  /** Waits before a retry; absent: by a timer. */
+  readonly pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
+}
+
+/**
+ * Observes calls, for metrics and traces. It is called between the steps of a call, so it neither throws nor waits, and
+ * it must not read prompts and answers.
+ */
+export interface CallObserver {
+  /** An attempt at a route ended: the provider began to answer, or the attempt failed with the error. */
+  attempted(call: CallContext, route: Route, startedMs: number, error?: unknown): void;
+  /** A call ended and is final. Only the headers of its HTTP request are of use. */
+  ended(call: CallContext, httpRequest: Request): void;
+  /** An error was answered, with or without a call. */
+  refused(code: ErrorCode): void;
+}
+
+/** How one capability is validated, bounded, executed and counted. */
+export interface CapabilityHandler<C extends Capability> {
+  /** Runs before anything is held. @throws {GatewayError} `invalid_request` for what this model does not take. */
+  validate(call: CallContext<C>): void | Promise<void>;
+  /** The most that the request can use, for the hold. */
+  upperBound(call: CallContext<C>): Meters;
+  /** Tokens of the prompt, counted against the rate limit at admission. */
+  promptTokens(call: CallContext<C>): number;
+  /** Counts what went in and, by the output of the usage meter, came out. */
+  estimate(call: CallContext<C>): Promise<Meters>;
+  /** Asks the provider. Resolves with the whole answer, or with `undefined` once the sink has all of it. */
+  execute(kernel: Kernel, call: CallContext<C>): Promise<AnswerOf<C>>;
+}
