@@ -1,14 +1,14 @@
 import {
   type ChatChunk,
   type ChunkChoice,
-  classifyErrorBody,
+  classifyError,
   parseJson,
   parseShape,
   type ServerEvent,
   UpstreamFault,
 } from "modelgate/plugin";
 import { FenceStripper } from "./fences.ts";
-import { toFinishReason, toRefusal, toUsage } from "./outcome.ts";
+import { toFinishReason, toRefusal, toUsage } from "./from-message.ts";
 import { toDetail } from "./reasoning.ts";
 import { type AnswerBlock, eventShape, type MessageAnswer, type Reading, type StreamEvent } from "./wire.ts";
 
@@ -25,7 +25,7 @@ export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: R
       // What follows the end is read and dropped, so that the connection can be used again.
       if (answer.complete) continue;
       const event = parse(data);
-      if (event.type === "error") throw classifyErrorBody(event);
+      if (event.type === "error") throw classifyError(event);
       answer.take(event);
       for (const chunk of answer.chunks) yield chunk;
       answer.chunks.length = 0;

@@ -1,4 +1,4 @@
-import { type Embeddings, type EmbeddingsRequest, type Upstream, UpstreamFault } from "modelgate/plugin";
+import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault } from "modelgate/plugin";
 
 /** How many texts one request takes. https://ai.google.dev/api/embeddings */
 const textsMax = 100;
@@ -27,12 +27,8 @@ export function fromEmbedAnswer(answer: unknown, count: number): number[][] {
 }
 
 /** The vectors in input order. The provider does not say what they cost in tokens. */
-export async function embedAll(
-  request: EmbeddingsRequest,
-  upstreamId: string,
-  upstream: Upstream,
-): Promise<Embeddings> {
-  const orders = toEmbedOrders(request, upstreamId);
+export async function embeddings({ request, model, upstream }: Call<EmbeddingsRequest>): Promise<Embeddings> {
+  const orders = toEmbedOrders(request, model.upstreamId);
   const vectors: number[][] = [];
   while (orders.length > 0) {
     const answers = orders.splice(0, requestsAtOnceMax).map(async ({ path, body, count }) => {

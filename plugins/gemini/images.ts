@@ -6,7 +6,6 @@ import type { GenerateAnswer, GenerateBody, Warn } from "./wire.ts";
 const aspectRatios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"];
 /** The side of the square, in pixels. */
 const imageSizes = { "1K": 1024, "2K": 2048, "4K": 4096 };
-
 const proportions = Object.fromEntries(
   aspectRatios.map((name): [string, number] => [name, Number(name.split(":")[0]) / Number(name.split(":")[1])]),
 );
@@ -21,15 +20,15 @@ export function toImageBody({ prompt, size, quality }: ImagesRequest, warn: Warn
 /** The shape and size nearest in proportion to WIDTHxHEIGHT; with `auto` the model chooses. */
 export function toImageConfig(size: ImagesRequest["size"], quality: ImagesRequest["quality"]) {
   const [width = 1, height = 1] = (size === "auto" ? "" : (size ?? "1024x1024")).split("x").map(Number);
-  const nearestSize = size === "auto" ? "1K" : didYouMean(imageSizes, Math.sqrt(width * height));
+  const nearestSize = size === "auto" ? "1K" : nearest(imageSizes, Math.sqrt(width * height));
   return {
-    aspectRatio: size === "auto" ? undefined : didYouMean(proportions, width / height),
+    aspectRatio: size === "auto" ? undefined : nearest(proportions, width / height),
     // The provider's only lever for detail; 2K takes as many tokens as 1K, so that the price of a picture stands.
     imageSize: quality === "hd" && nearestSize === "1K" ? "2K" : nearestSize,
   };
 }
 
-function didYouMean(choices: Record<string, number>, wanted: number): string {
+function nearest(choices: Record<string, number>, wanted: number): string {
   const distance = (name: string) => Math.abs(Math.log((choices[name] as number) / wanted));
   return Object.keys(choices).reduce((best, name) => (distance(name) < distance(best) ? name : best));
 }

@@ -11,13 +11,11 @@ import {
   withFunctionsAsTools,
 } from "modelgate/plugin";
 import rows from "../../catalogue/gemini.json" with { type: "json" };
-import { embedAll } from "./embeddings.ts";
-import { readFault } from "./fault.ts";
-import { fromCandidates } from "./from-candidates.ts";
-import { fromEvents } from "./from-events.ts";
+import { fromCandidates, fromEvents, readFault } from "./answer.ts";
+import { embeddings } from "./embeddings.ts";
 import { fromImageAnswer, toImageBody } from "./images.ts";
 import { toContents } from "./to-contents.ts";
-import { randomCallId, type Signatures } from "./tool-calls.ts";
+import { randomCallId, type Signatures } from "./tools.ts";
 
 const signatures: Signatures = new LruMap(10_000);
 
@@ -28,8 +26,8 @@ export default definePlugin({
   models: readModels(rows),
   handlers: {
     chat: withFunctionsAsTools(chat),
-    embeddings: ({ request, model, upstream }) => embedAll(request, model.upstreamId, upstream),
-    images: image,
+    embeddings,
+    images,
   },
   checks: { chat: precheckMultimodal((request, asked) => toContents(request, { ...asked, signatures, fetched })) },
   // The bound of `candidateCount`, and a picture a request.
@@ -47,7 +45,7 @@ async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {
   return fromCandidates(await upstream.json(`${path}:generateContent`, body), reading);
 }
 
-async function image({ request, model, upstream, warn }: Call<ImagesRequest>) {
+async function images({ request, model, upstream, warn }: Call<ImagesRequest>) {
   const path = `/models/${model.upstreamId}:generateContent`;
   return fromImageAnswer(await upstream.json(path, toImageBody(request, warn)));
 }

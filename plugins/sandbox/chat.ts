@@ -1,8 +1,6 @@
 import type { Call, ChatChunk, ChatCompletion, ChatRequest, ChatUsage, ChunkChoice } from "modelgate/plugin";
 import { failWhole, readFaults, suffer, withFaults } from "./faults.ts";
-import { toPieces } from "./pieces.ts";
-import { promptOf } from "./prompt.ts";
-import { type Reply, replyTo, usageOf } from "./reply.ts";
+import { promptOf, type Reply, replyTo, toPieces, usageOf } from "./reply.ts";
 
 /** Echoes the prompt, calls tools, fills schemas. */
 export async function chat(call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {

@@ -1,6 +1,6 @@
 import type { Call, Embeddings, EmbeddingsRequest } from "modelgate/plugin";
 import { failWhole, readFaults, suffer } from "./faults.ts";
-import { hashOf, toPieces } from "./pieces.ts";
+import { hashOf, toPieces } from "./reply.ts";
 
 const dimensionsDefault = 1536;
 /** So many places of the vector each word moves: enough that two words rarely move the same ones. */

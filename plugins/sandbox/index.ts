@@ -1,9 +1,8 @@
 import { definePlugin, type Model, type ProviderPlugin, withFunctionsAsTools } from "modelgate/plugin";
+import { speech, transcription } from "./audio.ts";
 import { chat } from "./chat.ts";
 import { embeddings } from "./embeddings.ts";
 import { image } from "./images.ts";
-import { speech } from "./speech.ts";
-import { transcription } from "./transcription.ts";
 
 /**
  * A provider that is none: it answers for any model without a network and without a cost, always the same for the same

@@ -1,8 +1,14 @@
-import type { ChatRequest, ChatUsage, FinishReason, Model, ToolCall } from "modelgate/plugin";
+import {
+  type ChatRequest,
+  type ChatUsage,
+  type FinishReason,
+  isRecord,
+  type Message,
+  type Model,
+  type Tool,
+  type ToolCall,
+} from "modelgate/plugin";
 import { exampleOf } from "./example.ts";
-import { toPieces } from "./pieces.ts";
-import { attachmentsOf, textOf } from "./prompt.ts";
-import { toolCallsOf } from "./tool-calls.ts";
 
 /** One simulated choice, whole. */
 export interface Reply {
@@ -78,4 +84,67 @@ function stopped(text: string, stop: ChatRequest["stop"]): string {
 
 function reasons({ reasoning_effort: effort }: ChatRequest): boolean {
   return effort !== undefined && effort !== null && effort !== "none";
+}
+
+/** The text of a message; parts that are no text are left out. */
+function textOf({ content }: Message): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+/** The text of the last message of the user. */
+export function promptOf({ messages }: ChatRequest): string {
+  const message = messages.findLast(({ role }) => role === "user");
+  return message === undefined ? "" : textOf(message);
+}
+
+/** How many parts of the last user message are no text. */
+function attachmentsOf({ messages }: ChatRequest): number {
+  const content = messages.findLast(({ role }) => role === "user")?.content;
+  return Array.isArray(content) ? content.filter(({ type }) => type !== "text").length : 0;
+}
+
+/** Text in pieces that stand for tokens: words with the space before them, long ones cut. Joined they give the text. */
+export function toPieces(text: string): string[] {
+  return text.match(/\s*\S{1,16}|\s+$/gu) ?? [];
+}
+
+/** A whole number that is always the same for the same text (FNV-1a, 32 bits). */
+export function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
+}
+
+/** The calls to answer with: as `tool_choice` demands, or of the tools that the prompt names. None for plain text. */
+function toolCallsOf(request: ChatRequest, prompt: string, choice: number): ToolCall[] {
+  const { tools, must } = offered(request);
+  const named = tools.filter((tool) => prompt.includes(tool.function.name));
+  const isAnswered = request.messages.at(-1)?.role === "tool";
+  let called = isAnswered ? [] : named;
+  if (must && called.length === 0) called = named.length > 0 ? named : tools.slice(0, 1);
+  if (request.parallel_tool_calls === false) called = called.slice(0, 1);
+  return called.map((tool, index) => toCall(tool, prompt, `${choice}/${index}`));
+}
+
+function offered(request: ChatRequest): { tools: Tool[]; must: boolean } {
+  const { tool_choice: wanted } = request;
+  const tools = request.tools ?? [];
+  if (wanted === "none") return { tools: [], must: false };
+  if (typeof wanted !== "object" || wanted === null) return { tools, must: wanted === "required" };
+  if (wanted.type === "function") {
+    return { tools: tools.filter((tool) => tool.function.name === wanted.function.name), must: true };
+  }
+  const { mode, tools: allowed } = wanted.allowed_tools as { mode?: unknown; tools?: unknown };
+  const names = Array.isArray(allowed)
+    ? allowed.map((tool) => isRecord(tool) && isRecord(tool.function) && tool.function.name)
+    : [];
+  return { tools: tools.filter((tool) => names.includes(tool.function.name)), must: mode === "required" };
+}
+
+function toCall({ function: { name, parameters } }: Tool, prompt: string, place: string): ToolCall {
+  const id = `call_sandbox_${hashOf(`${name}/${prompt}/${place}`).toString(36)}`;
+  const values = exampleOf({ type: "object", ...parameters }, prompt);
+  return { id, type: "function", function: { name, arguments: JSON.stringify(values) } };
 }

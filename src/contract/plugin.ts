@@ -34,9 +34,9 @@ export interface UpstreamRequestOptions {
 }
 
 /**
- * The one door to the network. It is bound to the plugin's base URL, one of its keys, the call's deadline and the
- * caller's presence. A path is appended to the base URL; a whole URL reaches one of the plugin's declared `hosts`, with
- * the same key. No other host is reached, none that leads to a private address, and no redirect is followed.
+ * A plugin's only access to the network. It adds one of the plugin's keys and stops at the call's deadline or when the
+ * caller leaves. A path is appended to the base URL; a whole URL reaches one of the plugin's declared `hosts`, with the
+ * same key. Requests to other hosts and to private addresses are refused, and redirects are not followed.
  *
  * Every method throws {@link UpstreamFault} when the provider answers outside 2xx, not in time, or not at all.
  */
@@ -60,20 +60,20 @@ export interface Upstream {
 
 /** One request on its way through a handler. */
 export interface Call<Request> {
-  /** The call's id in the books, the answer's `x-request-id`. */
+  /** The call's id: in the ledger, the log and the answer's `x-request-id`. */
   readonly id: string;
   /** The checked request in the uniform format. */
   readonly request: Request;
   readonly model: Model;
-  /** Aborted when the caller leaves or the deadline passes. `upstream` heeds it by itself. */
+  /** Aborted when the caller leaves or the deadline passes. `upstream` observes it by itself. */
   readonly signal: AbortSignal;
   readonly upstream: Upstream;
-  /** Notes for the log what a translation had to drop or change. Bounded: a line of at most 500 characters is kept. */
+  /** Logs what a translation had to drop or change. At most 500 characters of a sentence are kept. */
   warn(sentence: string): void;
 }
 
 /**
- * A plugin's way of serving each capability. A handler translates, asks `call.upstream` and translates back; ids,
+ * A plugin's way of serving each capability. A handler translates the request, sends it by `call.upstream` and translates the answer; ids,
  * timestamps, the public model name, tool-call indexes, usage counting, retries and deadlines are the kernel's.
  */
 export interface Handlers {
@@ -92,17 +92,17 @@ export interface CheckInput<Request> {
 }
 
 /**
- * What a plugin can tell of a request before anything is held for it: that its provider could not be asked. Pure and
- * cheap; whatever passes is translated in full by the handler afterwards.
+ * Checks that refuse a request before anything is held for it, because the provider could not serve it. They are pure
+ * and cheap; the handler translates what passes in full.
  *
  * Every check throws {@link GatewayError} `invalid_request`, naming the field and what is expected there.
  */
 export interface Checks {
-  chat?(asked: CheckInput<ChatRequest>): void;
-  embeddings?(asked: CheckInput<EmbeddingsRequest>): void;
-  images?(asked: CheckInput<ImagesRequest>): void;
-  transcription?(asked: CheckInput<TranscriptionRequest>): void;
-  speech?(asked: CheckInput<SpeechRequest>): void;
+  chat?(input: CheckInput<ChatRequest>): void;
+  embeddings?(input: CheckInput<EmbeddingsRequest>): void;
+  images?(input: CheckInput<ImagesRequest>): void;
+  transcription?(input: CheckInput<TranscriptionRequest>): void;
+  speech?(input: CheckInput<SpeechRequest>): void;
 }
 
 /** A provider's refusal as it came over the wire. */

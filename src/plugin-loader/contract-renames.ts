@@ -38,7 +38,7 @@ export const exportRenames: Readonly<Record<string, string>> = {
   UpstreamInit: "UpstreamRequestOptions",
   checkBeyondText: "precheckMultimodal",
   entryOf: "getOwn",
-  faultOfBody: "classifyErrorBody",
+  faultOfBody: "classifyError",
   fit: "parseShape",
   refuse: "badRequest",
   splitThink: "splitReasoningTags",

@@ -168,9 +168,9 @@ class Upgrade {
     return this.#at(parent) === "[" && (this.#tokens[parent]?.parent === -1 || this.#at(parent - 2) === "models");
   }
 
-  #isFirstArgument(index: number, constructor: string): boolean {
+  #isFirstArgument(index: number, errorClass: string): boolean {
     const paren = (this.#tokens[index] as Token).parent;
-    if (this.#at(paren) !== "(" || this.#at(paren - 1) !== constructor) return false;
+    if (this.#at(paren) !== "(" || this.#at(paren - 1) !== errorClass) return false;
     const between = this.#tokens.slice(paren + 1, index);
     return !between.some((token) => token.text === "," && token.parent === paren);
   }

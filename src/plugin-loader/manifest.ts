@@ -43,7 +43,7 @@ const closed = (fields: Record<string, TSchema>) =>
   Type.Optional(Type.Partial(Type.Object(fields), { additionalProperties: false }));
 
 /** What a manifest may say under `quirks`: the options of the dialect, by capability. */
-export const DialectOptions = Type.Object(
+const DialectOptions = Type.Object(
   {
     chat: closed(chat),
     embeddings: closed(request),

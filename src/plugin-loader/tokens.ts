@@ -10,7 +10,7 @@ export interface Token {
   parent: number;
 }
 
-const skipped = /(?:\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)+/y;
+const skipped = /\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\//y;
 const name = /[\p{ID_Start}_$][\p{ID_Continue}$]*/uy;
 const number = /\d[\w.]*/y;
 const quoted = /"(?:[^"\\\n]|\\[\s\S])*"|'(?:[^'\\\n]|\\[\s\S])*'/y;

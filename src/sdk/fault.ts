@@ -43,9 +43,9 @@ export function classifyFault(answer: RefusedResponse): UpstreamFault {
  * @param status The status to go by when the error does not name one.
  *
  * @example
- * classifyErrorBody({ error: { message: "Busy", type: "overloaded_error" } }).kind; // => "overloaded"
+ * classifyError({ error: { message: "Busy", type: "overloaded_error" } }).kind; // => "overloaded"
  */
-export function classifyErrorBody(body: unknown, status?: number): UpstreamFault {
+export function classifyError(body: unknown, status?: number): UpstreamFault {
   const facts = factsOf(body);
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return toFault(facts, facts.status ?? status, retryAfterMs(noHeaders, text ?? ""));

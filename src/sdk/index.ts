@@ -56,7 +56,7 @@ export type {
 } from "./dialects/openai/options.ts";
 export { nearestEffort } from "./dialects/openai/reasoning.ts";
 export { badRequest, PluginError } from "./errors.ts";
-export { classifyErrorBody, classifyFault } from "./fault.ts";
+export { classifyError, classifyFault } from "./fault.ts";
 export { isRecord, parseJson } from "./json.ts";
 export { openApiSubset, type ReducedSchema, reduceSchema, type SchemaSubset, strictSubset } from "./json-schema.ts";
 export { LruMap } from "./lru-map.ts";

@@ -49,13 +49,13 @@ export function cannedReply(plugin: string, capability: Capability, { stream, co
         : jsonReply({ type: "message", content: said, stop_reason: "end_turn", usage: spent });
     case "gemini chat":
       return stream ? eventsReply(generated) : jsonReply(generated);
-    case "gemini embed":
+    case "gemini embeddings":
       return jsonReply(count === 1 ? { embedding: vector } : { embeddings: Array(count).fill(vector) });
-    case "gemini image":
+    case "gemini images":
       return jsonReply(pictured);
-    case "sarvam transcribe":
+    case "sarvam transcription":
       return jsonReply({ transcript: "Hello", language_code: "hi-IN" });
-    case "sarvam speak":
+    case "sarvam speech":
       return jsonReply({ audios: [Buffer.from(wav).toString("base64")] });
   }
   if (capability === "chat") return stream ? eventsReply(...chunks, "[DONE]") : jsonReply(completion);

@@ -17,7 +17,7 @@ const statuses: readonly [status: number, codes: readonly string[]][] = [
   [503, ["upstream_error"]],
 ];
 
-/** Answers that are none. */
+/** Invalid answers. */
 const junk: readonly [name: string, sent: Sent][] = [
   ["an HTML page", { text: "<html>Bad gateway</html>" }],
   ["nothing at all", { json: undefined, mediaType: "application/json" }],
@@ -33,7 +33,7 @@ export function faultChecks(plugin: ProviderPlugin, fixture: Fixture): Check[] {
   const kind = request.stream === true ? "stream" : "whole answer";
   return [
     { name: `${capability}: refusals by status (${kind})`, run: () => tryStatuses(plugin, fixture) },
-    { name: `${capability}: answers that are none (${kind})`, run: () => tryJunk(plugin, fixture) },
+    { name: `${capability}: invalid answers (${kind})`, run: () => tryJunk(plugin, fixture) },
   ];
 }
 
@@ -61,7 +61,7 @@ async function tryJunk(plugin: ProviderPlugin, fixture: Fixture): Promise<Findin
     const misbehaviour = findMisbehaviour(outcome);
     if (misbehaviour !== undefined) return { ...misbehaviour, wrong: `after ${name}, ${misbehaviour.wrong}` };
     if (outcome.error === undefined) {
-      const cure = "check that the answer holds what makes it one; faultOfBody(answer) reads what else it is";
+      const cure = "check that the answer holds what makes it one; classifyError(answer) reads what else it is";
       return { wrong: `${name} passes for an answer`, cure };
     }
   }

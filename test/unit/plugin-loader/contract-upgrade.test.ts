@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { explainUpgrade, upgradeText } from "../../../src/plugin-loader/contract-upgrade.ts";
 import { tokenize } from "../../../src/plugin-loader/tokens.ts";
+import { builtIn, makeHome, manifest, row, stockOf } from "./folder.ts";
 
 const rewritten = (text: string, kind: "json" | "code" = "code") => upgradeText(text, kind).text;
 const imported = (names: string, rest: string) => `import { ${names} } from "modelgate/plugin";\n${rest}\n`;
@@ -49,8 +50,8 @@ describe("code of contract 1", () => {
     ],
     [
       "an import and its uses",
-      imported("refuse", 'throw refuse("No", `a${refuse}`)'),
-      imported("badRequest", 'throw badRequest("No", `a${badRequest}`)'),
+      imported("refuse", 'throw refuse("No", refuse)'),
+      imported("badRequest", 'throw badRequest("No", badRequest)'),
     ],
     [
       "an import with a name of its own",
@@ -73,7 +74,7 @@ describe("code of contract 1", () => {
 
   test.each([
     ["a comment", '// handlers: { embed }, new UpstreamFault("gone")'],
-    ["a text", 'const text = "handlers: { embed }"; const other = `nMax: ${1}`'],
+    ["a text", 'const text = "handlers: { embed }"; const other = `nMax: 1`'],
     ["a wire format of its own", '({ input: { image: "a", embed: 1 }, kind: "key", mode: "quota" })'],
     ["a function of the same name", "function refuse() {}\nrefuse();"],
     ["a note of something else", 'music.note("c"); ({ note: "d" })'],
@@ -110,6 +111,34 @@ test("a guess alone is no reason to refuse a plugin", () => {
   expect(explainUpgrade(changes, "plugins/acme.ts")).toBeUndefined();
 });
 
-test.each(["`", "`${", '"', "/", "}", "a ? b : `${`${{}}`}`", "\u0000\ud800"])("tokenize reads all of %j", (text) => {
-  expect(tokenize(text).reduce((length, token) => length + token.text.length, 0)).toBe(text.replaceAll(" ", "").length);
+test.each(["`", "`$\u007b", '"', "/", "}", "`$\u007b`$\u007b{}}`}`", "\u0000\ud800"])(
+  "tokenize reads all of %j",
+  (text) => {
+    expect(tokenize(text).reduce((length, token) => length + token.text.length, 0)).toBe(text.length);
+  },
+);
+
+test.each([
+  [
+    "plugins/acme.json",
+    manifest({ nMax: { chat: 1 }, quirks: { speak: {} }, models: [{ id: "a", capability: "speak", premium: false }] }),
+    "rename speak to speech, nMax to maxChoices, or run modelgate plugin upgrade plugins/acme.json",
+  ],
+  [
+    "plugins/acme.ts",
+    imported("refuse", "export default { checks: { speak: () => refuse() } };"),
+    "rename refuse to badRequest, speak to speech, or run modelgate plugin upgrade plugins/acme.ts",
+  ],
+  [
+    "catalogue/stock.json",
+    { models: [{ id: "stock-1", capability: "speak" }] },
+    "rename speak to speech, or run modelgate plugin upgrade catalogue/stock.json",
+  ],
+])("%s of contract 1 is refused in one sentence that lists what to rename", async (file, content, sentence) => {
+  const home = makeHome();
+  home.write(file, content);
+  const { warnings } = await stockOf(home, { builtIns: [builtIn("stock", [row])] }).pluginManager.load();
+  home.clear();
+  const reason = `it is written for contract 1, this gateway speaks 2; ${sentence}`;
+  expect(warnings).toEqual([expect.stringMatching(new RegExp(`^Cannot (load|use) ${file}: ${reason}$`))]);
 });

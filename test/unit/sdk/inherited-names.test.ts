@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Model } from "../../../src/contract/index.ts";
 import { toBody } from "../../../src/sdk/dialects/openai/request.ts";
-import { classifyErrorBody, classifyFault } from "../../../src/sdk/fault.ts";
+import { classifyError, classifyFault } from "../../../src/sdk/fault.ts";
 import { openApiSubset, reduceSchema } from "../../../src/sdk/json-schema.ts";
 
 /** A table has none of these, though every object does. */
@@ -11,7 +11,7 @@ const model = { id: "m", upstreamId: "m" } as Model;
 describe.each(names)("the word %s", (name) => {
   test("of a provider is no kind of failure", () => {
     const error = { message: "Sorry", code: name, type: name };
-    expect(classifyErrorBody({ error })).toMatchObject({ kind: "bad_response", message: "Sorry" });
+    expect(classifyError({ error })).toMatchObject({ kind: "bad_response", message: "Sorry" });
     const refusal = { status: 400, headers: new Headers(), body: JSON.stringify({ error }) };
     expect(classifyFault(refusal)).toMatchObject({ kind: "bad_request", code: name });
   });

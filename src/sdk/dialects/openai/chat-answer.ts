@@ -1,5 +1,5 @@
 import { type ChatCompletion, getOwn, UpstreamFault } from "../../../contract/index.ts";
-import { classifyErrorBody } from "../../fault.ts";
+import { classifyError } from "../../fault.ts";
 import { isRecord } from "../../json.ts";
 import { splitReasoningTags } from "../../reasoning-tags.ts";
 import type { ChatOptions } from "./options.ts";
@@ -15,8 +15,8 @@ const reasoningFieldsDefault: readonly string[] = ["reasoning_content", "reasoni
  * @throws {UpstreamFault} When it holds an error, or no choice.
  */
 export function toCompletion(answer: unknown, options: ChatOptions): ChatCompletion {
-  if (!isRecord(answer)) throw classifyErrorBody(answer);
-  if (answer.error !== undefined && answer.error !== null) throw classifyErrorBody(answer);
+  if (!isRecord(answer)) throw classifyError(answer);
+  if (answer.error !== undefined && answer.error !== null) throw classifyError(answer);
   const { choices } = answer;
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(hasMessage)) {
     throw new UpstreamFault("bad_response", "The provider's answer holds no choice with a message");

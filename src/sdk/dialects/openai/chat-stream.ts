@@ -1,5 +1,5 @@
 import { type ChatChunk, type ServerEvent, UpstreamFault } from "../../../contract/index.ts";
-import { classifyErrorBody } from "../../fault.ts";
+import { classifyError } from "../../fault.ts";
 import { isRecord } from "../../json.ts";
 import { ReasoningTagSplitter } from "../../reasoning-tags.ts";
 import { dropFields, findUsage, toFinishReason, toReasoning } from "./chat-answer.ts";
@@ -36,15 +36,15 @@ function readChunk({ event, data }: ServerEvent): Chunk | undefined {
   try {
     chunk = JSON.parse(data);
   } catch (cause) {
-    if (event === "error") throw classifyErrorBody(data);
+    if (event === "error") throw classifyError(data);
     throw new UpstreamFault("bad_response", "The provider's stream holds what is no JSON", { cause });
   }
   if (event === "raw" && isRecord(chunk) && Array.isArray(chunk.choices)) {
     throw new UpstreamFault("bad_response", "The provider sent a whole answer where a stream was asked for");
   }
-  if (event === "error" || event === "raw") throw classifyErrorBody(chunk);
+  if (event === "error" || event === "raw") throw classifyError(chunk);
   if (!isRecord(chunk)) return undefined;
-  if (chunk.error !== undefined && chunk.error !== null) throw classifyErrorBody(chunk);
+  if (chunk.error !== undefined && chunk.error !== null) throw classifyError(chunk);
   if (Array.isArray(chunk.choices)) return chunk as Chunk;
   if (!isRecord(chunk.usage)) return undefined;
   chunk.choices = [];

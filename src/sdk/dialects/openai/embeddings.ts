@@ -1,5 +1,5 @@
 import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault } from "../../../contract/index.ts";
-import { classifyErrorBody } from "../../fault.ts";
+import { classifyError } from "../../fault.ts";
 import { isRecord } from "../../json.ts";
 import { type EmbeddingsOptions, resolveOptions } from "./options.ts";
 import { toBody } from "./request.ts";
@@ -18,7 +18,7 @@ export function embeddingsHandler(options: EmbeddingsOptions) {
  * @throws {UpstreamFault} When the answer holds an error, or anything but vectors.
  */
 export function toEmbeddings(answer: unknown): Embeddings {
-  if (!isRecord(answer) || !Array.isArray(answer.data)) throw classifyErrorBody(answer);
+  if (!isRecord(answer) || !Array.isArray(answer.data)) throw classifyError(answer);
   const rows: unknown[] = answer.data;
   const vectors = new Array<number[] | string>(rows.length);
   for (const [position, row] of rows.entries()) {

@@ -6,7 +6,7 @@ import {
   UpstreamFault,
 } from "../../../contract/index.ts";
 import { readDataUrl } from "../../data-url.ts";
-import { classifyErrorBody } from "../../fault.ts";
+import { classifyError } from "../../fault.ts";
 import { isRecord } from "../../json.ts";
 import { type ImagesOptions, resolveOptions } from "./options.ts";
 import { toBody } from "./request.ts";
@@ -31,7 +31,7 @@ async function toImages(
   answer: unknown,
   upstream: Pick<Call<ImagesRequest>["upstream"], "download">,
 ): Promise<GeneratedImages> {
-  if (!isRecord(answer) || !Array.isArray(answer.data) || answer.data.length === 0) throw classifyErrorBody(answer);
+  if (!isRecord(answer) || !Array.isArray(answer.data) || answer.data.length === 0) throw classifyError(answer);
   const format = typeof answer.output_format === "string" ? answer.output_format : undefined;
   const images = answer.data.map((item: unknown) => toImage(item, format, upstream));
   return { images: await Promise.all(images) };

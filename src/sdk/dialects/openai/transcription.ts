@@ -5,7 +5,7 @@ import {
   type TranscriptSegment,
   UpstreamFault,
 } from "../../../contract/index.ts";
-import { classifyErrorBody } from "../../fault.ts";
+import { classifyError } from "../../fault.ts";
 import { isRecord } from "../../json.ts";
 import { resolveOptions, type TranscriptionOptions } from "./options.ts";
 
@@ -47,7 +47,7 @@ function toForm(call: Pick<Call<TranscriptionRequest>, "request" | "model">, opt
  * @throws {UpstreamFault} When the answer holds an error or no text.
  */
 export function toTranscript(answer: unknown): Transcript {
-  if (!isRecord(answer) || typeof answer.text !== "string") throw classifyErrorBody(answer);
+  if (!isRecord(answer) || typeof answer.text !== "string") throw classifyError(answer);
   const usage = isRecord(answer.usage) ? answer.usage.seconds : undefined;
   const { language, segments, words } = answer;
   const transcript: Transcript = { text: answer.text };

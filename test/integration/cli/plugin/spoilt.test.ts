@@ -32,11 +32,11 @@ describe("a plugin", () => {
   });
 
   const end = 'throw new UpstreamFault("bad_response", "The provider\'s stream ended before its answer did");';
-  const check = 'if (!isRecord(answer) || typeof answer.why !== "string") throw faultOfBody(answer);';
+  const check = 'if (!isRecord(answer) || typeof answer.why !== "string") throw classifyError(answer);';
   test.each([
     ["makes-usage-up", "return {};", "return { usage: { prompt_tokens: 1, completion_tokens: 1 } };", "not free"],
     ["ends-what-broke", end, 'yield { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };', "breaks off"],
-    ["trusts-anything", check, "", "answers that are none"],
+    ["trusts-anything", check, "", "invalid answers"],
     ["forgets-its-key", 'authorize: (key) => ({ "x-api-key": key })', "authorize: () => ({})", "the key is sent"],
     [
       "knows-no-tools",

@@ -76,9 +76,9 @@ test("a manifest of contract 1 is rewritten, and then passes its check", async (
     baseUrl: "https://api.beta.example/v1",
     dialect: "openai",
     nMax: { chat: 1 },
-    quirks: { speak: { omit: ["speed"] } },
+    quirks: { embed: { omit: ["user"] } },
   };
-  const models = [{ id: "beta-1", capability: "speak", premium: false }];
+  const models = [{ id: "beta-1", capability: "embed", premium: false }];
   writeFileSync(join(folder, "beta.json"), JSON.stringify({ ...manifest, models }));
   expect((await modelgate("check", "beta.json")).stderr).toContain("or run modelgate plugin upgrade beta.json");
   expect(await modelgate("upgrade", "beta.json")).toMatchObject({ code: 0, stderr: "" });

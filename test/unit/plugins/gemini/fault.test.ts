@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { faultOf, readFault } from "../../../../plugins/gemini/fault.ts";
+import { faultOf, readFault } from "../../../../plugins/gemini/answer.ts";
 import { recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 
 if (recordingsMissing !== undefined) console.warn(recordingsMissing);

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { type ChatChunk, type ChatCompletion, UpstreamFault } from "modelgate/plugin";
-import { fromCandidates } from "../../../../plugins/gemini/from-candidates.ts";
-import { fromEvents } from "../../../../plugins/gemini/from-events.ts";
+import { fromCandidates, fromEvents } from "../../../../plugins/gemini/answer.ts";
 import type { GenerateAnswer } from "../../../../plugins/gemini/wire.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
 import { goldenCases, sent } from "./golden.ts";

@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { LruMap, type Message, UpstreamFault } from "modelgate/plugin";
-import { fromCandidates } from "../../../../plugins/gemini/from-candidates.ts";
-import { fromEvents } from "../../../../plugins/gemini/from-events.ts";
+import { fromCandidates, fromEvents } from "../../../../plugins/gemini/answer.ts";
 import { toContents } from "../../../../plugins/gemini/to-contents.ts";
 import type { GenerateAnswer, Part } from "../../../../plugins/gemini/wire.ts";
 import { drain } from "../../sdk/fake-call.ts";

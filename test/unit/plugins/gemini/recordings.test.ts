@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { parseJson } from "modelgate/plugin";
+import { fromCandidates, fromEvents } from "../../../../plugins/gemini/answer.ts";
 import { fromEmbedAnswer, toEmbedOrders } from "../../../../plugins/gemini/embeddings.ts";
-import { fromCandidates } from "../../../../plugins/gemini/from-candidates.ts";
-import { fromEvents } from "../../../../plugins/gemini/from-events.ts";
 import { fromImageAnswer, toImageBody } from "../../../../plugins/gemini/images.ts";
 import type { AnswerPart, GenerateAnswer } from "../../../../plugins/gemini/wire.ts";
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";

@@ -1,6 +1,13 @@
-import { type Call, type Speech, type SpeechRequest, writeWav } from "modelgate/plugin";
+import {
+  type Call,
+  type Speech,
+  type SpeechRequest,
+  type Transcript,
+  type TranscriptionRequest,
+  writeWav,
+} from "modelgate/plugin";
 import { failWhole, readFaults, suffer, withFaults } from "./faults.ts";
-import { hashOf } from "./pieces.ts";
+import { hashOf, toPieces } from "./reply.ts";
 
 const sampleRateDefault = 24_000;
 const msPerCharacter = 60;
@@ -29,4 +36,23 @@ function tone(hertz: number, playMs: number, sampleRate: number): Uint8Array<Arr
 
 function* slices(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuffer>> {
   for (let at = 0; at < bytes.length; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
+}
+
+/** Sound of unknown length is taken for speech as telephones carry it. */
+const bytesPerSecond = 16_000;
+
+/** A transcript that tells of the file, since nobody listened to it. */
+export async function transcription({ request, signal }: Call<TranscriptionRequest>): Promise<Transcript> {
+  const { file, prompt = "", language = "en", audioMs } = request;
+  const { faults } = readFaults(`${prompt} ${file.name}`);
+  await suffer(faults, signal);
+  failWhole(faults);
+  const text = `[sandbox] Transcript of ${readFaults(file.name).text}, ${file.size} bytes`;
+  const duration = audioMs === undefined ? file.size / bytesPerSecond : audioMs / 1000;
+  const pieces = toPieces(text);
+  const at = (position: number) => Math.round((duration * position * 1000) / pieces.length) / 1000;
+  const words = pieces.map((word, index) => ({ word: word.trim(), start: at(index), end: at(index + 1) }));
+  const quality = { temperature: 0, avg_logprob: 0, compression_ratio: 1, no_speech_prob: 0 };
+  const segments = [{ id: 0, seek: 0, start: 0, end: at(pieces.length), text, tokens: [], ...quality }];
+  return { text, language, segments, words, ...(!faults.usageMissing && { duration }) };
 }
