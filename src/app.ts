@@ -7,11 +7,15 @@ import {
   type Payments,
   pruneSignIn,
 } from "./accounts/index.ts";
-import { type Billing, createPruner, readOverdrawn, remoteCalls } from "./billing/index.ts";
-import { openBilling } from "./billing/open-billing.ts";
-import type { Config } from "./config/config.ts";
-import { catalogueFolder, isLoopback, pluginFolders, prefixOf } from "./config/config.ts";
-import { publicOriginOf } from "./config/public-origin.ts";
+import { type Billing, createPruner, openBilling, readOverdrawn, remoteCalls } from "./billing/index.ts";
+import {
+  type Config,
+  getCatalogueFolder,
+  getPluginFolders,
+  getPublicOrigin,
+  getVariablePrefix,
+  isLoopback,
+} from "./config/index.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
 import type { Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
@@ -20,40 +24,39 @@ import { SseHeartbeat } from "./http/middleware/sse-heartbeat.ts";
 import { createHttp } from "./http/server.ts";
 import { type Kernel, LoadShedder, type Log, type UpstreamBounds } from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
-import type { GatewaySnapshot } from "./observability/index.ts";
-import type { Observability } from "./observability/open-observability.bun.ts";
+import type { Observability } from "./observability/index.ts";
 import { PluginManager, type PluginSnapshot, watchFolders } from "./plugin-loader/index.ts";
 import { loadCode } from "./plugin-loader/load-code.bun.ts";
 
 const syncMs = 500;
 const pruneMs = 60_000;
-/** Two thousand calls a second at most, and next to nothing when none is old. */
+/** At most two thousand calls a second are deleted; a round without old calls costs next to nothing. */
 const pruneCallsMs = 250;
 const recoverMs = 5000;
-const keyUseMs = 3000;
+const saveLastUsedMs = 3000;
 
-/** Everything the gateway stands on; all of it given, so that a test can hand in its own. */
+/** What the gateway is built from; tests pass in parts of their own. */
 export interface AppOptions {
   readonly config: Config;
   readonly store: Store;
   readonly plugins: readonly ProviderPlugin[];
-  /** Makes the plugin that simulates these models. */
+  /** Creates the plugin that simulates these models. */
   sandboxOf(models: readonly Model[]): ProviderPlugin;
   readonly log: Log;
   readonly version: string;
-  /** The dashboard's files; absent: no page is served. */
+  /** The files of the dashboard; absent: no pages. */
   readonly site?: StaticAssets;
   readonly now?: () => number;
   readonly bounds?: Partial<UpstreamBounds>;
-  /** Of silence in a stream until a comment is sent; absent: as the configuration says. */
-  readonly keepAliveMs?: number;
-  /** Looks on; absent: nobody does. */
-  readonly watch?: Observability | undefined;
-  /** Told what is on sale, at the start and whenever it has changed. */
+  /** Silence in a stream before a heartbeat; absent: SSE_HEARTBEAT_SECONDS. */
+  readonly sseHeartbeatMs?: number;
+  /** Metrics and traces; absent: none. */
+  readonly observability?: Observability | undefined;
+  /** Called at the start and after each reload of the plugins. */
   onPluginsChanged?(snapshot: PluginSnapshot): void;
 }
 
-/** The gateway with everything in place and nothing listening. */
+/** The gateway, built but not listening. */
 export interface App {
   readonly http: ReturnType<typeof createHttp>;
   readonly accounts: Accounts;
@@ -64,40 +67,38 @@ export interface App {
   close(): Promise<void>;
 }
 
-/** A reason why the gateway does not start, in one sentence. */
+/** Why the gateway cannot start, in one sentence. */
 class StartError extends Error {
   override readonly name = "StartError";
 }
 
 /**
- * Puts everything in place.
+ * Builds every part of the gateway and wires them.
  *
- * @throws {StartError} When there is nothing to serve.
+ * @throws {StartError} When there is no model to serve.
  */
-export async function createApp(ground: AppOptions): Promise<App> {
-  const { config, store, log, watch } = ground;
-  const now = ground.now ?? Date.now;
-  const pluginManager = openPluginManager(ground, now);
-  const taken = pluginManager.stamp();
+export async function createApp(options: AppOptions): Promise<App> {
+  const { config, store, log, observability, now = Date.now } = options;
+  const pluginManager = openPluginManager(options, now);
+  const stamp = pluginManager.stamp();
   let snapshot = await pluginManager.load();
-  if (snapshot.registry.size === 0) throw new StartError(nothingToServe(snapshot, config));
-  const { requestsPerMinute, tokensPerMinute, concurrentCalls, freeTokensPerDay } = config;
-  const defaults = { requestsPerMinute, tokensPerMinute, concurrentCalls, freeTokensPerDay };
-  const accounts = createAccounts({ store, defaults, now });
-  const { ledger, degraded } = await openBilling(config, { store, log, now: ground.now, onCommit: watch?.onCommit });
+  if (snapshot.registry.size === 0) throw new StartError(describeNoProvider(snapshot, config));
+  const accounts = createAccounts({ store, defaults: config, now });
+  const onCommit = observability?.onCommit;
+  const { ledger, degraded } = await openBilling(config, { store, log, now: options.now, onCommit });
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
-  const { network, close: closeNetwork } = openBunNetwork(now, { bounds: ground.bounds, proxyEnv: config.proxyEnv });
-  const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now, observer: watch?.calls };
-  const { callsMax, overloadLagMs, keepAliveSeconds } = config;
-  const loadShedder = new LoadShedder({ callsMax, lagMsMax: overloadLagMs }, now, (event, fields) =>
+  const { network, close: closeNetwork } = openBunNetwork(now, { bounds: options.bounds, proxyEnv: config.proxyEnv });
+  const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now, observer: observability?.calls };
+  const { maxConcurrentCalls, overloadLagMs, sseHeartbeatSeconds } = config;
+  const loadShedder = new LoadShedder({ maxConcurrentCalls, lagMsMax: overloadLagMs }, now, (event, fields) =>
     log.warn(event, fields),
   );
   const http = createHttp({
-    ...(await openSignIn(ground, now)),
-    ...openPayments(ground, await stripeOf(config), now),
+    ...(await openSignIn(options, now)),
+    ...openPayments(options, await loadStripe(config), now),
     config,
-    version: ground.version,
+    version: options.version,
     log,
     now,
     store,
@@ -107,40 +108,39 @@ export async function createApp(ground: AppOptions): Promise<App> {
     snapshot: () => snapshot,
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
     loadShedder,
-    bodies: new BodyMemoryLimiter(config.bodiesMb * 2 ** 20),
-    heartbeat: new SseHeartbeat(ground.keepAliveMs ?? keepAliveSeconds * 1000),
-    signingSecret: await store.setting("file_signing_secret", makeSecret),
-    readinessProblems: async () => readinessProblemsOf(snapshot, ground),
+    bodies: new BodyMemoryLimiter(config.maxBufferedBodyMb * 2 ** 20),
+    heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? sseHeartbeatSeconds * 1000),
+    signingSecret: await store.setting("file_signing_secret", createSecret),
+    readinessProblems: async () => getReadinessProblems(snapshot, options),
     degraded,
-    site: ground.site,
-    metrics: watch?.onApi,
+    site: options.site,
+    metrics: observability?.onApi,
   });
-  watch?.begin(factsOf(ground, { kernel, loadShedder, degraded, snapshot: () => snapshot }));
+  observability?.start({
+    registry: () => kernel.registry,
+    now,
+    ...describeLoad(loadShedder),
+    ...describeStore(options, degraded),
+    isSandbox: () => snapshot.sandbox,
+  });
   const stopWatching = watchFolders(
     {
-      folders: [...pluginFolders(config).map(({ path }) => path), catalogueFolder(config).path],
+      folders: [...getPluginFolders(config), getCatalogueFolder(config)].map(({ path }) => path),
       stamp: () => pluginManager.stamp(),
       async onChange() {
         try {
           snapshot = await pluginManager.load();
           kernel.registry = snapshot.registry;
-          ground.onPluginsChanged?.(snapshot);
+          options.onPluginsChanged?.(snapshot);
         } catch (error) {
           log.error("plugin_reload_failed", { error });
         }
       },
     },
-    taken,
+    stamp,
   );
-  ground.onPluginsChanged?.(snapshot);
-  const stopTimers = startTimers(ground, { accounts, ledger });
-  const close = async () => {
-    stopWatching();
-    stopTimers();
-    closeNetwork();
-    await ledger.close();
-    await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
-  };
+  options.onPluginsChanged?.(snapshot);
+  const stopMaintenance = startMaintenance(options, { accounts, ledger });
   return {
     http,
     accounts,
@@ -150,83 +150,81 @@ export async function createApp(ground: AppOptions): Promise<App> {
     get sandbox() {
       return snapshot.sandbox;
     },
-    close,
+    async close() {
+      stopWatching();
+      stopMaintenance();
+      closeNetwork();
+      await ledger.close();
+      await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
+    },
   };
 }
 
-function readinessProblemsOf(snapshot: PluginSnapshot, { store, config }: AppOptions): string[] {
-  const nothing = snapshot.registry.size === 0 ? nothingToServe(snapshot, config) : undefined;
-  return [nothing, store.trouble?.()].filter((trouble) => trouble !== undefined);
-}
-
-/** Sign-in by passwords, and by an identity provider where one is configured. */
-export async function openSignIn(
-  { config, store, log }: Pick<AppOptions, "config" | "store" | "log">,
-  now: () => number,
-) {
-  const secret = await store.setting("session_secret", makeSecret);
-  const report = (error: unknown) => log.error("sign_in_failed", { error });
-  return { signIn: createSignIn({ store, secret, signUp: config.signUp, now, report, oidc: oidcOf(config) }) };
-}
-
-function oidcOf(config: Config): OidcOptions | undefined {
-  const { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret } = config;
-  if (issuer === undefined || clientId === undefined || clientSecret === undefined) return undefined;
-  return { issuer, clientId, clientSecret, publicOrigin: publicOriginOf(config, config.port) };
-}
-
-/** Payments, where a provider of them is configured. */
-export function openPayments(
-  { config, log }: Pick<AppOptions, "config" | "log">,
-  payments: Payments | undefined,
-  now: () => number,
-) {
-  const publicOrigin = publicOriginOf(config, config.port);
-  const report = (error: unknown) => log.error("payment_failed", { error });
-  return { payments, beginPayment: createCheckout({ payments, publicOrigin, now, report }) };
-}
-
-/** Loaded where it is used: it is large. */
-async function stripeOf({ stripeSecretKey, stripeWebhookSecret }: Config): Promise<Payments | undefined> {
-  if (stripeSecretKey === undefined || stripeWebhookSecret === undefined) return undefined;
-  const { openStripe } = await import("./accounts/payments/stripe.ts");
-  return openStripe({ secretKey: stripeSecretKey, webhookSecret: stripeWebhookSecret });
-}
-
-/** What is seen of the gateway at a scrape. */
-function factsOf(
-  { config, store, now = Date.now }: AppOptions,
-  {
-    kernel,
-    loadShedder,
-    degraded,
-    snapshot,
-  }: { kernel: Kernel; loadShedder: LoadShedder; degraded: () => string[]; snapshot: () => PluginSnapshot },
-): GatewaySnapshot {
+function describeLoad(loadShedder: LoadShedder) {
   return {
-    registry: () => kernel.registry,
-    now,
     running: () => loadShedder.running,
-    turnedAway: () => loadShedder.refusedCount,
-    isLeaving: () => loadShedder.isDraining,
-    isSandbox: () => snapshot().sandbox,
-    store: store.shared ? "postgres" : "sqlite",
-    storeTrouble: () => store.trouble?.(),
+    shedCount: () => loadShedder.refusedCount,
+    isDraining: () => loadShedder.isDraining,
+  };
+}
+
+function describeStore({ config, store }: AppOptions, degraded: () => string[]) {
+  return {
+    store: store.shared ? ("postgres" as const) : ("sqlite" as const),
+    storeProblem: () => store.trouble?.(),
     isRedisUp: config.redisUrl === undefined ? undefined : () => degraded().length === 0,
     overdrawn: () => readOverdrawn(store),
   };
 }
 
-/** All that can be sold by this configuration, for a server and for a command without one. */
+function getReadinessProblems(snapshot: PluginSnapshot, { store, config }: AppOptions): string[] {
+  const noProvider = snapshot.registry.size === 0 ? describeNoProvider(snapshot, config) : undefined;
+  return [noProvider, store.trouble?.()].filter((problem) => problem !== undefined);
+}
+
+/** Sign-in with passwords, and with an identity provider when one is configured. */
+export async function openSignIn(
+  { config, store, log }: Pick<AppOptions, "config" | "store" | "log">,
+  now: () => number,
+) {
+  const secret = await store.setting("session_secret", createSecret);
+  const report = (error: unknown) => log.error("sign_in_failed", { error });
+  return { signIn: createSignIn({ store, secret, signUp: config.signUp, now, report, oidc: toOidcOptions(config) }) };
+}
+
+function toOidcOptions(config: Config): OidcOptions | undefined {
+  const { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret } = config;
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined) return undefined;
+  return { issuer, clientId, clientSecret, publicOrigin: getPublicOrigin(config, config.port) };
+}
+
+/** The payment provider, if any, and the checkout that uses it. */
+export function openPayments(
+  { config, log }: Pick<AppOptions, "config" | "log">,
+  payments: Payments | undefined,
+  now: () => number,
+) {
+  const publicOrigin = getPublicOrigin(config, config.port);
+  const report = (error: unknown) => log.error("payment_failed", { error });
+  return { payments, beginPayment: createCheckout({ payments, publicOrigin, now, report }) };
+}
+
+/** Imported only when configured, because the package is large. */
+async function loadStripe({ stripeSecretKey, stripeWebhookSecret }: Config): Promise<Payments | undefined> {
+  if (stripeSecretKey === undefined || stripeWebhookSecret === undefined) return undefined;
+  const { openStripe } = await import("./accounts/payments/stripe.ts");
+  return openStripe({ secretKey: stripeSecretKey, webhookSecret: stripeWebhookSecret });
+}
+
+/** Creates the plugin manager of this configuration, for a server and for commands that list models or plugins. */
 export function openPluginManager(
-  ground: Pick<AppOptions, "config" | "plugins" | "sandboxOf" | "log">,
+  { config, plugins, sandboxOf, log }: Pick<AppOptions, "config" | "plugins" | "sandboxOf" | "log">,
   now: () => number,
 ): PluginManager {
-  const { config, plugins, sandboxOf, log } = ground;
   return new PluginManager({
     builtIns: plugins,
-    pluginFolders: pluginFolders(config),
-    catalogueFolder: catalogueFolder(config),
+    pluginFolders: getPluginFolders(config),
+    catalogueFolder: getCatalogueFolder(config),
     sandbox: { setting: config.sandbox, isLoopback: isLoopback(config.host), sandboxOf },
     credentialsOf: (name) => config.credentials(name),
     loadCode,
@@ -235,20 +233,15 @@ export function openPluginManager(
   });
 }
 
-function nothingToServe({ plugins, warnings }: PluginSnapshot, { host }: Config): string {
-  const names = plugins.map(({ name }) => `${prefixOf(name)}_API_KEY`).join(", ");
+function describeNoProvider({ plugins, warnings }: PluginSnapshot, { host }: Config): string {
+  const names = plugins.map(({ name }) => `${getVariablePrefix(name)}_API_KEY`).join(", ");
   const [first] = warnings;
-  return (
-    `There is no provider to serve: set one of ${names}, or SANDBOX=on for simulated answers on ${host}` +
-    `${first === undefined ? "" : `; ${first}`}`
-  );
+  const remedy = `set one of ${names}, or SANDBOX=on for simulated answers on ${host}`;
+  return `No provider is configured: ${remedy}${first === undefined ? "" : `; ${first}`}`;
 }
 
-/**
- * Takes up what other processes wrote, ends what dead ones left open, and deletes files whose hour is over and calls
- * whose time is.
- */
-function startTimers(
+/** Starts the timers: reads what other processes wrote, recovers calls of dead processes, deletes expired data. */
+function startMaintenance(
   { store, log, config, now = Date.now }: AppOptions,
   { accounts, ledger }: Pick<App, "accounts" | "ledger">,
 ): () => void {
@@ -259,7 +252,7 @@ function startTimers(
         await work();
         hasFailed = false;
       } catch (error) {
-        // Once may be a store that another process has locked at this instant; what was not done is done the next time.
+        // A single failure may be a transient lock; the next tick tries again.
         if (hasFailed) log.error("maintenance_failed", { error });
         else log.warn("maintenance_failed", { error });
         hasFailed = true;
@@ -272,7 +265,7 @@ function startTimers(
       accounts.sync();
       return ledger.sync();
     }),
-    every(keyUseMs, () => accounts.saveLastUsed()),
+    every(saveLastUsedMs, () => accounts.saveLastUsed()),
     every(pruneMs, () => store.blobs.prune(Date.now())),
     every(pruneMs, () => pruneSignIn(store, now())),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
@@ -290,6 +283,6 @@ function startTimers(
   };
 }
 
-function makeSecret(): string {
+function createSecret(): string {
   return crypto.getRandomValues(new Uint8Array(32)).toHex();
 }

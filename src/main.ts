@@ -1,15 +1,19 @@
 #!/usr/bin/env bun
 import { raiseFetchLimit } from "./cli/raise-fetch-limit.bun.ts";
 
+/** The git commit of a build, with `-dirty` if there were changes; not defined when run from source. */
+declare const MODELGATE_COMMIT: string | undefined;
+
 raiseFetchLimit();
 
-// After that, as what is read here is read again by the process that takes this one's place.
+// Imported afterwards, because the process that replaces this one imports it again.
 const { builtIns, manifests, sandbox } = await import("../plugins/index.ts");
-const { buildVersion } = await import("./cli/build-version.ts");
+const { version } = await import("../package.json", { with: { type: "json" } });
 const { runCli } = await import("./cli/index.ts");
 const { serveApp } = await import("./cli/serve-app.bun.ts");
 
-const parts = { plugins: builtIns, sandboxOf: sandbox, version: buildVersion.version };
+const buildVersion = typeof MODELGATE_COMMIT === "string" ? { version, commit: MODELGATE_COMMIT } : { version };
+const parts = { plugins: builtIns, sandboxOf: sandbox, version: buildVersion };
 
 process.exitCode = await runCli(process.argv.slice(2), {
   env: process.env,

@@ -1,16 +1,15 @@
 import type { App } from "../app.ts";
-import type { Config } from "../config/config.ts";
+import type { Config } from "../config/index.ts";
 import type { Log } from "../kernel/index.ts";
 
-/** How often it is looked whether all calls have ended. */
 const pollMs = 10;
-/** What calls that were cut have for settling, and last bytes for leaving. */
+/** Time for aborted calls to settle, and for the last bytes to be sent. */
 const settleMsMax = 5000;
 const flushMsMax = 1000;
 
 /**
- * Ends a server so that nobody loses anything: says that it leaves, takes no more, lets calls at work come to their end
- * and ends those that do not in time with an error of their own. Everything is settled when this resolves.
+ * Shuts a server down: announces it, rejects new calls, waits for running calls, and aborts those that take longer than
+ * DRAIN_SECONDS. All calls are settled when this resolves.
  */
 export async function drain({ loadShedder, http }: App, config: Config, log: Log): Promise<void> {
   const { server } = http;
@@ -19,20 +18,20 @@ export async function drain({ loadShedder, http }: App, config: Config, log: Log
   if (drainNoticeSeconds > 0) await Bun.sleep(drainNoticeSeconds * 1000);
   loadShedder.close();
   const stopped = server?.stop();
-  const isQuiet = () => loadShedder.size === 0 && (server === null || server.pendingRequests === 0);
-  if (!isQuiet()) log.info("draining", { calls: loadShedder.size, seconds: drainSeconds });
-  if (!(await until(isQuiet, drainSeconds * 1000))) {
+  const isIdle = () => loadShedder.size === 0 && (server === null || server.pendingRequests === 0);
+  if (!isIdle()) log.info("draining", { calls: loadShedder.size, seconds: drainSeconds });
+  if (!(await waitUntil(isIdle, drainSeconds * 1000))) {
     log.warn("drain_timeout", { calls: loadShedder.size });
     loadShedder.cancelAll();
-    await until(isQuiet, settleMsMax);
+    await waitUntil(isIdle, settleMsMax);
   }
   await Promise.race([stopped, Bun.sleep(flushMsMax)]);
   await server?.stop(true);
 }
 
-async function until(holds: () => boolean, msMax: number): Promise<boolean> {
+async function waitUntil(condition: () => boolean, msMax: number): Promise<boolean> {
   const deadline = performance.now() + msMax;
-  while (!holds()) {
+  while (!condition()) {
     if (performance.now() >= deadline) return false;
     await Bun.sleep(pollMs);
   }

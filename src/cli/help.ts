@@ -1,11 +1,14 @@
-import { columns } from "./columns.ts";
 import type { Command } from "./command.ts";
+import { columns } from "./lib/format.ts";
 
-/** The page of all commands, or of one group. */
-export function helpOfAll(commands: readonly Command[], group?: string): string {
+/** Formats the help of all commands, or of one group. */
+export function formatHelp(commands: readonly Command[], group?: string): string {
   const shown = group === undefined ? commands : commands.filter(({ name }) => name.startsWith(`${group} `));
-  // A group is small enough to show its flags at once.
-  const rows = shown.map((command) => [`  ${group === undefined ? command.name : usageOf(command)}`, command.about]);
+  // A group is small enough to show the flags too.
+  const rows = shown.map((command) => [
+    `  ${group === undefined ? command.name : formatUsage(command)}`,
+    command.description,
+  ]);
   return [
     "modelgate: one OpenAI-shaped HTTP API in front of many model providers",
     "",
@@ -13,34 +16,34 @@ export function helpOfAll(commands: readonly Command[], group?: string): string 
     "",
     columns(rows),
     "",
-    "Every command takes --help for its flags, and --json for one JSON value on standard output.",
+    "Every command accepts --help to list its flags, and --json to print one JSON value to standard output.",
     "",
   ].join("\n");
 }
 
-/** The page of one command. */
-export function helpOf(command: Command): string {
-  const keyLimits = Object.entries(command.flags).map(([name, { value, about, required }]) => [
+/** Formats the help of one command. */
+export function formatCommandHelp(command: Command): string {
+  const own = Object.entries(command.flags).map(([name, { value, description, required }]) => [
     `  --${name} ${value}`.trimEnd(),
-    required ? `${about} (required)` : about,
+    required ? `${description} (required)` : description,
   ]);
   const common = [
-    ["  --json", "One JSON value on standard output"],
-    ["  --help", "This page"],
+    ["  --json", "Print one JSON value to standard output"],
+    ["  --help", "Show this help"],
   ];
   return [
-    `${command.about}`,
+    command.description,
     "",
-    `Usage: modelgate ${usageOf(command)}`,
+    `Usage: modelgate ${formatUsage(command)}`,
     "",
-    columns([...keyLimits, ...common]),
+    columns([...own, ...common]),
     "",
     `Example: modelgate ${command.example}`,
     "",
   ].join("\n");
 }
 
-function usageOf({ name, args, flags }: Command): string {
+function formatUsage({ name, args, flags }: Command): string {
   const written = Object.entries(flags).map(([flag, { value, required }]) =>
     required ? `--${flag} ${value}` : `[--${flag}${value === "" ? "" : ` ${value}`}]`,
   );

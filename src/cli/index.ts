@@ -1,65 +1,61 @@
 import { RedisRefused } from "../billing/index.ts";
-import { ConfigError, readConfig } from "../config/config.ts";
+import { ConfigError, readConfig } from "../config/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import { StoreError } from "../db/index.ts";
 import { createRedactor } from "../observability/redact.ts";
-import { type CliContext, type CommandResult, UsageError } from "./command.ts";
+import { type CliContext, UsageError } from "./command.ts";
 import { commands } from "./commands/index.ts";
-import { helpOf, helpOfAll } from "./help.ts";
-import { type Arguments, readArguments } from "./read-arguments.ts";
+import { formatCommandHelp, formatHelp } from "./help.ts";
+import { type Arguments, parseArguments } from "./parse-arguments.ts";
 
 export type { CliContext, Command } from "./command.ts";
 export { commands } from "./commands/index.ts";
 
 /**
- * Runs one command line, without the program's own name.
+ * Runs one command line, given without the name of the program.
  *
- * @returns The exit code: 0 done, 1 the command found something wrong or failed, 2 it could not be run as written (one
- * sentence on standard error says why, and nothing was changed).
+ * @returns The exit code: 0 success; 1 the command failed or found a problem; 2 the command line or configuration is
+ * invalid (one sentence on standard error says why, and nothing was changed).
  */
-export async function runCli(argv: string[], ground: CliContext): Promise<number> {
+export async function runCli(argv: string[], context: CliContext): Promise<number> {
   try {
-    const asked = readArguments(argv[0] === "--version" ? ["version", ...argv.slice(1)] : argv, commands);
-    if (asked.help || asked.command === undefined) return printHelp(asked, ground);
-    const config = readConfig(ground.env);
-    const now = ground.now === undefined ? Date.now() : ground.now();
-    const answer = await asked.command.run(ground, {
-      flags: asked.flags,
-      args: asked.args,
-      json: asked.json,
+    const parsed = parseArguments(argv[0] === "--version" ? ["version", ...argv.slice(1)] : argv, commands);
+    if (parsed.help || parsed.command === undefined) return printHelp(parsed, context);
+    const config = readConfig(context.env);
+    const now = context.now === undefined ? Date.now() : context.now();
+    const result = await parsed.command.run(context, {
+      flags: parsed.flags,
+      args: parsed.args,
+      json: parsed.json,
       config,
       now,
     });
-    if (answer === undefined) return 0;
-    ground.stdout(`${asked.json ? JSON.stringify(answer.json) : answer.text}\n`);
-    return exitCodeOf(answer);
+    if (result === undefined) return 0;
+    context.stdout(`${parsed.json ? JSON.stringify(result.json) : result.text}\n`);
+    return result.exitCode ?? 0;
   } catch (error) {
-    return reportError(error, ground);
+    return reportError(error, context);
   }
 }
 
-function printHelp({ command, group, help, json }: Arguments, ground: CliContext): number {
-  const page = command === undefined ? helpOfAll(commands, group) : helpOf(command);
+function printHelp({ command, group, help, json }: Arguments, context: CliContext): number {
+  const page = command === undefined ? formatHelp(commands, group) : formatCommandHelp(command);
   if (!help) {
-    ground.stderr(page);
+    context.stderr(page);
     return 2;
   }
-  ground.stdout(json ? `${JSON.stringify({ help: page })}\n` : page);
+  context.stdout(json ? `${JSON.stringify({ help: page })}\n` : page);
   return 0;
 }
 
-function exitCodeOf({ exitCode }: CommandResult): number {
-  return exitCode === undefined ? 0 : exitCode;
-}
+/** Errors in what the operator wrote, as opposed to failures. */
+const usageErrors = [UsageError, ConfigError, GatewayError, RedisRefused, StoreError];
 
-/** What the operator said wrong, and not what went wrong. */
-const shellQuoted = [UsageError, ConfigError, GatewayError, RedisRefused, StoreError];
-
-function reportError(error: unknown, ground: CliContext): number {
-  const hide = createRedactor(ground.env);
-  const sentence = hide(error instanceof Error ? error.message : String(error));
-  ground.stderr(`${sentence}\n`);
-  if (shellQuoted.some((wrong) => error instanceof wrong)) return 2;
-  if (ground.env.LOG_LEVEL === "debug" && error instanceof Error) ground.stderr(`${hide(String(error.stack))}\n`);
+function reportError(error: unknown, context: CliContext): number {
+  const redact = createRedactor(context.env);
+  const sentence = redact(error instanceof Error ? error.message : String(error));
+  context.stderr(`${sentence}\n`);
+  if (usageErrors.some((type) => error instanceof type)) return 2;
+  if (context.env.LOG_LEVEL === "debug" && error instanceof Error) context.stderr(`${redact(String(error.stack))}\n`);
   return 1;
 }

@@ -7,12 +7,12 @@ import { UsageError } from "./command.ts";
 
 const indexes = ["index.ts", "index.js", "index.json"];
 
-/** A plugin that was named by its path on the command line. */
+/** A plugin given by its path on the command line. */
 export interface PluginFile {
   readonly plugin: ProviderPlugin;
   /** The file that was loaded, absolute. */
   readonly entry: string;
-  /** Whether it is a folder, which may hold fixtures. */
+  /** A folder may contain fixtures. */
   readonly isFolder: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface PluginFile {
  * Loads a plugin as the gateway does.
  *
  * @throws {UsageError} When there is no such plugin.
- * @throws {PluginError} When it cannot be taken in; one sentence with file, place and cure.
+ * @throws {PluginError} When it is invalid; one sentence with file, position and remedy.
  */
 export async function loadPluginAt(path: string): Promise<PluginFile> {
   const whole = resolve(path);
@@ -29,7 +29,8 @@ export async function loadPluginAt(path: string): Promise<PluginFile> {
   const given = statSync(whole).isDirectory() ? whole : indexes.includes(basename(whole)) ? dirname(whole) : undefined;
   const index =
     given === undefined ? undefined : indexes.map((file) => join(given, file)).find((file) => existsSync(file));
-  if (given !== undefined && index === undefined) throw new UsageError(`${path} has none of ${indexes.join(", ")}`);
+  if (given !== undefined && index === undefined)
+    throw new UsageError(`${path} has no index file, expected one of ${indexes.join(", ")}`);
   const entry = index ?? whole;
   const ending = extname(entry);
   const name = given === undefined ? basename(entry, ending) : basename(given);

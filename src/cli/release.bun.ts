@@ -1,12 +1,11 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { buildBinary, root } from "./build-binary.bun.ts";
-import { type ReleaseTarget, releaseTargets } from "./release-targets.ts";
+import { buildBinary, type ReleaseTarget, releaseTargets, root } from "./build.bun.ts";
 
 /**
- * Builds the binaries of a release, and SHA256SUMS of them: `bun run release [--only linux-x64,darwin-arm64] [folder]`. The
- * Bun of each other machine is the package of this version that bun.lock names, and its hash there is checked.
+ * Builds the binaries of a release and their SHA256SUMS: `bun run release [--only linux-x64,darwin-arm64] [folder]`. The
+ * Bun of each platform is an npm package of the same version; bun.lock pins it with its hash.
  */
 const { targets, folder } = readArguments(process.argv.slice(2));
 mkdirSync(folder, { recursive: true });
@@ -38,10 +37,10 @@ function readArguments(words: string[]): { targets: readonly ReleaseTarget[]; fo
   return { targets, folder: resolve(words[0] ?? join(root, "dist/release")) };
 }
 
-/** Installs by the lockfile, for every machine at once; nothing of it is run. */
+/** Installs the packages of all platforms from the lockfile, without running their scripts. */
 function install(into: string): void {
   for (const name of ["package.json", "bun.lock"]) copyFileSync(join(root, name), join(into, name));
   const flags = ["--frozen-lockfile", "--production", "--ignore-scripts", "--os=*", "--cpu=*"];
   const { success, stderr } = Bun.spawnSync([process.execPath, "install", ...flags], { cwd: into });
-  if (!success) throw new Error(`Cannot install the other machines' Bun: ${stderr}`);
+  if (!success) throw new Error(`Cannot install Bun for the other platforms: ${stderr}`);
 }

@@ -1,106 +1,118 @@
 import { type App, type AppOptions, createApp } from "../app.ts";
-import { type Config, catalogueFolder, makeHome, pluginFolders, pluginStateFileOf, storeOf } from "../config/config.ts";
-import { portTaken } from "../config/port-taken.ts";
+import {
+  type Config,
+  getCatalogueFolder,
+  getPluginFolders,
+  getPluginStateFile,
+  getStoreOptions,
+  makeHome,
+  toListenError,
+} from "../config/index.ts";
 import { openSite } from "../dashboard/open-site.bun.ts";
 import { openStore, type Store } from "../db/index.ts";
-import { createLog, type OpenLog } from "../observability/log.ts";
-import { prettyLine } from "../observability/log-line.ts";
-import { type Observability, openObservability } from "../observability/open-observability.bun.ts";
+import { type Observability, openObservability } from "../observability/index.ts";
+import { createLog, type OpenLog, prettyLine } from "../observability/log.ts";
 import { createRedactor } from "../observability/redact.ts";
 import { type PluginSnapshot, removeStateFile, writeStateFile } from "../plugin-loader/index.ts";
-import { buildVersion } from "./build-version.ts";
+import { bootstrap } from "./bootstrap.ts";
+import type { CliContext } from "./command.ts";
 import { drain } from "./drain.bun.ts";
-import { firstAdmin } from "./first-admin.ts";
-import { firstKey } from "./first-key.ts";
+import { watchParent, watchSignals } from "./lib/process.bun.ts";
 import { serveWorkers } from "./serve-workers.bun.ts";
-import { type ShutdownSignals, watchParent, watchSignals } from "./signals.ts";
-import { startupBanner } from "./startup-banner.ts";
+import { formatStartupBanner } from "./startup-banner.ts";
 
-/** The largest body the server reads at all; each endpoint has a smaller bound with a clear error. */
+/** The server reads no larger body; the limits of the endpoints are lower and have clear errors. */
 const requestBytesMax = 64 * 1024 * 1024;
-/** How long the last log lines may wait to be taken. */
-const lastLinesMsMax = 1000;
+/** How long the last log lines may take to be written. */
+const flushMsMax = 1000;
 const exitMs = 100;
 
-type Parts = Pick<AppOptions, "plugins" | "sandboxOf" | "version">;
+type ServeOptions = Pick<AppOptions, "plugins" | "sandboxOf"> & Pick<CliContext, "version">;
 
-/** Starts the gateway, says how to use it, and resolves when a signal has ended it. */
-export async function serveApp(config: Config, parts: Parts): Promise<void> {
+/** Starts the gateway, prints the startup banner, and resolves when a signal has ended it. */
+export async function serveApp(config: Config, { version, ...parts }: ServeOptions): Promise<void> {
   makeHome(config);
   if (config.workers > 1 && config.worker === 0) return await serveWorkers(config, process.env);
   makeDropFolders(config);
-  const stateFile = pluginStateFileOf(config);
+  const stateFile = getPluginStateFile(config);
   const log = openLog(config);
-  const store = await openStore(storeOf(config));
+  const store = await openStore(getStoreOptions(config));
   try {
-    refuseSecond(store, config);
+    lockStore(store, config);
     const onPluginsChanged = ({ states }: PluginSnapshot) => {
       if (config.worker <= 1) writeStateFile(stateFile, { pid: process.pid, plugins: states });
     };
-    const watch = await openObservability(config, { log, version: buildVersion });
-    const app = await createApp({ ...parts, site: openSite(), config, store, log, onPluginsChanged, watch });
+    const observability = await openObservability(config, { log, version });
+    const app = await createApp({
+      ...parts,
+      version: version.version,
+      site: openSite(),
+      config,
+      store,
+      log,
+      onPluginsChanged,
+      observability,
+    });
     try {
-      await listenUntilSignal(app, { store, config, log, watch });
+      await listenUntilSignal(app, { store, config, log, observability });
     } finally {
       await app.close();
-      await watch?.close();
+      await observability?.close();
       if (config.worker <= 1) removeStateFile(stateFile);
     }
   } finally {
     await store.close();
-    await endLog(log);
+    await closeLog(log);
   }
 }
 
 function openLog({ logLevel, logFormat, given }: Config): OpenLog {
   const { stderr } = process;
   const isPretty = logFormat === "pretty" || (logFormat === "auto" && stderr.isTTY);
-  const isColoured = stderr.isTTY && !given.has("NO_COLOR");
-  // Standard error takes text at once and keeps it; only its word that the text is gone bounds what it keeps.
+  const isColored = stderr.isTTY && !given.has("NO_COLOR");
+  // Standard error buffers without limit; waiting for each write to finish bounds the buffer.
   const write = (text: string) => new Promise<void>((resolve) => stderr.write(text, () => resolve()));
-  const hide = createRedactor(process.env);
-  return createLog(logLevel, write, isPretty ? { lineOf: prettyLine(isColoured), hide } : { hide });
+  const redact = createRedactor(process.env);
+  return createLog(logLevel, write, isPretty ? { format: prettyLine(isColored), redact } : { redact });
 }
 
-/** Lines that nobody takes would keep the process alive for ever. */
-async function endLog(log: OpenLog): Promise<void> {
-  if (!(await log.close(lastLinesMsMax))) setTimeout(() => process.exit(), exitMs).unref();
+/** Lines that nobody reads would keep the process alive forever. */
+async function closeLog(log: OpenLog): Promise<void> {
+  if (!(await log.close(flushMsMax))) setTimeout(() => process.exit(), exitMs).unref();
 }
 
-/** An embedded store serves one gateway alone. */
-function refuseSecond(store: Store, { home }: Config): void {
-  if (store.admission === undefined || store.admission()) return;
+/** Only one gateway may serve from an embedded store. */
+function lockStore(store: Store, { home }: Config): void {
+  if (store.lockForServing === undefined || store.lockForServing()) return;
   throw new Error(`Cannot serve from ${home}: another gateway does; stop it, or set MODELGATE_HOME to another folder`);
 }
 
-/** Makes the folders that files are dropped into. */
+/** Creates the folders for drop-in plugins and catalogue files. */
 function makeDropFolders(config: Config): void {
-  const keyLimits = pluginFolders(config).filter(({ required }) => !required);
-  makeHome(config, ...[...keyLimits, catalogueFolder(config)].map(({ path }) => path));
+  const own = getPluginFolders(config).filter(({ required }) => !required);
+  makeHome(config, ...[...own, getCatalogueFolder(config)].map(({ path }) => path));
 }
 
-/** What a server stands on beside its app. */
-interface ServerParts {
+interface ServerOptions {
   readonly store: Store;
   readonly config: Config;
   readonly log: OpenLog;
-  readonly watch: Observability | undefined;
+  readonly observability: Observability | undefined;
 }
 
-/** Of what was needed to start 40 MB are garbage, which nothing would collect before there is load. Takes 30 ms. */
+/** The start leaves 40 MB of garbage, which would stay until there is load; collecting it takes 30 ms. */
 const startGarbageMs = 1000;
 
-async function listenUntilSignal(app: App, { store, config, log, watch }: ServerParts): Promise<void> {
-  const metricsPort = watch?.listen();
+async function listenUntilSignal(app: App, { store, config, log, observability }: ServerOptions): Promise<void> {
+  const metricsPort = observability?.listen();
   const port = listen(app, config);
-  // From here on: who serves ends in order.
-  const signals: ShutdownSignals = config.worker === 0 ? watchSignals(() => log.flush()) : watchParent();
+  const signals = config.worker === 0 ? watchSignals(() => log.flush()) : watchParent();
   try {
-    // Only now: a first key that is made and never shown, because the port was taken, would be lost.
+    // After listening: a key created before a failed start would never be shown.
     if (config.worker <= 1) {
-      const key = await firstKey(store, app.accounts, config.bootstrapKey);
-      const admin = await firstAdmin(store, app.accounts, Date.now());
-      process.stdout.write(startupBanner({ config, port, metricsPort, key, admin, app }));
+      const { bootstrapKey } = config;
+      const created = await bootstrap(store, app.accounts, { bootstrapKey, now: Date.now() });
+      process.stdout.write(formatStartupBanner({ config, port, metricsPort, ...created, app }));
     }
     setTimeout(() => Bun.gc(true), startGarbageMs).unref();
     await signals.first;
@@ -116,14 +128,14 @@ function listen(app: App, config: Config): number {
     app.http.listen({
       hostname: config.host,
       port: config.port,
-      // Elysia shares the port by default: a second gateway would start, and take half of the calls unseen.
+      // Elysia shares the port by default: a second gateway would start and silently receive half of the calls.
       reusePort: config.worker > 0,
-      // Of calls at work, the endpoints say otherwise.
-      idleTimeout: config.bodySeconds,
+      // The endpoints override it for running calls.
+      idleTimeout: config.requestTimeoutSeconds,
       maxRequestBodySize: requestBytesMax,
     });
   } catch (error) {
-    throw portTaken(error, config.host, config.port);
+    throw toListenError(error, config.host, config.port);
   }
   return app.http.server?.port ?? config.port;
 }

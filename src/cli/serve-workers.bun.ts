@@ -1,21 +1,20 @@
-import type { Config } from "../config/config.ts";
-import { portTaken } from "../config/port-taken.ts";
-import { selfCommand } from "./own-command.bun.ts";
-import { watchSignals } from "./signals.ts";
+import type { Config } from "../config/index.ts";
+import { getLocalOrigin, toListenError } from "../config/index.ts";
+import { getSelfCommand, watchSignals } from "./lib/process.bun.ts";
 
 const readyMsMax = 30_000;
 const pollMs = 50;
-/** A worker that dies is started again, but never in a hurry. */
+/** Delay before a worker that died is started again. */
 const restartMs = 1000;
 
 type Worker = Bun.Subprocess<"pipe", "inherit", "inherit">;
 
 /**
- * Runs several processes of this program on one port, among which the kernel of the machine deals connections, and
- * resolves when a signal has ended them all. The first prepares what the others share, so it is ready before they start.
+ * Runs several worker processes on one port, between which the operating system distributes connections, and resolves
+ * when a signal has ended them. The first worker prepares the shared store before the others start.
  */
 export async function serveWorkers(config: Config, env: Record<string, string | undefined>): Promise<void> {
-  expectFreePort(config);
+  checkPortIsFree(config);
   const workers = new Map<number, Worker>();
   const signals = watchSignals(() => {
     for (const worker of workers.values()) worker.kill("SIGKILL");
@@ -43,9 +42,9 @@ export async function serveWorkers(config: Config, env: Record<string, string | 
   }
 }
 
-/** Its input is a pipe that ends with this process, however that dies; a worker ends itself then. */
+/** Standard input is a pipe that closes when this process dies, which ends the worker. */
 function spawn(index: number, env: Record<string, string | undefined>): Worker {
-  return Bun.spawn(selfCommand(["serve"]), {
+  return Bun.spawn(getSelfCommand(["serve"]), {
     env: { ...env, MODELGATE_WORKER: String(index) },
     stdin: "pipe",
     stdout: "inherit",
@@ -54,25 +53,25 @@ function spawn(index: number, env: Record<string, string | undefined>): Worker {
 }
 
 async function untilReady({ host, port }: Config, worker: Worker): Promise<void> {
-  const shown = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host.includes(":") ? `[${host}]` : host;
+  const origin = getLocalOrigin(host, port);
   const deadline = Date.now() + readyMsMax;
   while (Date.now() < deadline) {
-    if (worker.exitCode !== null) throw new Error("The first worker did not start: its reason stands above");
-    const answers = await fetch(`http://${shown}:${port}/healthz`).then(
+    if (worker.exitCode !== null) throw new Error("The first worker did not start; its error is printed above");
+    const isReady = await fetch(`${origin}/healthz`).then(
       (response) => response.ok,
       () => false,
     );
-    if (answers) return;
+    if (isReady) return;
     await Bun.sleep(pollMs);
   }
   throw new Error(`The first worker did not answer within ${readyMsMax / 1000} s`);
 }
 
-/** Workers share the port with whoever shares it, so another gateway there would get half of the calls unseen. */
-function expectFreePort({ host, port }: Config): void {
+/** Workers share their port, so another gateway on it would silently receive some of the calls. */
+function checkPortIsFree({ host, port }: Config): void {
   try {
     Bun.listen({ hostname: host, port, socket: { data: () => undefined } }).stop(true);
   } catch (error) {
-    throw portTaken(error, host, port);
+    throw toListenError(error, host, port);
   }
 }

@@ -1,64 +1,53 @@
 import type { App } from "../app.ts";
-import type { Config } from "../config/config.ts";
-import { publicOriginOf } from "../config/public-origin.ts";
+import { type Config, getLocalOrigin, getPublicOrigin } from "../config/index.ts";
 import type { ModelEntry } from "../kernel/index.ts";
-import type { FirstAdmin } from "./first-admin.ts";
-import type { FirstKey } from "./first-key.ts";
+import type { Bootstrap } from "./bootstrap.ts";
+import { columns } from "./lib/format.ts";
 
-/** What the start needs to know to say how to go on. */
-export interface Start {
-  config: Config;
-  port: number;
-  /** Of `/metrics`, where that has a port of its own. */
-  metricsPort: number | undefined;
-  key: FirstKey | undefined;
-  admin: FirstAdmin | undefined;
-  app: App;
+interface BannerOptions extends Bootstrap {
+  readonly config: Config;
+  readonly port: number;
+  /** The port of `/metrics`, when it has its own. */
+  readonly metricsPort: number | undefined;
+  readonly app: Pick<App, "kernel" | "sandbox">;
 }
 
-/** The first screen: where the gateway is, with which key, a line that works when pasted, and the modes that are on. */
-export function startupBanner({ config, port, metricsPort, key, admin, app }: Start): string {
-  const origin = publicOriginOf(config, port);
+/** Formats what `serve` prints: the addresses, the first key and sign-in, and a `curl` line to paste. */
+export function formatStartupBanner({ config, port, metricsPort, key, admin, app }: BannerOptions): string {
+  const origin = getPublicOrigin(config, port);
   const baseUrl = `${origin}${config.basePath}`;
   const { registry } = app.kernel;
-  const model = modelToTry(registry.offers);
-  const shownKey = key === undefined || key.given ? "$MODELGATE_KEY" : key.key;
-  const lines = [
-    "modelgate is serving",
-    "",
-    `  Base URL   ${baseUrl}   (also ${origin}/v1)`,
-    `  API key    ${keyLine(key)}`,
-    ...(admin === undefined
-      ? []
-      : [`  Sign in    ${admin.email} with ${admin.password}   (shown this once; change it)`]),
-    `  Models     ${registry.size}`,
-    `  Dashboard  ${origin}/`,
-    `  API page   ${origin}/docs`,
-    ...(metricsPort === undefined
-      ? []
-      : [`  Metrics    ${publicOriginOf({ host: config.metricsHost, publicUrl: undefined }, metricsPort)}/metrics`]),
-    `  Store      ${config.databaseUrl === undefined ? `embedded (SQLite in ${config.home})` : "PostgreSQL"}`,
-    ...(app.sandbox ? ["  Sandbox    ON: every answer is simulated, no provider is asked and nothing is spent"] : []),
-    "",
+  const rows: (string[] | false | undefined)[] = [
+    ["Base URL", `${baseUrl}   (also ${origin}/v1)`],
+    ["API key", describeKey(key)],
+    admin && ["Sign in", `${admin.email} with ${admin.password}   (shown only once; change it)`],
+    ["Models", String(registry.size)],
+    ["Dashboard", `${origin}/`],
+    ["API docs", `${origin}/docs`],
+    metricsPort !== undefined && ["Metrics", `${getLocalOrigin(config.metricsHost, metricsPort)}/metrics`],
+    ["Store", config.databaseUrl === undefined ? `embedded (SQLite in ${config.home})` : "PostgreSQL"],
+    app.sandbox && ["Sandbox", "ON: all answers are simulated, no provider is called and nothing is spent"],
   ];
+  const shown = rows.filter((row) => row !== false && row !== undefined);
+  const lines = ["modelgate is serving", "", columns(shown.map(([name = "", value = ""]) => [`  ${name}`, value])), ""];
+  const model = pickModel(registry.offers);
   if (model !== undefined) {
     const body = JSON.stringify({ model, messages: [{ role: "user", content: "Say hello" }] });
-    lines.push("Try it:", "");
-    lines.push(
-      `  curl ${baseUrl}/chat/completions -H 'Authorization: Bearer ${shownKey}' -H 'Content-Type: application/json' -d '${body}'`,
-      "",
-    );
+    // In double quotes, because the shell must expand $MODELGATE_KEY.
+    const authorization = `"Authorization: Bearer ${key === undefined || key.given ? "$MODELGATE_KEY" : key.key}"`;
+    const headers = `-H ${authorization} -H 'Content-Type: application/json'`;
+    lines.push("Try it:", "", `  curl ${baseUrl}/chat/completions ${headers} -d '${body}'`, "");
   }
   return `${lines.join("\n")}\n`;
 }
 
-function keyLine(key: FirstKey | undefined): string {
-  if (key === undefined) return "as made before; a new one: modelgate key create --account A --name N";
-  return key.given ? "the one in MODELGATE_BOOTSTRAP_KEY" : `${key.key}   (shown this once)`;
+function describeKey(key: Bootstrap["key"]): string {
+  if (key === undefined) return "created earlier; for a new one: modelgate key create --account A --name N";
+  return key.given ? "the value of MODELGATE_BOOTSTRAP_KEY" : `${key.key}   (shown only once)`;
 }
 
-/** A free chat model that its provider still has, so that the line works when pasted. */
-function modelToTry(offers: Iterable<ModelEntry>): string | undefined {
+/** A free chat model, if possible one that is not retired. */
+function pickModel(offers: Iterable<ModelEntry>): string | undefined {
   const today = new Date().toISOString().slice(0, 10);
   const free = [...offers]
     .map(({ model }) => model)

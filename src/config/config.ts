@@ -1,56 +1,54 @@
-import { mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
-import type { Static } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
-import { isLoopback } from "./loopback.ts";
-import type { Setting } from "./setting.ts";
-import { settings } from "./settings.ts";
-
-export { isLoopback };
+import { type Setting, settings } from "./settings.ts";
+import { isPlainUrl } from "./urls.ts";
 
 type SettingName = keyof typeof settings;
-type Values = { readonly [Name in SettingName]: Static<(typeof settings)[Name]["schema"]> };
+type Values = {
+  readonly [Name in SettingName]: (typeof settings)[Name] extends Setting<infer Value> ? Value : never;
+};
 
-/** The variables read, without those of the plugins. */
-export const variables: readonly string[] = Object.values(settings).map(({ variable }) => variable);
+const names = Object.keys(settings) as SettingName[];
 
-/** What the operator gave for one plugin. */
-export interface Credentials {
+/** Every variable that is read, except those of the plugins. */
+export const variables: readonly string[] = names.map((name) => settings[name].variable);
+
+/** What the operator configured for one plugin. */
+interface Credentials {
   /** `<PLUGIN>_API_KEY`, split at commas; empty when not set. */
   readonly keys: readonly string[];
   /** `<PLUGIN>_BASE_URL`, without a trailing slash; absent when not set. */
   readonly baseUrl?: string;
 }
 
-/** All that the environment says, checked. */
+/** The checked environment. */
 export type Config = Values & {
-  /** Variables that were set; the others stand on their default. */
+  /** Variables that are set; the others have their default. */
   readonly given: ReadonlySet<string>;
-  /** The proxy that the platform's `fetch` takes from the environment, for connections made without it. */
+  /** The proxy that `fetch` takes from the environment, for connections that do not use `fetch`. */
   readonly proxyEnv: Readonly<Record<string, string>> | undefined;
   /**
-   * Reads the credentials of a plugin, whose name need not be known before.
+   * Reads the credentials of a plugin, which need not be a built-in one.
    *
-   * @throws {ConfigError} When a key cannot stand in a header or the base URL is none.
+   * @throws {ConfigError} When a key contains characters that a header cannot, or the base URL is invalid.
    */
   credentials(pluginName: string): Credentials;
 };
 
-/** One row of what `modelgate config` shows; `value` never holds a secret. */
+/** One row of `modelgate config`; `value` never contains a secret. */
 export interface ConfigRow {
   name: string;
   value: string;
   source: "environment" | "default";
 }
 
-/** A variable that cannot be used. The sentence names it, says what it was (a secret never) and what was expected. */
+/** A variable that cannot be used. The message names it, says why (never showing a secret) and what was expected. */
 export class ConfigError extends Error {
+  override readonly name = "ConfigError";
   readonly variable: string;
 
-  constructor(variable: string, was: string, expected: string) {
-    super(`Cannot use ${variable}: it is ${was}, expected ${expected}`);
-    this.name = "ConfigError";
+  constructor(variable: string, problem: string) {
+    super(`Cannot use ${variable}: ${problem}`);
     this.variable = variable;
   }
 }
@@ -64,208 +62,168 @@ type Environment = Readonly<Record<string, string | undefined>>;
  */
 export function readConfig(env: Environment): Config {
   checkRemoved(env);
-  const values = Object.fromEntries(
-    (Object.keys(settings) as SettingName[]).map((name) => [name, readSetting(settings[name], env)]),
-  ) as Values;
+  const values = Object.fromEntries(names.map((name) => [name, readSetting(settings[name], env)])) as Values;
   checkWorkers(values);
-  checkTogether(values);
+  checkGroups(values);
   checkMetrics(values);
-  const given = new Set(Object.keys(env).filter((variable) => textOf(env, variable) !== undefined));
   return {
     ...values,
-    home: absolute(values.home, env),
-    pluginsDir: values.pluginsDir === undefined ? undefined : absolute(values.pluginsDir, env),
-    given,
+    home: toAbsolute(values.home, env),
+    pluginsDir: values.pluginsDir === undefined ? undefined : toAbsolute(values.pluginsDir, env),
+    given: new Set(Object.keys(env).filter((variable) => readText(env, variable) !== undefined)),
     proxyEnv: readProxy(env),
     credentials: (pluginName) => readCredentials(pluginName, env),
   };
 }
 
-/** What is in force and where it comes from, for people; secrets are counted, never shown. */
+/** The settings in force and where each comes from. */
 export function describeConfig(config: Config, pluginNames: readonly string[] = []): ConfigRow[] {
-  const sourceOf = (variable: string) => (config.given.has(variable) ? "environment" : "default");
-  const rows: ConfigRow[] = (Object.keys(settings) as SettingName[]).map((name) => {
-    const { variable, secret }: Setting = settings[name];
+  const toRow = (name: string, value: string): ConfigRow => {
+    return { name, value, source: config.given.has(name) ? "environment" : "default" };
+  };
+  const rows = names.map((name) => {
+    const { variable, secret } = settings[name];
     const value = config[name];
-    const text = value === "" ? "/" : String(value);
-    const shown = value === undefined ? "not set" : secret ? "set" : text;
-    return { name: variable, value: shown, source: sourceOf(variable) };
+    if (value === undefined) return toRow(variable, "not set");
+    return toRow(variable, secret ? "set" : value === "" ? "/" : String(value));
   });
   for (const pluginName of pluginNames) {
     const { keys, baseUrl } = config.credentials(pluginName);
-    const [keyVariable, urlVariable] = [`${prefixOf(pluginName)}_API_KEY`, `${prefixOf(pluginName)}_BASE_URL`];
-    const shown = keys.length === 0 ? "not set" : `set (${keys.length} ${keys.length === 1 ? "key" : "keys"})`;
-    rows.push({ name: keyVariable, value: shown, source: sourceOf(keyVariable) });
-    rows.push({ name: urlVariable, value: baseUrl ?? "not set", source: sourceOf(urlVariable) });
+    const prefix = getVariablePrefix(pluginName);
+    const count = `set (${keys.length} ${keys.length === 1 ? "key" : "keys"})`;
+    rows.push(toRow(`${prefix}_API_KEY`, keys.length === 0 ? "not set" : count));
+    rows.push(toRow(`${prefix}_BASE_URL`, baseUrl ?? "not set"));
   }
   return rows;
 }
 
-/**
- * Makes the home folder where it is missing, open to its owner alone, and the folders inside it that are named.
- *
- * @throws {ConfigError} When it cannot be made or written to, or is no folder.
- */
-export function makeHome(config: Pick<Config, "home">, ...inside: string[]): string {
-  try {
-    mkdirSync(config.home, { recursive: true, mode: 0o700 });
-    for (const path of inside) mkdirSync(path, { recursive: true });
-  } catch (cause) {
-    const reason = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
-    throw new ConfigError(
-      settings.home.variable,
-      `${config.home} (${reason})`,
-      "a folder that can be made and written",
-    );
-  }
-  return config.home;
-}
-
-/** The file that a server and its commands share, which is how a command takes effect in a running server. */
-export function storeFileOf(config: Pick<Config, "home">): string {
-  return join(config.home, "modelgate.db");
-}
-
-/** The folders that plugins are dropped into, and what sentences call them. */
-export function pluginFolders({ home, pluginsDir }: Pick<Config, "home" | "pluginsDir">) {
-  const own = { path: join(home, "plugins"), label: "plugins", required: false };
-  return pluginsDir === undefined ? [own] : [own, { path: pluginsDir, label: "PLUGINS_DIR", required: true }];
-}
-
-/** The folder of the operator's own catalogue. */
-export function catalogueFolder({ home }: Pick<Config, "home">) {
-  return { path: join(home, "catalogue"), label: "catalogue", required: false };
-}
-
-/** Where a running server says what became of its plugins. */
-export function pluginStateFileOf({ home }: Pick<Config, "home">): string {
-  return join(home, "plugins.state.json");
-}
-
-/** Where the books are: in PostgreSQL where there is one, else in the home folder. */
-export function storeOf(config: Pick<Config, "home" | "databaseUrl" | "sqliteSynchronous">) {
-  const { databaseUrl: url, sqliteSynchronous: synchronous } = config;
-  return url === undefined ? { file: storeFileOf(config), synchronous } : { url };
-}
-
 /** The prefix of a plugin's variables: `my-host` → `MY_HOST`. */
-export function prefixOf(pluginName: string): string {
+export function getVariablePrefix(pluginName: string): string {
   return pluginName.toUpperCase().replaceAll("-", "_");
 }
 
-/** Refuses what would be ignored although whoever set it relies on it. */
+const renamed: Readonly<Record<string, string>> = {
+  BODIES_MB: "MAX_BUFFERED_BODY_MB",
+  BODY_SECONDS: "REQUEST_TIMEOUT_SECONDS",
+  KEEP_ALIVE_SECONDS: "SSE_HEARTBEAT_SECONDS",
+  CALLS_MAX: "MAX_CONCURRENT_CALLS",
+};
+
+/** Rejects variables that would be ignored although the operator relies on them. */
 function checkRemoved(env: Environment): void {
-  const client = textOf(env, "UPSTREAM_CLIENT");
-  if (client !== undefined) {
-    const expected = "it not to be set: this setting is gone, and HTTPS_PROXY and NO_PROXY work without it";
-    throw new ConfigError("UPSTREAM_CLIENT", JSON.stringify(client), expected);
+  for (const [old, name] of Object.entries(renamed)) {
+    if (readText(env, old) !== undefined) throw new ConfigError(old, `it is now ${name}; rename it`);
   }
-  if (textOf(env, "NODE_TLS_REJECT_UNAUTHORIZED") === "0") {
-    const expected = "it not to be set: certificates are always verified; NODE_EXTRA_CA_CERTS adds an authority";
-    throw new ConfigError("NODE_TLS_REJECT_UNAUTHORIZED", '"0"', expected);
+  if (readText(env, "UPSTREAM_CLIENT") !== undefined) {
+    const problem = "it was removed, as HTTPS_PROXY and NO_PROXY work without it; unset it";
+    throw new ConfigError("UPSTREAM_CLIENT", problem);
+  }
+  if (readText(env, "NODE_TLS_REJECT_UNAUTHORIZED") === "0") {
+    const problem = "certificates are always verified; unset it, and add an authority with NODE_EXTRA_CA_CERTS";
+    throw new ConfigError("NODE_TLS_REJECT_UNAUTHORIZED", problem);
   }
 }
 
+function readSetting({ variable, fallback, secret, expected, parse }: Setting, env: Environment): unknown {
+  const given = readText(env, variable);
+  const text = given ?? fallback;
+  if (text === undefined) return undefined;
+  const value = parse(text);
+  if (value !== undefined) return value;
+  const problem = secret ? "its value is invalid" : `it is ${JSON.stringify(given)}`;
+  throw new ConfigError(variable, `${problem}, expected ${expected}`);
+}
+
 function readProxy(env: Environment): Config["proxyEnv"] {
-  const read = (name: string) => textOf(env, name.toLowerCase()) ?? textOf(env, name);
+  const read = (name: string) => readText(env, name.toLowerCase()) ?? readText(env, name);
   const [proxy, noProxy] = [read("HTTPS_PROXY") ?? read("ALL_PROXY"), read("NO_PROXY")];
   if (proxy === undefined) return undefined;
   return { HTTPS_PROXY: proxy, ...(noProxy !== undefined && { NO_PROXY: noProxy }) };
 }
 
-function readSetting({ variable, schema, expected, fallback, secret, read }: Setting, env: Environment): unknown {
-  const given = textOf(env, variable);
-  const text = given ?? fallback;
-  if (text === undefined) return undefined;
-  const value = read === undefined ? text : read(text);
-  if (Value.Check(schema, value)) return value;
-  throw new ConfigError(variable, secret ? "set, but not in that form" : JSON.stringify(given), expected);
-}
-
 function readCredentials(pluginName: string, env: Environment): Credentials {
-  const keyVariable = `${prefixOf(pluginName)}_API_KEY`;
-  const urlVariable = `${prefixOf(pluginName)}_BASE_URL`;
-  const listed = (textOf(env, keyVariable) ?? "").split(",").map((key) => key.trim());
+  const keyVariable = `${getVariablePrefix(pluginName)}_API_KEY`;
+  const listed = (readText(env, keyVariable) ?? "").split(",").map((key) => key.trim());
   const keys = [...new Set(listed.filter((key) => key !== ""))];
-  const bad = keys.findIndex((key) => !/^[\x21-\x7e]+$/.test(key));
-  if (bad !== -1) {
-    const was = `set, but key ${bad + 1} has a space or a character that no header takes`;
-    throw new ConfigError(keyVariable, was, "one key, or several separated by commas");
+  const invalid = keys.findIndex((key) => !/^[\x21-\x7e]+$/.test(key));
+  if (invalid !== -1) {
+    const problem = `key ${invalid + 1} contains a space or a character that a header cannot contain`;
+    throw new ConfigError(keyVariable, `${problem}, expected one key or several separated by commas`);
   }
-  const text = textOf(env, urlVariable);
-  return text === undefined ? { keys } : { keys, baseUrl: readBaseUrl(urlVariable, text) };
+  const urlVariable = `${getVariablePrefix(pluginName)}_BASE_URL`;
+  const text = readText(env, urlVariable);
+  return text === undefined ? { keys } : { keys, baseUrl: parseBaseUrl(urlVariable, text) };
 }
 
-function readBaseUrl(variable: string, text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const usable = url !== undefined && /^https?:$/.test(url.protocol) && url.search === "" && url.hash === "";
-  if (usable && url.username === "" && url.password === "") return url.href.replace(/\/+$/, "");
-  const shown = JSON.stringify(text.replace(/\/\/[^/]*@/, "//…@").replace(/\?.*$/, "?…"));
-  throw new ConfigError(variable, shown, "an http or https URL without user name, query or fragment");
+function parseBaseUrl(variable: string, text: string): string {
+  if (isPlainUrl(text)) return new URL(text).href.replace(/\/+$/, "");
+  const redacted = JSON.stringify(text.replace(/\/\/[^/]*@/, "//…@").replace(/\?.*$/, "?…"));
+  throw new ConfigError(
+    variable,
+    `it is ${redacted}, expected an http or https URL without user name, query or fragment`,
+  );
 }
 
-function textOf(env: Environment, variable: string): string | undefined {
+function readText(env: Environment, variable: string): string | undefined {
   const text = env[variable]?.trim();
   return text === "" ? undefined : text;
 }
 
-/** What one process keeps alone, several would each keep for themselves. */
+/** Several processes must share what a single one keeps in memory. */
 function checkWorkers({ workers, redisUrl, databaseUrl, port }: Values): void {
   if (redisUrl !== undefined && databaseUrl === undefined) {
-    const expected = "DATABASE_URL with it, by which gateways share wallets; or neither, for one gateway alone";
-    throw new ConfigError("REDIS_URL", "set without DATABASE_URL", expected);
+    const expected = "DATABASE_URL too, so that gateways share wallets, or neither for a single gateway";
+    throw new ConfigError("REDIS_URL", `it is set without DATABASE_URL, expected ${expected}`);
   }
   if (workers === 1) return;
   if (redisUrl === undefined) {
-    const expected = "DATABASE_URL and REDIS_URL with it, by which they share wallets, quotas and limits; or 1";
-    throw new ConfigError("WORKERS", `${workers} without REDIS_URL`, expected);
+    const expected = "DATABASE_URL and REDIS_URL too, so that workers share wallets, quotas and limits, or 1 worker";
+    throw new ConfigError("WORKERS", `it is ${workers} without REDIS_URL, expected ${expected}`);
   }
-  if (port === 0) throw new ConfigError("PORT", "0 with several WORKERS", "one port for all of them to listen on");
+  if (port === 0) throw new ConfigError("PORT", "it is 0 with several WORKERS, expected the port that they share");
 }
 
-/** Settings that mean nothing without one another. */
+/** Settings that only work together. */
 const groups = [
   ["oidcIssuer", "oidcClientId", "oidcClientSecret"],
   ["stripeSecretKey", "stripeWebhookSecret"],
 ] as const satisfies SettingName[][];
 
-function checkTogether(values: Readonly<Record<SettingName, unknown>>): void {
+function checkGroups(values: Values): void {
   if (values.oidcIssuer !== undefined && values.port === 0 && values.publicUrl === undefined) {
-    throw new ConfigError(
-      "PUBLIC_URL",
-      "not set, and PORT 0",
-      "where people reach the gateway, for the issuer to send them back",
-    );
+    const expected = "the origin to which the issuer redirects users";
+    throw new ConfigError("PUBLIC_URL", `it is not set, and PORT is 0, expected ${expected}`);
   }
   for (const group of groups) {
-    const [given, missing] = [true, false].map((wanted) =>
-      group.find((name) => (values[name] !== undefined) === wanted),
-    );
+    const given = group.find((name) => values[name] !== undefined);
+    const missing = group.find((name) => values[name] === undefined);
     if (given === undefined || missing === undefined) continue;
-    const expected = `it to be set as ${settings[given].variable} is, or neither`;
-    throw new ConfigError(settings[missing].variable, "not set", expected);
+    const problem = `it is not set, but ${settings[given].variable} is, expected both or neither`;
+    throw new ConfigError(settings[missing].variable, problem);
   }
 }
 
-/** A port that the API has, or a scrape that would meet another worker each time, is of no use. */
+/** Each worker counts its own calls, so each needs a port for its own metrics. */
 function checkMetrics({ workers, metricsPort, metricsToken, port }: Values): void {
   if (metricsPort === undefined) {
     if (workers === 1 || metricsToken === undefined) return;
-    const expected = "METRICS_PORT with it, for each worker counts its own calls";
-    throw new ConfigError("METRICS_TOKEN", "set with several WORKERS", expected);
+    const expected = "METRICS_PORT too, because each worker counts its own calls";
+    throw new ConfigError("METRICS_TOKEN", `it is set with several WORKERS, expected ${expected}`);
   }
   if (metricsPort === 0) {
     if (workers === 1) return;
-    throw new ConfigError("METRICS_PORT", "0 with several WORKERS", "the first of as many ports, one for each");
+    const expected = "the first port of a range with one port for each worker";
+    throw new ConfigError("METRICS_PORT", `it is 0 with several WORKERS, expected ${expected}`);
   }
   const last = metricsPort + workers - 1;
-  if (last > 65_535) throw new ConfigError("METRICS_PORT", `${metricsPort}`, `at most ${65_536 - workers}`);
+  if (last > 65_535)
+    throw new ConfigError("METRICS_PORT", `it is ${metricsPort}, expected at most ${65_536 - workers}`);
   if (port < metricsPort || port > last) return;
-  throw new ConfigError("METRICS_PORT", `${metricsPort}, which is PORT`, "another port than the API's");
+  throw new ConfigError("METRICS_PORT", `it is ${metricsPort} and overlaps with PORT, expected another port`);
 }
 
-function absolute(folder: string, env: Environment): string {
-  const user = textOf(env, "HOME") ?? homedir();
+function toAbsolute(folder: string, env: Environment): string {
+  const user = readText(env, "HOME") ?? homedir();
   const expanded = folder === "~" || folder.startsWith("~/") ? join(user, folder.slice(1)) : folder;
   return isAbsolute(expanded) ? expanded : resolve(expanded);
 }

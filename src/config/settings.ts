@@ -1,271 +1,197 @@
-import { Type } from "@sinclair/typebox";
 import { apiKeyForm, parseApiKey } from "../contract/index.ts";
-import { watchSettings } from "./observability.ts";
-import { define, hostForm, oneOf, type Setting, toWhole, withoutBrackets } from "./setting.ts";
-import { areRedisUrls, isIssuer, isPostgresUrl, readOrigin, readOrigins } from "./urls.ts";
+import { areRedisUrls, hostPattern, isIssuer, isPlainUrl, isPostgresUrl, parseOrigin, parseOrigins } from "./urls.ts";
 
-const count = (minimum: number) => Type.Integer({ minimum, maximum: Number.MAX_SAFE_INTEGER });
+/** How the text of a variable becomes a checked value; `undefined` means that it cannot be used. */
+interface Parser<T> {
+  readonly expected: string;
+  parse(text: string): T | undefined;
+}
 
-/** Every setting but those of the plugins. */
+/** One environment variable. */
+export interface Setting<T = unknown> extends Parser<T> {
+  readonly variable: string;
+  /** The text used when the variable is not set. */
+  readonly fallback: string | undefined;
+  /** A secret's value is never shown. */
+  readonly secret: boolean;
+}
+
+function setting<T>(variable: string, fallback: string, parser: Parser<T>): Setting<T> {
+  return { variable, fallback, secret: false, ...parser };
+}
+
+function optional<T>(variable: string, parser: Parser<T>): Setting<T | undefined> {
+  return { variable, fallback: undefined, secret: false, ...parser };
+}
+
+function secret<T>(variable: string, parser: Parser<T>): Setting<T | undefined> {
+  return { variable, fallback: undefined, secret: true, ...parser };
+}
+
+function integer(minimum: number, maximum = Number.MAX_SAFE_INTEGER, expected?: string): Parser<number> {
+  const limit = maximum === Number.MAX_SAFE_INTEGER ? "" : ` to ${maximum}`;
+  return {
+    expected: expected ?? `a whole number from ${minimum}${limit}`,
+    parse(text) {
+      const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+      return Number.isSafeInteger(value) && value >= minimum && value <= maximum ? value : undefined;
+    },
+  };
+}
+
+function choice<const T extends string>(...words: T[]): Parser<T> {
+  return {
+    expected: `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`,
+    parse: (text) => words.find((word) => word === text.toLowerCase()),
+  };
+}
+
+function matching(pattern: RegExp, expected: string): Parser<string> {
+  return { expected, parse: (text) => (pattern.test(text) ? text : undefined) };
+}
+
+function accepted(isValid: (text: string) => boolean, expected: string): Parser<string> {
+  return { expected, parse: (text) => (isValid(text) ? text : undefined) };
+}
+
+const anyText = (expected: string) => matching(/^/, expected);
+
+const hostName: Parser<string> = {
+  expected: "a host name or an address such as 127.0.0.1",
+  parse(text) {
+    const host = text.replace(/^\[(.*)\]$/, "$1");
+    return hostPattern.test(host) ? host : undefined;
+  },
+};
+
+/** Every setting except those of the plugins, in the order of `modelgate config`. */
 export const settings = {
   /** Folder of the database, plugins and catalogue overrides; absolute. */
-  home: define({
-    variable: "MODELGATE_HOME",
-    schema: Type.String({ minLength: 1 }),
-    expected: "a folder",
-    fallback: "~/.modelgate",
-  }),
-  /** Address to listen on. */
-  host: define({
-    variable: "HOST",
-    schema: Type.String({ pattern: hostForm }),
-    expected: "a host name or an address such as 127.0.0.1",
-    fallback: "127.0.0.1",
-    read: withoutBrackets,
-  }),
-  /** Port to listen on; 0 takes any free one. */
-  port: define({
-    variable: "PORT",
-    schema: Type.Integer({ minimum: 0, maximum: 65_535 }),
-    expected: "a whole number from 0 to 65535",
-    fallback: "3000",
-    read: toWhole,
-  }),
+  home: setting("MODELGATE_HOME", "~/.modelgate", anyText("a folder")),
+  host: setting("HOST", "127.0.0.1", hostName),
+  /** 0 takes any free port. */
+  port: setting("PORT", "3000", integer(0, 65_535)),
   /** Path before every endpoint, without a trailing slash; empty at the root. */
-  basePath: define({
-    variable: "BASE_PATH",
-    schema: Type.String({ pattern: "^(/[A-Za-z0-9._~-]+)*$" }),
+  basePath: setting("BASE_PATH", "/api/v1", {
     expected: "a path such as /api/v1",
-    fallback: "/api/v1",
-    read: (text) => text.replace(/\/$/, ""),
+    parse: (text) => (/^(\/[A-Za-z0-9._~-]+)*\/?$/.test(text) ? text.replace(/\/$/, "") : undefined),
   }),
-  /** Origins whose pages may call the API from a browser, `*` for any; absent: none of another's. */
-  corsOrigins: define({
-    variable: "CORS_ORIGINS",
-    schema: Type.Union([Type.Array(Type.String(), { maxItems: 100 }), Type.Undefined()]),
-    expected: "origins by comma such as https://app.example.com, at most 100, or *",
-    fallback: undefined,
-    read: readOrigins,
+  /** Origins whose pages may call the API from a browser, `*` for any; absent: no other origin. */
+  corsOrigins: optional("CORS_ORIGINS", {
+    expected: "comma-separated origins such as https://app.example.com, at most 100, or *",
+    parse: parseOrigins,
   }),
-  /** Tokens of the free quota of an account in a UTC day. */
-  freeTokensPerDay: define({
-    variable: "FREE_TOKENS_PER_DAY",
-    schema: count(0),
-    expected: "a whole number from 0",
-    fallback: "250000",
-    read: toWhole,
-  }),
-  requestsPerMinute: define({
-    variable: "REQUESTS_PER_MINUTE",
-    schema: count(1),
-    expected: "a whole number from 1",
-    fallback: "600",
-    read: toWhole,
-  }),
-  tokensPerMinute: define({
-    variable: "TOKENS_PER_MINUTE",
-    schema: count(1),
-    expected: "a whole number from 1",
-    fallback: "1000000",
-    read: toWhole,
-  }),
-  /** PostgreSQL instead of the embedded database; absent: a file in the home folder. */
-  databaseUrl: define({
-    variable: "DATABASE_URL",
-    schema: Type.Union([Type.String(), Type.Undefined()]),
-    expected: "a URL such as postgres://user:password@host:5432/name",
-    fallback: undefined,
-    secret: true,
-    read: (text) => (isPostgresUrl(text) ? text : null),
-  }),
-  /** When the embedded database has a commit on the disk: before it is told, or some time later. */
-  sqliteSynchronous: define({
-    variable: "SQLITE_SYNCHRONOUS",
-    schema: oneOf("full", "normal"),
-    expected: "full or normal",
-    fallback: "full",
-    read: (text) => text.toLowerCase(),
-  }),
+  /** Free quota of an account in tokens per UTC day. */
+  freeTokensPerDay: setting("FREE_TOKENS_PER_DAY", "250000", integer(0)),
+  requestsPerMinute: setting("REQUESTS_PER_MINUTE", "600", integer(1)),
+  tokensPerMinute: setting("TOKENS_PER_MINUTE", "1000000", integer(1)),
+  /** PostgreSQL instead of the embedded database in the home folder. */
+  databaseUrl: secret("DATABASE_URL", accepted(isPostgresUrl, "a URL such as postgres://user:password@host:5432/name")),
+  /** `full`: a commit is on the disk before it is acknowledged; `normal`: some time later. */
+  sqliteSynchronous: setting("SQLITE_SYNCHRONOUS", "full", choice("full", "normal")),
   /** How long single calls are kept; their sums stay. */
-  callRetentionDays: define({
-    variable: "CALL_RETENTION_DAYS",
-    schema: Type.Integer({ minimum: 1, maximum: 36_500 }),
-    expected: "a whole number from 1 to 36500",
-    fallback: "90",
-    read: toWhole,
-  }),
-  /** Calls of an account that may run at once; absent: any number. */
-  concurrentCalls: define({
-    variable: "CONCURRENT_CALLS",
-    schema: Type.Union([count(1), Type.Undefined()]),
-    expected: "a whole number from 1",
-    fallback: undefined,
-    read: toWhole,
-  }),
-  /** Calls of all accounts that may run at once in one process. */
-  callsMax: define({
-    variable: "MAX_CONCURRENT_CALLS",
-    schema: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
-    expected: "a whole number from 1 to 1000000",
-    fallback: "12000",
-    read: toWhole,
-  }),
-  /** How late the event loop may be before new calls are refused; 0: however late. */
-  overloadLagMs: define({
-    variable: "OVERLOAD_LAG_MS",
-    schema: Type.Integer({ minimum: 0, maximum: 60_000 }),
-    expected: "a whole number of milliseconds from 0 (any) to 60000",
-    fallback: "30",
-    read: toWhole,
-  }),
-  /** Of large bodies that are at work at once, in megabytes. */
-  bodiesMb: define({
-    variable: "MAX_BUFFERED_BODY_MB",
-    schema: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
-    expected: "a whole number of megabytes from 1",
-    fallback: "256",
-    read: toWhole,
-  }),
+  callRetentionDays: setting("CALL_RETENTION_DAYS", "90", integer(1, 36_500)),
+  /** Concurrent calls of one account; absent: unlimited. */
+  concurrentCalls: optional("CONCURRENT_CALLS", integer(1)),
+  /** Concurrent calls of all accounts in one process. */
+  maxConcurrentCalls: setting("MAX_CONCURRENT_CALLS", "12000", integer(1, 1_000_000)),
+  /** How late the event loop may be before new calls are refused; 0: any delay is accepted. */
+  overloadLagMs: setting(
+    "OVERLOAD_LAG_MS",
+    "30",
+    integer(0, 60_000, "a whole number of milliseconds from 0 (any) to 60000"),
+  ),
+  /** Memory for large request bodies that are being handled, in megabytes. */
+  maxBufferedBodyMb: setting(
+    "MAX_BUFFERED_BODY_MB",
+    "256",
+    integer(1, 1_000_000, "a whole number of megabytes from 1 to 1000000"),
+  ),
   /** How long a request may take to arrive, and a kept connection may be idle. */
-  bodySeconds: define({
-    variable: "REQUEST_TIMEOUT_SECONDS",
-    schema: Type.Integer({ minimum: 5, maximum: 255 }),
-    expected: "a whole number of seconds from 5 to 255",
-    fallback: "120",
-    read: toWhole,
-  }),
-  /** Of silence in a stream until a comment is sent in it; 0: none is. */
-  keepAliveSeconds: define({
-    variable: "SSE_HEARTBEAT_SECONDS",
-    schema: Type.Integer({ minimum: 0, maximum: 240 }),
-    expected: "a whole number of seconds from 0 (never) to 240",
-    fallback: "10",
-    read: toWhole,
-  }),
-  /** How long calls at work may go on when the process is asked to end. */
-  drainSeconds: define({
-    variable: "DRAIN_SECONDS",
-    schema: Type.Integer({ minimum: 0, maximum: 3600 }),
-    expected: "a whole number of seconds from 0 to 3600",
-    fallback: "30",
-    read: toWhole,
-  }),
-  /** How long calls are still taken when the process is asked to end, while `/readyz` says so already. */
-  drainNoticeSeconds: define({
-    variable: "DRAIN_NOTICE_SECONDS",
-    schema: Type.Integer({ minimum: 0, maximum: 300 }),
-    expected: "a whole number of seconds from 0 to 300",
-    fallback: "0",
-    read: toWhole,
-  }),
-  /** Shares limits and quotas between the gateways of one PostgreSQL; absent: each keeps limits alone. */
-  redisUrl: define({
-    variable: "REDIS_URL",
-    schema: Type.Union([Type.String(), Type.Undefined()]),
-    expected: "a URL such as redis://user:password@host:6379/0, rediss: for TLS, or nodes of a cluster by comma",
-    fallback: undefined,
-    secret: true,
-    read: (text) => (areRedisUrls(text) ? text : null),
-  }),
+  requestTimeoutSeconds: setting(
+    "REQUEST_TIMEOUT_SECONDS",
+    "120",
+    integer(5, 255, "a whole number of seconds from 5 to 255"),
+  ),
+  /** Silence in a stream before a comment is sent in it; 0: never. */
+  sseHeartbeatSeconds: setting(
+    "SSE_HEARTBEAT_SECONDS",
+    "10",
+    integer(0, 240, "a whole number of seconds from 0 (never) to 240"),
+  ),
+  /** How long running calls may go on after the process is asked to end. */
+  drainSeconds: setting("DRAIN_SECONDS", "30", integer(0, 3600, "a whole number of seconds from 0 to 3600")),
+  /** How long new calls are still accepted after that, while `/readyz` already reports the drain. */
+  drainNoticeSeconds: setting("DRAIN_NOTICE_SECONDS", "0", integer(0, 300, "a whole number of seconds from 0 to 300")),
+  /** Shares limits and quotas between gateways with the same PostgreSQL; absent: each process has its own. */
+  redisUrl: secret(
+    "REDIS_URL",
+    accepted(
+      areRedisUrls,
+      "a URL such as redis://user:password@host:6379/0, rediss: for TLS, or the nodes of a cluster separated by commas",
+    ),
+  ),
   /** Processes on one port. */
-  workers: define({
-    variable: "WORKERS",
-    schema: Type.Integer({ minimum: 1, maximum: 256 }),
-    expected: "a whole number from 1 to 256",
-    fallback: "1",
-    read: toWhole,
+  workers: setting("WORKERS", "1", integer(1, 256)),
+  /** The number of this worker, from 1; 0 for a single process and for the parent of several. */
+  worker: setting("MODELGATE_WORKER", "0", integer(0, 256, "it not to be set: the parent of several WORKERS sets it")),
+  /** The first API key, for scripts; absent: one is generated. */
+  bootstrapKey: secret(
+    "MODELGATE_BOOTSTRAP_KEY",
+    accepted((text) => parseApiKey(text) !== undefined, apiKeyForm),
+  ),
+  /** Whether anyone may create an account. */
+  signUp: setting("SIGNUP", "closed", choice("open", "closed")),
+  /** The origin under which users reach the gateway; absent: the address it listens on. */
+  publicUrl: optional("PUBLIC_URL", {
+    expected: "the origin under which users reach the gateway, such as https://gate.example.com, without a path",
+    parse: parseOrigin,
   }),
-  /** Which of several processes this is, from 1; 0 for one alone and for the parent of several. */
-  worker: define({
-    variable: "MODELGATE_WORKER",
-    schema: Type.Integer({ minimum: 0, maximum: 256 }),
-    expected: "nothing: the parent of several WORKERS sets it",
-    fallback: "0",
-    read: toWhole,
-  }),
-  /** A given first API key, for scripts; absent: one is made. */
-  bootstrapKey: define({
-    variable: "MODELGATE_BOOTSTRAP_KEY",
-    schema: Type.Union([Type.String(), Type.Undefined()]),
-    expected: apiKeyForm,
-    fallback: undefined,
-    secret: true,
-    read: (text) => (parseApiKey(text) === undefined ? null : text),
-  }),
-  /** Whether a stranger may make an account. */
-  signUp: define({
-    variable: "SIGNUP",
-    schema: oneOf("open", "closed"),
-    expected: "open or closed",
-    fallback: "closed",
-    read: (text) => text.toLowerCase(),
-  }),
-  /** Where people reach the gateway, without a path; absent: where it listens. */
-  publicUrl: define({
-    variable: "PUBLIC_URL",
-    schema: Type.Union([Type.String(), Type.Undefined()]),
-    expected: "where people reach the gateway, such as https://gate.example.com, without a path",
-    fallback: undefined,
-    read: (text) => readOrigin(text) ?? null,
-  }),
-  /** Whose word is taken for who somebody is, beside passwords; absent: nobody's. */
-  oidcIssuer: define({
-    variable: "OIDC_ISSUER",
-    schema: Type.Union([Type.String(), Type.Undefined()]),
-    expected: "an issuer's address such as https://id.example.com; http only on this machine",
-    fallback: undefined,
-    read: (text) => (isIssuer(text) ? text : null),
-  }),
-  oidcClientId: define({
-    variable: "OIDC_CLIENT_ID",
-    schema: Type.Union([Type.String(), Type.Undefined()]),
-    expected: "the id under which the issuer knows this gateway",
-    fallback: undefined,
-  }),
-  oidcClientSecret: define({
-    variable: "OIDC_CLIENT_SECRET",
-    schema: Type.Union([Type.String(), Type.Undefined()]),
-    expected: "the secret that the issuer gave for OIDC_CLIENT_ID",
-    fallback: undefined,
-    secret: true,
-  }),
-  /** Takes payments by Stripe; absent, as the next: none are taken. */
-  stripeSecretKey: define({
-    variable: "STRIPE_SECRET_KEY",
-    schema: Type.Union([Type.String({ pattern: "^(sk|rk)_[A-Za-z0-9_]{8,}$" }), Type.Undefined()]),
-    expected: "a secret key of Stripe such as sk_live_…",
-    fallback: undefined,
-    secret: true,
-  }),
-  /** Proves that messages about payments are Stripe's. */
-  stripeWebhookSecret: define({
-    variable: "STRIPE_WEBHOOK_SECRET",
-    schema: Type.Union([Type.String({ pattern: "^whsec_[A-Za-z0-9+/=_-]{8,}$" }), Type.Undefined()]),
-    expected: "the signing secret of Stripe's webhook such as whsec_…",
-    fallback: undefined,
-    secret: true,
-  }),
+  /** The OpenID Connect identity provider; absent: users sign in with passwords only. */
+  oidcIssuer: optional(
+    "OIDC_ISSUER",
+    accepted(isIssuer, "an issuer URL such as https://id.example.com; http only on this machine"),
+  ),
+  oidcClientId: optional("OIDC_CLIENT_ID", anyText("the client id that the issuer assigned to this gateway")),
+  oidcClientSecret: secret("OIDC_CLIENT_SECRET", anyText("the client secret that belongs to OIDC_CLIENT_ID")),
+  /** Absent, like the next: no payments are accepted. */
+  stripeSecretKey: secret(
+    "STRIPE_SECRET_KEY",
+    matching(/^(sk|rk)_[A-Za-z0-9_]{8,}$/, "a Stripe secret key such as sk_live_…"),
+  ),
+  stripeWebhookSecret: secret(
+    "STRIPE_WEBHOOK_SECRET",
+    matching(/^whsec_[A-Za-z0-9+/=_-]{8,}$/, "the signing secret of the Stripe webhook such as whsec_…"),
+  ),
   /** A second folder of plugins, beside `plugins` in the home folder; absolute. */
-  pluginsDir: define({
-    variable: "PLUGINS_DIR",
-    schema: Type.Union([Type.String({ minLength: 1 }), Type.Undefined()]),
-    expected: "a folder",
-    fallback: undefined,
+  pluginsDir: optional("PLUGINS_DIR", anyText("a folder")),
+  logLevel: setting("LOG_LEVEL", "info", choice("debug", "info", "warn", "error", "silent")),
+  /** `auto`: `pretty` when standard error is a terminal, else `json`. */
+  logFormat: setting("LOG_FORMAT", "auto", choice("auto", "json", "pretty")),
+  /** Port of `/metrics`, apart from the API's; the second of several workers has the next, and so on. */
+  metricsPort: optional("METRICS_PORT", integer(0, 65_535)),
+  metricsHost: setting("METRICS_HOST", "127.0.0.1", hostName),
+  /** Bearer token of a scrape; without METRICS_PORT it opens `/metrics` on the API's port. */
+  metricsToken: secret("METRICS_TOKEN", matching(/^[\x21-\x7e]{16,256}$/, "16 to 256 characters without spaces")),
+  /** OTLP collector, without `/v1/traces`; absent: no tracing. OpenTelemetry defines the names of these variables. */
+  otlpEndpoint: optional(
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    accepted(isPlainUrl, "an http or https URL such as http://127.0.0.1:4318, without user name, query or fragment"),
+  ),
+  /** Headers of each export, such as a collector's key. */
+  otlpHeaders: secret(
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    matching(
+      /^[A-Za-z0-9_-]+=[\x21-\x2b\x2d-\x7e]+(,[A-Za-z0-9_-]+=[\x21-\x2b\x2d-\x7e]+)*$/,
+      "headers such as x-api-key=word,x-tenant=word",
+    ),
+  ),
+  otelServiceName: setting("OTEL_SERVICE_NAME", "modelgate", matching(/^.{1,200}$/su, "a name of 1 to 200 characters")),
+  /** Share of calls to trace when the caller's `traceparent` does not decide it. */
+  traceRatio: setting("OTEL_TRACES_SAMPLER_ARG", "1", {
+    expected: "a number from 0 to 1",
+    parse: (text) => (/^[01](\.\d{1,9})?$/.test(text) && Number(text) <= 1 ? Number(text) : undefined),
   }),
-  logLevel: define({
-    variable: "LOG_LEVEL",
-    schema: oneOf("debug", "info", "warn", "error", "silent"),
-    expected: "debug, info, warn, error or silent",
-    fallback: "info",
-    read: (text) => text.toLowerCase(),
-  }),
-  ...watchSettings,
-  /** Simulated answers: `auto` turns them on without any credential on a loopback address. */
-  sandbox: define({
-    variable: "SANDBOX",
-    schema: oneOf("on", "off", "auto"),
-    expected: "on, off or auto",
-    fallback: "auto",
-    read: (text) => text.toLowerCase(),
-  }),
+  /** Simulated answers; `auto`: on a loopback address when no provider has a credential. */
+  sandbox: setting("SANDBOX", "auto", choice("on", "off", "auto")),
 } satisfies Record<string, Setting>;

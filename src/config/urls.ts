@@ -1,42 +1,73 @@
-import { isLoopback } from "./loopback.ts";
+/** A host name or an IP address without brackets. */
+export const hostPattern = /^[A-Za-z0-9._:-]{1,253}$/;
 
-/** `null` where one is none. Programs that show pages have schemes of their own, such as `app://obsidian.md`. */
-export function readOrigins(text: string): string[] | null {
+/** Whether a server on this host can be reached from this machine only. */
+export function isLoopback(host: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?|::ffff:127(\.\d{1,3}){3})$/i.test(host);
+}
+
+/** The origin of a server as a browser on this machine reaches it. */
+export function getLocalOrigin(host: string, port: number): string {
+  const bracketed = host.includes(":") ? `[${host}]` : host;
+  return `http://${bracketed === "0.0.0.0" || bracketed === "[::]" ? "127.0.0.1" : bracketed}:${port}`;
+}
+
+/** The origin under which users reach the gateway: PUBLIC_URL, else the address it listens on. */
+export function getPublicOrigin(config: { host: string; publicUrl: string | undefined }, port: number): string {
+  return config.publicUrl ?? getLocalOrigin(config.host, port);
+}
+
+/** Turns an error of listening into a sentence with the remedy when the port is taken. */
+export function toListenError(error: unknown, host: string, port: number, variable = "PORT"): unknown {
+  const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+  if (!isTaken) return error;
+  return new Error(`Cannot listen on ${host}:${port}: the port is taken; set ${variable} to another`);
+}
+
+/** Reads comma-separated origins; desktop programs have schemes of their own, such as `app://obsidian.md`. */
+export function parseOrigins(text: string): string[] | undefined {
   const parts = text.split(",").map((part) => part.trim());
   const origins = parts.map((part) => {
-    const isOwn = /^(?!https?:)[a-z][a-z0-9+.-]*:\/\/[^\s/?#@]+$/.test(part);
-    return part === "*" || isOwn ? part : readOrigin(part);
+    const hasOwnScheme = /^(?!https?:)[a-z][a-z0-9+.-]*:\/\/[^\s/?#@]+$/.test(part);
+    return part === "*" || hasOwnScheme ? part : parseOrigin(part);
   });
-  return origins.every((origin) => origin !== undefined) ? origins : null;
+  return origins.length <= 100 && origins.every((origin) => origin !== undefined) ? origins : undefined;
 }
 
-/** The origin of an http or https URL that is nothing but one. */
-export function readOrigin(text: string): string | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url !== undefined && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : undefined;
+/** The origin of an http or https URL without path, query or fragment. */
+export function parseOrigin(text: string): string | undefined {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : undefined;
 }
 
-/** What is said over http can be changed on its way, unless it stays on the machine. */
+/** Whether it is an http or https URL without user name, query or fragment. */
+export function isPlainUrl(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) return false;
+  return url.username + url.password + url.search + url.hash === "";
+}
+
+/** An issuer over http is accepted on this machine only: on a network its answers could be forged. */
 export function isIssuer(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || url.search + url.hash + url.username + url.password !== "") return false;
-  return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
+  if (!isPlainUrl(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return protocol === "https:" || isLoopback(hostname);
 }
 
-/** A cluster has no numbered databases. */
+/** One Redis URL, or those of a cluster's nodes; a cluster has no numbered databases. */
 export function areRedisUrls(text: string): boolean {
   const urls = text.split(",").map((url) => url.trim());
   return urls.every(isRedisUrl) && (urls.length === 1 || urls.every((url) => /^\/?0?$/.test(new URL(url).pathname)));
 }
 
 function isRedisUrl(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || url.hostname === "") return false;
+  const url = URL.parse(text);
+  if (url === null || url.hostname === "") return false;
   return /^rediss?:$/.test(url.protocol) && /^(\/\d{0,4})?$/.test(url.pathname) && url.search + url.hash === "";
 }
 
-/** Options such as `sslmode=require` are the driver's to read. */
+/** The query is not checked: the driver reads options such as `sslmode=require`. */
 export function isPostgresUrl(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url !== undefined && /^postgres(ql)?:$/.test(url.protocol) && url.hostname !== "" && url.pathname.length > 1;
+  const url = URL.parse(text);
+  return url !== null && /^postgres(ql)?:$/.test(url.protocol) && url.hostname !== "" && url.pathname.length > 1;
 }

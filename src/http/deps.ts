@@ -1,6 +1,6 @@
 import type { Accounts, createCheckout, Payments, SignIn } from "../accounts/index.ts";
 import type { remoteCalls } from "../billing/index.ts";
-import type { Config } from "../config/config.ts";
+import type { Config } from "../config/index.ts";
 import type { Ledger } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";

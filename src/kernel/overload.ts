@@ -4,7 +4,7 @@ import type { CallContext } from "./call-context.ts";
 /** The limits of one process. */
 interface OverloadBounds {
   /** Concurrent calls. */
-  readonly callsMax: number;
+  readonly maxConcurrentCalls: number;
   /** How late the event loop may be, in milliseconds; 0 switches the check off. */
   readonly lagMsMax: number;
 }
@@ -12,7 +12,7 @@ interface OverloadBounds {
 /** Reports the begin and end of overload to the operator. */
 type OverloadReport = (event: string, fields: Record<string, unknown>) => void;
 
-const defaultBounds: OverloadBounds = { callsMax: 12_000, lagMsMax: 30 };
+const defaultBounds: OverloadBounds = { maxConcurrentCalls: 12_000, lagMsMax: 30 };
 /** With fewer concurrent calls, it is not calls that make the process slow. */
 const overloadCallsMin = 200;
 const retryAfterMs = 1000;
@@ -93,7 +93,7 @@ class EventLoopLag {
 export class LoadShedder {
   readonly lag: EventLoopLag;
   readonly #running = new Set<CallContext>();
-  readonly #callsMax: number;
+  readonly #maxConcurrentCalls: number;
   readonly #full: GatewayError;
   readonly #overloaded = refusal("The gateway is overloaded at the moment; send the request again");
   readonly #closed = refusal("The gateway is shutting down; send the request again");
@@ -107,8 +107,10 @@ export class LoadShedder {
     now: () => number = Date.now,
     report: OverloadReport = () => undefined,
   ) {
-    this.#callsMax = bounds.callsMax;
-    this.#full = refusal(`The gateway has ${bounds.callsMax} running calls, its limit; send the request again`);
+    this.#maxConcurrentCalls = bounds.maxConcurrentCalls;
+    this.#full = refusal(
+      `The gateway has ${bounds.maxConcurrentCalls} running calls, its limit; send the request again`,
+    );
     let refusedBefore = 0;
     this.lag = new EventLoopLag(bounds.lagMsMax, now, (isOverloaded) => {
       const calls = this.#running.size;
@@ -193,7 +195,9 @@ export class LoadShedder {
   }
 
   #checkFull(): GatewayError | undefined {
-    return this.#running.size >= this.#callsMax || this.#openRequests > this.#callsMax ? this.#full : undefined;
+    return this.#running.size >= this.#maxConcurrentCalls || this.#openRequests > this.#maxConcurrentCalls
+      ? this.#full
+      : undefined;
   }
 }
 

@@ -59,7 +59,7 @@ export async function serveBy<C extends Capability>(
     (given): [AnswerOf<C>, undefined] => [given, undefined],
     (thrown): [undefined, GatewayError] => [undefined, thrown as GatewayError],
   );
-  return { answer, chunks, error, sent, notes: call.notes, ledger };
+  return { answer, chunks, error, sent, notes: call.warnings, ledger };
 }
 
 /** A streamed or whole chat answer through the kernel. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { builtIns, sandbox } from "../../plugins/index.ts";
 import { type App, type AppOptions, createApp } from "../../src/app.ts";
 import { creditWallet } from "../../src/billing/index.ts";
-import { readConfig } from "../../src/config/config.ts";
+import { readConfig } from "../../src/config/index.ts";
 import { openStore } from "../../src/db/index.ts";
 import { createLog } from "../../src/observability/log.ts";
 import { openCliStore, type TransactionScope } from "./books.ts";
@@ -19,7 +19,7 @@ export interface InProcessGateway {
   stop(): Promise<void>;
 }
 
-type Parts = Partial<Pick<AppOptions, "bounds" | "plugins" | "keepAliveMs">> & { env: Record<string, string> };
+type Parts = Partial<Pick<AppOptions, "bounds" | "plugins" | "sseHeartbeatMs">> & { env: Record<string, string> };
 
 /** Starts one on a free loopback port, with money in its wallet. */
 export async function startInProcess({ env, plugins = builtIns, ...injected }: Parts): Promise<InProcessGateway> {

@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtIns, sandbox } from "../../plugins/index.ts";
 import { createApp } from "../../src/app.ts";
-import { readConfig } from "../../src/config/config.ts";
+import { readConfig } from "../../src/config/index.ts";
 import { openStore, type Store } from "../../src/db/index.ts";
 import { createLog } from "../../src/observability/log.ts";
 
-/** Twice the time of two rounds of upkeep, on a slow machine. */
-const seenMsMax = 10_000;
+/** Twice the time of two maintenance ticks on a slow machine. */
+const roundsMsMax = 10_000;
 
-test("upkeep that fails once is a warning, since the next round does what was not done, and from then on an error", async () => {
+test("maintenance that fails once logs a warning, and an error when it fails again", async () => {
   const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
   const real = await openStore({ file: join(home, "modelgate.db") });
   let failuresLeft = 3;
@@ -33,7 +33,7 @@ test("upkeep that fails once is a warning, since the next round does what was no
   const app = await createApp({ config, store, plugins: builtIns, sandboxOf: sandbox, log, version: "test" });
   try {
     const untilRound = async (round: number) => {
-      const deadline = Date.now() + seenMsMax;
+      const deadline = Date.now() + roundsMsMax;
       while (rounds < round && Date.now() < deadline) await Bun.sleep(20);
       expect(rounds).toBeGreaterThanOrEqual(round);
     };

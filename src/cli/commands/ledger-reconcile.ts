@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { type RecordedUsage, recordedUsage } from "../../billing/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { columns } from "../columns.ts";
 import { type CliContext, defineCommand, UsageError } from "../command.ts";
+import { toCatalogueRows } from "../lib/catalogue.ts";
+import { columns } from "../lib/format.ts";
+import { type ProviderUsage, parseProviderUsage } from "../lib/provider-usage.ts";
 import { withStore } from "../lib/with-store.ts";
-import { type ProviderUsage, readProviderUsage } from "../read-provider-usage.ts";
-import { rowsOf } from "../rows.ts";
 
 interface Difference {
   day: string;
@@ -17,34 +17,34 @@ interface Difference {
 
 export const ledgerReconcile = defineCommand({
   name: "ledger reconcile",
-  about: "Compare the books with a provider's usage by day and model (CSV); exit 1 when they differ",
+  description: "Compare the ledger with a provider's usage by day and model (CSV); exit 1 if they differ",
   flags: {
-    provider: { value: "P", about: "Only calls that this plugin answered; all when left out" },
-    tolerance: { value: "0.5", about: "Differences up to so many percent are none" },
+    provider: { value: "P", description: "Only calls served by this plugin (default: all)" },
+    tolerance: { value: "0.5", description: "Ignore differences up to this percentage (default: 0)" },
   },
   args: ["FILE"],
   example: "ledger reconcile usage.csv --provider openai",
-  async run(ground, { flags, args, config }) {
-    const tolerance = readTolerance(flags.tolerance);
+  async run(context, { flags, args, config }) {
+    const tolerance = parseTolerance(flags.tolerance);
     const route = flags.provider;
-    expectPlugin(ground, route);
-    const usage = readProviderUsage(args.FILE, readFile(args.FILE), modelNames(ground));
+    checkPlugin(context, route);
+    const usage = parseProviderUsage(args.FILE, readFile(args.FILE), createModelLookup(context));
     const days = [...usage.rows.values()].map(({ day }) => day);
-    if (days.length === 0) throw new UsageError(`Cannot compare ${args.FILE}: it has a header and no lines`);
+    if (days.length === 0) throw new UsageError(`Cannot compare ${args.FILE}: it has no rows after the header`);
     const range = { fromDay: Math.min(...days), toDay: Math.max(...days), route };
-    const booked = await withStore(config, ({ store }) => recordedUsage(store, range)).catch((error) => {
+    const recorded = await withStore(config, ({ store }) => recordedUsage(store, range)).catch((error) => {
       throw error instanceof RangeError ? new UsageError(error.message, { cause: error }) : error;
     });
-    const differences = compare(usage, booked, tolerance);
-    const compared = `${usage.rows.size} days and models of ${usage.figures.join(", ")}`;
-    const text = differences.length === 0 ? `No difference: ${compared}` : columns(differences.map(cellsOf));
+    const differences = compare(usage, recorded, tolerance);
+    const compared = `${usage.rows.size} rows compared by ${usage.figures.join(", ")}`;
+    const text = differences.length === 0 ? `No differences: ${compared}` : columns(differences.map(toCells));
     return { json: { ok: differences.length === 0, differences }, text, exitCode: differences.length === 0 ? 0 : 1 };
   },
 });
 
-/** Both sides by day and model; what only one of them has counts as 0 in the other. */
-function compare(usage: ProviderUsage, booked: readonly RecordedUsage[], tolerance: number): Difference[] {
-  const ours = new Map(booked.map((row) => [`${row.day} ${row.model}`, row]));
+/** Compares by day and model; a row that only one side has counts as 0 on the other. */
+function compare(usage: ProviderUsage, recorded: readonly RecordedUsage[], tolerance: number): Difference[] {
+  const ours = new Map(recorded.map((row) => [`${row.day} ${row.model}`, row]));
   const keys = new Set([...usage.rows.keys(), ...ours.keys()]);
   return [...keys]
     .map((key) => usage.rows.get(key) ?? { ...(ours.get(key) as RecordedUsage), sums: {} })
@@ -52,21 +52,21 @@ function compare(usage: ProviderUsage, booked: readonly RecordedUsage[], toleran
     .flatMap(({ day, model, sums }) =>
       usage.figures.map((figure) => {
         const books = ours.get(`${day} ${model}`)?.[figure] ?? 0;
-        return { day: dayText(day), model, figure, books, provider: sums[figure] ?? 0 };
+        return { day: formatDay(day), model, figure, books, provider: sums[figure] ?? 0 };
       }),
     )
     .filter(({ books, provider }) => Math.abs(books - provider) > (tolerance / 100) * Math.max(books, provider));
 }
 
-function cellsOf({ day, model, figure, books, provider }: Difference): string[] {
-  const shown = (amount: number) => (figure === "cost_nanodollars" ? `${formatUsd(amount)} USD` : String(amount));
-  return [day, model, figure, `books ${shown(books)}`, `provider ${shown(provider)}`];
+function toCells({ day, model, figure, books, provider }: Difference): string[] {
+  const format = (amount: number) => (figure === "cost_nanodollars" ? `${formatUsd(amount)} USD` : String(amount));
+  return [day, model, figure, `books ${format(books)}`, `provider ${format(provider)}`];
 }
 
-/** A provider calls its models by its own ids. */
-function modelNames({ plugins }: CliContext): (name: string) => string {
+/** Maps the provider's model ids to ours. */
+function createModelLookup({ plugins }: CliContext): (name: string) => string {
   const known = new Map<string, string>();
-  for (const { model } of rowsOf(plugins)) {
+  for (const { model } of toCatalogueRows(plugins)) {
     for (const name of [model.id, model.upstreamId, ...(model.aliases ?? [])]) {
       if (name !== undefined && !known.has(name)) known.set(name, model.id);
     }
@@ -74,17 +74,15 @@ function modelNames({ plugins }: CliContext): (name: string) => string {
   return (name) => known.get(name) ?? name;
 }
 
-function expectPlugin({ plugins }: CliContext, name: string | undefined): void {
+function checkPlugin({ plugins }: CliContext, name: string | undefined): void {
   if (name === undefined || plugins.some((plugin) => plugin.name === name)) return;
-  throw new UsageError(
-    `No plugin is called ${name}, expected one of: ${plugins.map((plugin) => plugin.name).join(", ")}`,
-  );
+  throw new UsageError(`Unknown plugin ${name}, expected one of: ${plugins.map((plugin) => plugin.name).join(", ")}`);
 }
 
-function readTolerance(text: string | undefined): number {
+function parseTolerance(text: string | undefined): number {
   if (text === undefined) return 0;
   if (/^\d{1,2}(\.\d{1,6})?$/.test(text)) return Number(text);
-  throw new UsageError(`Cannot read --tolerance ${text}, expected percent from 0 to below 100, such as 0.5`);
+  throw new UsageError(`Cannot read --tolerance ${text}, expected a percentage from 0 to below 100, such as 0.5`);
 }
 
 function readFile(path: string): string {
@@ -95,6 +93,6 @@ function readFile(path: string): string {
   }
 }
 
-function dayText(day: number): string {
+function formatDay(day: number): string {
   return new Date(day * 86_400_000).toISOString().slice(0, 10);
 }

@@ -1,11 +1,11 @@
-import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
+import { columns } from "../lib/format.ts";
 import { checkPlugin, readFixtures } from "../plugin-check/index.ts";
 import { loadPluginAt } from "../plugin-source.ts";
 
 export const pluginCheck = defineCommand({
   name: "plugin check",
-  about: "Load a plugin, run its fixtures and the conformance suite, and say what to mend",
+  description: "Load a plugin, run its fixtures and the conformance suite, and say what to mend",
   flags: {},
   args: ["PATH"],
   example: "plugin check ./acme",

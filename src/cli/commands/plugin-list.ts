@@ -1,18 +1,18 @@
-import { pluginStateFileOf } from "../../config/config.ts";
+import { getPluginStateFile } from "../../config/index.ts";
 import { type PluginState, readStateFile } from "../../plugin-loader/index.ts";
-import { columns } from "../columns.ts";
 import { defineCommand } from "../command.ts";
-import { shelfOf } from "../shelf.ts";
+import { loadSnapshot } from "../lib/catalogue.ts";
+import { columns } from "../lib/format.ts";
 
 export const pluginList = defineCommand({
   name: "plugin list",
-  about: "List the plugins: what serves, what was refused and why",
+  description: "List the plugins: what serves, what was refused and why",
   flags: {},
   args: [],
   example: "plugin list",
   async run(ground, { config }) {
-    const live = readStateFile(pluginStateFileOf(config), isRunning);
-    const states = live ?? (await shelfOf(ground, config)).states;
+    const live = readStateFile(getPluginStateFile(config), isRunning);
+    const states = live ?? (await loadSnapshot(ground, config)).states;
     const heading = ["plugin", "status", "version", "contract", "models", "routes", "keys", "from"];
     const told = states.filter(({ error }) => error !== null).map(({ error }) => `  ${error}`);
     const source = live === undefined ? "No server runs on this home; this is what one would do" : "As the server says";

@@ -5,14 +5,14 @@ import { type Dialect, filesOfPlugin } from "../plugin-new/plugin-files.ts";
 
 export const pluginNew = defineCommand({
   name: "plugin new",
-  about: "Write a commented plugin with its catalogue, types and fixtures into a folder here",
+  description: "Write a commented plugin with its catalogue, types and fixtures into a folder here",
   flags: {
-    dialect: { value: "D", about: "openai (the default): the provider speaks OpenAI's wire format" },
+    dialect: { value: "D", description: "openai (the default): the provider speaks OpenAI's wire format" },
     ready: {
       value: "",
-      about: "Write the ready manifest NAME.json, such as ollama, of a server or host that many use",
+      description: "Write the ready manifest NAME.json, such as ollama, of a server or host that many use",
     },
-    translated: { value: "", about: "The provider has a wire format of its own" },
+    translated: { value: "", description: "The provider has a wire format of its own" },
   },
   args: ["NAME"],
   example: "plugin new acme",

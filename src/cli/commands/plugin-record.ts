@@ -6,10 +6,10 @@ import { loadPluginAt } from "../plugin-source.ts";
 
 export const pluginRecord = defineCommand({
   name: "plugin record",
-  about: "Make fixtures from one true call, whole and streamed, with the key in the environment",
+  description: "Make fixtures from one true call, whole and streamed, with the key in the environment",
   flags: {
-    model: { value: "M", about: "One of the plugin's chat models; the first when left out" },
-    prompt: { value: "TEXT", about: "What is asked; default: Say hello" },
+    model: { value: "M", description: "One of the plugin's chat models; the first when left out" },
+    prompt: { value: "TEXT", description: "What is asked; default: Say hello" },
   },
   args: ["PATH"],
   example: "plugin record ./acme",

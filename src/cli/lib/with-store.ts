@@ -1,24 +1,30 @@
 import { type Account, type Accounts, createAccounts } from "../../accounts/index.ts";
-import { type Config, makeHome, storeOf } from "../../config/config.ts";
+import { type Config, getStoreOptions, makeHome } from "../../config/index.ts";
 import { openStore, type Store } from "../../db/index.ts";
 import { didYouMean } from "../../sdk/did-you-mean.ts";
 import { UsageError } from "../command.ts";
 
-/** A command holds up no calls, so that it waits for a gateway that has much to write. */
+/** A command blocks no calls, so it can wait for a gateway that is busy writing. */
 const lockWaitMs = 10_000;
 
+/** The store and its accounts, open for one command. */
+export interface OpenedStore {
+  readonly store: Store;
+  readonly accounts: Accounts;
+}
+
 /**
- * The books while a command works on them; closed afterwards however it ends.
+ * Opens the store for `work`, and closes it afterwards.
  *
- * @param now The command's own time, where it read a time by it.
+ * @param now The command's time, when it computed an expiry from it.
  */
 export async function withStore<T>(
   config: Config,
-  work: (books: { store: Store; accounts: Accounts }) => Promise<T>,
+  work: (opened: OpenedStore) => Promise<T>,
   now: number = Date.now(),
 ): Promise<T> {
   makeHome(config);
-  const store = await openStore({ ...storeOf(config), lockWaitMs });
+  const store = await openStore({ ...getStoreOptions(config), lockWaitMs });
   try {
     return await work({ store, accounts: createAccounts({ store, defaults: config, now: () => now }) });
   } finally {
@@ -26,12 +32,8 @@ export async function withStore<T>(
   }
 }
 
-/**
- * The account that `--account A` means, by id or e-mail.
- *
- * @throws {UsageError} Naming the nearest e-mail.
- */
-export async function accountOf(accounts: Accounts, idOrEmail: string): Promise<Account> {
+/** Finds an account by id or e-mail. @throws {UsageError} Naming the most similar e-mail. */
+export async function findAccount(accounts: Accounts, idOrEmail: string): Promise<Account> {
   const account = await accounts.find(idOrEmail);
   if (account !== undefined) return account;
   const known = (await accounts.list()).map(({ email }) => email);

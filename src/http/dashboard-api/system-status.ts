@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { describeConfig } from "../../config/config.ts";
+import { describeConfig } from "../../config/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { liveCalls } from "./live.ts";

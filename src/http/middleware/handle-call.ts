@@ -188,7 +188,7 @@ export function jsonReply(deps: HttpDeps, call: CallContext, body: unknown): Res
 }
 
 function logCall(deps: HttpDeps, call: CallContext): void {
-  const { state, notes } = call;
+  const { state, warnings } = call;
   deps.log.info("call", {
     call: call.id,
     client_request_id: call.clientRequestId,
@@ -206,6 +206,6 @@ function logCall(deps: HttpDeps, call: CallContext): void {
     first_byte_ms: call.firstByteMs,
     duration_ms: deps.now() - call.openedAt,
     attempts: call.attempts,
-    notes: notes.length === 0 ? undefined : notes,
+    warnings: warnings.length === 0 ? undefined : warnings,
   });
 }

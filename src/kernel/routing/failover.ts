@@ -174,6 +174,6 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 /** The call as the plugin gets it. */
 function toPluginCall<Request>(route: Route, upstream: Upstream, call: CallContext, request: Request): Call<Request> {
-  const note = (sentence: string) => call.note(sentence);
-  return { id: call.id, request, model: route.model, signal: call.signal, upstream, note };
+  const warn = (sentence: string) => call.warn(sentence);
+  return { id: call.id, request, model: route.model, signal: call.signal, upstream, warn };
 }

@@ -14,7 +14,7 @@ const [thinksFirst, thinksBetween] = ["[[fault: delay=700]] Say Ada", "[[fault: 
 describe("comments in a stream while the provider thinks", () => {
   let gateway: InProcessGateway;
   beforeAll(async () => {
-    gateway = await startInProcess({ env: { SANDBOX: "on" }, keepAliveMs: 60 });
+    gateway = await startInProcess({ env: { SANDBOX: "on" }, sseHeartbeatMs: 60 });
   });
   afterAll(() => gateway.stop());
 

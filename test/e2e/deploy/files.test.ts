@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { variables } from "../../../src/config/config.ts";
+import { variables } from "../../../src/config/index.ts";
 
 const folder = join(import.meta.dir, "../../../deploy");
 const read = (name: string) => Bun.file(join(folder, name)).text();

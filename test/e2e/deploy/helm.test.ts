@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { version } from "../../../package.json" with { type: "json" };
-import { readConfig, variables } from "../../../src/config/config.ts";
+import { readConfig, variables } from "../../../src/config/index.ts";
 
 const chart = join(import.meta.dir, "../../../deploy/helm/modelgate");
 const read = async (name: string) => Bun.YAML.parse(await Bun.file(join(chart, name)).text());

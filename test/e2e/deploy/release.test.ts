@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dependencies } from "../../../package.json" with { type: "json" };
-import { releaseTargets } from "../../../src/cli/release-targets.ts";
+import { releaseTargets } from "../../../src/cli/build.bun.ts";
 
 const root = join(import.meta.dir, "../../..");
 const script = join(root, "src/cli/release.bun.ts");

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { describeConfig, readConfig, variables } from "../../../src/config/config.ts";
+import { describeConfig, readConfig, variables } from "../../../src/config/index.ts";
 import { errorTable } from "../../../src/contract/index.ts";
 import { readSection, tableRows } from "./pages.ts";
 

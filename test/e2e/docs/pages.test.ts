@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import packageJson from "../../../package.json" with { type: "json" };
 import { commands } from "../../../src/cli/index.ts";
-import { readArguments } from "../../../src/cli/read-arguments.ts";
+import { parseArguments } from "../../../src/cli/parse-arguments.ts";
 import { codeBlocks, pages, readPage, root } from "./pages.ts";
 
 /** The anchors of a page's headings, as GitHub makes them. */
@@ -63,7 +63,7 @@ describe("the commands of the documentation", () => {
   test.each(ours)("%s: %s", (_, line) => {
     const [, words = ""] = /(?:^|[ /])modelgate ([a-z].*)$/.exec(line.replace(/ +#.*$/, "")) ?? [];
     const argv = [...words.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? (plain as string));
-    expect(readArguments(argv, commands).command?.name).toBeString();
+    expect(parseArguments(argv, commands).command?.name).toBeString();
   });
 
   test("name scripts that package.json has", () => {

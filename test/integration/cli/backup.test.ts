@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { storeFileOf } from "../../../src/config/config.ts";
+import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import { chargeOf } from "../db/facts.ts";
 import { type Bench, makeBench } from "./ground.ts";
@@ -25,7 +25,7 @@ function makeHome(env: Record<string, string> = {}) {
 /** A home with one call in its books. */
 async function homeWithCall() {
   const home = makeHome();
-  const store = await openStore({ file: storeFileOf(home.bench) });
+  const store = await openStore({ file: getDatabaseFile(home.bench) });
   await store.writeLedger(chargeOf("c1"));
   return { ...home, store };
 }
@@ -75,7 +75,7 @@ describe("modelgate backup", () => {
 
   test("of what is no database leaves nothing", async () => {
     const { bench, folder, target } = makeHome();
-    writeFileSync(storeFileOf(bench), "This is a shopping list, not a database. ".repeat(200));
+    writeFileSync(getDatabaseFile(bench), "This is a shopping list, not a database. ".repeat(200));
     const { code, stderr } = await bench.run("backup", target);
     expect([code, stderr]).toEqual([2, `Cannot write the backup ${target}: file is not a database\n`]);
     expect(readdirSync(folder)).toEqual([]);
@@ -83,7 +83,7 @@ describe("modelgate backup", () => {
 
   test("of a home without a database makes none", async () => {
     const { bench, target } = makeHome();
-    const file = storeFileOf(bench);
+    const file = getDatabaseFile(bench);
     expect((await bench.run("backup", target)).stderr).toBe(`Cannot back up ${file}: there is no database yet\n`);
     expect(readdirSync(bench.home)).toEqual([]);
   });
@@ -91,18 +91,18 @@ describe("modelgate backup", () => {
   test("of a home with an older modelgate's journal is refused: the copy would lack its calls", async () => {
     const { bench, folder, target, store } = await homeWithCall();
     await store.close();
-    writeFileSync(storeFileOf(bench).replace(/db$/, "journal"), "0123abcd 1 []\n");
+    writeFileSync(getDatabaseFile(bench).replace(/db$/, "journal"), "0123abcd 1 []\n");
     const { code, stderr } = await bench.run("backup", target);
     expect([code, stderr.includes("holds calls of an older modelgate")]).toEqual([2, true]);
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("over PostgreSQL names its own tool", async () => {
+  test("over PostgreSQL names pg_dump", async () => {
     const { bench, target } = makeHome({ DATABASE_URL: "postgres://a:b@127.0.0.1:1/c" });
     expect(await bench.run("backup", target)).toEqual({
       code: 2,
       stdout: "",
-      stderr: "Cannot back up PostgreSQL, which DATABASE_URL names: use pg_dump\n",
+      stderr: "Cannot back up the PostgreSQL database of DATABASE_URL: use pg_dump\n",
     });
   });
 });

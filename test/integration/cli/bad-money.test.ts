@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { storeFileOf } from "../../../src/config/config.ts";
+import { getDatabaseFile } from "../../../src/config/index.ts";
 import { migratedPostgres } from "../../support/migrated-postgres.ts";
 import { queryPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { type Bench, makeBench, type Outcome } from "./ground.ts";
@@ -27,7 +27,7 @@ const credit = (...flags: string[]) => ["wallet", "credit", "--account", email, 
 
 /** All that stands in all tables. */
 function written(): string {
-  const database = new DatabaseSync(storeFileOf(bench), { readOnly: true });
+  const database = new DatabaseSync(getDatabaseFile(bench), { readOnly: true });
   const tables = database.prepare("select name from sqlite_master where type = 'table' order by name").all();
   const rows = tables.map(({ name }) => [name, database.prepare(`select * from "${name}"`).all()]);
   database.close();
@@ -122,7 +122,7 @@ describe("a database", () => {
 
   test.each(commands.map((argv) => [argv]))("of a newer schema is left as it is by %j", async (argv) => {
     await books();
-    const database = new DatabaseSync(storeFileOf(bench));
+    const database = new DatabaseSync(getDatabaseFile(bench));
     database.exec("insert into schema_versions (version, applied_at) values (99, 1)");
     database.close();
     const before = written();
@@ -131,7 +131,7 @@ describe("a database", () => {
   });
 
   test("of another program is left as it is", async () => {
-    const file = storeFileOf(bench);
+    const file = getDatabaseFile(bench);
     const database = new DatabaseSync(file);
     database.exec("create table poems (line text); insert into poems values ('rose')");
     database.close();
@@ -141,7 +141,7 @@ describe("a database", () => {
   });
 
   test("that is none is left as it is", async () => {
-    const file = storeFileOf(bench);
+    const file = getDatabaseFile(bench);
     writeFileSync(file, "This is a text, and it is long enough to be looked at as a database would be.".repeat(20));
     copyFileSync(file, `${file}.before`);
     expectRefused(await bench.run("account", "list"), `Cannot open the database ${file}`);

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { commands } from "../../../src/cli/index.ts";
-import type { ConfigRow } from "../../../src/config/config.ts";
+import type { ConfigRow } from "../../../src/config/index.ts";
 import { type Bench, makeBench, makePlugin, makeRow } from "./ground.ts";
 
 const benches: Bench[] = [];
@@ -18,9 +18,9 @@ describe("help", () => {
   test("names every command on its first page", async () => {
     const { code, stdout } = await bench().run("--help");
     expect(code).toBe(0);
-    for (const { name, about } of commands) {
+    for (const { name, description } of commands) {
       expect(stdout).toContain(`\n  ${name} `);
-      expect(stdout).toContain(about);
+      expect(stdout).toContain(description);
     }
   });
 

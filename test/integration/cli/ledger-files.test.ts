@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createBilling, creditWallet } from "../../../src/billing/index.ts";
-import { storeFileOf } from "../../../src/config/config.ts";
+import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
-import { claimOf, settlementOf } from "../billing/claims.ts";
+import { createAdmission, createSettlement } from "../billing/admissions.ts";
 import { type Bench, makeBench, makePlugin, makeRow } from "./ground.ts";
 
 const dayMs = 86_400_000;
@@ -17,13 +17,13 @@ beforeAll(async () => {
   const models = [makeRow({ id: "acme-1", aliases: ["one"], upstreamId: "acme-one-2026" })];
   bench = makeBench({ plugins: [makePlugin("acme", models)] });
   ({ id: accountId } = await bench.json<{ id: string }>("account", "create", "--email", "ada@example.org"));
-  const store = await openStore({ file: storeFileOf(bench) });
+  const store = await openStore({ file: getDatabaseFile(bench) });
   await creditWallet(store, { accountId, nanodollars: 1e9, note: "start" });
   let now = firstDay;
   const ledger = createBilling({ store, now: () => now });
-  const call = async (callId: string, premium: boolean, settlement: Parameters<typeof settlementOf>[1]) => {
-    await ledger.admit(claimOf({ callId, accountId, premium, model: "acme-1", openedAt: now }));
-    await ledger.settle(settlementOf(callId, { route: "acme", ...settlement }));
+  const call = async (callId: string, premium: boolean, settlement: Parameters<typeof createSettlement>[1]) => {
+    await ledger.admit(createAdmission({ callId, accountId, premium, model: "acme-1", openedAt: now }));
+    await ledger.settle(createSettlement(callId, { route: "acme", ...settlement }));
   };
   await call("c1", true, { meters: { inputToken: 7, outputToken: 5 }, costNanodollars: 1200 });
   await call("c2", false, { meters: { inputToken: 3 }, costNanodollars: undefined });
@@ -104,13 +104,15 @@ describe("ledger export", () => {
   test("pages through a long time and waits for a slow reader", async () => {
     const long = makeBench();
     const { id } = await long.json<{ id: string }>("account", "create", "--email", "ada@example.org");
-    const store = await openStore({ file: storeFileOf(long) });
+    const store = await openStore({ file: getDatabaseFile(long) });
     const ledger = createBilling({ store });
     const ids = Array.from({ length: 1201 }, (_, index) => `call_${String(index).padStart(5, "0")}`);
     const openedAt = (index: number) => firstDay + Math.floor(index / 700);
     await Promise.all(
       ids.map((callId, index) =>
-        ledger.admit(claimOf({ callId, accountId: id, premium: false, holdTokens: 0, openedAt: openedAt(index) })),
+        ledger.admit(
+          createAdmission({ callId, accountId: id, premium: false, holdTokens: 0, openedAt: openedAt(index) }),
+        ),
       ),
     );
     await store.close();
@@ -153,7 +155,7 @@ describe("ledger reconcile", () => {
       '\ufeffday,model,requests,input_tokens,output_tokens,cost_usd\r\n2026-11-01,"acme-one-2026",1,7,5,0.0000012\r\n2026-11-01,one,1,3,0,0\r\n\r\n2026-11-02,acme-1,1,10,0,0.00000004\r\n';
     expect(await reconcile(text)).toMatchObject({
       code: 0,
-      stdout: "No difference: 2 days and models of requests, input_tokens, output_tokens, cost_nanodollars\n",
+      stdout: "No differences: 2 rows compared by requests, input_tokens, output_tokens, cost_nanodollars\n",
     });
   });
 
@@ -183,10 +185,10 @@ describe("ledger reconcile", () => {
 
   test.each([
     ["", "line 1: the file is empty, expected columns of day, model, requests,"],
-    ["day,model\n", "line 1: nothing to compare beside day and model"],
-    ["day,model,tokens\n", 'line 1: column "tokens" is none of day, model, requests,'],
+    ["day,model\n", "line 1: there is no column to compare in addition to day and model"],
+    ["day,model,tokens\n", 'line 1: column "tokens" is unknown, expected some of day, model, requests,'],
     ["model,images\n", "line 1: column day is missing"],
-    ["day,model,images,images\n", "line 1: column images stands there twice"],
+    ["day,model,images,images\n", "line 1: column images occurs twice"],
     ["day,model,images\n2026-11-01,one\n", "line 2: 2 cells, expected 3"],
     ["day,model,images\n2026-11-31,one,1\n", 'line 2: day is "2026-11-31", expected a day such as 2026-11-21'],
     ["day,model,images\n2026-11-01,one,-1\n", 'line 2: images is "-1", expected a number from 0'],
@@ -194,7 +196,7 @@ describe("ledger reconcile", () => {
     ["day,model,images\n2026-11-01,one,9007199254740992\n", 'line 2: images is "9007199254740992", expected'],
     ["day,model,cost_usd\n2026-11-01,one,0.0000000001\n", 'line 2: cost_usd is "0.0000000001", expected'],
     ["day,model,cost_usd\n2026-11-01,one,-0.5\n", 'line 2: cost_usd is "-0.5", expected'],
-    ['day,model,images\n2026-11-01,"on"e,1\n', "line 2 is no CSV: a quote stands where none can"],
+    ['day,model,images\n2026-11-01,"on"e,1\n', "line 2 is not CSV: unexpected quote"],
   ])("refuses %j with one sentence", async (text, reason) => {
     const { code, stdout, stderr } = await reconcile(text);
     expect([code, stdout]).toEqual([2, ""]);
@@ -204,8 +206,8 @@ describe("ledger reconcile", () => {
 
   test.each([
     [["nowhere.csv"], "Cannot read nowhere.csv: ENOENT: no such file or directory"],
-    [["FILE", "--provider", "acne"], "No plugin is called acne, expected one of: acme"],
-    [["FILE", "--tolerance", "-1"], "Cannot read --tolerance -1, expected percent from 0"],
+    [["FILE", "--provider", "acne"], "Unknown plugin acne, expected one of: acme"],
+    [["FILE", "--tolerance", "-1"], "Cannot read --tolerance -1, expected a percentage from 0"],
   ])("refuses %j with one sentence", async (args, sentence) => {
     const file = fileOf("day,model,images\n2026-11-01,one,1\n");
     const { code, stderr } = await bench.run("ledger", "reconcile", ...args.map((arg) => arg.replace("FILE", file)));
@@ -214,7 +216,7 @@ describe("ledger reconcile", () => {
   });
 
   test("says when the provider's single calls of a day are gone", async () => {
-    const store = await openStore({ file: storeFileOf(bench) });
+    const store = await openStore({ file: getDatabaseFile(bench) });
     const sums = { calls: 0, requests: 0, failures: 0, cost_nanodollars: 0, charged_nanodollars: 0, quota_tokens: 0 };
     const meters = {
       input_tokens: 0,
@@ -228,7 +230,7 @@ describe("ledger reconcile", () => {
       budget_nanodollars: 0,
     };
     await store.db
-      .insertInto("openings")
+      .insertInto("opening_balances")
       .values({ account_id: "x", before_day: firstDay / dayMs + 1 - 10 / 24, ...sums, ...meters })
       .execute();
     await store.close();

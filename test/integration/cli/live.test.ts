@@ -98,7 +98,7 @@ describe.each(["source", "binary"] as const)("commands beside a running gateway,
     expect(new Set(listed.map(({ served }) => served))).toEqual(new Set(["sandbox"]));
   });
 
-  test("the books are true while it runs", async () => {
+  test("the ledger is consistent while it runs", async () => {
     expect(await gateway.cli("ledger", "verify")).toMatchObject({ ok: true, differences: [] });
   });
 
@@ -109,10 +109,10 @@ describe.each(["source", "binary"] as const)("commands beside a running gateway,
     const { version, commit } = await gateway.cli<{ version: string; commit: string | null }>("version");
     expect(version).toMatch(/^\d+\.\d+\.\d+$/);
     if (form === "source") expect(commit).toBeNull();
-    expect((await gateway.run("--help")).stdout).toMatch(/^ {2}account create +Make an account/m);
+    expect((await gateway.run("--help")).stdout).toMatch(/^ {2}account create +Create an account/m);
   });
 
-  test("a mistake ends with 2 and one sentence", async () => {
+  test("a usage error exits with 2 and one sentence", async () => {
     const { code, stdout, stderr } = await gateway.run("walet", "show");
     expect({ code, stdout, stderr }).toEqual({
       code: 2,
@@ -124,8 +124,13 @@ describe.each(["source", "binary"] as const)("commands beside a running gateway,
   test.each([
     ["a wrong variable", { PORT: "http" }, 2, 'Cannot use PORT: it is "http"'],
     ["a wrong base URL", { OPENAI_BASE_URL: "openai" }, 2, 'Cannot use OPENAI_BASE_URL: it is "openai"'],
-    ["a wrong first key", { MODELGATE_BOOTSTRAP_KEY: "hunter2" }, 2, "Cannot use MODELGATE_BOOTSTRAP_KEY: it is set"],
-    ["nothing to serve", { SANDBOX: "off" }, 1, "There is no provider to serve"],
+    [
+      "a wrong first key",
+      { MODELGATE_BOOTSTRAP_KEY: "hunter2" },
+      2,
+      "Cannot use MODELGATE_BOOTSTRAP_KEY: its value is invalid",
+    ],
+    ["nothing to serve", { SANDBOX: "off" }, 1, "No provider is configured"],
     ["nothing to serve to others", { HOST: "0.0.0.0" }, 1, "SANDBOX=on"],
   ])("a start with %s stops with one sentence", async (_, env, code, sentence) => {
     const started = await serveOnce(env);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
-import { firstAdmin } from "../../../src/cli/first-admin.ts";
+import { bootstrap } from "../../../src/cli/bootstrap.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { type Bench, makeBench } from "./ground.ts";
 
@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => bench.remove());
 
 describe("account", () => {
-  test("invite says a link and until when it is good", async () => {
+  test("invite prints a link and its expiry", async () => {
     expect(await bench.json("account", "invite", email)).toEqual({
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:3000\/#invitation=[\w-]{32}$/),
       token: expect.any(String),
@@ -22,21 +22,21 @@ describe("account", () => {
     });
   });
 
-  test("password says a new one each time", async () => {
+  test("password prints a new one each time", async () => {
     const made = () => bench.json<{ email: string; password: string }>("account", "password", email);
     const [first, second] = [await made(), await made()];
     expect(first).toEqual({ email, password: expect.stringMatching(/^([2-9a-z]{5}-){3}[2-9a-z]{5}$/) });
     expect(second.password).not.toBe(first.password);
   });
 
-  test.each(["invite", "password"])("%s of nobody is refused, naming who is near", async (command) => {
+  test.each(["invite", "password"])("%s of an unknown account is refused, naming a similar one", async (command) => {
     const refused = await bench.run("account", command, "adda@example.org");
     expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(email) });
   });
 });
 
 describe("voucher", () => {
-  test("create, list and void tell of one voucher, its code but once", async () => {
+  test("create, list and void work on one voucher, and only create shows its code", async () => {
     const { id, code } = await bench.json<{ id: string; code: string }>(
       "voucher",
       "create",
@@ -63,12 +63,16 @@ describe("voucher", () => {
   });
 });
 
-test("the first start makes an administrator, and no later one does", async () => {
+test("the first start creates a key and an administrator, and later starts create none", async () => {
   const store = await temporaryStore();
   const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
   const accounts = createAccounts({ store, defaults });
-  expect(await firstAdmin(store, accounts, 1000)).toEqual({ email: "owner@localhost", password: expect.any(String) });
-  expect(await firstAdmin(store, accounts, 2000)).toBeUndefined();
+  const start = (now: number) => bootstrap(store, accounts, { bootstrapKey: undefined, now });
+  expect(await start(1000)).toEqual({
+    key: { key: expect.stringMatching(/^sk-mg-/), given: false },
+    admin: { email: "owner@localhost", password: expect.any(String) },
+  });
+  expect(await start(2000)).toEqual({ key: undefined, admin: undefined });
   const people = await store.db.selectFrom("users").select(["role", "password_is_temporary"]).execute();
   expect(people.map((row) => ({ ...row }))).toEqual([{ role: "admin", password_is_temporary: 1 }]);
 });

@@ -1,33 +1,62 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { App } from "../../../src/app.ts";
-import { type Start, startupBanner } from "../../../src/cli/startup-banner.ts";
-import { readConfig } from "../../../src/config/config.ts";
+import type { Bootstrap } from "../../../src/cli/bootstrap.ts";
+import { formatStartupBanner } from "../../../src/cli/startup-banner.ts";
+import { readConfig } from "../../../src/config/index.ts";
 import { chatModel } from "../../unit/kernel/support.ts";
 
-/** The first screen of a gateway that sells these models. */
-function screen(...models: Partial<typeof chatModel>[]): string {
+const firstKey: Bootstrap["key"] = { key: "sk-mg-abcd-secret", given: false };
+
+/** The banner of a gateway that serves these models. */
+function formatBanner(models: Partial<typeof chatModel>[], key?: Bootstrap["key"]): string {
   const offers = models.map((model) => ({ model: { ...chatModel, ...model }, compiledPrice: undefined, routes: [] }));
   const app = { kernel: { registry: { offers, size: offers.length } }, sandbox: false } as unknown as App;
-  const config = readConfig({});
-  return startupBanner({
-    config,
+  return formatStartupBanner({
+    config: readConfig({}),
     port: 3000,
-    key: { key: "sk-mg-abcd-secret", given: false },
+    metricsPort: undefined,
+    key,
+    admin: undefined,
     app,
-  } as unknown as Start);
+  });
 }
 
 test("the line to try names a free chat model that is not retired", () => {
-  const shown = screen(
-    { id: "gone", premium: false, retiredOn: "2020-01-01" },
-    { id: "dear", premium: true },
-    { id: "draws", premium: false, capability: "images" },
-    { id: "here", premium: false, retiredOn: "2999-01-01" },
-  );
-  expect(shown).toContain('"model":"here"');
+  const banner = formatBanner([
+    { id: "retired", premium: false, retiredOn: "2020-01-01" },
+    { id: "premium", premium: true },
+    { id: "images", premium: false, capability: "images" },
+    { id: "current", premium: false, retiredOn: "2999-01-01" },
+  ]);
+  expect(banner).toContain('"model":"current"');
 });
 
 test("a retired model is better than none, and without a free one no line is shown", () => {
-  expect(screen({ id: "gone", premium: false, retiredOn: "2020-01-01" })).toContain('"model":"gone"');
-  expect(screen({ id: "dear", premium: true })).not.toContain("curl");
+  expect(formatBanner([{ id: "retired", premium: false, retiredOn: "2020-01-01" }])).toContain('"model":"retired"');
+  expect(formatBanner([{ id: "premium", premium: true }])).not.toContain("curl");
+});
+
+describe("the line to try, run in a shell,", () => {
+  test.each([
+    ["of the first start sends the new key", firstKey, "sk-mg-abcd-secret"],
+    ["of a later start sends the key in MODELGATE_KEY", undefined, "sk-mg-mine-secret"],
+    [
+      "of a start with a bootstrap key sends the key in MODELGATE_KEY",
+      { ...firstKey, given: true },
+      "sk-mg-mine-secret",
+    ],
+  ])("%s", async (_, key, expected) => {
+    const line = /^ {2}curl .*$/m.exec(formatBanner([{ id: "current", premium: false }], key))?.[0] ?? "";
+    // The shell's own curl prints its arguments.
+    const shell = Bun.spawn(["sh", "-c", `curl() { printf '%s\\n' "$@"; }\n${line}`], {
+      env: { PATH: process.env.PATH ?? "", MODELGATE_KEY: "sk-mg-mine-secret" },
+    });
+    expect((await new Response(shell.stdout).text()).trimEnd().split("\n")).toEqual([
+      "http://127.0.0.1:3000/api/v1/chat/completions",
+      ...["-H", `Authorization: Bearer ${expected}`],
+      ...["-H", "Content-Type: application/json"],
+      ...["-d", JSON.stringify({ model: "current", messages: [{ role: "user", content: "Say hello" }] })],
+    ]);
+    expect(await shell.exited).toBe(0);
+  });
 });

@@ -1,9 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { UsageError } from "../../../src/cli/command.ts";
-import { readCsv } from "../../../src/cli/read-csv.ts";
-import { readProviderUsage } from "../../../src/cli/read-provider-usage.ts";
-import { readBudget, readDay, readExpiry, readLimit, readTokens, readUsd } from "../../../src/cli/read-values.ts";
+import {
+  parseAmount,
+  parseBudget,
+  parseDay,
+  parseExpiry,
+  parseLimit,
+  parseTokens,
+} from "../../../src/cli/lib/parse.ts";
+import { parseCsv, parseProviderUsage } from "../../../src/cli/lib/provider-usage.ts";
 import { parseApiKey } from "../../../src/contract/api-key.ts";
 import { formatUsd, GatewayError, parseUsd } from "../../../src/contract/index.ts";
 import { readUsageQuery } from "../../../src/http/api/usage.ts";
@@ -23,12 +29,12 @@ const text = fc.oneof(
 
 describe("a value on the command line", () => {
   test.each<[string, (given: string) => number, number]>([
-    ["readExpiry", (given) => readExpiry(given, now), now + 1],
-    ["readDay", (given) => readDay("--from", given), -8.64e15],
-    ["readBudget", (given) => readBudget("--budget", given), 0],
-    ["readLimit", (given) => readLimit("--limit", given), 1],
-    ["readUsd", (given) => readUsd(given), Number.MIN_SAFE_INTEGER],
-    ["readTokens", (given) => readTokens(given), 0],
+    ["readExpiry", (given) => parseExpiry(given, now), now + 1],
+    ["readDay", (given) => parseDay("--from", given), -8.64e15],
+    ["readBudget", (given) => parseBudget("--budget", given), 0],
+    ["readLimit", (given) => parseLimit("--limit", given), 1],
+    ["readUsd", (given) => parseAmount(given), Number.MIN_SAFE_INTEGER],
+    ["readTokens", (given) => parseTokens(given), 0],
   ])("%s gives a whole number in range, or says what is wrong", (_, read, least) => {
     fc.assert(
       fc.property(text, (given) => {
@@ -128,7 +134,7 @@ describe("a CSV file", () => {
     fc.assert(
       fc.property(rows, fc.constantFrom("\n", "\r\n"), (written, lineEnd) => {
         const quoted = written.map((cells) => cells.map((one) => `"${one.replaceAll('"', '""')}"`).join(","));
-        expect(readCsv(quoted.join(lineEnd)).map(({ cells }) => cells)).toEqual(written);
+        expect(parseCsv(quoted.join(lineEnd)).map(({ cells }) => cells)).toEqual(written);
       }),
       runs(300),
     );
@@ -140,7 +146,7 @@ describe("a CSV file", () => {
     await fc.assert(
       fc.asyncProperty(header, fc.array(line, { maxLength: 5 }), async (first, lines) => {
         const error = await thrownBy(() => {
-          const usage = readProviderUsage("usage.csv", [first, ...lines].join("\n"), (name) => name);
+          const usage = parseProviderUsage("usage.csv", [first, ...lines].join("\n"), (name) => name);
           for (const { sums } of usage.rows.values())
             for (const sum of Object.values(sums)) expect(Number.isSafeInteger(sum) && sum >= 0).toBe(true);
         });

@@ -2,7 +2,14 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { ConfigError, describeConfig, isLoopback, makeHome, prefixOf, readConfig } from "../../../src/config/config.ts";
+import {
+  ConfigError,
+  describeConfig,
+  getVariablePrefix,
+  isLoopback,
+  makeHome,
+  readConfig,
+} from "../../../src/config/index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "modelgate-config-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -10,7 +17,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const key = "sk-mg-first001-0123456789abcdef0123456789abcdef0123456789abcdef";
 
 describe("readConfig", () => {
-  test("stands on the documented defaults when nothing is set", () => {
+  test("uses the documented defaults when nothing is set", () => {
     const { given, credentials, ...values } = readConfig({});
     expect(values).toEqual({
       home: join(homedir(), ".modelgate"),
@@ -24,11 +31,11 @@ describe("readConfig", () => {
       databaseUrl: undefined,
       sqliteSynchronous: "full",
       callRetentionDays: 90,
-      callsMax: 12_000,
+      maxConcurrentCalls: 12_000,
       overloadLagMs: 30,
-      bodiesMb: 256,
-      bodySeconds: 120,
-      keepAliveSeconds: 10,
+      maxBufferedBodyMb: 256,
+      requestTimeoutSeconds: 120,
+      sseHeartbeatSeconds: 10,
       drainSeconds: 30,
       drainNoticeSeconds: 0,
       concurrentCalls: undefined,
@@ -103,7 +110,7 @@ describe("readConfig", () => {
     expect(readConfig({ [variable]: text })).toMatchObject(expected);
   });
 
-  test("takes ~ in MODELGATE_HOME as the user's folder, which no shell expands in a service file", () => {
+  test("expands ~ in MODELGATE_HOME, because service files have no shell to do it", () => {
     expect(readConfig({ HOME: folder, MODELGATE_HOME: "~/gate" }).home).toBe(join(folder, "gate"));
   });
 
@@ -116,9 +123,9 @@ describe("readConfig", () => {
     ["PORT", "http", "from 0 to 65535"],
     ["BASE_PATH", "api", "a path such as /api/v1"],
     ["BASE_PATH", "/a b", "a path such as /api/v1"],
-    ["CORS_ORIGINS", "app.example.com", "origins by comma"],
-    ["CORS_ORIGINS", "https://a.example,", "origins by comma"],
-    ["CORS_ORIGINS", "https://a.example/page", "origins by comma"],
+    ["CORS_ORIGINS", "app.example.com", "comma-separated origins"],
+    ["CORS_ORIGINS", "https://a.example,", "comma-separated origins"],
+    ["CORS_ORIGINS", "https://a.example/page", "comma-separated origins"],
     ["CORS_ORIGINS", Array(101).fill("*").join(), "at most 100"],
     ["CONCURRENT_CALLS", "0", "a whole number from 1"],
     ["WORKERS", "0", "from 1 to 256"],
@@ -131,14 +138,12 @@ describe("readConfig", () => {
     ["LOG_FORMAT", "xml", "auto, json or pretty"],
     ["METRICS_PORT", "65536", "from 0 to 65535"],
     ["METRICS_HOST", "http://x", "a host name"],
-    ["PUBLIC_URL", "gate.example.com", "where people reach"],
+    ["PUBLIC_URL", "gate.example.com", "the origin under which users reach"],
     ["PUBLIC_URL", "https://gate.example.com/desk", "without a path"],
     ["OIDC_ISSUER", "http://id.example.com", "http only on this machine"],
-    ["OIDC_ISSUER", "https://id.example.com?a=b", "an issuer's address"],
+    ["OIDC_ISSUER", "https://id.example.com?a=b", "an issuer URL"],
     ["LOG_LEVEL", "loud", "debug, info, warn, error or silent"],
     ["SANDBOX", "yes", "on, off or auto"],
-    ["UPSTREAM_CLIENT", "wire", "it not to be set: this setting is gone"],
-    ["NODE_TLS_REJECT_UNAUTHORIZED", "0", "it not to be set: certificates are always verified"],
   ])("refuses %s=%s in one sentence with what was expected", (variable, text, expected) => {
     const error = failureOf(() => readConfig({ [variable]: text }));
     expect(error.variable).toBe(variable);
@@ -151,9 +156,7 @@ describe("readConfig", () => {
     "refuses REDIS_URL=%s without showing it",
     (text) => {
       const error = failureOf(() => readConfig({ REDIS_URL: text }));
-      expect(error.message).toStartWith(
-        "Cannot use REDIS_URL: it is set, but not in that form, expected a URL such as",
-      );
+      expect(error.message).toStartWith("Cannot use REDIS_URL: its value is invalid, expected a URL such as");
       expect(error.message).not.toContain("hunter2");
     },
   );
@@ -163,16 +166,16 @@ describe("readConfig", () => {
     (text) => {
       const { message } = failureOf(() => readConfig({ DATABASE_URL: text }));
       expect(message).toBe(
-        "Cannot use DATABASE_URL: it is set, but not in that form, expected a URL such as postgres://user:password@host:5432/name",
+        "Cannot use DATABASE_URL: its value is invalid, expected a URL such as postgres://user:password@host:5432/name",
       );
     },
   );
 
-  test("refuses several processes that would each keep limits and wallets alone", () => {
+  test("refuses several workers that share neither limits nor wallets", () => {
     const databaseUrl = { DATABASE_URL: "postgres://127.0.0.1/books" };
     for (const env of [{ WORKERS: "4" }, { WORKERS: "4", ...databaseUrl }]) {
       expect(failureOf(() => readConfig(env)).message).toBe(
-        "Cannot use WORKERS: it is 4 without REDIS_URL, expected DATABASE_URL and REDIS_URL with it, by which they share wallets, quotas and limits; or 1",
+        "Cannot use WORKERS: it is 4 without REDIS_URL, expected DATABASE_URL and REDIS_URL too, so that workers share wallets, quotas and limits, or 1 worker",
       );
     }
     const shared = { ...databaseUrl, REDIS_URL: "redis://127.0.0.1" };
@@ -194,7 +197,7 @@ describe("credentials", () => {
     expect(credentials("my-host")).toEqual({ keys: ["k1", "k2"], baseUrl: "http://127.0.0.1:9/v1" });
   });
 
-  test("refuses a key that no header takes without showing it", () => {
+  test("refuses a key that cannot be sent in a header, without showing it", () => {
     const { credentials } = readConfig({ GROQ_API_KEY: "good,bad key" });
     const error = failureOf(() => credentials("groq"));
     expect(error.message).toContain("GROQ_API_KEY");
@@ -203,7 +206,7 @@ describe("credentials", () => {
   });
 
   test.each(["api.example.org/v1", "ftp://example.org", "https://u:secret@example.org", "https://a.org/?key=secret"])(
-    "refuses the base URL %s and hides what may be secret in it",
+    "refuses the base URL %s and hides what may be secret",
     (text) => {
       const error = failureOf(() => readConfig({ GROQ_BASE_URL: text }).credentials("groq"));
       expect(error.variable).toBe("GROQ_BASE_URL");
@@ -214,7 +217,7 @@ describe("credentials", () => {
 });
 
 describe("describeConfig", () => {
-  test("says where each value comes from and never shows a secret", () => {
+  test("shows the source of each value and never a secret", () => {
     const config = readConfig({
       PORT: "8080",
       MODELGATE_BOOTSTRAP_KEY: key,
@@ -233,7 +236,7 @@ describe("describeConfig", () => {
 });
 
 describe("makeHome", () => {
-  test("makes the folder open to its owner alone", () => {
+  test("creates the folder with access for its owner only", () => {
     const home = join(folder, "deep/home");
     makeHome({ home });
     expect(statSync(home).mode & 0o777).toBe(0o700);
@@ -260,8 +263,8 @@ test.each([
   expect(isLoopback(host)).toBe(expected);
 });
 
-test("prefixOf follows the plugin's name", () => {
-  expect(prefixOf("my-host")).toBe("MY_HOST");
+test("getVariablePrefix follows the plugin's name", () => {
+  expect(getVariablePrefix("my-host")).toBe("MY_HOST");
 });
 
 function failureOf(work: () => unknown): ConfigError {

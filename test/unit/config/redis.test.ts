@@ -1,22 +1,22 @@
 import { describe, expect, test } from "bun:test";
-import { readConfig } from "../../../src/config/config.ts";
+import { readConfig } from "../../../src/config/index.ts";
 
 const books = { DATABASE_URL: "postgres://127.0.0.1/books" };
 
 describe("REDIS_URL", () => {
-  test("takes the nodes of a Redis Cluster, by comma", () => {
+  test("accepts the nodes of a Redis Cluster, separated by commas", () => {
     const text = "redis://a:7001,redis://b:7002, redis://c:7003/0";
     expect(readConfig({ ...books, REDIS_URL: text }).redisUrl).toBe(text);
   });
 
-  test("takes one server with a user, by TLS", () => {
+  test("accepts one server with a user over TLS", () => {
     const text = "rediss://user:word@redis.example.org:6380/1";
     expect(readConfig({ ...books, REDIS_URL: text }).redisUrl).toBe(text);
   });
 
-  test("stands beside a database that gateways can share", () => {
+  test("requires a database that gateways can share", () => {
     expect(() => readConfig({ REDIS_URL: "redis://:hunter2@127.0.0.1" })).toThrow(
-      "Cannot use REDIS_URL: it is set without DATABASE_URL, expected DATABASE_URL with it, by which gateways share wallets; or neither, for one gateway alone",
+      "Cannot use REDIS_URL: it is set without DATABASE_URL, expected DATABASE_URL too, so that gateways share wallets, or neither for a single gateway",
     );
   });
 
@@ -28,7 +28,7 @@ describe("REDIS_URL", () => {
     "redis://a:7001,",
   ])("refuses %s without showing it", (text) => {
     const read = () => readConfig({ REDIS_URL: text });
-    expect(read).toThrow("Cannot use REDIS_URL: it is set, but not in that form, expected a URL such as");
+    expect(read).toThrow("Cannot use REDIS_URL: its value is invalid, expected a URL such as");
     expect(read).not.toThrow("hunter2");
   });
 });

@@ -9,7 +9,7 @@ afterEach(() => {
 });
 
 /** A load shedder whose clock the test moves; `late` lets its timer fire that much too late, once a tick. */
-function shedderOf(bounds: { callsMax: number; lagMsMax: number }) {
+function shedderOf(bounds: { maxConcurrentCalls: number; lagMsMax: number }) {
   const clock = { nowMs: 1_000_000 };
   const events: [string, Record<string, unknown>][] = [];
   const shedder = new LoadShedder(
@@ -35,7 +35,7 @@ function shedderOf(bounds: { callsMax: number; lagMsMax: number }) {
 
 describe("load shedding", () => {
   test("accepts calls up to its limit, and one more when one has ended", () => {
-    const { shedder, enter, refuses } = shedderOf({ callsMax: 3, lagMsMax: 0 });
+    const { shedder, enter, refuses } = shedderOf({ maxConcurrentCalls: 3, lagMsMax: 0 });
     const [first] = enter(2);
     expect(refuses()).toBe(false);
     enter(1);
@@ -50,7 +50,7 @@ describe("load shedding", () => {
   });
 
   test("that has closed accepts no calls, and cancels the running ones", () => {
-    const { shedder, enter, refuses } = shedderOf({ callsMax: 3, lagMsMax: 0 });
+    const { shedder, enter, refuses } = shedderOf({ maxConcurrentCalls: 3, lagMsMax: 0 });
     const [call] = enter(1);
     shedder.announceShutdown();
     expect([shedder.isDraining, refuses()]).toEqual([true, false]);
@@ -63,7 +63,7 @@ describe("load shedding", () => {
 });
 
 describe("load shedding while the event loop is late", () => {
-  const bounds = { callsMax: 1000, lagMsMax: 50 };
+  const bounds = { maxConcurrentCalls: 1000, lagMsMax: 50 };
 
   test("refuses once that has lasted, and lets in again when it is over", () => {
     const { enter, late, refuses, events } = shedderOf(bounds);
@@ -149,7 +149,7 @@ describe("load shedding while the event loop is late", () => {
   });
 
   test("refuses nobody with a bound of 0", () => {
-    const { enter, late, refuses } = shedderOf({ callsMax: 1000, lagMsMax: 0 });
+    const { enter, late, refuses } = shedderOf({ maxConcurrentCalls: 1000, lagMsMax: 0 });
     enter(200);
     late(1000, 20);
     expect(refuses()).toBe(false);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
-import { storeFileOf } from "../../../../src/config/config.ts";
+import { getDatabaseFile } from "../../../../src/config/index.ts";
 import { openStore } from "../../../../src/db/index.ts";
 import { type Bench, benchNow, makeBench, makePlugin, makeRow } from "../ground.ts";
 
@@ -34,7 +34,7 @@ describe("account", () => {
   test("create refuses an address that is taken or none", async () => {
     await create();
     const taken = await bench.run("account", "create", "--email", email);
-    expect(taken).toEqual({ code: 2, stdout: "", stderr: expect.stringContaining("exists already") });
+    expect(taken).toEqual({ code: 2, stdout: "", stderr: expect.stringContaining("already exists") });
     expect((await bench.run("account", "create", "--email", "ada")).code).toBe(2);
     expect(await bench.json("account", "list")).toHaveLength(1);
   });
@@ -99,7 +99,7 @@ describe("key", () => {
 
   test.each([
     ["--expires", "soon", "Cannot read --expires soon"],
-    ["--expires", "2026-11-20", "already past"],
+    ["--expires", "2026-11-20", "in the past"],
     ["--models", ",", "expected model ids"],
     ["--budget-usd", "-1", "Cannot read --budget-usd -1, expected US dollars from 0"],
     ["--budget-usd", "NaN", "Cannot read --budget-usd NaN"],
@@ -150,7 +150,7 @@ describe("key", () => {
     [["nokey", "--budget-usd", "5"], "No API key has the id"],
     [["ID"], "Nothing to change, expected one of --name, --expires, --models, --budget-usd"],
     [["ID", "--name", ""], "Flag --name of key set is empty"],
-    [["ID", "--expires", "2000-01-01"], "it is already past"],
+    [["ID", "--expires", "2000-01-01"], "it is in the past"],
     [["ID", "--models", ","], "expected model ids separated by commas"],
     [["ID", "--budget-usd", "-5"], "Cannot read --budget-usd -5"],
     [["ID", "--tokens-per-minute", "0"], "Cannot read --tokens-per-minute 0"],
@@ -241,13 +241,13 @@ describe("ledger verify", () => {
     await bench.json("wallet", "credit", "--account", email, "--usd", "5", "--note", "n");
     const { code, stdout } = await bench.run("ledger", "verify");
     expect(code).toBe(0);
-    expect(stdout).toStartWith("The books are true: 1 wallets, 1 entries, 0 calls");
+    expect(stdout).toStartWith("The ledger is consistent: 1 wallets, 1 entries, 0 calls");
   });
 
   test("ends with 1 on books that were changed behind its back", async () => {
     const { id } = await create();
     await bench.json("wallet", "credit", "--account", email, "--usd", "5", "--note", "n");
-    const store = await openStore({ file: storeFileOf(bench) });
+    const store = await openStore({ file: getDatabaseFile(bench) });
     await store.db.updateTable("wallets").set({ balance_nanodollars: 7 }).where("account_id", "=", id).execute();
     await store.close();
     const { code, stdout } = await bench.run("ledger", "verify", "--json");
@@ -255,11 +255,11 @@ describe("ledger verify", () => {
     const report = JSON.parse(stdout);
     expect(report).toMatchObject({ ok: false });
     expect(report.differences[0]).toContain(id);
-    expect((await bench.run("ledger", "verify")).stdout).toStartWith("The books differ:");
+    expect((await bench.run("ledger", "verify")).stdout).toStartWith("The ledger is inconsistent:");
   });
 });
 
 test("the home and the books are open to their owner alone", async () => {
   await create();
-  expect(statSync(storeFileOf(bench)).mode & 0o077).toBe(0);
+  expect(statSync(getDatabaseFile(bench)).mode & 0o077).toBe(0);
 });

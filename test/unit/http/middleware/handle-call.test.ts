@@ -54,13 +54,13 @@ describe("executeCall", () => {
   test("tells the log how often it tried, and what a plugin noted", async () => {
     const failing = pluginOf({
       async chat(call) {
-        call.note("top_k was left out");
+        call.warn("top_k was left out");
         throw new GatewayError("invalid_request", "No");
       },
     });
     const { deps, log } = httpOf([failing]);
     await executeCall(deps, contextOf().call, { capability: "chat", request }).catch(() => undefined);
-    expect(log.lines.at(-1)?.fields).toMatchObject({ attempts: 1, notes: ["top_k was left out"] });
+    expect(log.lines.at(-1)?.fields).toMatchObject({ attempts: 1, warnings: ["top_k was left out"] });
   });
 
   test("cuts a call whose client is gone already", async () => {

@@ -1,0 +1,52 @@
+import { type Account, type Accounts, hasAdmin, makeTemporaryPassword } from "../accounts/index.ts";
+import type { Store } from "../db/index.ts";
+
+const ownerEmail = "owner@localhost";
+
+/** What a start created, for the startup banner. */
+export interface Bootstrap {
+  /** `undefined` when there were accounts already. `given`: it is MODELGATE_BOOTSTRAP_KEY, so it is not shown. */
+  readonly key: { readonly key: string; readonly given: boolean } | undefined;
+  /** `undefined` when there was an administrator already. */
+  readonly admin: { readonly email: string; readonly password: string } | undefined;
+}
+
+/** Creates the first API key and the first administrator where they are missing; both belong to the owner's account. */
+export async function bootstrap(
+  store: Store,
+  accounts: Accounts,
+  { bootstrapKey, now }: { bootstrapKey: string | undefined; now: number },
+): Promise<Bootstrap> {
+  const key = await createFirstKey(store, accounts, bootstrapKey);
+  return { key, admin: await createFirstAdmin(store, accounts, now) };
+}
+
+async function createFirstKey(
+  store: Store,
+  accounts: Accounts,
+  givenKey: string | undefined,
+): Promise<Bootstrap["key"]> {
+  if (givenKey === undefined && (await hasAccount(store))) return undefined;
+  const { id: accountId } = await ensureOwner(accounts);
+  if (givenKey === undefined) {
+    const { key } = await accounts.createKey({ accountId, name: "first key" });
+    return { key, given: false };
+  }
+  const known = await store.readKey(givenKey.split("-")[2] as string);
+  if (known === undefined) await accounts.createKey({ accountId, name: "bootstrap key", key: givenKey });
+  return { key: givenKey, given: true };
+}
+
+async function createFirstAdmin(store: Store, accounts: Accounts, now: number): Promise<Bootstrap["admin"]> {
+  if (await hasAdmin(store)) return undefined;
+  const { id: accountId, email } = await ensureOwner(accounts);
+  return { email, password: await makeTemporaryPassword(store, { accountId, role: "admin" }, now) };
+}
+
+async function ensureOwner(accounts: Accounts): Promise<Account> {
+  return (await accounts.find(ownerEmail)) ?? (await accounts.create({ email: ownerEmail, name: "Owner" }));
+}
+
+async function hasAccount({ db }: Store): Promise<boolean> {
+  return (await db.selectFrom("accounts").select("id").limit(1).executeTakeFirst()) !== undefined;
+}

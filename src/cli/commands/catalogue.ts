@@ -1,0 +1,106 @@
+import {
+  compilePrice,
+  formatUsd,
+  isPriced,
+  type MeterName,
+  type Model,
+  meterNames,
+  parseUsd,
+  type Rate,
+} from "../../contract/index.ts";
+import { defineCommand } from "../command.ts";
+import { type CatalogueRow, getServedBy, loadSnapshot, toCatalogueRows } from "../lib/catalogue.ts";
+import { columns } from "../lib/format.ts";
+
+export const models = defineCommand({
+  name: "models",
+  description: "List the models, their prices, and what serves them now",
+  flags: {},
+  args: [],
+  example: "models",
+  async run(context, { config }) {
+    const { plugins } = await loadSnapshot(context, config);
+    const described = toCatalogueRows(plugins).map(({ model, plugin }) => {
+      const json = {
+        id: model.id,
+        aliases: model.aliases ?? [],
+        capability: model.capability,
+        premium: model.premium,
+        plugin: plugin.name,
+        context_tokens: model.contextTokens ?? null,
+        price: model.price ?? null,
+        served: getServedBy(plugin, config, plugins),
+      };
+      const quota = json.premium ? "premium" : "free quota";
+      return { json, row: [json.id, json.capability, quota, formatPrice(model), json.served] };
+    });
+    return { json: described.map(({ json }) => json), text: columns(described.map(({ row }) => row)) };
+  },
+});
+
+function formatPrice({ price }: Model): string {
+  if (price === undefined) return "no price";
+  const rates = meterNames.flatMap((name) => {
+    const rate = price[name];
+    return rate === undefined || name.startsWith("cache") ? [] : [`${name} ${formatRate(rate)}`];
+  });
+  const markup = price.markupPercent === undefined ? "" : ` + ${price.markupPercent} %`;
+  return `${rates.join(", ")}${markup}`;
+}
+
+function formatRate({ usd, per }: Rate): string {
+  const nanodollars = parseUsd(usd);
+  const amount = nanodollars === undefined ? usd : formatUsd(nanodollars);
+  const unit = per === 1 ? "" : per === 1_000_000 ? "/M" : per === 3_600_000 ? "/h" : `/${per}`;
+  return `$${amount}${unit}`;
+}
+
+const soonMs = 60 * 86_400_000;
+
+const requiredMeters: Record<Model["capability"], readonly MeterName[]> = {
+  chat: ["inputToken", "outputToken"],
+  embeddings: ["inputToken"],
+  images: ["image"],
+  transcription: ["audioMs"],
+  speech: ["character"],
+};
+
+/** Problems of a row, most severe first. */
+const findings = ["retired", "retiring", "unpriced"] as const;
+type Finding = (typeof findings)[number];
+
+const hasFinding: Record<Finding, (model: Model, now: number) => boolean> = {
+  retired: (model, now) => getRetirement(model) <= now,
+  retiring: (model, now) => getRetirement(model) > now && getRetirement(model) <= now + soonMs,
+  unpriced: ({ price, capability }) =>
+    price === undefined || !isPriced(compilePrice(price), requiredMeters[capability]),
+};
+
+export const catalogueCheck = defineCommand({
+  name: "catalogue check",
+  description: "List models that are retired, retire within 60 days, or have no price",
+  flags: {},
+  args: [],
+  example: "catalogue check",
+  async run(context, { config, now }) {
+    const rows = toCatalogueRows((await loadSnapshot(context, config)).plugins);
+    const found = findings.flatMap((finding) =>
+      rows.filter(({ model }) => hasFinding[finding](model, now)).map((row) => toFindingJson(row, finding)),
+    );
+    if (found.length === 0) return { json: found, text: `No findings in ${rows.length} rows` };
+    const cells = found.map(({ finding, model, plugin, retired_on, successor }) => {
+      return [finding, model, plugin, retired_on ?? "", successor === null ? "" : `successor: ${successor}`];
+    });
+    return { json: found, text: columns(cells) };
+  },
+});
+
+/** The start of the row's last day, UTC; infinite when no retirement is known. */
+function getRetirement({ retiredOn }: Model): number {
+  return retiredOn === undefined ? Number.POSITIVE_INFINITY : Date.parse(`${retiredOn}T00:00:00Z`);
+}
+
+function toFindingJson({ model, plugin }: CatalogueRow, finding: Finding) {
+  const { id, retiredOn = null, successor = null } = model;
+  return { finding, model: id, plugin: plugin.name, retired_on: retiredOn, successor };
+}

@@ -1,0 +1,183 @@
+import type { ApiKey } from "../../accounts/index.ts";
+import { formatUsd, type KeyLimits } from "../../contract/index.ts";
+import { defineCommand, UsageError } from "../command.ts";
+import { columns, toIsoTime } from "../lib/format.ts";
+import { parseAllowedModels, parseBudget, parseExpiry, parseKeyId, parseLimit } from "../lib/parse.ts";
+import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
+
+const limitFlags = {
+  "budget-usd": { value: "5.00", description: "Budget for its premium calls per UTC month" },
+  "requests-per-minute": { value: "N", description: "Requests per minute, in addition to the account's limit" },
+  "tokens-per-minute": { value: "N", description: "Tokens per minute, in addition to the account's limit" },
+  "concurrent-calls": { value: "N", description: "Concurrent calls" },
+} as const;
+
+const changeFlags = {
+  name: { value: "N", description: "Purpose of the key" },
+  expires: { value: "30d", description: "Expiry: a duration (30d, 12h, 1y) or the last day (2027-01-31)" },
+  models: { value: "a,b", description: "Models the key may use" },
+  ...limitFlags,
+} as const;
+
+export const keyCreate = defineCommand({
+  name: "key create",
+  description: "Create an API key; it is printed only once",
+  flags: {
+    account: { value: "A", description: "Id or e-mail of the account", required: true },
+    ...changeFlags,
+    name: { ...changeFlags.name, required: true },
+    models: { value: "a,b", description: "Models the key may use (default: all)" },
+  },
+  args: [],
+  example: "key create --account ada@example.org --name laptop --budget-usd 5.00",
+  async run(context, { flags, config, now }) {
+    const expiresAt = flags.expires === undefined ? undefined : parseExpiry(flags.expires, now);
+    const allowedModels = flags.models === undefined ? undefined : parseAllowedModels(flags.models, context);
+    const bounds = parseLimits(flags, (text, parse) => parse(text));
+    const create = async ({ accounts }: OpenedStore) => {
+      const { id: accountId } = await findAccount(accounts, flags.account);
+      return accounts.createKey({ accountId, name: flags.name, expiresAt, allowedModels, bounds });
+    };
+    const { id, key } = await withStore(config, create, now);
+    const advice = `Keep it: only its hash is stored. Revoke it with modelgate key revoke ${id}`;
+    return { json: { id, key }, text: `${key}\n${advice}` };
+  },
+});
+
+export const keyList = defineCommand({
+  name: "key list",
+  description: "List the API keys, without their secrets",
+  flags: { account: { value: "A", description: "Only keys of this account, by id or e-mail" } },
+  args: [],
+  example: "key list --account ada@example.org",
+  async run(_context, { flags, config, now }) {
+    const { keys, emails } = await withStore(config, async ({ accounts }) => {
+      const account = flags.account === undefined ? undefined : await findAccount(accounts, flags.account);
+      const emails = new Map((await accounts.list()).map(({ id, email }) => [id, email]));
+      return { keys: await accounts.listKeys(account?.id), emails };
+    });
+    const rows = keys.map((key) => {
+      const models = key.allowedModels === undefined ? "all models" : key.allowedModels.join(",");
+      const owner = emails.get(key.accountId) ?? key.accountId;
+      return [key.id, owner, key.name, formatState(key, now), models, formatBudget(key), formatLastUse(key)];
+    });
+    const text = rows.length === 0 ? "No keys yet; create one with modelgate key create" : columns(rows);
+    return { json: keys.map((key) => toKeyJson(key, now)), text };
+  },
+});
+
+export const keySet = defineCommand({
+  name: "key set",
+  description: "Change an API key; use `none` to remove a limit, omitted flags are unchanged",
+  flags: changeFlags,
+  args: ["ID"],
+  example: "key set ID --budget-usd 5.00",
+  async run(context, { flags, args, config, now }) {
+    const changes = {
+      name: flags.name,
+      expiresAt: parseOrNone(flags.expires, (text) => parseExpiry(text, now)),
+      allowedModels: parseOrNone(flags.models, (text) => parseAllowedModels(text, context)),
+      bounds: parseLimits(flags, parseOrNone),
+    };
+    const values = [...Object.values(changes.bounds), changes.name, changes.expiresAt, changes.allowedModels];
+    if (values.every((change) => change === undefined)) {
+      throw new UsageError(`Nothing to change, expected one of --${Object.keys(changeFlags).join(", --")}`);
+    }
+    const id = parseKeyId(args.ID);
+    const change = async ({ accounts }: OpenedStore) => {
+      await accounts.changeKey(id, changes);
+      return (await accounts.listKeys()).find((key) => key.id === id);
+    };
+    const key = await withStore(config, change, now);
+    const json = {
+      id,
+      name: key?.name ?? null,
+      expires_at: toIsoTime(key?.expiresAt),
+      allowed_models: key?.allowedModels ?? null,
+      ...toLimitsJson(key?.bounds ?? {}),
+    };
+    const pairs = Object.entries(json).map(([name, value]) => `${name} ${value ?? "none"}`);
+    return { json, text: pairs.join(", ") };
+  },
+});
+
+export const keyRevoke = defineCommand({
+  name: "key revoke",
+  description: "Revoke an API key permanently",
+  flags: {},
+  args: ["ID"],
+  example: "key revoke ID",
+  async run(_context, { args, config }) {
+    const id = parseKeyId(args.ID);
+    await withStore(config, ({ accounts }) => accounts.revokeKey(id));
+    return { json: { id, revoked: true }, text: `Revoked ${id}` };
+  },
+});
+
+type LimitFlags = { readonly [Name in keyof typeof limitFlags]?: string | undefined };
+
+function parseLimits<Value>(
+  flags: LimitFlags,
+  parse: (text: string, parseValue: (text: string) => number) => Value,
+): { [Name in keyof KeyLimits]: Value | undefined } {
+  const read = (flag: keyof LimitFlags, parseFlag: (flag: string, text: string) => number) => {
+    const text = flags[flag];
+    return text === undefined ? undefined : parse(text, (value) => parseFlag(`--${flag}`, value));
+  };
+  return {
+    budgetNanodollars: read("budget-usd", parseBudget),
+    requestsPerMinute: read("requests-per-minute", parseLimit),
+    tokensPerMinute: read("tokens-per-minute", parseLimit),
+    concurrentCalls: read("concurrent-calls", parseLimit),
+  };
+}
+
+/** `none` becomes `null`, which removes the value; a flag that was not given is `undefined`. */
+function parseOrNone<Value>(text: string | undefined, parse: (text: string) => Value): Value | null | undefined {
+  if (text === undefined) return undefined;
+  return text === "none" ? null : parse(text);
+}
+
+function toKeyJson(key: ApiKey, now: number) {
+  return {
+    id: key.id,
+    account: key.accountId,
+    name: key.name,
+    state: formatState(key, now).split(" ")[0],
+    expires_at: toIsoTime(key.expiresAt),
+    allowed_models: key.allowedModels ?? null,
+    ...toLimitsJson(key.bounds),
+    budget_used_usd: key.bounds.budgetNanodollars === undefined ? null : formatUsd(key.spentNanodollars),
+    created_at: toIsoTime(key.createdAt),
+    revoked_at: toIsoTime(key.revokedAt),
+    last_used_at: toIsoTime(key.lastUsedAt),
+  };
+}
+
+function toLimitsJson(limits: KeyLimits) {
+  return {
+    budget_usd: limits.budgetNanodollars === undefined ? null : formatUsd(limits.budgetNanodollars),
+    requests_per_minute: limits.requestsPerMinute ?? null,
+    tokens_per_minute: limits.tokensPerMinute ?? null,
+    concurrent_calls: limits.concurrentCalls ?? null,
+  };
+}
+
+function formatBudget({ bounds, spentNanodollars }: ApiKey): string {
+  const budget = bounds.budgetNanodollars;
+  return budget === undefined ? "no budget" : `${formatUsd(spentNanodollars)} of ${formatUsd(budget)} USD this month`;
+}
+
+function formatState({ revokedAt, expiresAt }: ApiKey, now: number): string {
+  if (revokedAt !== undefined) return "revoked";
+  if (expiresAt === undefined) return "active";
+  return expiresAt <= now ? "expired" : `active until ${formatMinute(expiresAt)}`;
+}
+
+function formatLastUse({ lastUsedAt }: ApiKey): string {
+  return lastUsedAt === undefined ? "never used" : `last used ${formatMinute(lastUsedAt)}`;
+}
+
+function formatMinute(at: number): string {
+  return new Date(at).toISOString().slice(0, 16).replace("T", " ");
+}

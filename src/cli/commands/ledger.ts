@@ -1,0 +1,118 @@
+import { exportCalls, verifyLedger, type WrittenCall } from "../../billing/index.ts";
+import { defineCommand, UsageError } from "../command.ts";
+import { toIsoTime } from "../lib/format.ts";
+import { parseDay } from "../lib/parse.ts";
+import { findAccount, withStore } from "../lib/with-store.ts";
+
+const dayMs = 86_400_000;
+
+export const ledgerVerify = defineCommand({
+  name: "ledger verify",
+  description: "Verify the ledger; exit 1 when balances, holds and sums do not match the entries",
+  flags: {},
+  args: [],
+  example: "ledger verify",
+  async run(_context, { config }) {
+    const report = await withStore(config, ({ store }) => verifyLedger(store));
+    const { wallets, entries, calls, open, abandoned } = report.counts;
+    const counts = `${wallets} wallets, ${entries} entries, ${calls} calls (${open} open, ${abandoned} abandoned)`;
+    const text = report.ok
+      ? `The ledger is consistent: ${counts}`
+      : `The ledger is inconsistent: ${report.differences.join("\n")}`;
+    return { json: report, text, exitCode: report.ok ? 0 : 1 };
+  },
+});
+
+export const ledgerExport = defineCommand({
+  name: "ledger export",
+  description: "Write the calls of a period to standard output, one per line",
+  flags: {
+    from: { value: "2026-11-01", description: "First day, UTC", required: true },
+    to: { value: "2026-11-30", description: "Last day, UTC", required: true },
+    format: { value: "csv|jsonl", description: "Output format (default: jsonl)" },
+    account: { value: "A", description: "Only calls of this account, by id or e-mail" },
+  },
+  args: [],
+  example: "ledger export --from 2026-11-01 --to 2026-11-30 --format csv",
+  async run(context, { flags, config, json }) {
+    const from = parseDay("--from", flags.from);
+    const until = parseDay("--to", flags.to) + dayMs;
+    if (until <= from)
+      throw new UsageError(`Cannot export from ${flags.from} to ${flags.to}: the last day is before the first`);
+    const format = json ? "json" : parseFormat(flags.format);
+    await withStore(config, async ({ store, accounts }) => {
+      const accountId = flags.account === undefined ? undefined : (await findAccount(accounts, flags.account)).id;
+      if (format === "csv") context.stdout(`${csvHeader}\n`);
+      let before = format === "json" ? "[\n" : "";
+      for await (const page of exportCalls(store, { from, until, accountId })) {
+        const lines = page.map((call) => (format === "csv" ? toCsv(call) : JSON.stringify(toJson(call))));
+        context.stdout(`${before}${lines.join(format === "json" ? ",\n" : "\n")}${format === "json" ? "" : "\n"}`);
+        if (format === "json") before = ",\n";
+        await context.drained?.();
+      }
+      if (format === "json") context.stdout(before === "[\n" ? "[]\n" : "\n]\n");
+    });
+    return undefined;
+  },
+});
+
+function parseFormat(text: string | undefined): "csv" | "jsonl" {
+  if (text === undefined || text === "jsonl") return "jsonl";
+  if (text === "csv") return "csv";
+  throw new UsageError(`Cannot write --format ${text}, expected csv or jsonl`);
+}
+
+const usageColumns = [
+  "input_tokens",
+  "cache_read_tokens",
+  "cache_write_tokens",
+  "output_tokens",
+  "images",
+  "audio_ms",
+  "characters",
+] as const;
+
+/** The fields of an exported call except its usage; unknown ones are `null`. */
+function toFields(call: WrittenCall) {
+  return {
+    id: call.id,
+    account: call.account_id,
+    key: call.key_id,
+    model: call.model,
+    capability: call.capability,
+    premium: call.premium === 1,
+    route: call.route,
+    state: call.state,
+    usage_source: call.usage_source,
+    cost_nanodollars: call.cost_nanodollars,
+    charged_nanodollars: call.charged_nanodollars,
+    quota_tokens: call.quota_tokens,
+    price_version: call.price_version,
+    status: call.status,
+    error_code: call.error_code,
+    opened_at: toIsoTime(call.opened_at),
+    ended_at: toIsoTime(call.settled_at),
+    first_byte_ms: call.first_byte_ms,
+    duration_ms: call.duration_ms,
+  };
+}
+
+/** Unknown usage is left out of `usage`. */
+function toJson(call: WrittenCall) {
+  const known = usageColumns.filter((column) => call[column] !== null);
+  return { ...toFields(call), usage: Object.fromEntries(known.map((column) => [column, call[column]])) };
+}
+
+/** The fields of the JSON, with one column for each meter. */
+const csvHeader = [...Object.keys(toFields({} as WrittenCall)), ...usageColumns].join(",");
+
+function toCsv(call: WrittenCall): string {
+  return [...Object.values(toFields(call)), ...usageColumns.map((column) => call[column])].map(toCell).join(",");
+}
+
+/** Quotes a cell as RFC 4180 says; an unknown value is an empty cell. */
+function toCell(value: string | number | boolean | null): string {
+  if (value === null) return "";
+  const text = String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

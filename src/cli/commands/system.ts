@@ -1,0 +1,100 @@
+import { resolve } from "node:path";
+import { describeConfig, getDatabaseFile, getLocalOrigin, makeHome } from "../../config/index.ts";
+import { backupSqlite } from "../../db/index.ts";
+import { defineCommand, UsageError } from "../command.ts";
+import { loadSnapshot } from "../lib/catalogue.ts";
+import { columns } from "../lib/format.ts";
+
+export const serve = defineCommand({
+  name: "serve",
+  description: "Start the gateway, configured by the environment (see modelgate config)",
+  flags: {},
+  args: [],
+  example: "serve",
+  async run(context, { config }) {
+    // Credentials are read at first use; reading them now stops the start when one is invalid.
+    for (const { name } of context.plugins) config.credentials(name);
+    makeHome(config);
+    await context.serve(config);
+    return undefined;
+  },
+});
+
+export const backup = defineCommand({
+  name: "backup",
+  description: "Copy the embedded database to a new file; works while the gateway runs",
+  flags: {},
+  args: ["FILE"],
+  example: "backup modelgate-backup.db",
+  async run(_context, { args, config }) {
+    if (config.databaseUrl !== undefined) {
+      throw new UsageError("Cannot back up the PostgreSQL database of DATABASE_URL: use pg_dump");
+    }
+    const file = resolve(args.FILE);
+    const bytes = backupSqlite(getDatabaseFile(config), file);
+    return { json: { file, bytes }, text: `Wrote ${file}, ${bytes} bytes` };
+  },
+});
+
+const healthTimeoutMs = 2000;
+
+/** The body of `GET /readyz`. */
+interface Readiness {
+  status: string;
+  troubles: string[];
+  degraded: string[];
+}
+
+export const health = defineCommand({
+  name: "health",
+  description: "Check whether the gateway on HOST and PORT is ready; exit 1 if not",
+  flags: {},
+  args: [],
+  example: "health",
+  async run(_context, { config }) {
+    if (config.port === 0) throw new UsageError("Cannot check port 0: set PORT to the port of the gateway");
+    const origin = getLocalOrigin(config.host, config.port);
+    const found = await fetchReadiness(origin);
+    if (typeof found === "string") return { json: { status: "unreachable", reason: found }, text: found, exitCode: 1 };
+    const { status, troubles, degraded } = found;
+    const text = [`${origin} is ${status}`, ...troubles, ...degraded].join("\n");
+    return { json: found, text, exitCode: status === "unready" ? 1 : 0 };
+  },
+});
+
+/** Its readiness, or a sentence why it cannot be read. */
+async function fetchReadiness(origin: string): Promise<Readiness | string> {
+  try {
+    const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(healthTimeoutMs) });
+    const { status, troubles, degraded } = (await response.json()) as Readiness;
+    return { status, troubles, degraded };
+  } catch (error) {
+    return `Cannot reach ${origin}/readyz: ${(error as Error).message}`;
+  }
+}
+
+export const config = defineCommand({
+  name: "config",
+  description: "Show every setting and its source; secrets are not shown",
+  flags: {},
+  args: [],
+  example: "config",
+  async run(context, { config }) {
+    const { plugins } = await loadSnapshot(context, config);
+    const withKey = plugins.filter(({ credential }) => credential === "key").map(({ name }) => name);
+    const rows = describeConfig(config, withKey);
+    return { json: rows, text: columns(rows.map(({ name, value, source }) => [name, value, source])) };
+  },
+});
+
+export const version = defineCommand({
+  name: "version",
+  description: "Show the version and, in a build, its commit",
+  flags: {},
+  args: [],
+  example: "version",
+  async run({ version: { version, commit } }) {
+    const text = commit === undefined ? `modelgate ${version}` : `modelgate ${version} (${commit})`;
+    return { json: { version, commit: commit ?? null }, text };
+  },
+});

@@ -1,0 +1,29 @@
+import type { Account } from "../../accounts/index.ts";
+import { formatUsd, type WalletState } from "../../contract/index.ts";
+
+/** Formats rows as aligned columns, two spaces apart, without trailing spaces. */
+export function columns(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const row of rows) {
+    row.forEach((cell, index) => {
+      widths[index] = Math.max(widths[index] ?? 0, cell.length);
+    });
+  }
+  const pad = (cell: string, index: number) => cell.padEnd(widths[index] as number);
+  return rows.map((row) => row.map(pad).join("  ").trimEnd()).join("\n");
+}
+
+/** An account in `--json` output. */
+export function toAccountJson({ id, email, name, freeTokensPerDay }: Account) {
+  return { id, email, name: name ?? null, free_tokens_per_day: freeTokensPerDay ?? null };
+}
+
+/** A wallet in `--json` output: US dollars as exact decimal text. */
+export function toWalletJson({ balanceNanodollars, heldNanodollars }: WalletState) {
+  return { balance_usd: formatUsd(balanceNanodollars), held_usd: formatUsd(heldNanodollars) };
+}
+
+/** A time as ISO 8601, `null` when there is none. */
+export function toIsoTime(at: number | null | undefined): string | null {
+  return at === null || at === undefined ? null : new Date(at).toISOString();
+}

@@ -1,0 +1,109 @@
+import { parseUsd } from "../../contract/index.ts";
+import { didYouMean } from "../../sdk/did-you-mean.ts";
+import { type CliContext, UsageError } from "../command.ts";
+import { toCatalogueRows } from "./catalogue.ts";
+
+const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_536_000_000 } as const;
+
+/** The latest instant a `Date` can hold. */
+const instantMax = 8_640_000_000_000_000;
+
+/**
+ * Reads a duration such as `30d` or `12h`, or a UTC day such as `2027-01-31`, which ends with its last millisecond.
+ *
+ * @returns Milliseconds since 1970.
+ * @throws {UsageError} When it is neither, or in the past.
+ */
+export function parseExpiry(text: string, now: number): number {
+  const duration = /^(\d{1,6})([mhdwy])$/.exec(text);
+  const at = duration === null ? parseDayEnd(text) : now + Number(duration[1]) * unitMs[duration[2] as "d"];
+  if (!(at <= instantMax)) {
+    throw new UsageError(
+      `Cannot read --expires ${text}, expected a duration such as 30d, 12h or 1y, or a day such as 2027-01-31`,
+    );
+  }
+  if (at <= now) throw new UsageError(`Cannot use --expires ${text}: it is in the past, expected a later time`);
+  return at;
+}
+
+/**
+ * Reads a UTC day such as `2026-11-21`.
+ *
+ * @returns Its first millisecond since 1970.
+ * @throws {UsageError} Naming `flag`.
+ */
+export function parseDay(flag: string, text: string): number {
+  const end = parseDayEnd(text);
+  if (!Number.isNaN(end)) return end + 1 - unitMs.d;
+  throw new UsageError(`Cannot read ${flag} ${text}, expected a day such as 2026-11-21`);
+}
+
+/** Reads US dollars from 0 as nanodollars. @throws {UsageError} */
+export function parseBudget(flag: string, text: string): number {
+  const nanodollars = parseUsd(text);
+  if (nanodollars !== undefined && nanodollars >= 0) return nanodollars;
+  throw new UsageError(`Cannot read ${flag} ${text}, expected US dollars from 0 such as 5.00, at most nine decimals`);
+}
+
+/** Reads US dollars above 0 as nanodollars. @throws {UsageError} */
+export function parseAmount(text: string): number {
+  const nanodollars = parseUsd(text);
+  if (nanodollars !== undefined && nanodollars > 0) return nanodollars;
+  throw new UsageError(`Cannot read --usd ${text}, expected US dollars above 0 such as 5.00, at most nine decimals`);
+}
+
+/** Reads a limit, a whole number from 1. @throws {UsageError} */
+export function parseLimit(flag: string, text: string): number {
+  return parseWhole(flag, text, 1);
+}
+
+/** Reads a number of tokens from 0. @throws {UsageError} */
+export function parseTokens(text: string): number {
+  return parseWhole("--tokens", text, 0);
+}
+
+/** The id of a key given by its id or in full, since the key itself is at hand when it has leaked. */
+export function parseKeyId(idOrKey: string): string {
+  return /^sk-mg-([^-]+)-/.exec(idOrKey)?.[1] ?? idOrKey;
+}
+
+/**
+ * Reads the model ids of `--models a,b`, replacing aliases. An unknown name is kept with a warning, because a plugin
+ * added later may have it.
+ *
+ * @throws {UsageError} When there is no name.
+ */
+export function parseAllowedModels(text: string, context: CliContext): string[] {
+  const ids = new Map<string, string>();
+  for (const { model } of toCatalogueRows(context.plugins)) {
+    for (const name of [model.id, ...(model.aliases ?? [])]) if (!ids.has(name)) ids.set(name, model.id);
+  }
+  const names = text.split(",").map((name) => name.trim());
+  const allowed = new Set<string>();
+  for (const name of names) {
+    if (name === "") continue;
+    const id = ids.get(name);
+    if (id === undefined) warnUnknownModel(name, [...ids.keys()], context);
+    allowed.add(id ?? name);
+  }
+  if (allowed.size > 0) return [...allowed];
+  throw new UsageError(`Cannot read --models ${JSON.stringify(text)}, expected model ids separated by commas`);
+}
+
+function warnUnknownModel(name: string, known: readonly string[], context: CliContext): void {
+  const near = didYouMean(name, known);
+  const hint = near === undefined ? "see modelgate models" : `did you mean ${near}?`;
+  context.stderr(`Warning: no built-in plugin has the model ${name}, ${hint}\n`);
+}
+
+function parseWhole(flag: string, text: string, minimum: number): number {
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (Number.isSafeInteger(value) && value >= minimum) return value;
+  throw new UsageError(`Cannot read ${flag} ${text}, expected a whole number from ${minimum}`);
+}
+
+function parseDayEnd(text: string): number {
+  const start = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00.000Z`) : Number.NaN;
+  if (Number.isNaN(start) || new Date(start).toISOString().slice(0, 10) !== text) return Number.NaN;
+  return start + unitMs.d - 1;
+}

@@ -1,0 +1,55 @@
+/** The exit codes by which shells report that a signal ended a process. */
+const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
+
+/** The command line that starts this program again: the binary by itself, the source with its Bun. */
+export function getSelfCommand(args: readonly string[]): string[] {
+  const isCompiled = Bun.main.startsWith("/$bunfs/");
+  return [process.execPath, ...(isCompiled ? [] : [Bun.main]), ...args];
+}
+
+/** Requests to end the process. */
+export interface ShutdownSignals {
+  /** Resolves at the first one. */
+  readonly first: Promise<void>;
+  /** Removes the listeners. */
+  stop(): void;
+}
+
+/** Listens for SIGTERM and SIGINT. The second one exits at once, after `onSecond`; the next start recovers open calls. */
+export function watchSignals(onSecond: () => void): ShutdownSignals {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let count = 0;
+  const on = (signal: keyof typeof exitCodes) => () => {
+    resolve();
+    if (++count < 2) return;
+    onSecond();
+    process.exit(exitCodes[signal]);
+  };
+  const [term, int] = [on("SIGTERM"), on("SIGINT")];
+  process.on("SIGTERM", term).on("SIGINT", int);
+  return {
+    first: promise,
+    stop() {
+      process.off("SIGTERM", term).off("SIGINT", int);
+    },
+  };
+}
+
+/**
+ * The same for a worker, which its parent ends. A terminal sends SIGINT to the whole process group, so a worker ignores
+ * it; when the parent dies, the worker's standard input closes and ends the worker.
+ */
+export function watchParent(): ShutdownSignals {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const [end, ignore] = [() => resolve(), () => undefined];
+  process.on("SIGTERM", end).on("SIGINT", ignore);
+  process.stdin.once("end", end).resume();
+  return {
+    first: promise,
+    stop() {
+      process.off("SIGTERM", end).off("SIGINT", ignore);
+      // An open standard input would keep the worker alive.
+      process.stdin.destroy();
+    },
+  };
+}

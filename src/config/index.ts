@@ -1,0 +1,18 @@
+export {
+  type Config,
+  ConfigError,
+  type ConfigRow,
+  describeConfig,
+  getVariablePrefix,
+  readConfig,
+  variables,
+} from "./config.ts";
+export {
+  getCatalogueFolder,
+  getDatabaseFile,
+  getPluginFolders,
+  getPluginStateFile,
+  getStoreOptions,
+  makeHome,
+} from "./paths.ts";
+export { getLocalOrigin, getPublicOrigin, isLoopback, toListenError } from "./urls.ts";

@@ -1,0 +1,48 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { type Config, ConfigError } from "./config.ts";
+
+type Home = Pick<Config, "home">;
+
+/**
+ * Creates the home folder, readable by its owner only, and the given folders inside it.
+ *
+ * @throws {ConfigError} When it cannot be created, or is a file.
+ */
+export function makeHome({ home }: Home, ...folders: string[]): string {
+  try {
+    mkdirSync(home, { recursive: true, mode: 0o700 });
+    for (const folder of folders) mkdirSync(folder, { recursive: true });
+  } catch (error) {
+    const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
+    throw new ConfigError("MODELGATE_HOME", `it is ${home} (${reason}), expected a writable folder`);
+  }
+  return home;
+}
+
+/** The embedded database. A server and its commands share it, so that a command takes effect in a running server. */
+export function getDatabaseFile({ home }: Home): string {
+  return join(home, "modelgate.db");
+}
+
+/** What `openStore` needs: PostgreSQL when DATABASE_URL is set, else the embedded database. */
+export function getStoreOptions(config: Pick<Config, "home" | "databaseUrl" | "sqliteSynchronous">) {
+  const { databaseUrl: url, sqliteSynchronous: synchronous } = config;
+  return url === undefined ? { file: getDatabaseFile(config), synchronous } : { url };
+}
+
+/** The folders with drop-in plugins, and their names in messages. */
+export function getPluginFolders({ home, pluginsDir }: Pick<Config, "home" | "pluginsDir">) {
+  const own = { path: join(home, "plugins"), label: "plugins", required: false };
+  return pluginsDir === undefined ? [own] : [own, { path: pluginsDir, label: "PLUGINS_DIR", required: true }];
+}
+
+/** The folder with the operator's catalogue files. */
+export function getCatalogueFolder({ home }: Home) {
+  return { path: join(home, "catalogue"), label: "catalogue", required: false };
+}
+
+/** The file in which a running server publishes the state of its plugins. */
+export function getPluginStateFile({ home }: Home): string {
+  return join(home, "plugins.state.json");
+}
