@@ -44,8 +44,8 @@ export interface StreamSink<Chunk> {
 /** Why the gateway itself ended a call. */
 export type CancelReason = "client_disconnected" | "timeout" | "draining";
 
-const notesMax = 20;
-const noteCharactersMax = 500;
+const warningsMax = 20;
+const warningCharactersMax = 500;
 
 /**
  * One call, from authentication to its log line. Created for a caller, given its request by {@link setRequest}, filled
@@ -90,7 +90,7 @@ export class CallContext<C extends Capability = Capability> {
   costNanodollars: number | undefined = undefined;
   /** Of each choice; kept only when there is an observer. */
   finishReasons: string[] | undefined = undefined;
-  /** What plugins noted about the call, for the log. */
+  /** Warnings of plugins, for the log. */
   readonly warnings: string[] = [];
 
   #controller = new AbortController();
@@ -181,7 +181,7 @@ export class CallContext<C extends Capability = Capability> {
 
   /** Keeps a plugin's warning for the log, within bounds. */
   warn(sentence: string): void {
-    if (this.warnings.length < notesMax) this.warnings.push(sentence.slice(0, noteCharactersMax));
+    if (this.warnings.length < warningsMax) this.warnings.push(sentence.slice(0, warningCharactersMax));
   }
 }
 

@@ -5,7 +5,7 @@ let used = poolSize;
 let stampedAt = -1;
 let stamp = "";
 
-/** `count` random characters of 5 bits each, from a pool that is refilled 4 kB at a time. */
+/** Random characters of 5 bits each, from a pool that is refilled 4 kB at a time. */
 export function randomText(count: number): string {
   if (used + count > poolSize) {
     crypto.getRandomValues(pool);
@@ -18,7 +18,7 @@ export function randomText(count: number): string {
 
 /**
  * The id of a call: `req_`, 10 characters of time, 16 random ones (80 bits). Ids of later milliseconds sort later, so
- * that rows are appended to the end of the books' index.
+ * that rows are appended at the end of the index.
  */
 export function makeCallId(nowMs: number): string {
   if (nowMs !== stampedAt) {

@@ -95,9 +95,9 @@ function combineObservers(one: CallObserver, other: CallObserver): CallObserver 
       one.attempted(call, route, startedMs, error);
       other.attempted(call, route, startedMs, error);
     },
-    ended(call, request) {
-      one.ended(call, request);
-      other.ended(call, request);
+    ended(call, httpRequest) {
+      one.ended(call, httpRequest);
+      other.ended(call, httpRequest);
     },
     refused(code) {
       one.refused(code);

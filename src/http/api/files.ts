@@ -34,7 +34,7 @@ export function filesController(deps: HttpDeps) {
       const isSigned = matches(sign(deps, id, expires), searchParams.get("signature") ?? "");
       const file = isSigned && expires * 1000 > deps.now() ? await deps.store.blobs.get(id) : undefined;
       if (file === undefined) {
-        const sentence = "There is no such file: its address is wrong or has expired after an hour";
+        const sentence = "File not found: its URL is wrong or has expired (files live for an hour)";
         throw new GatewayError("not_found", sentence);
       }
       const headers = {
@@ -53,7 +53,7 @@ export function filesController(deps: HttpDeps) {
           name,
           in: "query" as const,
           required: false,
-          description: "As in the address that was handed out",
+          description: "As in the URL of the image",
           schema: { type: "string" as const },
         })),
         security: [],

@@ -34,7 +34,7 @@ export function healthController(deps: HttpDeps) {
   return new Elysia()
     .get("/healthz", async ({ request }) => reply(request, 200, { status: "ok", version: deps.version }), {
       detail: {
-        summary: "The process answers",
+        summary: "Liveness check",
         tags: ["Operation"],
         security: [],
         responses: responses({ "application/json": Alive }, [500]),
@@ -54,13 +54,13 @@ export function healthController(deps: HttpDeps) {
       },
       {
         detail: {
-          summary: "It can serve",
+          summary: "Readiness check",
           tags: ["Operation"],
           security: [],
           responses: {
             ...responses({ "application/json": Readiness }, [500]),
             "503": {
-              description: "It cannot, and why",
+              description: "Not ready, with the reasons",
               content: { "application/json": { schema: Readiness as never } },
             },
           },

@@ -11,8 +11,8 @@ const ErrorAnswer = Type.Object({
 });
 
 const errors = {
-  400: "The request is wrong, or the model unknown",
-  401: "The API key is missing or not valid, or nobody is signed in",
+  400: "The request is invalid, or the model is unknown",
+  401: "The API key is missing or not valid, or there is no session",
   403: "Quota, budget or balance used up, or not permitted",
   404: "Not found",
   413: "The body is too large",
@@ -32,9 +32,8 @@ const headersOfLimits = { ...headers, "retry-after": header("Seconds after which
 export const Bytes = Type.String({ format: "binary" });
 
 /**
- * The responses of an endpoint, for the OpenAPI document (`detail.responses`). They are described and not validated at run
- * time: what the kernel makes has this shape by its types, and checking it again would cost every call. A test compares them
- * with real responses.
+ * The responses of an endpoint, for the OpenAPI document (`detail.responses`). They are not validated at run time, which
+ * would cost every call; a test compares them with real responses.
  *
  * @param success The successful response, by its media type.
  */

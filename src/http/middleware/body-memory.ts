@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/index.ts";
 
-/** Shorter bodies are not counted: thousands of them fit anywhere. */
+/** Shorter bodies are not counted: thousands of them fit into memory. */
 const countedBytesMin = 256 * 1024;
 
 /**
@@ -17,10 +17,10 @@ export function declaredBytes(request: Request, bytesMax: number): number | unde
 }
 
 export function tooLarge(bytesMax: number): GatewayError {
-  return new GatewayError("payload_too_large", `The body is larger than ${bytesMax} bytes, the most taken here`);
+  return new GatewayError("payload_too_large", `The body is larger than ${bytesMax} bytes, the limit of this endpoint`);
 }
 
-/** Bounds the memory of all large request bodies together: many at once would be more than a machine has. */
+/** Bounds the memory of all large request bodies together. */
 export class BodyMemoryLimiter {
   readonly #bytesMax: number;
   #reservedBytes = 0;
@@ -34,11 +34,11 @@ export class BodyMemoryLimiter {
    *
    * @param bytes Its declared length; `undefined` for one whose reservation grows while it is read.
    * @returns `undefined` for a short body, which needs no reservation.
-   * @throws {GatewayError} `unavailable` when there is no room. A body that is alone always has room.
+   * @throws {GatewayError} `unavailable` when there is no room. A single body always has room.
    */
   reserve(bytes: number | undefined): BodyReservation | undefined {
     if (bytes !== undefined && bytes < countedBytesMin) return undefined;
-    const reservation = new BodyReservation((more, keyLimits) => this.#take(more, keyLimits));
+    const reservation = new BodyReservation((more, ownBytes) => this.#take(more, ownBytes));
     reservation.grow(bytes ?? 0);
     return reservation;
   }
@@ -46,7 +46,7 @@ export class BodyMemoryLimiter {
   #take(bytes: number, ownBytes: number): void {
     const others = this.#reservedBytes - ownBytes;
     if (bytes > 0 && others > 0 && this.#reservedBytes + bytes > this.#bytesMax) {
-      const sentence = `The gateway has ${others} bytes of bodies at work and no room for ${ownBytes + bytes} more; send the request again`;
+      const sentence = `The gateway holds ${others} bytes of request bodies and has no room for ${ownBytes + bytes} more; send the request again`;
       throw new GatewayError("unavailable", sentence, { retryAfterMs: 1000 });
     }
     this.#reservedBytes += bytes;
@@ -71,7 +71,7 @@ export class BodyReservation {
     this.#reservedBytes = this.#readBytes;
   }
 
-  /** Gives the memory back. Repeating it does nothing. */
+  /** Frees the memory. Repeating it does nothing. */
   release(): void {
     this.#take(-this.#reservedBytes, this.#reservedBytes);
     this.#readBytes = 0;

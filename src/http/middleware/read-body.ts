@@ -7,14 +7,14 @@ export const jsonBytesMax = 32 * 1024 * 1024;
 export const formBytesMax = audioFileBytesMax + 1024 * 1024;
 /** The largest body of a form of the dashboard, in bytes: a key with five hundred models. */
 const smallBytesMax = 256 * 1024;
-/** How deep objects and arrays may be nested in a body: the code that translates them is recursive. */
+/** The maximum nesting of objects and arrays in a body: the code that translates them is recursive. */
 export const nestingMax = 200;
 
 /** How a large body is read. */
 interface ReadOptions {
   /** Grows with a body that declares no length. */
   readonly reservation?: BodyReservation | undefined;
-  /** Called when the body is there, before the expensive part; may throw. */
+  /** Called once the body is read, before the expensive part; may throw. */
   beforeParsing?(): void;
 }
 
@@ -30,7 +30,7 @@ export async function readJson(request: Request, { reservation, beforeParsing }:
   return checkDepth(parseJson(text));
 }
 
-/** The platform holds a body to the length it declares; one that declares none is held to the limit here. */
+/** The platform enforces a declared length; for a chunked body the limit is enforced here. */
 async function readText(request: Request, reservation: BodyReservation | undefined): Promise<string> {
   if (!request.headers.has("content-length")) return await readChunks(request, jsonBytesMax, reservation);
   try {
@@ -41,7 +41,7 @@ async function readText(request: Request, reservation: BodyReservation | undefin
 }
 
 function brokeOff(cause: unknown): GatewayError {
-  return new GatewayError("invalid_request", "The body broke off before its end", { cause });
+  return new GatewayError("invalid_request", "The body ended early", { cause });
 }
 
 async function readChunks(request: Request, bytesMax: number, reservation?: BodyReservation): Promise<string> {
@@ -52,7 +52,7 @@ async function readChunks(request: Request, bytesMax: number, reservation?: Body
   return text + decoder.decode();
 }
 
-/** The pieces of a body, up to a limit, and no byte more. */
+/** The chunks of a body, up to a limit. */
 async function* boundedChunks(request: Request, bytesMax: number, reservation?: BodyReservation) {
   let bytes = 0;
   try {
@@ -68,7 +68,7 @@ async function* boundedChunks(request: Request, bytesMax: number, reservation?: 
 }
 
 /**
- * Reads a body of at most {@link smallBytesMax} as the text of JSON: the sender may be anyone.
+ * Reads a body of at most {@link smallBytesMax} as JSON text: the sender may be unauthenticated.
  *
  * @throws {GatewayError} `payload_too_large`, or `invalid_request` for a null character in it.
  */
@@ -80,7 +80,7 @@ export async function readSmall(request: Request): Promise<string> {
 }
 
 /**
- * As {@link readSmall}, as JSON; `null` when it is empty: for `undefined` Elysia would read the body once more.
+ * Like {@link readSmall}, but parses the JSON. An empty body is `null`: after `undefined` Elysia would read it again.
  *
  * @throws {GatewayError} `invalid_request` as well.
  */
@@ -129,11 +129,11 @@ function isWithin(value: unknown, levels: number): boolean {
   return true;
 }
 
-/** As JSON writes it, unless the backslash is one of the text's own. */
+/** The JSON escape of a null character whose backslash is not itself escaped. */
 const nullInJson = /(?<!\\)(?:\\\\)*\\u0000/;
 
 /** Refuses a null character, which PostgreSQL does not store, in an address or a JSON body. @throws {GatewayError} `invalid_request` */
 export function rejectNullCharacters(text: string, where: "address" | "body"): void {
   if (!(where === "address" ? text.includes("%00") : nullInJson.test(text))) return;
-  throw new GatewayError("invalid_request", `The ${where} has a null character (U+0000) in it; take it out`);
+  throw new GatewayError("invalid_request", `The ${where} has a null character (U+0000); remove it`);
 }

@@ -7,7 +7,7 @@ interface Stream {
   comment(): void;
 }
 
-/** Before its first chunk a stream stays closed for one tick more: most refusals of a provider come at once. */
+/** Before its first chunk a stream stays closed for one more tick: most errors of a provider come quickly. */
 const [ticksOpen, ticksClosed] = [2, 3];
 
 /**

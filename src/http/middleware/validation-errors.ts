@@ -42,7 +42,7 @@ export function toQueryError({ validator, value }: ValidationError): GatewayErro
 }
 
 function validationError(error: SchemaError | undefined): GatewayError {
-  if (error === undefined) return new GatewayError("invalid_request", "The request does not fit what was expected");
+  if (error === undefined) return new GatewayError("invalid_request", "The request does not match the schema");
   if (error.type === ValueErrorType.ObjectAdditionalProperties) {
     const param = error.path.slice(1);
     return new GatewayError("invalid_request", `Unknown field '${param}'; leave it out`, { param });
@@ -66,7 +66,7 @@ function deepest(error: SchemaError): SchemaError {
   let best: SchemaError | undefined;
   const kinds: SchemaError[] = [];
   for (const member of error.errors ?? []) {
-    const errors = firstOf(member);
+    const errors = takeFirst(member);
     const kind = errors.find((one) => isLiteral(one) && depth(one) === depth(error) + 1);
     if (kind !== undefined) kinds.push(kind);
     else if (errors[0] !== undefined) {
@@ -81,7 +81,7 @@ function deepest(error: SchemaError): SchemaError {
 }
 
 /** The first errors of a member: enough to find its literal among them. */
-function firstOf(member: Iterable<SchemaError>): SchemaError[] {
+function takeFirst(member: Iterable<SchemaError>): SchemaError[] {
   const errors: SchemaError[] = [];
   for (const error of member) if (errors.push(error) === 16) break;
   return errors;

@@ -9,7 +9,7 @@ export interface GatewaySnapshot {
   registry(): ModelRegistry;
   now(): number;
   /** The running calls. */
-  running(): Iterable<Pick<CallContext, "capability" | "hold">>;
+  running(): Iterable<CallContext>;
   /** Requests refused so far because of overload or shutdown. */
   shedCount(): number;
   /** Whether the process is shutting down. */

@@ -67,13 +67,13 @@ export class CallTraces implements CallObserver {
 
   #span(
     { route, startedMs, endedMs, outcome, status }: Attempt,
-    { operation, endedMs: callEndedMs, span: callSpan }: { operation: string; endedMs: number; span: Span },
+    call: { operation: string; endedMs: number; span: Span },
   ): void {
-    const name = `${operation} ${route.model.upstreamId}`;
-    const above = trace.setSpan(context.active(), callSpan);
+    const name = `${call.operation} ${route.model.upstreamId}`;
+    const above = trace.setSpan(context.active(), call.span);
     const span = this.#tracer.startSpan(name, { kind: SpanKind.CLIENT, startTime: startedMs }, above);
     span.setAttributes({
-      "gen_ai.operation.name": operation,
+      "gen_ai.operation.name": call.operation,
       "gen_ai.provider.name": providerName(route.plugin.name),
       "gen_ai.request.model": route.model.upstreamId,
       "server.address": hostname(route.baseUrl),
@@ -84,8 +84,8 @@ export class CallTraces implements CallObserver {
       span.setStatus({ code: SpanStatusCode.ERROR });
     }
     if (status !== undefined) span.setAttribute("http.response.status_code", status);
-    // What answered went on to the call's end.
-    span.end(outcome === "answered" ? callEndedMs : endedMs);
+    // A successful attempt lasts until the call ends.
+    span.end(outcome === "answered" ? call.endedMs : endedMs);
   }
 }
 

@@ -26,7 +26,7 @@ export function providerName(plugin: string): string {
   return providers[plugin] ?? plugin;
 }
 
-/** What a call's own span says: facts and figures, never a prompt or an answer. */
+/** The attributes of a call's span; never its prompt or answer. */
 export function callAttributes(call: CallContext, answeredBy: Model | undefined): Attributes {
   const { capability, meters, usageSource, costNanodollars, firstByteMs } = call;
   const isStreamed = call.sink !== undefined;
