@@ -7,8 +7,7 @@ import {
   type Payments,
   pruneSignIn,
 } from "./accounts/index.ts";
-import { type Billing, createPruner, readOverdrawn, remoteCalls } from "./billing/index.ts";
-import { openBilling } from "./billing/open-billing.ts";
+import { type Billing, createPruner, openBilling, readOverdrawn, remoteCalls } from "./billing/index.ts";
 import {
   type Config,
   getCatalogueFolder,
@@ -25,7 +24,7 @@ import { SseHeartbeat } from "./http/middleware/sse-heartbeat.ts";
 import { createHttp } from "./http/server.ts";
 import { type Kernel, LoadShedder, type Log, type UpstreamBounds } from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
-import type { Observability } from "./observability/open-observability.bun.ts";
+import type { Observability } from "./observability/index.ts";
 import { PluginManager, type PluginSnapshot, watchFolders } from "./plugin-loader/index.ts";
 import { loadCode } from "./plugin-loader/load-code.bun.ts";
 
@@ -117,7 +116,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     site: options.site,
     metrics: observability?.onApi,
   });
-  observability?.begin({
+  observability?.start({
     registry: () => kernel.registry,
     now,
     ...describeLoad(loadShedder),
@@ -164,15 +163,15 @@ export async function createApp(options: AppOptions): Promise<App> {
 function describeLoad(loadShedder: LoadShedder) {
   return {
     running: () => loadShedder.running,
-    turnedAway: () => loadShedder.refusedCount,
-    isLeaving: () => loadShedder.isLeaving,
+    shedCount: () => loadShedder.refusedCount,
+    isDraining: () => loadShedder.isLeaving,
   };
 }
 
 function describeStore({ config, store }: AppOptions, degraded: () => string[]) {
   return {
     store: store.shared ? ("postgres" as const) : ("sqlite" as const),
-    storeTrouble: () => store.trouble?.(),
+    storeProblem: () => store.trouble?.(),
     isRedisUp: config.redisUrl === undefined ? undefined : () => degraded().length === 0,
     overdrawn: () => readOverdrawn(store),
   };

@@ -1,7 +1,7 @@
 import {
   type ChatChunk,
   type ChunkChoice,
-  faultOfBody,
+  classifyErrorBody,
   parseJson,
   parseShape,
   type ServerEvent,
@@ -25,7 +25,7 @@ export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: R
       // What follows the end is read and dropped, so that the connection can be used again.
       if (answer.complete) continue;
       const event = parse(data);
-      if (event.type === "error") throw faultOfBody(event);
+      if (event.type === "error") throw classifyErrorBody(event);
       answer.take(event);
       for (const chunk of answer.chunks) yield chunk;
       answer.chunks.length = 0;

@@ -22,13 +22,13 @@ export default definePlugin({
   authorize: (key) => ({ "x-api-key": key }),
   models: readModels(rows),
   handlers: { chat: withFunctionsAsTools(chat) },
-  checks: { chat: precheckMultimodal((request, { model, note }) => toMessages(request, model, note)) },
+  checks: { chat: precheckMultimodal((request, { model, warn }) => toMessages(request, model, warn)) },
   maxChoices: { chat: 1 },
   readFault,
 });
 
-async function chat({ request, model, upstream, note }: Call<ChatRequest>) {
-  const { body, reading } = toMessages(request, model, note);
+async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {
+  const { body, reading } = toMessages(request, model, warn);
   if (body.stream) return fromEvents(await upstream.events("/messages", body, { headers }), reading);
   return fromMessage(await upstream.json<MessageAnswer>("/messages", body, { headers }), reading, Date.now());
 }

@@ -1,5 +1,5 @@
 import { type ChatRequest, type Message, type Model, nearestEffort } from "modelgate/plugin";
-import type { AnswerBlock, Block, Note } from "./wire.ts";
+import type { AnswerBlock, Block, Warn } from "./wire.ts";
 
 const format = "anthropic-claude-v1";
 const budgetTokensMin = 1024;
@@ -37,19 +37,19 @@ export function obstacleOf(messages: readonly Message[]): string | undefined {
 export function toEffort(
   { reasoning_effort: asked }: ChatRequest,
   { options }: Model,
-  { maxTokens, obstacle, note }: { maxTokens: number; obstacle: string | undefined; note: Note },
+  { maxTokens, obstacle, warn }: { maxTokens: number; obstacle: string | undefined; warn: Warn },
 ) {
   if (!asked || asked === "none") return {};
   if (options?.thinking !== "adaptive" && options?.thinking !== "budget") {
-    note("Left out reasoning_effort, because this model does not think");
+    warn("Left out reasoning_effort, because this model does not think");
     return {};
   }
   const adaptive = options.thinking === "adaptive";
   const effort = adaptive && Array.isArray(options.efforts) ? nearestEffort(asked, options.efforts) : undefined;
-  if (adaptive && effort !== asked) note(`Took reasoning_effort ${effort}, because this model does not have ${asked}`);
+  if (adaptive && effort !== asked) warn(`Took reasoning_effort ${effort}, because this model does not have ${asked}`);
   const narrow = !adaptive && maxTokens <= budgetTokensMin ? "max_tokens leaves no room for it" : undefined;
   const reason = obstacle ?? narrow;
-  if (reason !== undefined) note(`Turned thinking off, because ${reason}`);
+  if (reason !== undefined) warn(`Turned thinking off, because ${reason}`);
   if (reason !== undefined) return { effort };
   if (adaptive) return { thinking: { type: "adaptive" }, effort };
   const budget = Math.min(budgetTokensOf.get(asked) ?? budgetTokensMin, Math.floor(maxTokens * 0.8));

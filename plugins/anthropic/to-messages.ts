@@ -2,7 +2,7 @@ import type { ChatRequest, Model } from "modelgate/plugin";
 import { obstacleOf, toEffort } from "./reasoning.ts";
 import { toTurns } from "./to-turns.ts";
 import { strictSchema, type ToolPlan, toTools } from "./tools.ts";
-import type { Note, Reading } from "./wire.ts";
+import type { Reading, Warn } from "./wire.ts";
 
 const jsonInstruction = "Answer with one valid JSON object and nothing else: no words around it, no code fence.";
 /** For a row that does not say how much its model writes: what every model of this provider can. */
@@ -14,14 +14,14 @@ const translated = `model messages max_tokens max_completion_tokens temperature 
   tool_choice parallel_tool_calls response_format reasoning_effort user`.split(/\s+/);
 
 /** Translates a request, and says how its answer is to be read. What is undefined in the body is not there. */
-export function toMessages(asked: ChatRequest, model: Model, note: Note) {
-  const request = leaveOut(asked, model, note);
+export function toMessages(asked: ChatRequest, model: Model, warn: Warn) {
+  const request = leaveOut(asked, model, warn);
   const limit = model.outputTokensMax ?? outputTokensMaxDefault;
   const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);
-  const { tools, choice, schema, reading } = toFormat(request, model, toTools(request, model, note), note);
+  const { tools, choice, schema, reading } = toFormat(request, model, toTools(request, model, warn), warn);
   const forced = choice?.type === "any" || choice?.type === "tool";
   const obstacle = forced ? "a tool call is forced" : obstacleOf(request.messages);
-  const { thinking, effort } = toEffort(request, model, { maxTokens, obstacle, note });
+  const { thinking, effort } = toEffort(request, model, { maxTokens, obstacle, warn });
   const { system, turns } = toTurns(request.messages, thinking !== undefined);
   if (reading.fenced) system.push({ type: "text", text: jsonInstruction });
   const marked = system.some((block) => block.cache_control);
@@ -36,18 +36,18 @@ export function toMessages(asked: ChatRequest, model: Model, note: Note) {
     tool_choice: choice,
     thinking,
     output_config: effort || schema ? { effort, format: schema && { type: "json_schema", schema } } : undefined,
-    ...toSampling(request, thinking !== undefined, note),
+    ...toSampling(request, thinking !== undefined, warn),
     stop_sequences: stops.length > 0 ? stops : undefined,
     metadata: request.user ? { user_id: request.user } : undefined,
   };
   return { body, reading };
 }
 
-function leaveOut(asked: ChatRequest, model: Model, note: Note): ChatRequest {
+function leaveOut(asked: ChatRequest, model: Model, warn: Warn): ChatRequest {
   const kept = Object.entries(asked).filter(([field]) => translated.includes(field) && !model.omit?.includes(field));
   const request = Object.fromEntries(kept) as ChatRequest;
   const lost = Object.entries(asked).filter(([field, value]) => value && !(field in request));
-  if (lost.length > 0) note(`Left out ${lost.map(([field]) => field).join(", ")}, which this model does not take`);
+  if (lost.length > 0) warn(`Left out ${lost.map(([field]) => field).join(", ")}, which this model does not take`);
   return request;
 }
 
@@ -56,14 +56,14 @@ interface Format extends ToolPlan {
   schema?: object;
 }
 
-function toFormat({ response_format: format }: ChatRequest, model: Model, plan: ToolPlan, note: Note): Format {
+function toFormat({ response_format: format }: ChatRequest, model: Model, plan: ToolPlan, warn: Warn): Format {
   const schema = format?.type === "json_schema" ? format.json_schema.schema : undefined;
   if (schema === undefined) return { ...plan, reading: { fenced: !!format && format.type !== "text" } };
   if (model.options?.jsonSchema === true) {
     return {
       ...plan,
       reading: {},
-      schema: strictSchema(schema, "response_format.json_schema.schema", note),
+      schema: strictSchema(schema, "response_format.json_schema.schema", warn),
     };
   }
   if (plan.choice?.type === "tool") return { ...plan, reading: {} };
@@ -77,16 +77,16 @@ function toFormat({ response_format: format }: ChatRequest, model: Model, plan: 
 }
 
 /** The provider takes temperature up to 1, or top_p, not both, and neither with thinking. */
-function toSampling({ temperature, top_p: topP }: ChatRequest, thinks: boolean, note: Note) {
+function toSampling({ temperature, top_p: topP }: ChatRequest, thinks: boolean, warn: Warn) {
   const asksTopP = typeof topP === "number" && topP !== 1;
   const asksTemperature = typeof temperature === "number" && !temperatureDefaults.includes(temperature);
   if (thinks) {
-    if (asksTopP || asksTemperature) note("Left out temperature and top_p, which do not go with thinking");
+    if (asksTopP || asksTemperature) warn("Left out temperature and top_p, which do not go with thinking");
     return {};
   }
   if (asksTopP && !asksTemperature) return { top_p: topP };
-  if (asksTopP) note("Left out top_p, which does not go with temperature");
+  if (asksTopP) warn("Left out top_p, which does not go with temperature");
   if (typeof temperature !== "number") return {};
-  if (temperature > 1) note("Lowered temperature to 1, the most this provider takes");
+  if (temperature > 1) warn("Lowered temperature to 1, the most this provider takes");
   return { temperature: Math.min(temperature, 1) };
 }

@@ -1,4 +1,4 @@
-import { type Message, readArguments, resultWithoutCall, type ToolCall, toolResultsOf } from "modelgate/plugin";
+import { getToolResults, type Message, readArguments, resultWithoutCall, type ToolCall } from "modelgate/plugin";
 import { badRequest, toBlocks } from "./parts.ts";
 import { readDetails } from "./reasoning.ts";
 import type { Block, Turn } from "./wire.ts";
@@ -51,7 +51,7 @@ function toCall(call: ToolCall, ids: Set<string>, path: string): Block {
 }
 
 function toResults(messages: readonly Message[], index: number, calls: Block[]): Block[] {
-  return toolResultsOf(messages, index).map((result, place) => {
+  return getToolResults(messages, index).map((result, place) => {
     const content = toBlocks(result.message.content, `messages[${result.index}].content`, "media");
     return { type: "tool_result", tool_use_id: calls[place]?.id, content: content.length > 0 ? content : undefined };
   });

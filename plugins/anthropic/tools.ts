@@ -1,6 +1,6 @@
 import { type ChatRequest, isRecord, type Model, reduceSchema, strictSubset, type Tool } from "modelgate/plugin";
 import { badRequest, cacheMark } from "./parts.ts";
-import type { Note } from "./wire.ts";
+import type { Warn } from "./wire.ts";
 
 /** The tools of a request as the provider takes them, and which of them the model may or must call. */
 export interface ToolPlan {
@@ -8,7 +8,7 @@ export interface ToolPlan {
   choice?: { type: "none" | "auto" | "any" | "tool"; name?: string; disable_parallel_tool_use?: true } | undefined;
 }
 
-export function toTools(request: ChatRequest, model: Model, note: Note): ToolPlan {
+export function toTools(request: ChatRequest, model: Model, warn: Warn): ToolPlan {
   const { tool_choice: wanted, messages } = request;
   const names = (request.tools ?? []).map((tool) => tool.function.name);
   const choice = toChoice(wanted, names);
@@ -21,25 +21,25 @@ export function toTools(request: ChatRequest, model: Model, note: Note): ToolPla
   if (names.length === 0) return { tools: [] };
   const allowed = allowedOf(wanted, names);
   const tools = (request.tools ?? [])
-    .map((tool, index) => toTool(tool, model.options?.jsonSchema === true, `tools[${index}].function.parameters`, note))
+    .map((tool, index) => toTool(tool, model.options?.jsonSchema === true, `tools[${index}].function.parameters`, warn))
     .filter(({ name }) => allowed.includes(name));
   if (request.parallel_tool_calls !== false || choice?.type === "none") return { tools, choice };
   return { tools, choice: { type: "auto", ...choice, disable_parallel_tool_use: true } };
 }
 
 /** A schema that the provider can hold the model to. */
-export function strictSchema(schema: object, param: string, note: Note): object {
+export function strictSchema(schema: object, param: string, warn: Warn): object {
   const { schema: reduced, dropped } = reduceSchema(schema, strictSubset, param);
-  if (dropped.length > 0) note(`Left out of ${param}: ${dropped.join(", ")}`);
+  if (dropped.length > 0) warn(`Left out of ${param}: ${dropped.join(", ")}`);
   return reduced;
 }
 
-function toTool(tool: Tool, canBeStrict: boolean, param: string, note: Note) {
+function toTool(tool: Tool, canBeStrict: boolean, param: string, warn: Warn) {
   const { name, description, parameters, strict } = tool.function;
   const schema = { type: "object", properties: {}, ...parameters };
   const definition = { name, description: description ?? undefined, input_schema: schema, ...cacheMark(tool) };
   if (!strict || !canBeStrict) return definition;
-  return { ...definition, input_schema: strictSchema(schema, param, note), strict };
+  return { ...definition, input_schema: strictSchema(schema, param, warn), strict };
 }
 
 function toChoice(wanted: ChatRequest["tool_choice"], names: string[]): ToolPlan["choice"] {

@@ -1,4 +1,11 @@
-import { classifyFault, faultOfBody, isRecord, parseJson, type RefusedResponse, UpstreamFault } from "modelgate/plugin";
+import {
+  classifyErrorBody,
+  classifyFault,
+  isRecord,
+  parseJson,
+  type RefusedResponse,
+  UpstreamFault,
+} from "modelgate/plugin";
 
 /** The provider's own sentences of these kinds name the gateway's project, quotas and region. */
 const sentences: Record<string, string> = {
@@ -11,7 +18,7 @@ const sentences: Record<string, string> = {
 export const readFault = (answer: RefusedResponse) => refine(classifyFault(answer), parseJson(answer.body));
 
 /** Reads an error out of a 200 answer or a stream. */
-export const faultOf = (body: unknown) => refine(faultOfBody(body), body);
+export const faultOf = (body: unknown) => refine(classifyErrorBody(body), body);
 
 /** An account's trouble comes as a failed precondition, and a day's quota as a rate limit. */
 function refine(fault: UpstreamFault, body: unknown): UpstreamFault {

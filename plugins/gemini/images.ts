@@ -1,6 +1,6 @@
 import { GatewayError, type GeneratedImages, type ImagesRequest, UpstreamFault } from "modelgate/plugin";
 import { candidatesOf, toFinish } from "./answer.ts";
-import type { GenerateAnswer, GenerateBody, Note } from "./wire.ts";
+import type { GenerateAnswer, GenerateBody, Warn } from "./wire.ts";
 
 /** Width by height. https://ai.google.dev/gemini-api/docs/image-generation#aspect_ratios */
 const aspectRatios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"];
@@ -12,9 +12,9 @@ const proportions = Object.fromEntries(
 );
 const mediaTypes = ["image/png", "image/jpeg", "image/webp"];
 
-export function toImageBody({ prompt, size, quality }: ImagesRequest, note: Note): GenerateBody {
+export function toImageBody({ prompt, size, quality }: ImagesRequest, warn: Warn): GenerateBody {
   const generationConfig = { responseModalities: ["TEXT", "IMAGE"], imageConfig: toImageConfig(size, quality) };
-  if (size) note(`Took ${JSON.stringify(generationConfig.imageConfig)} for size ${size}`);
+  if (size) warn(`Took ${JSON.stringify(generationConfig.imageConfig)} for size ${size}`);
   return { contents: [{ role: "user", parts: [{ text: prompt }] }], generationConfig };
 }
 

@@ -2,11 +2,11 @@ import {
   type Call,
   type ChatRequest,
   definePlugin,
-  findUnfetchedImages as fetched,
+  placeholderImages as fetched,
   fetchImages,
   type ImagesRequest,
+  LruMap,
   precheckMultimodal,
-  RecentMap,
   readModels,
   withFunctionsAsTools,
 } from "modelgate/plugin";
@@ -19,7 +19,7 @@ import { fromImageAnswer, toImageBody } from "./images.ts";
 import { toContents } from "./to-contents.ts";
 import { randomCallId, type Signatures } from "./tool-calls.ts";
 
-const signatures: Signatures = new RecentMap(10_000);
+const signatures: Signatures = new LruMap(10_000);
 
 export default definePlugin({
   name: "gemini",
@@ -37,8 +37,8 @@ export default definePlugin({
   readFault,
 });
 
-async function chat({ request, model, upstream, note }: Call<ChatRequest>) {
-  const body = toContents(request, { model, signatures, fetched: await fetchImages(request.messages, upstream), note });
+async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {
+  const body = toContents(request, { model, signatures, fetched: await fetchImages(request.messages, upstream), warn });
   const reading = { firstOnly: request.parallel_tool_calls === false, signatures, newId: randomCallId };
   const path = `/models/${model.upstreamId}`;
   if (request.stream === true) {
@@ -47,7 +47,7 @@ async function chat({ request, model, upstream, note }: Call<ChatRequest>) {
   return fromCandidates(await upstream.json(`${path}:generateContent`, body), reading);
 }
 
-async function image({ request, model, upstream, note }: Call<ImagesRequest>) {
+async function image({ request, model, upstream, warn }: Call<ImagesRequest>) {
   const path = `/models/${model.upstreamId}:generateContent`;
-  return fromImageAnswer(await upstream.json(path, toImageBody(request, note)));
+  return fromImageAnswer(await upstream.json(path, toImageBody(request, warn)));
 }

@@ -1,5 +1,5 @@
 import { type ChatRequest, getOwn, type Model, nearestEffort, openApiSubset, reduceSchema } from "modelgate/plugin";
-import type { Note } from "./wire.ts";
+import type { Warn } from "./wire.ts";
 
 type Config = Record<string, unknown>;
 
@@ -16,7 +16,7 @@ const jsonSchemaSubset = {
 const budgetOf: Record<string, number> = { none: 0, minimal: 1024, low: 1024, medium: 8192, high: 24_576 };
 
 /** `generationConfig`. What is undefined is not sent. */
-export function toConfig(request: ChatRequest, model: Model, note: Note): Config {
+export function toConfig(request: ChatRequest, model: Model, warn: Warn): Config {
   const { n, seed, stop, logprobs, top_logprobs: topLogprobs } = request;
   const stops = [stop ?? []].flat().filter((text) => text !== "");
   return {
@@ -32,26 +32,26 @@ export function toConfig(request: ChatRequest, model: Model, note: Note): Config
     candidateCount: typeof n === "number" && n > 1 ? n : undefined,
     responseLogprobs: logprobs === true ? true : undefined,
     logprobs: logprobs === true && topLogprobs ? topLogprobs : undefined,
-    thinkingConfig: toThinking(request.reasoning_effort, model, note),
-    ...toFormat(request, model, note),
+    thinkingConfig: toThinking(request.reasoning_effort, model, warn),
+    ...toFormat(request, model, warn),
   };
 }
 
-function toThinking(effort: ChatRequest["reasoning_effort"], { options, id }: Model, note: Note): Config | undefined {
+function toThinking(effort: ChatRequest["reasoning_effort"], { options, id }: Model, warn: Warn): Config | undefined {
   if (typeof effort !== "string") return undefined;
   const includeThoughts = effort !== "none";
   if (options?.thinking === "level") {
     const level = nearestEffort(effort, options.levels as string[]);
-    if (level !== effort) note(`Took reasoning_effort ${level}, because ${id} does not have ${effort}`);
+    if (level !== effort) warn(`Took reasoning_effort ${level}, because ${id} does not have ${effort}`);
     return { thinkingLevel: level, includeThoughts };
   }
   if (options?.thinking === "budget") {
     if (effort === "none" && options.canDisable === true) return { thinkingBudget: 0 };
     const { budgetMin: min = 0, budgetMax: max = 0 } = options as Record<string, number>;
-    if (effort === "none") note(`Took ${min} thinking tokens for reasoning_effort none: ${id} always thinks`);
+    if (effort === "none") warn(`Took ${min} thinking tokens for reasoning_effort none: ${id} always thinks`);
     return { thinkingBudget: Math.min(Math.max(getOwn(budgetOf, effort) ?? max, min), max), includeThoughts };
   }
-  note(`Left out reasoning_effort, because ${id} does not think`);
+  warn(`Left out reasoning_effort, because ${id} does not think`);
   return undefined;
 }
 
@@ -63,11 +63,11 @@ export function jsonInstruction({ response_format: format, tools }: ChatRequest)
   return `${plain}, valid against this JSON schema:\n${JSON.stringify(format.json_schema.schema ?? {})}`;
 }
 
-function toFormat(request: ChatRequest, { options }: Model, note: Note): Config {
+function toFormat(request: ChatRequest, { options }: Model, warn: Warn): Config {
   const { response_format: format } = request;
   if (!format || format.type === "text") return {};
   if (jsonInstruction(request) !== undefined) {
-    note("Asked for response_format in words, because the provider does not take it together with tools");
+    warn("Asked for response_format in words, because the provider does not take it together with tools");
     return {};
   }
   const responseMimeType = "application/json";
@@ -76,6 +76,6 @@ function toFormat(request: ChatRequest, { options }: Model, note: Note): Config 
   const subset = options?.thinking === undefined ? openApiSubset : jsonSchemaSubset;
   const param = "response_format.json_schema.schema";
   const { schema, dropped } = reduceSchema(format.json_schema.schema, subset, param);
-  if (dropped.length > 0) note(`Left out of ${param}: ${dropped.join(", ")}`);
+  if (dropped.length > 0) warn(`Left out of ${param}: ${dropped.join(", ")}`);
   return { responseMimeType, [subset === openApiSubset ? "responseSchema" : "responseJsonSchema"]: schema };
 }

@@ -1,6 +1,7 @@
 import {
   badRequest,
   type ChatRequest,
+  getToolResults,
   isRecord,
   type Message,
   type Model,
@@ -9,20 +10,19 @@ import {
   readArguments,
   resultWithoutCall,
   type ToolCall,
-  toolResultsOf,
 } from "modelgate/plugin";
 import { type Fetched, toPart } from "./media.ts";
 import { jsonInstruction, toConfig } from "./to-config.ts";
 import { toTools } from "./to-tools.ts";
 import { type Signatures, signatureOf } from "./tool-calls.ts";
-import type { Content, GenerateBody, Note, Part } from "./wire.ts";
+import type { Content, GenerateBody, Part, Warn } from "./wire.ts";
 
 /** What a translation needs beside the request. */
 export interface Surroundings {
   model: Model;
   signatures: Signatures;
   fetched: Fetched;
-  note: Note;
+  warn: Warn;
 }
 
 const translated =
@@ -31,11 +31,11 @@ const translated =
 
 /** The body of `generateContent`. */
 export function toContents(asked: ChatRequest, surroundings: Surroundings): GenerateBody {
-  const { model, note } = surroundings;
-  const request = pickSupportedFields(asked, translated, model, note);
+  const { model, warn } = surroundings;
+  const request = pickSupportedFields(asked, translated, model, warn);
   const system = toSystem(request, surroundings.fetched);
   const contents = toTurns(request.messages, surroundings);
-  const rest = { ...toTools(request, note), generationConfig: toConfig(request, model, note) };
+  const rest = { ...toTools(request, warn), generationConfig: toConfig(request, model, warn) };
   if (system.length === 0 && contents.length === 0) throw badRequest("The messages hold no text", "messages");
   if (contents.length === 0) return { contents: [{ role: "user", parts: system }], ...rest };
   return { contents, systemInstruction: system.length > 0 ? { parts: system } : undefined, ...rest };
@@ -88,7 +88,7 @@ function toCalls(calls: ToolCall[], { model, signatures }: Surroundings, path: s
 
 /** One response for each call, in their order: the provider pairs them by number. Pictures follow after them. */
 function toResponses(messages: Message[], at: number, fetched: Fetched): Part[] {
-  const results = toolResultsOf(messages, at).map(({ call, message, index }) => {
+  const results = getToolResults(messages, at).map(({ call, message, index }) => {
     const parts = toParts(message, fetched, index);
     const response = toResponse(parts.map((part) => part.text ?? "").join(""));
     const pictures = parts.filter((part) => part.text === undefined);

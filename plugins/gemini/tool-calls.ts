@@ -1,4 +1,4 @@
-import { isRecord, type RecentMap, type ToolCall } from "modelgate/plugin";
+import { isRecord, type LruMap, type ToolCall } from "modelgate/plugin";
 import type { AnswerPart } from "./wire.ts";
 
 /** Stands for a signature that was lost. https://ai.google.dev/gemini-api/docs/thought-signatures */
@@ -6,7 +6,7 @@ const unsigned = "skip_thought_signature_validator";
 const signatureCharactersMax = 65_536;
 
 /** Thought signatures by tool-call id: the provider wants them back with the calls, and most clients drop them. */
-export type Signatures = RecentMap<string>;
+export type Signatures = LruMap<string>;
 
 /** How the tool calls of an answer are to be read. */
 export interface CallReading {

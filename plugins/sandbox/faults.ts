@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { classifyFault, faultOfBody, UpstreamFault } from "modelgate/plugin";
+import { classifyErrorBody, classifyFault, UpstreamFault } from "modelgate/plugin";
 
 const delayMsMax = 600_000;
 const directive = /\[\[fault:([^\]]{0,200})\]\]/g;
@@ -53,7 +53,7 @@ export async function* withFaults<Chunk>(
   for (const chunk of chunks) {
     if (sent === faults.breakAfter) throw cutOff();
     if (sent === faults.errorAfter) {
-      throw faultOfBody({ error: { message: "[sandbox] This error was asked for", type: "server_error" } });
+      throw classifyErrorBody({ error: { message: "[sandbox] This error was asked for", type: "server_error" } });
     }
     if (sent > 0 && faults.paceMs !== undefined)
       await sleep(Math.min(faults.paceMs, delayMsMax), undefined, { signal });

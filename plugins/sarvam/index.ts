@@ -10,5 +10,5 @@ export default definePlugin({
   authorize: (key) => ({ "api-subscription-key": key }),
   models: readModels(rows),
   handlers: { chat, transcription, speech },
-  checks: { speech: (asked) => void toSpeechBody({ ...asked, note: () => undefined }) },
+  checks: { speech: (asked) => void toSpeechBody({ ...asked, warn: () => undefined }) },
 });

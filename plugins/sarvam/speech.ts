@@ -22,9 +22,9 @@ export async function speech(call: Call<SpeechRequest>): Promise<Speech> {
  *
  * @throws {GatewayError} `invalid_request` when the model has no such language or pace.
  */
-export function toSpeechBody({ request, model, note }: Pick<Call<SpeechRequest>, "request" | "model" | "note">) {
+export function toSpeechBody({ request, model, warn }: Pick<Call<SpeechRequest>, "request" | "model" | "warn">) {
   const { input, target_language_code: language, speech_sample_rate: sampleRate, voice: speaker } = request;
-  const pace = paceOf(request, model, note);
+  const pace = paceOf(request, model, warn);
   return {
     text: input,
     target_language_code: toLanguageCode(
@@ -62,7 +62,7 @@ function toBytes(audio: unknown): Uint8Array<ArrayBuffer> {
 }
 
 /** `pace` is Sarvam's own, so that its bounds are said; `speed` is OpenAI's with wider bounds, so that it is moved into them. */
-function paceOf({ pace, speed }: SpeechRequest, model: Model, note: (sentence: string) => void): number | undefined {
+function paceOf({ pace, speed }: SpeechRequest, model: Model, warn: (sentence: string) => void): number | undefined {
   const { paceMin, paceMax } = { ...model.options };
   const min = typeof paceMin === "number" ? paceMin : Number.NEGATIVE_INFINITY;
   const max = typeof paceMax === "number" ? paceMax : Number.POSITIVE_INFINITY;
@@ -73,6 +73,6 @@ function paceOf({ pace, speed }: SpeechRequest, model: Model, note: (sentence: s
   }
   if (speed === undefined || speed === null) return undefined;
   const moved = Math.min(Math.max(speed, min), max);
-  if (moved !== speed) note(`Took speed ${moved} for ${speed}: the model takes ${min} to ${max}`);
+  if (moved !== speed) warn(`Took speed ${moved} for ${speed}: the model takes ${min} to ${max}`);
   return moved;
 }

@@ -20,7 +20,7 @@ export async function transcription(call: Call<TranscriptionRequest>): Promise<T
   }
   if (wantsTimes(request)) form.append("with_timestamps", "true");
   for (const field of ["prompt", "temperature"] as const) {
-    if (request[field] !== undefined) call.note(`Left out ${field}: the provider does not take it`);
+    if (request[field] !== undefined) call.warn(`Left out ${field}: the provider does not take it`);
   }
   return toTranscript(await upstream.form("/speech-to-text", form), request);
 }

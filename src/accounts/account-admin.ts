@@ -8,11 +8,11 @@ export interface Account {
   id: string;
   email: string;
   name: string | undefined;
-  /** The account's own daily free quota; absent when it has the configured one. */
+  /** The account's own daily free quota; absent when the configured one applies. */
   freeTokensPerDay: number | undefined;
-  /** Milliseconds since 1970, as the other time. */
+  /** Milliseconds since 1970, like all times here. */
   createdAt: number;
-  /** Its keys and people are let in no more; absent: they are. */
+  /** When the account was disabled with its keys and users; absent when it is enabled. */
   disabledAt: number | undefined;
 }
 
@@ -24,30 +24,30 @@ interface NewAccount {
 const emailLengthMax = 254;
 const nameLengthMax = 200;
 
-/** @throws {GatewayError} `invalid_request` for what is no e-mail address, `conflict` when an account has it. */
+/** @throws {GatewayError} `invalid_request` for an invalid e-mail address, `conflict` when an account with it exists. */
 export async function createAccount(store: TransactionScope, fields: NewAccount, now: number): Promise<Account> {
   const row = newAccountRow(fields, now);
   try {
     await store.db.insertInto("accounts").values(row).execute();
   } catch (error) {
     if (!isConstraintError(error)) throw error;
-    throw new GatewayError("conflict", `Account ${row.email} exists already`, { param: "email", cause: error });
+    throw new GatewayError("conflict", `Account ${row.email} already exists`, { param: "email", cause: error });
   }
-  return accountOf(row);
+  return toAccount(row);
 }
 
-/** An account to be made. @throws {GatewayError} `invalid_request` for what is no e-mail address, or a name too long. */
+/** The row of a new account. @throws {GatewayError} `invalid_request` for an invalid e-mail address or a name that is too long. */
 export function newAccountRow(fields: NewAccount, now: number): Selectable<Database["accounts"]> {
   const email = fields.email.trim().toLowerCase();
   if (email.length > emailLengthMax || !/^[^\s@]+@[^\s@]+$/.test(email)) {
-    throw new GatewayError("invalid_request", `E-mail ${fields.email} is not an address: expected name@host`, {
+    throw new GatewayError("invalid_request", `E-mail ${fields.email} is not a valid address: expected name@host`, {
       param: "email",
     });
   }
   if (fields.name !== undefined && fields.name.length > nameLengthMax) {
     throw new GatewayError(
       "invalid_request",
-      `Name has ${fields.name.length} characters, at most ${nameLengthMax} fit`,
+      `The name has ${fields.name.length} characters, at most ${nameLengthMax} are allowed`,
       {
         param: "name",
       },
@@ -67,21 +67,21 @@ export function newAccountRow(fields: NewAccount, now: number): Selectable<Datab
 
 export async function listAccounts({ db }: Store): Promise<Account[]> {
   const rows = await db.selectFrom("accounts").selectAll().orderBy("created_at").orderBy("id").execute();
-  return rows.map(accountOf);
+  return rows.map(toAccount);
 }
 
-/** An account with what an administrator wants to see beside it. */
+/** An account with its balance and role, for administrators. */
 export interface AccountRow extends Account {
   balanceNanodollars: number;
-  /** Absent: nobody signs in to it. */
+  /** Absent when the account has no user. */
   role: Role | undefined;
 }
 
-const foundMax = 50;
+const searchLimit = 50;
 
 /**
- * The accounts whose e-mail, name or id has the text in it, by e-mail; case does not matter. Fifty at a time: `next` is
- * what to ask for `after` to see more.
+ * Searches accounts by a part of their e-mail, name or id, ignoring case, and sorts them by e-mail. A page has fifty; `next`
+ * is the `after` of the next page.
  */
 export async function searchAccounts(
   { db }: Store,
@@ -100,17 +100,17 @@ export async function searchAccounts(
     .where((where) => where.or([has("accounts.email"), has("accounts.name"), has("accounts.id")]))
     .orderBy("accounts.email")
     .where("accounts.email", ">", after)
-    .limit(foundMax + 1)
+    .limit(searchLimit + 1)
     .execute();
-  const shown = rows.slice(0, foundMax).map((row) => ({
-    ...accountOf(row),
+  const shown = rows.slice(0, searchLimit).map((row) => ({
+    ...toAccount(row),
     balanceNanodollars: row.balance_nanodollars === null ? 0 : row.balance_nanodollars,
     role: row.role ?? undefined,
   }));
-  return { rows: shown, next: rows.length > foundMax ? shown.at(-1)?.email : undefined };
+  return { rows: shown, next: rows.length > searchLimit ? shown.at(-1)?.email : undefined };
 }
 
-/** The e-mails of accounts by their ids; what is no account's id is left out. */
+/** Maps account ids to e-mails; unknown ids are left out. */
 export async function emailsOf({ db }: Store, accountIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const ids = [...new Set(accountIds)];
   if (ids.length === 0) return new Map();
@@ -122,10 +122,10 @@ export async function findAccount({ db }: Store, idOrEmail: string): Promise<Acc
   const column = idOrEmail.includes("@") ? "email" : "id";
   const value = column === "email" ? idOrEmail.trim().toLowerCase() : idOrEmail;
   const row = await db.selectFrom("accounts").selectAll().where(column, "=", value).executeTakeFirst();
-  return row === undefined ? undefined : accountOf(row);
+  return row === undefined ? undefined : toAccount(row);
 }
 
-/** @throws {GatewayError} `invalid_request` for what is no whole number, `not_found` for an unknown account. */
+/** @throws {GatewayError} `invalid_request` for an invalid number, `not_found` for an unknown account. */
 export async function setQuota(store: TransactionScope, accountId: string, tokens: number | undefined): Promise<void> {
   if (tokens !== undefined && !isAmount(tokens)) {
     throw new GatewayError("invalid_request", `Quota ${tokens} is not a whole number of tokens from 0 to 2^53 - 1`, {
@@ -142,7 +142,7 @@ export async function setQuota(store: TransactionScope, accountId: string, token
   });
 }
 
-/** Shuts an account out at once, or lets it in again. @throws {GatewayError} `not_found` */
+/** Disables an account, or enables it again with `undefined`. @throws {GatewayError} `not_found` */
 export async function disableAccount(
   store: TransactionScope,
   accountId: string,
@@ -162,7 +162,7 @@ export function unknownAccount(accountId: string): GatewayError {
   return new GatewayError("not_found", `Account ${accountId} does not exist`);
 }
 
-function accountOf(row: Selectable<Database["accounts"]>): Account {
+function toAccount(row: Selectable<Database["accounts"]>): Account {
   return {
     id: row.id,
     email: row.email,

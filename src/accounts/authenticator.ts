@@ -9,11 +9,11 @@ import {
   parseApiKey,
 } from "../contract/index.ts";
 import type { KeyRecord, Store } from "../db/index.ts";
-import { hashSecret, sameHash } from "./api-key.ts";
-import { limitsUsageOf } from "./key-limits.ts";
+import { equalHashes, hashSecret } from "./api-key.ts";
+import { toKeyLimits } from "./key-fields.ts";
 import type { LastUsedTracker } from "./last-used.ts";
 
-/** What accounts and keys have when they say nothing of their own. */
+/** Limits of accounts that have none of their own. */
 export interface AccountDefaults extends Limits {
   freeTokensPerDay: number;
 }
@@ -27,19 +27,19 @@ interface KnownKey {
 }
 
 const keysMax = 20_000;
-/** Ids asked for that do not exist. Kept apart, so that guessing does not push real keys out. */
+/** Ids that do not exist are cached apart, so that guessing does not evict real keys. */
 const unknownMax = 5_000;
-/** Compared with when an id does not exist, so that this takes as long as a wrong secret. */
+/** Compared with when an id does not exist, so that it takes as long as a wrong secret. */
 const noHash = new Uint8Array(32);
 
-/** Checks API keys against a copy of them in memory, which is dropped whenever the store says that something changed. */
+/** Checks API keys against a cache in memory, which is cleared whenever the store reports a change. */
 export class Authenticator {
   readonly #store: Store;
   readonly #defaults: AccountDefaults;
   readonly #now: () => number;
   readonly #use: LastUsedTracker;
   readonly #known = new LRUCache<string, KnownKey>({ max: keysMax });
-  /** Whole tokens whose secret was found right, so that a key at work is not hashed again for each call. */
+  /** Tokens whose secret was verified, so that a key is not hashed again for each call. */
   readonly #verified = new LRUCache<string, KnownKey>({ max: keysMax });
   readonly #unknown = new LRUCache<string, true>({ max: unknownMax });
   #revision: number;
@@ -52,40 +52,42 @@ export class Authenticator {
     this.#revision = store.revision;
   }
 
-  /** Answers at once when the key is in memory or the store is embedded. */
+  /** Returns synchronously when the key is cached or the store is embedded. */
   authenticate(token: string): Caller | Promise<Caller> {
-    this.#forgetOld();
+    this.#dropStale();
     const verified = this.#verified.get(token);
-    if (verified !== undefined) return this.#callerOf(verified);
-    if (token === "") throw refusal("Missing API key: send the header Authorization: Bearer <API key>");
+    if (verified !== undefined) return this.#getCaller(verified);
+    if (token === "") throw invalidKey("Missing API key: send the header Authorization: Bearer <API key>");
     const key = parseApiKey(token);
-    if (key === undefined) throw refusal(`Malformed API key: expected ${apiKeyForm}`);
+    if (key === undefined) throw invalidKey(`Malformed API key: expected ${apiKeyForm}`);
     const found = this.#find(key);
     if (found instanceof Promise) return found.then((known) => this.#check(token, key, known));
     return this.#check(token, key, found);
   }
 
   #check(token: string, { secret }: KeyParts, known: KnownKey | undefined): Caller {
-    const matches = sameHash(hashSecret(secret), known === undefined ? noHash : known.secretHash);
+    const matches = equalHashes(hashSecret(secret), known === undefined ? noHash : known.secretHash);
     if (known === undefined || !matches) {
-      throw refusal("Incorrect API key: no such key exists; check that it was copied whole, or create another");
+      throw invalidKey(
+        "Incorrect API key: no such key exists; check that it was copied completely, or create a new one",
+      );
     }
     if (this.#known.get(known.caller.keyId) === known) this.#verified.set(token, known);
-    return this.#callerOf(known);
+    return this.#getCaller(known);
   }
 
-  #callerOf({ revoked, disabled, expiresAt, caller }: KnownKey): Caller {
-    if (revoked) throw refusal(`API key ${caller.keyId} was revoked; use another`);
+  #getCaller({ revoked, disabled, expiresAt, caller }: KnownKey): Caller {
+    if (revoked) throw invalidKey(`API key ${caller.keyId} was revoked; use another key`);
     if (expiresAt !== undefined && expiresAt <= this.#now()) {
-      throw refusal(`API key ${caller.keyId} expired at ${new Date(expiresAt).toISOString()}; use another`);
+      throw invalidKey(`API key ${caller.keyId} expired at ${new Date(expiresAt).toISOString()}; use another key`);
     }
-    if (disabled) throw refusal("The account of this API key is disabled; ask who runs this gateway");
+    if (disabled) throw invalidKey("The account of this API key is disabled; contact the operator of this gateway");
     this.#use.note(caller.keyId);
     return caller;
   }
 
-  /** Drops all copies once the store says that something changed. */
-  #forgetOld(): void {
+  /** Clears the caches when the store has changed. */
+  #dropStale(): void {
     const { revision } = this.#store;
     if (revision === this.#revision) return;
     this.#known.clear();
@@ -101,15 +103,15 @@ export class Authenticator {
     try {
       const record = this.#store.readKey(id);
       if (!(record instanceof Promise)) return this.#keep(id, record, revision);
-      return record.then((read) => this.#keep(id, read, revision), unreadable);
+      return record.then((read) => this.#keep(id, read, revision), storeUnavailable);
     } catch (cause) {
-      return unreadable(cause);
+      return storeUnavailable(cause);
     }
   }
 
-  /** What was read before a change is good for this question, and not kept for the next. */
+  /** A record that was read before a change answers this request and is not cached. */
   #keep(id: string, record: KeyRecord | undefined, revision: number): KnownKey | undefined {
-    const found = record === undefined ? undefined : knownKeyOf(record, this.#defaults);
+    const found = record === undefined ? undefined : toKnownKey(record, this.#defaults);
     if (revision !== this.#store.revision) return found;
     if (found === undefined) this.#unknown.set(id, true);
     else this.#known.set(id, found);
@@ -117,12 +119,12 @@ export class Authenticator {
   }
 }
 
-/** A store that cannot answer says nothing about the key: the caller gets 503 and not 401, and nothing is cached. */
-function unreadable(cause: unknown): never {
+/** When the store cannot answer, the caller gets 503 and not 401, and nothing is cached. */
+function storeUnavailable(cause: unknown): never {
   throw new GatewayError("unavailable", "The API key could not be checked; try again", { retryAfterMs: 1000, cause });
 }
 
-function knownKeyOf(record: KeyRecord, defaults: AccountDefaults): KnownKey {
+function toKnownKey(record: KeyRecord, defaults: AccountDefaults): KnownKey {
   const caller: Caller = {
     accountId: record.account_id,
     keyId: record.id,
@@ -133,7 +135,7 @@ function knownKeyOf(record: KeyRecord, defaults: AccountDefaults): KnownKey {
     },
     freeTokensPerDay: record.free_tokens_per_day ?? defaults.freeTokensPerDay,
   };
-  const keyLimits = ownBounds(record);
+  const keyLimits = readKeyLimits(record);
   if (keyLimits !== undefined) caller.keyLimits = keyLimits;
   if (record.allowed_models !== null) caller.allowedModels = new Set(JSON.parse(record.allowed_models) as string[]);
   return {
@@ -145,9 +147,9 @@ function knownKeyOf(record: KeyRecord, defaults: AccountDefaults): KnownKey {
   };
 }
 
-/** Absent for a key that has none, so that its calls pay nothing for them. */
-function ownBounds(record: KeyRecord): KeyLimits | undefined {
-  const bounds = limitsUsageOf({
+/** `undefined` for a key without limits, so that its calls skip the checks. */
+function readKeyLimits(record: KeyRecord): KeyLimits | undefined {
+  const bounds = toKeyLimits({
     requests_per_minute: record.key_requests_per_minute,
     tokens_per_minute: record.key_tokens_per_minute,
     concurrent_calls: record.key_concurrent_calls,
@@ -156,6 +158,6 @@ function ownBounds(record: KeyRecord): KeyLimits | undefined {
   return Object.values(bounds).some((bound) => bound !== undefined) ? bounds : undefined;
 }
 
-function refusal(message: string): GatewayError {
+function invalidKey(message: string): GatewayError {
   return new GatewayError("invalid_api_key", message);
 }

@@ -1,25 +1,25 @@
 import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { twoFactor } from "better-auth/plugins/two-factor";
 import type { Store } from "../db/index.ts";
-import { authOrigin, sessionCookie } from "./auth-request.ts";
+import { authOrigin, sessionCookie } from "./auth-http.ts";
 import { hashPassword, passwordLengthMax, passwordLengthMin, verifyPassword } from "./password.ts";
 
 const secondsOfDay = 86_400;
-/** How the names of the columns differ from those of better-auth's fields. */
+/** Columns whose names differ from better-auth's fields. */
 const times = { createdAt: "created_at", updatedAt: "updated_at" };
 
-/** What better-auth stands on. */
-export interface AuthGround {
+/** What {@link openBetterAuth} needs. */
+export interface AuthOptions {
   readonly store: Store;
   /** Signs the cookies. */
   readonly secret: string;
-  /** Told what failed and is not the visitor's fault. */
+  /** Called with failures that are not the client's fault. */
   report(error: unknown): void;
-  /** Absent: those of `password.ts`. */
+  /** Default: `password.ts`. */
   readonly passwords?: Passwords;
 }
 
-/** What passwords cost, and are checked by. */
+/** Hashes and verifies passwords. */
 interface Passwords {
   hash(password: string): Promise<string>;
   verify(given: { hash: string; password: string }): Promise<boolean>;
@@ -27,16 +27,13 @@ interface Passwords {
 
 const ownPasswords: Passwords = { hash: hashPassword, verify: verifyPassword };
 
-/**
- * better-auth over the tables of the store. Loaded at the first request to it, since that takes as long as the whole
- * start.
- */
-export function openBetterAuth(ground: AuthGround): (request: Request) => Promise<Response> {
-  const auth = betterAuth({ ...authOptions(ground), plugins: [secondFactor()] });
+/** Opens better-auth over the tables of the store. The module is loaded at the first request, because that is slow. */
+export function openBetterAuth(options: AuthOptions): (request: Request) => Promise<Response> {
+  const auth = betterAuth({ ...authOptions(options), plugins: [secondFactor()] });
   return (request) => auth.handler(request);
 }
 
-/** A session that is stored and has not ended by better-auth's clock. */
+/** A stored session that has not expired by better-auth's clock. */
 export interface Session {
   readonly id: string;
   readonly userId: string;
@@ -45,15 +42,15 @@ export interface Session {
 }
 
 /**
- * Reads the session of the cookies of a request, and changes nothing; `undefined` for a cookie that is missing, forged or
- * unknown, and a session that has ended.
+ * Reads the session of a request's cookies without refreshing it; `undefined` when the cookie is missing, forged or unknown,
+ * or the session has ended.
  */
-export function openSessions(ground: AuthGround): (cookies: string) => Promise<Session | undefined> {
+export function openSessions(options: AuthOptions): (cookies: string) => Promise<Session | undefined> {
   let failure: unknown;
   const report = (error: unknown) => {
     failure = error;
   };
-  const { api } = betterAuth(authOptions({ ...ground, report }));
+  const { api } = betterAuth(authOptions({ ...options, report }));
   return async (cookies) => {
     const request = { headers: new Headers({ cookie: cookies }), query: { disableRefresh: true } };
     // better-auth reports why a session cannot be read, and then throws an error that does not say it.
@@ -76,22 +73,22 @@ function secondFactor() {
   });
 }
 
-/** The adapter is told SQLite also over PostgreSQL: the columns are the same, times in text and truths 0 or 1. */
-export function authOptions({ store, secret, report, passwords = ownPasswords }: AuthGround) {
+/** The type is `sqlite` over PostgreSQL too, where the columns are the same: times as text and booleans as 0 or 1. */
+export function authOptions({ store, secret, report, passwords = ownPasswords }: AuthOptions) {
   return {
     baseURL: authOrigin,
     basePath: "/api/auth",
     secret,
     database: { db: store.db as never, type: "sqlite" },
     telemetry: { enabled: false },
-    // Else it prints them, past the log, with all that they hold of a person.
+    // Otherwise better-auth prints errors with personal data, bypassing the log.
     onAPIError: { throw: true },
     logger: {
       level: "error",
-      // Of the details an error alone: the others are of people.
+      // Only errors among the details are reported: the others hold personal data.
       log: (_level, message, ...details) => report(details.find((one) => one instanceof Error) ?? new Error(message)),
     },
-    // Attempts are bounded before they come here, by the socket's peer and not by a header that anyone can write.
+    // Attempts are limited before they get here, by the client's address and not by a header that anyone can write.
     rateLimit: { enabled: false },
     advanced: {
       cookiePrefix: "modelgate",

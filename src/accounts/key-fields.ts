@@ -1,33 +1,88 @@
-import { GatewayError, type KeyLimits } from "../contract/index.ts";
-import { checkBounds } from "./key-limits.ts";
-import { validateExpiry } from "./validate-expiry.ts";
+import type { Selectable } from "kysely";
+import { GatewayError, isAmount, type KeyLimits } from "../contract/index.ts";
+import type { Database } from "../db/index.ts";
 
-/** What can be said of a key by whoever has it made, now or later. */
+/** The fields of a key that its owner can set. */
 export interface KeyFields {
   name?: string | undefined;
-  /** Milliseconds since 1970; absent: never. */
+  /** Milliseconds since 1970; absent when the key never expires. */
   expiresAt?: number | undefined;
   /** Model ids; absent: all. */
   allowedModels?: readonly string[] | undefined;
-  /** Of its own, beside those of its account. */
+  /** The key's own limits, in addition to those of its account. */
   bounds?: KeyLimits | undefined;
 }
 
 const nameLengthMax = 200;
 
-/** @throws {GatewayError} `invalid_request` for what is no name, time, list of models or bound. */
+/** @throws {GatewayError} `invalid_request` for an invalid name, time, list of models or limit. */
 export function checkKeyFields({ name, expiresAt, allowedModels, bounds = {} }: KeyFields, now: number): void {
-  checkBounds(bounds);
+  checkLimits(bounds);
   if (name !== undefined && (name.trim() === "" || name.length > nameLengthMax)) {
-    throw invalid("name", `Key name has ${name.length} characters, expected 1 to ${nameLengthMax}`);
+    throw invalid("name", `The key name has ${name.length} characters, expected 1 to ${nameLengthMax}`);
   }
   if (expiresAt !== undefined) validateExpiry(expiresAt, now);
   if (allowedModels !== undefined && (allowedModels.length === 0 || allowedModels.includes(""))) {
     throw invalid(
       "allowed_models",
-      "Allowed models are an empty list: name at least one, or leave it out to allow all",
+      "allowed_models is empty or holds an empty id: name at least one model, or omit it to allow all",
     );
   }
+}
+
+/** The column of each limit in the table of keys. */
+export const columnOf = {
+  requestsPerMinute: "requests_per_minute",
+  tokensPerMinute: "tokens_per_minute",
+  concurrentCalls: "concurrent_calls",
+  budgetNanodollars: "budget_nanodollars",
+} as const satisfies Record<keyof KeyLimits, keyof Database["keys"]>;
+
+type LimitColumns = Record<(typeof columnOf)[keyof KeyLimits], number | null>;
+
+export function limitColumns(bounds: KeyLimits): LimitColumns {
+  return {
+    requests_per_minute: bounds.requestsPerMinute ?? null,
+    tokens_per_minute: bounds.tokensPerMinute ?? null,
+    concurrent_calls: bounds.concurrentCalls ?? null,
+    budget_nanodollars: bounds.budgetNanodollars ?? null,
+  };
+}
+
+export function toKeyLimits(row: Pick<Selectable<Database["keys"]>, keyof LimitColumns>): KeyLimits {
+  return {
+    requestsPerMinute: row.requests_per_minute ?? undefined,
+    tokensPerMinute: row.tokens_per_minute ?? undefined,
+    concurrentCalls: row.concurrent_calls ?? undefined,
+    budgetNanodollars: row.budget_nanodollars ?? undefined,
+  };
+}
+
+/** @throws {GatewayError} `invalid_request` when a limit is not an integer from 1, or a budget not one from 0. */
+function checkLimits(bounds: KeyLimits): void {
+  for (const name of ["requestsPerMinute", "tokensPerMinute", "concurrentCalls"] as const) {
+    const limit = bounds[name];
+    if (limit === undefined || (isAmount(limit) && limit >= 1)) continue;
+    throw invalid(columnOf[name], `${columnOf[name]} is ${limit}, expected a whole number from 1 to 2^53 - 1`);
+  }
+  const budget = bounds.budgetNanodollars;
+  if (budget === undefined || isAmount(budget)) return;
+  throw invalid("budget_usd", `The budget is ${budget} nanodollars, expected a whole number from 0 to 2^53 - 1`);
+}
+
+/** The latest time that a `Date` can represent. */
+const latestTimeMs = 8.64e15;
+
+/** @param at Milliseconds since 1970. @throws {GatewayError} `invalid_request` for an invalid or past time. */
+export function validateExpiry(at: number, now: number): void {
+  if (Number.isSafeInteger(at) && at > now && at <= latestTimeMs) return;
+  const shown = Math.abs(at) <= latestTimeMs ? new Date(at).toISOString() : at;
+  const sentence = `expires_at is ${shown}, expected a time in the future such as ${nextYear(now)}`;
+  throw new GatewayError("invalid_request", sentence, { param: "expires_at" });
+}
+
+function nextYear(now: number): string {
+  return `${new Date(now).getUTCFullYear() + 1}-01-31T00:00:00Z`;
 }
 
 function invalid(param: string, message: string): GatewayError {

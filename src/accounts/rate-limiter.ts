@@ -1,36 +1,36 @@
 import { LRUCache } from "lru-cache";
 import { GatewayError } from "../contract/index.ts";
 
-const countedMax = 10_000;
+const trackedMax = 10_000;
 const minuteMs = 60_000;
 
-interface AttemptOptions {
+interface RateLimiterOptions {
   readonly windowMs?: number;
-  /** What is counted, for the sentence. */
+  /** What is counted, for the error message. */
   readonly what?: string;
 }
 
-/** Bounds how often something may be tried in a while, a minute by default, so that passwords are not guessed. */
+/** Limits attempts in a fixed window, a minute by default, to prevent guessing of passwords. */
 export class RateLimiter {
-  readonly #counted = new LRUCache<string, { count: number; endsAt: number }>({ max: countedMax });
+  readonly #attempts = new LRUCache<string, { count: number; endsAt: number }>({ max: trackedMax });
   readonly #max: number;
   readonly #now: () => number;
   readonly #windowMs: number;
   readonly #what: string;
 
-  constructor(max: number, now: () => number, options: AttemptOptions = {}) {
+  constructor(max: number, now: () => number, options: RateLimiterOptions = {}) {
     this.#max = max;
     this.#now = now;
     this.#windowMs = options.windowMs ?? minuteMs;
     this.#what = options.what ?? "attempts from here";
   }
 
-  /** Counts an attempt of a peer, or whatever else is counted by. @throws {GatewayError} `rate_limit_exceeded` */
-  take(by: string): void {
+  /** Counts an attempt of a client or another key. @throws {GatewayError} `rate_limit_exceeded` */
+  take(key: string): void {
     const now = this.#now();
-    const known = this.#counted.get(by);
+    const known = this.#attempts.get(key);
     if (known === undefined || known.endsAt <= now) {
-      this.#counted.set(by, { count: 1, endsAt: now + this.#windowMs });
+      this.#attempts.set(key, { count: 1, endsAt: now + this.#windowMs });
       return;
     }
     known.count += 1;

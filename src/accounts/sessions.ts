@@ -1,18 +1,74 @@
-import type { Store } from "../db/index.ts";
+import { GatewayError } from "../contract/index.ts";
+import type { Role, Store } from "../db/index.ts";
 
-/** A browser that is signed in. */
+/** A signed-in user. */
+export interface SessionUser {
+  readonly userId: string;
+  readonly sessionId: string;
+  readonly accountId: string;
+  readonly email: string;
+  readonly name: string;
+  readonly role: Role;
+  /** The password was set by somebody else and has to be changed. */
+  readonly passwordIsTemporary: boolean;
+  /** Whether sign-in needs a code after the password. */
+  readonly secondFactor: boolean;
+  /** The account's own daily free quota; absent when the configured one applies. */
+  readonly freeTokensPerDay: number | undefined;
+}
+
+/** Reads the user of a session with their account; `undefined` when the account is disabled or the user was deleted. */
+export async function readSessionUser(
+  { db }: Store,
+  { id: sessionId, userId }: { id: string; userId: string },
+): Promise<SessionUser | undefined> {
+  const row = await db
+    .selectFrom("users")
+    .innerJoin("accounts", "accounts.id", "users.account_id")
+    .select([
+      "users.account_id",
+      "users.role",
+      "users.password_is_temporary",
+      "users.two_factor_enabled",
+      "accounts.email",
+      "accounts.name",
+      "accounts.free_tokens_per_day",
+      "accounts.disabled_at",
+    ])
+    .where("users.id", "=", userId)
+    .executeTakeFirst();
+  if (row === undefined || row.disabled_at !== null) return undefined;
+  return {
+    userId,
+    sessionId,
+    accountId: row.account_id,
+    email: row.email,
+    name: row.name ?? row.email,
+    role: row.role,
+    passwordIsTemporary: row.password_is_temporary !== 0,
+    secondFactor: row.two_factor_enabled !== 0,
+    freeTokensPerDay: row.free_tokens_per_day ?? undefined,
+  };
+}
+
+export function passwordChangeRequired(): GatewayError {
+  const sentence = "This temporary password only allows signing in: change it to continue";
+  return new GatewayError("forbidden", sentence, { shownCode: "password_change_required" });
+}
+
+/** A session of a browser. */
 export interface Session {
   id: string;
-  /** Milliseconds since 1970, as the other time. */
+  /** Milliseconds since 1970, like all times here. */
   createdAt: number;
   expiresAt: number;
-  /** What the browser says it is; absent when it says nothing. */
+  /** The browser's `user-agent`; absent when it sent none. */
   userAgent: string | undefined;
 }
 
 const listedMax = 200;
 
-/** Where a person is signed in, the latest first. */
+/** Lists the sessions of a user, newest first. */
 export async function listSessions({ db }: Store, userId: string, now: number): Promise<Session[]> {
   const rows = await db
     .selectFrom("sessions")
@@ -31,7 +87,7 @@ export async function listSessions({ db }: Store, userId: string, now: number): 
   }));
 }
 
-/** Signs one browser of a person out. Returns whether there was such a one. */
+/** Ends one session of a user. Returns whether it existed. */
 export async function endSession({ db }: Store, userId: string, id: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom("sessions")
@@ -39,4 +95,38 @@ export async function endSession({ db }: Store, userId: string, id: string): Pro
     .where("id", "=", id)
     .executeTakeFirstOrThrow();
   return numDeletedRows > 0n;
+}
+
+/** Deletes in chunks, so that none holds the write lock for long. */
+const pruneChunkMax = 100;
+/** The rest is deleted at the next run. */
+const chunksMax = 20;
+
+/** Deletes expired sessions, verifications and invitations and returns how many. Called by a timer. */
+export async function pruneSignIn({ db }: Store, now: number): Promise<number> {
+  const at = new Date(now).toISOString();
+  const sessions = () => {
+    const expired = db.selectFrom("sessions").select("id").where("expires_at", "<=", at).limit(pruneChunkMax);
+    return db.deleteFrom("sessions").where("id", "in", expired).executeTakeFirstOrThrow();
+  };
+  const verifications = () => {
+    const expired = db.selectFrom("verifications").select("id").where("expires_at", "<=", at).limit(pruneChunkMax);
+    return db.deleteFrom("verifications").where("id", "in", expired).executeTakeFirstOrThrow();
+  };
+  const invitations = () => {
+    const expired = db.selectFrom("invitations").select("token_hash").where("expires_at", "<=", now);
+    return db
+      .deleteFrom("invitations")
+      .where("token_hash", "in", expired.limit(pruneChunkMax))
+      .executeTakeFirstOrThrow();
+  };
+  let pruned = 0;
+  for (const prune of [sessions, verifications, invitations]) {
+    for (let chunk = 0; chunk < chunksMax; chunk++) {
+      const { numDeletedRows } = await prune();
+      pruned += Number(numDeletedRows);
+      if (numDeletedRows < pruneChunkMax) break;
+    }
+  }
+  return pruned;
 }

@@ -1,47 +1,52 @@
 import { GatewayError } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
-import { clean } from "./auth-answer.ts";
-import { authPrefix, missing, readBody, requestOf, sessionCookie } from "./auth-request.ts";
-import type { AuthGround } from "./better-auth.ts";
+import {
+  authPrefix,
+  missing,
+  readBody,
+  sessionCookie,
+  toAuthRequest,
+  toCleanResponse,
+  toSignInAddress,
+} from "./auth-http.ts";
+import type { AuthOptions } from "./better-auth.ts";
 import type { OidcOptions } from "./oidc/identity-provider.ts";
 import { createOidcSignIn } from "./oidc/oidc-sign-in.ts";
-import { passwordChangeRequired } from "./password-change-required.ts";
 import { RateLimiter } from "./rate-limiter.ts";
-import { findByIdentity, SecondFactorLimit, secondFactorPaths } from "./second-factor.ts";
-import { readSessionUser, type SessionUser } from "./session-user.ts";
-import { signInAddressOf } from "./sign-in-address.ts";
-import { makeAccount } from "./sign-up.ts";
+import { SecondFactorLimit, secondFactorPaths, withAccountLabel } from "./second-factor.ts";
+import { passwordChangeRequired, readSessionUser, type SessionUser } from "./sessions.ts";
+import { signUp } from "./users.ts";
 
-/** Sign-in and the sessions it makes. */
+/** Handles sign-in and reads sessions. */
 export interface SignIn {
   /**
-   * Answers a request below `/api/auth`: `sign-in/email`, `sign-up/email`, `sign-out`, `change-password`,
-   * `get-session`, `revoke-sessions`, `revoke-other-sessions`, `two-factor/…`, and `sign-in/oauth2` where there is a provider of identities,
-   * who sends back to `oauth2/callback/oidc`. No answer tells a session's token: it is in the cookie.
+   * Handles a request below `/api/auth`: `sign-in/email`, `sign-up/email`, `sign-out`, `change-password`, `get-session`,
+   * `revoke-sessions`, `revoke-other-sessions`, `two-factor/…`, and with an identity provider `sign-in/oauth2` and its
+   * callback `oauth2/callback/oidc`. Responses never contain a session token, which is only in the cookie.
    *
-   * The caller has seen to it that the request comes from a page of its own origin.
+   * The caller has checked that the request comes from a page of its own origin.
    *
-   * @param peer Whose attempts are counted together.
-   * @throws {GatewayError} For whatever is refused.
+   * @param peer The client whose attempts are counted.
+   * @throws {GatewayError} When the request is refused.
    */
   handle(request: Request, peer: string): Promise<Response>;
-  /** Who sends these cookies; `undefined` for nobody who is signed in. */
+  /** Reads the user of these cookies; `undefined` when they have no valid session. */
   sessionUserOf(cookies: string | null): Promise<SessionUser | undefined>;
 }
 
-export interface SignInOptions extends AuthGround {
-  /** Whether a stranger may make an account. */
+export interface SignInOptions extends AuthOptions {
+  /** Whether anybody may create an account. */
   signUp: "open" | "closed";
   now: () => number;
   attemptsPerMinuteMax?: number;
-  /** A provider of identities; absent: passwords alone. */
+  /** The identity provider; absent when only passwords are used. */
   oidc?: OidcOptions | undefined;
 }
 
 const attemptsDefault = 10;
 
-/** What may be asked for; the rest of better-auth is for what is not offered here. */
-const offered: Readonly<Record<string, "GET" | "POST">> = {
+/** The endpoints of better-auth that are exposed. */
+const allowedPaths: Readonly<Record<string, "GET" | "POST">> = {
   "sign-in/email": "POST",
   "sign-up/email": "POST",
   "sign-out": "POST",
@@ -51,7 +56,7 @@ const offered: Readonly<Record<string, "GET" | "POST">> = {
   "revoke-other-sessions": "POST",
   ...Object.fromEntries(secondFactorPaths.map((path) => [path, "POST" as const])),
 };
-/** Those that try a password, or cost the hash of one, or have the issuer asked. */
+/** Endpoints that check or hash a password, or make a request to the identity provider. */
 const attempts = [
   "sign-in/email",
   "sign-up/email",
@@ -68,14 +73,14 @@ export function createSignIn(options: SignInOptions): SignIn {
     const { openBetterAuth, openSessions } = await import("./better-auth.ts");
     return { handle: openBetterAuth(options), readSession: openSessions(options) };
   });
-  const ask = async (request: Request) => clean(await (await load()).handle(request));
-  const byIssuer = oidc === undefined ? undefined : createOidcSignIn({ ...options, oidc });
-  const second = new SecondFactorLimit(now);
-  /** Only whoever knows the password is counted, so nobody else can shut a person out. */
-  const withSecondStep = async (response: Response, email: string): Promise<Response> => {
+  const callBetterAuth = async (request: Request) => toCleanResponse(await (await load()).handle(request));
+  const oidcSignIn = oidc === undefined ? undefined : createOidcSignIn({ ...options, oidc });
+  const secondFactorLimit = new SecondFactorLimit(now);
+  /** Counted only after a correct password, so that nobody else can lock a user out. */
+  const withChallenge = async (response: Response, email: string): Promise<Response> => {
     const body = (await response.json()) as Record<string, unknown> | null;
-    if (body?.twoFactorRedirect === true) second.challenge(signInAddressOf(email));
-    return answerOf(response, body);
+    if (body?.twoFactorRedirect === true) secondFactorLimit.challenge(toSignInAddress(email));
+    return withBody(response, body);
   };
   const sessionUserOf = async (cookies: string | null) => {
     if (!cookies?.includes(`${sessionCookie}=`)) return undefined;
@@ -89,65 +94,66 @@ export function createSignIn(options: SignInOptions): SignIn {
       const action = `${request.method} ${url.pathname.slice(authPrefix.length)}`;
       const path = action.slice(request.method.length + 1);
       if (attempts.includes(path)) limit.take(peer);
-      if (action === "POST sign-in/oauth2" && byIssuer !== undefined) return byIssuer.begin(request);
-      if (action === "GET oauth2/callback/oidc" && byIssuer !== undefined) return byIssuer.end(request);
-      if (offered[path] !== request.method) throw notOffered(request.method, url.pathname);
-      if (request.method === "GET") return ask(request);
+      if (action === "POST sign-in/oauth2" && oidcSignIn !== undefined) return oidcSignIn.begin(request);
+      if (action === "GET oauth2/callback/oidc" && oidcSignIn !== undefined) return oidcSignIn.end(request);
+      if (allowedPaths[path] !== request.method) throw unknownEndpoint(request.method, url.pathname);
+      if (request.method === "GET") return callBetterAuth(request);
       const body = await readBody(request);
-      if (path === "sign-up/email") await makeAccount(options, body);
-      if (path.endsWith("/email")) return withSecondStep(await ask(signInOf(request, body)), body.email as string);
+      if (path === "sign-up/email") await signUp(options, body);
+      if (path.endsWith("/email"))
+        return withChallenge(await callBetterAuth(toSignInRequest(request, body)), body.email as string);
       const cookies = request.headers.get("cookie");
-      if (path.startsWith("two-factor/")) second.guess(cookies);
+      if (path.startsWith("two-factor/")) secondFactorLimit.guess(cookies);
       const sessionUser = await sessionUserOf(cookies);
-      if (sessionUser !== undefined) checkStep(sessionUser, path, body);
-      const response = await ask(requestOf(request, path, body));
+      if (sessionUser !== undefined) checkPasswordChange(sessionUser, path, body);
+      const response = await callBetterAuth(toAuthRequest(request, path, body));
       if (sessionUser === undefined) return response;
-      if (path === "change-password") await keepPassword(store, sessionUser);
+      if (path === "change-password") await markPasswordPermanent(store, sessionUser);
       return path === "two-factor/enable"
-        ? answerOf(response, findByIdentity(sessionUser.email, await response.json()))
+        ? withBody(response, withAccountLabel(sessionUser.email, await response.json()))
         : response;
     },
   };
 }
 
-/** Runs the work at the first call alone; later calls get the same answer. */
-function once<Answer>(work: () => Promise<Answer>): () => Promise<Answer> {
-  let answer: Promise<Answer> | undefined;
+/** Runs `work` at the first call; later calls get the same promise. */
+function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
+  let result: Promise<Result> | undefined;
   return () => {
-    answer ??= work();
-    return answer;
+    result ??= work();
+    return result;
   };
 }
 
-/** A sign-in by the address under which the e-mail is kept. */
-function signInOf(request: Request, { email, password, rememberMe }: Record<string, unknown>): Request {
+/** The sign-in request with the address under which better-auth stores the user. */
+function toSignInRequest(request: Request, { email, password, rememberMe }: Record<string, unknown>): Request {
   if (typeof email !== "string") throw missing("email");
   if (typeof password !== "string") throw missing("password");
-  const body = { email: signInAddressOf(email), password, rememberMe: rememberMe !== false };
-  return requestOf(request, "sign-in/email", body);
+  const body = { email: toSignInAddress(email), password, rememberMe: rememberMe !== false };
+  return toAuthRequest(request, "sign-in/email", body);
 }
 
-/** Whoever else has seen a password for the first sign-in, and signed in with it, is out with its change. */
-function checkStep({ passwordIsTemporary }: SessionUser, path: string, body: Record<string, unknown>): void {
+/** Changing a temporary password ends other sessions, which somebody else may have started with it. */
+function checkPasswordChange({ passwordIsTemporary }: SessionUser, path: string, body: Record<string, unknown>): void {
   if (passwordIsTemporary && path.startsWith("two-factor/")) throw passwordChangeRequired();
   if (path !== "change-password") return;
   if (body.newPassword === body.currentPassword) {
-    throw new GatewayError("invalid_request", "The new password is the old one; choose another", {
+    throw new GatewayError("invalid_request", "The new password is the same as the old one; choose another", {
       param: "newPassword",
     });
   }
   if (passwordIsTemporary) body.revokeOtherSessions = true;
 }
 
-async function keepPassword({ db }: Store, { userId }: SessionUser): Promise<void> {
+async function markPasswordPermanent({ db }: Store, { userId }: SessionUser): Promise<void> {
   await db.updateTable("users").set({ password_is_temporary: 0 }).where("id", "=", userId).execute();
 }
 
-/** The same answer with another body. */
-function answerOf({ headers }: Response, body: unknown): Response {
+/** The same response with another body. */
+function withBody({ headers }: Response, body: unknown): Response {
   return new Response(JSON.stringify(body), { headers });
 }
 
-function notOffered(method: string, path: string): GatewayError {
+function unknownEndpoint(method: string, path: string): GatewayError {
   return new GatewayError("not_found", `There is no endpoint ${method} ${path}`);
 }

@@ -2,31 +2,31 @@ import { createHash, randomInt } from "node:crypto";
 import type { Selectable } from "kysely";
 import { formatUsd, GatewayError } from "../contract/index.ts";
 import { type Database, moveWallet, type Store, type TransactionScope } from "../db/index.ts";
-import { validateExpiry } from "./validate-expiry.ts";
+import { validateExpiry } from "./key-fields.ts";
 
-/** A code worth money, without the code: that is shown once. */
+/** A voucher without its code, which is shown only once. */
 export interface Voucher {
   id: string;
   nanodollars: number;
-  /** Milliseconds since 1970, as the other times. */
+  /** Milliseconds since 1970, like all times here. */
   createdAt: number;
   expiresAt: number | undefined;
   voidedAt: number | undefined;
   redeemedAt: number | undefined;
-  /** The account whose wallet it filled. */
+  /** The account whose wallet was credited. */
   redeemedBy: string | undefined;
 }
 
-/** Letters and digits that are not taken for one another (Crockford's base 32). */
+/** Crockford's base 32, which excludes letters and digits that look alike. */
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const codeLength = 20;
 const idLength = 8;
 const listedMax = 1000;
 
 /**
- * Makes a voucher. Its code is returned this once and kept nowhere.
+ * Creates a voucher. Its code is returned only here; the store has its hash.
  *
- * @throws {GatewayError} `invalid_request` for an amount that is not above 0 or a time that is past.
+ * @throws {GatewayError} `invalid_request` for an amount that is not positive or a time in the past.
  */
 export async function createVoucher(
   { db }: TransactionScope,
@@ -34,10 +34,10 @@ export async function createVoucher(
   now: number,
 ): Promise<{ id: string; code: string }> {
   if (!Number.isSafeInteger(nanodollars) || nanodollars <= 0) {
-    throw new GatewayError("invalid_request", "A voucher is worth more than 0 USD", { param: "usd" });
+    throw new GatewayError("invalid_request", "The amount of a voucher must be more than 0 USD", { param: "usd" });
   }
   if (expiresAt !== undefined) validateExpiry(expiresAt, now);
-  const [id, letters] = [`vch_${draw(idLength)}`, draw(codeLength)];
+  const [id, letters] = [`vch_${randomCode(idLength)}`, randomCode(codeLength)];
   await db
     .insertInto("vouchers")
     .values({
@@ -54,7 +54,7 @@ export async function createVoucher(
   return { id, code: letters.replace(/.{5}(?=.)/g, "$&-") };
 }
 
-/** The newest thousand, newest first. */
+/** Lists up to a thousand vouchers, newest first. */
 export async function listVouchers({ db }: Store): Promise<Voucher[]> {
   const rows = await db
     .selectFrom("vouchers")
@@ -63,10 +63,10 @@ export async function listVouchers({ db }: Store): Promise<Voucher[]> {
     .orderBy("id")
     .limit(listedMax)
     .execute();
-  return rows.map(voucherOf);
+  return rows.map(toVoucher);
 }
 
-/** Those that filled an account's wallet, the latest thousand, newest first. */
+/** Lists up to a thousand vouchers that an account redeemed, newest first. */
 export async function redeemedVouchers({ db }: Store, accountId: string): Promise<Voucher[]> {
   const rows = await db
     .selectFrom("vouchers")
@@ -76,10 +76,10 @@ export async function redeemedVouchers({ db }: Store, accountId: string): Promis
     .orderBy("id")
     .limit(listedMax)
     .execute();
-  return rows.map(voucherOf);
+  return rows.map(toVoucher);
 }
 
-/** Makes a voucher worthless, by its id or code. @throws {GatewayError} `not_found`, `conflict` when it is redeemed. */
+/** Voids a voucher by its id or code. @throws {GatewayError} `not_found`, `conflict` when it was redeemed. */
 export async function voidVoucher({ db }: TransactionScope, idOrCode: string, now: number): Promise<{ id: string }> {
   const voucher = await db
     .selectFrom("vouchers")
@@ -87,23 +87,23 @@ export async function voidVoucher({ db }: TransactionScope, idOrCode: string, no
     .where((where) => where.or([where("id", "=", idOrCode.trim()), where("code_hash", "=", hashCode(idOrCode))]))
     .executeTakeFirst();
   if (voucher === undefined)
-    throw new GatewayError("not_found", "No voucher has this code or id; see the list of them");
+    throw new GatewayError("not_found", "No voucher has this code or id; see the list of vouchers");
   const { numUpdatedRows } = await db
     .updateTable("vouchers")
     .set((set) => ({ voided_at: set.fn.coalesce("voided_at", set.val(now)) }))
     .where("id", "=", voucher.id)
     .where("redeemed_at", "is", null)
     .executeTakeFirstOrThrow();
-  if (numUpdatedRows === 0n) throw new GatewayError("conflict", `Voucher ${voucher.id} is redeemed already`);
+  if (numUpdatedRows === 0n) throw new GatewayError("conflict", `Voucher ${voucher.id} was already redeemed`);
   return { id: voucher.id };
 }
 
 /**
- * Fills a wallet. Of two who redeem a voucher at once, one does: its row is taken and its entry written in one
- * transaction, and the entry's id is the voucher's.
+ * Credits the amount of a voucher to a wallet. The voucher's row and the entry, whose id is the voucher's, are written in one
+ * transaction, so concurrent attempts redeem it once.
  *
- * @returns What it was worth.
- * @throws {GatewayError} `not_found` for a code that is none, `conflict` for one that is redeemed, void or expired.
+ * @returns The credited amount.
+ * @throws {GatewayError} `not_found` for an unknown code, `conflict` for a redeemed, void or expired voucher.
  */
 export async function redeemVoucher(
   store: Store,
@@ -111,7 +111,7 @@ export async function redeemVoucher(
   now: number,
 ): Promise<{ nanodollars: number }> {
   return store.change(async (db) => {
-    const taken = await db
+    const redeemed = await db
       .updateTable("vouchers")
       .set({ redeemed_at: now, redeemed_by: accountId })
       .where("code_hash", "=", hashCode(code))
@@ -120,8 +120,8 @@ export async function redeemVoucher(
       .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", now)]))
       .returning(["id", "amount_nanodollars"])
       .executeTakeFirst();
-    if (taken === undefined) throw await reasonWhyNot(db, code);
-    const { id, amount_nanodollars: nanodollars } = taken;
+    if (redeemed === undefined) throw await voucherError(db, code);
+    const { id, amount_nanodollars: nanodollars } = redeemed;
     await db
       .insertInto("entries")
       .values({
@@ -135,11 +135,14 @@ export async function redeemVoucher(
       .execute();
     const balance = Number(await moveWallet(db, accountId, nanodollars));
     if (Number.isSafeInteger(balance)) return { nanodollars };
-    throw new GatewayError("conflict", `The wallet has no room for ${formatUsd(nanodollars)} USD more`);
+    throw new GatewayError(
+      "conflict",
+      `The balance would exceed the largest amount by adding ${formatUsd(nanodollars)} USD`,
+    );
   });
 }
 
-async function reasonWhyNot(db: Pick<Store["db"], "selectFrom">, code: string): Promise<GatewayError> {
+async function voucherError(db: Pick<Store["db"], "selectFrom">, code: string): Promise<GatewayError> {
   const voucher = await db
     .selectFrom("vouchers")
     .select(["redeemed_at", "voided_at"])
@@ -147,14 +150,14 @@ async function reasonWhyNot(db: Pick<Store["db"], "selectFrom">, code: string): 
     .executeTakeFirst();
   const param = "code";
   if (voucher === undefined) {
-    return new GatewayError("not_found", "No voucher has this code; check that it was copied whole", { param });
+    return new GatewayError("not_found", "No voucher has this code; check that it was copied completely", { param });
   }
   const state =
-    voucher.redeemed_at !== null ? "is redeemed already" : voucher.voided_at !== null ? "is void" : "has expired";
-  return new GatewayError("conflict", `This voucher ${state}; ask for another`, { param });
+    voucher.redeemed_at !== null ? "was already redeemed" : voucher.voided_at !== null ? "was voided" : "has expired";
+  return new GatewayError("conflict", `This voucher ${state}; ask for a new one`, { param });
 }
 
-function voucherOf(row: Selectable<Database["vouchers"]>): Voucher {
+function toVoucher(row: Selectable<Database["vouchers"]>): Voucher {
   return {
     id: row.id,
     nanodollars: row.amount_nanodollars,
@@ -166,11 +169,11 @@ function voucherOf(row: Selectable<Database["vouchers"]>): Voucher {
   };
 }
 
-function draw(length: number): string {
+function randomCode(length: number): string {
   return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join("");
 }
 
-/** 100 random bits need no slow hash. Case, spaces and dashes do not matter, nor O for 0 and I or L for 1. */
+/** 100 random bits need no slow hash. Ignores case, spaces and dashes, and reads O as 0 and I or L as 1. */
 function hashCode(code: string): string {
   const plain = code.toUpperCase().replaceAll(/[\s-]/g, "").replaceAll("O", "0").replaceAll(/[IL]/g, "1");
   return createHash("sha256").update(plain).digest("hex");

@@ -1,11 +1,20 @@
 import type { AdmissionRequest, BudgetState, QuotaState, WalletState } from "../contract/index.ts";
-import type { AccountBalance, BudgetBalance, CallEnded, CallOpened } from "../db/index.ts";
-import { budgetLimitOf, type Held, startOfDay } from "./call-record.ts";
+import {
+  type AccountBalance,
+  type BudgetBalance,
+  type CallEnded,
+  type CallOpened,
+  dayOf,
+  type EmbeddedStore,
+  monthOf,
+  startOfDay,
+} from "../db/index.ts";
+import { getBudgetLimit, type Held } from "./call-record.ts";
 import { IdleMap } from "./idle-map.ts";
 import { KeyState } from "./key-state.ts";
 import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
 
-/** Keys of an account beside which idle ones are forgotten. */
+/** Keys per account above which idle ones are evicted. */
 const keysMax = 1000;
 
 /**
@@ -25,7 +34,7 @@ export class AccountState {
   /** Running calls that hold less than they may cost: one of each kind at a time. */
   #partials = 0;
   #partialDraws = 0;
-  /** Keys that have a budget; absent while none was seen. */
+  /** Keys that have a budget; undefined until the first is seen. */
   #keys: IdleMap<KeyState> | undefined;
   /** The store's revision that was last read; absent before the first. */
   revision: number | undefined;
@@ -34,11 +43,11 @@ export class AccountState {
     return this.#day;
   }
 
-  /** Takes over what is written, beside what is still on its way there. */
-  refresh(funds: AccountBalance, today: number): void {
-    this.#balance = funds.balanceNanodollars - this.#unwritten;
-    this.turnTo(funds.quotaDay === undefined ? today : Math.max(today, funds.quotaDay));
-    this.#usedTokens = this.#unwrittenTokens + (funds.quotaDay === this.#day ? funds.usedTokens : 0);
+  /** Takes over the written figures and keeps what is not written yet. */
+  refresh(balance: AccountBalance, today: number): void {
+    this.#balance = balance.balanceNanodollars - this.#unwritten;
+    this.turnTo(balance.quotaDay === undefined ? today : Math.max(today, balance.quotaDay));
+    this.#usedTokens = this.#unwrittenTokens + (balance.quotaDay === this.#day ? balance.usedTokens : 0);
   }
 
   /** Begins a new day's quota; holds and unwritten draws of an older day no longer count. */
@@ -57,22 +66,22 @@ export class AccountState {
    * @throws {GatewayError} Naming what does not suffice.
    */
   take(admission: AdmissionRequest, now: number): Held {
-    const held = admission.premium ? this.#takeMoney(admission, now) : this.#takeQuota(admission, now);
+    const held = admission.premium ? this.#holdMoney(admission, now) : this.#holdQuota(admission, now);
     this.#openCalls += 1;
     return held;
   }
 
   /** Gives back all that {@link take} took, as if the call had never come. */
-  undo(open: CallOpened): void {
-    this.#giveBack(open);
+  release(open: CallOpened): void {
+    this.#removeHold(open);
     this.#openCalls -= 1;
-    this.#budgetOf(open)?.undo(open);
+    this.#budgetOf(open)?.release(open);
   }
 
   /** Turns a hold into a charge that is still to be written. */
   charge(open: CallOpened, { chargedNanodollars: nanodollars, quotaTokens }: CallEnded): void {
     this.#budgetOf(open)?.charge(open, nanodollars);
-    this.#giveBack(open);
+    this.#removeHold(open);
     this.#balance -= nanodollars;
     this.#unwritten += nanodollars;
     if (open.quotaDay !== this.#day) return;
@@ -88,7 +97,7 @@ export class AccountState {
     this.#openCalls -= 1;
   }
 
-  /** It is not certain what is written of this call, so that what is known of the account and its key is read anew. */
+  /** Makes the account and the key be read again, because it is uncertain whether the call was written. */
   invalidate(open: CallOpened): void {
     this.revision = undefined;
     const key = this.#budgetOf(open);
@@ -109,9 +118,9 @@ export class AccountState {
   }
 
   /** Takes over what is written of a key's budget. */
-  refreshBudget(keyId: string, funds: BudgetBalance, at: { month: number; revision: number; now: number }): void {
+  refreshBudget(keyId: string, balance: BudgetBalance, at: { month: number; revision: number; now: number }): void {
     const key = this.#keyOf(keyId, at.now);
-    key.refresh(funds, at.month);
+    key.refresh(balance, at.month);
     key.revision = at.revision;
   }
 
@@ -143,9 +152,9 @@ export class AccountState {
     return budgetMonth === null ? undefined : this.#keys?.get(keyId);
   }
 
-  #takeMoney(admission: AdmissionRequest, now: number): Held {
+  #holdMoney(admission: AdmissionRequest, now: number): Held {
     const available = this.#balance - this.#held;
-    const limit = budgetLimitOf(admission);
+    const limit = getBudgetLimit(admission);
     const key = limit === undefined ? undefined : this.#keyOf(admission.caller.keyId, now);
     const inBudget = key === undefined || limit === undefined ? available : key.available(limit);
     const holdNanodollars = Math.min(available, inBudget, admission.holdNanodollars);
@@ -161,7 +170,7 @@ export class AccountState {
     return { quotaDay: null, holdNanodollars, holdTokens: 0, budgetMonth, partial };
   }
 
-  #takeQuota(admission: AdmissionRequest, now: number): Held {
+  #holdQuota(admission: AdmissionRequest, now: number): Held {
     const limit = admission.caller.freeTokensPerDay;
     const held = this.#heldTokens;
     const available = limit - this.#usedTokens - held;
@@ -175,11 +184,65 @@ export class AccountState {
     return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, budgetMonth: null, partial };
   }
 
-  #giveBack(held: Held): void {
+  #removeHold(held: Held): void {
     this.#held -= held.holdNanodollars;
     if (held.partial && held.quotaDay === null) this.#partials -= 1;
     if (held.quotaDay !== this.#day) return;
     this.#heldTokens -= held.holdTokens;
     if (held.partial) this.#partialDraws -= 1;
+  }
+}
+
+/** The accounts in memory: read from the store at first use, forgotten when idle and others need the room. */
+export class AccountStates {
+  readonly #store: EmbeddedStore;
+  readonly #states: IdleMap<AccountState>;
+
+  constructor(store: EmbeddedStore, accountsMax: number) {
+    this.#store = store;
+    this.#states = new IdleMap(accountsMax, () => new AccountState());
+  }
+
+  /** The account of a call that runs. */
+  find(accountId: string): AccountState | undefined {
+    return this.#states.get(accountId);
+  }
+
+  /**
+   * The account as it stands now. While a write is under way it cannot be told whether the store's figures have it
+   * already, so that they are read at the next occasion. `budgetOf` is the id of a key whose budget is to be known too.
+   */
+  get(accountId: string, now: number, isWriting: boolean, budgetOf?: string): AccountState {
+    const state = this.#states.get(accountId);
+    if (state === undefined) return this.#read(accountId, now, budgetOf);
+    const { revision } = this.#store;
+    const isKnown = state.revision === revision && dayOf(now) <= state.day;
+    if (isKnown && (budgetOf === undefined || state.knowsBudget(budgetOf, revision, now))) return state;
+    if (!isWriting) return this.#read(accountId, now, budgetOf);
+    state.turnTo(dayOf(now));
+    if (budgetOf !== undefined) this.#turnBudget(state, accountId, budgetOf, now);
+    return state;
+  }
+
+  #read(accountId: string, now: number, budgetOf: string | undefined): AccountState {
+    const { revision } = this.#store;
+    const budgetQuery = budgetOf === undefined ? undefined : { keyId: budgetOf, month: monthOf(now) };
+    const balance = this.#store.readBalance(accountId, budgetQuery);
+    const state = this.#states.getOrMake(accountId, now);
+    state.refresh(balance, dayOf(now));
+    state.revision = revision;
+    if (budgetQuery !== undefined && balance.budget !== undefined) {
+      state.refreshBudget(budgetQuery.keyId, balance.budget, { month: budgetQuery.month, revision, now });
+    }
+    return state;
+  }
+
+  /** A budget that was never read is read also in the middle of a write: nothing of it can be on its way. */
+  #turnBudget(state: AccountState, accountId: string, keyId: string, now: number): void {
+    const month = monthOf(now);
+    if (state.turnBudget(keyId, month)) return;
+    const { revision } = this.#store;
+    const { budget } = this.#store.readBalance(accountId, { keyId, month });
+    if (budget !== undefined) state.refreshBudget(keyId, budget, { month, revision, now });
   }
 }

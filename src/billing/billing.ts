@@ -10,20 +10,20 @@ import type {
   WalletState,
 } from "../contract/index.ts";
 import { type CallEnded, type CallOpened, isEmbedded, type Store } from "../db/index.ts";
-import { type CallHolds, EmbeddedHolds } from "./call-holds.ts";
-import { type CallLimits, type Counted, narrowerCalls, ProcessLimits } from "./call-limits.ts";
-import { checkClaim, endRecord, expectEnded } from "./call-record.ts";
+import { type CallLimits, type CountedCall, narrowerCalls, ProcessLimits } from "./call-limits.ts";
+import { assertEnded, toCallEnded, validateAdmission } from "./call-record.ts";
 import { CommitQueue, type OnCommit } from "./commit-queue.ts";
+import { type CallHolds, EmbeddedHolds } from "./embedded-holds.ts";
 import { billingUnavailable } from "./limit-errors.ts";
-import { type Recovery, recover } from "./recover.ts";
-import { SharedHolds } from "./shared-holds.ts";
+import { PostgresHolds } from "./postgres-holds.ts";
+import type { RedisLimits, RedisLimitsOptions } from "./redis/redis-limits-options.ts";
 
-/** What {@link createBilling} wants. */
+/** Options of {@link createBilling}. */
 export interface BillingOptions {
   store: Store;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;
-  /** Accounts kept in memory, beside those that are busy; default 20 000. */
+  /** Idle accounts kept in memory; default 20 000. */
   accountsMax?: number;
   /** Default: this process keeps them alone. The ledger closes them. */
   limits?: CallLimits | undefined;
@@ -60,18 +60,18 @@ interface RunningCall {
   open: CallOpened | undefined;
   end: CallEnded | undefined;
   /** Resolves when the limits know of the end. */
-  told: Promise<void> | void;
+  limitsUpdated: Promise<void> | void;
 }
 
 /**
  * Makes the ledger over a store: limits count a call in, then the store's hold is taken and written. Over an embedded
- * store both are in this process; over a shared one the store judges each hold that is written there.
+ * store both are in this process; a shared store decides about each hold itself.
  */
 export function createBilling(options: BillingOptions): Billing {
-  return new StoreLedger(options);
+  return new StoreBilling(options);
 }
 
-class StoreLedger implements Billing {
+class StoreBilling implements Billing {
   readonly #store: Store;
   readonly #now: () => number;
   readonly #limits: CallLimits;
@@ -83,24 +83,24 @@ class StoreLedger implements Billing {
   constructor({ store, now = Date.now, accountsMax = accountsMaxDefault, limits, onCommit }: BillingOptions) {
     this.#store = store;
     this.#now = now;
-    this.#queue = new CommitQueue(store, (end, wasInDoubt) => this.#endWritten(end, wasInDoubt), onCommit);
+    this.#queue = new CommitQueue(store, (end, wasRetried) => this.#endWritten(end, wasRetried), onCommit);
     this.#limits = limits ?? new ProcessLimits(accountsMax);
     this.#holds = isEmbedded(store)
       ? new EmbeddedHolds(store, this.#queue, accountsMax)
-      : new SharedHolds(store, this.#queue);
+      : new PostgresHolds(store, this.#queue);
   }
 
   async admit(admission: AdmissionRequest): Promise<Hold> {
     const { callId } = admission;
     if (this.#closed) throw billingUnavailable("The gateway is shutting down; try again");
-    checkClaim(admission);
+    validateAdmission(admission);
     if (this.#calls.has(callId)) throw new Error(`Cannot admit call ${callId}: it is already running`);
-    const call: RunningCall = { admission, open: undefined, end: undefined, told: undefined };
+    const call: RunningCall = { admission, open: undefined, end: undefined, limitsUpdated: undefined };
     this.#calls.set(callId, call);
     try {
       const now = this.#now();
       const counting = this.#limits.take(admission, now);
-      // Not awaited where it need not be: what is judged in memory is judged in one go.
+      // Awaited only if needed: in memory, limits and hold are checked without a pause.
       const { limits, quota } = counting instanceof Promise ? await counting : counting;
       call.open = await this.#hold(admission, quota, now);
       const { holdNanodollars, holdTokens } = call.open;
@@ -113,9 +113,9 @@ class StoreLedger implements Billing {
 
   async settle(settlement: Settlement): Promise<void> {
     const call = this.#calls.get(settlement.callId);
-    if (call?.open === undefined) return expectEnded(this.#store, settlement.callId);
+    if (call?.open === undefined) return assertEnded(this.#store, settlement.callId);
     if (call.end === undefined) {
-      call.end = endRecord(call.open, settlement, this.#now());
+      call.end = toCallEnded(call.open, settlement, this.#now());
       this.#holds.charge(call.end);
     }
     const outcome = await this.#queue.add(call.end);
@@ -125,7 +125,7 @@ class StoreLedger implements Billing {
         outcome.failures.get(call.end),
       );
     }
-    await call.told;
+    await call.limitsUpdated;
   }
 
   walletOf(accountId: string): Promise<WalletState> {
@@ -151,7 +151,7 @@ class StoreLedger implements Billing {
   recover(): Promise<Recovery> {
     if (this.#calls.size > 0 && !this.#store.shared)
       throw new Error("Cannot recover: calls of this process are already running");
-    return recover(this.#store, this.#now());
+    return recoverCalls(this.#store, this.#now());
   }
 
   async sync(): Promise<number> {
@@ -169,23 +169,95 @@ class StoreLedger implements Billing {
   }
 
   /** Of a call that the limits have counted in, and count out again where it is refused here. */
-  async #hold(admission: AdmissionRequest, quota: Counted["quota"], now: number): Promise<CallOpened> {
+  async #hold(admission: AdmissionRequest, quota: CountedCall["quota"], now: number): Promise<CallOpened> {
     try {
       const open = await this.#holds.open(admission, quota, now);
       this.#limits.opened(open);
       return open;
     } catch (error) {
-      await this.#limits.undo(admission, this.#now());
+      await this.#limits.release(admission, this.#now());
       throw error;
     }
   }
 
-  #endWritten(end: CallEnded, wasInDoubt: boolean): void {
+  #endWritten(end: CallEnded, wasRetried: boolean): void {
     const { callId } = end.open;
     const call = this.#calls.get(callId);
     if (call?.end !== end) return;
     this.#calls.delete(callId);
-    this.#holds.written(end, wasInDoubt);
-    call.told = this.#limits.end(call.admission, end, this.#now());
+    this.#holds.written(end, wasRetried);
+    call.limitsUpdated = this.#limits.end(call.admission, end, this.#now());
   }
+}
+
+/** What was found open at the start and how it was ended. */
+export interface Recovery {
+  /** Calls charged by the policy, which currently charges none. */
+  settled: number;
+  /** Calls ended without a charge. */
+  released: number;
+  /** What these calls held: the most that their providers may bill for them. */
+  heldNanodollars: number;
+  heldTokens: number;
+  /** Their ids, the first hundred. */
+  callIds: string[];
+}
+
+const idsMax = 100;
+
+/**
+ * Ends the calls that a dead process left open. The policy: such a call becomes `abandoned` and pays nothing. Its
+ * caller never got the last byte, because that waits for the charge, and the usage is unknown. The operator bears at most
+ * `heldNanodollars`, which is logged, and finds the calls by their state.
+ * Should the process live after all, its settle still charges the call, once.
+ */
+async function recoverCalls(store: Store, now: number): Promise<Recovery> {
+  const calls = await store.abandonCalls(now);
+  return {
+    settled: 0,
+    released: calls.length,
+    heldNanodollars: calls.reduce((sum, call) => sum + call.hold_nanodollars, 0),
+    heldTokens: calls.reduce((sum, call) => sum + call.hold_tokens, 0),
+    callIds: calls.slice(0, idsMax).map((call) => call.id),
+  };
+}
+
+/** A ledger, and sentences about what is worse with it than it should be while calls are served. */
+export interface OpenBilling {
+  ledger: Billing;
+  degraded(): string[];
+}
+
+interface OpenBillingOptions {
+  store: Store;
+  log: { warn(event: string, fields: Record<string, unknown>): void };
+  now?: (() => number) | undefined;
+  onCommit?: OnCommit | undefined;
+}
+
+/**
+ * The ledger of this process; with REDIS_URL its limits are those of all nodes together.
+ *
+ * @throws {RedisRefused} When that Redis cannot be used at all.
+ */
+export async function openBilling(
+  { redisUrl }: { redisUrl?: string | undefined },
+  { store, log, now, onCommit }: OpenBillingOptions,
+): Promise<OpenBilling> {
+  const given = { store, ...(now && { now }) };
+  if (redisUrl === undefined) return { ledger: createBilling({ ...given, onCommit }), degraded: () => [] };
+  const report = (event: string, fields: Record<string, unknown>) => log.warn(event, fields);
+  const limits = await openRedisLimits({ ...given, url: redisUrl, report });
+  return { ledger: createBilling({ ...given, limits, onCommit }), degraded: () => limits.readinessProblems() };
+}
+
+/**
+ * Opens the limits that nodes share over Redis. The client, some 10 MB of memory, is loaded only where there is one. A
+ * Redis that cannot be reached is tried again in the background; until then each node keeps limits alone.
+ *
+ * @throws {RedisRefused} When Redis holds something else, or refuses its user.
+ */
+export async function openRedisLimits(options: RedisLimitsOptions): Promise<RedisLimits> {
+  const { connectRedisLimits } = await import("./redis/redis-limits.ts");
+  return connectRedisLimits(options);
 }

@@ -1,14 +1,14 @@
 import type { AdmissionRequest, Caller, CallsState, LimitState } from "../contract/index.ts";
 import type { CallEnded, CallOpened } from "../db/index.ts";
-import { type Held, laterTokensOf } from "./call-record.ts";
+import { additionalTokens, type Held } from "./call-record.ts";
 import { IdleMap } from "./idle-map.ts";
 import { callsExceeded } from "./limit-errors.ts";
 import { type Backlogs, RateLimit } from "./rate-limit.ts";
 
 /** What a call that was counted in has left of its limits. */
-export interface Counted {
+export interface CountedCall {
   limits: LimitState;
-  /** What it holds of the daily free quota, where these limits judge that too; absent: the database does. */
+  /** Its hold on the daily free quota; undefined if the database decides about that. */
   quota?: Held | undefined;
 }
 
@@ -18,18 +18,18 @@ export interface RunningCalls {
   ofKey: number;
 }
 
-/** All that limits a call beside money: rates per minute, calls at once and, where nodes share them, the free quota. */
+/** All limits except money: rates per minute, concurrent calls and, if nodes share them, the free quota. */
 export interface CallLimits {
   /**
    * Counts a call in.
    *
    * @throws {GatewayError} Naming the one limit that blocks; nothing is counted then.
    */
-  take(admission: AdmissionRequest, now: number): Counted | Promise<Counted>;
+  take(admission: AdmissionRequest, now: number): CountedCall | Promise<CountedCall>;
   /** The hold of a call is written. */
   opened(open: CallOpened): void;
   /** Counts a call out as if it had never come. */
-  undo(admission: AdmissionRequest, now: number): void | Promise<void>;
+  release(admission: AdmissionRequest, now: number): void | Promise<void>;
   /** The end of a call is written. */
   end(admission: AdmissionRequest, end: CallEnded, now: number): void | Promise<void>;
   state(caller: Caller, now: number): LimitState | Promise<LimitState>;
@@ -37,14 +37,14 @@ export interface CallLimits {
   close(): void;
 }
 
-/** Keys of an account beside which idle ones are forgotten. */
+/** Keys per account above which idle ones are evicted. */
 const keysMax = 1000;
 
 /** What an account, or a key with limits of its own, uses. */
-class Use {
+class LimitUsage {
   readonly rate = new RateLimit();
   running = 0;
-  keys: IdleMap<Use> | undefined;
+  keys: IdleMap<LimitUsage> | undefined;
 
   isIdle(now: number): boolean {
     return this.running === 0 && this.rate.isEmpty(now) && this.keys?.isIdle(now) !== false;
@@ -53,28 +53,28 @@ class Use {
 
 /** The limits of one process. Each method runs in one go, which is what makes counting in atomic. */
 export class ProcessLimits implements CallLimits {
-  readonly #accounts: IdleMap<Use>;
+  readonly #accounts: IdleMap<LimitUsage>;
 
   constructor(accountsMax: number) {
-    this.#accounts = new IdleMap(accountsMax, () => new Use());
+    this.#accounts = new IdleMap(accountsMax, () => new LimitUsage());
   }
 
-  take(admission: AdmissionRequest, now: number): Counted {
+  take(admission: AdmissionRequest, now: number): CountedCall {
     const { limits, keyLimits } = admission.caller;
     const account = this.#accounts.getOrMake(admission.caller.accountId, now);
     const key = keyLimits === undefined ? undefined : keyOf(account, admission.caller.keyId, now);
     if (key !== undefined && keyLimits !== undefined) {
       key.rate.check(admission.limitTokens, keyLimits, "key", now);
-      expectRoom(key.running, keyLimits.concurrentCalls, "key");
+      checkConcurrency(key.running, keyLimits.concurrentCalls, "key");
     }
     account.rate.check(admission.limitTokens, limits, "account", now);
-    expectRoom(account.running, limits.concurrentCalls, "account");
+    checkConcurrency(account.running, limits.concurrentCalls, "account");
     this.#count(admission, 1, now);
     return { limits: this.state(admission.caller, now) };
   }
 
-  /** Counts a call in that others have judged, and takes over what they keep. */
-  takeJudged(admission: AdmissionRequest, ofAccount: Backlogs, ofKey: Backlogs, now: number): LimitState {
+  /** Counts a call that Redis has admitted, and takes over the figures kept there. */
+  countAdmitted(admission: AdmissionRequest, ofAccount: Backlogs, ofKey: Backlogs, now: number): LimitState {
     this.#count(admission, 1, now);
     this.restore(admission.caller, ofAccount, ofKey, now);
     return this.state(admission.caller, now);
@@ -88,14 +88,14 @@ export class ProcessLimits implements CallLimits {
 
   opened(): void {}
 
-  undo(admission: AdmissionRequest, now: number): void {
+  release(admission: AdmissionRequest, now: number): void {
     this.#count(admission, -1, now);
   }
 
   end(admission: AdmissionRequest, end: CallEnded, now: number): void {
     const { accountId, keyId, limits, keyLimits } = admission.caller;
     const account = this.#accounts.getOrMake(accountId, now);
-    const laterTokens = laterTokensOf(admission, end);
+    const laterTokens = additionalTokens(admission, end);
     account.running -= 1;
     account.rate.add(0, laterTokens, limits, now);
     if (keyLimits === undefined) return;
@@ -130,7 +130,7 @@ export class ProcessLimits implements CallLimits {
   }
 }
 
-/** Of the calls of an account and of its key with a bound of its own, those of which fewer may still begin. */
+/** The concurrent calls of the account or of its key, whichever has fewer left. */
 export function narrowerCalls({ limits, keyLimits }: Caller, { ofAccount, ofKey }: RunningCalls): CallsState {
   const account = { limit: limits.concurrentCalls, running: ofAccount };
   if (keyLimits?.concurrentCalls === undefined) return account;
@@ -139,11 +139,11 @@ export function narrowerCalls({ limits, keyLimits }: Caller, { ofAccount, ofKey 
   return key.limit - key.running <= account.limit - account.running ? key : account;
 }
 
-function keyOf(account: Use, keyId: string, now: number): Use {
-  account.keys ??= new IdleMap(keysMax, () => new Use());
+function keyOf(account: LimitUsage, keyId: string, now: number): LimitUsage {
+  account.keys ??= new IdleMap(keysMax, () => new LimitUsage());
   return account.keys.getOrMake(keyId, now);
 }
 
-function expectRoom(running: number, callsMax: number | undefined, owner: "account" | "key"): void {
+function checkConcurrency(running: number, callsMax: number | undefined, owner: "account" | "key"): void {
   if (callsMax !== undefined && running >= callsMax) throw callsExceeded(callsMax, owner);
 }

@@ -1,36 +1,24 @@
 import { type AdmissionRequest, isAmount, type Meters, meterNames, type Settlement } from "../contract/index.ts";
 import type { CallEnded, CallOpened, Store } from "../db/index.ts";
 
-const dayMs = 86_400_000;
-
 /** What a call holds while it runs. */
 export type Held = Pick<CallOpened, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth" | "partial">;
 
-/** The UTC day of a moment, days since 1970. */
-export function dayOf(time: number): number {
-  return Math.floor(time / dayMs);
-}
-
-/** The first moment of a UTC day, milliseconds since 1970. */
-export function startOfDay(day: number): number {
-  return day * dayMs;
-}
-
-/** The monthly budget that a call draws on; absent where none does. */
-export function budgetLimitOf({ premium, caller }: Pick<AdmissionRequest, "premium" | "caller">): number | undefined {
+/** The monthly budget that pays for a call; undefined without one. */
+export function getBudgetLimit({ premium, caller }: Pick<AdmissionRequest, "premium" | "caller">): number | undefined {
   return premium ? caller.keyLimits?.budgetNanodollars : undefined;
 }
 
 /** @throws {RangeError} When a figure is no whole number from 0 to 2^53 − 1: a negative one would mint money. */
-export function checkClaim({ callId, holdNanodollars, holdTokens, limitTokens }: AdmissionRequest): void {
+export function validateAdmission({ callId, holdNanodollars, holdTokens, limitTokens }: AdmissionRequest): void {
   if (isAmount(holdNanodollars) && isAmount(holdTokens) && isAmount(limitTokens)) return;
   throw new RangeError(
     `Cannot admit call ${callId}: a hold of ${holdNanodollars} nanodollars, ${holdTokens} tokens and ${limitTokens} tokens of the minute's limit is not in whole numbers from 0 to 2^53 - 1`,
   );
 }
 
-/** Makes the record of an admitted call, or with `guard` of one that the store is to judge. */
-export function openRecord(admission: AdmissionRequest, held: Held, guard?: CallOpened["guard"]): CallOpened {
+/** Creates the record of an admitted call, or with `guard` of one that the store decides about. */
+export function toCallOpened(admission: AdmissionRequest, held: Held, guard?: CallOpened["guard"]): CallOpened {
   return {
     kind: "open",
     callId: admission.callId,
@@ -56,7 +44,7 @@ export function openRecord(admission: AdmissionRequest, held: Held, guard?: Call
  *
  * @throws {RangeError} When a figure is no whole number from 0 to 2^53 − 1: a negative one would mint money.
  */
-export function endRecord(open: CallOpened, settlement: Settlement, settledAt: number): CallEnded {
+export function toCallEnded(open: CallOpened, settlement: Settlement, settledAt: number): CallEnded {
   const { costNanodollars: cost, outcome } = settlement;
   checkAmounts(settlement);
   const settled = outcome === "settled";
@@ -80,10 +68,10 @@ export function endRecord(open: CallOpened, settlement: Settlement, settledAt: n
 }
 
 /**
- * The end of a call that was refused because its hold could not be written, and it is not known whether it was: it
- * would stand until this process ends, and nobody would ask for it.
+ * The end of a call that was refused because it is unknown whether its hold was written. Without it a written hold would
+ * stay until this process ends.
  */
-export function neverMade(open: CallOpened): CallEnded {
+export function unmadeCallEnd(open: CallOpened): CallEnded {
   return {
     kind: "end",
     open,
@@ -106,12 +94,12 @@ export function neverMade(open: CallOpened): CallEnded {
  * Tokens of an ended call, of all kinds, beyond those that were counted against the minute when it was admitted; fewer
  * are negative, and 0 where it was not metered in tokens.
  */
-export function laterTokensOf({ limitTokens }: AdmissionRequest, { state, meters }: CallEnded): number {
-  const tokens = state === "settled" ? tokensOf(meters) : undefined;
+export function additionalTokens({ limitTokens }: AdmissionRequest, { state, meters }: CallEnded): number {
+  const tokens = state === "settled" ? sumTokens(meters) : undefined;
   return tokens === undefined ? 0 : tokens - limitTokens;
 }
 
-function tokensOf(meters: Meters): number | undefined {
+function sumTokens(meters: Meters): number | undefined {
   const { inputToken, cacheReadToken, cacheWriteToken, outputToken } = meters;
   let tokens: number | undefined;
   for (const amount of [inputToken, cacheReadToken, cacheWriteToken, outputToken]) {
@@ -121,7 +109,7 @@ function tokensOf(meters: Meters): number | undefined {
 }
 
 /** @throws {Error} When the store does not know the call: settling it is a fault of the program. */
-export async function expectEnded(store: Store, callId: string): Promise<void> {
+export async function assertEnded(store: Store, callId: string): Promise<void> {
   const [row] = await store.ask(store.db.selectFrom("calls").select("state").where("id", "=", callId).compile());
   if (row === undefined) throw new Error(`Cannot settle call ${callId}: it was never admitted`);
 }

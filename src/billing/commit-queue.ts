@@ -2,32 +2,32 @@ import { setImmediate, setTimeout } from "node:timers";
 import {
   type CallEnded,
   type CallOpened,
+  type HoldDecision,
   isConstraintError,
   isOutcomeUnknown,
-  type Judgement,
   type LedgerWrite,
   type Store,
 } from "../db/index.ts";
-import { neverMade } from "./call-record.ts";
+import { unmadeCallEnd } from "./call-record.ts";
 
 /** A batch of this many writes gains nothing by waiting. */
 const writesEnough = 64;
 /** How long after a failed write it is tried again. */
 const retryMs = 250;
 
-/** What became of a batch; absent when all of it is written and there was nothing to judge. */
+/** The outcome of a batch; undefined when all of it is written and no hold needed a decision. */
 export type BatchOutcome = BatchResult | undefined;
 
 interface BatchResult {
   /** The writes that failed, and why. */
   readonly failures: ReadonlyMap<LedgerWrite, unknown>;
-  /** What the store says of the holds that it was to judge. */
-  readonly judgements: ReadonlyMap<CallOpened, Judgement>;
+  /** Decisions of the store about holds. */
+  readonly decisions: ReadonlyMap<CallOpened, HoldDecision>;
 }
 
-const none: BatchResult = { failures: new Map(), judgements: new Map() };
+const none: BatchResult = { failures: new Map(), decisions: new Map() };
 
-/** Told of each transaction that was tried: how many writes, how long it took, how many ends of calls still wait. */
+/** Called after each attempted transaction with its writes, its duration and the ends of calls that still wait. */
 export type OnCommit = (writes: number, ms: number, unwritten: number) => void;
 
 interface Batch {
@@ -41,7 +41,7 @@ interface Batch {
  */
 export class CommitQueue {
   readonly #store: Store;
-  readonly #onEndWritten: (end: CallEnded, wasInDoubt: boolean) => void;
+  readonly #onEndWritten: (end: CallEnded, wasRetried: boolean) => void;
   readonly #onCommit: OnCommit | undefined;
   readonly #unwritten = new Set<CallEnded>();
   #next: Batch | undefined;
@@ -52,13 +52,13 @@ export class CommitQueue {
    * `onEndWritten` is called in the same turn in which the write is known to stand; `wasInDoubt` when an earlier try
    * failed, which may have been written all the same.
    */
-  constructor(store: Store, onEndWritten: (end: CallEnded, wasInDoubt: boolean) => void, onCommit?: OnCommit) {
+  constructor(store: Store, onEndWritten: (end: CallEnded, wasRetried: boolean) => void, onCommit?: OnCommit) {
     this.#store = store;
     this.#onEndWritten = onEndWritten;
     this.#onCommit = onCommit;
   }
 
-  /** Whether a transaction is under way, so that it is not known whether it stands. */
+  /** Whether a transaction is under way. */
   get writing(): boolean {
     return this.#writing !== undefined;
   }
@@ -110,14 +110,14 @@ export class CommitQueue {
     this.#writing = undefined;
     for (const write of batch.writes) {
       if (write.kind === "open") {
-        if (isOutcomeUnknown(failures?.get(write))) this.#unwritten.add(neverMade(write));
+        if (isOutcomeUnknown(failures?.get(write))) this.#unwritten.add(unmadeCallEnd(write));
         continue;
       }
       if (failures?.has(write)) {
         this.#unwritten.add(write);
       } else {
-        const wasInDoubt = this.#unwritten.delete(write);
-        this.#onEndWritten(write, wasInDoubt);
+        const wasRetried = this.#unwritten.delete(write);
+        this.#onEndWritten(write, wasRetried);
       }
     }
     this.#onCommit?.(batch.writes.length, performance.now() - startedMs, this.#unwritten.size);
@@ -139,20 +139,20 @@ export class CommitQueue {
   /** A write that the schema refuses must not take the others of its batch with it. */
   async #write(writes: readonly LedgerWrite[]): Promise<BatchOutcome> {
     try {
-      const judgements = await this.#store.writeLedger(writes);
-      return judgements === undefined ? undefined : { ...none, judgements };
+      const decisions = await this.#store.writeLedger(writes);
+      return decisions === undefined ? undefined : { ...none, decisions };
     } catch (error) {
       if (writes.length === 1 || !isConstraintError(error)) {
-        return { failures: new Map(writes.map((write) => [write, error])), judgements: none.judgements };
+        return { failures: new Map(writes.map((write) => [write, error])), decisions: none.decisions };
       }
     }
     const failures = new Map<LedgerWrite, unknown>();
-    const judgements = new Map<CallOpened, Judgement>();
+    const decisions = new Map<CallOpened, HoldDecision>();
     for (const write of writes) {
       const outcome = await this.#write([write]);
       for (const [failed, error] of (outcome ?? none).failures) failures.set(failed, error);
-      for (const [open, judgement] of (outcome ?? none).judgements) judgements.set(open, judgement);
+      for (const [open, decision] of (outcome ?? none).decisions) decisions.set(open, decision);
     }
-    return { failures, judgements };
+    return { failures, decisions };
   }
 }

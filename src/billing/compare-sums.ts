@@ -9,8 +9,8 @@ export interface SumsQuery {
   calls?: RawBuilder<unknown>;
 }
 
-/** How a difference is said: `Wallet of acc_1: balance_nanodollars is 88, entries sum to 87`. */
-export interface Wording {
+/** The words of a difference: `Wallet of acc_1: balance_nanodollars is 88, entries sum to 87`. */
+export interface ComparisonLabels {
   what: string;
   found: string;
 }
@@ -27,7 +27,7 @@ const callsMax = 10;
  */
 export async function compareSums(
   store: Store,
-  wording: Wording,
+  labels: ComparisonLabels,
   written: SumsQuery,
   found: SumsQuery,
 ): Promise<string[]> {
@@ -51,19 +51,19 @@ export async function compareSums(
       sql` or `,
     )}
     order by subject limit ${sql.lit(differencesMax)}`.execute(store.db);
-  const named = await callsOf(store, found, rows.slice(0, subjectsMax));
+  const named = await findCalls(store, found, rows.slice(0, subjectsMax));
   return rows.flatMap((row) =>
     columns
       .filter((column) => row[`w_${column}`] !== row[`f_${column}`])
       .map((column) => {
-        const sums = `${column} is ${row[`w_${column}`]}, ${wording.found} ${row[`f_${column}`]}`;
-        return `${wording.what} ${row.subject}: ${sums}${named.get(row.subject) ?? ""}`;
+        const sums = `${column} is ${row[`w_${column}`]}, ${labels.found} ${row[`f_${column}`]}`;
+        return `${labels.what} ${row.subject}: ${sums}${named.get(row.subject) ?? ""}`;
       }),
   );
 }
 
 /** The newest calls of which the subjects are sums, in words: where to look first. */
-async function callsOf(
+async function findCalls(
   store: Store,
   { calls }: SumsQuery,
   rows: readonly Record<string, unknown>[],

@@ -17,16 +17,16 @@ const pageRows = 500;
 
 /**
  * Reads calls page by page, one account after the other and each by time. It holds no transaction, so a running gateway
- * is not kept from anything, and a call that ends meanwhile may be told as open.
+ * is not kept from anything, and a call that ends meanwhile may be exported as open.
  */
 export async function* exportCalls(store: Store, wanted: CallsWanted): AsyncGenerator<WrittenCall[]> {
   if (wanted.accountId !== undefined) {
-    yield* callsOf(store, wanted.accountId, wanted);
+    yield* readCalls(store, wanted.accountId, wanted);
     return;
   }
   let accountId = await nextAccount(store, "");
   while (accountId !== undefined) {
-    yield* callsOf(store, accountId, wanted);
+    yield* readCalls(store, accountId, wanted);
     accountId = await nextAccount(store, accountId);
   }
 }
@@ -43,7 +43,11 @@ export async function nextAccount({ db }: Pick<Store, "db">, after: string): Pro
   return row?.account_id;
 }
 
-async function* callsOf({ db }: Store, accountId: string, { from, until }: CallsWanted): AsyncGenerator<WrittenCall[]> {
+async function* readCalls(
+  { db }: Store,
+  accountId: string,
+  { from, until }: CallsWanted,
+): AsyncGenerator<WrittenCall[]> {
   let last: WrittenCall | undefined;
   while (true) {
     const start = last?.opened_at ?? from;

@@ -19,10 +19,10 @@ export class KeyState {
     return this.revision === revision && now < this.#resetsAt;
   }
 
-  /** Takes over what is written of the budget, beside what is still on its way there. */
-  refresh(funds: BudgetBalance, thisMonth: number): void {
-    this.turnTo(funds.month === undefined ? thisMonth : Math.max(thisMonth, funds.month));
-    this.#spent = this.#unwritten + (funds.month === this.#month ? funds.spentNanodollars : 0);
+  /** Takes over the written figures and keeps what is not written yet. */
+  refresh(balance: BudgetBalance, thisMonth: number): void {
+    this.turnTo(balance.month === undefined ? thisMonth : Math.max(thisMonth, balance.month));
+    this.#spent = this.#unwritten + (balance.month === this.#month ? balance.spentNanodollars : 0);
   }
 
   /** Begins a new month's budget; holds and unwritten charges of an older one no longer count. */
@@ -35,7 +35,7 @@ export class KeyState {
     this.#unwritten = 0;
   }
 
-  /** What of the budget is neither spent nor held. */
+  /** The part of the budget that is neither spent nor held. */
   available(budgetNanodollars: number): number {
     return budgetNanodollars - this.#spent - this.#held;
   }
@@ -48,14 +48,14 @@ export class KeyState {
   }
 
   /** Gives back what {@link take} took, as if the call had never come. */
-  undo(held: Held): void {
-    this.#giveBack(held);
+  release(held: Held): void {
+    this.#removeHold(held);
     this.#openCalls -= 1;
   }
 
   /** Turns a hold into a charge that is still to be written. */
   charge(held: Held, nanodollars: number): void {
-    this.#giveBack(held);
+    this.#removeHold(held);
     if (held.budgetMonth !== this.#month) return;
     this.#spent += nanodollars;
     this.#unwritten += nanodollars;
@@ -80,7 +80,7 @@ export class KeyState {
     };
   }
 
-  #giveBack({ budgetMonth, holdNanodollars }: Held): void {
+  #removeHold({ budgetMonth, holdNanodollars }: Held): void {
     if (budgetMonth === this.#month) this.#held -= holdNanodollars;
   }
 }

@@ -1,6 +1,6 @@
 import { type BudgetState, formatUsd, GatewayError } from "../contract/index.ts";
 
-/** How long a caller should wait when the books cannot be written. */
+/** How long a caller should wait when the ledger cannot be written. */
 const unavailableRetryMs = 1000;
 /** When a running call ends is not known. */
 const callsRetryMs = 1000;

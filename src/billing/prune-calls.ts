@@ -1,12 +1,11 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
-import { type Database, meterColumns, type Store } from "../db/index.ts";
-import { dayOf, startOfDay } from "./call-record.ts";
+import { type Database, dayOf, meterColumns, type Store, startOfDay } from "../db/index.ts";
 import { nextAccount } from "./export-calls.ts";
 
 /** Deletes are cut so that no one of them holds a lock for long. */
 const prunedAtOnceMax = 500;
 
-/** Summed under the same name in `openings` as in `calls`. */
+/** Summed under the same name in `opening_balances` as in `calls`. */
 export const openingSums: readonly string[] = [
   ...Object.values(meterColumns),
   "cost_nanodollars",
@@ -19,7 +18,7 @@ const accountsAtOnceMax = 50;
 /** Between two passes over the accounts: a day's calls become old at once. */
 const restMs = 3_600_000;
 
-/** What {@link createPruner} wants. */
+/** Options of {@link createPruner}. */
 export interface PrunerOptions {
   store: Store;
   retentionDays: number;
@@ -28,8 +27,8 @@ export interface PrunerOptions {
 
 /**
  * Makes the work that deletes old calls: those that began, ended and drew their quota or budget before the day that began
- * `retentionDays` ago. What they summed to is added to their account's opening in the same transaction, so that
- * `verifyLedger` proves the books as before. Roll-ups and entries stay. For a timer of the owner: each call is a short
+ * `retentionDays` ago. What they summed to is added to their account's opening balance in the same transaction, so that
+ * `verifyLedger` still works. Roll-ups and entries stay. For a timer of the owner: each call is a short
  * step of a pass over all accounts, and returns how many calls it deleted.
  */
 export function createPruner({ store, retentionDays, now }: PrunerOptions): () => Promise<number> {
@@ -77,7 +76,7 @@ async function pruneAccount(
   { store, accountId, beforeDay }: { store: Store; accountId: string; beforeDay: number },
 ): Promise<number> {
   const old = oldCalls(db, accountId, beforeDay).select("id").orderBy("opened_at").limit(prunedAtOnceMax);
-  // Another node may be at the same account: what it has in hand is left to it.
+  // Rows that another node is pruning are skipped.
   const ids = await (store.shared ? old.forUpdate().skipLocked() : old).execute();
   if (ids.length === 0) return 0;
   const list = sql.join(ids.map(({ id }) => id));
@@ -90,13 +89,13 @@ async function pruneAccount(
   return ids.length;
 }
 
-interface Pruning {
+interface PrunedCalls {
   accountId: string;
   beforeDay: number;
   list: RawBuilder<unknown>;
 }
 
-async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, list }: Pruning): Promise<void> {
+async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, list }: PrunedCalls): Promise<void> {
   const columns = ["calls", "requests", "failures", "budget_nanodollars", ...openingSums];
   const sums = sql.join([
     sql`count(*)`,
@@ -106,12 +105,14 @@ async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, l
     ...openingSums.map((column) => sql`coalesce(sum(${sql.ref(column)}), 0)`),
   ]);
   const added = sql.join(
-    columns.map((column) => sql`${sql.ref(column)} = openings.${sql.ref(column)} + excluded.${sql.ref(column)}`),
+    columns.map(
+      (column) => sql`${sql.ref(column)} = opening_balances.${sql.ref(column)} + excluded.${sql.ref(column)}`,
+    ),
   );
   // `where true` keeps SQLite from reading the conflict clause as a join's.
-  await sql`insert into openings (account_id, before_day, ${sql.join(columns.map((column) => sql.ref(column)))})
+  await sql`insert into opening_balances (account_id, before_day, ${sql.join(columns.map((column) => sql.ref(column)))})
     select ${accountId}, ${sql.lit(beforeDay)}, ${sums} from calls where id in (${list}) and true
     on conflict (account_id) do update set
-      before_day = case when excluded.before_day > openings.before_day then excluded.before_day else openings.before_day end,
+      before_day = case when excluded.before_day > opening_balances.before_day then excluded.before_day else opening_balances.before_day end,
       ${added}`.execute(db);
 }

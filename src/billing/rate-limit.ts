@@ -36,18 +36,18 @@ export class RateLimit {
   check(tokens: number, { requestsPerMinute, tokensPerMinute }: Rates, owner: "account" | "key", now: number): void {
     this.#drain(now);
     if (requestsPerMinute !== undefined) {
-      const waitMs = waitOf(this.#requestsMs, 1, requestsPerMinute);
+      const waitMs = waitMsFor(this.#requestsMs, 1, requestsPerMinute);
       if (waitMs > 0) throw requestsExceeded(requestsPerMinute, waitMs, owner);
     }
     if (tokensPerMinute === undefined) return;
-    const waitMs = waitOf(this.#tokensMs, tokens, tokensPerMinute);
+    const waitMs = waitMsFor(this.#tokensMs, tokens, tokensPerMinute);
     if (waitMs > 0) throw tokensExceeded({ limit: tokensPerMinute, limitTokens: tokens }, waitMs, owner);
   }
 
   /** Counts requests and tokens, also beyond the limit (a debt), or gives them back when negative. */
   add(requests: number, tokens: number, rates: Rates, now: number): void {
     this.#drain(now);
-    const { requestsMs, tokensMs } = backlogsOf(requests, tokens, rates);
+    const { requestsMs, tokensMs } = toBacklogs(requests, tokens, rates);
     if (requestsMs !== undefined) this.#requestsMs = Math.max(0, this.#requestsMs + requestsMs);
     if (tokensMs !== undefined) this.#tokensMs = Math.max(0, this.#tokensMs + tokensMs);
   }
@@ -62,10 +62,10 @@ export class RateLimit {
     this.#drain(now);
     return {
       limitRequests: requestsPerMinute,
-      remainingRequests: remainingOf(this.#requestsMs, requestsPerMinute),
+      remainingRequests: remainingUnits(this.#requestsMs, requestsPerMinute),
       resetRequestsMs: this.#requestsMs,
       limitTokens: tokensPerMinute,
-      remainingTokens: remainingOf(this.#tokensMs, tokensPerMinute),
+      remainingTokens: remainingUnits(this.#tokensMs, tokensPerMinute),
       resetTokensMs: this.#tokensMs,
     };
   }
@@ -75,7 +75,7 @@ export class RateLimit {
     this.#drain(now);
     const narrowed = { ...account };
     if (requestsPerMinute !== undefined) {
-      const remaining = remainingOf(this.#requestsMs, requestsPerMinute);
+      const remaining = remainingUnits(this.#requestsMs, requestsPerMinute);
       if (remaining <= account.remainingRequests) {
         narrowed.limitRequests = requestsPerMinute;
         narrowed.remainingRequests = remaining;
@@ -83,7 +83,7 @@ export class RateLimit {
       }
     }
     if (tokensPerMinute !== undefined) {
-      const remaining = remainingOf(this.#tokensMs, tokensPerMinute);
+      const remaining = remainingUnits(this.#tokensMs, tokensPerMinute);
       if (remaining <= account.remainingTokens) {
         narrowed.limitTokens = tokensPerMinute;
         narrowed.remainingTokens = remaining;
@@ -105,7 +105,7 @@ export class RateLimit {
 }
 
 /** What requests and tokens add to the backlogs; absent where there is no such limit. */
-export function backlogsOf(
+export function toBacklogs(
   requests: number,
   tokens: number,
   { requestsPerMinute, tokensPerMinute }: Rates,
@@ -117,13 +117,13 @@ export function backlogsOf(
 }
 
 /** Milliseconds until `units` would fit; 0 when they fit now. More than a whole minute's worth fits an empty minute. */
-function waitOf(backlogMs: number, units: number, limit: number): number {
+function waitMsFor(backlogMs: number, units: number, limit: number): number {
   const waitMs = backlogMs + (Math.min(units, limit) * minuteMs) / limit - minuteMs;
   return waitMs <= toleranceMs ? 0 : waitMs;
 }
 
 /** Whole units that fit now. */
-function remainingOf(backlogMs: number, limit: number): number {
+function remainingUnits(backlogMs: number, limit: number): number {
   const units = Math.floor(((minuteMs - backlogMs + toleranceMs) * limit) / minuteMs);
   return Math.min(limit, Math.max(0, units));
 }

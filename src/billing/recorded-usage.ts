@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { meterColumns, type Store } from "../db/index.ts";
 
-/** What the books have of a model on a UTC day. */
+/** Recorded usage of a model on a UTC day. */
 export interface RecordedUsage {
   /** Days since 1970. */
   day: number;
@@ -36,7 +36,7 @@ export async function recordedUsage(
       from usage_days where day >= ${fromDay} and day <= ${toDay} group by day, model`.execute(store.db);
     return rows;
   }
-  await expectUnpruned(store, fromDay);
+  await assertUnpruned(store, fromDay);
   const dayMs = sql.lit(86_400_000);
   const columns = [...meters, "cost_nanodollars"];
   const { rows } = await sql<RecordedUsage>`select opened_at / ${dayMs} as day, model, count(*) as requests,
@@ -47,9 +47,9 @@ export async function recordedUsage(
   return rows;
 }
 
-async function expectUnpruned({ db }: Store, fromDay: number): Promise<void> {
+async function assertUnpruned({ db }: Store, fromDay: number): Promise<void> {
   const row = await db
-    .selectFrom("openings")
+    .selectFrom("opening_balances")
     .select((select) => select.fn.max("before_day").as("before"))
     .executeTakeFirst();
   if (row === undefined || row.before === null || row.before <= fromDay) return;

@@ -2,7 +2,7 @@ import type { Capability } from "../contract/index.ts";
 import { isOpen, isSeen, type Store } from "../db/index.ts";
 import { withTimeout } from "./with-timeout.ts";
 
-/** What the books know of a call that another process runs. */
+/** A call that another process runs. */
 export interface OpenCall {
   readonly id: string;
   readonly account_id: string;
@@ -24,7 +24,7 @@ export interface RemoteCalls {
 /** More than anyone reads; the count tells of the rest. */
 export const remoteCallsMax = 200;
 
-/** Whoever asks looks again soon. */
+/** Clients poll again soon. */
 const waitMsDefault = 1000;
 
 /**
@@ -37,12 +37,12 @@ const waitMsDefault = 1000;
  * @returns What runs elsewhere. It fails where the store does not answer within `waitMs`.
  */
 export function remoteCalls(store: Store, waitMs = waitMsDefault): () => Promise<RemoteCalls> {
-  let asked: Promise<RemoteCalls> | undefined;
+  let pending: Promise<RemoteCalls> | undefined;
   return () => {
-    asked ??= readElsewhere(store).finally(() => {
-      asked = undefined;
+    pending ??= readElsewhere(store).finally(() => {
+      pending = undefined;
     });
-    return withTimeout(asked, waitMs);
+    return withTimeout(pending, waitMs);
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Store } from "../db/index.ts";
-import { startOfDay } from "./call-record.ts";
+import { startOfDay } from "../db/index.ts";
 
 /** A line of an account's statement: a movement made by hand, or all charges of a UTC day together. */
 export interface StatementLine {

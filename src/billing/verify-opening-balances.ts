@@ -1,9 +1,9 @@
 import { sql } from "kysely";
-import type { SumsQuery, Wording } from "./compare-sums.ts";
+import type { ComparisonLabels, SumsQuery } from "./compare-sums.ts";
 import { openingSums } from "./prune-calls.ts";
 
 interface Comparison {
-  wording: Wording;
+  labels: ComparisonLabels;
   written: SumsQuery;
   found: SumsQuery;
 }
@@ -11,7 +11,7 @@ interface Comparison {
 const found = "calls and pruned calls sum to";
 const dayMs = sql.lit(86_400_000);
 const hoursOfDay = sql.lit(24);
-const subject = sql`openings.account_id || ' before day ' || before_day as subject`;
+const subject = sql`opening_balances.account_id || ' before day ' || before_day as subject`;
 const columns = ["requests", "failures", ...openingSums];
 const refs = (table: string) => columns.map((column) => sql.ref(`${table}.${column}`));
 const sums = (table: string) =>
@@ -27,61 +27,61 @@ const leftOver = sql.join([
 /** Roll-ups, quota days and entries from before an account's opening are compared with it, as sums. */
 export const openingComparisons: readonly Comparison[] = [
   {
-    wording: { what: "Usage of", found },
+    labels: { what: "Usage of", found },
     written: {
       columns,
       from: sql`select ${subject}, ${sums("usage_hours")} from usage_hours
-        join openings on openings.account_id = usage_hours.account_id
-        where hour < before_day * ${hoursOfDay} group by openings.account_id, before_day`,
+        join opening_balances on opening_balances.account_id = usage_hours.account_id
+        where hour < before_day * ${hoursOfDay} group by opening_balances.account_id, before_day`,
     },
     found: {
       columns,
-      from: sql`select ${subject}, ${sql.join(refs("openings"))} from openings
-        union all select ${subject}, ${leftOver} from calls join openings on openings.account_id = calls.account_id
+      from: sql`select ${subject}, ${sql.join(refs("opening_balances"))} from opening_balances
+        union all select ${subject}, ${leftOver} from calls join opening_balances on opening_balances.account_id = calls.account_id
         where opened_at < before_day * ${dayMs} and state in ('settled', 'released')`,
     },
   },
   {
-    wording: { what: "Quota of", found },
+    labels: { what: "Quota of", found },
     written: {
       columns: ["used_tokens"],
-      from: sql`select ${subject}, used_tokens from quota_days
-        join openings on openings.account_id = quota_days.account_id where day < before_day`,
+      from: sql`select ${subject}, used_tokens from daily_quota_usage
+        join opening_balances on opening_balances.account_id = daily_quota_usage.account_id where day < before_day`,
     },
     found: {
       columns: ["used_tokens"],
-      from: sql`select ${subject}, quota_tokens as used_tokens from openings
+      from: sql`select ${subject}, quota_tokens as used_tokens from opening_balances
         union all select ${subject}, coalesce(calls.quota_tokens, 0) from calls
-        join openings on openings.account_id = calls.account_id where quota_day < before_day`,
+        join opening_balances on opening_balances.account_id = calls.account_id where quota_day < before_day`,
     },
   },
   {
-    wording: { what: "Budgets of the keys of", found },
+    labels: { what: "Budgets of the keys of", found },
     written: {
       columns: ["spent_nanodollars"],
-      from: sql`select ${subject}, spent_nanodollars from key_months
-        join openings on openings.account_id = key_months.account_id where month < before_day`,
+      from: sql`select ${subject}, spent_nanodollars from key_budget_usage
+        join opening_balances on opening_balances.account_id = key_budget_usage.account_id where month < before_day`,
     },
     found: {
       columns: ["spent_nanodollars"],
-      from: sql`select ${subject}, openings.budget_nanodollars as spent_nanodollars from openings
+      from: sql`select ${subject}, opening_balances.budget_nanodollars as spent_nanodollars from opening_balances
         union all select ${subject}, coalesce(calls.charged_nanodollars, 0) from calls
-        join openings on openings.account_id = calls.account_id where budget_month < before_day`,
+        join opening_balances on opening_balances.account_id = calls.account_id where budget_month < before_day`,
     },
   },
   {
-    wording: { what: "Charges of", found },
+    labels: { what: "Charges of", found },
     written: {
       columns: ["charged_nanodollars"],
       from: sql`select ${subject}, -amount_nanodollars as charged_nanodollars from entries
-        join openings on openings.account_id = entries.account_id
+        join opening_balances on opening_balances.account_id = entries.account_id
         where kind = 'charge' and at < before_day * ${dayMs}`,
     },
     found: {
       columns: ["charged_nanodollars"],
-      from: sql`select ${subject}, openings.charged_nanodollars from openings
+      from: sql`select ${subject}, opening_balances.charged_nanodollars from opening_balances
         union all select ${subject}, coalesce(calls.charged_nanodollars, 0) from calls
-        join openings on openings.account_id = calls.account_id where settled_at < before_day * ${dayMs}`,
+        join opening_balances on opening_balances.account_id = calls.account_id where settled_at < before_day * ${dayMs}`,
     },
   },
 ];

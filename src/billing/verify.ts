@@ -3,7 +3,7 @@ import { meterColumns, type Store } from "../db/index.ts";
 import { compareSums, type SumsQuery } from "./compare-sums.ts";
 import { openingComparisons } from "./verify-opening-balances.ts";
 
-/** What a proof of the books found. */
+/** The result of {@link verifyLedger}. */
 export interface Verification {
   /** Nothing differs. */
   ok: boolean;
@@ -29,8 +29,8 @@ export async function verifyLedger(store: Store): Promise<Verification> {
     ...(await compareSums(store, { what: "Usage of", found: "calls sum to" }, usageHours, usageCalls)),
     ...(await compareSums(store, { what: "Usage of", found: "hours sum to" }, usageDays, hoursByDay)),
   ];
-  for (const { wording, written, found } of openingComparisons) {
-    differences.push(...(await compareSums(store, wording, written, found)));
+  for (const { labels, written, found } of openingComparisons) {
+    differences.push(...(await compareSums(store, labels, written, found)));
   }
   return { ok: differences.length === 0, differences, counts: await count(store) };
 }
@@ -46,7 +46,7 @@ const walletEntries: SumsQuery = {
 };
 
 /** Joins the opening of a row's account; what comes before its day is compared as sums. */
-const opening = sql`left join openings on openings.account_id =`;
+const opening = sql`left join opening_balances on opening_balances.account_id =`;
 const dayMs = sql.lit(86_400_000);
 const hoursOfDay = sql.lit(24);
 
@@ -65,7 +65,7 @@ const settled: SumsQuery = {
   from: sql`select id as subject, charged_nanodollars from calls where settled_at is not null`,
 };
 
-/** The rule of a charge, said a second time: only a settled premium call pays, its price or, if unknown, its hold. */
+/** The billing rule, restated: only a settled premium call pays, its price or, if unknown, its hold. */
 const costs: SumsQuery = {
   columns: ["charged_nanodollars"],
   from: sql`select id as subject, coalesce(cost_nanodollars, hold_nanodollars) as charged_nanodollars
@@ -73,8 +73,8 @@ const costs: SumsQuery = {
 };
 const quotaDays: SumsQuery = {
   columns: ["used_tokens"],
-  from: sql`select quota_days.account_id || ' on day ' || day as subject, used_tokens
-    from quota_days ${opening} quota_days.account_id where before_day is null or day >= before_day`,
+  from: sql`select daily_quota_usage.account_id || ' on day ' || day as subject, used_tokens
+    from daily_quota_usage ${opening} daily_quota_usage.account_id where before_day is null or day >= before_day`,
 };
 const quotaCalls: SumsQuery = {
   columns: ["used_tokens"],
@@ -88,7 +88,7 @@ const quotaCalls: SumsQuery = {
 const budgetMonths: SumsQuery = {
   columns: ["spent_nanodollars"],
   from: sql`select 'key ' || key_id || ' in the month from day ' || month as subject, spent_nanodollars
-    from key_months ${opening} key_months.account_id where before_day is null or month >= before_day`,
+    from key_budget_usage ${opening} key_budget_usage.account_id where before_day is null or month >= before_day`,
 };
 const budgetCalls: SumsQuery = {
   columns: ["spent_nanodollars"],
@@ -125,7 +125,7 @@ const usageCalls: SumsQuery = {
     from calls where state in ('settled', 'released')`,
 };
 
-/** Nobody prunes the hours, so that each day is compared, also one whose calls are gone. */
+/** Hours are never pruned, so every day is compared, even if its calls are pruned. */
 const usageDays: SumsQuery = {
   columns: usageColumns,
   from: sql`select account_id || ' on day ' || day || ' of ' || model as subject,
@@ -145,7 +145,7 @@ async function count({ db }: Store): Promise<Verification["counts"]> {
     (select count(*) from calls) as calls,
     (select count(*) from calls where state = 'open') as open,
     (select count(*) from calls where state = 'abandoned') as abandoned,
-    (select coalesce(sum(calls), 0) from openings) as pruned`.execute(db);
+    (select coalesce(sum(calls), 0) from opening_balances) as pruned`.execute(db);
   const [counts] = rows;
   if (counts === undefined) throw new Error("Cannot count the books: the engine answered nothing");
   return { ...counts };

@@ -48,7 +48,7 @@ export async function creditWallet(
       .onConflict((conflict) => conflict.column("id").doNothing())
       .executeTakeFirstOrThrow();
     const repeated = entered === 0n;
-    if (repeated) await expectSame(db, credit, entryId);
+    if (repeated) await assertSameAmount(db, credit, entryId);
     const balanceNanodollars = await move(db, accountId, repeated ? 0 : nanodollars);
     return { entryId, balanceNanodollars, repeated };
   });
@@ -92,7 +92,11 @@ function checkCredit({ nanodollars, note, reference }: Credit): void {
   }
 }
 
-async function expectSame(db: Transaction<Database>, { nanodollars, reference }: Credit, id: string): Promise<void> {
+async function assertSameAmount(
+  db: Transaction<Database>,
+  { nanodollars, reference }: Credit,
+  id: string,
+): Promise<void> {
   const { amount_nanodollars: amount } = await db
     .selectFrom("entries")
     .select("amount_nanodollars")
@@ -107,4 +111,20 @@ async function expectSame(db: Transaction<Database>, { nanodollars, reference }:
 
 function refused(reason: string): GatewayError {
   return new GatewayError("invalid_request", `Cannot move the wallet: ${reason}`);
+}
+
+/** Wallets below zero: how many, and by how much in all. */
+export interface Overdrawn {
+  accounts: number;
+  nanodollars: number;
+}
+
+/** Looks at every wallet: for once a minute, not for each call. */
+export async function readOverdrawn(store: Store): Promise<Overdrawn> {
+  const { accounts, nanodollars } = await store.db
+    .selectFrom("wallets")
+    .select(({ fn }) => [fn.countAll().as("accounts"), fn.sum("balance_nanodollars").as("nanodollars")])
+    .where("balance_nanodollars", "<", 0)
+    .executeTakeFirstOrThrow();
+  return { accounts: Number(accounts), nanodollars: nanodollars === null ? 0 : -Number(nanodollars) };
 }

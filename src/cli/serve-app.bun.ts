@@ -10,9 +10,8 @@ import {
 } from "../config/index.ts";
 import { openSite } from "../dashboard/open-site.bun.ts";
 import { openStore, type Store } from "../db/index.ts";
-import { createLog, type OpenLog } from "../observability/log.ts";
-import { prettyLine } from "../observability/log-line.ts";
-import { type Observability, openObservability } from "../observability/open-observability.bun.ts";
+import { type Observability, openObservability } from "../observability/index.ts";
+import { createLog, type OpenLog, prettyLine } from "../observability/log.ts";
 import { createRedactor } from "../observability/redact.ts";
 import { type PluginSnapshot, removeStateFile, writeStateFile } from "../plugin-loader/index.ts";
 import { bootstrap } from "./bootstrap.ts";
@@ -74,7 +73,7 @@ function openLog({ logLevel, logFormat, given }: Config): OpenLog {
   // Standard error buffers without limit; waiting for each write to finish bounds the buffer.
   const write = (text: string) => new Promise<void>((resolve) => stderr.write(text, () => resolve()));
   const redact = createRedactor(process.env);
-  return createLog(logLevel, write, isPretty ? { lineOf: prettyLine(isColored), hide: redact } : { hide: redact });
+  return createLog(logLevel, write, isPretty ? { format: prettyLine(isColored), redact } : { redact });
 }
 
 /** Lines that nobody reads would keep the process alive forever. */
@@ -84,7 +83,7 @@ async function closeLog(log: OpenLog): Promise<void> {
 
 /** Only one gateway may serve from an embedded store. */
 function lockStore(store: Store, { home }: Config): void {
-  if (store.admission === undefined || store.admission()) return;
+  if (store.lockForServing === undefined || store.lockForServing()) return;
   throw new Error(`Cannot serve from ${home}: another gateway does; stop it, or set MODELGATE_HOME to another folder`);
 }
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { optional } from "./schema.ts";
+import { optional } from "./capability.ts";
 
 /** Body of POST /embeddings. */
 export const EmbeddingsRequest = Type.Object(

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { optional } from "./schema.ts";
+import { optional } from "./capability.ts";
 
 /** Body of POST /images/generations. `size` is open-ended: WIDTHxHEIGHT in pixels, or `auto`. */
 export const ImagesRequest = Type.Object(

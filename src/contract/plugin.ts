@@ -8,12 +8,13 @@ import type { Transcript, TranscriptionRequest } from "./transcription.ts";
 import type { UpstreamFault } from "./upstream-fault.ts";
 
 /**
- * The version of the contract between the gateway and its plugins. A plugin for another version is refused at load.
+ * The version of the contract between the gateway and its plugins. A plugin written for another version is refused at
+ * load; `modelgate plugin upgrade` rewrites one of version 1.
  *
  * @example
- * contractVersion; // => 1
+ * contractVersion; // => 2
  */
-export const contractVersion = 1;
+export const contractVersion = 2;
 
 /** One event of a provider's SSE stream: `event:` name (`"message"` when unnamed) and its `data:` lines joined by `\n`. */
 export interface ServerEvent {
@@ -68,7 +69,7 @@ export interface Call<Request> {
   readonly signal: AbortSignal;
   readonly upstream: Upstream;
   /** Notes for the log what a translation had to drop or change. Bounded: a line of at most 500 characters is kept. */
-  note(sentence: string): void;
+  warn(sentence: string): void;
 }
 
 /**

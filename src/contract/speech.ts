@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { optional } from "./schema.ts";
+import { optional } from "./capability.ts";
 
 /** Body of POST /audio/speech. The answer is always WAV, so `response_format` takes only `wav`. */
 export const SpeechRequest = Type.Object(

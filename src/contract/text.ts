@@ -21,3 +21,17 @@ export function quoteValue(value: unknown, charactersMax = 60): string {
   const text = typeof value === "number" ? String(value) : (JSON.stringify(value) ?? String(value));
   return text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text;
 }
+
+/**
+ * Looks up a name that comes from outside in a table. Only the table's own entries count: a plain lookup would also find
+ * `constructor`, which every object inherits.
+ *
+ * @returns `undefined` when the table has no such entry.
+ *
+ * @example
+ * getOwn({ busy: "overloaded" }, "busy"); // => "overloaded"
+ * getOwn({ busy: "overloaded" }, "constructor"); // => undefined
+ */
+export function getOwn<Value>(table: Readonly<Record<string, Value>>, word: string): Value | undefined {
+  return Object.hasOwn(table, word) ? table[word] : undefined;
+}

@@ -1,37 +1,43 @@
 import { useEffect, useState } from "react";
-import { LoadShedder } from "./auth/gate.tsx";
-import { InvitationPage } from "./auth/invited.tsx";
-import { useInvitation } from "./auth/use-invitation.ts";
-import { isSignedOut } from "./data/api.ts";
-import { touchSession, useMe } from "./data/session.ts";
+import { InvitationPage, useInvitation } from "./auth/invitation-page.tsx";
+import { NewPassword } from "./auth/new-password.tsx";
+import { SignIn } from "./auth/sign-in.tsx";
+import { SignUp } from "./auth/sign-up.tsx";
+import { isUnauthorized } from "./data/api.ts";
+import { extendSession, useMe } from "./data/session.ts";
 import { Shell } from "./shell/shell.tsx";
-import { Failed } from "./ui/states.tsx";
+import { LoadError } from "./ui/feedback.tsx";
 import { Toasts } from "./ui/toast.tsx";
 
-/** Before all else the session is extended, so that one who comes each day stays signed in. */
+/** Extends the session first, so that somebody who visits daily stays signed in. */
 export function App() {
   const [isReady, setReady] = useState(false);
   useEffect(() => {
-    void touchSession().then(() => setReady(true));
+    void extendSession().then(() => setReady(true));
   }, []);
   return (
     <>
-      {isReady && <Visited />}
+      {isReady && <Session />}
       <Toasts />
     </>
   );
 }
 
-function Visited() {
+function Session() {
   const { data: me, error, mutate } = useMe();
-  const [invitation, leaveInvitation] = useInvitation();
-  if (invitation !== undefined) return <InvitationPage token={invitation} onLeave={leaveInvitation} />;
-  if (isSignedOut(error)) return <LoadShedder />;
-  if (me !== undefined) return me.password_is_temporary ? <LoadShedder me={me} /> : <Shell me={me} />;
+  const [invitation, dismissInvitation] = useInvitation();
+  if (invitation !== undefined) return <InvitationPage token={invitation} onDismiss={dismissInvitation} />;
+  if (isUnauthorized(error)) return <SignedOut />;
+  if (me !== undefined) return me.password_is_temporary ? <NewPassword me={me} /> : <Shell me={me} />;
   if (error === undefined) return null;
   return (
-    <main className="gate">
-      <Failed error={error} again={mutate} />
+    <main className="auth">
+      <LoadError error={error} onRetry={mutate} />
     </main>
   );
+}
+
+function SignedOut() {
+  const [isSigningUp, setSigningUp] = useState(false);
+  return isSigningUp ? <SignUp onSignIn={() => setSigningUp(false)} /> : <SignIn onSignUp={() => setSigningUp(true)} />;
 }

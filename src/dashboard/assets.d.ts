@@ -1,4 +1,4 @@
-/** A picture of the page; the value is its address. */
+/** An imported image; the value is its URL. */
 declare module "*.svg" {
   const address: string;
   export default address;

@@ -1,21 +1,21 @@
 import { join } from "node:path";
 
-/** A file of the page as it is served: where, as what, and its bytes. */
+/** A file of the dashboard as it is served. */
 export interface BuiltFile {
-  /** Such as `/assets/index-e3x037yk.js`; `/index.html` is the page itself. */
+  /** Such as `/assets/index-e3x037yk.js` or `/index.html`. */
   readonly path: string;
   readonly mediaType: string;
   readonly bytes: Blob;
 }
 
-/** Bundles the page: from source at the first visit, for the binary when that is built. */
+/** Bundles the dashboard: on the first request when run from source, at build time for the binary. */
 export async function buildPage(): Promise<BuiltFile[]> {
   const built = await Bun.build({
     entrypoints: [join(import.meta.dir, "index.html")],
     target: "browser",
     minify: true,
     splitting: true,
-    // Routes of the page are of any depth, so its files are named from the root.
+    // Client-side routes have any depth, so asset URLs are absolute.
     publicPath: "/",
     naming: {
       entry: "[name].[ext]",

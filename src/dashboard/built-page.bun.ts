@@ -1,4 +1,4 @@
 import type { BuiltFile } from "./build-page.bun.ts";
 
-/** The page as it was bundled into the binary. The build puts another module in the place of this one; in source there is none. */
+/** The dashboard bundled into the binary. The build replaces this module; it is undefined when run from source. */
 export const builtPage: readonly BuiltFile[] | undefined = undefined;

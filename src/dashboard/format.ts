@@ -33,12 +33,12 @@ export function formatCount(value: number): string {
   return whole.format(value);
 }
 
-/** `1.2M` for what is too long to be read at a glance. */
+/** Large numbers in short form, such as `1.2M`. */
 export function formatShort(value: number): string {
   return value < 10_000 ? whole.format(value) : short.format(value);
 }
 
-/** Exact decimal dollars for the eye: cents, and more digits where the sum is below a cent. */
+/** Rounds decimal dollars to cents, with more digits for amounts below 10 cents. */
 export function formatUsd(text: string): string {
   const value = Number(text);
   const sign = value < 0 ? "−" : "";
@@ -62,12 +62,12 @@ export function formatDay(text: string | null): string {
   return text === null ? "–" : dayOnly.format(new Date(text));
 }
 
-/** A day of the books, which is one of UTC. */
+/** A UTC calendar day. */
 export function formatUtcDay(text: string | null): string {
   return text === null ? "–" : wholeDayInUtc.format(new Date(text));
 }
 
-/** `3 min ago`, `in 2 hr.`; after a month the day. */
+/** Relative time such as `3 min ago` or `in 2 hr.`; a date after a month. */
 export function formatAge(text: string | null, now: number = Date.now()): string {
   if (text === null) return "–";
   const ms = Date.parse(text) - now;
@@ -79,14 +79,14 @@ export function formatAge(text: string | null, now: number = Date.now()): string
   return formatDay(text);
 }
 
-/** `3 h 12 min` until then. */
+/** The time until then, such as `3 h 12 min`. */
 export function formatUntil(text: string, now: number = Date.now()): string {
   const minutes = Math.max(0, Math.ceil((Date.parse(text) - now) / minuteMs));
   const hours = Math.floor(minutes / 60);
   return hours === 0 ? `${minutes} min` : `${hours} h ${minutes % 60} min`;
 }
 
-/** The name of a bucket of usage, which is counted in UTC. */
+/** The label of a usage bucket (UTC). */
 export function formatBucket(start: string, period: string): string {
   const at = new Date(start);
   if (period === "hourly") return `${dayInUtc.format(at)}, ${hourInUtc.format(at)}`;
@@ -94,7 +94,7 @@ export function formatBucket(start: string, period: string): string {
   return dayInUtc.format(at);
 }
 
-/** A bucket under the axis, where there is little room. */
+/** The short label of a bucket on the axis. */
 export function formatTick(start: string, period: string): string {
   return period === "hourly" ? hourInUtc.format(new Date(start)) : formatBucket(start, period);
 }

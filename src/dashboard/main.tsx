@@ -2,14 +2,14 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { mutate, SWRConfig } from "swr";
 import { App } from "./app.tsx";
-import { isSignedOut } from "./data/api.ts";
+import { isUnauthorized } from "./data/api.ts";
 import { applyTheme } from "./theme.ts";
 
 applyTheme();
 
-/** A session that ended while a page was open: who is signed in is asked anew, and the sign-in takes the page's place. */
+/** A session that expired while a page was open: reloading `me` leads to the sign-in form. */
 function onError(error: unknown, key: string): void {
-  if (isSignedOut(error) && key !== "me") void mutate("me");
+  if (isUnauthorized(error) && key !== "me") void mutate("me");
 }
 
 const root = document.getElementById("root");
@@ -20,7 +20,7 @@ if (root !== null) {
         value={{
           onError,
           dedupingInterval: 1000,
-          shouldRetryOnError: (error: unknown) => !isSignedOut(error),
+          shouldRetryOnError: (error: unknown) => !isUnauthorized(error),
           errorRetryInterval: 5000,
         }}
       >

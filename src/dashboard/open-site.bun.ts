@@ -3,7 +3,7 @@ import { brotliCompress, constants, gzip } from "node:zlib";
 import type { BuiltFile } from "./build-page.bun.ts";
 import { builtPage } from "./built-page.bun.ts";
 
-/** A file in each form that it is sent in. */
+/** A file with its compressed variants. */
 interface SiteFile {
   readonly mediaType: string;
   readonly plain: Uint8Array<ArrayBuffer>;
@@ -13,34 +13,34 @@ interface SiteFile {
 
 const compressGzip = promisify(gzip);
 const compressBrotli = promisify(brotliCompress);
-/** 60 ms for the whole page, and within 5 % of the best, which takes ten times as long. */
+/** 60 ms for all files; within 5 % of the maximum quality, which takes ten times as long. */
 const brotliQuality = 9;
 
 /**
- * The files of the dashboard, by path. Nothing is done before the first is asked for: from source the page is bundled
- * then, and each file is compressed once, off the event loop.
+ * The files of the dashboard, by path. Lazy: the first request bundles the page when run from source, and each file is
+ * compressed once, off the event loop.
  */
 export function openSite(): { find(path: string): Promise<SiteFile | undefined> } {
   let built: Promise<Map<string, BuiltFile>> | undefined;
   const files = new Map<string, Promise<SiteFile>>();
   return {
     async find(path) {
-      built ??= bundled();
+      built ??= loadFiles();
       const file = (await built).get(path);
       if (file === undefined) return undefined;
-      const known = files.get(path) ?? inAllForms(file);
+      const known = files.get(path) ?? compressFile(file);
       files.set(path, known);
       return known;
     },
   };
 }
 
-async function bundled(): Promise<Map<string, BuiltFile>> {
+async function loadFiles(): Promise<Map<string, BuiltFile>> {
   const files = builtPage ?? (await (await import("./build-page.bun.ts")).buildPage());
   return new Map(files.map((file) => [file.path, file]));
 }
 
-async function inAllForms({ mediaType, bytes }: BuiltFile): Promise<SiteFile> {
+async function compressFile({ mediaType, bytes }: BuiltFile): Promise<SiteFile> {
   const plain = new Uint8Array(await bytes.arrayBuffer());
   const params = { [constants.BROTLI_PARAM_QUALITY]: brotliQuality };
   const [gzipped, br] = await Promise.all([

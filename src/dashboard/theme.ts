@@ -8,31 +8,31 @@ const listeners = new Set<() => void>();
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 let chosen = readTheme();
 
-systemIsDark.addEventListener("change", announce);
+systemIsDark.addEventListener("change", notifyListeners);
 
-/** Shows the theme that was chosen on this device. */
+/** Applies the theme stored on this device. */
 export function applyTheme(): void {
   if (chosen === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = chosen;
 }
 
-export function chooseTheme(theme: Theme): void {
+export function setTheme(theme: Theme): void {
   chosen = theme;
   try {
     if (theme === "system") localStorage.removeItem(storageKey);
     else localStorage.setItem(storageKey, theme);
   } catch {
-    // A browser that keeps nothing: the choice holds until the page is left.
+    // Storage is blocked: the theme lasts until the page is closed.
   }
   applyTheme();
-  announce();
+  notifyListeners();
 }
 
 export function useTheme(): Theme {
   return useSyncExternalStore(subscribe, () => chosen);
 }
 
-/** Whether what is on the screen is dark, for what CSS does not paint. */
+/** Whether the effective theme is dark, for canvas drawing. */
 export function useIsDark(): boolean {
   return useSyncExternalStore(subscribe, () => (chosen === "system" ? systemIsDark.matches : chosen === "dark"));
 }
@@ -42,7 +42,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-function announce(): void {
+function notifyListeners(): void {
   for (const listener of listeners) listener();
 }
 

@@ -1,3 +1,6 @@
+import type { Transaction } from "kysely";
+import type { Database } from "./schema.ts";
+
 /** What is written of an account's money and quota. */
 export interface AccountBalance {
   /** 0 for an account that never had an entry. */
@@ -7,13 +10,13 @@ export interface AccountBalance {
   /** Drawn on that day. */
   usedTokens: number;
   /** Held by open calls; absent in the embedded store, whose process knows it by itself. */
-  held?: HeldFunds;
+  held?: HeldAmounts;
   /** Of the key that was asked for. */
   budget?: BudgetBalance | undefined;
 }
 
 /** Held by the open calls of all processes of a shared store. */
-export interface HeldFunds {
+export interface HeldAmounts {
   nanodollars: number;
   /** The latest day whose quota they draw on; absent when none does. */
   quotaDay: number | undefined;
@@ -32,7 +35,27 @@ export interface BudgetBalance {
 }
 
 /** A key whose budget is asked for, and a month as the first of its UTC days. */
-export interface BudgetAsked {
+export interface BudgetQuery {
   keyId: string;
   month: number;
+}
+
+/**
+ * Adds to a wallet in the statement itself: another process may be charging it at the same time. For the transaction
+ * that writes the entry.
+ *
+ * @returns The balance afterwards as text, which may be beyond 2^53: no driver says such a number.
+ */
+export async function moveWallet(db: Transaction<Database>, accountId: string, nanodollars: number): Promise<string> {
+  const { balance } = await db
+    .insertInto("wallets")
+    .values({ account_id: accountId, balance_nanodollars: nanodollars })
+    .onConflict((conflict) =>
+      conflict.column("account_id").doUpdateSet((set) => ({
+        balance_nanodollars: set("wallets.balance_nanodollars", "+", set.ref("excluded.balance_nanodollars")),
+      })),
+    )
+    .returning((wallet) => wallet.cast<string>("balance_nanodollars", "text").as("balance"))
+    .executeTakeFirstOrThrow();
+  return balance;
 }

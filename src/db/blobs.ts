@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import type { Database } from "./database.ts";
+import type { Database } from "./schema.ts";
 
 /** A file that is served until it expires. */
 export interface StoredBlob {
@@ -35,7 +35,7 @@ export function createBlobs(db: Kysely<Database>, now: () => number): Blobs {
     async get(id) {
       const row = await db.selectFrom("blobs").selectAll().where("id", "=", id).executeTakeFirst();
       if (row === undefined || row.expires_at <= now()) return undefined;
-      return { mediaType: row.media_type, bytes: viewOf(row.bytes), expiresAt: row.expires_at };
+      return { mediaType: row.media_type, bytes: toArrayView(row.bytes), expiresAt: row.expires_at };
     },
     async prune(time) {
       let pruned = 0;
@@ -50,7 +50,7 @@ export function createBlobs(db: Kysely<Database>, now: () => number): Blobs {
 }
 
 /** PostgreSQL's driver answers with a Buffer, which prints and compares as something of its own. */
-function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array<ArrayBuffer> {
+function toArrayView({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
 }
 

@@ -1,17 +1,18 @@
-export type { AccountBalance, BudgetAsked, BudgetBalance } from "./account-balance.ts";
+export { type AccountBalance, type BudgetBalance, type BudgetQuery, moveWallet } from "./account-balance.ts";
 export type { Blobs, StoredBlob } from "./blobs.ts";
-export { isConstraintError, isOutcomeUnknown } from "./constraint-error.ts";
-export type { Database } from "./database.ts";
-export { inTransaction, type TransactionScope } from "./in-transaction.ts";
-export type { KeyRecord } from "./key-reader.ts";
-export type { CallEnded, CallOpened, Judgement, LedgerWrite } from "./ledger-write.ts";
-export { endOfMonth, monthOf } from "./month.ts";
-export { moveWallet } from "./move-wallet.ts";
+export { dayOf, endOfMonth, monthOf, startOfDay } from "./dates.ts";
+export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
+export type { KeyRecord } from "./key-query.ts";
+export type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
 export { openStore } from "./open-store.ts";
+export { type CallState, type Database, isOpen, isSeen, meterColumns, type Role } from "./schema.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";
-export { type AbandonedCall, type EmbeddedStore, isEmbedded, type Store, type StoreOptions } from "./store.ts";
-export { StoreError } from "./store-error.ts";
-export { type CallState, isOpen } from "./tables/calls.ts";
-export { meterColumns } from "./tables/meter-columns.ts";
-export { isSeen } from "./tables/nodes.ts";
-export type { Role } from "./tables/users.ts";
+export {
+  type AbandonedCall,
+  type EmbeddedStore,
+  inTransaction,
+  isEmbedded,
+  type Store,
+  type StoreOptions,
+  type TransactionScope,
+} from "./store.ts";

@@ -12,7 +12,7 @@ export interface CallOpened {
   readonly openedAt: number;
   /** Days since 1970; `null` for a premium call. */
   readonly quotaDay: number | null;
-  /** The month whose budget of the key pays, as its first day since 1970; `null` where none does. */
+  /** The month whose budget of the key pays, as its first day since 1970; `null` without one. */
   readonly budgetMonth: number | null;
   readonly holdNanodollars: number;
   readonly holdTokens: number;
@@ -20,16 +20,16 @@ export interface CallOpened {
   /** Whether it holds less than it may cost, because no more was left; one call of an account at a time may. */
   readonly partial: boolean;
   /**
-   * Has a shared store judge the hold by what all processes wrote. What the record holds is then what it wants, and its
+   * Lets a shared store decide about the hold by what all processes wrote. The amounts are then a request, and its
    * day and month are the earliest that may pay. `quotaLimit` is the account's tokens a day, `budgetLimit` that of the key
-   * in nanodollars where `budgetMonth` says that it pays. Absent where something else has judged, and ignored by the
+   * in nanodollars where `budgetMonth` says that it pays. Absent if Redis has decided already, and ignored by the
    * embedded store.
    */
   readonly guard?: { readonly quotaLimit: number; readonly budgetLimit?: number | undefined } | undefined;
 }
 
-/** What a shared store says of a hold: what it grants and has written, or what does not suffice. */
-export type Judgement =
+/** The decision of a shared store about a hold: what it grants and has written, or what does not suffice. */
+export type HoldDecision =
   | Pick<CallOpened, "quotaDay" | "budgetMonth" | "holdNanodollars" | "holdTokens" | "partial">
   | { readonly refused: "balance"; readonly balanceNanodollars: number; readonly heldNanodollars: number }
   | {
@@ -62,5 +62,5 @@ export interface CallEnded {
   readonly durationMs: number;
 }
 
-/** One fact for the books. */
+/** One write to the ledger. */
 export type LedgerWrite = CallOpened | CallEnded;

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from "kysely";
-import type { Database } from "./database.ts";
+import { StoreError } from "./errors.ts";
 import { migrations } from "./migrations/index.ts";
 import type { Engine } from "./migrations/migration.ts";
-import { StoreError } from "./store-error.ts";
+import type { Database } from "./schema.ts";
 
 /**
  * Brings the schema to the newest version, forward only. Processes that start at once are safe: a transaction takes a
@@ -12,7 +12,7 @@ import { StoreError } from "./store-error.ts";
  */
 export async function migrate(db: Kysely<Database>, engine: Engine, now: () => number): Promise<void> {
   const newest = migrations.at(-1)?.version ?? 0;
-  const found = await versionOf(db, engine);
+  const found = await readVersion(db, engine);
   if (found === newest) return;
   refuseNewer(found, newest);
   const numeric = engine === "sqlite" ? "integer" : "bigint";
@@ -24,7 +24,7 @@ export async function migrate(db: Kysely<Database>, engine: Engine, now: () => n
       .addColumn("version", numeric, (column) => column.primaryKey().notNull())
       .addColumn("applied_at", numeric, (column) => column.notNull())
       .execute();
-    const locked = await versionOf(transaction, engine);
+    const locked = await readVersion(transaction, engine);
     refuseNewer(locked, newest);
     for (const migration of migrations) {
       if (migration.version <= locked) continue;
@@ -42,7 +42,7 @@ async function lockSchema(db: Kysely<Database>): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('modelgate ' || current_schema(), 0))`.execute(db);
 }
 
-async function versionOf(db: Kysely<Database>, engine: Engine): Promise<number> {
+async function readVersion(db: Kysely<Database>, engine: Engine): Promise<number> {
   const names = await tablesOf(db, engine);
   if (!names.includes("schema_versions")) {
     const [foreign] = names;

@@ -9,7 +9,7 @@ import type { Store, StoreOptions } from "./store.ts";
 export async function openStore({
   file,
   url,
-  patienceMs,
+  timeoutMs,
   deadAfterMs,
   lockWaitMs,
   synchronous,
@@ -18,7 +18,7 @@ export async function openStore({
   if (url !== undefined) {
     // Its client, some 10 MB of memory, is loaded only where there is such a database.
     const { openPostgres } = await import("./postgres/open-postgres.ts");
-    return openPostgres({ url, now, patienceMs, deadAfterMs });
+    return openPostgres({ url, now, timeoutMs, deadAfterMs });
   }
   if (file === undefined) throw new TypeError("Cannot open the store: neither a file nor a URL is named");
   return openSqlite({ file, now, lockWaitMs, synchronous });

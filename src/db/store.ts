@@ -1,9 +1,9 @@
 import type { CompiledQuery, Kysely, Transaction } from "kysely";
-import type { AccountBalance, BudgetAsked } from "./account-balance.ts";
+import type { AccountBalance, BudgetQuery } from "./account-balance.ts";
 import type { Blobs } from "./blobs.ts";
-import type { Database } from "./database.ts";
-import type { KeyRecord } from "./key-reader.ts";
-import type { CallOpened, Judgement, LedgerWrite } from "./ledger-write.ts";
+import type { KeyRecord } from "./key-query.ts";
+import type { CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
+import type { Database } from "./schema.ts";
 
 /** A call that its process did not live to end. */
 export interface AbandonedCall {
@@ -22,29 +22,28 @@ export interface Store {
   readonly nodeId: string | null;
   readonly blobs: Blobs;
   /**
-   * Counts the changes made beside the ledger's own writes, by {@link Store.change} and by other processes. Whoever
-   * keeps a copy of rows in memory compares it with the count at the time of the copy.
+   * Counts changes made outside {@link Store.writeLedger}, by {@link Store.change} or other processes. A cached row is
+   * stale when this differs from the count at the time it was read.
    */
   readonly revision: number;
   /**
-   * Writes facts of the books in one transaction: all of them or none. When it resolves they are committed and, but
+   * Writes to the ledger in one transaction: all of it or nothing. When it resolves, it is committed and, except
    * with {@link Synchronous} `normal`, on the disk. Each kind of write may be repeated safely but an {@link LedgerWrite}
    * that opens a call whose id is taken.
    *
-   * @returns Of each hold that a shared store was to judge (`guard`) what it grants, which is written then, or why it
-   * refuses; absent when there was none. All else is written.
+   * @returns The decision about each hold with `guard` in a shared store: what it grants and has written, or why it
+   * refuses; undefined when there was none. Everything else is written.
    * @throws {Error} The engine's error. {@link isConstraintError} tells a bad write from a bad disk; nothing is written
    * then, unless {@link isOutcomeUnknown}.
    */
-  writeLedger(batch: readonly LedgerWrite[]): Promise<ReadonlyMap<CallOpened, Judgement> | undefined>;
+  writeLedger(batch: readonly LedgerWrite[]): Promise<ReadonlyMap<CallOpened, HoldDecision> | undefined>;
   /**
    * What is written of an account's money and quota: at once in the embedded store, else with all writes that were
-   * asked for before, and none after. `asked` wants a budget of one of its keys too.
+   * requested before, and none after. `budgetQuery` also reads the budget of one key.
    */
-  readBalance(accountId: string, asked?: BudgetAsked): AccountBalance | Promise<AccountBalance>;
+  readBalance(accountId: string, budgetQuery?: BudgetQuery): AccountBalance | Promise<AccountBalance>;
   /**
-   * Answers a question that a call waits for: unlike {@link Store.db} within the time that a call may wait, and not at
-   * all when the store is gone.
+   * Runs a query that a call waits for: unlike {@link Store.db}, it fails once it takes longer than a call may wait.
    */
   ask<Row>(query: CompiledQuery<Row>): Promise<Row[]>;
   /** The key with this public id and what its account says about it; at once in the embedded store. */
@@ -56,11 +55,11 @@ export interface Store {
    */
   abandonCalls(now: number): Promise<AbandonedCall[]>;
   /**
-   * Changes accounts, keys or wallets in one transaction. Copies in memory are read anew afterwards: in this process at
+   * Changes accounts, keys or wallets in one transaction. Cached copies are then invalidated: in this process at
    * once, in others within a second.
    */
   change<T>(work: (db: Transaction<Database>) => Promise<T>): Promise<T>;
-  /** Has copies in this process's memory read anew. */
+  /** Invalidates rows cached in this process. */
   bumpRevision(): void;
   /**
    * Asks whether another process changed something since the last question; cheap enough for a timer, and to be asked
@@ -68,10 +67,10 @@ export interface Store {
    */
   pollExternalChange(): boolean;
   /**
-   * Makes this process the one that serves from an embedded store, until it ends; `false` when another does. Two would
-   * each believe to know every balance. Absent where several may.
+   * Locks an embedded store for serving until this process ends; `false` when another process has the lock. Two
+   * processes would both cache balances. Absent for a shared store.
    */
-  admission?(): boolean;
+  lockForServing?(): boolean;
   /** Why the gateway should not be sent calls, in one sentence; absent when nothing is wrong. */
   trouble?(): string | undefined;
   /** The setting of this name, made and kept at the first question. */
@@ -81,7 +80,7 @@ export interface Store {
 }
 
 /**
- * When the embedded store has a commit on the disk: `full` before it is told, so that it outlives a power failure;
+ * When the embedded store syncs a commit to disk: `full` before it is confirmed, so that it survives a power failure;
  * `normal` later, so that it outlives the end of the process and a power failure may take the last moments.
  */
 export type Synchronous = "full" | "normal";
@@ -89,21 +88,21 @@ export type Synchronous = "full" | "normal";
 /** A store to which one process alone writes calls, so that it may know in memory what is held and what is left. */
 export interface EmbeddedStore extends Store {
   readonly shared: false;
-  readBalance(accountId: string, asked?: BudgetAsked): AccountBalance;
+  readBalance(accountId: string, budgetQuery?: BudgetQuery): AccountBalance;
 }
 
 export function isEmbedded(store: Store): store is EmbeddedStore {
   return !store.shared;
 }
 
-/** What {@link openStore} wants. */
+/** Options of {@link openStore}. */
 export interface StoreOptions {
   /** The SQLite file, made when absent; its folder must exist. */
   file?: string;
   /** `postgres://…`; it goes before the file. */
   url?: string | undefined;
   /** Milliseconds that a call may wait for PostgreSQL; default 200, so that with all else it stays below 250. */
-  patienceMs?: number;
+  timeoutMs?: number;
   /** Milliseconds of silence after which another process counts as dead (PostgreSQL); default 30 000. */
   deadAfterMs?: number;
   /**
@@ -115,4 +114,31 @@ export interface StoreOptions {
   synchronous?: Synchronous | undefined;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;
+}
+
+/** What changes are made with: a store, or what {@link inTransaction} hands out in its place. */
+export type TransactionScope = Pick<Store, "db" | "change">;
+
+/** Runs several {@link Store.change} calls as one transaction. */
+export function inTransaction<T>(store: TransactionScope, work: (books: TransactionScope) => Promise<T>): Promise<T> {
+  return store.change((db) => work({ db, change: (change) => change(db) }));
+}
+
+/** Gets a setting, or keeps the one made now; of two processes that make it at once, one wins and both get its value. */
+export async function readSetting(db: Kysely<Database>, name: string, make: () => string): Promise<string> {
+  const found = await find(db, name);
+  if (found !== undefined) return found;
+  await db
+    .insertInto("settings")
+    .values({ name, value: make() })
+    .onConflict((conflict) => conflict.column("name").doNothing())
+    .execute();
+  const kept = await find(db, name);
+  if (kept === undefined) throw new Error(`Cannot keep setting ${name}: it was deleted meanwhile`);
+  return kept;
+}
+
+async function find(db: Kysely<Database>, name: string): Promise<string | undefined> {
+  const row = await db.selectFrom("settings").select("value").where("name", "=", name).executeTakeFirst();
+  return row?.value;
 }

@@ -66,7 +66,7 @@ export async function serve<C extends Capability>(kernel: Kernel, order: Order<C
   if (checked !== undefined) await checked;
   checkByPlugins(modelEntry, order.capability, request);
   progress.hold = await kernel.ledger.admit(
-    claimOf(order, modelEntry, handler.worstCase(request, modelEntry), handler.promptTokens(request)),
+    createAdmission(order, modelEntry, handler.worstCase(request, modelEntry), handler.promptTokens(request)),
   );
   const output = { text: "", length: 0 };
   const usageMeter = new UsageMeter(() => handler.estimate(request, output, modelEntry));
@@ -105,7 +105,7 @@ function checkByPlugins(modelEntry: ModelEntry, capability: Capability, request:
   if (refusal !== undefined) throw refusal;
 }
 
-function claimOf<C extends Capability>(
+function createAdmission<C extends Capability>(
   order: Order<C>,
   modelEntry: ModelEntry,
   worst: Meters,

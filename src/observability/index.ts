@@ -1,4 +1,2 @@
-export { combineObservers } from "./combine-observers.ts";
-export type { GatewaySnapshot } from "./gateway-snapshot.ts";
-export { listenMetrics, type MetricsListener } from "./listen-metrics.bun.ts";
-export { createBearerAuth } from "./metrics/bearer-auth.ts";
+export type { GatewaySnapshot } from "./metrics/gateway-metrics.ts";
+export { type Observability, openObservability } from "./open-observability.bun.ts";

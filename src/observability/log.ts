@@ -1,92 +1,90 @@
 import type { Log } from "../kernel/index.ts";
-import { jsonLine } from "./log-line.ts";
 
 export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /** One event as text, without the line's end. */
-export type LineOf = (atMs: number, level: string, event: string, fields: Record<string, unknown>) => string;
+export type LineFormat = (atMs: number, level: string, event: string, fields: Record<string, unknown>) => string;
 
 const flushMs = 100;
-/** What waits while nobody takes it: about a second of the busiest gateway's lines. */
-const waitingCharactersMax = 4 * 1024 * 1024;
+/** The buffer for a blocked writer: about a second of a busy gateway's lines. */
+const bufferCharactersMax = 4 * 1024 * 1024;
 
-/** A log, and the means to have its last lines written. */
+/** A log that can be flushed and closed. */
 export interface OpenLog extends Log {
-  /** Lines that were dropped so far, because those before them were not taken. */
+  /** Lines dropped so far, because the writer was blocked and the buffer full. */
   readonly dropped: number;
-  /** Writes what waits. */
+  /** Writes buffered lines. */
   flush(): void;
-  /** Writes what waits; says whether it was taken within so long. */
+  /** Writes buffered lines; returns whether that finished in time. */
   close(msMax: number): Promise<boolean>;
 }
 
-/** What {@link createLog} may be told. */
+/** Options of {@link createLog}. */
 export interface LogOptions {
   now?: () => number;
-  lineOf?: LineOf;
-  /** Takes secrets out of a line. Lines of a level above or below `info` alone, as those hold what others said. */
-  hide?: ((text: string) => string) | undefined;
+  format?: LineFormat;
+  /** Removes secrets from lines. `info` lines are skipped: only the others contain text of others. */
+  redact?: ((text: string) => string) | undefined;
 }
 
 /**
- * One line an event. Lines are gathered and written every 100 ms, because a write for each call would cost as much as
- * its bookkeeping.
+ * Logs one line per event. Lines are written in batches every 100 ms, because a write per call is expensive.
  *
- * @param write Takes the lines; where it returns a promise, the next are handed over when that has resolved. What comes
- * meanwhile waits, and beyond 4 MB is dropped and counted: a log that nobody reads stops no call and fills no memory.
+ * @param write Writes lines. While a returned promise is pending, lines are buffered; lines beyond 4 MB are dropped and
+ * counted, so that a log that nobody reads neither blocks calls nor fills the memory.
  */
 export function createLog(level: LogLevel, write: (text: string) => unknown, options: LogOptions = {}): OpenLog {
-  const { now = Date.now, lineOf = jsonLine, hide } = options;
-  const least = logLevels.indexOf(level);
-  let waiting = "";
+  const { now = Date.now, format = jsonLine, redact } = options;
+  const leastLevel = logLevels.indexOf(level);
+  let buffer = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let taken: Promise<unknown> | undefined;
+  let writing: Promise<unknown> | undefined;
   let dropped = 0;
-  let told = 0;
+  let reported = 0;
   const flush = () => {
     clearTimeout(timer);
     timer = undefined;
-    if (waiting === "" || taken !== undefined) return;
-    const text = waiting;
-    waiting = "";
-    const writing = write(text);
-    if (!(writing instanceof Promise)) return;
+    if (buffer === "" || writing !== undefined) return;
+    const text = buffer;
+    buffer = "";
+    const pending = write(text);
+    if (!(pending instanceof Promise)) return;
     const after = () => {
-      taken = undefined;
-      if (dropped > told) {
-        waiting += `${lineOf(now(), "warn", "log_lines_dropped", { lines: dropped - told })}\n`;
-        told = dropped;
+      writing = undefined;
+      if (dropped > reported) {
+        buffer += `${format(now(), "warn", "log_lines_dropped", { lines: dropped - reported })}\n`;
+        reported = dropped;
       }
-      if (waiting !== "") timer ??= setTimeout(flush, flushMs);
+      if (buffer !== "") timer ??= setTimeout(flush, flushMs);
     };
-    taken = writing.then(after, after);
+    writing = pending.then(after, after);
   };
   const at = (name: LogLevel) => {
-    if (logLevels.indexOf(name) < least) return () => undefined;
+    if (logLevels.indexOf(name) < leastLevel) return () => undefined;
     return (event: string, fields: Record<string, unknown> = {}) => {
-      if (waiting.length > waitingCharactersMax) {
+      if (buffer.length > bufferCharactersMax) {
         dropped++;
         return;
       }
-      const line = lineOf(now(), name, event, fields);
-      waiting += `${name === "info" || hide === undefined ? line : hide(line)}\n`;
-      if (taken === undefined) timer ??= setTimeout(flush, flushMs);
+      const line = format(now(), name, event, fields);
+      buffer += `${name === "info" || redact === undefined ? line : redact(line)}\n`;
+      if (writing === undefined) timer ??= setTimeout(flush, flushMs);
     };
   };
   const close = async (msMax: number) => {
     const late = Promise.withResolvers<boolean>();
-    const patience = setTimeout(() => late.resolve(false), msMax);
+    const timeout = setTimeout(() => late.resolve(false), msMax);
     const written = async () => {
       for (;;) {
         flush();
-        if (taken === undefined) return true;
-        await taken;
+        if (writing === undefined) return true;
+        await writing;
       }
     };
-    const withTimeout = await Promise.race([written(), late.promise]);
-    clearTimeout(patience);
-    return withTimeout;
+    const isWritten = await Promise.race([written(), late.promise]);
+    clearTimeout(timeout);
+    return isWritten;
   };
   return {
     debug: at("debug"),
@@ -99,4 +97,57 @@ export function createLog(level: LogLevel, write: (text: string) => unknown, opt
       return dropped;
     },
   };
+}
+
+const lineCharactersMax = 4_000;
+
+let stampedAt = -1;
+let stamp = "";
+
+/** Formats an event as one JSON object. */
+export function jsonLine(atMs: number, level: string, event: string, fields: Record<string, unknown>): string {
+  if (atMs !== stampedAt) {
+    stampedAt = atMs;
+    stamp = new Date(atMs).toISOString();
+  }
+  // A replacer function would make every line several times slower, and few have an error.
+  const plain = fields.error instanceof Error ? { ...fields, error: describe(fields.error) } : fields;
+  const rest = JSON.stringify(plain);
+  const line = `{"time":"${stamp}","level":"${level}","event":"${event}"${rest === "{}" ? "}" : `,${rest.slice(1)}`}`;
+  return line.length > lineCharactersMax ? `${line.slice(0, lineCharactersMax)}…` : line;
+}
+
+function describe(error: Error): Record<string, unknown> {
+  const { name, message, stack, cause } = error;
+  return {
+    name,
+    message,
+    stack,
+    ...(cause !== undefined && { cause: cause instanceof Error ? cause.message : cause }),
+  };
+}
+
+const colours: Readonly<Record<string, string>> = { debug: "2", info: "32", warn: "33", error: "31" };
+
+/** Formats events for people: the time of day, the level, the event, and each field as `name=value`. */
+export function prettyLine(isColoured: boolean) {
+  const colour = (code: string, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text);
+  return (atMs: number, level: string, event: string, fields: Record<string, unknown>): string => {
+    const time = new Date(atMs).toISOString().slice(11, 23);
+    const present = Object.entries(fields).filter(([, value]) => value !== undefined);
+    const words = present.map(([name, value]) => `${colour("2", `${name}=`)}${formatField(value)}`);
+    const head = `${colour("2", time)} ${colour(colours[level] ?? "0", level.toUpperCase().padEnd(5))} ${event}`;
+    const line = [head, ...words].join(" ");
+    return line.length > lineCharactersMax ? `${line.slice(0, lineCharactersMax)}…` : line;
+  };
+}
+
+/** Formats a value; text with spaces or special characters is quoted, so that no value can imitate another field. */
+function formatField(value: unknown): string {
+  if (value instanceof Error) return JSON.stringify(`${value.name}: ${value.message}`);
+  if (typeof value === "string") return /^[\w.:/+@-]+$/.test(value) ? value : JSON.stringify(value);
+  if (value === null || typeof value !== "object") return String(value);
+  const parts = Object.entries(value).filter(([, part]) => part !== undefined);
+  if (Array.isArray(value) || parts.some(([, part]) => typeof part === "object")) return JSON.stringify(value);
+  return parts.map(([name, part]) => `${name}:${formatField(part)}`).join(",");
 }

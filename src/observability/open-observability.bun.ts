@@ -2,53 +2,47 @@ import type { OnCommit } from "../billing/index.ts";
 import type { Config } from "../config/index.ts";
 import { toListenError } from "../config/index.ts";
 import type { CallObserver, Log } from "../kernel/index.ts";
-import {
-  combineObservers,
-  createBearerAuth,
-  type GatewaySnapshot,
-  listenMetrics,
-  type MetricsListener,
-} from "./index.ts";
+import type { GatewaySnapshot } from "./metrics/gateway-metrics.ts";
+import { createBearerAuth, listenMetrics, type MetricsEndpoint } from "./metrics/listen-metrics.bun.ts";
 
-/** All that looks on while calls are served: metrics and traces, as the configuration asks for them. */
+/** The configured metrics and traces. */
 export interface Observability {
   readonly calls: CallObserver;
-  /** Absent: nobody counts transactions. */
+  /** Counts transactions; absent without metrics. */
   readonly onCommit: OnCommit | undefined;
-  /** Metrics on the API's port; absent: they are not to be had there. */
-  readonly onApi: MetricsListener | undefined;
-  /** Given once the gateway is in place, before it listens. */
-  begin(facts: GatewaySnapshot): void;
-  /** Opens the port of metrics, where there is one, and says which. */
+  /** Metrics on the API's port; absent when they are off or on a port of their own. */
+  readonly onApi: MetricsEndpoint | undefined;
+  /** Called once, before the gateway listens. */
+  start(snapshot: GatewaySnapshot): void;
+  /** Opens the metrics port if one is configured, and returns it. */
   listen(): number | undefined;
   close(): Promise<void>;
 }
 
-/** What looks on is told by. */
-interface WatchGround {
+interface ObservabilityDeps {
   readonly log: Pick<Log, "warn"> & { readonly dropped: number };
   readonly version: { version: string; commit?: string };
 }
 
-/** Makes ready what is asked for; `undefined` when nothing is, and then a call is not looked at. */
-export async function openObservability(config: Config, ground: WatchGround): Promise<Observability | undefined> {
-  const traces = await openTraces(config, ground);
-  const isCounted = config.metricsPort !== undefined || config.metricsToken !== undefined;
-  if (isCounted) return await openMetrics(config, ground, traces);
+/** Opens the configured metrics and traces; `undefined` when both are off. */
+export async function openObservability(config: Config, deps: ObservabilityDeps): Promise<Observability | undefined> {
+  const traces = await openTraces(config, deps);
+  const hasMetrics = config.metricsPort !== undefined || config.metricsToken !== undefined;
+  if (hasMetrics) return await openMetrics(config, deps, traces);
   if (traces === undefined) return undefined;
   const nothing = () => undefined;
   return {
     calls: traces.calls,
     onCommit: undefined,
     onApi: undefined,
-    begin: nothing,
+    start: nothing,
     listen: nothing,
     close: traces.close,
   };
 }
 
-/** The packages of OpenTelemetry are loaded only where they are used: they are slow to start and take memory. */
-async function openTraces({ otlpEndpoint, otlpHeaders, otelServiceName, traceRatio }: Config, ground: WatchGround) {
+/** OpenTelemetry is loaded only when it is used, because it is slow to start and takes memory. */
+async function openTraces({ otlpEndpoint, otlpHeaders, otelServiceName, traceRatio }: Config, deps: ObservabilityDeps) {
   if (otlpEndpoint === undefined) return undefined;
   const traces = await import("./traces/open-traces.bun.ts");
   const headers = (otlpHeaders ?? "").split(",").filter((header) => header !== "");
@@ -56,32 +50,32 @@ async function openTraces({ otlpEndpoint, otlpHeaders, otelServiceName, traceRat
     endpoint: otlpEndpoint,
     headers: Object.fromEntries(headers.map((header) => header.split(/=(.*)/, 2) as [string, string])),
     serviceName: otelServiceName,
-    version: ground.version.version,
+    version: deps.version.version,
     ratio: traceRatio,
-    report: (event, fields) => ground.log.warn(event, fields),
+    report: (event, fields) => deps.log.warn(event, fields),
   });
 }
 
 async function openMetrics(
   { metricsPort, metricsHost, metricsToken, worker }: Config,
-  { log, version }: WatchGround,
+  { log, version }: ObservabilityDeps,
   traces: Awaited<ReturnType<typeof openTraces>>,
 ): Promise<Observability> {
   const { createMetrics } = await import("./metrics/create-metrics.bun.ts");
   const metrics = createMetrics({ log, version, spans: traces?.counts });
-  const door: MetricsListener = { isAllowed: createBearerAuth(metricsToken), scrape: metrics.scrape };
+  const endpoint: MetricsEndpoint = { isAllowed: createBearerAuth(metricsToken), scrape: metrics.scrape };
   let server: ReturnType<typeof listenMetrics> | undefined;
   return {
     calls: traces === undefined ? metrics.calls : combineObservers(metrics.calls, traces.calls),
     onCommit: metrics.onCommit,
-    onApi: metricsPort === undefined ? door : undefined,
-    begin: metrics.begin,
+    onApi: metricsPort === undefined ? endpoint : undefined,
+    start: metrics.start,
     listen() {
       if (metricsPort === undefined) return undefined;
-      // Each worker counts its own calls: the first has the port that was named, the others those after it.
+      // Each worker has metrics of its own: the first on the configured port, the others on the ports after it.
       const port = metricsPort === 0 ? 0 : metricsPort + Math.max(0, worker - 1);
       try {
-        server = listenMetrics(door, { hostname: metricsHost, port });
+        server = listenMetrics(endpoint, { hostname: metricsHost, port });
       } catch (error) {
         throw toListenError(error, metricsHost, port, "METRICS_PORT");
       }
@@ -90,6 +84,24 @@ async function openMetrics(
     async close() {
       metrics.close();
       await Promise.all([server?.close(), traces?.close()]);
+    },
+  };
+}
+
+/** Combines two observers into one. */
+function combineObservers(one: CallObserver, other: CallObserver): CallObserver {
+  return {
+    attempted(progress, route, startedMs, error) {
+      one.attempted(progress, route, startedMs, error);
+      other.attempted(progress, route, startedMs, error);
+    },
+    ended(progress, capability, isStreamed, request) {
+      one.ended(progress, capability, isStreamed, request);
+      other.ended(progress, capability, isStreamed, request);
+    },
+    refused(code) {
+      one.refused(code);
+      other.refused(code);
     },
   };
 }

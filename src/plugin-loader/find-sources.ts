@@ -1,7 +1,8 @@
-import { readdirSync, statSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
-import { type Found, isIgnored, listFolder, stampOf } from "./list-folder.ts";
 import type { DropFault, PluginDirectory, PluginSource } from "./plugin-directory.ts";
+import { type Found, isIgnored, listFolder, stampOf } from "./plugin-directory.ts";
 
 const kinds: Readonly<Record<string, PluginSource["kind"]>> = { ".json": "manifest", ".ts": "code", ".js": "code" };
 /** Endings of files that were probably meant as a plugin. */
@@ -76,4 +77,12 @@ export function filesBelow(folder: string): { name: string; stamp: string }[] {
 function fileStamp(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats === undefined ? "gone" : stampOf(stats);
+}
+
+/** Eight characters that differ between versions of a plugin's files, and are the same wherever the files are. */
+export function contentVersion({ entry, root }: PluginSource): string {
+  const hash = createHash("sha256");
+  if (root === undefined) hash.update(readFileSync(entry));
+  else for (const { name } of filesBelow(root)) hash.update(`${name}\n`).update(readFileSync(join(root, name)));
+  return hash.digest("hex").slice(0, 8);
 }

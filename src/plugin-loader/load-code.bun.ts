@@ -1,10 +1,10 @@
 import { realpathSync } from "node:fs";
 import { basename, extname } from "node:path";
 import * as kit from "../sdk/index.ts";
-import { isWithin } from "./list-folder.ts";
 import type { LoadCode } from "./load-source.ts";
 import type { PluginSource } from "./plugin-directory.ts";
-import { readText } from "./read-text.ts";
+import { isWithin } from "./plugin-directory.ts";
+import { readText } from "./read-files.ts";
 
 const door = "modelgate/plugin";
 /** What of the platform a plugin may import: pure computation, no file system, no network, no process. */

@@ -1,9 +1,10 @@
 import type { ProviderPlugin } from "../contract/index.ts";
+import { suggestName } from "../sdk/did-you-mean.ts";
 import { definePlugin, isRecord, PluginError } from "../sdk/index.ts";
-import { suggestName } from "../sdk/known-words.ts";
-import { listFolder } from "./list-folder.ts";
+import { explainUpgrade, upgradeText } from "./contract-upgrade.ts";
 import type { DropFault, PluginDirectory } from "./plugin-directory.ts";
-import { readJson } from "./read-json.ts";
+import { listFolder } from "./plugin-directory.ts";
+import { readJson, readText } from "./read-files.ts";
 
 /** Rows of one file that change or extend what a plugin sells. */
 interface RowFile {
@@ -86,6 +87,8 @@ export class Overrides {
 
   #read(found: { path: string; label: string; stamp: string; stem: string }, before: RowFile | undefined): Seen {
     try {
+      const outdated = explainUpgrade(upgradeText(readText(found.path), "json").changes, found.label);
+      if (outdated !== undefined) throw new PluginError(outdated);
       const file = toRowFile(readJson(found.path), found);
       if (before !== undefined) this.#lastGood.set(file, before);
       return { label: found.label, stamp: found.stamp, file, error: undefined };

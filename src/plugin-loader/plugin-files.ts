@@ -1,6 +1,5 @@
 import type { ProviderPlugin } from "../contract/index.ts";
-import { contentVersion } from "./content-version.ts";
-import { findSources } from "./find-sources.ts";
+import { contentVersion, findSources } from "./find-sources.ts";
 import { type LoadCode, loadSource } from "./load-source.ts";
 import type { DropFault, PluginDirectory, PluginSource } from "./plugin-directory.ts";
 

@@ -2,7 +2,7 @@ import { type TSchema, TypeGuard } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { type ValueError, ValueErrorType } from "@sinclair/typebox/value";
 import { quoteValue } from "../contract/index.ts";
-import { suggestName } from "./known-words.ts";
+import { suggestName } from "./did-you-mean.ts";
 
 /** What is wrong with a value, and where in it. */
 export interface ShapeFault {

@@ -8,11 +8,11 @@ import {
   type ProviderPlugin,
 } from "../contract/index.ts";
 import { contractMismatch } from "./contract-mismatch.ts";
+import { suggestName } from "./did-you-mean.ts";
+import { PluginError } from "./errors.ts";
 import { classifyFault } from "./fault.ts";
-import { suggestName } from "./known-words.ts";
-import { PluginError } from "./plugin-error.ts";
+import { isRecord } from "./json.ts";
 import { readModelsOnce } from "./read-models.ts";
-import { isRecord } from "./record.ts";
 
 /** What an author writes: a {@link ProviderPlugin} of which most can be left out. */
 export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models" | "handlers"> &

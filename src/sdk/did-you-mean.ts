@@ -35,3 +35,9 @@ function distanceOf(a: string, b: string): number {
 function at(row: readonly number[], index: number): number {
   return row[index] as number;
 }
+
+/** What follows the complaint about a word that nobody knows: the one that was probably meant, or else all there are. */
+export function suggestName(word: string, known: readonly string[]): string {
+  const near = didYouMean(word, known);
+  return near === undefined ? `; known are ${known.join(", ")}` : `, did you mean ${near}?`;
+}

@@ -1,6 +1,6 @@
 import { type FaultKind, getOwn, type RefusedResponse, UpstreamFault } from "../contract/index.ts";
 import { errorCodes, kindOfSentence, kindOfStatus, vagueErrorCodes } from "./error-codes.ts";
-import { isRecord } from "./record.ts";
+import { isRecord } from "./json.ts";
 import { type HeaderReader, retryAfterMs } from "./retry-after.ts";
 
 const sentenceCharactersMax = 1000;
@@ -43,9 +43,9 @@ export function classifyFault(answer: RefusedResponse): UpstreamFault {
  * @param status The status to go by when the error does not name one.
  *
  * @example
- * faultOfBody({ error: { message: "Busy", type: "overloaded_error" } }).kind; // => "overloaded"
+ * classifyErrorBody({ error: { message: "Busy", type: "overloaded_error" } }).kind; // => "overloaded"
  */
-export function faultOfBody(body: unknown, status?: number): UpstreamFault {
+export function classifyErrorBody(body: unknown, status?: number): UpstreamFault {
   const facts = factsOf(body);
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return toFault(facts, facts.status ?? status, retryAfterMs(noHeaders, text ?? ""));

@@ -1,5 +1,5 @@
 import { decodePercent, GatewayError } from "../contract/index.ts";
-import { isRecord } from "./record.ts";
+import { isRecord } from "./json.ts";
 
 /** A schema as it was sent, and the references that led to it: what a cycle is known by. */
 interface Piece {

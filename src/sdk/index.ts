@@ -53,24 +53,27 @@ export type {
   RequestOptions,
   SpeechOptions,
   TranscriptionOptions,
-} from "./dialects/openai/quirks.ts";
+} from "./dialects/openai/options.ts";
 export { nearestEffort } from "./dialects/openai/reasoning.ts";
-export { classifyFault, faultOfBody } from "./fault.ts";
-export { fetchImages } from "./fetch-images.ts";
-export { withFunctionsAsTools } from "./functions-as-tools.ts";
+export { badRequest, PluginError } from "./errors.ts";
+export { classifyErrorBody, classifyFault } from "./fault.ts";
+export { isRecord, parseJson } from "./json.ts";
 export { openApiSubset, type ReducedSchema, reduceSchema, type SchemaSubset, strictSubset } from "./json-schema.ts";
-export { parseJson } from "./parse-json.ts";
+export { LruMap } from "./lru-map.ts";
+export { fetchImages, placeholderImages, precheckMultimodal } from "./multimodal.ts";
 export { type ParsedShape, parseShape, type Shape } from "./parse-shape.ts";
-export { PluginError } from "./plugin-error.ts";
-export { findUnfetchedImages, precheckMultimodal } from "./precheck-multimodal.ts";
 export { readModels } from "./read-models.ts";
 export { ReasoningTagSplitter, type SplitText, splitReasoningTags } from "./reasoning-tags.ts";
-export { RecentMap } from "./recent-map.ts";
-export { isRecord } from "./record.ts";
-export { badRequest } from "./refuse.ts";
 export { type HeaderReader, readDurationMs, retryAfterMs } from "./retry-after.ts";
 export { eventCharactersMaxDefault, readEvents, SseParser } from "./sse.ts";
 export { pickSupportedFields } from "./supported-fields.ts";
-export { readToolChoice, type ToolDecision } from "./tool-choice.ts";
-export { readArguments, resultWithoutCall, type ToolResult, toolResultsOf } from "./tool-results.ts";
+export {
+  getToolResults,
+  readArguments,
+  readToolChoice,
+  resultWithoutCall,
+  type ToolDecision,
+  type ToolResult,
+  withFunctionsAsTools,
+} from "./tools.ts";
 export { joinWav, readWav, type Wav, wavMs, writeWav } from "./wav.ts";

@@ -1,6 +1,6 @@
 import { GatewayError, getOwn } from "../contract/index.ts";
 import { type FlatSchema, type Pieces, pointerPart, SchemaFlattener } from "./flatten-schema.ts";
-import { isRecord } from "./record.ts";
+import { isRecord } from "./json.ts";
 
 /** Which JSON schemas a provider takes, as data. */
 export interface SchemaSubset {

@@ -1,5 +1,5 @@
 import { UpstreamFault } from "../contract/index.ts";
-import { isRecord } from "./record.ts";
+import { isRecord } from "./json.ts";
 
 /** What something should be: of a type, a list of such, or an object with these members; `{}` is any object. */
 export type Shape = "string" | "number" | "boolean" | "any" | readonly [Shape] | { readonly [name: string]: Shape };
@@ -27,8 +27,8 @@ export type ParsedShape<S> = S extends "string"
  * @throws {UpstreamFault} `bad_response` for a list with something else in it, as what it says would be told in part.
  *
  * @example
- * fit({ text: "Hi", signature: null }, { text: "string", signature: "string" }); // => true
- * fit(null, { text: "string" }); // => false
+ * parseShape({ text: "Hi", signature: null }, { text: "string", signature: "string" }); // => true
+ * parseShape(null, { text: "string" }); // => false
  */
 export function parseShape<const S extends Shape>(value: unknown, shape: S): value is ParsedShape<S> {
   return fits(value, shape);

@@ -1,7 +1,7 @@
 import { type Capability, compilePrice, isPriced, type MeterName, Model } from "../contract/index.ts";
 import { shapeChecker } from "./check-shape.ts";
-import { PluginError } from "./plugin-error.ts";
-import { isRecord } from "./record.ts";
+import { PluginError } from "./errors.ts";
+import { isRecord } from "./json.ts";
 
 /** The meters that a call of each capability always uses: a model that is sold needs a price for them. */
 const metersInUse: Record<Capability, readonly MeterName[]> = {

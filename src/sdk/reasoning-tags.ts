@@ -12,7 +12,7 @@ export interface SplitText {
  * that text about the tag stays as it is. Thinking that was never closed is all reasoning.
  *
  * @example
- * splitThink("<think>Hm</think>Yes"); // => { content: "Yes", reasoning: "Hm" }
+ * splitReasoningTags("<think>Hm</think>Yes"); // => { content: "Yes", reasoning: "Hm" }
  */
 export function splitReasoningTags(text: string): SplitText {
   const splitter = new ReasoningTagSplitter();
@@ -25,7 +25,7 @@ export function splitReasoningTags(text: string): SplitText {
  * {@link splitReasoningTags} for an answer in pieces. The tags may be cut anywhere; the pieces together give the same.
  *
  * @example
- * const splitter = new ThinkSplitter();
+ * const splitter = new ReasoningTagSplitter();
  * const pieces = ["<thi", "nk>Hm</think>Yes"].map((text) => splitter.push(text));
  * pieces.map(({ content, reasoning }) => [content, reasoning]); // => [["", ""], ["Yes", "Hm"]]
  */

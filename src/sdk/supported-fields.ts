@@ -15,18 +15,18 @@ const silent = new Set(
  * @example
  * const lost = [];
  * const request = { model: "m", messages: [], top_p: 0.9, seed: 7, stop: null };
- * const asked = translatable(request, ["top_p", "stop"], {}, (sentence) => lost.push(sentence));
+ * const asked = pickSupportedFields(request, ["top_p", "stop"], {}, (sentence) => lost.push(sentence));
  * [asked, lost.length]; // => [{ model: "m", messages: [], top_p: 0.9 }, 1]
  */
 export function pickSupportedFields(
   request: ChatRequest,
   translated: readonly string[],
   { omit = [] }: Model,
-  note: (sentence: string) => void,
+  warn: (sentence: string) => void,
 ): ChatRequest {
   const present = Object.entries(request).filter(([, value]) => value !== undefined && value !== null);
   const kept = present.filter(([field]) => silent.has(field) || (translated.includes(field) && !omit.includes(field)));
   const lost = present.filter((entry) => !kept.includes(entry)).map(([field]) => field);
-  if (lost.length > 0) note(`Left out, because the model does not take it: ${lost.join(", ")}`);
+  if (lost.length > 0) warn(`Left out, because the model does not take it: ${lost.join(", ")}`);
   return Object.fromEntries(kept) as ChatRequest;
 }

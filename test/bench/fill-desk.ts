@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createAccounts } from "../../src/accounts/index.ts";
-import { makePerson } from "../../src/accounts/people.ts";
+import { createUser } from "../../src/accounts/users.ts";
 import { openStore, type Store } from "../../src/db/index.ts";
 import { sessionCookieOf } from "../support/session-cookie.ts";
 import { insertCalls, keyOfAccount } from "./fill-store.ts";
@@ -70,7 +70,7 @@ async function signedIn(store: Store, secret: string, accountId: string): Promis
   const at = new Date(now).toISOString();
   const token = crypto.randomUUID();
   await store.db.transaction().execute(async (db) => {
-    const { userId: user_id } = await makePerson(db, { accountId, role: "member", emailVerified: true }, now);
+    const { userId: user_id } = await createUser(db, { accountId, role: "member", emailVerified: true }, now);
     const times = { expires_at: new Date(now + weekMs).toISOString(), created_at: at, updated_at: at };
     await db
       .insertInto("sessions")

@@ -70,11 +70,11 @@ async function round(concurrency: number, calls: number, ids: string[], premium:
 
 async function one(books: Billing, ids: string[], premium: boolean): Promise<void> {
   const callId = `req_${Date.now().toString(36)}${(made++).toString(36).padStart(6, "0")}0123456789`;
-  await books.admit(claimOf(callId, ids[made % ids.length] as string, premium));
-  await books.settle(settlementOf(callId));
+  await books.admit(createAdmission(callId, ids[made % ids.length] as string, premium));
+  await books.settle(createSettlement(callId));
 }
 
-function claimOf(callId: string, accountId: string, premium: boolean): AdmissionRequest {
+function createAdmission(callId: string, accountId: string, premium: boolean): AdmissionRequest {
   const limits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12 };
   return {
     callId,
@@ -90,7 +90,7 @@ function claimOf(callId: string, accountId: string, premium: boolean): Admission
   };
 }
 
-function settlementOf(callId: string): Settlement {
+function createSettlement(callId: string): Settlement {
   return {
     callId,
     outcome: "settled",

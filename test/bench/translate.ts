@@ -71,7 +71,7 @@ async function translate(provider: string, bytes: Uint8Array<ArrayBuffer>[]): Pr
   const request = { model: model.id, stream: true, messages: [{ role: "user", content: "Hello" }] } as ChatRequest;
   const upstream = { events: async () => readEvents(iterate(bytes)) } as unknown as Call<ChatRequest>["upstream"];
   const signal = new AbortController().signal;
-  const call = { id: "req_1", request, model, signal, upstream, note: () => undefined };
+  const call = { id: "req_1", request, model, signal, upstream, warn: () => undefined };
   const parts = { usageMeter: new UsageMeter(async () => ({})), output: { text: "", length: 0 }, includeUsage: false };
   const normalizer = new StreamNormalizer({ id: "chatcmpl-1", created: 1, model: "x" }, parts);
   let length = 0;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { hasChromium, seriousFaults } from "./chromium.ts";
-import { enterFirst, makePerson, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
+import { findViolations, hasChromium } from "./chromium.ts";
+import { createUser, seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
 
 const email = "ada@example.org";
 
@@ -8,43 +8,43 @@ describe.skipIf(!hasChromium)("an administrator", () => {
   const dashboard = useDashboard();
 
   test(
-    "makes an account, invites, credits, bounds and shuts out, and reads all of it in the audit",
+    "creates, invites, credits, limits and disables an account, and sees all of it in the audit log",
     () =>
       dashboard.visit(async (page) => {
         const { gateway } = dashboard;
-        await enterFirst(page, gateway);
+        await signInFirst(page, gateway);
         await page.getByRole("link", { name: "Accounts" }).click();
         await seeHeading(page, "Accounts");
 
         await page.getByRole("button", { name: "New account" }).click();
-        await page.getByLabel("E-mail").fill("no address");
-        await page.getByRole("button", { name: "Make account" }).click();
-        await page.getByText("is not an address").waitFor();
-        await page.getByLabel("E-mail").fill("new@example.org");
-        await page.getByRole("button", { name: "Make account" }).click();
-        await page.getByRole("button", { name: "Make an invitation" }).click();
+        await page.getByLabel("Email").fill("no address");
+        await page.getByRole("button", { name: "Create account" }).click();
+        await page.getByText("is not a valid address").waitFor();
+        await page.getByLabel("Email").fill("new@example.org");
+        await page.getByRole("button", { name: "Create account" }).click();
+        await page.getByRole("button", { name: "Create invitation" }).click();
         expect(await page.locator(".code pre").textContent()).toMatch(/#invitation=[\w-]{32}$/);
         await page.getByRole("button", { name: "Done" }).click();
 
-        await makePerson(dashboard, email);
+        await createUser(dashboard, email);
         await page.getByLabel("Search accounts").fill("ADA@");
         await page.getByRole("button", { name: email }).click();
-        expect(await seriousFaults(page)).toEqual([]);
-        await page.getByLabel("Credit in US dollars").fill("2.50");
-        await page.getByLabel("Why, for the account's statement").fill("<b>Welcome</b>");
-        await page.getByRole("button", { name: "Credit", exact: true }).click();
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByLabel("Credit (USD)").fill("2.50");
+        await page.getByLabel("Note (shown on the statement)").fill("<b>Welcome</b>");
+        await page.getByRole("button", { name: "Add credit" }).click();
         await page.getByText(`The balance of ${email} is $2.50`).waitFor();
-        await page.getByLabel("Free tokens a day").fill("7");
+        await page.getByLabel("Free tokens per day").fill("7");
         await page.getByRole("button", { name: "Set quota" }).click();
-        await page.getByText("has a quota of its own").waitFor();
+        await page.getByText("has a custom quota").waitFor();
         await page.getByRole("button", { name: "Disable account" }).click();
-        await page.getByRole("button", { name: "Let in again" }).click();
+        await page.getByRole("button", { name: "Enable account" }).click();
         await page.getByRole("button", { name: "Disable account" }).waitFor();
         await page.keyboard.press("Escape");
         await page.getByRole("cell", { name: "$2.50" }).waitFor();
 
-        await page.getByRole("link", { name: "Audit" }).click();
-        await seeHeading(page, "Audit");
+        await page.getByRole("link", { name: "Audit log" }).click();
+        await seeHeading(page, "Audit log");
         await page.getByText("account.create").waitFor();
         for (const action of ["account.invite", "account.credit", "account.quota", "account.disabled"]) {
           expect(await page.getByText(action).count()).toBeGreaterThan(0);
@@ -55,25 +55,25 @@ describe.skipIf(!hasChromium)("an administrator", () => {
   );
 
   test(
-    "makes a voucher, keeps its code, and makes it void",
+    "creates a voucher, saves its code, and voids it",
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
         await page.getByRole("link", { name: "Vouchers" }).click();
         await page.getByText("No vouchers yet").waitFor();
         await page.getByRole("button", { name: "New voucher" }).click();
-        expect(await seriousFaults(page)).toEqual([]);
-        await page.getByLabel("Worth in US dollars").fill("much");
-        await page.getByRole("button", { name: "Make voucher" }).click();
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByLabel("Amount (USD)").fill("much");
+        await page.getByRole("button", { name: "Create voucher" }).click();
         await page.getByText("usd is not US dollars").waitFor();
-        await page.getByLabel("Worth in US dollars").fill("5");
-        await page.getByRole("button", { name: "Make voucher" }).click();
+        await page.getByLabel("Amount (USD)").fill("5");
+        await page.getByRole("button", { name: "Create voucher" }).click();
         const code = await page.locator(".code pre").textContent();
         expect(code).toMatch(/^([0-9A-Z]{5}-){3}[0-9A-Z]{5}$/);
-        await page.getByRole("button", { name: "I have kept it" }).click();
+        await page.getByRole("button", { name: "I've saved it" }).click();
         expect(await page.content()).not.toContain(code);
-        await page.getByRole("button", { name: /^Make vch_\w+ void$/ }).click();
-        await page.getByRole("button", { name: "Make void", exact: true }).click();
+        await page.getByRole("button", { name: /^Void vch_\w+$/ }).click();
+        await page.getByRole("button", { name: "Void voucher" }).click();
         await page.getByRole("cell", { name: "void", exact: true }).waitFor();
       }),
     testMsMax,
@@ -87,15 +87,15 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await signIn(page, "owner@localhost");
         await page.getByRole("link", { name: "Plugins" }).click();
         await page.getByRole("cell", { name: /^openai/ }).waitFor();
-        await page.getByLabel("Search the catalogue").fill("famA-5");
+        await page.getByLabel("Search catalogue").fill("famA-5");
         await page.getByText("sandbox ready").first().waitFor();
 
-        await page.getByRole("link", { name: "Settings", exact: true }).click();
+        await page.getByRole("link", { name: "Configuration" }).click();
         await page.getByRole("cell", { name: "MODELGATE_BOOTSTRAP_KEY" }).waitFor();
         expect(await page.content()).not.toContain(gateway.key);
 
         await page.getByRole("link", { name: "Live calls" }).click();
-        await page.getByText("Nothing runs now").waitFor();
+        await page.getByText("No calls in progress").waitFor();
         const messages = [{ role: "user", content: "Say hello [[fault:hang]]" }];
         const gone = new AbortController();
         const call = gateway
@@ -108,7 +108,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
           .catch(() => undefined);
         await page.getByRole("cell", { name: /famA-4o-mini/ }).waitFor();
         await page.getByText("1 running").waitFor();
-        // As beside other processes: with a call of one of them, then with a database that does not say what they run.
+        // Simulates other processes: first a call of one of them, then a database that does not respond.
         let isComplete = true;
         await page.route("**/api/admin/live", async (route) => {
           const response = await route.fetch();
@@ -121,22 +121,22 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await page.getByText("2 running").waitFor();
         await page.getByRole("cell", { name: "in another process" }).waitFor();
         isComplete = false;
-        await page.getByText("The database did not say in time what other processes run").waitFor();
+        await page.getByText("The database did not respond in time").waitFor();
         await page.getByText("1 running in this process").waitFor();
-        expect(await seriousFaults(page)).toEqual([]);
+        expect(await findViolations(page)).toEqual([]);
         await page.unroute("**/api/admin/live");
         gone.abort();
         await call;
-        await page.getByText("Nothing runs now").waitFor();
+        await page.getByText("No calls in progress").waitFor();
       }),
     testMsMax,
   );
 
   test(
-    "is nobody else: a member sees none of it",
+    "is the only one who sees these pages: a member does not",
     () =>
       dashboard.visit(async (page) => {
-        await makePerson(dashboard, "ben@example.org");
+        await createUser(dashboard, "ben@example.org");
         await signIn(page, "ben@example.org");
         expect(await page.getByRole("link", { name: "Accounts" }).count()).toBe(0);
         await page.goto("/admin/accounts");

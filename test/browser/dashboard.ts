@@ -1,9 +1,9 @@
 import { afterAll, beforeAll } from "bun:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { type Gateway, hookMsMax, startGateway } from "../support/gateway.ts";
-import { openBrowser, openTab, type Watched } from "./chromium.ts";
+import { openBrowser, openTab, type WatchedTab } from "./chromium.ts";
 
-/** What a test in a browser may take, also on a machine that has other work. */
+/** The timeout of a browser test, also on a busy machine. */
 export const testMsMax = 90_000;
 export const ownPassword = "correct horse battery";
 
@@ -11,11 +11,11 @@ export const ownPassword = "correct horse battery";
 export interface Dashboard {
   gateway: Gateway;
   browser: Browser;
-  /** Opens a tab, lets the test at it, and expects that nothing went wrong in it. */
-  visit(work: (page: Page, tab: Watched) => Promise<void>, options?: BrowserContextOptions): Promise<void>;
+  /** Opens a tab, runs the test in it, and expects no problems. */
+  visit(work: (page: Page, tab: WatchedTab) => Promise<void>, options?: BrowserContextOptions): Promise<void>;
 }
 
-/** Starts both before the tests of the calling `describe`, and ends them after; its members are there once tests run. */
+/** Starts both before the tests of the calling `describe` and stops them afterwards; the members are set when tests run. */
 export function useDashboard(env: Record<string, string> = {}): Dashboard {
   const shared = {} as Dashboard;
   beforeAll(async () => {
@@ -24,12 +24,12 @@ export function useDashboard(env: Record<string, string> = {}): Dashboard {
     let visits = 0;
     shared.visit = async (work, options) => {
       visits += 1;
-      // As if each came from a machine of its own: attempts to sign in are bounded by machine and minute.
+      // One client address per visit, because sign-in attempts are rate-limited by address.
       const extraHTTPHeaders = { "x-forwarded-for": `192.0.2.${visits}` };
       const tab = await openTab(shared.browser, shared.gateway.origin, { extraHTTPHeaders, ...options });
       try {
         await work(tab.page, tab);
-        if (tab.readinessProblems.length > 0) throw new Error(`In the browser: ${tab.readinessProblems.join("\n")}`);
+        if (tab.problems.length > 0) throw new Error(`In the browser: ${tab.problems.join("\n")}`);
       } finally {
         await tab.close();
       }
@@ -49,8 +49,8 @@ function firstPassword({ stdout }: Gateway): string {
   return password;
 }
 
-/** Makes an account with a password of its own; its e-mail is what it signs in with. */
-export async function makePerson({ gateway }: Dashboard, email: string): Promise<string> {
+/** Creates an account that signs in with this email and `ownPassword`. */
+export async function createUser({ gateway }: Dashboard, email: string): Promise<string> {
   const { id } = await gateway.cli<{ id: string }>("account", "create", "--email", email);
   const { token } = await gateway.cli<{ token: string }>("account", "invite", id);
   const response = await fetch(`${gateway.origin}/dashboard/api/invitations/accept`, {
@@ -63,7 +63,7 @@ export async function makePerson({ gateway }: Dashboard, email: string): Promise
 }
 
 export async function fillSignIn(page: Page, email: string, password: string): Promise<void> {
-  await page.getByLabel("E-mail").fill(email);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password", { exact: true }).fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();
 }
@@ -80,10 +80,10 @@ export function seeHeading(page: Page, name: string): Promise<void> {
 }
 
 /** Signs in as the owner for the first time, and changes the password. */
-export async function enterFirst(page: Page, gateway: Gateway): Promise<void> {
+export async function signInFirst(page: Page, gateway: Gateway): Promise<void> {
   await page.goto("/");
   await fillSignIn(page, "owner@localhost", firstPassword(gateway));
-  await seeHeading(page, "Choose your own password");
+  await seeHeading(page, "Choose a new password");
   await page.getByLabel("Current password").fill(firstPassword(gateway));
   await page.getByLabel("New password").fill(ownPassword);
   await page.getByRole("button", { name: "Change password" }).click();

@@ -5,7 +5,7 @@ import { type Gateway, hookMsMax, startGateway } from "../support/gateway.ts";
 import { hasChromium, openBrowser } from "./chromium.ts";
 import { testMsMax } from "./dashboard.ts";
 
-/** A page of another origin, with the official client in it. */
+/** Serves a page on another origin that uses the official client. */
 async function servePage() {
   const entry = join(import.meta.dir, "page-elsewhere.ts");
   const { outputs } = await Bun.build({ entrypoints: [entry], target: "browser", format: "esm" });
@@ -39,8 +39,8 @@ describe.skipIf(!hasChromium)("the official client in a page of another origin",
     await server?.stop(true);
   }, hookMsMax);
 
-  /** What came of a call, a stream and a refusal, as the page sees them. */
-  async function told(gateway: Gateway | undefined): Promise<unknown> {
+  /** The results of a call, a stream and an error, as the page sees them. */
+  async function callFrom(gateway: Gateway | undefined): Promise<unknown> {
     const page: Page = await browser.newPage();
     await page.goto(server.url.href);
     await page.waitForFunction(() => "callGateway" in globalThis);
@@ -51,19 +51,19 @@ describe.skipIf(!hasChromium)("the official client in a page of another origin",
   }
 
   test(
-    "calls where its origin is let in, streams, and reads headers and refusals",
+    "calls, streams, and reads headers and errors if its origin is allowed",
     async () => {
       const text = expect.stringContaining("Hello");
       const requestId = expect.stringMatching(/^req_/);
-      expect(await told(gateways[0])).toEqual({ whole: text, stream: text, requestId, refusal: 400 });
+      expect(await callFrom(gateways[0])).toEqual({ whole: text, stream: text, requestId, refusal: 400 });
     },
     testMsMax,
   );
 
   test(
-    "is kept out by the browser where it is not",
+    "is blocked by the browser if it is not",
     async () => {
-      expect(await told(gateways[1])).toEqual({ failure: "Connection error." });
+      expect(await callFrom(gateways[1])).toEqual({ failure: "Connection error." });
     },
     testMsMax,
   );

@@ -1,19 +1,19 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { fillWallet, hookMsMax } from "../support/gateway.ts";
-import { hasChromium, seriousFaults } from "./chromium.ts";
-import { enterFirst, ownPassword, signIn, testMsMax, useDashboard } from "./dashboard.ts";
+import { findViolations, hasChromium } from "./chromium.ts";
+import { ownPassword, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
 
-/** The narrowest screen that there is. */
+/** The narrowest supported screen. */
 const phone = { width: 320, height: 700 };
 
-/** Every page that the navigation leads to. */
-async function pathsOf(page: Page): Promise<string[]> {
+/** Every page in the navigation. */
+async function listPaths(page: Page): Promise<string[]> {
   const links = await page.locator(".nav a").evaluateAll((all) => all.map((link) => link.getAttribute("href") ?? ""));
   return [...links, "/settings"];
 }
 
-/** Within the page, as its links do. */
+/** Navigates by the links of the page. */
 async function open(page: Page, path: string): Promise<void> {
   await page.locator(`.side a[href="${path}"]`).last().click();
   await page.waitForURL(path);
@@ -21,19 +21,19 @@ async function open(page: Page, path: string): Promise<void> {
   await page.waitForFunction(() => document.querySelector(".skeleton") === null);
 }
 
-/** The page has the other scheme's colours when this is over: a browser matches the scheme first, and paints by it a moment later. */
-async function changeColours(page: Page, colorScheme: "light" | "dark"): Promise<void> {
+/** Waits until the colours have changed: the browser repaints a moment after the media query matches. */
+async function setColorScheme(page: Page, colorScheme: "light" | "dark"): Promise<void> {
   const before = await page.evaluate(() => getComputedStyle(document.body).color);
   await page.emulateMedia({ colorScheme });
   await page.waitForFunction((colour) => getComputedStyle(document.body).color !== colour, before);
 }
 
-/** The colours are all that differs: the second time nothing else is looked at. */
-async function faultsInBoth(page: Page): Promise<string[]> {
-  const faults = await seriousFaults(page);
-  await changeColours(page, "dark");
-  faults.push(...(await seriousFaults(page, ["color-contrast"])).map((fault) => `in the dark, ${fault}`));
-  await changeColours(page, "light");
+/** Only colours differ between the themes, so the second run checks contrast alone. */
+async function findViolationsInBothThemes(page: Page): Promise<string[]> {
+  const faults = await findViolations(page);
+  await setColorScheme(page, "dark");
+  faults.push(...(await findViolations(page, ["color-contrast"])).map((fault) => `dark theme: ${fault}`));
+  await setColorScheme(page, "light");
   return faults;
 }
 
@@ -45,43 +45,43 @@ describe.skipIf(!hasChromium)("every page", () => {
     for (const model of ["famA-4o-mini", "famA-5", "famA-4.1-mini"]) {
       await gateway.post("/chat/completions", { model, messages: [{ role: "user", content: "Say hello" }] });
     }
-    await dashboard.visit((page) => enterFirst(page, gateway));
+    await dashboard.visit((page) => signInFirst(page, gateway));
   }, hookMsMax * 2);
 
   test(
-    "has no fault that axe calls serious, in light colours and in dark ones",
+    "has no serious accessibility violation in light and dark theme",
     () =>
       dashboard.visit(async (page) => {
         await page.goto("/");
-        await page.getByLabel("E-mail").waitFor();
-        expect(await faultsInBoth(page)).toEqual([]);
+        await page.getByLabel("Email").waitFor();
+        expect(await findViolationsInBothThemes(page)).toEqual([]);
         await signIn(page, "owner@localhost");
-        for (const path of await pathsOf(page)) {
+        for (const path of await listPaths(page)) {
           await open(page, path);
-          expect([path, ...(await faultsInBoth(page))]).toEqual([path]);
+          expect([path, ...(await findViolationsInBothThemes(page))]).toEqual([path]);
         }
         await open(page, "/keys");
-        await page.getByRole("button", { name: "New API key" }).click();
-        await page.getByLabel("Only these").check();
+        await page.getByRole("button", { name: "Create API key" }).click();
+        await page.getByLabel("Only selected models").check();
         await page.getByRole("checkbox").first().waitFor();
-        expect(await faultsInBoth(page)).toEqual([]);
+        expect(await findViolationsInBothThemes(page)).toEqual([]);
         await page.keyboard.press("Escape");
         await open(page, "/models");
         await page.getByRole("button", { name: "famA-5", exact: true }).click();
         await page.getByRole("dialog").waitFor();
-        expect(await faultsInBoth(page)).toEqual([]);
+        expect(await findViolationsInBothThemes(page)).toEqual([]);
       }),
     testMsMax * 2,
   );
 
   test(
-    "fits a screen of 320 pixels, and its navigation is in a drawer there",
+    "fits a screen of 320 pixels, with the navigation in a drawer",
     () =>
       dashboard.visit(
         async (page) => {
           await signIn(page, "owner@localhost");
-          await page.getByRole("button", { name: "Open the navigation" }).click();
-          const paths = await pathsOf(page);
+          await page.getByRole("button", { name: "Open navigation" }).click();
+          const paths = await listPaths(page);
           await page.getByRole("dialog").getByRole("link", { name: "Billing" }).click();
           await page.getByRole("heading", { level: 1, name: "Billing" }).waitFor();
           expect(await page.getByRole("dialog").count()).toBe(0);
@@ -99,21 +99,21 @@ describe.skipIf(!hasChromium)("every page", () => {
   );
 
   test(
-    "is reached by keyboard alone, and keeps the colours that were chosen",
+    "is usable by keyboard alone, and remembers the theme",
     () =>
       dashboard.visit(async (page) => {
         await page.goto("/");
-        await page.getByLabel("E-mail").waitFor();
+        await page.getByLabel("Email").waitFor();
         await page.keyboard.type("owner@localhost");
         await page.keyboard.press("Tab");
         await page.keyboard.type(ownPassword);
         await page.keyboard.press("Enter");
         await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
         await page.locator("body").press("Tab");
-        expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to the content");
+        expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to content");
         await page.getByRole("link", { name: "API keys" }).press("Enter");
         await page.getByRole("heading", { level: 1, name: "API keys" }).waitFor();
-        const make = page.getByRole("button", { name: "New API key" });
+        const make = page.getByRole("button", { name: "Create API key" });
         await make.press("Enter");
         await page.getByRole("dialog").waitFor();
         await page.keyboard.press("Escape");
@@ -128,15 +128,15 @@ describe.skipIf(!hasChromium)("every page", () => {
   );
 
   test(
-    "says so when the gateway does not answer, and goes on when it does",
+    "shows an error when the gateway fails, and recovers",
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
         await page.route("**/dashboard/api/models", (route) =>
-          route.fulfill({ status: 503, json: { error: { message: "The books are closed for a moment" } } }),
+          route.fulfill({ status: 503, json: { error: { message: "The database is not available" } } }),
         );
         await page.getByRole("link", { name: "Models" }).click();
-        await page.getByText("The books are closed for a moment").waitFor();
+        await page.getByText("The database is not available").waitFor();
         await page.unroute("**/dashboard/api/models");
         await page.getByRole("button", { name: "Try again" }).click();
         await page.getByRole("button", { name: "famA-5", exact: true }).waitFor();
@@ -145,7 +145,7 @@ describe.skipIf(!hasChromium)("every page", () => {
   );
 
   test(
-    "of calls goes back to those before the latest fifty",
+    "of calls loads those before the latest fifty",
     () =>
       dashboard.visit(async (page) => {
         const messages = [{ role: "user", content: "Say hello" }];
@@ -159,12 +159,12 @@ describe.skipIf(!hasChromium)("every page", () => {
         await signIn(page, "owner@localhost");
         const rows = page.getByRole("region", { name: "Recent calls" }).locator("tbody tr");
         await page.getByText("The latest 50 calls").waitFor();
-        await page.getByRole("button", { name: "Older calls" }).click();
+        await page.getByRole("button", { name: "Load older calls" }).click();
         await page.getByText("The latest 63 calls").waitFor();
         expect(await rows.count()).toBe(63);
-        await page.getByRole("button", { name: "Older calls" }).click();
-        await page.getByText("All 63 calls that are kept").waitFor();
-        // What is on the screen is not told again.
+        await page.getByRole("button", { name: "Load older calls" }).click();
+        await page.getByText("All 63 calls").waitFor();
+        // Calls that are already on the screen are not sent again.
         const refresh = await page.waitForResponse((response) => /\/me\?calls=[\w-]+$/.test(response.url()));
         expect((await refresh.json()).calls).toBeNull();
       }),

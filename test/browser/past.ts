@@ -11,7 +11,7 @@ const dayMs = 86_400_000;
 const days = 32;
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
 
-/** Which models were called, each so often in ten calls. */
+/** The called models, with their share of ten calls. */
 const shares = [
   ["famA-4o-mini", 4],
   ["famC-sonnet-4-6", 2],
@@ -21,11 +21,11 @@ const shares = [
 ] as const;
 const calledModels = shares.flatMap(([model, share]) => Array.from({ length: share }, () => model));
 
-/** Fills a home with a month of an account's life, so that its pages have something to show. */
+/** Fills a home directory with a month of usage, so that the pages have data to show. */
 export async function writePast(home: string): Promise<void> {
   const store = await openStore({ file: join(home, "modelgate.db") });
   try {
-    const begin = Date.now() - days * dayMs;
+    const start = Date.now() - days * dayMs;
     const accounts = createAccounts({ store, defaults, now: Date.now });
     const owner = await accounts.create({ email: ownerEmail, name: "Ada Lovelace" });
     const accountId = owner.id;
@@ -34,15 +34,15 @@ export async function writePast(home: string): Promise<void> {
     const job = await accounts.createKey({ accountId, name: "nightly job", allowedModels: ["famA-4o-mini"] });
     const old = await accounts.createKey({ accountId, name: "laptop", expiresAt: Date.now() + 20 * dayMs });
     await accounts.revokeKey(old.id);
-    await creditWallet(store, { accountId, nanodollars: 40e9, note: "Welcome" }, () => begin);
-    await creditWallet(store, { accountId, nanodollars: 25e9, note: "Invoice 2026-117" }, () => begin + 18 * dayMs);
+    await creditWallet(store, { accountId, nanodollars: 40e9, note: "Welcome" }, () => start);
+    await creditWallet(store, { accountId, nanodollars: 25e9, note: "Invoice 2026-117" }, () => start + 18 * dayMs);
     await createVoucher(store, { nanodollars: 10e9 }, Date.now());
     for (const [email, name] of [
       ["grace@example.org", "Grace Hopper"],
       ["alan@example.org", "Alan Turing"],
     ] as const) {
       const member = await accounts.create({ email, name });
-      await creditWallet(store, { accountId: member.id, nanodollars: 12e9, note: "Welcome" }, () => begin);
+      await creditWallet(store, { accountId: member.id, nanodollars: 12e9, note: "Welcome" }, () => start);
     }
     await writeCalls(store, accountId, [website.id, job.id]);
   } finally {
@@ -55,19 +55,19 @@ async function writeCalls(store: Store, accountId: string, keys: readonly string
   const random = () => below(1_000_000) / 1_000_000;
   const now = Date.now();
   for (let day = days; day >= 0; day--) {
-    // Less on Saturdays and Sundays, and more from week to week.
+    // Fewer calls on weekends, and more from week to week.
     const weekday = new Date(now - day * dayMs).getUTCDay();
     const count = Math.round((weekday % 6 === 0 ? 12 : 30) * (1 + (days - day) / days) * (0.7 + random() * 0.6));
     const latest = now - day * dayMs;
     const calls = Array.from({ length: count }, (_, place) => {
       const openedAt = Math.floor(latest - (day === 0 ? random() * 5_400_000 : random() * dayMs));
-      return callOf({ accountId, keyId: keys[place % 4 === 0 ? 1 : 0] as string }, openedAt, random);
+      return createCall({ accountId, keyId: keys[place % 4 === 0 ? 1 : 0] as string }, openedAt, random);
     });
     await store.writeLedger(calls.flat());
   }
 }
 
-function callOf(who: { accountId: string; keyId: string }, openedAt: number, random: () => number) {
+function createCall(who: { accountId: string; keyId: string }, openedAt: number, random: () => number) {
   const model = modelOf(calledModels[Math.floor(random() * calledModels.length)] as string);
   const { premium, price } = model;
   const open: CallOpened = {

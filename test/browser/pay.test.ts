@@ -1,33 +1,33 @@
 import { describe, expect, test } from "bun:test";
-import { hasChromium, seriousFaults } from "./chromium.ts";
-import { enterFirst, testMsMax, useDashboard } from "./dashboard.ts";
+import { findViolations, hasChromium } from "./chromium.ts";
+import { signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
 
-/** Of the right form, and nobody's. */
+/** Well-formed but fake. */
 const keys = { STRIPE_SECRET_KEY: "sk_test_1234567890abcdef", STRIPE_WEBHOOK_SECRET: "whsec_1234567890abcdef" };
 
-describe.skipIf(!hasChromium)("where payments are taken", () => {
+describe.skipIf(!hasChromium)("with payments configured", () => {
   const dashboard = useDashboard(keys);
 
   test(
-    "billing leads to the provider of them, and says thank you afterwards",
+    "billing redirects to the payment provider and thanks afterwards",
     () =>
       dashboard.visit(async (page) => {
-        await enterFirst(page, dashboard.gateway);
+        await signInFirst(page, dashboard.gateway);
         await page.getByRole("link", { name: "Billing" }).click();
-        const amount = page.getByLabel("Add money, in US dollars");
+        const amount = page.getByLabel("Add credit (USD)");
         await amount.fill("0.50");
         await page.getByRole("button", { name: "Pay" }).click();
         await page.getByText("usd is not an amount from 1.00 to 10000.00").waitFor();
-        expect(await seriousFaults(page)).toEqual([]);
+        expect(await findViolations(page)).toEqual([]);
         const asked: unknown[] = [];
-        // In the place of Stripe, which is asked by the gateway and tested there.
+        // Replaces the request to Stripe, which is covered by the tests of the gateway.
         await page.route("**/dashboard/api/checkout", (route) => {
           asked.push(route.request().postDataJSON());
           return route.fulfill({ json: { url: "/billing?paid=1" } });
         });
         await amount.fill("25");
         await page.getByRole("button", { name: "Pay" }).click();
-        await page.getByText("The money is in your wallet as soon as Stripe says").waitFor();
+        await page.getByText("The amount is added to your wallet as soon as Stripe confirms the payment").waitFor();
         expect(asked).toEqual([{ usd: "25" }]);
       }),
     testMsMax,

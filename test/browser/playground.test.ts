@@ -4,20 +4,20 @@ import { openCliStore, type TransactionScope } from "../support/books.ts";
 import { fillWallet, hookMsMax } from "../support/gateway.ts";
 import { wavFile } from "../support/wav.ts";
 import { hasChromium } from "./chromium.ts";
-import { enterFirst, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
+import { seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("the playground", () => {
   const dashboard = useDashboard();
-  let books: TransactionScope;
+  let store: TransactionScope;
   beforeAll(async () => {
     const { gateway } = dashboard;
     await fillWallet(gateway);
-    await dashboard.visit((page) => enterFirst(page, gateway));
-    books = openCliStore(gateway.home);
+    await dashboard.visit((page) => signInFirst(page, gateway));
+    store = openCliStore(gateway.home);
   }, hookMsMax * 2);
-  afterAll(() => books?.close());
+  afterAll(() => store?.close());
 
-  /** What is shown as curl, run as it stands. */
+  /** Runs the displayed curl command unchanged. */
   async function runShownCurl(page: Page): Promise<string> {
     await page.getByRole("button", { name: "Show as curl" }).click();
     const command = (await page.locator(".code pre").textContent()) ?? "";
@@ -27,9 +27,9 @@ describe.skipIf(!hasChromium)("the playground", () => {
       cwd: dashboard.gateway.home,
       stdout: "pipe",
     });
-    const said = await new Response(child.stdout).text();
+    const output = await new Response(child.stdout).text();
     expect(await child.exited).toBe(0);
-    return said;
+    return output;
   }
 
   async function send(page: Page, text: string): Promise<void> {
@@ -38,7 +38,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
   }
 
   test(
-    "talks with a model, and shows the same as curl",
+    "chats with a model, and shows the request as curl",
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
@@ -48,8 +48,8 @@ describe.skipIf(!hasChromium)("the playground", () => {
         expect(await page.locator(".turn.is-assistant .turn-text").textContent()).toContain("it's <fine>");
         expect(await page.locator(".turn-end").textContent()).toMatch(/^\d+ tokens in, \d+ out · [\d.]+ s · sandbox$/);
         await page.getByLabel("Your message").fill("It's $HOME `ls`");
-        const said = await runShownCurl(page);
-        expect(said).toContain("data: [DONE]");
+        const output = await runShownCurl(page);
+        expect(output).toContain("data: [DONE]");
         expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain(
           "sk-mg",
         );
@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
   );
 
   test(
-    "charges a stream that was stopped half-way for what was shown",
+    "charges a stopped stream for the output received",
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
@@ -68,17 +68,17 @@ describe.skipIf(!hasChromium)("the playground", () => {
         const answer = page.locator(".turn.is-assistant .turn-text");
         await answer.getByText(/word3\b/).waitFor();
         await page.getByRole("button", { name: "Stop" }).click();
-        await page.getByText("Stopped; what came is charged").waitFor();
+        await page.getByText("Stopped. The output so far is charged.").waitFor();
         const shown = (await answer.textContent()) ?? "";
         expect(shown).not.toContain("word59");
         const cells = page.getByRole("cell", { name: "stopped" });
         await page.getByRole("link", { name: "Overview" }).click();
         await cells.first().waitFor();
-        const call = books.latest();
+        const call = store.latest();
         expect(call).toMatchObject({ state: "settled", status: 499, usage_source: "estimated", model: "famA-5" });
         expect(call?.charged_nanodollars).toBeGreaterThan(0);
         expect(call?.charged_nanodollars).toBe(call?.cost_nanodollars as number);
-        // A piece or two may have been on their way when it was stopped.
+        // A chunk or two may have been in flight when it was stopped.
         const pieces = shown.split(" ").length;
         expect(call?.output_tokens).toBeGreaterThanOrEqual(pieces);
         expect(call?.output_tokens).toBeLessThan(60 * 2);
@@ -88,14 +88,14 @@ describe.skipIf(!hasChromium)("the playground", () => {
   );
 
   test(
-    "makes a picture, reads aloud and writes down",
+    "generates an image and speech, and transcribes audio",
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
         await page.goto("/playground");
-        await page.getByRole("button", { name: "Image", exact: true }).click();
-        await page.getByLabel("What should be in the picture?").fill("A lighthouse");
-        await page.getByRole("button", { name: "Make the picture" }).click();
+        await page.getByRole("button", { name: "Images", exact: true }).click();
+        await page.getByLabel("Prompt").fill("A lighthouse");
+        await page.getByRole("button", { name: "Generate image" }).click();
         const picture = page.locator(".picture img");
         await picture.waitFor();
         expect(
@@ -104,29 +104,29 @@ describe.skipIf(!hasChromium)("the playground", () => {
         expect(JSON.parse(await runShownCurl(page)).data).toHaveLength(1);
 
         await page.getByRole("button", { name: "Speech" }).click();
-        await page.getByLabel("What should be said?").fill("Good evening");
-        await page.getByRole("button", { name: "Say it" }).click();
+        await page.getByLabel("Text", { exact: true }).fill("Good evening");
+        await page.getByRole("button", { name: "Generate speech" }).click();
         const player = page.locator("audio");
         await player.waitFor();
         await page.waitForFunction(() => (document.querySelector("audio")?.duration ?? 0) > 0);
 
         await page.getByRole("button", { name: "Transcription" }).click();
-        const file = page.getByLabel("Sound file");
+        const file = page.getByLabel("Audio file");
         await file.setInputFiles({ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("no sound") });
-        await page.getByText("notes.txt is no sound that is taken").waitFor();
+        await page.getByText("notes.txt is not a supported audio file").waitFor();
         await file.setInputFiles({
           name: "speech.wav",
           mimeType: "audio/wav",
           buffer: Buffer.from(await wavFile(2000).bytes()),
         });
-        await page.getByRole("button", { name: "Write it down" }).click();
+        await page.getByRole("button", { name: "Transcribe" }).click();
         await page.locator(".turn-text").getByText("[sandbox]").waitFor();
       }),
     testMsMax,
   );
 
   test(
-    "calls by a key of its own, which ends with the page",
+    "uses a temporary key, which is revoked on sign-out",
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import type { Page } from "playwright-core";
 import { startGateway } from "../support/gateway.ts";
 import { openBrowser, openTab } from "./chromium.ts";
-import { enterFirst, signIn } from "./dashboard.ts";
+import { signIn, signInFirst } from "./dashboard.ts";
 import { writePast } from "./past.ts";
 
 /**
@@ -26,7 +26,7 @@ const browser = await openBrowser();
 try {
   mkdirSync(folder, { recursive: true });
   const first = await openTab(browser, gateway.origin);
-  await enterFirst(first.page, gateway);
+  await signInFirst(first.page, gateway);
   await first.close();
   for (const colorScheme of ["light", "dark"] as const) {
     for (const [device, viewport] of Object.entries({ desktop, phone })) {
@@ -51,7 +51,7 @@ async function shootAll(page: Page, fileOf: (name: string) => string): Promise<v
     await page.screenshot({ path: fileOf(name) });
   };
   await page.goto("/");
-  await page.getByLabel("E-mail").waitFor();
+  await page.getByLabel("Email").waitFor();
   await shoot("sign-in");
   await signIn(page, "owner@localhost");
   await shoot("overview");
@@ -62,20 +62,20 @@ async function shootAll(page: Page, fileOf: (name: string) => string): Promise<v
     await shoot(path.slice(1).replaceAll("/", "-"));
   }
   await page.goto("/keys");
-  await page.getByRole("button", { name: "New API key" }).click();
+  await page.getByRole("button", { name: "Create API key" }).click();
   await shoot("new-key");
   await page.getByRole("textbox", { name: "Name" }).fill("staging");
-  await page.getByRole("button", { name: "Make key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   await page.locator(".code pre").waitFor();
-  await shoot("key-made");
-  await page.getByRole("button", { name: "I have kept it" }).click();
+  await shoot("key-created");
+  await page.getByRole("button", { name: "I've saved it" }).click();
   await page.getByRole("button", { name: "Edit staging" }).click();
   await page.getByText("Edit API key").waitFor();
   await shoot("edit-key");
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Revoke staging" }).click();
   await page.getByRole("button", { name: "Revoke key" }).click();
-  await page.getByText("is revoked").waitFor();
+  await page.getByText("“staging” revoked").waitFor();
   await page.goto("/models");
   await page.getByRole("button", { name: "famC-sonnet-4-6", exact: true }).click();
   await shoot("model");

@@ -2,13 +2,13 @@ import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { codeOf } from "../support/authenticator.ts";
 import { hasChromium } from "./chromium.ts";
-import { fillSignIn, makePerson, ownPassword, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
+import { createUser, fillSignIn, ownPassword, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
 
-describe.skipIf(!hasChromium)("signing in by the page", () => {
+describe.skipIf(!hasChromium)("signing in", () => {
   const dashboard = useDashboard({ SIGNUP: "open" });
 
   test(
-    "an invitation's link sets a password, and leads in",
+    "an invitation link sets a password and signs in",
     () =>
       dashboard.visit(async (page) => {
         const { gateway } = dashboard;
@@ -34,19 +34,19 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
   );
 
   test(
-    "a wrong password is told in the page, and so is an unknown e-mail, in the same words",
+    "a wrong password and an unknown email show the same error",
     () =>
       dashboard.visit(async (page) => {
-        await makePerson(dashboard, "ben@example.org");
+        await createUser(dashboard, "ben@example.org");
         await page.goto("/billing");
-        const told: (string | null)[] = [];
+        const messages: (string | null)[] = [];
         for (const email of ["ben@example.org", "nobody@example.org"]) {
           await fillSignIn(page, email, "not the password");
           await page.getByRole("alert").waitFor();
-          told.push(await page.getByRole("alert").textContent());
+          messages.push(await page.getByRole("alert").textContent());
           await page.reload();
         }
-        expect(new Set(told).size).toBe(1);
+        expect(new Set(messages).size).toBe(1);
         await fillSignIn(page, "ben@example.org", ownPassword);
         await seeHeading(page, "Billing");
       }),
@@ -54,10 +54,10 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
   );
 
   test(
-    "whoever signs out everywhere is out in every tab",
+    "signing out everywhere ends the session in every tab",
     () =>
       dashboard.visit(async (page, { context }) => {
-        await makePerson(dashboard, "cleo@example.org");
+        await createUser(dashboard, "cleo@example.org");
         await signIn(page, "cleo@example.org");
         const other = await context.newPage();
         await other.goto("/settings");
@@ -69,13 +69,13 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
   );
 
   test(
-    "where the gateway is open, a stranger makes an account",
+    "anyone can create an account where sign-up is open",
     () =>
       dashboard.visit(async (page) => {
         await page.goto("/");
         await page.getByRole("button", { name: "Create an account" }).click();
         await page.getByLabel("Name").fill("<b>Dora</b>");
-        await page.getByLabel("E-mail").fill("dora@example.org");
+        await page.getByLabel("Email").fill("dora@example.org");
         await page.getByLabel("Password", { exact: true }).fill("short");
         await page.getByRole("button", { name: "Create account" }).click();
         await page.getByText("expected 10 to 200").waitFor();
@@ -88,31 +88,31 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
   );
 
   test(
-    "with two steps, a code of the authenticator is asked for, or a written one",
+    "two-step sign-in takes a code of the authenticator app or a backup code",
     () =>
       dashboard.visit(async (page) => {
-        await makePerson(dashboard, "fay@example.org");
+        await createUser(dashboard, "fay@example.org");
         await signIn(page, "fay@example.org");
         await page.goto("/settings");
         await page.getByRole("button", { name: "Set up" }).click();
-        expect(await page.getByText("Single sign-on").count()).toBe(0);
-        await page.getByLabel("Your password").fill(ownPassword);
-        await page.getByRole("button", { name: "Go on" }).click();
+        expect(await page.getByText("single sign-on").count()).toBe(0);
+        await page.getByRole("dialog").getByLabel("Current password").fill(ownPassword);
+        await page.getByRole("button", { name: "Continue" }).click();
         const address = (await page.locator("[data-totp]").getAttribute("data-totp")) ?? "";
-        const written = (await page.locator(".codes span").first().textContent()) ?? "";
-        await page.getByLabel("The code that the app shows now").fill(codeOf(address));
-        await page.getByRole("button", { name: "Switch on" }).click();
-        await page.getByText("From now on a sign-in takes a code as well").waitFor();
+        const backupCode = (await page.locator(".codes span").first().textContent()) ?? "";
+        await page.getByLabel("Enter the 6-digit code from the app").fill(codeOf(address));
+        await page.getByRole("button", { name: "Turn on" }).click();
+        await page.getByText("Two-step sign-in is on").waitFor();
 
         await page.getByRole("button", { name: "Sign out", exact: true }).click();
         await fillSignIn(page, "fay@example.org", ownPassword);
-        await seeHeading(page, "One more step");
-        await page.getByLabel("Code of six digits").fill("nonsense");
-        await page.getByRole("button", { name: "Go on" }).click();
+        await seeHeading(page, "Two-step sign-in");
+        await page.getByLabel("6-digit code").fill("nonsense");
+        await page.getByRole("button", { name: "Continue" }).click();
         await page.getByRole("alert").waitFor();
-        await page.getByRole("button", { name: "I cannot use my authenticator" }).click();
-        await page.getByLabel("Written code").fill(written);
-        await page.getByRole("button", { name: "Go on" }).click();
+        await page.getByRole("button", { name: "Use a backup code" }).click();
+        await page.getByLabel("Backup code").fill(backupCode);
+        await page.getByRole("button", { name: "Continue" }).click();
         await seeHeading(page, "Account settings");
         await page.getByText("this browser").waitFor();
       }),
@@ -120,7 +120,7 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
   );
 
   test(
-    "where there is a provider of identities, its button leads there, and what came of it is told",
+    "single sign-on redirects to the identity provider and shows its error",
     () =>
       dashboard.visit(async (page) => {
         const { origin } = dashboard.gateway;
@@ -130,27 +130,27 @@ describe.skipIf(!hasChromium)("signing in by the page", () => {
         );
         await page.goto("/");
         await page.getByRole("button", { name: "Single sign-on" }).click();
-        await page.getByText("Sign-in was declined there").waitFor();
+        await page.getByText("Single sign-on was cancelled or denied").waitFor();
         expect(page.url()).toBe(`${origin}/keys`);
       }),
     testMsMax,
   );
 
   test(
-    "where there is one, the settings say that its sign-ins take no code",
+    "the settings say that single sign-on needs no code",
     () =>
       dashboard.visit(async (page) => {
         await offerOidc(page);
-        await makePerson(dashboard, "gil@example.org");
+        await createUser(dashboard, "gil@example.org");
         await signIn(page, "gil@example.org");
         await page.goto("/settings");
-        await page.getByText("Single sign-on asks for no code here").waitFor();
+        await page.getByText("Not required for single sign-on").waitFor();
       }),
     testMsMax,
   );
 });
 
-/** As it is where the gateway has a provider of identities. */
+/** Pretends that an identity provider is configured. */
 async function offerOidc(page: Page): Promise<void> {
   await page.route("**/dashboard/api/gateway", async (route) => {
     const response = await route.fetch();

@@ -23,7 +23,7 @@ export interface OidcOptions {
 export interface Identity {
   /** The subject identifier; it never changes. */
   readonly id: string;
-  /** Lower case; absent when the identity provider does not tell. */
+  /** Lower case; absent when the identity provider does not send one. */
   readonly email: string | undefined;
   readonly emailVerified: boolean;
   readonly name: string | undefined;
@@ -56,7 +56,7 @@ export async function discover({ issuer, clientId, clientSecret }: OidcOptions):
   const metadata = config.serverMetadata();
   // openid-client compares the issuer only where it makes the address itself, and then a trailing slash has to agree.
   if (withoutSlash(metadata.issuer) !== withoutSlash(issuer)) {
-    throw unusable(`it says to be ${JSON.stringify(metadata.issuer)}`);
+    throw unusable(`its issuer is ${JSON.stringify(metadata.issuer)}`);
   }
   for (const name of endpoints) {
     if (!isSafe(metadata[name], issuer)) throw unusable(`its ${name} is ${JSON.stringify(metadata[name])}`);
@@ -97,7 +97,7 @@ function toIdentity({ sub, email, email_verified, name }: Record<string, unknown
   return {
     id: String(sub),
     email: typeof email === "string" ? email.trim().toLowerCase() : undefined,
-    // Some send it as text.
+    // Some identity providers send it as text.
     emailVerified: email_verified === true || email_verified === "true",
     name: typeof name === "string" && name.trim() !== "" ? name.trim().slice(0, 200) : undefined,
   };

@@ -1,6 +1,5 @@
 import { GatewayError } from "../../contract/index.ts";
-import { backToPage, clean, failedSignIn } from "../auth-answer.ts";
-import { requestOf } from "../auth-request.ts";
+import { failedSignInUrl, redirectToPage, toAuthRequest, toCleanResponse } from "../auth-http.ts";
 import type { OidcSignInOptions } from "./open-oidc.ts";
 
 /** The two steps of a sign-in with the identity provider. */
@@ -41,15 +40,15 @@ export function createOidcSignIn(options: OidcSignInOptions): OidcSignIn {
     async begin(request) {
       const handle = await getHandler();
       const body = { providerId: "oidc", callbackURL: "/", errorCallbackURL: "/" };
-      return withNonce(await clean(await handle(requestOf(request, "sign-in/oauth2", body))));
+      return withNonce(await toCleanResponse(await handle(toAuthRequest(request, "sign-in/oauth2", body))));
     },
     async end(request) {
       try {
-        return backToPage(await (await getHandler())(request));
+        return redirectToPage(await (await getHandler())(request));
       } catch (error) {
         report(error);
         const code = error instanceof GatewayError ? error.shownCode : "internal_error";
-        return new Response(null, { status: 302, headers: { location: failedSignIn(code) } });
+        return new Response(null, { status: 302, headers: { location: failedSignInUrl(code) } });
       }
     },
   };

@@ -3,15 +3,15 @@ import { genericOAuth } from "better-auth/plugins/generic-oauth";
 import type { Configuration } from "openid-client";
 import type { Store } from "../../db/index.ts";
 import { newAccountRow } from "../account-admin.ts";
-import { type AuthGround, authOptions } from "../better-auth.ts";
-import { makePerson } from "../people.ts";
-import { signInAddressOf } from "../sign-in-address.ts";
+import { toSignInAddress } from "../auth-http.ts";
+import { type AuthOptions, authOptions } from "../better-auth.ts";
+import { createUser } from "../users.ts";
 import { type Identity, type OidcOptions, readIdentity } from "./identity-provider.ts";
 
 /** The provider's id in better-auth's tables and addresses. */
 const oidcProvider = "oidc";
 
-export interface OidcSignInOptions extends AuthGround {
+export interface OidcSignInOptions extends AuthOptions {
   readonly oidc: OidcOptions;
   readonly signUp: "open" | "closed";
   readonly now: () => number;
@@ -58,13 +58,13 @@ export function openOidc(options: OidcSignInOptions, config: Configuration): (re
 
 /** better-auth finds users by the address under which they are stored here. */
 function toUserInfo({ id, email, emailVerified, name }: Identity) {
-  const address = email === undefined ? undefined : signInAddressOf(email);
+  const address = email === undefined ? undefined : toSignInAddress(email);
   return { id, email: address as string, emailVerified, name: name ?? email ?? id };
 }
 
 /**
  * Creates the user of a verified e-mail where there is none: for the account of that e-mail, or for a new account where
- * sign-up is open. Anybody else is left unknown, and better-auth refuses them for it.
+ * sign-up is open. Otherwise there is no user, and better-auth refuses the sign-in.
  */
 async function admitIdentity(
   store: Store,
@@ -89,6 +89,6 @@ async function admitIdentity(
       accountId = row.id;
     }
     // A user who exists is not changed: an e-mail that was only claimed at a sign-up does not become verified by this.
-    await makePerson(db, { accountId, role: "member", emailVerified: true }, now);
+    await createUser(db, { accountId, role: "member", emailVerified: true }, now);
   });
 }

@@ -1,39 +1,89 @@
-/** What somebody wants to pay. */
+import { GatewayError } from "../../contract/index.ts";
+import { isAcceptedEmail } from "../auth-http.ts";
+import { RateLimiter } from "../rate-limiter.ts";
+
+/** A payment to begin. */
 export interface CheckoutOrder {
   readonly accountId: string;
-  /** Shown to the payer; absent when the account's e-mail is no address. */
+  /** Prefilled at the payment provider; absent when it would not accept the account's e-mail. */
   readonly email: string | undefined;
   /** Whole cents, from {@link payNanodollarsMin} to {@link payNanodollarsMax}. */
   readonly nanodollars: number;
-  /** Where the browser goes afterwards, paid or not. */
+  /** Where the browser returns after a payment or its cancellation. */
   readonly returnTo: { readonly paid: string; readonly cancelled: string };
 }
 
-/** Money that has arrived. */
+/** A received payment. */
 export interface Payment {
   readonly accountId: string;
   readonly nanodollars: number;
-  /** The same for every message about this payment, so that it is credited once. */
+  /** The same in every webhook of this payment, so that it is credited once. */
   readonly reference: string;
-  /** For the account holder's statement. */
+  /** Shown in the account's statement. */
   readonly note: string;
 }
 
-/** Takes payments. A provider of them is these two functions. */
+/** A payment provider. */
 export interface Payments {
-  /** As people know it. */
+  /** Shown in the dashboard. */
   readonly name: string;
-  /** Begins a payment and says where the browser goes to make it. @throws {GatewayError} `unavailable` */
+  /** Begins a payment and returns the provider's page for the browser. @throws {GatewayError} `unavailable` */
   createCheckout(order: CheckoutOrder): Promise<{ url: string }>;
   /**
-   * Reads a message of the provider, by its very bytes as text.
+   * Verifies and reads a webhook of the provider.
    *
-   * @returns `undefined` for one that is true and brings no money here.
-   * @throws {GatewayError} `invalid_request` for one that is forged, old, or of another amount than was asked for.
+   * @returns `undefined` for a valid message that is not a payment to this gateway.
+   * @throws {GatewayError} `invalid_request` for a message that is forged, too old, or has another amount than the checkout.
    */
   readWebhook(body: string, headers: Headers): Promise<Payment | undefined>;
 }
 
 export const nanodollarsOfCent = 10_000_000;
-export const payNanodollarsMin = 100 * nanodollarsOfCent;
-export const payNanodollarsMax = 1_000_000 * nanodollarsOfCent;
+const payNanodollarsMin = 100 * nanodollarsOfCent;
+const payNanodollarsMax = 1_000_000 * nanodollarsOfCent;
+
+/** A checkout of an account holder. */
+export interface CheckoutRequest {
+  readonly accountId: string;
+  readonly email: string;
+  readonly nanodollars: number;
+}
+
+interface CheckoutOptions {
+  readonly payments: Payments | undefined;
+  readonly publicOrigin: string;
+  readonly now: () => number;
+  report(error: unknown): void;
+}
+
+const checkoutsPerMinuteMax = 10;
+
+/** Creates the function that begins payments of account holders. */
+export function createCheckout({ payments, publicOrigin, now, report }: CheckoutOptions) {
+  const limit = new RateLimiter(checkoutsPerMinuteMax, now, { what: "checkouts" });
+  const returnTo = { paid: `${publicOrigin}/billing?paid=1`, cancelled: `${publicOrigin}/billing` };
+  return async ({ accountId, email, nanodollars }: CheckoutRequest): Promise<{ url: string }> => {
+    if (payments === undefined) {
+      throw new GatewayError(
+        "not_found",
+        "This gateway does not accept payments; ask its operator for a voucher or a credit",
+      );
+    }
+    if (nanodollars % nanodollarsOfCent !== 0 || nanodollars < payNanodollarsMin || nanodollars > payNanodollarsMax) {
+      const sentence = "usd must be an amount from 1.00 to 10000.00 in whole cents";
+      throw new GatewayError("invalid_request", sentence, { param: "usd" });
+    }
+    limit.take(accountId);
+    try {
+      return await payments.createCheckout({
+        accountId,
+        nanodollars,
+        returnTo,
+        email: isAcceptedEmail(email) ? email : undefined,
+      });
+    } catch (error) {
+      report(error instanceof Error && error.cause !== undefined ? error.cause : error);
+      throw error;
+    }
+  };
+}

@@ -7,16 +7,16 @@ import { type CheckoutOrder, nanodollarsOfCent, type Payment, type Payments } fr
 export interface StripeOptions {
   readonly secretKey: string;
   readonly webhookSecret: string;
-  /** Another address than Stripe's own, as `http://127.0.0.1:12111`. */
+  /** The base URL of another server than Stripe's, such as `http://127.0.0.1:12111`. */
   readonly apiBase?: string | undefined;
 }
 
-const waitMs = 10_000;
-/** How old a message may be, which somebody might have caught and sent again: Stripe's own figure. */
+const timeoutMs = 10_000;
+/** The maximum age of a webhook, against replays; Stripe's default. */
 const toleranceSeconds = 300;
-/** What is read of any message. */
+/** The fields that every webhook has. */
 const Message = Type.Object({ type: Type.String(), data: Type.Optional(Type.Unknown()) });
-/** What is read of one that tells of a checkout. */
+/** The fields of a checkout's webhook. */
 const CheckoutData = Type.Object({
   object: Type.Object({
     id: Type.String({ minLength: 1 }),
@@ -27,31 +27,31 @@ const CheckoutData = Type.Object({
     payment_intent: Type.Optional(Type.Unknown()),
   }),
 });
-/** Says of a checkout that it is one of this gateway's, and what was asked for. */
-const mark = { account: "modelgate_account", cents: "modelgate_cents" };
-/** Both say that the money is there: at once, or for ways of paying that take days. */
+/** Metadata that marks a checkout of this gateway and its amount. */
+const metadataKeys = { account: "modelgate_account", cents: "modelgate_cents" };
+/** Immediate payments, and payment methods that take days. */
 const paidEvents = ["checkout.session.completed", "checkout.session.async_payment_succeeded"];
 
-/** Payments by Stripe: its own page takes the card, and a signed message says that the money is there. */
+/** Payments with Stripe Checkout and its signed webhooks. */
 export function openStripe({ secretKey, webhookSecret, apiBase }: StripeOptions): Payments {
   const stripe = new Stripe(secretKey, {
     httpClient: Stripe.createFetchHttpClient(),
-    timeout: waitMs,
+    timeout: timeoutMs,
     maxNetworkRetries: 1,
     telemetry: false,
-    ...(apiBase !== undefined && addressOf(apiBase)),
+    ...(apiBase !== undefined && parseApiBase(apiBase)),
   });
   const crypto = Stripe.createSubtleCryptoProvider();
   return {
     name: "Stripe",
     async createCheckout(order) {
       try {
-        const { url } = await stripe.checkout.sessions.create(sessionOf(order));
+        const { url } = await stripe.checkout.sessions.create(toCheckoutSession(order));
         if (url !== null) return { url };
       } catch (cause) {
-        throw notNow(cause);
+        throw providerUnavailable(cause);
       }
-      throw notNow(new Error("Stripe made a checkout without an address"));
+      throw providerUnavailable(new Error("Stripe created a checkout without a URL"));
     },
     async readWebhook(body, headers) {
       const signature = headers.get("stripe-signature") ?? "";
@@ -60,16 +60,21 @@ export function openStripe({ secretKey, webhookSecret, apiBase }: StripeOptions)
         const { webhooks } = stripe;
         event = await webhooks.constructEventAsync(body, signature, webhookSecret, toleranceSeconds, crypto);
       } catch (cause) {
-        const sentence = "This message is not signed by Stripe with STRIPE_WEBHOOK_SECRET, or is too old";
+        const sentence = "This webhook is not signed with STRIPE_WEBHOOK_SECRET, or is too old";
         throw new GatewayError("invalid_request", sentence, { shownCode: "invalid_signature", cause });
       }
-      if (!Value.Check(Message, event)) throw notReadable();
-      return paidEvents.includes(event.type) ? paymentOf(event.data) : undefined;
+      if (!Value.Check(Message, event)) throw unreadableMessage();
+      return paidEvents.includes(event.type) ? toPayment(event.data) : undefined;
     },
   };
 }
 
-function sessionOf({ accountId, email, nanodollars, returnTo }: CheckoutOrder): Stripe.Checkout.SessionCreateParams {
+function toCheckoutSession({
+  accountId,
+  email,
+  nanodollars,
+  returnTo,
+}: CheckoutOrder): Stripe.Checkout.SessionCreateParams {
   const cents = nanodollars / nanodollarsOfCent;
   return {
     mode: "payment",
@@ -78,45 +83,45 @@ function sessionOf({ accountId, email, nanodollars, returnTo }: CheckoutOrder): 
     ],
     client_reference_id: accountId,
     ...(email !== undefined && { customer_email: email }),
-    metadata: { [mark.account]: accountId, [mark.cents]: String(cents) },
+    metadata: { [metadataKeys.account]: accountId, [metadataKeys.cents]: String(cents) },
     success_url: returnTo.paid,
     cancel_url: returnTo.cancelled,
   };
 }
 
-function paymentOf(data: unknown): Payment | undefined {
-  if (!Value.Check(CheckoutData, data)) throw notReadable();
+function toPayment(data: unknown): Payment | undefined {
+  if (!Value.Check(CheckoutData, data)) throw unreadableMessage();
   const session = data.object;
-  const accountId = session.metadata?.[mark.account];
-  // Another shop on the same Stripe account, or money that is still on its way.
+  const accountId = session.metadata?.[metadataKeys.account];
+  // A checkout of another shop on the same Stripe account, or a payment that is still pending.
   if (accountId === undefined || session.payment_status !== "paid") return undefined;
-  const cents = Number(session.metadata?.[mark.cents]);
+  const cents = Number(session.metadata?.[metadataKeys.cents]);
   const { amount_total: paid, currency } = session;
   if (currency !== "usd" || paid !== cents || !Number.isSafeInteger(cents) || cents <= 0) {
-    const sentence = `Checkout ${session.id} brought ${paid} ${currency}, and ${cents} cents of usd were asked for; nothing is credited`;
+    const sentence = `Checkout ${session.id} paid ${paid} ${currency}, expected ${cents} cents in usd; nothing was credited`;
     throw new GatewayError("invalid_request", sentence, { shownCode: "amount_mismatch" });
   }
   const nanodollars = cents * nanodollarsOfCent;
-  const by = typeof session.payment_intent === "string" ? session.payment_intent : session.id;
+  const payment = typeof session.payment_intent === "string" ? session.payment_intent : session.id;
   return {
     accountId,
     nanodollars,
     reference: `stripe:${session.id}`,
-    note: `Paid ${formatUsd(nanodollars)} USD by Stripe, ${by}`,
+    note: `Paid ${formatUsd(nanodollars)} USD by Stripe, ${payment}`,
   };
 }
 
-function notReadable(): GatewayError {
-  const sentence = "This message of Stripe's is not of the form that is read here; nothing is credited";
+function unreadableMessage(): GatewayError {
+  const sentence = "This webhook from Stripe does not have the expected fields; nothing was credited";
   return new GatewayError("invalid_request", sentence, { shownCode: "invalid_message" });
 }
 
-function notNow(cause: unknown): GatewayError {
-  const sentence = "The provider of payments does not answer, or refuses; nothing is charged, try again later";
+function providerUnavailable(cause: unknown): GatewayError {
+  const sentence = "The payment provider does not respond or refused; nothing was charged, try again later";
   return new GatewayError("unavailable", sentence, { retryAfterMs: 10_000, cause });
 }
 
-function addressOf(apiBase: string): Pick<Stripe.StripeConfig, "host" | "port" | "protocol"> {
+function parseApiBase(apiBase: string): Pick<Stripe.StripeConfig, "host" | "port" | "protocol"> {
   const { hostname, port, protocol } = new URL(apiBase);
   return { host: hostname, port, protocol: protocol === "http:" ? "http" : "https" };
 }

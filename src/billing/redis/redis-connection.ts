@@ -24,10 +24,10 @@ type ScriptName = keyof typeof scripts;
 type RedisClient = Redis | Cluster;
 type Scripted = Record<ScriptName, (key: string, ...args: string[]) => Promise<unknown>>;
 
-/** How a node says that it is one of a cluster; Valkey has another word for it. */
+/** Marks a node of a cluster in `INFO`; Valkey names the field differently. */
 const clusterMode = /^(redis|server)_mode:cluster/m;
 
-/** What {@link RedisConnection} wants. */
+/** Options of {@link RedisConnection}. */
 export interface RedisConnectionOptions {
   url: string;
   /** How long one answer may take. */
@@ -39,7 +39,7 @@ export interface RedisConnectionOptions {
 
 /**
  * The one way to Redis, behind a circuit breaker: the first failure makes it unhealthy, so that no later call waits for a
- * Redis that does not answer. It is healthy again when Redis answers, takes writes and was told what runs.
+ * Redis that does not answer. It is healthy again when Redis answers, accepts writes and knows the running calls.
  */
 export class RedisConnection {
   readonly #client: RedisClient;
@@ -144,7 +144,7 @@ export class RedisConnection {
       this.#reason = this.#reasonOf(error as Error);
       this.#probe = undefined;
       this.#failedProbes += 1;
-      // A connection whose other end is gone without a word would never say so.
+      // A connection whose other end vanished silently is never closed by itself.
       const isStuck = this.#failedProbes % probesPerConnection === 0 && this.#client.status === "ready";
       if (isStuck) this.#client.disconnect(true);
       this.#probeLater();
@@ -212,7 +212,7 @@ function onLoss(client: RedisClient, lost: (error: Error) => void): void {
   client.on("+node", () => lost(new Error("The cluster has another node")));
 }
 
-/** What each server that takes writes says of itself. */
+/** `INFO server` of each primary. */
 function serversOf(client: RedisClient): Promise<string[]> {
   const servers = client instanceof Redis ? [client] : client.nodes("master");
   return Promise.all(servers.map((server) => server.info("server")));
@@ -230,7 +230,7 @@ function oneOfCluster(): RedisRefused {
   );
 }
 
-/** What no waiting mends; absent for what may pass. */
+/** The error for what waiting cannot fix; undefined for what may pass. */
 function refusalOf(error: Error): RedisRefused | undefined {
   if (error instanceof RedisRefused) return error;
   if (!/^(WRONGPASS|NOAUTH|NOPERM|ERR invalid password|ERR AUTH|ERR DB index)/.test(error.message)) return undefined;

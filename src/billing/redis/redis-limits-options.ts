@@ -1,7 +1,7 @@
 import type { Store } from "../../db/index.ts";
 import type { CallLimits } from "../call-limits.ts";
 
-/** What {@link openRedisLimits} wants. */
+/** Options of {@link openRedisLimits}. */
 export interface RedisLimitsOptions {
   /** That the nodes share; SQL's sums of what quotas were drawn are the truth. */
   store: Store;
@@ -9,13 +9,13 @@ export interface RedisLimitsOptions {
   url: string;
   /** Milliseconds since 1970; absent: the clock of Redis for what is kept there, the system's for the rest. */
   now?: (() => number) | undefined;
-  /** For how long a call counts that no node says to be running; default 30 000. */
+  /** Milliseconds after which a call that its node no longer renews stops counting; default 30 000. */
   leaseMs?: number;
   /** How long one answer of Redis may take; default 80. */
   answerMsMax?: number;
   /** Accounts kept in memory, for while Redis is away; default 20 000. */
   accountsMax?: number;
-  /** Told of a Redis that went or came back. */
+  /** Called when Redis goes down or comes back. */
   report?: (event: string, fields: Record<string, unknown>) => void;
 }
 
@@ -25,7 +25,7 @@ export interface RedisLimits extends CallLimits {
   readinessProblems(): string[];
 }
 
-/** A Redis that cannot be used at all; the sentence says what to do. */
+/** Redis cannot be used at all; the message says what to do. */
 export class RedisRefused extends Error {
   override readonly name = "RedisRefused";
 }

@@ -1,16 +1,17 @@
 import { clearInterval, setInterval } from "node:timers";
 import { type AdmissionRequest, type Caller, GatewayError, type LimitState } from "../../contract/index.ts";
 import type { CallEnded, CallOpened, Store } from "../../db/index.ts";
-import { notRead } from "../call-holds.ts";
-import { type Counted, ProcessLimits, type RunningCalls } from "../call-limits.ts";
-import { laterTokensOf, startOfDay } from "../call-record.ts";
+import { startOfDay } from "../../db/index.ts";
+import { type CountedCall, ProcessLimits, type RunningCalls } from "../call-limits.ts";
+import { additionalTokens } from "../call-record.ts";
+import { accountNotRead } from "../embedded-holds.ts";
 import { callsExceeded, quotaExceeded, requestsExceeded, tokensExceeded } from "../limit-errors.ts";
-import { type Backlogs, backlogsOf } from "../rate-limit.ts";
+import { type Backlogs, toBacklogs } from "../rate-limit.ts";
 import { RedisConnection } from "./redis-connection.ts";
 import type { RedisLimits, RedisLimitsOptions } from "./redis-limits-options.ts";
 
 const leaseMsDefault = 30_000;
-/** With what a call does beside waiting for it, it stays below a quarter of a second. */
+/** Keeps the whole call overhead below a quarter of a second. */
 const answerMsMaxDefault = 80;
 const accountsMaxDefault = 20_000;
 /** Redis does nothing else meanwhile, so no script takes longer than a millisecond or two. */
@@ -21,17 +22,17 @@ const renewalsAtOnce = 32;
 /** Connects, and begins to renew the calls that run here. */
 export async function connectRedisLimits(options: RedisLimitsOptions): Promise<RedisLimits> {
   const identity = await options.store.setting("ledger_id", () => crypto.randomUUID().slice(0, 8));
-  const limits = new SharedLimits(options, `modelgate:${identity}:limits:`);
+  const limits = new RedisCallLimits(options, `modelgate:${identity}:limits:`);
   await limits.start();
   return limits;
 }
 
 /**
- * Limits that all nodes count in Redis. While it cannot be used each node counts alone, from what it saw last, and the
- * database judges the free quota. A call that runs is renewed there by its node, so that those of a dead one soon count
+ * Limits that all nodes count in Redis. While Redis is down each node counts alone from its last known state, and the
+ * database decides about the free quota. A call that runs is renewed there by its node, so that those of a dead one soon count
  * no more; what Redis loses only loosens limits until then.
  */
-class SharedLimits implements RedisLimits {
+class RedisCallLimits implements RedisLimits {
   readonly #store: Store;
   readonly #now: (() => number) | undefined;
   readonly #leaseMs: number;
@@ -39,7 +40,7 @@ class SharedLimits implements RedisLimits {
   readonly #report: NonNullable<RedisLimitsOptions["report"]>;
   readonly #connection: RedisConnection;
   /** All calls of this node are counted here too. */
-  readonly #keyLimits: ProcessLimits;
+  readonly #localLimits: ProcessLimits;
   readonly #running = new Map<string, CallOpened>();
   /** SQL's sums of accounts that are being read. */
   readonly #loading = new Map<string, Promise<string[]>>();
@@ -52,7 +53,7 @@ class SharedLimits implements RedisLimits {
     this.#leaseMs = leaseMs;
     this.#prefix = prefix;
     this.#report = report;
-    this.#keyLimits = new ProcessLimits(options.accountsMax ?? accountsMaxDefault);
+    this.#localLimits = new ProcessLimits(options.accountsMax ?? accountsMaxDefault);
     this.#connection = new RedisConnection({
       url,
       answerMsMax: options.answerMsMax ?? answerMsMaxDefault,
@@ -79,44 +80,45 @@ class SharedLimits implements RedisLimits {
     if (!this.#connection.isHealthy) this.#report("redis_down", { error: this.#connection.reason });
   }
 
-  async take(admission: AdmissionRequest, now: number): Promise<Counted> {
+  async take(admission: AdmissionRequest, now: number): Promise<CountedCall> {
     if (this.#connection.isHealthy) {
       try {
         return await this.#takeShared(admission, now);
       } catch (error) {
-        // Whatever else it is, Redis is unhealthy by now and has said why.
+        // Any other error has already marked Redis as unhealthy.
         if (error instanceof GatewayError) throw error;
       }
     }
-    return this.#keyLimits.take(admission, now);
+    return this.#localLimits.take(admission, now);
   }
 
   opened(open: CallOpened): void {
     this.#running.set(open.callId, open);
   }
 
-  async undo(admission: AdmissionRequest, now: number): Promise<void> {
-    this.#keyLimits.undo(admission, now);
+  async release(admission: AdmissionRequest, now: number): Promise<void> {
+    this.#localLimits.release(admission, now);
     await this.#settle(admission, ["-1", "0"], [-1, -admission.limitTokens]);
   }
 
   async end(admission: AdmissionRequest, end: CallEnded, now: number): Promise<void> {
     const { callId, quotaDay } = end.open;
     this.#running.delete(callId);
-    this.#keyLimits.end(admission, end, now);
+    this.#localLimits.end(admission, end, now);
     const drawn = quotaDay === null ? ["-1", "0"] : [String(quotaDay), String(end.quotaTokens)];
-    await this.#settle(admission, drawn, [0, laterTokensOf(admission, end)]);
+    await this.#settle(admission, drawn, [0, additionalTokens(admission, end)]);
   }
 
   async state(caller: Caller, now: number): Promise<LimitState> {
     const found = await this.#read(caller, ["rate", `rate ${caller.keyId}`]);
-    if (found !== undefined) this.#keyLimits.restore(caller, backlogsIn(found[0], now), backlogsIn(found[1], now), now);
-    return this.#keyLimits.state(caller, now);
+    if (found !== undefined)
+      this.#localLimits.restore(caller, backlogsIn(found[0], now), backlogsIn(found[1], now), now);
+    return this.#localLimits.state(caller, now);
   }
 
   async running(caller: Caller): Promise<RunningCalls> {
     const found = await this.#read(caller, ["running", `running ${caller.keyId}`]);
-    if (found === undefined) return this.#keyLimits.running(caller);
+    if (found === undefined) return this.#localLimits.running(caller);
     return { ofAccount: Number(found[0] ?? 0), ofKey: Number(found[1] ?? 0) };
   }
 
@@ -133,7 +135,7 @@ class SharedLimits implements RedisLimits {
     this.#connection.close();
   }
 
-  async #takeShared(admission: AdmissionRequest, now: number): Promise<Counted> {
+  async #takeShared(admission: AdmissionRequest, now: number): Promise<CountedCall> {
     const { accountId } = admission.caller;
     const key = this.#keyOf(accountId);
     const args = [this.#time(), ...this.#admission(admission)];
@@ -141,27 +143,27 @@ class SharedLimits implements RedisLimits {
     if (answer[0] === "load") {
       answer = await this.#connection.run("admit", key, [...args, ...(await this.#load(accountId))]);
     }
-    if (answer[0] !== "ok") throw refusalOf(answer, admission, now);
+    if (answer[0] !== "ok") throw toLimitError(answer, admission, now);
     const [hold, day, partial, ...backlogs] = answer.slice(1).map(Number) as [number, number, number, ...number[]];
     const [requestsMs, tokensMs, keyRequestsMs = 0, keyTokensMs = 0] = backlogs as [number, number, ...number[]];
     const ofKey = { requestsMs: keyRequestsMs, tokensMs: keyTokensMs };
-    const limits = this.#keyLimits.takeJudged(admission, { requestsMs, tokensMs }, ofKey, now);
+    const limits = this.#localLimits.countAdmitted(admission, { requestsMs, tokensMs }, ofKey, now);
     if (admission.premium) return { limits };
     const quota = { quotaDay: day, holdNanodollars: 0, holdTokens: hold, budgetMonth: null, partial: partial === 1 };
     return { limits, quota };
   }
 
-  /** What the script wants of a call, in its order. */
+  /** The arguments of the script for a call. */
   #admission(admission: AdmissionRequest): string[] {
     const { limits, keyLimits, keyId, freeTokensPerDay } = admission.caller;
     const { callId, limitTokens, premium, holdTokens } = admission;
-    const ofAccount = backlogsOf(1, limitTokens, limits);
-    const ofKey = backlogsOf(1, limitTokens, keyLimits ?? {});
+    const ofAccount = toBacklogs(1, limitTokens, limits);
+    const ofKey = toBacklogs(1, limitTokens, keyLimits ?? {});
     return [
       ...[callId, String(this.#leaseMs), keyId],
-      ...[ofAccount.requestsMs, ofAccount.tokensMs, limits.concurrentCalls].map(wordOf),
-      ...[ofKey.requestsMs, ofKey.tokensMs, keyLimits?.concurrentCalls].map(wordOf),
-      ...[premium ? undefined : holdTokens, freeTokensPerDay].map(wordOf),
+      ...[ofAccount.requestsMs, ofAccount.tokensMs, limits.concurrentCalls].map(toArgument),
+      ...[ofKey.requestsMs, ofKey.tokensMs, keyLimits?.concurrentCalls].map(toArgument),
+      ...[premium ? undefined : holdTokens, freeTokensPerDay].map(toArgument),
     ];
   }
 
@@ -180,7 +182,7 @@ class SharedLimits implements RedisLimits {
       const { quotaDay, usedTokens } = await this.#store.readBalance(accountId);
       return [String(quotaDay ?? 0), String(usedTokens)];
     } catch (error) {
-      throw notRead(error);
+      throw accountNotRead(error);
     }
   }
 
@@ -188,19 +190,19 @@ class SharedLimits implements RedisLimits {
   async #settle(admission: AdmissionRequest, drawn: string[], [requests, tokens]: [number, number]): Promise<void> {
     if (!this.#connection.isHealthy) return;
     const { accountId, keyId, limits, keyLimits } = admission.caller;
-    const ofAccount = backlogsOf(requests, tokens, limits);
-    const ofKey = backlogsOf(requests, tokens, keyLimits ?? {});
+    const ofAccount = toBacklogs(requests, tokens, limits);
+    const ofKey = toBacklogs(requests, tokens, keyLimits ?? {});
     const added = [
-      ...[ofAccount.requestsMs, ofAccount.tokensMs].map(wordOf),
+      ...[ofAccount.requestsMs, ofAccount.tokensMs].map(toArgument),
       keyId,
-      ...[ofKey.requestsMs, ofKey.tokensMs].map(wordOf),
+      ...[ofKey.requestsMs, ofKey.tokensMs].map(toArgument),
     ];
     const args = [this.#time(), admission.callId, ...drawn, ...added];
-    // A call that Redis is not told of counts there until its lease is over, and SQL has what it drew.
+    // If this fails, the call counts in Redis until its lease ends; SQL has its usage.
     await this.#connection.run("settle", this.#keyOf(accountId), args).catch(() => undefined);
   }
 
-  /** Says of all calls of this node that they run. */
+  /** Renews all running calls of this node. */
   async #renew(): Promise<void> {
     const renewals: { accountId: string; calls: CallOpened[] }[] = [];
     for (const [accountId, calls] of Map.groupBy(this.#running.values(), (open) => open.accountId)) {
@@ -240,12 +242,12 @@ class SharedLimits implements RedisLimits {
   }
 }
 
-function wordOf(value: number | undefined): string {
+function toArgument(value: number | undefined): string {
   return value === undefined ? "" : String(value);
 }
 
 /** What the admission says that refuses a call. */
-function refusalOf([limit, ...words]: string[], admission: AdmissionRequest, now: number): Error {
+function toLimitError([limit, ...words]: string[], admission: AdmissionRequest, now: number): Error {
   const { limits, keyLimits, freeTokensPerDay } = admission.caller;
   const owner = words[0] === "key" ? "key" : "account";
   const bounds = owner === "key" ? (keyLimits ?? limits) : limits;

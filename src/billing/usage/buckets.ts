@@ -30,7 +30,7 @@ const hourMs = 3_600_000;
 const daysFromMonday = 3;
 
 /** The buckets that a span is cut into, without gaps; the first and the last are as short as the span has them. */
-export function bucketsOf(period: Period, { startDay, endDay }: DaySpan): Bucket[] {
+export function createBuckets(period: Period, { startDay, endDay }: DaySpan): Bucket[] {
   const end = (endDay + 1) * hoursOfDay;
   const buckets: Bucket[] = [];
   for (let start = startDay * hoursOfDay; start < end; ) {
@@ -42,7 +42,7 @@ export function bucketsOf(period: Period, { startDay, endDay }: DaySpan): Bucket
 }
 
 /** Which of the buckets, that follow one another, an hour falls into; `undefined` outside of all. */
-export function bucketIndexOf(buckets: readonly Bucket[], hour: number): number | undefined {
+export function findBucketIndex(buckets: readonly Bucket[], hour: number): number | undefined {
   let [low, high] = [0, buckets.length - 1];
   while (low <= high) {
     const middle = (low + high) >> 1;

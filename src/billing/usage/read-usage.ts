@@ -1,5 +1,5 @@
 import type { Store } from "../../db/index.ts";
-import { bucketsOf, type DaySpan, type Period } from "./buckets.ts";
+import { createBuckets, type DaySpan, type Period } from "./buckets.ts";
 import { sumUsage, type UsageRow, type UsageSums, usageFigures } from "./sum-usage.ts";
 
 const hoursOfDay = 24;
@@ -14,7 +14,7 @@ export async function readUsage(
   { period, ...span }: DaySpan & { readonly period: Period },
 ): Promise<UsageSums> {
   const rows = await (period === "hourly" ? readHours : readDays)(store, accountId, span);
-  return sumUsage(bucketsOf(period, span), rows);
+  return sumUsage(createBuckets(period, span), rows);
 }
 
 function readHours({ db }: Store, accountId: string, { startDay, endDay }: DaySpan): Promise<UsageRow[]> {

@@ -1,4 +1,4 @@
-import { type Bucket, bucketIndexOf } from "./buckets.ts";
+import { type Bucket, findBucketIndex } from "./buckets.ts";
 
 /** What is counted. */
 export const usageFigures = [
@@ -41,31 +41,31 @@ export function sumUsage(buckets: readonly Bucket[], rows: Iterable<UsageRow>): 
   const totals = emptySum();
   const sums = buckets.map((bucket) => ({ ...bucket, ...emptySum() }));
   for (const row of rows) {
-    const index = bucketIndexOf(buckets, row.hour);
+    const index = findBucketIndex(buckets, row.hour);
     if (index === undefined) continue;
     addTo(totals, row);
-    addTo(sums[index] as Sum, row);
+    addTo(sums[index] as MutableUsageSum, row);
   }
   return { totals, buckets: sums };
 }
 
-interface Sum extends UsageSum {
+interface MutableUsageSum extends UsageSum {
   readonly byModel: Map<string, UsageFigures>;
 }
 
-function addTo({ figures, byModel }: Sum, row: UsageRow): void {
-  let keyLimits = byModel.get(row.model);
-  if (keyLimits === undefined) {
-    keyLimits = zeros();
-    byModel.set(row.model, keyLimits);
+function addTo({ figures, byModel }: MutableUsageSum, row: UsageRow): void {
+  let modelFigures = byModel.get(row.model);
+  if (modelFigures === undefined) {
+    modelFigures = zeros();
+    byModel.set(row.model, modelFigures);
   }
   for (const name of usageFigures) {
     figures[name] += row[name];
-    keyLimits[name] += row[name];
+    modelFigures[name] += row[name];
   }
 }
 
-function emptySum(): Sum {
+function emptySum(): MutableUsageSum {
   return { figures: zeros(), byModel: new Map() };
 }
 

@@ -8,6 +8,7 @@ import { pluginCheck } from "./plugin-check.ts";
 import { pluginList } from "./plugin-list.ts";
 import { pluginNew } from "./plugin-new.ts";
 import { pluginRecord } from "./plugin-record.ts";
+import { pluginUpgrade } from "./plugin-upgrade.ts";
 import { backup, config, health, serve, version } from "./system.ts";
 import { voucherCreate, voucherList, voucherVoid } from "./voucher.ts";
 import { walletCredit, walletDebit, walletShow } from "./wallet.ts";
@@ -21,7 +22,7 @@ export const commands: readonly Command[] = [
   ...[voucherCreate, voucherList, voucherVoid],
   quotaSet,
   models,
-  ...[pluginList, pluginNew, pluginCheck, pluginRecord],
+  ...[pluginList, pluginNew, pluginCheck, pluginRecord, pluginUpgrade],
   catalogueCheck,
   ...[ledgerVerify, ledgerExport, ledgerReconcile],
   ...[backup, health, config, version],

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
@@ -37,15 +37,18 @@ export async function buildTypes(): Promise<string> {
   }
 }
 
-/** Lets the compiler write the declarations of the project into a folder. */
+/** Compiles the declarations of the SDK and of what it imports into a folder. */
 async function emit(folder: string): Promise<void> {
-  const words = "--declaration --emitDeclarationOnly --noEmit false --rootDir . -p tsconfig.json --outDir".split(" ");
   const compiler = join(root, "node_modules/.bin/tsc");
   if (!existsSync(compiler)) throw new Error("Cannot write the types of a plugin: run `npx bun install` first");
-  const tsc = Bun.spawn([compiler, ...words, folder], { cwd: root, stdout: "pipe" });
-  const said = await new Response(tsc.stdout).text();
-  // It exits with a complaint of any file of the project; what counts is whether these were written.
-  if ((await tsc.exited) > 2) throw new Error(said);
+  const config = join(folder, "tsconfig.json");
+  const options = { noEmit: false, declaration: true, emitDeclarationOnly: true, rootDir: root, outDir: folder };
+  const compilerOptions = { ...options, typeRoots: [join(root, "node_modules/@types")] };
+  const files = [join(root, "src/sdk/index.ts")];
+  writeFileSync(config, JSON.stringify({ extends: join(root, "tsconfig.json"), compilerOptions, files, include: [] }));
+  const tsc = Bun.spawn([compiler, "-p", config], { cwd: root, stdout: "pipe" });
+  const output = await new Response(tsc.stdout).text();
+  if ((await tsc.exited) !== 0) throw new Error(`Cannot write the types of a plugin: ${output}`);
 }
 
 /** All declarations of a file and of those it imports, by name. */

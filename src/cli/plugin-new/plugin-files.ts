@@ -10,14 +10,19 @@ export type Dialect = "openai" | "translated";
 /** Made once: a checkout runs the compiler for them. */
 let types: string | Promise<string> | undefined;
 
+/** The declarations of `modelgate/plugin`, for editors and `tsc`. */
+export async function pluginTypes(): Promise<string> {
+  types ??= builtTypes === undefined ? import("./build-types.bun.ts").then((it) => it.buildTypes()) : builtTypes;
+  return types;
+}
+
 /** The files of a new plugin, by path in its folder. */
 export async function filesOfPlugin(name: string, dialect: Dialect): Promise<Map<string, string>> {
-  types ??= builtTypes === undefined ? import("./build-types.bun.ts").then((it) => it.buildTypes()) : builtTypes;
   const named = (text: string) => text.replaceAll("__NAME__", name).replaceAll("__VARIABLE__", variableOf(name));
   const files = new Map<string, string>([
     ["index.ts", named(dialect === "openai" ? openaiIndex : translatedIndex)],
     ["catalogue.json", catalogueOf(name)],
-    ["modelgate-plugin.d.ts", await types],
+    ["modelgate-plugin.d.ts", await pluginTypes()],
     ["tsconfig.json", tsconfig],
   ]);
   if (dialect === "openai") files.set("fixtures/answer.json", named(openaiFixture));

@@ -1,23 +1,28 @@
-import { type FormEvent, useState } from "react";
-import { useGateway } from "../data/gateway.ts";
-import { changeVisitor, signIn, signInElsewhere } from "../data/session.ts";
-import { Callout } from "../ui/callout.tsx";
+import { useState } from "react";
+import { useGateway } from "../data/api.ts";
+import { reloadSession, signIn, signInWithSso } from "../data/session.ts";
+import { Callout } from "../ui/feedback.tsx";
 import { PasswordField, TextField } from "../ui/field.tsx";
 import { useAction } from "../ui/use-action.ts";
-import { GateCard } from "./gate-card.tsx";
-import { handleError } from "./handle-error.ts";
-import { SecondStep } from "./second-step.tsx";
+import { AuthCard } from "./auth-card.tsx";
+import { CodeForm } from "./code-form.tsx";
 
-/** The ways to get in that this gateway offers. */
+const ssoErrors = new Map([
+  ["access_denied", "Single sign-on was cancelled or denied."],
+  ["signup_disabled", "You don't have an account here yet. Ask an administrator for an invitation."],
+  ["unavailable", "The identity provider is not responding. Try again."],
+]);
+
+/** The sign-in methods that this gateway offers. */
 export function SignIn({ onSignUp }: { onSignUp: () => void }) {
   const { data: gateway } = useGateway();
-  const [failure, setFailure] = useState(handleError);
-  const [isHalfway, setHalfway] = useState(false);
-  if (isHalfway) return <SecondStep onBack={() => setHalfway(false)} />;
+  const [failure, setFailure] = useState(consumeSignInError);
+  const [needsCode, setNeedsCode] = useState(false);
+  if (needsCode) return <CodeForm onBack={() => setNeedsCode(false)} />;
   return (
-    <GateCard
+    <AuthCard
       title="Sign in"
-      about="to your keys, usage and billing"
+      description="Manage your API keys, usage and billing"
       foot={
         gateway?.sign_up === "open" ? (
           <>
@@ -27,35 +32,30 @@ export function SignIn({ onSignUp }: { onSignUp: () => void }) {
             </button>
           </>
         ) : (
-          "No account yet? Whoever runs this gateway can invite you."
+          "No account yet? Ask an administrator for an invitation."
         )
       }
     >
-      {failure !== undefined && <Callout tone="bad">{failure}</Callout>}
-      <PasswordForm onBegin={() => setFailure(undefined)} onCode={() => setHalfway(true)} />
-      {gateway?.oidc === true && <Elsewhere />}
-    </GateCard>
+      <Callout tone="bad">{failure}</Callout>
+      <PasswordForm onStart={() => setFailure(undefined)} onCodeRequired={() => setNeedsCode(true)} />
+      {gateway?.oidc === true && <SsoButton />}
+    </AuthCard>
   );
 }
 
-function PasswordForm({ onBegin, onCode }: { onBegin: () => void; onCode: () => void }) {
+function PasswordForm({ onStart, onCodeRequired }: { onStart: () => void; onCodeRequired: () => void }) {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
-  const { run, isBusy, otherThan } = useAction(async () => {
-    onBegin();
-    if ((await signIn(email, password)) === "code") onCode();
-    else await changeVisitor();
+  const { submit, isBusy, formError } = useAction(async () => {
+    onStart();
+    if ((await signIn(email, password)) === "code") onCodeRequired();
+    else await reloadSession();
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void run();
-  };
-  const wrong = otherThan();
   return (
     <form className="stack" onSubmit={submit}>
-      {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
+      <Callout tone="bad">{formError()}</Callout>
       <TextField
-        label="E-mail"
+        label="Email"
         name="email"
         type="text"
         inputMode="email"
@@ -84,17 +84,24 @@ function PasswordForm({ onBegin, onCode }: { onBegin: () => void; onCode: () => 
   );
 }
 
-/** By the provider of identities of whoever runs the gateway. */
-function Elsewhere() {
-  const { run, isBusy, otherThan } = useAction(signInElsewhere);
-  const wrong = otherThan();
+/** Sign-in through the configured identity provider. */
+function SsoButton() {
+  const { run, isBusy, formError } = useAction(signInWithSso);
   return (
     <>
       <span className="or">or</span>
-      {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
+      <Callout tone="bad">{formError()}</Callout>
       <button type="button" className="btn btn-wide" disabled={isBusy} onClick={() => void run()}>
         Single sign-on
       </button>
     </>
   );
+}
+
+/** The error of a failed single sign-on, read from the URL hash and removed from it. */
+function consumeSignInError(): string | undefined {
+  const code = new URLSearchParams(location.hash.slice(1)).get("sign-in-error");
+  if (code === null) return undefined;
+  history.replaceState(null, "", location.pathname);
+  return ssoErrors.get(code) ?? `Single sign-on failed with “${code.slice(0, 80)}”.`;
 }

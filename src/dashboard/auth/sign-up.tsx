@@ -1,31 +1,25 @@
-import { type FormEvent, useState } from "react";
-import { changeVisitor, signUp } from "../data/session.ts";
-import { Callout } from "../ui/callout.tsx";
-import { PasswordField, TextField } from "../ui/field.tsx";
+import { useState } from "react";
+import { reloadSession, signUp } from "../data/session.ts";
+import { Callout } from "../ui/feedback.tsx";
+import { NewPasswordField, TextField } from "../ui/field.tsx";
 import { useAction } from "../ui/use-action.ts";
-import { GateCard } from "./gate-card.tsx";
-import { passwordHint } from "./password-hint.ts";
+import { AuthCard } from "./auth-card.tsx";
 
-/** An account of one's own, where the gateway is open for that. */
+/** Registration, where `SIGNUP=open`. */
 export function SignUp({ onSignIn }: { onSignIn: () => void }) {
   const [name, setName] = useState("");
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
-  const { run, isBusy, wrongOf, otherThan } = useAction(async () => {
+  const { submit, isBusy, fieldError, formError } = useAction(async () => {
     await signUp({ name, email, password });
-    await changeVisitor();
+    await reloadSession();
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void run();
-  };
-  const wrong = otherThan("email", "password", "name");
   return (
-    <GateCard
+    <AuthCard
       title="Create an account"
       foot={
         <>
-          Have one already?{" "}
+          Already have an account?{" "}
           <button type="button" className="link" onClick={onSignIn}>
             Sign in
           </button>
@@ -33,7 +27,7 @@ export function SignUp({ onSignIn }: { onSignIn: () => void }) {
       }
     >
       <form className="stack" onSubmit={submit}>
-        {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
+        <Callout tone="bad">{formError("email", "password", "name")}</Callout>
         <TextField
           label="Name"
           name="name"
@@ -42,32 +36,29 @@ export function SignUp({ onSignIn }: { onSignIn: () => void }) {
           autoFocus
           value={name}
           onText={setName}
-          wrong={wrongOf("name")}
+          error={fieldError("name")}
         />
         <TextField
-          label="E-mail"
+          label="Email"
           name="email"
           type="email"
           autoComplete="username"
           required
           value={email}
           onText={setEmail}
-          wrong={wrongOf("email")}
+          error={fieldError("email")}
         />
-        <PasswordField
+        <NewPasswordField
           label="Password"
           name="password"
-          autoComplete="new-password"
-          required
-          hint={passwordHint}
           value={password}
           onText={setPassword}
-          wrong={wrongOf("password")}
+          error={fieldError("password")}
         />
         <button type="submit" className="btn btn-primary btn-wide" disabled={isBusy}>
           {isBusy ? "Creating…" : "Create account"}
         </button>
       </form>
-    </GateCard>
+    </AuthCard>
   );
 }

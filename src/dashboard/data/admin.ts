@@ -1,64 +1,63 @@
 import useSWR, { mutate } from "swr";
-import { api, told } from "./api.ts";
+import { api, request } from "./api.ts";
 import { refreshMs } from "./session.ts";
 
-/** A page of what administrators see changes more slowly than what runs. */
-const slowMs = 15_000;
+/** For admin pages other than live calls. */
+const slowRefreshMs = 15_000;
 
 const getAccounts = (search: string, after: string) =>
-  told(api.admin.accounts.get({ query: { search, ...(after !== "" && { after }) } }));
-const getVouchers = () => told(api.admin.vouchers.get());
-const getPlugins = () => told(api.admin.plugins.get());
-const getCatalogue = () => told(api.admin.catalogue.get());
-const getLive = () => told(api.admin.live.get());
-const getDeeds = (last: DeedPlace | undefined) =>
-  told(api.admin.audit.get({ query: last?.at ? { before: last.at, before_id: last.id } : {} }));
+  request(api.admin.accounts.get({ query: { search, ...(after !== "" && { after }) } }));
+const getVouchers = () => request(api.admin.vouchers.get());
+const getPlugins = () => request(api.admin.plugins.get());
+const getCatalogue = () => request(api.admin.catalogue.get());
+const getLive = () => request(api.admin.live.get());
+const getAuditEntries = (last: AuditCursor | undefined) =>
+  request(api.admin.audit.get({ query: last?.at ? { before: last.at, before_id: last.id } : {} }));
 
 export type AdminAccount = Awaited<ReturnType<typeof getAccounts>>["data"][number];
 export type AdminVoucher = Awaited<ReturnType<typeof getVouchers>>["data"][number];
 export type PluginRow = Awaited<ReturnType<typeof getPlugins>>["data"][number];
 export type CatalogueRow = Awaited<ReturnType<typeof getCatalogue>>["data"][number];
 export type LiveCall = Awaited<ReturnType<typeof getLive>>["data"][number];
-export type AuditEntry = Awaited<ReturnType<typeof getDeeds>>["data"][number];
+export type AuditEntry = Awaited<ReturnType<typeof getAuditEntries>>["data"][number];
 
-const slowly = { refreshInterval: slowMs, keepPreviousData: true };
+const slowRefresh = { refreshInterval: slowRefreshMs, keepPreviousData: true };
 
 export function useAccounts(search: string, after: string) {
-  return useSWR(["admin-accounts", search, after], () => getAccounts(search, after), slowly);
+  return useSWR(["admin-accounts", search, after], () => getAccounts(search, after), slowRefresh);
 }
 
 export function useVouchers() {
-  return useSWR("admin-vouchers", getVouchers, slowly);
+  return useSWR("admin-vouchers", getVouchers, slowRefresh);
 }
 
 export function usePlugins() {
-  return useSWR("admin-plugins", getPlugins, slowly);
+  return useSWR("admin-plugins", getPlugins, slowRefresh);
 }
 
 export function useCatalogue() {
-  return useSWR("admin-catalogue", getCatalogue, slowly);
+  return useSWR("admin-catalogue", getCatalogue, slowRefresh);
 }
 
 export function useLive() {
   return useSWR("admin-live", getLive, { refreshInterval: refreshMs / 2, keepPreviousData: true });
 }
 
-/** Where a deed stands in the list. */
-export interface DeedPlace {
+/** The position of an entry in the audit log. */
+export interface AuditCursor {
   readonly at: string | null;
   readonly id: string;
 }
 
-/** The deeds after one of the list; absent: from the newest on. */
-export function useDeeds(last: DeedPlace | undefined) {
-  return useSWR(["admin-audit", last?.id], () => getDeeds(last), slowly);
+/** Audit entries older than `last`; absent: the newest. */
+export function useAuditEntries(last: AuditCursor | undefined) {
+  return useSWR(["admin-audit", last?.id], () => getAuditEntries(last), slowRefresh);
 }
 
 export function useSettings() {
-  return useSWR("admin-settings", () => told(api.admin.settings.get()));
+  return useSWR("admin-settings", () => request(api.admin.settings.get()));
 }
 
-/** What is shown of accounts is asked for anew. */
 export function refreshAccounts(): Promise<unknown> {
   return mutate((key) => Array.isArray(key) && key[0] === "admin-accounts");
 }

@@ -1,67 +1,78 @@
 import { treaty } from "@elysiajs/eden";
+import useSWR from "swr";
 import type { PageApi } from "../../http/dashboard-api/index.ts";
 
-/** What the gateway refused, in its own words. */
-export class Refusal extends Error {
+/** An error response of the gateway; the message is the gateway's. */
+export class ApiError extends Error {
   override readonly name = "Refusal";
   readonly status: number;
   readonly code: string | undefined;
-  /** The field that was wrong. */
+  /** The invalid field. */
   readonly param: string | undefined;
 
   constructor(status: number, body: unknown) {
-    const told = (body as { error?: { message?: string; code?: string; param?: string } } | null)?.error;
-    super(told?.message ?? `The gateway answered with status ${status}`);
+    const details = (body as { error?: { message?: string; code?: string; param?: string } } | null)?.error;
+    super(details?.message ?? `The gateway responded with status ${status}`);
     this.status = status;
-    this.code = told?.code;
-    this.param = told?.param ?? undefined;
+    this.code = details?.code;
+    this.param = details?.param ?? undefined;
   }
 }
 
-/** The page's own API. Times stay the text that they are. */
+/** No response from the gateway. */
+export class UnreachableError extends Error {
+  override readonly name = "UnreachableError";
+
+  constructor() {
+    super("The gateway can't be reached. Check that it is running and that you are online.");
+  }
+}
+
+/** Typed client of the dashboard API. Timestamps stay ISO strings. */
 export const api = treaty<PageApi>(location.origin, { parseDate: false }).dashboard.api;
 
-interface Answer<T> {
+interface EdenResponse<T> {
   readonly data: T;
   readonly error: { readonly status: unknown; readonly value: unknown } | null;
 }
 
-/** What the API answered. @throws {Refusal} */
-export async function told<T>(asked: Promise<Answer<T>>): Promise<NonNullable<T>> {
-  const { data, error } = await asked.catch(() => {
-    throw unreachable();
+/** The data of a response of the dashboard API. @throws {ApiError} */
+export async function request<T>(pending: Promise<EdenResponse<T>>): Promise<NonNullable<T>> {
+  const { data, error } = await pending.catch(() => {
+    throw new UnreachableError();
   });
   if (error === null && data !== null && data !== undefined) return data;
   const status = Number(error?.status ?? 500);
-  // Eden says 503 of a gateway that it did not reach.
-  if (error?.value instanceof Error) throw unreachable();
-  throw new Refusal(status, readBody(error?.value));
+  // Eden reports a network failure as status 503.
+  if (error?.value instanceof Error) throw new UnreachableError();
+  throw new ApiError(status, readBody(error?.value));
 }
 
-/** As `told`, for the endpoints that are not the page's own. @throws {Refusal} */
-export async function ask<T>(path: string, body?: unknown, more: RequestInit = {}): Promise<T> {
+/** Fetches JSON from an endpoint outside the dashboard API. @throws {ApiError} */
+export async function fetchJson<T>(path: string, body?: unknown, more: RequestInit = {}): Promise<T> {
   const init: RequestInit =
     body === undefined
       ? {}
       : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
   const response = await fetch(path, { ...init, ...more }).catch(() => {
-    throw unreachable();
+    throw new UnreachableError();
   });
   const answer: unknown = await response.json().catch(() => undefined);
-  if (!response.ok) throw new Refusal(response.status, answer);
+  if (!response.ok) throw new ApiError(response.status, answer);
   return answer as T;
 }
 
-export function isSignedOut(error: unknown): boolean {
-  return error instanceof Refusal && error.status === 401;
+/** Public facts about the gateway: sign-in methods, base path of the API, sandbox mode. */
+export function useGateway() {
+  return useSWR("gateway", () => request(api.gateway.get()), { revalidateOnFocus: false });
 }
 
-export function messageOf(error: unknown): string {
+export function isUnauthorized(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 401;
+}
+
+export function toMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function unreachable(): Error {
-  return new Error("The gateway cannot be reached; check that it runs and that you are connected");
 }
 
 function readBody(value: unknown): unknown {

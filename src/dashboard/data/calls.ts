@@ -1,54 +1,53 @@
 import { useEffect } from "react";
 import useSWR, { mutate } from "swr";
-import { api, told } from "./api.ts";
+import { api, request } from "./api.ts";
 
-/** As many as the API tells at once. */
-export const callsOfPage = 50;
+/** The page size of the API. */
+export const callsPageSize = 50;
 
-/** Who is signed in and, where that is asked for, the latest calls. `seen` is the stamp of those on the screen. */
-const askMe = (seen: string | undefined) => told(api.me.get({ query: seen === undefined ? {} : { calls: seen } }));
+/** The signed-in user and, if `seen` is given, the latest calls. `seen` is the stamp of the calls on the screen. */
+const fetchMe = (seen: string | undefined) => request(api.me.get({ query: seen === undefined ? {} : { calls: seen } }));
 
-type Latest = NonNullable<Awaited<ReturnType<typeof askMe>>["calls"]>;
+type Latest = NonNullable<Awaited<ReturnType<typeof fetchMe>>["calls"]>;
 export type Call = Latest["data"][number];
 
-/** How many on the screen show the latest calls: then they come with what is asked for anyway. */
-let shown = 0;
-/** Of the calls that came last. */
+/** How many components show the latest calls; they are fetched together with `me`. */
+let watchers = 0;
+/** The version of the latest calls that were received. */
 let stamp = "";
 
-/** Who is signed in, with wallet and quota. The latest calls, where they are shown and have changed, are taken in. */
+/** The signed-in user with wallet and quota. Also updates the latest calls if they are on the screen and changed. */
 export async function getMe() {
-  const { calls, ...me } = await askMe(shown > 0 ? stamp : undefined);
-  if (calls !== null) void mutate("calls", taken(calls), { revalidate: false });
+  const { calls, ...me } = await fetchMe(watchers > 0 ? stamp : undefined);
+  if (calls !== null) void mutate("calls", rememberStamp(calls), { revalidate: false });
   return me;
 }
 
-/** For their first time on the screen. */
 async function getCalls(): Promise<Latest> {
-  const { calls, ...me } = await askMe("");
+  const { calls, ...me } = await fetchMe("");
   void mutate("me", me, { revalidate: false });
-  if (calls === null) throw new Error("The gateway did not tell the latest calls");
-  return taken(calls);
+  if (calls === null) throw new Error("The gateway did not return the latest calls");
+  return rememberStamp(calls);
 }
 
-function taken(calls: Latest): Latest {
+function rememberStamp(calls: Latest): Latest {
   stamp = calls.stamp;
   return calls;
 }
 
-/** The latest calls of the own account, as up to date as `useMe`. */
+/** The latest calls of the account, refreshed together with `useMe`. */
 export function useCalls() {
   useEffect(() => {
-    shown += 1;
+    watchers += 1;
     return () => {
-      shown -= 1;
+      watchers -= 1;
     };
   }, []);
   return useSWR("calls", getCalls, { revalidateOnFocus: false, revalidateOnReconnect: false });
 }
 
-/** The calls before one that is known; as many as a page has. */
-export async function olderThan({ id, at }: Pick<Call, "id" | "at">): Promise<readonly Call[]> {
+/** The page of calls before the given one. */
+export async function getOlderCalls({ id, at }: Pick<Call, "id" | "at">): Promise<readonly Call[]> {
   const query = { before_id: id, ...(at !== null && { before: at }) };
-  return (await told(api.calls.get({ query }))).data;
+  return (await request(api.calls.get({ query }))).data;
 }

@@ -1,32 +1,32 @@
 import useSWR from "swr";
-import { api, told } from "./api.ts";
+import { api, request } from "./api.ts";
 
-const getKeys = () => told(api.keys.get());
+const getKeys = () => request(api.keys.get());
 
 export type Key = Awaited<ReturnType<typeof getKeys>>["data"][number];
 
-/** The API keys of the own account; never what is secret of them. */
+/** The API keys of the account, without their secrets. */
 export function useKeys() {
   return useSWR("keys", getKeys, { refreshInterval: 15_000 });
 }
 
 const once = { revalidateIfStale: false, revalidateOnFocus: false, revalidateOnReconnect: false };
 
-/** What a key is called, for who has its id; asked for once, so that an open page asks no more for it. */
+/** Looks up the name of a key by its id. Fetched once, not refreshed. */
 export function useKeyNames(): (id: string) => string {
   const { data } = useSWR("keys", getKeys, once);
   const names = new Map(data?.data.map(({ id, name }) => [id, name]));
-  return (id) => names.get(id) ?? shownKey(id);
+  return (id) => names.get(id) ?? maskKey(id);
 }
 
-/** What may be shown of a key. */
-export function shownKey(id: string): string {
+/** A key without its secret, such as `sk-mg-abc-…`. */
+export function maskKey(id: string): string {
   return `sk-mg-${id}-…`;
 }
 
 export type KeyState = "active" | "expired" | "revoked";
 
-export function stateOf(key: Pick<Key, "revoked_at" | "expires_at">, now: number = Date.now()): KeyState {
+export function getKeyState(key: Pick<Key, "revoked_at" | "expires_at">, now: number = Date.now()): KeyState {
   if (key.revoked_at !== null) return "revoked";
   return key.expires_at !== null && Date.parse(key.expires_at) <= now ? "expired" : "active";
 }
@@ -38,12 +38,12 @@ export interface NewKey {
   readonly budget_usd?: string;
 }
 
-/** Makes a key; the answer is the only one that has its secret. */
+/** Creates a key. Only this response contains the secret. */
 export function createKey(fields: NewKey) {
-  return told(api.keys.post(fields));
+  return request(api.keys.post(fields));
 }
 
-/** What is to become of a key: `null` takes something away, and what is absent stays. */
+/** `null` removes a limit; absent fields stay unchanged. */
 export interface KeyChange {
   readonly name?: string;
   readonly expires_at?: string | null;
@@ -52,9 +52,9 @@ export interface KeyChange {
 }
 
 export function changeKey(id: string, change: KeyChange) {
-  return told(api.keys({ id }).patch(change));
+  return request(api.keys({ id }).patch(change));
 }
 
 export function revokeKey(id: string) {
-  return told(api.keys({ id }).delete());
+  return request(api.keys({ id }).delete());
 }

@@ -1,75 +1,75 @@
 import useSWR, { mutate } from "swr";
-import { ask } from "./api.ts";
+import { fetchJson } from "./api.ts";
 import { getMe } from "./calls.ts";
 import { endPlaygroundKey } from "./playground-key.ts";
 
-/** A call is seen within five seconds. How often what is on the screen is asked for again; not while the tab is hidden. */
+/** Keeps the promise that a call shows up within 5 seconds. SWR pauses while the tab is hidden. */
 export const refreshMs = 4000;
 
 export type Me = Awaited<ReturnType<typeof getMe>>;
 
-/** Who is signed in, with wallet and quota. */
+/** The signed-in user with wallet and quota. */
 export function useMe() {
   return useSWR("me", getMe, { refreshInterval: refreshMs, keepPreviousData: true });
 }
 
-/** Forgets all that was shown, and asks who is signed in now; the rest is asked for by what is shown then. */
-export async function changeVisitor(): Promise<void> {
+/** Drops all cached data of the former session and loads the current user. */
+export async function reloadSession(): Promise<void> {
   await mutate((key) => key !== "gateway", undefined, { revalidate: false });
   await mutate("me");
 }
 
-/** The page does not stay empty for longer than this. */
-const touchMsMax = 3000;
+/** Upper bound on how long the page waits for this before it renders. */
+const extendMsMax = 3000;
 
-/** Extends the session by its use. Whether there is one is told by what is asked next, and so is a gateway that hangs. */
-export function touchSession(): Promise<unknown> {
-  const late = new Promise((resolve) => setTimeout(resolve, touchMsMax));
-  return Promise.race([ask("/api/auth/get-session").catch(() => undefined), late]);
+/** Extends the session. Errors are ignored: the next request reports them. */
+export function extendSession(): Promise<unknown> {
+  const late = new Promise((resolve) => setTimeout(resolve, extendMsMax));
+  return Promise.race([fetchJson("/api/auth/get-session").catch(() => undefined), late]);
 }
 
-/** Whether that was all: `code` when a second step follows. */
+/** Returns `code` if a second factor is required. */
 export async function signIn(email: string, password: string): Promise<"in" | "code"> {
-  const answer = await ask<{ twoFactorRedirect?: boolean }>("/api/auth/sign-in/email", { email, password });
+  const answer = await fetchJson<{ twoFactorRedirect?: boolean }>("/api/auth/sign-in/email", { email, password });
   return answer.twoFactorRedirect === true ? "code" : "in";
 }
 
-/** The second step: a code of the authenticator, or one of those that were written down. */
-export async function giveCode(code: string, isWritten: boolean): Promise<void> {
-  await ask(`/api/auth/two-factor/${isWritten ? "verify-backup-code" : "verify-totp"}`, { code: code.trim() });
+/** Verifies a code of the authenticator app, or a backup code. */
+export async function verifyCode(code: string, isBackupCode: boolean): Promise<void> {
+  await fetchJson(`/api/auth/two-factor/${isBackupCode ? "verify-backup-code" : "verify-totp"}`, { code: code.trim() });
 }
 
-/** Leaves for the provider of identities, who sends back. */
-export async function signInElsewhere(): Promise<void> {
-  const { url } = await ask<{ url: string }>("/api/auth/sign-in/oauth2", {});
+/** Redirects to the identity provider. */
+export async function signInWithSso(): Promise<void> {
+  const { url } = await fetchJson<{ url: string }>("/api/auth/sign-in/oauth2", {});
   location.assign(url);
 }
 
-/** What an authenticator is given, and codes for the day when it is lost. It counts once a first code was right. */
-export function beginSecondFactor(password: string): Promise<{ totpURI: string; backupCodes: string[] }> {
-  return ask("/api/auth/two-factor/enable", { password });
+/** Returns the TOTP URI and backup codes. The second factor is on once the first code was verified. */
+export function enableSecondFactor(password: string): Promise<{ totpURI: string; backupCodes: string[] }> {
+  return fetchJson("/api/auth/two-factor/enable", { password });
 }
 
-export async function endSecondFactor(password: string): Promise<void> {
-  await ask("/api/auth/two-factor/disable", { password });
+export async function disableSecondFactor(password: string): Promise<void> {
+  await fetchJson("/api/auth/two-factor/disable", { password });
 }
 
 export async function signUp(fields: { name: string; email: string; password: string }): Promise<void> {
-  await ask("/api/auth/sign-up/email", fields);
+  await fetchJson("/api/auth/sign-up/email", fields);
 }
 
 export async function signOut(): Promise<void> {
-  // It ends by itself within the hour; a failure here is no reason to stay signed in.
+  // The key expires within an hour anyway; a failure must not prevent the sign-out.
   await endPlaygroundKey().catch(() => undefined);
-  // Also where the tab is closed at once.
-  await ask("/api/auth/sign-out", {}, { keepalive: true });
+  // `keepalive`: the tab may be closed right away.
+  await fetchJson("/api/auth/sign-out", {}, { keepalive: true });
 }
 
-/** Ends every session of this person, this one too. */
+/** Ends all sessions of the user, including this one. */
 export async function signOutEverywhere(): Promise<void> {
-  await ask("/api/auth/revoke-sessions", {});
+  await fetchJson("/api/auth/revoke-sessions", {});
 }
 
 export async function changePassword(currentPassword: string, newPassword: string): Promise<void> {
-  await ask("/api/auth/change-password", { currentPassword, newPassword, revokeOtherSessions: true });
+  await fetchJson("/api/auth/change-password", { currentPassword, newPassword, revokeOtherSessions: true });
 }

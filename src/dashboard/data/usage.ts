@@ -1,18 +1,18 @@
 import { useEffect, useRef } from "react";
 import useSWR from "swr";
-import { ask } from "./api.ts";
+import { fetchJson } from "./api.ts";
 
 const hourMs = 3_600_000;
-/** Within which all tabs ask after an hour has begun. */
+/** Spreads the requests of all open tabs after a full hour. */
 const spreadMs = 60_000;
-/** Where nothing is called, what is shown moves on with the hour alone. */
+/** Without new calls the buckets only change at the full hour. */
 const untilNextHour = () => hourMs - (Date.now() % hourMs) + Math.random() * spreadMs;
 
 export const periods = ["hourly", "daily", "weekly", "monthly"] as const;
 export type Period = (typeof periods)[number];
 
-/** What was used, of one bucket, one model or all. */
-export interface Figures {
+/** Usage of one bucket, one model or the whole time range. */
+export interface UsageTotals {
   readonly requests: number;
   readonly failures: number;
   readonly prompt_tokens: number;
@@ -26,34 +26,34 @@ export interface Figures {
   readonly charged_usd: string;
 }
 
-export type OfModel = Figures & { readonly model: string };
-type Sum = Figures & { readonly by_model: readonly OfModel[] };
-export type Bucket = Sum & { readonly start: string; readonly end: string };
+export type ModelUsage = UsageTotals & { readonly model: string };
+type UsageSum = UsageTotals & { readonly by_model: readonly ModelUsage[] };
+export type Bucket = UsageSum & { readonly start: string; readonly end: string };
 
 export interface Usage {
   readonly period: Period;
   readonly start_date: string;
   readonly end_date: string;
-  readonly totals: Sum;
+  readonly totals: UsageSum;
   readonly data: readonly Bucket[];
 }
 
-/** What is asked of GET /usage: UTC days, both counted. */
-export interface Span {
+/** Parameters of GET /usage; UTC days, both inclusive. */
+export interface UsageQuery {
   readonly startDate: string;
   readonly endDate: string;
   readonly period: Period;
 }
 
 /**
- * Usage of the own account, summed up anew when the latest calls have changed, which cost far less to ask for; while
- * another span is on its way, the former stays on the screen.
+ * Usage of the account, fetched again when the latest calls changed, which are much cheaper to poll. The former data
+ * stays on the screen while another range loads.
  *
- * @param stamp What tells the latest calls from former ones.
+ * @param stamp The version of the latest calls.
  */
-export function useUsage(span: Span, stamp: string | undefined) {
+export function useUsage(span: UsageQuery, stamp: string | undefined) {
   const path = `/v1/usage?${new URLSearchParams({ ...span })}`;
-  const usage = useSWR(path, (asked: string) => ask<Usage>(asked), {
+  const usage = useSWR(path, (url: string) => fetchJson<Usage>(url), {
     refreshInterval: untilNextHour,
     keepPreviousData: true,
   });

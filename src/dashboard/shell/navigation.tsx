@@ -1,20 +1,26 @@
 import { Link, useLocation } from "wouter";
-import { changeVisitor, type Me, signOut } from "../data/session.ts";
+import { type Me, reloadSession, signOut } from "../data/session.ts";
 import icon from "../icon.svg";
-import { Icon } from "../ui/icon.tsx";
+import { setTheme, type Theme, themes, useTheme } from "../theme.ts";
+import { Icon, type IconName } from "../ui/icon.tsx";
 import { toastError } from "../ui/toast.tsx";
-import { adminPages, ownPages, type PageEntry } from "./pages.tsx";
-import { ThemeSwitch } from "./theme-switch.tsx";
+import { adminPages, type PageEntry, userPages } from "./pages.tsx";
 
-/** The pages, and who is signed in; beside the page, or in a drawer where there is no room. */
+const themeOptions: Record<Theme, { name: string; icon: IconName }> = {
+  system: { name: "System", icon: "screen" },
+  light: { name: "Light", icon: "sun" },
+  dark: { name: "Dark", icon: "moon" },
+};
+
+/** Links to the pages and the signed-in user; in a sidebar, or in a drawer on small screens. */
 export function Navigation({ me }: { me: Me }) {
   const [path] = useLocation();
-  const leave = () => signOut().then(changeVisitor, toastError);
+  const leave = () => signOut().then(reloadSession, toastError);
   return (
     <div className="side">
       <Brand />
       <nav aria-label="Pages" className="nav">
-        <Links pages={ownPages} path={path} />
+        <Links pages={userPages} path={path} />
         {me.role === "admin" && adminPages.length > 0 && (
           <>
             <span className="nav-title">Administration</span>
@@ -65,4 +71,25 @@ function Links({ pages, path }: { pages: readonly PageEntry[]; path: string }) {
       {entry.name}
     </Link>
   ));
+}
+
+function ThemeSwitch() {
+  const theme = useTheme();
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset would draw its legend in the border
+    <div className="seg theme-switch" role="group" aria-label="Theme">
+      {themes.map((name) => (
+        <button
+          key={name}
+          type="button"
+          aria-pressed={name === theme}
+          aria-label={themeOptions[name].name}
+          title={themeOptions[name].name}
+          onClick={() => setTheme(name)}
+        >
+          <Icon name={themeOptions[name].icon} size={16} />
+        </button>
+      ))}
+    </div>
+  );
 }

@@ -2,7 +2,7 @@ import { type ComponentType, lazy } from "react";
 import { OverviewPage } from "../pages/overview/overview-page.tsx";
 import type { IconName } from "../ui/icon.tsx";
 
-/** A page of the dashboard: where it stands, what it is called, and who sees it in the navigation. */
+/** A page of the dashboard in the navigation. */
 export interface PageEntry {
   readonly path: string;
   readonly name: string;
@@ -10,8 +10,8 @@ export interface PageEntry {
   readonly page: ComponentType;
 }
 
-/** Pages of everybody. Those that are not the first to be seen are loaded when they are. */
-export const ownPages: readonly PageEntry[] = [
+/** Pages for everybody. All but the first are loaded on demand. */
+export const userPages: readonly PageEntry[] = [
   { path: "/", name: "Overview", icon: "overview", page: OverviewPage },
   { path: "/keys", name: "API keys", icon: "key", page: lazy(() => import("../pages/keys/keys-page.tsx")) },
   { path: "/billing", name: "Billing", icon: "billing", page: lazy(() => import("../pages/billing/billing-page.tsx")) },
@@ -24,7 +24,7 @@ export const ownPages: readonly PageEntry[] = [
   },
 ];
 
-/** Pages of administrators, below `/admin`. */
+/** Pages for administrators. */
 export const adminPages: readonly PageEntry[] = [
   {
     path: "/admin/accounts",
@@ -47,11 +47,11 @@ export const adminPages: readonly PageEntry[] = [
   { path: "/admin/live", name: "Live calls", icon: "pulse", page: lazy(() => import("../pages/admin/live-page.tsx")) },
   {
     path: "/admin/settings",
-    name: "Settings",
+    name: "Configuration",
     icon: "settings",
     page: lazy(() => import("../pages/admin/config-page.tsx")),
   },
-  { path: "/admin/audit", name: "Audit", icon: "list", page: lazy(() => import("../pages/admin/audit-page.tsx")) },
+  { path: "/admin/audit", name: "Audit log", icon: "list", page: lazy(() => import("../pages/admin/audit-page.tsx")) },
 ];
 
 export const settingsPage = lazy(() => import("../pages/settings/settings-page.tsx"));

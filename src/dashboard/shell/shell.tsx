@@ -1,36 +1,35 @@
-import { type ReactNode, Suspense, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { Component, type ReactNode, Suspense, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 import type { Me } from "../data/session.ts";
+import { Empty, LoadError, Skeleton } from "../ui/feedback.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { PageHead } from "../ui/page.tsx";
-import { Empty, Skeleton } from "../ui/states.tsx";
-import { Boundary } from "./boundary.tsx";
 import { Brand, Navigation } from "./navigation.tsx";
-import { adminPages, ownPages, settingsPage } from "./pages.tsx";
+import { adminPages, settingsPage, userPages } from "./pages.tsx";
 
-/** What surrounds every page of somebody who is signed in. */
+/** The frame of every page after sign-in. */
 export function Shell({ me }: { me: Me }) {
   const [path] = useLocation();
   const main = useRef<HTMLElement>(null);
   const shown = useRef(path);
-  // Another page: read from its begin, by eye and by screen reader.
+  // After navigation, scroll to the top and move the focus for screen readers.
   useEffect(() => {
     if (shown.current === path) return;
     shown.current = path;
     scrollTo(0, 0);
     main.current?.focus({ preventScroll: true });
   }, [path]);
-  const pages = me.role === "admin" ? [...ownPages, ...adminPages] : ownPages;
+  const pages = me.role === "admin" ? [...userPages, ...adminPages] : userPages;
   return (
     <div className="shell">
       <a className="skip" href="#content">
-        Skip to the content
+        Skip to content
       </a>
       <Navigation me={me} />
       <div>
         <TopBar me={me} />
         <main id="content" className="main" ref={main} tabIndex={-1}>
-          <Boundary key={path}>
+          <ErrorBoundary key={path}>
             <Suspense fallback={<Skeleton lines={6} />}>
               <Switch>
                 {pages.map((entry) => (
@@ -40,18 +39,47 @@ export function Shell({ me }: { me: Me }) {
                 <Route component={NotFound} />
               </Switch>
             </Suspense>
-          </Boundary>
+          </ErrorBoundary>
         </main>
       </div>
     </div>
   );
 }
 
-/** In the place of the navigation on a phone. */
+const importErrorText = "The code of this page could not be fetched. The gateway can't be reached or was updated.";
+
+/** Whether a dynamic import failed; browsers word this differently, and add the URL of the module. */
+function isImportError(error: unknown): boolean {
+  return error instanceof TypeError && error.message.includes("module");
+}
+
+/** Confines an error of a page, or of loading its code, to that page. */
+class ErrorBoundary extends Component<{ children: ReactNode }, { error: unknown }> {
+  override state = { error: undefined };
+
+  static getDerivedStateFromError(error: unknown) {
+    return { error };
+  }
+
+  override render() {
+    const { error } = this.state;
+    if (error === undefined) return this.props.children;
+    return (
+      <div className="card">
+        <LoadError
+          error={isImportError(error) ? new Error(importErrorText) : error}
+          onRetry={() => location.reload()}
+        />
+      </div>
+    );
+  }
+}
+
+/** Replaces the sidebar on small screens. */
 function TopBar({ me }: { me: Me }) {
   const [isOpen, setOpen] = useState(false);
   const [path] = useLocation();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: closed by each way to another page
+  // biome-ignore lint/correctness/useExhaustiveDependencies: closes on every navigation
   useEffect(() => setOpen(false), [path]);
   return (
     <div className="topbar">
@@ -59,7 +87,7 @@ function TopBar({ me }: { me: Me }) {
       <button
         type="button"
         className="btn btn-plain btn-icon"
-        aria-label="Open the navigation"
+        aria-label="Open navigation"
         onClick={() => setOpen(true)}
       >
         <Icon name="menu" size={20} />
@@ -81,7 +109,7 @@ function Drawer({ onClose, children }: { onClose: () => void; children: ReactNod
     return () => drawer?.close();
   }, []);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, as every dialog
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, like every dialog
     <dialog
       ref={element}
       className="drawer"
@@ -102,11 +130,11 @@ function NotFound() {
     <>
       <PageHead title="Not found" />
       <div className="card">
-        <Empty icon="search" title="There is no such page">
-          <p>It may have moved, or it is not for your role.</p>
+        <Empty icon="search" title="Page not found">
+          <p>It may have moved, or you may not have access to it.</p>
           <div className="row">
             <Link href="/" className="btn">
-              To the overview
+              Go to overview
             </Link>
           </div>
         </Empty>

@@ -1,9 +1,9 @@
 import type { ReactNode } from "react";
-import { Callout } from "./callout.tsx";
 import { Dialog } from "./dialog.tsx";
+import { Callout } from "./feedback.tsx";
 import { useAction } from "./use-action.ts";
 
-/** Asks before something is done that cannot be undone. */
+/** Asks for confirmation of an irreversible action. */
 export function Confirm({
   title,
   action,
@@ -12,21 +12,20 @@ export function Confirm({
   children,
 }: {
   title: string;
-  /** What the button says. */
+  /** The label of the button. */
   action: string;
   act: () => Promise<unknown>;
   onClose: () => void;
   children: ReactNode;
 }) {
-  const { run, isBusy, otherThan } = useAction(act);
-  const wrong = otherThan();
+  const { run, isBusy, formError } = useAction(act);
   const confirm = async () => {
     if (await run()) onClose();
   };
   return (
     <Dialog title={title} onClose={onClose}>
       <div className="dialog-body">
-        {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
+        <Callout tone="bad">{formError()}</Callout>
         <div className="soft break">{children}</div>
       </div>
       <footer className="dialog-foot">

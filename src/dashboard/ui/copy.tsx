@@ -2,18 +2,18 @@ import { useState } from "react";
 import { Icon } from "./icon.tsx";
 import { toastError } from "./toast.tsx";
 
-const saidMs = 1800;
+const copiedMs = 1800;
 
-/** Puts a text on the clipboard, and says so. */
+/** Copies a text to the clipboard. */
 export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = async (from: HTMLElement) => {
     try {
       await copyText(text, from);
       setCopied(true);
-      setTimeout(() => setCopied(false), saidMs);
+      setTimeout(() => setCopied(false), copiedMs);
     } catch {
-      toastError(new Error("The browser does not let this page copy; mark the text and copy it by hand"));
+      toastError(new Error("The browser blocked copying. Select the text and copy it manually."));
     }
   };
   return (
@@ -29,13 +29,13 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
   );
 }
 
-/** A page that came by plain HTTP from another machine has no clipboard; there it is done as it was before there was one. */
+/** The clipboard API needs a secure context; over plain HTTP this falls back to `execCommand`. */
 async function copyText(text: string, from: HTMLElement): Promise<void> {
   if (navigator.clipboard !== undefined) return await navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");
   area.value = text;
   area.className = "unseen";
-  // Beside the button: in an open dialog nothing else can be marked.
+  // Inside the dialog of the button: nothing outside an open dialog can be selected.
   from.after(area);
   try {
     area.select();
@@ -46,11 +46,11 @@ async function copyText(text: string, from: HTMLElement): Promise<void> {
   }
 }
 
-/** Code to be copied. */
+/** A code block with a copy button. */
 export function Code({ text, label }: { text: string; label: string }) {
   return (
     <div className="code">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable regions must be reachable by keyboard */}
       <pre tabIndex={0}>
         <code>{text}</code>
       </pre>

@@ -2,35 +2,35 @@ import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
 import { Icon } from "./icon.tsx";
 
 /**
- * A dialog over the page for as long as it is rendered. The browser keeps the focus in it, and gives it back.
+ * A modal dialog that is open while rendered. The browser traps the focus and restores it.
  *
- * @param isConfirmed Not closed by a click beside it: what it shows is not shown again.
+ * @param isPersistent Not closed by a click outside, because its content is shown only once.
  */
 export function Dialog({
   title,
-  about,
+  description,
   isWide = false,
-  isConfirmed = false,
+  isPersistent = false,
   onClose,
   children,
 }: {
   title: string;
-  about?: ReactNode;
+  description?: ReactNode;
   isWide?: boolean;
-  isConfirmed?: boolean;
+  isPersistent?: boolean;
   onClose: () => void;
   children: ReactNode;
 }) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  // Before it is taken away: a dialog that is closed then gives the focus back to where it was.
+  // A layout effect closes the dialog before it is removed, so that the browser restores the focus.
   useLayoutEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
     return () => dialog?.close();
   }, []);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, as every dialog
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, like every dialog
     <dialog
       ref={element}
       className={isWide ? "dialog is-wide" : "dialog"}
@@ -39,12 +39,12 @@ export function Dialog({
         event.preventDefault();
         onClose();
       }}
-      onClick={(event) => !isConfirmed && event.target === element.current && onClose()}
+      onClick={(event) => !isPersistent && event.target === element.current && onClose()}
     >
       <header className="dialog-head">
         <div>
           <h2 id={id}>{title}</h2>
-          {about !== undefined && <p>{about}</p>}
+          {description !== undefined && <p>{description}</p>}
         </div>
         <button type="button" className="btn btn-plain btn-icon btn-small" aria-label="Close" onClick={onClose}>
           <Icon name="close" size={16} />

@@ -4,32 +4,32 @@ import { Icon } from "./icon.tsx";
 interface FieldProps {
   label: string;
   hint?: ReactNode;
-  /** What is wrong with it. */
-  wrong?: string | undefined;
+  /** The error message. */
+  error?: string | undefined;
 }
 
-/** A label with what it labels, its hint and what is wrong with it, tied together for screen readers. */
+/** A label, a control and its hint or error message, linked for screen readers. */
 export function Field({
   label,
   hint,
-  wrong,
+  error,
   children,
 }: FieldProps & {
-  children: (tied: { id: string; "aria-describedby"?: string; "aria-invalid"?: true }) => ReactNode;
+  children: (props: { id: string; "aria-describedby"?: string; "aria-invalid"?: true }) => ReactNode;
 }) {
   const id = useId();
-  const isDescribed = wrong !== undefined || hint !== undefined;
+  const isDescribed = error !== undefined || hint !== undefined;
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
       {children({
         id,
         ...(isDescribed && { "aria-describedby": `${id}-more` }),
-        ...(wrong !== undefined && { "aria-invalid": true }),
+        ...(error !== undefined && { "aria-invalid": true }),
       })}
       {isDescribed && (
-        <span id={`${id}-more`} className={wrong === undefined ? "hint" : "wrong"} role={wrong && "alert"}>
-          {wrong ?? hint}
+        <span id={`${id}-more`} className={error === undefined ? "hint" : "wrong"} role={error && "alert"}>
+          {error ?? hint}
         </span>
       )}
     </div>
@@ -42,39 +42,102 @@ type InputProps = FieldProps &
     onText: (text: string) => void;
   };
 
-/** A line of text with its label. */
-export function TextField({ label, hint, wrong, onText, ...input }: InputProps) {
+/** A text input with its label. */
+export function TextField({ label, hint, error, onText, ...input }: InputProps) {
   return (
-    <Field label={label} hint={hint} wrong={wrong}>
-      {(tied) => <input {...tied} {...input} className="input" onChange={(event) => onText(event.target.value)} />}
+    <Field label={label} hint={hint} error={error}>
+      {(control) => (
+        <input {...control} {...input} className="input" onChange={(event) => onText(event.target.value)} />
+      )}
     </Field>
   );
 }
 
-/** A password, which can be looked at. */
-export function PasswordField({ label, hint, wrong, onText, ...input }: InputProps) {
+/** A password input that can be revealed. */
+export function PasswordField({ label, hint, error, onText, ...input }: InputProps) {
   const [isShown, setShown] = useState(false);
   return (
-    <Field label={label} hint={hint} wrong={wrong}>
-      {(tied) => (
+    <Field label={label} hint={hint} error={error}>
+      {(control) => (
         <div className="password">
           <input
-            {...tied}
+            {...control}
             {...input}
             className="input"
             type={isShown ? "text" : "password"}
             onChange={(event) => onText(event.target.value)}
           />
-          <button
-            type="button"
-            aria-label="Show the password"
-            aria-pressed={isShown}
-            onClick={() => setShown(!isShown)}
-          >
+          <button type="button" aria-label="Show password" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
             <Icon name="eye" size={17} />
           </button>
         </div>
       )}
     </Field>
+  );
+}
+
+/** A field for a new password, with the rule as its hint. */
+export function NewPasswordField(input: Omit<InputProps, "label"> & { label?: string }) {
+  return (
+    <PasswordField
+      label="New password"
+      name="new"
+      autoComplete="new-password"
+      required
+      hint="At least 10 characters. A few words are easy to remember and hard to guess."
+      {...input}
+    />
+  );
+}
+
+/** A select with its label; the options are pairs of value and label. */
+export function SelectField({
+  options,
+  value,
+  onText,
+  ...field
+}: FieldProps & {
+  options: readonly (readonly [string, string])[];
+  value: string;
+  onText: (value: string) => void;
+}) {
+  return (
+    <Field {...field}>
+      {(control) => (
+        <select {...control} className="input" value={value} onChange={(event) => onText(event.target.value)}>
+          {options.map(([key, name]) => (
+            <option key={key} value={key}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+export function SearchField({
+  label,
+  placeholder,
+  value,
+  onText,
+}: {
+  label: string;
+  placeholder: string;
+  value: string;
+  onText: (text: string) => void;
+}) {
+  return (
+    <div className="search">
+      <Icon name="search" size={16} />
+      <input
+        className="input"
+        type="search"
+        aria-label={label}
+        placeholder={placeholder}
+        value={value}
+        onChange={(event) => onText(event.target.value)}
+      />
+    </div>
   );
 }

@@ -1,37 +1,34 @@
-import type { ComponentProps, FormEvent } from "react";
-import { Callout } from "./callout.tsx";
+import type { ComponentProps } from "react";
 import { Dialog } from "./dialog.tsx";
+import { Callout } from "./feedback.tsx";
+import type { useAction } from "./use-action.ts";
 
 interface FormDialogProps extends ComponentProps<typeof Dialog> {
-  /** What the button says, and while it is done. */
-  verbs: readonly [idle: string, busy: string];
-  action: { run: () => Promise<unknown>; readonly isBusy: boolean };
-  /** Whether enough is filled in. */
-  isWhole: boolean;
-  /** What is wrong with no field of it. */
-  wrong?: string | undefined;
+  /** The label of the button, idle and busy. */
+  labels: readonly [idle: string, busy: string];
+  action: Pick<ReturnType<typeof useAction>, "submit" | "isBusy">;
+  /** Whether all required fields are filled in. */
+  isComplete: boolean;
+  /** The error above the form. */
+  error?: string | undefined;
 }
 
-/** A dialog that asks for something and then does it. */
-export function FormDialog({ verbs, action, isWhole, wrong, children, ...dialog }: FormDialogProps) {
-  const { run, isBusy } = action;
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void run();
-  };
+/** A dialog with a form. */
+export function FormDialog({ labels, action, isComplete, error, children, ...dialog }: FormDialogProps) {
+  const { submit, isBusy } = action;
   return (
     <Dialog {...dialog}>
       <form onSubmit={submit} noValidate>
         <div className="dialog-body">
-          {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
+          <Callout tone="bad">{error}</Callout>
           {children}
         </div>
         <footer className="dialog-foot">
           <button type="button" className="btn" onClick={dialog.onClose}>
             Cancel
           </button>
-          <button type="submit" className="btn btn-primary" disabled={isBusy || !isWhole}>
-            {verbs[isBusy ? 1 : 0]}
+          <button type="submit" className="btn btn-primary" disabled={isBusy || !isComplete}>
+            {labels[isBusy ? 1 : 0]}
           </button>
         </footer>
       </form>

@@ -41,7 +41,7 @@ const shapes = {
 
 export type IconName = keyof typeof shapes;
 
-/** Beside words that say the same, so that a screen reader passes over it. */
+/** Always accompanied by a text or label, so hidden from screen readers. */
 export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
   return (
     <svg

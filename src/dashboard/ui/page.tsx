@@ -1,7 +1,15 @@
 import { type ReactNode, useEffect } from "react";
 
-/** The head of a page, and its name in the browser's tab. */
-export function PageHead({ title, about, children }: { title: string; about?: ReactNode; children?: ReactNode }) {
+/** The header of a page; also sets the title of the browser tab. */
+export function PageHead({
+  title,
+  description,
+  children,
+}: {
+  title: string;
+  description?: ReactNode;
+  children?: ReactNode;
+}) {
   useEffect(() => {
     document.title = `${title} · modelgate`;
   }, [title]);
@@ -9,14 +17,14 @@ export function PageHead({ title, about, children }: { title: string; about?: Re
     <header className="page-head">
       <div>
         <h1>{title}</h1>
-        {about !== undefined && <p>{about}</p>}
+        {description !== undefined && <p>{description}</p>}
       </div>
       {children !== undefined && <div className="row">{children}</div>}
     </header>
   );
 }
 
-/** A part of a page with a heading of its own. */
+/** A card with a heading. */
 export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
     <section className="card" aria-label={title}>

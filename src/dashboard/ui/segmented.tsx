@@ -1,4 +1,4 @@
-/** One choice of a few, side by side. */
+/** A segmented control: one of a few options. */
 export function Segmented<T extends string>({
   label,
   value,
@@ -11,7 +11,7 @@ export function Segmented<T extends string>({
   onChoose: (value: T) => void;
 }) {
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset has a legend in its border, which is not wanted here
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset would draw its legend in the border
     <div className="seg" role="group" aria-label={label}>
       {options.map(([key, name]) => (
         <button key={key} type="button" aria-pressed={key === value} onClick={() => onChoose(key)}>

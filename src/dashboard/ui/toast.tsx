@@ -13,12 +13,12 @@ const listeners = new Set<() => void>();
 let toasts: readonly Toast[] = [];
 let lastId = 0;
 
-/** Tells in the corner of the page that something was done. */
+/** Shows a short confirmation in the corner of the page. */
 export function toast(text: string): void {
   add(text, false);
 }
 
-/** As {@link toast}, for what went wrong. */
+/** Shows an error as a toast. */
 export function toastError(error: unknown): void {
   add(error instanceof Error ? error.message : String(error), true);
 }
@@ -26,7 +26,7 @@ export function toastError(error: unknown): void {
 export function Toasts() {
   const shown = useSyncExternalStore(subscribe, () => toasts);
   const element = useRef<HTMLDivElement>(null);
-  // Shown anew with each, so that it stands above a dialog which was opened since.
+  // Reopened for each toast, so that it stays above dialogs opened meanwhile.
   useEffect(() => {
     if (element.current?.matches(":popover-open")) element.current.hidePopover();
     if (shown.length > 0) element.current?.showPopover();

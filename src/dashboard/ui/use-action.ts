@@ -1,15 +1,16 @@
-import { useState } from "react";
-import { messageOf, Refusal } from "../data/api.ts";
+import { type FormEvent, useState } from "react";
+import { ApiError, toMessage } from "../data/api.ts";
 
-/** Something that a person does: whether it is under way, and what came in between. */
-export function useAction<A extends unknown[]>(act: (...args: A) => Promise<unknown>) {
+/** Runs an action of the user: whether it is in progress, and the error of the last run. */
+export function useAction(act: () => Promise<unknown>) {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
-  const run = async (...args: A): Promise<boolean> => {
+  /** Returns whether the action succeeded. */
+  const run = async (): Promise<boolean> => {
     setBusy(true);
     setError(undefined);
     try {
-      await act(...args);
+      await act();
       return true;
     } catch (thrown) {
       setError(thrown);
@@ -18,18 +19,20 @@ export function useAction<A extends unknown[]>(act: (...args: A) => Promise<unkn
       setBusy(false);
     }
   };
+  const isAbout = (fields: readonly string[]) =>
+    error instanceof ApiError && error.param !== undefined && fields.includes(error.param);
   return {
     run,
+    /** The `onSubmit` handler of a form. */
+    submit: (event: FormEvent) => {
+      event.preventDefault();
+      void run();
+    },
     isBusy,
-    error,
     clear: () => setError(undefined),
-    /** What is wrong with a field. */
-    wrongOf: (...params: string[]) =>
-      error instanceof Refusal && error.param !== undefined && params.includes(error.param) ? error.message : undefined,
-    /** What is wrong, and with none of these fields. */
-    otherThan: (...params: string[]) =>
-      error === undefined || (error instanceof Refusal && error.param !== undefined && params.includes(error.param))
-        ? undefined
-        : messageOf(error),
+    /** The error message of a field. */
+    fieldError: (...fields: string[]) => (isAbout(fields) ? toMessage(error) : undefined),
+    /** The error message to show above the form: of any error that is not about one of these fields. */
+    formError: (...fields: string[]) => (error === undefined || isAbout(fields) ? undefined : toMessage(error)),
   };
 }

@@ -6,7 +6,8 @@ import { budgets } from "./0005-budgets.ts";
 import { secondFactor } from "./0006-second-factor.ts";
 import { planBooks } from "./0007-plan-books.ts";
 import { usageDays } from "./0008-usage-days.ts";
-import { judgeHolds } from "./0009-judge-holds.ts";
+import { decideHolds } from "./0009-decide-holds.ts";
+import { standardTerms } from "./0010-standard-terms.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
@@ -19,5 +20,6 @@ export const migrations: readonly Migration[] = [
   secondFactor,
   planBooks,
   usageDays,
-  judgeHolds,
+  decideHolds,
+  standardTerms,
 ];

@@ -3,7 +3,7 @@ import type { Kysely } from "kysely";
 /** The two SQL engines. */
 export type Engine = "sqlite" | "postgres";
 
-/** One step of the schema. A step that was released never changes; a mistake is mended by the next one. */
+/** One step of the schema. A step that was released never changes; a mistake is fixed by the next one. */
 export interface Migration {
   version: number;
   /** Runs inside the transaction that also records the version. The types of its time are not those of today. */

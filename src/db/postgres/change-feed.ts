@@ -1,6 +1,6 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type pg from "pg";
-import type { Database } from "../database.ts";
+import type { Database } from "../schema.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
 /**
@@ -10,7 +10,7 @@ import type { OrderedConnection } from "./ordered-connection.ts";
 export class ChangeFeed {
   readonly #nodeId: string;
   /** Unread changes of other nodes. */
-  #heard = false;
+  #changed = false;
   /** Of the row `revisions`; absent before the first poll. */
   #seen: number | undefined;
   #polling = false;
@@ -27,11 +27,11 @@ export class ChangeFeed {
       const [nodeId, counted] = (payload ?? "").split(" ");
       if (nodeId === this.#nodeId) return;
       this.#count(Number(counted));
-      this.#hear();
+      this.#noteChange();
     });
     const { rows } = await client.query<{ channel: string }>("select 'modelgate_' || current_schema() as channel");
     await client.query(`listen ${client.escapeIdentifier(rows[0]?.channel as string)}`);
-    if (this.#seen !== undefined) this.#hear();
+    if (this.#seen !== undefined) this.#noteChange();
   }
 
   async change<T>(db: Kysely<Database>, work: (db: Transaction<Database>) => Promise<T>): Promise<T> {
@@ -54,27 +54,27 @@ export class ChangeFeed {
   }
 
   /** Whether another node's change was heard of since the last question. */
-  takeHeard(): boolean {
-    const heard = this.#heard;
-    this.#heard = false;
-    return heard;
+  takeExternalChange(): boolean {
+    const changed = this.#changed;
+    this.#changed = false;
+    return changed;
   }
 
-  async poll(lane: OrderedConnection, patienceMs?: number): Promise<void> {
+  async poll(connection: OrderedConnection, timeoutMs?: number): Promise<void> {
     if (this.#polling) return;
     this.#polling = true;
     try {
       const statement = {
         name: "poll",
-        text: `with beat as (insert into nodes (id, seen_at)
+        text: `with heartbeat as (insert into nodes (id, seen_at)
           values ($1, floor(extract(epoch from clock_timestamp()) * 1000))
           on conflict (id) do update set seen_at = excluded.seen_at)
           select revision from revisions where name = 'copies'`,
         values: [this.#nodeId],
       };
-      const { rows } = await lane.query<{ revision: number }>(statement, patienceMs);
+      const { rows } = await connection.query<{ revision: number }>(statement, timeoutMs);
       const revision = rows[0]?.revision as number;
-      if (this.#seen !== undefined && revision !== this.#seen) this.#hear();
+      if (this.#seen !== undefined && revision !== this.#seen) this.#noteChange();
       this.#seen = revision;
     } finally {
       this.#polling = false;
@@ -86,8 +86,8 @@ export class ChangeFeed {
     if (this.#seen === revision - 1) this.#seen = revision;
   }
 
-  #hear(): void {
-    this.#heard = true;
+  #noteChange(): void {
+    this.#changed = true;
     this.revision += 1;
   }
 }

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
-import type { Database } from "../database.ts";
+import type { Database } from "../schema.ts";
+import { isOpen } from "../schema.ts";
 import type { AbandonedCall } from "../store.ts";
-import { isOpen } from "../tables/calls.ts";
 
 /**
  * A node whose connection still stands may be busy, or cut off by a network that drops what it sends. It is dead only

@@ -1,21 +1,19 @@
+import { clearTimeout, setTimeout } from "node:timers";
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
-import { createBlobs } from "../blobs.ts";
-import type { Database } from "../database.ts";
+import { type Blobs, createBlobs } from "../blobs.ts";
+import { LostConnection, StoreError } from "../errors.ts";
 import { migrate } from "../migrate.ts";
-import { readSetting } from "../settings.ts";
-import type { Store } from "../store.ts";
-import { StoreError } from "../store-error.ts";
-import { blobsWithTimeout } from "./blobs-with-timeout.ts";
+import type { Database } from "../schema.ts";
+import { readSetting, type Store } from "../store.ts";
 import { ChangeFeed } from "./change-feed.ts";
-import { connectionOptions, shownUrl } from "./connection-options.ts";
 import { DeadNodes } from "./dead-nodes.ts";
-import { OrderedConnection } from "./ordered-connection.ts";
+import { connectionOptions, OrderedConnection, shownUrl } from "./ordered-connection.ts";
 import { ask, keyReader, readBalance } from "./readers.ts";
 import { writeBatch } from "./write-batch.ts";
 
-/** With what a call does beside waiting, it stays below a quarter of a second. */
-const patienceMsDefault = 200;
+/** Keeps the whole call overhead below a quarter of a second. */
+const timeoutMsDefault = 200;
 /** Connections for all that is no hot path; each gateway has two more. */
 const poolMax = 6;
 const connectWaitMs = 5000;
@@ -29,7 +27,7 @@ const byKeys = "set enable_seqscan = off";
 
 interface PostgresOptions {
   url: string;
-  patienceMs?: number | undefined;
+  timeoutMs?: number | undefined;
   deadAfterMs?: number | undefined;
   now: () => number;
 }
@@ -40,14 +38,14 @@ interface Parts {
   writes: OrderedConnection;
   reads: OrderedConnection;
   changes: ChangeFeed;
-  dead: DeadNodes;
+  deadNodes: DeadNodes;
   nodeId: string;
 }
 
 /**
- * Opens the store on PostgreSQL, which several gateways may share. What holds then, without anything else beside it:
+ * Opens the store on PostgreSQL, which several gateways may share. Its guarantees, without Redis:
  *
- * - A wallet pays and a quota is drawn for what all nodes hold: each hold is judged by the statement that writes it
+ * - Wallets and quotas count the holds of all nodes: each hold is decided by the statement that writes it
  *   (`guard`), one node after another, so that no call is let in once nothing is available.
  * - A call is charged once, whichever node ends it; a node that dies leaves its open calls to the others.
  * - Keys, accounts and credits changed on one node are known on the others within a second.
@@ -56,23 +54,23 @@ interface Parts {
 export async function openPostgres({
   url,
   now,
-  patienceMs = patienceMsDefault,
+  timeoutMs = timeoutMsDefault,
   deadAfterMs = deadAfterMsDefault,
 }: PostgresOptions): Promise<Store> {
-  const parts = partsOf(url, patienceMs, deadAfterMs);
+  const parts = createParts(url, timeoutMs, deadAfterMs);
   try {
     await migrate(parts.db, "postgres", now);
     await Promise.all([parts.writes.open(), parts.reads.open()]);
     // No call waits for this one.
     await parts.changes.poll(parts.reads, connectWaitMs);
-    return createStore(parts, patienceMs, now);
+    return createStore(parts, timeoutMs, now);
   } catch (error) {
     await closeAll(parts);
     throw error instanceof StoreError ? error : cannotOpen(url, error);
   }
 }
 
-function partsOf(url: string, patienceMs: number, deadAfterMs: number): Parts {
+function createParts(url: string, timeoutMs: number, deadAfterMs: number): Parts {
   const nodeId = crypto.randomUUID();
   const pool = new pg.Pool({
     ...connectionOptions(url, "modelgate"),
@@ -88,17 +86,17 @@ function partsOf(url: string, patienceMs: number, deadAfterMs: number): Parts {
   return {
     pool,
     db,
-    dead: new DeadNodes(db, { nodeId, deadAfterMs, connectionOf: laneName("reads", "") }),
+    deadNodes: new DeadNodes(db, { nodeId, deadAfterMs, connectionOf: connectionName("reads", "") }),
     writes: new OrderedConnection({
       url,
-      patienceMs,
-      name: laneName("writes", nodeId),
+      timeoutMs,
+      name: connectionName("writes", nodeId),
       onConnect: async (client) => void (await client.query(byKeys)),
     }),
     reads: new OrderedConnection({
       url,
-      patienceMs,
-      name: laneName("reads", nodeId),
+      timeoutMs,
+      name: connectionName("reads", nodeId),
       onConnect: (it) => changes.listen(it),
     }),
     changes,
@@ -106,31 +104,31 @@ function partsOf(url: string, patienceMs: number, deadAfterMs: number): Parts {
   };
 }
 
-function createStore(parts: Parts, patienceMs: number, now: () => number): Store {
-  const { db, writes, reads, changes, dead, nodeId } = parts;
+function createStore(parts: Parts, timeoutMs: number, now: () => number): Store {
+  const { db, writes, reads, changes, deadNodes, nodeId } = parts;
   let closed = false;
   return {
     db,
     shared: true,
     nodeId,
-    blobs: blobsWithTimeout(createBlobs(db, now), patienceMs),
+    blobs: blobsWithTimeout(createBlobs(db, now), timeoutMs),
     get revision() {
       return changes.revision;
     },
     writeLedger: (batch) => writeBatch(writes, nodeId, batch),
-    readBalance: (accountId, asked) => readBalance(writes, accountId, asked),
+    readBalance: (accountId, budgetQuery) => readBalance(writes, accountId, budgetQuery),
     ask: (query) => ask(reads, query),
     readKey: keyReader(db, reads),
-    abandonCalls: (at) => dead.abandonCalls(at),
+    abandonCalls: (at) => deadNodes.abandonCalls(at),
     change: (work) => changes.change(db, work),
     bumpRevision() {
       changes.revision += 1;
     },
     pollExternalChange() {
       if (closed) return false;
-      // A failure is the lane's to mend; after it all copies are read anew.
+      // On failure the connection recovers by itself, and all cached copies are invalidated.
       changes.poll(reads).catch(() => undefined);
-      return changes.takeHeard();
+      return changes.takeExternalChange();
     },
     trouble: () => (writes.isOpen ? undefined : "PostgreSQL does not answer: no call can be written down"),
     setting: (name, make) => readSetting(db, name, make),
@@ -143,8 +141,8 @@ function createStore(parts: Parts, patienceMs: number, now: () => number): Store
   };
 }
 
-function laneName(lane: "writes" | "reads", nodeId: string): string {
-  return `modelgate ${lane} ${nodeId}`;
+function connectionName(connection: "writes" | "reads", nodeId: string): string {
+  return `modelgate ${connection} ${nodeId}`;
 }
 
 async function closeAll({ db, writes, reads }: Parts): Promise<void> {
@@ -154,4 +152,26 @@ async function closeAll({ db, writes, reads }: Parts): Promise<void> {
 function cannotOpen(url: string, error: unknown): StoreError {
   const reason = error instanceof AggregateError ? (error.errors[0] as Error).message : (error as Error).message;
   return new StoreError(`Cannot open the database ${shownUrl(url)}: ${reason}`, error);
+}
+
+/** Calls wait for files, so these have the timeout of calls. No call waits for pruning. */
+function blobsWithTimeout(blobs: Blobs, timeoutMs: number): Blobs {
+  return {
+    put: (blob) => within(timeoutMs, blobs.put(blob)),
+    get: (id) => within(timeoutMs, blobs.get(id)),
+    prune: (now) => blobs.prune(now),
+  };
+}
+
+async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new LostConnection(`PostgreSQL did not answer within ${timeoutMs} ms`, true)),
+    timeoutMs,
+  );
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -1,15 +1,14 @@
 import { clearTimeout, setTimeout } from "node:timers";
-import pg, { type QueryConfig, type QueryResult, type QueryResultRow } from "pg";
-import { connectionOptions } from "./connection-options.ts";
-import { LostConnection } from "./lost-connection.ts";
+import pg, { type ClientConfig, type QueryConfig, type QueryResult, type QueryResultRow } from "pg";
+import { LostConnection } from "../errors.ts";
 
-/** What a {@link OrderedConnection} wants. */
+/** Options of {@link OrderedConnection}. */
 export interface OrderedConnectionOptions {
   url: string;
-  /** Unique among all lanes that live, so that what one of them left behind can be told from the rest. */
+  /** Unique among live connections, so that a lost one can be found on the server. */
   name: string;
   /** How long a statement may take before the connection counts as lost. */
-  patienceMs: number;
+  timeoutMs: number;
   /** Prepares each new connection before anything else runs on it. */
   onConnect?(client: pg.Client): Promise<void>;
 }
@@ -45,7 +44,7 @@ export class OrderedConnection {
     return this.#client !== undefined;
   }
 
-  /** Connects, or says why not. Later losses are mended by the lane itself. */
+  /** Connects or fails; after that it reconnects by itself. */
   open(): Promise<void> {
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
@@ -56,12 +55,12 @@ export class OrderedConnection {
   /** `patienceMs` where it may take longer than a call waits. */
   async query<Row extends QueryResultRow>(
     statement: QueryConfig,
-    patienceMs = this.#options.patienceMs,
+    timeoutMs = this.#options.timeoutMs,
   ): Promise<QueryResult<Row>> {
     const before = this.#last;
     const done = Promise.withResolvers<void>();
     this.#last = done.promise;
-    const timer = setTimeout(() => this.#lose(this.#client, silence(patienceMs)), patienceMs);
+    const timer = setTimeout(() => this.#lose(this.#client, silence(timeoutMs)), timeoutMs);
     try {
       await before;
       return await this.#send<Row>(statement);
@@ -148,4 +147,30 @@ export class OrderedConnection {
 
 function silence(ms: number): Error {
   return new Error(`PostgreSQL did not answer within ${ms} ms`);
+}
+
+const int8 = 20;
+const numeric = 1700;
+
+/** pg returns 64-bit numbers as text. All of ours fit in 2^53, so a larger one is an error. */
+function readWhole(text: string): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value)) return value;
+  throw new RangeError(`Cannot read ${text} from the database: expected a whole number within 2^53`);
+}
+
+const getTypeParser = ((oid: number, format?: "text" | "binary") =>
+  oid === int8 || oid === numeric
+    ? readWhole
+    : pg.types.getTypeParser(oid, format as "text")) as typeof pg.types.getTypeParser;
+
+/** How every connection of a store is made; `name` is shown to the database's operator. */
+export function connectionOptions(url: string, name: string): ClientConfig {
+  return { connectionString: url, application_name: name, types: { getTypeParser }, keepAlive: true };
+}
+
+/** The URL without its password, for messages. */
+export function shownUrl(url: string): string {
+  const { protocol, username, host, pathname } = new URL(url);
+  return `${protocol}//${username === "" ? "" : `${username}@`}${host}${pathname}`;
 }

@@ -1,15 +1,15 @@
 import type { CompiledQuery, Kysely } from "kysely";
 import type { QueryResultRow } from "pg";
-import type { AccountBalance, BudgetAsked } from "../account-balance.ts";
-import type { Database } from "../database.ts";
-import { type KeyRecord, keyQuery } from "../key-reader.ts";
+import type { AccountBalance, BudgetQuery } from "../account-balance.ts";
+import { type KeyRecord, keyQuery } from "../key-query.ts";
+import type { Database } from "../schema.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
-const fundsText = `select
+const balanceText = `select
   coalesce((select balance_nanodollars from wallets where account_id = $1), 0) as balance,
   latest.day, latest.used_tokens, held.nanodollars, held.quota_day, held.tokens
   from (values (1)) as one
-  left join (select day, used_tokens from quota_days where account_id = $1 order by day desc limit 1) as latest on true
+  left join (select day, used_tokens from daily_quota_usage where account_id = $1 order by day desc limit 1) as latest on true
   left join (
     select sum(hold_nanodollars) as nanodollars, max(quota_day) as quota_day,
       sum(hold_tokens) filter (where quota_day = (
@@ -18,10 +18,10 @@ const fundsText = `select
   ) as held on true`;
 
 /** The same, with what a key's budget has paid from a month on. */
-const budgetText = fundsText
+const budgetText = balanceText
   .replace("held.tokens\n", "held.tokens, paid.month, paid.spent, running.reserved\n")
   .concat(`
-  left join (select month, spent_nanodollars as spent from key_months
+  left join (select month, spent_nanodollars as spent from key_budget_usage
     where account_id = $1 and key_id = $2 and month >= $3 order by month desc limit 1) as paid on true
   left join lateral (select sum(hold_nanodollars) as reserved from calls
     where account_id = $1 and state = 'open' and key_id = $2
@@ -39,16 +39,16 @@ interface AccountBalanceRow {
   reserved?: number | null;
 }
 
-/** On the lane of the writes, so that it sees those that were asked for before, and none after. */
+/** On the connection of the writes, so that it sees all earlier writes and no later ones. */
 export async function readBalance(
-  lane: OrderedConnection,
+  connection: OrderedConnection,
   accountId: string,
-  asked?: BudgetAsked,
+  budgetQuery?: BudgetQuery,
 ): Promise<AccountBalance> {
-  const { rows } = await lane.query<AccountBalanceRow>(
-    asked === undefined
-      ? { name: "funds", text: fundsText, values: [accountId] }
-      : { name: "funds_of_key", text: budgetText, values: [accountId, asked.keyId, asked.month] },
+  const { rows } = await connection.query<AccountBalanceRow>(
+    budgetQuery === undefined
+      ? { name: "balance", text: balanceText, values: [accountId] }
+      : { name: "balance_of_key", text: budgetText, values: [accountId, budgetQuery.keyId, budgetQuery.month] },
   );
   const row = rows[0] as AccountBalanceRow;
   return {
@@ -61,7 +61,7 @@ export async function readBalance(
       quotaDay: row.quota_day === null ? undefined : row.quota_day,
       tokens: row.tokens === null ? 0 : row.tokens,
     },
-    ...(asked !== undefined && {
+    ...(budgetQuery !== undefined && {
       budget: {
         month: row.month ?? undefined,
         spentNanodollars: row.spent ?? 0,
@@ -74,13 +74,13 @@ export async function readBalance(
 /** Compiles the look-up once and returns the reader. */
 export function keyReader(
   db: Kysely<Database>,
-  lane: OrderedConnection,
+  connection: OrderedConnection,
 ): (keyId: string) => Promise<KeyRecord | undefined> {
   const text = keyQuery(db).compile().sql;
-  return async (keyId) => (await lane.query<KeyRecord>({ name: "key", text, values: [keyId] })).rows[0];
+  return async (keyId) => (await connection.query<KeyRecord>({ name: "key", text, values: [keyId] })).rows[0];
 }
 
-export async function ask<Row>(lane: OrderedConnection, { sql, parameters }: CompiledQuery<Row>): Promise<Row[]> {
-  const { rows } = await lane.query<QueryResultRow>({ text: sql, values: [...parameters] });
+export async function ask<Row>(connection: OrderedConnection, { sql, parameters }: CompiledQuery<Row>): Promise<Row[]> {
+  const { rows } = await connection.query<QueryResultRow>({ text: sql, values: [...parameters] });
   return rows as Row[];
 }

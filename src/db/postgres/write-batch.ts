@@ -1,11 +1,11 @@
-import type { CallEnded, CallOpened, Judgement, LedgerWrite } from "../ledger-write.ts";
+import type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "../ledger-write.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
 /** `40P01` and `40001`: nothing was written, and trying again helps. */
 const transient = /^40/;
 
-/** What `record_calls` says of a hold that it was to judge. */
-interface JudgementRow {
+/** A decision of `record_calls` about a hold. */
+interface DecisionRow {
   id: string;
   refused: "balance" | "budget" | "quota" | null;
   /** What is there of the wallet; or what is spent of the budget, or used of the quota. */
@@ -19,30 +19,30 @@ interface JudgementRow {
   partial: boolean;
 }
 
-/** Writes a batch in one round trip and one transaction; returns what is said of the holds that were to be judged. */
+/** Writes a batch in one round trip and one transaction; returns the decisions about its holds. */
 export async function writeBatch(
-  lane: OrderedConnection,
+  connection: OrderedConnection,
   nodeId: string,
   batch: readonly LedgerWrite[],
-): Promise<ReadonlyMap<CallOpened, Judgement> | undefined> {
-  const { ends, judged, guarded, late } = sort(batch);
+): Promise<ReadonlyMap<CallOpened, HoldDecision> | undefined> {
+  const { ends, decided, undecided, late } = sort(batch);
   const statement = {
     name: "record_calls",
-    text: "select record_calls($1, $2, $3, $4, $5) as judgements",
-    values: [nodeId, jsonOf(ends, endRow), jsonOf(judged, openRow), jsonOf(guarded, openRow), jsonOf(late, endRow)],
+    text: "select record_calls($1, $2, $3, $4, $5) as decisions",
+    values: [nodeId, toJson(ends, endRow), toJson(decided, openRow), toJson(undecided, openRow), toJson(late, endRow)],
   };
-  const { rows } = await lane.query<{ judgements: JudgementRow[] | null }>(statement).catch((error) => {
+  const { rows } = await connection.query<{ decisions: DecisionRow[] | null }>(statement).catch((error) => {
     if (!transient.test(String((error as { code?: unknown }).code))) throw error;
-    return lane.query<{ judgements: JudgementRow[] | null }>(statement);
+    return connection.query<{ decisions: DecisionRow[] | null }>(statement);
   });
-  const said = rows[0]?.judgements;
-  if (said === null || said === undefined) return undefined;
-  const byId = new Map(said.map((row) => [row.id, row]));
-  return new Map(guarded.map((open) => [open, judgementOf(open, byId.get(open.callId))]));
+  const decisions = rows[0]?.decisions;
+  if (decisions === null || decisions === undefined) return undefined;
+  const byId = new Map(decisions.map((row) => [row.id, row]));
+  return new Map(undecided.map((open) => [open, toDecision(open, byId.get(open.callId))]));
 }
 
-function judgementOf({ callId, premium }: CallOpened, row: JudgementRow | undefined): Judgement {
-  if (row === undefined) throw new Error(`PostgreSQL did not judge the hold of call ${callId}`);
+function toDecision({ callId, premium }: CallOpened, row: DecisionRow | undefined): HoldDecision {
+  if (row === undefined) throw new Error(`PostgreSQL did not decide about the hold of call ${callId}`);
   const { refused, there, held, hold, partial } = row;
   const [day, month] = [row.day as number, row.month as number];
   if (refused === "balance") return { refused, balanceNanodollars: there, heldNanodollars: held };
@@ -57,14 +57,14 @@ function judgementOf({ callId, premium }: CallOpened, row: JudgementRow | undefi
 interface Sorted {
   /** They come first, since they free what the holds may need. */
   ends: CallEnded[];
-  /** Holds that something else has judged. */
-  judged: CallOpened[];
-  guarded: CallOpened[];
+  /** Holds that Redis has decided already. */
+  decided: CallOpened[];
+  undecided: CallOpened[];
   /** Ends of calls that begin in the same batch. */
   late: CallEnded[];
 }
 
-/** Of several ends of one call the first stands. */
+/** If a call ends more than once, the first end counts. */
 function sort(batch: readonly LedgerWrite[]): Sorted {
   const opens = batch.filter((write) => write.kind === "open");
   const opened = new Set(opens.map((open) => open.callId));
@@ -76,12 +76,12 @@ function sort(batch: readonly LedgerWrite[]): Sorted {
     ended.add(write.open.callId);
     (opened.has(write.open.callId) ? late : ends).push(write);
   }
-  const isGuarded = ({ guard }: CallOpened) => guard !== undefined;
-  return { ends, judged: opens.filter((open) => !isGuarded(open)), guarded: opens.filter(isGuarded), late };
+  const isUndecided = ({ guard }: CallOpened) => guard !== undefined;
+  return { ends, decided: opens.filter((open) => !isUndecided(open)), undecided: opens.filter(isUndecided), late };
 }
 
-function jsonOf<Write>(writes: readonly Write[], rowOf: (write: Write) => unknown): string | null {
-  return writes.length === 0 ? null : JSON.stringify(writes.map(rowOf));
+function toJson<Write>(writes: readonly Write[], toRow: (write: Write) => unknown): string | null {
+  return writes.length === 0 ? null : JSON.stringify(writes.map(toRow));
 }
 
 function openRow(open: CallOpened) {
@@ -98,7 +98,7 @@ function openRow(open: CallOpened) {
     hold_nanodollars: open.holdNanodollars,
     hold_tokens: open.holdTokens,
     quota_limit: open.guard?.quotaLimit,
-    // Left out of the text of a call that has none.
+    // `undefined` is left out of the JSON.
     budget_month: open.budgetMonth ?? undefined,
     partial: open.partial ? 1 : undefined,
     budget_limit: open.guard?.budgetLimit,

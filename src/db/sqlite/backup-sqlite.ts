@@ -1,10 +1,10 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StoreError } from "../store-error.ts";
+import { StoreError } from "../errors.ts";
 import { refuseJournal } from "./open-sqlite.ts";
 
-/** Reading waits for nobody but who recovers the log after a crash. */
+/** Reading only waits while another process recovers the log after a crash. */
 const lockWaitMs = 10_000;
 
 /**

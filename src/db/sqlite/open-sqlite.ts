@@ -2,26 +2,21 @@ import { closeSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { Kysely } from "kysely";
 import { createBlobs } from "../blobs.ts";
-import type { Database } from "../database.ts";
-import { prepareKeyReader } from "../key-reader.ts";
-import { type LedgerStatements, prepareLedgerStatements } from "../ledger-statements.ts";
+import { StoreError } from "../errors.ts";
 import type { LedgerWrite } from "../ledger-write.ts";
-import { writeBatch } from "../ledger-writer.ts";
 import { migrate } from "../migrate.ts";
-import { readSetting } from "../settings.ts";
-import type { AbandonedCall, Store, Synchronous } from "../store.ts";
-import { StoreError } from "../store-error.ts";
-import { isOpen } from "../tables/calls.ts";
-import { prepareFundsReader } from "./balance-reader.ts";
-import { PlannedOnceDialect } from "./dialect.ts";
-import { KyselyConnection } from "./kysely-connection.ts";
-import { takeServingLock } from "./serving-lock.ts";
+import { type Database, isOpen } from "../schema.ts";
+import { type AbandonedCall, readSetting, type Store, type Synchronous } from "../store.ts";
+import { KyselyConnection, PlannedOnceDialect } from "./kysely-connection.ts";
+import { type LedgerStatements, prepareLedgerStatements } from "./ledger-statements.ts";
+import { prepareBalanceReader, prepareKeyReader } from "./readers.ts";
+import { writeBatch } from "./write-batch.ts";
 
 /** A start may wait for another process's migration. */
 const startWaitMs = 10_000;
 const lockWaitMsDefault = 250;
 
-/** What {@link openSqlite} wants. */
+/** Options of {@link openSqlite}. */
 interface SqliteOptions {
   file: string;
   now: () => number;
@@ -105,7 +100,7 @@ function createStore({ file, database, connection, db, statements, now }: Parts)
     async ask(query) {
       return (await db.executeQuery(query)).rows;
     },
-    readBalance: prepareFundsReader(database),
+    readBalance: prepareBalanceReader(database),
     readKey: prepareKeyReader(db, database),
     bumpRevision,
     pollExternalChange() {
@@ -117,7 +112,7 @@ function createStore({ file, database, connection, db, statements, now }: Parts)
       return true;
     },
     setting: (name, make) => readSetting(db, name, make),
-    admission() {
+    lockForServing() {
       // A database in memory ends with its process.
       if (file === ":memory:") return true;
       lock ??= takeServingLock(`${withoutExtension(file)}.lock`);
@@ -175,4 +170,31 @@ function cannotOpen(file: string, error: unknown): StoreError {
   const reason = error instanceof Error ? error.message : String(error);
   const cure = /disk is full|disk I\/O|ENOSPC|EFBIG/.test(reason) ? "; see that its disk has room" : "";
   return new StoreError(`Cannot open the database ${file}: ${reason}${cure}`, error);
+}
+
+/**
+ * Takes the lock of the process that serves from a database; it ends with that process, however that ends. It is an
+ * exclusive transaction on an empty SQLite database beside the database: Node and Deno have no file locks of their own.
+ *
+ * @returns `undefined` when another process has it.
+ */
+function takeServingLock(file: string): { release(): void } | undefined {
+  createPrivate(file);
+  const database = new DatabaseSync(file);
+  try {
+    database.exec("pragma busy_timeout = 0; begin exclusive");
+  } catch {
+    database.close();
+    return undefined;
+  }
+  return { release: () => database.close() };
+}
+
+/** Opens no file that exists: closing it would release a lock that this process has on it. */
+function createPrivate(file: string): void {
+  try {
+    closeSync(openSync(file, "ax", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
 }

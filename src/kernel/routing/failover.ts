@@ -160,6 +160,6 @@ async function waitToRetry(kernel: Kernel, progress: Progress, fault: UpstreamFa
 }
 
 function callOf<Request>(route: Route, upstream: Upstream, progress: Progress, request: Request): Call<Request> {
-  const note = (sentence: string) => progress.note(sentence);
-  return { id: progress.id, request, model: route.model, signal: progress.signal, upstream, note };
+  const warn = (sentence: string) => progress.note(sentence);
+  return { id: progress.id, request, model: route.model, signal: progress.signal, upstream, warn };
 }

@@ -8,20 +8,20 @@ import {
   type UsageSource,
 } from "../../contract/index.ts";
 import type { CallObserver, Progress, Route } from "../../kernel/index.ts";
-import { outcomeOf } from "../outcome.ts";
+import { attemptOutcome } from "../attempt-outcome.ts";
 
 const durationSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const firstByteSeconds = durationSeconds.filter((bound) => bound <= 30);
 
-/** Label of names that are not in the catalogue, and of all that come once the bound on series is reached. */
+/** The label of unknown names, and of new names once the limit of series is reached. */
 const other = "other";
-/** More models and plugins than any catalogue has; names that come and go with reloads cannot fill the memory. */
+/** Bounds memory when names come and go with reloads; more than any catalogue has. */
 const seriesMax = 5000;
 
-const ofCall = ["capability", "model", "plugin"] as const;
-const ofModel = ["model", "plugin"] as const;
+const callLabels = ["capability", "model", "plugin"] as const;
+const modelLabels = ["model", "plugin"] as const;
 
-/** In which metric a meter is counted, by which label, and how many of it make one there. */
+/** The metric, label and divisor of each meter. */
 const meterLabels: Readonly<Record<MeterName, readonly ["tokens" | "units", label: string, per: number]>> = {
   inputToken: ["tokens", "input", 1],
   cacheReadToken: ["tokens", "cache_read", 1],
@@ -35,7 +35,7 @@ const meterLabels: Readonly<Record<MeterName, readonly ["tokens" | "units", labe
 
 interface CallMetricsOptions {
   readonly now: () => number;
-  /** Whether a model is premium; `undefined` for one that is gone. */
+  /** Whether a model is premium; `undefined` when it is no longer served. */
   isPremium(model: string): boolean | undefined;
 }
 
@@ -49,7 +49,7 @@ interface CallSeries {
   readonly ends: Map<string, Counter.Internal>;
   readonly duration: Histogram.Internal<string>;
   readonly firstByte: Histogram.Internal<string>;
-  /** Absent until a call was admitted. */
+  /** Absent until a call is admitted. */
   admitted: AdmittedSeries | undefined;
 }
 
@@ -57,7 +57,7 @@ interface AdmittedSeries {
   readonly meters: Map<MeterName, Counter.Internal>;
   readonly usage: Record<UsageSource, Counter.Internal>;
   readonly cost: Counter.Internal;
-  readonly beyondHold: Counter.Internal;
+  readonly holdExceeded: Counter.Internal;
 }
 
 interface AttemptSeries {
@@ -85,7 +85,7 @@ export class CallMetrics implements CallObserver {
       series = { outcomes: new Map(), duration: this.#metrics.upstreamDuration.labels(plugin) };
       this.#attempts.set(plugin, series);
     }
-    const outcome = outcomeOf(progress, error);
+    const outcome = attemptOutcome(progress, error);
     getOrCreate(series.outcomes, outcome, () => this.#metrics.attempts.labels(plugin, outcome)).inc();
     series.duration.observe((this.#options.now() - startedMs) / 1000);
   }
@@ -109,16 +109,16 @@ export class CallMetrics implements CallObserver {
   #countUsage(series: CallSeries, progress: Progress, { heldNanodollars }: { heldNanodollars: number }): void {
     const { usageSource, costNanodollars, meters } = progress;
     series.admitted ??= this.#admit(series);
-    const { usage, cost, beyondHold } = series.admitted;
+    const { usage, cost, holdExceeded } = series.admitted;
     usage[usageSource].inc();
     const isUsed = this.#countMeters(series, series.admitted, meters);
     if (isUsed && !costNanodollars) this.#metrics.zeroCost.inc(this.#zeroCostLabels(series));
     if (costNanodollars === undefined) return;
     cost.inc(costNanodollars / nanodollarsPerUsd);
-    if (heldNanodollars > 0 && costNanodollars > heldNanodollars) beyondHold.inc();
+    if (heldNanodollars > 0 && costNanodollars > heldNanodollars) holdExceeded.inc();
   }
 
-  /** Says whether there was anything to count. */
+  /** Returns whether anything was used. */
   #countMeters({ model, plugin }: CallSeries, { meters: counters }: AdmittedSeries, meters: Meters): boolean {
     let isUsed = false;
     for (const name in meters) {
@@ -151,10 +151,10 @@ export class CallMetrics implements CallObserver {
     return series;
   }
 
-  /** Begins counters at 0 that are watched for their first step. */
+  /** Starts counters at 0 whose first increase alerts depend on. */
   #admit(series: CallSeries): AdmittedSeries {
     const { model, plugin } = series;
-    const { usage, cost, beyondHold, zeroCost } = this.#metrics;
+    const { usage, cost, holdExceeded, zeroCost } = this.#metrics;
     const admitted = {
       meters: new Map(),
       usage: {
@@ -163,10 +163,10 @@ export class CallMetrics implements CallObserver {
         none: usage.labels(model, plugin, "none"),
       },
       cost: cost.labels(model, plugin),
-      beyondHold: beyondHold.labels(model, plugin),
+      holdExceeded: holdExceeded.labels(model, plugin),
     };
     admitted.cost.inc(0);
-    admitted.beyondHold.inc(0);
+    admitted.holdExceeded.inc(0);
     zeroCost.inc(this.#zeroCostLabels(series), 0);
     return admitted;
   }
@@ -176,7 +176,6 @@ export class CallMetrics implements CallObserver {
   }
 }
 
-/** The value of a key, made when it is asked for first. */
 function getOrCreate<Key, Value>(values: Map<Key, Value>, key: Key, make: () => Value): Value {
   let value = values.get(key);
   if (value === undefined) {
@@ -198,41 +197,49 @@ function registerCallMetrics(registry: Registry) {
   return {
     calls: counter(
       "calls_total",
-      [...ofCall, "status", "state"],
-      "Calls that ended, by HTTP status (499: the client left) and by what the books made of them",
+      [...callLabels, "status", "state"],
+      "Ended calls by HTTP status (499: the client disconnected) and billing state",
     ),
-    duration: histogram("call_duration_seconds", ofCall, {
-      help: "From the request to the last byte of its answer",
+    duration: histogram("call_duration_seconds", callLabels, {
+      help: "From the request to the last byte of the response",
       buckets: durationSeconds,
     }),
-    firstByte: histogram("call_first_byte_seconds", ofCall, {
-      help: "From the request to the first piece of a streamed answer",
+    firstByte: histogram("call_first_byte_seconds", callLabels, {
+      help: "From the request to the first chunk of a streamed response",
       buckets: firstByteSeconds,
     }),
-    errors: counter("call_errors_total", ["code"], "Calls that ended with an error, by its code, also inside a stream"),
-    errorAnswers: counter("error_answers_total", ["code"], "Answers of any endpoint that were an error, by its code"),
+    errors: counter(
+      "call_errors_total",
+      ["code"],
+      "Calls that ended with an error, by code, including errors within a stream",
+    ),
+    errorAnswers: counter("error_answers_total", ["code"], "Error responses of any endpoint, by code"),
     attempts: counter(
       "upstream_attempts_total",
       ["plugin", "outcome"],
-      "Attempts at providers, by outcome: answered, or the kind of the fault",
+      "Attempts at providers, by outcome: answered or the kind of fault",
     ),
     upstreamDuration: histogram("upstream_duration_seconds", ["plugin"], {
-      help: "From an attempt's begin until the provider answers: with the whole answer, or a stream's first piece",
+      help: "From the start of an attempt to the provider's response or the first chunk of a stream",
       buckets: durationSeconds,
     }),
-    tokens: counter("tokens_total", [...ofModel, "type"], "Tokens used; a cached token is not also an input token"),
-    units: counter("units_total", [...ofModel, "unit"], "Other units used: images, audio seconds, characters, calls"),
-    cost: counter("cost_usd_total", ofModel, "List price of what was used, also of calls on the free quota"),
+    tokens: counter("tokens_total", [...modelLabels, "type"], "Tokens used; cached tokens are not counted as input"),
+    units: counter(
+      "units_total",
+      [...modelLabels, "unit"],
+      "Other units used: images, audio seconds, characters, calls",
+    ),
+    cost: counter("cost_usd_total", modelLabels, "Cost at list price, including calls on the free quota"),
     usage: counter(
       "usage_total",
-      [...ofModel, "source"],
-      "Admitted calls by where their usage is from: reported by the provider, estimated here, or none",
+      [...modelLabels, "source"],
+      "Admitted calls by source of their usage: reported by the provider, estimated, or none",
     ),
     zeroCost: counter(
       "zero_cost_calls_total",
-      [...ofModel, "premium"],
-      "Calls that used something and cost nothing or an unknown sum; of a premium model there must be none",
+      [...modelLabels, "premium"],
+      "Calls with usage whose cost is zero or unknown; must not happen for premium models",
     ),
-    beyondHold: counter("hold_exceeded_total", ofModel, "Premium calls that cost more than was held for them"),
+    holdExceeded: counter("hold_exceeded_total", modelLabels, "Premium calls that cost more than their hold"),
   };
 }

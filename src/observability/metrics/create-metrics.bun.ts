@@ -1,6 +1,5 @@
 import { Registry } from "prom-client";
 import type { CallObserver } from "../../kernel/index.ts";
-import type { GatewaySnapshot } from "../gateway-snapshot.ts";
 import type { SpanCounts } from "../traces/span-queue.ts";
 import { CallMetrics } from "./call-metrics.ts";
 import {
@@ -9,32 +8,33 @@ import {
   addLogMetrics,
   addRouteMetrics,
   addStoreMetrics,
+  type GatewaySnapshot,
 } from "./gateway-metrics.ts";
 import { addProcessMetrics } from "./process-metrics.bun.ts";
 
 interface MetricsOptions {
   readonly log: { readonly dropped: number };
-  /** Absent: nothing is traced. */
+  /** Absent when tracing is off. */
   readonly spans: SpanCounts | undefined;
   readonly version: { version: string; commit?: string };
 }
 
-/** The metrics in Prometheus' text form. */
+/** The metrics in the Prometheus text format. */
 export interface Metrics {
   /** Counts calls. */
   readonly calls: CallObserver;
   /** Counts transactions of the ledger. */
-  readonly onCommit: (writes: number, ms: number, unwritten: number) => void;
-  /** Adds what is read from the running gateway at each scrape. Until then a scrape gets 503. */
-  begin(facts: GatewaySnapshot): void;
+  readonly onCommit: (writes: number, ms: number, pending: number) => void;
+  /** Adds the metrics that are read from the running gateway at each scrape. Until then a scrape gets 503. */
+  start(snapshot: GatewaySnapshot): void;
   scrape(): Promise<Response>;
   close(): void;
 }
 
 export function createMetrics({ log, spans, version }: MetricsOptions): Metrics {
   const registry = new Registry();
-  let facts: GatewaySnapshot | undefined;
-  const isPremium = (model: string) => facts?.registry().byName(model)?.model.premium;
+  let snapshot: GatewaySnapshot | undefined;
+  const isPremium = (model: string) => snapshot?.registry().byName(model)?.model.premium;
   const calls = new CallMetrics(registry, { now: Date.now, isPremium });
   const onCommit = addCommitMetrics(registry);
   addLogMetrics(registry, log, spans);
@@ -47,14 +47,14 @@ export function createMetrics({ log, spans, version }: MetricsOptions): Metrics 
   return {
     calls,
     onCommit,
-    begin(given) {
-      facts = given;
-      addLoadMetrics(registry, facts);
-      addRouteMetrics(registry, facts);
-      addStoreMetrics(registry, facts);
+    start(given) {
+      snapshot = given;
+      addLoadMetrics(registry, snapshot);
+      addRouteMetrics(registry, snapshot);
+      addStoreMetrics(registry, snapshot);
     },
     async scrape() {
-      if (facts === undefined) return new Response("The gateway is starting\n", { status: 503 });
+      if (snapshot === undefined) return new Response("The gateway is starting\n", { status: 503 });
       return new Response(await registry.metrics(), { headers });
     },
     close,

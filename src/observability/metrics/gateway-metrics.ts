@@ -1,33 +1,53 @@
 import { Gauge, Histogram, type Registry } from "prom-client";
 import { type Capability, capabilities, nanodollarsPerUsd } from "../../contract/index.ts";
-import { describeRoutes } from "../../kernel/index.ts";
-import type { GatewaySnapshot } from "../gateway-snapshot.ts";
+import { describeRoutes, type Registry as ModelRegistry, type Progress } from "../../kernel/index.ts";
 import type { SpanCounts } from "../traces/span-queue.ts";
-import { addCounter, addGauge, type Sample } from "./samples.ts";
+import { addCounter, addGauge, type Sample } from "./scraped-metrics.ts";
+
+/** What a scrape reads from the running gateway. */
+export interface GatewaySnapshot {
+  registry(): ModelRegistry;
+  now(): number;
+  /** The running calls. */
+  running(): Iterable<{ readonly capability: Capability; readonly progress: Progress }>;
+  /** Requests refused so far because of overload or shutdown. */
+  shedCount(): number;
+  /** Whether the process is shutting down. */
+  isDraining(): boolean;
+  isSandbox(): boolean;
+  /** The database of the ledger. */
+  readonly store: "sqlite" | "postgres";
+  /** Why the store is unavailable; absent when it is not. */
+  storeProblem(): string | undefined;
+  /** Whether Redis is reachable; absent when none is configured. */
+  readonly isRedisUp: (() => boolean) | undefined;
+  /** Sums the wallets below zero; reads all wallets. */
+  overdrawn(): Promise<{ accounts: number; nanodollars: number }>;
+}
 
 const routeStates = ["closed", "half_open", "open"] as const;
-/** Wallets are all looked at for this, so not at each scrape. */
-const overdrawnMs = 60_000;
+/** Reading all wallets is slow, so the result is cached. */
+const overdrawnTtlMs = 60_000;
 
-/** What is on sale, and how each way to it is. */
-export function addRouteMetrics(registry: Registry, facts: GatewaySnapshot): void {
+/** Adds metrics of models and their routes. */
+export function addRouteMetrics(registry: Registry, snapshot: GatewaySnapshot): void {
   addGauge(registry, {
     name: "modelgate_models",
-    help: "Models on sale",
-    read: () => [[{}, facts.registry().size]],
+    help: "Models that the gateway serves",
+    read: () => [[{}, snapshot.registry().size]],
   });
   addGauge(registry, {
     name: "modelgate_sandbox",
-    help: "1 when answers are simulated",
-    read: () => [[{}, facts.isSandbox() ? 1 : 0]],
+    help: "1 when the sandbox simulates answers",
+    read: () => [[{}, snapshot.isSandbox() ? 1 : 0]],
   });
   addGauge(registry, {
     name: "modelgate_route_state",
     help: "1 for the state of the circuit breaker of a route: closed, open or half_open",
     labels: ["model", "plugin", "state"],
     *read(): Iterable<Sample> {
-      for (const modelEntry of facts.registry().offers) {
-        for (const { plugin, state } of describeRoutes(modelEntry, facts.now())) {
+      for (const modelEntry of snapshot.registry().offers) {
+        for (const { plugin, state } of describeRoutes(modelEntry, snapshot.now())) {
           for (const each of routeStates)
             yield [{ model: modelEntry.model.id, plugin, state: each }, each === state ? 1 : 0];
         }
@@ -36,10 +56,10 @@ export function addRouteMetrics(registry: Registry, facts: GatewaySnapshot): voi
   });
   addGauge(registry, {
     name: "modelgate_model_retires_timestamp_seconds",
-    help: "When a provider retires a model on sale, seconds since 1970; models without a date have no line",
+    help: "When the provider retires a model, seconds since 1970; absent for models without a date",
     labels: ["model", "plugin"],
     *read(): Iterable<Sample> {
-      for (const { routes } of facts.registry().offers) {
+      for (const { routes } of snapshot.registry().offers) {
         for (const { model, plugin } of routes) {
           if (model.retiredOn === undefined) continue;
           yield [{ model: model.id, plugin: plugin.name }, Date.parse(model.retiredOn) / 1000];
@@ -49,12 +69,12 @@ export function addRouteMetrics(registry: Registry, facts: GatewaySnapshot): voi
   });
 }
 
-/** Counts the transactions of the ledger: how many writes each had, how long it took, how many ends of calls wait. */
-export function addCommitMetrics(registry: Registry): (writes: number, ms: number, unwritten: number) => void {
+/** Counts the transactions of the ledger: writes, duration and pending writes. */
+export function addCommitMetrics(registry: Registry): (writes: number, ms: number, pending: number) => void {
   const registers = [registry];
   const seconds = new Histogram({
     name: "modelgate_ledger_commit_seconds",
-    help: "How long a transaction of holds and charges took",
+    help: "Duration of a transaction of holds and charges",
     buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
     registers,
   });
@@ -66,86 +86,86 @@ export function addCommitMetrics(registry: Registry): (writes: number, ms: numbe
   });
   const waiting = new Gauge({
     name: "modelgate_pending_writes",
-    help: "Ends of calls that could not be written so far; they are kept and tried again",
+    help: "Ended calls that are not written yet; writing is retried",
     registers,
   });
-  return (writes, ms, unwritten) => {
+  return (writes, ms, pending) => {
     seconds.observe(ms / 1000);
     sizes.observe(writes);
-    waiting.set(unwritten);
+    waiting.set(pending);
   };
 }
 
-/** Calls on their way, and what was refused before it became one. */
-export function addLoadMetrics(registry: Registry, facts: GatewaySnapshot): void {
+/** Adds metrics of running and refused calls. */
+export function addLoadMetrics(registry: Registry, snapshot: GatewaySnapshot): void {
   addGauge(registry, {
     name: "modelgate_calls_running",
-    help: "Calls on their way",
+    help: "Running calls",
     labels: ["capability"],
     read() {
       const running = new Map<Capability, number>(capabilities.map((name) => [name, 0]));
-      for (const { capability } of facts.running()) running.set(capability, (running.get(capability) ?? 0) + 1);
+      for (const { capability } of snapshot.running()) running.set(capability, (running.get(capability) ?? 0) + 1);
       return Array.from(running, ([capability, count]) => [{ capability }, count] as const);
     },
   });
   addGauge(registry, {
     name: "modelgate_held_usd",
-    help: "Held in wallets for the calls on their way, those of this process",
+    help: "Held in wallets for the running calls of this process",
     read() {
       let held = 0;
-      for (const { progress } of facts.running()) if (progress.hold) held += progress.hold.heldNanodollars;
+      for (const { progress } of snapshot.running()) if (progress.hold) held += progress.hold.heldNanodollars;
       return [[{}, held / nanodollarsPerUsd]];
     },
   });
   addCounter(registry, {
     name: "modelgate_requests_shed_total",
-    help: "Requests refused at the door, because there was too much to do or the process ends",
-    read: () => [[{}, facts.turnedAway()]],
+    help: "Requests refused because of overload or shutdown",
+    read: () => [[{}, snapshot.shedCount()]],
   });
   addGauge(registry, {
     name: "modelgate_draining",
-    help: "1 while the process comes to its end and lets calls finish",
-    read: () => [[{}, facts.isLeaving() ? 1 : 0]],
+    help: "1 while the process shuts down and lets calls finish",
+    read: () => [[{}, snapshot.isDraining() ? 1 : 0]],
   });
 }
 
-/** What the ledger stands on. */
-export function addStoreMetrics(registry: Registry, facts: GatewaySnapshot): void {
+/** Adds metrics of the database and Redis. */
+export function addStoreMetrics(registry: Registry, snapshot: GatewaySnapshot): void {
   addGauge(registry, {
     name: "modelgate_store_up",
-    help: "1 while the books can be written",
+    help: "1 while the ledger can be written",
     labels: ["store"],
-    read: () => [[{ store: facts.store }, facts.storeTrouble() === undefined ? 1 : 0]],
+    read: () => [[{ store: snapshot.store }, snapshot.storeProblem() === undefined ? 1 : 0]],
   });
   addGauge(registry, {
     name: "modelgate_redis_up",
-    help: "1 while Redis is in use, 0 while it cannot be; no line without REDIS_URL",
+    help: "1 while Redis is reachable, 0 while it is not; absent without REDIS_URL",
     labels: ["use"],
-    read: () => (facts.isRedisUp === undefined ? [] : [[{ use: "ledger" }, facts.isRedisUp() ? 1 : 0]]),
+    read: () => (snapshot.isRedisUp === undefined ? [] : [[{ use: "ledger" }, snapshot.isRedisUp() ? 1 : 0]]),
   });
-  addOverdrawn(registry, facts);
+  addOverdrawn(registry, snapshot);
 }
 
-function addOverdrawn(registry: Registry, facts: GatewaySnapshot): void {
+function addOverdrawn(registry: Registry, snapshot: GatewaySnapshot): void {
   let readAtMs = Number.NEGATIVE_INFINITY;
   let known: ReturnType<GatewaySnapshot["overdrawn"]> | undefined;
   const read = async () => {
-    if (known === undefined || facts.now() - readAtMs >= overdrawnMs) {
-      readAtMs = facts.now();
-      known = facts.overdrawn();
+    if (known === undefined || snapshot.now() - readAtMs >= overdrawnTtlMs) {
+      readAtMs = snapshot.now();
+      known = snapshot.overdrawn();
     }
-    // Books that cannot be read say nothing about wallets, and modelgate_store_up says so.
+    // modelgate_store_up reports that the ledger cannot be read.
     return known.catch(() => undefined);
   };
   const line = (amount: number | undefined): Sample[] => (amount === undefined ? [] : [[{}, amount]]);
   addGauge(registry, {
     name: "modelgate_overdrawn_accounts",
-    help: "Accounts whose wallet is below zero; looked up once a minute",
+    help: "Accounts whose wallet is below zero; updated once a minute",
     read: async () => line((await read())?.accounts),
   });
   addGauge(registry, {
     name: "modelgate_overdrawn_usd",
-    help: "By how much these wallets are below zero in all",
+    help: "Sum by which wallets are below zero",
     read: async () => {
       const overdrawn = await read();
       return line(overdrawn && overdrawn.nanodollars / nanodollarsPerUsd);
@@ -153,7 +173,7 @@ function addOverdrawn(registry: Registry, facts: GatewaySnapshot): void {
   });
 }
 
-/** What watching itself had to leave out. */
+/** Adds metrics of dropped log lines and spans. */
 export function addLogMetrics(
   registry: Registry,
   log: { readonly dropped: number },
@@ -161,12 +181,12 @@ export function addLogMetrics(
 ): void {
   addCounter(registry, {
     name: "modelgate_log_lines_dropped_total",
-    help: "Log lines dropped because standard error took no more",
+    help: "Log lines dropped because standard error was blocked",
     read: () => [[{}, log.dropped]],
   });
   addCounter(registry, {
     name: "modelgate_spans_total",
-    help: "Spans by what became of them: exported, failed (the collector did not take them) or dropped (too many waited)",
+    help: "Spans by outcome: exported, failed (refused by the collector) or dropped (queue full)",
     labels: ["outcome"],
     *read(): Iterable<Sample> {
       if (spans === undefined) return;

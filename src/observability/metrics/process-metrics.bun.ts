@@ -1,26 +1,26 @@
 import { readdirSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Registry } from "prom-client";
-import { addCounter, addGauge, type Sample } from "./samples.ts";
+import { addCounter, addGauge, type Sample } from "./scraped-metrics.ts";
 
-/** How often the event loop is asked how late it is. */
+/** The sampling interval of the event-loop lag. */
 const lagResolutionMs = 20;
 const stats = { p50: 50, p99: 99, max: 100 };
 
-/** The process itself, by the names that every Prometheus client has for it. Returns what ends the watch over it. */
+/** Adds metrics of the process by Prometheus' standard names. Returns a function that stops the measurement. */
 export function addProcessMetrics(registry: Registry, version: { version: string; commit?: string }): () => void {
   const startedAt = Date.now() / 1000 - process.uptime();
   const lag = monitorEventLoopDelay({ resolution: lagResolutionMs });
   lag.enable();
   addGauge(registry, {
     name: "modelgate_build_info",
-    help: "1; which modelgate this is",
+    help: "Always 1; the version of modelgate is in the labels",
     labels: ["version", "commit", "bun"],
     read: () => [[{ version: version.version, commit: version.commit ?? "unknown", bun: Bun.version }, 1]],
   });
   addGauge(registry, {
     name: "modelgate_event_loop_lag_seconds",
-    help: "How late the event loop was since the last scrape: the median, the 99th percentile and the most",
+    help: "Lag of the event loop since the last scrape: median, 99th percentile and maximum",
     labels: ["stat"],
     read() {
       const samples = Object.entries(stats).map(([stat, percentile]): Sample => {
@@ -41,7 +41,7 @@ export function addProcessMetrics(registry: Registry, version: { version: string
   });
   addGauge(registry, {
     name: "process_resident_memory_bytes",
-    help: "Memory in use",
+    help: "Resident memory",
     read: () => [[{}, process.memoryUsage.rss()]],
   });
   addGauge(registry, {
@@ -51,7 +51,7 @@ export function addProcessMetrics(registry: Registry, version: { version: string
   });
   addGauge(registry, {
     name: "process_open_fds",
-    help: "Open files and sockets; Linux alone tells",
+    help: "Open files and sockets; only on Linux",
     read: openFiles,
   });
   return () => lag.disable();

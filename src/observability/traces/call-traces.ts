@@ -11,8 +11,8 @@ import {
 } from "@opentelemetry/api";
 import { type Capability, UpstreamFault } from "../../contract/index.ts";
 import type { CallObserver, Progress, Route } from "../../kernel/index.ts";
-import { outcomeOf } from "../outcome.ts";
-import { callAttributes, operations, providerOf } from "./span-attributes.ts";
+import { attemptOutcome } from "../attempt-outcome.ts";
+import { callAttributes, operations, providerName } from "./span-attributes.ts";
 
 interface Attempt {
   readonly route: Route;
@@ -23,8 +23,8 @@ interface Attempt {
 }
 
 /**
- * Makes the spans of a call when it has ended: one for the call, and one below it for each attempt at a provider. A
- * caller's `traceparent` is the parent. Providers are told none: they are other companies, whose spans nobody here sees.
+ * Creates the spans of a call when it has ended: one for the call with a child for each attempt. A client's `traceparent`
+ * is the parent. It is not sent to providers, whose spans are not visible here.
  */
 export class CallTraces implements CallObserver {
   readonly #tracer: Tracer;
@@ -37,7 +37,7 @@ export class CallTraces implements CallObserver {
   }
 
   attempted(progress: Progress, route: Route, startedMs: number, error?: unknown): void {
-    const outcome = outcomeOf(progress, error);
+    const outcome = attemptOutcome(progress, error);
     const status = error instanceof UpstreamFault ? error.status : undefined;
     const attempt: Attempt = { route, startedMs, endedMs: this.#now(), outcome, status };
     const known = this.#attempts.get(progress);
@@ -50,7 +50,7 @@ export class CallTraces implements CallObserver {
     const operation = operations[capability];
     const name = progress.model === undefined ? operation : `${operation} ${progress.model}`;
     const options = { kind: SpanKind.SERVER, startTime: progress.openedAt };
-    const span = this.#tracer.startSpan(name, options, parentOf(headers.get("traceparent")));
+    const span = this.#tracer.startSpan(name, options, parseTraceparent(headers.get("traceparent")));
     const attempts = this.#attempts.get(progress) ?? [];
     if (span.isRecording()) {
       const answeredBy = attempts.find(({ outcome }) => outcome === "answered")?.route.model;
@@ -62,7 +62,7 @@ export class CallTraces implements CallObserver {
   }
 
   refused(): void {
-    // What never became a call has no span.
+    // A request that never became a call has no span.
   }
 
   #span(
@@ -74,9 +74,9 @@ export class CallTraces implements CallObserver {
     const span = this.#tracer.startSpan(name, { kind: SpanKind.CLIENT, startTime: startedMs }, above);
     span.setAttributes({
       "gen_ai.operation.name": call.operation,
-      "gen_ai.provider.name": providerOf(route.plugin.name),
+      "gen_ai.provider.name": providerName(route.plugin.name),
       "gen_ai.request.model": route.model.upstreamId,
-      "server.address": hostOf(route.baseUrl),
+      "server.address": hostname(route.baseUrl),
       "modelgate.outcome": outcome,
     });
     if (outcome !== "answered") {
@@ -84,13 +84,13 @@ export class CallTraces implements CallObserver {
       span.setStatus({ code: SpanStatusCode.ERROR });
     }
     if (status !== undefined) span.setAttribute("http.response.status_code", status);
-    // What answered went on to the call's end.
+    // A successful attempt lasts until the call ends.
     span.end(outcome === "answered" ? call.endedMs : endedMs);
   }
 }
 
-/** The caller's span by W3C Trace Context; what is none is left unheeded, as that demands. */
-function parentOf(header: string | null): Context {
+/** The client's span. Invalid `traceparent` headers are ignored, as W3C Trace Context requires. */
+function parseTraceparent(header: string | null): Context {
   const match = header === null ? null : /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(header);
   if (match === null) return ROOT_CONTEXT;
   const [, traceId = "", spanId = "", flags = "00"] = match;
@@ -98,6 +98,6 @@ function parentOf(header: string | null): Context {
   return isSpanContextValid(parent) ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT;
 }
 
-function hostOf(baseUrl: string): string {
+function hostname(baseUrl: string): string {
   return URL.parse(baseUrl)?.hostname ?? "unknown";
 }

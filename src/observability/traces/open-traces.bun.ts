@@ -7,36 +7,36 @@ import {
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import { CallTraces } from "./call-traces.ts";
-import { bounded, counted, SpanCounts } from "./span-queue.ts";
+import { boundQueue, countExports, SpanCounts } from "./span-queue.ts";
 
-/** Spans that wait: some ten seconds of a busy gateway, some ten megabytes. */
+/** Queued spans: about ten seconds of a busy gateway, about ten megabytes. */
 const spansMax = 8192;
 const batchSpans = 512;
 const batchMs = 1000;
 const exportMsMax = 5000;
-/** At the end, for what still waits. */
+/** At shutdown, for queued spans. */
 const closeMsMax = 2000;
 
-/** What {@link openTraces} wants. */
+/** Options of {@link openTraces}. */
 export interface TracesOptions {
-  /** Of the collector, without `/v1/traces`. */
+  /** The collector's URL without `/v1/traces`. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly serviceName: string;
   readonly version: string;
-  /** The share of calls traced whose caller did not decide it, from 0 to 1. */
+  /** The share of calls to trace, from 0 to 1, unless the client's `traceparent` decides it. */
   readonly ratio: number;
   report(event: string, fields: Record<string, unknown>): void;
 }
 
-/** Traces of calls on their way to a collector by OTLP over HTTP, as JSON. */
+/** Traces of calls, sent to a collector by OTLP over HTTP as JSON. */
 export interface Traces {
   readonly calls: CallTraces;
   readonly counts: SpanCounts;
   close(): Promise<void>;
 }
 
-/** Begins to trace. A collector that is slow or gone costs spans, which are counted, and never a call its time. */
+/** Starts tracing. A slow or missing collector loses spans, which are counted, but never delays calls. */
 export function openTraces({ endpoint, headers, serviceName, version, ratio, report }: TracesOptions): Traces {
   const counts = new SpanCounts();
   const url = `${endpoint.replace(/\/+$/, "")}/v1/traces`;
@@ -44,7 +44,7 @@ export function openTraces({ endpoint, headers, serviceName, version, ratio, rep
   const onChange = (works: boolean) =>
     report(works ? "traces_taken" : "trace_export_failed", { failed: counts.failed });
   const batches = new BatchSpanProcessor({
-    exporter: counted(exporter, counts, onChange),
+    exporter: countExports(exporter, counts, onChange),
     maxQueueSize: spansMax,
     maxExportBatchSize: batchSpans,
     scheduledDelayMillis: batchMs,
@@ -53,7 +53,7 @@ export function openTraces({ endpoint, headers, serviceName, version, ratio, rep
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ "service.name": serviceName, "service.version": version }),
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
-    spanProcessors: [bounded(batches, counts, spansMax)],
+    spanProcessors: [boundQueue(batches, counts, spansMax)],
   });
   return {
     calls: new CallTraces(provider.getTracer("modelgate", version), Date.now),

@@ -2,7 +2,7 @@ import type { Attributes } from "@opentelemetry/api";
 import { type Capability, type Model, nanodollarsPerUsd } from "../../contract/index.ts";
 import type { Progress } from "../../kernel/index.ts";
 
-/** OpenTelemetry's words for what a call does; those it has none for are ours. */
+/** OpenTelemetry's operation names, and our own where it has none. */
 export const operations: Readonly<Record<Capability, string>> = {
   chat: "chat",
   embeddings: "embeddings",
@@ -18,15 +18,15 @@ const outputTypes: Partial<Record<Capability, string>> = {
   transcription: "text",
 };
 
-/** Providers that OpenTelemetry knows by a name of its own. */
+/** Providers whose name in OpenTelemetry differs from the plugin's. */
 const providers: Readonly<Record<string, string>> = { gemini: "gcp.gemini", mistral: "mistral_ai", xai: "x_ai" };
 
-/** A plugin's provider by OpenTelemetry's name for it. */
-export function providerOf(plugin: string): string {
+/** The provider's name in OpenTelemetry. */
+export function providerName(plugin: string): string {
   return providers[plugin] ?? plugin;
 }
 
-/** What a call's own span says: facts and figures, never a prompt or an answer. */
+/** The attributes of a call's span; never its prompt or answer. */
 export function callAttributes(
   progress: Progress,
   {
@@ -48,12 +48,12 @@ export function callAttributes(
   };
   const more: Record<string, string | number | string[] | undefined> = {
     "gen_ai.output.type": outputTypes[capability],
-    "gen_ai.provider.name": progress.route === undefined ? undefined : providerOf(progress.route),
+    "gen_ai.provider.name": progress.route === undefined ? undefined : providerName(progress.route),
     "gen_ai.request.model": progress.model,
     "gen_ai.response.model": answeredBy?.upstreamId,
     "gen_ai.response.finish_reasons": progress.finishReasons,
     "gen_ai.response.time_to_first_chunk": isStreamed && firstByteMs !== undefined ? firstByteMs / 1000 : undefined,
-    // As OpenTelemetry counts them, with those of the cache among the input.
+    // OpenTelemetry counts cached tokens as input.
     "gen_ai.usage.input_tokens": sum(meters.inputToken, meters.cacheReadToken, meters.cacheWriteToken),
     "gen_ai.usage.output_tokens": meters.outputToken,
     "gen_ai.usage.cache_read.input_tokens": meters.cacheReadToken,

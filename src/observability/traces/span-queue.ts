@@ -3,19 +3,23 @@ import type { ReadableSpan, SpanExporter, SpanProcessor } from "@opentelemetry/s
 /** `ExportResultCode.SUCCESS` of the SDK. */
 const success = 0;
 
-/** How many spans went out, and how many did not. */
+/** Counts exported and lost spans. */
 export class SpanCounts {
   exported = 0;
-  /** Because the collector refused them or could not be reached. */
+  /** The collector refused them or could not be reached. */
   failed = 0;
-  /** Because too many waited. */
+  /** The queue was full. */
   dropped = 0;
-  /** Handed to the batches and not yet to the exporter. */
+  /** Queued for export. */
   waiting = 0;
 }
 
-/** An exporter that counts what becomes of its spans. */
-export function counted(exporter: SpanExporter, counts: SpanCounts, onChange: (works: boolean) => void): SpanExporter {
+/** An exporter that counts its spans by outcome. */
+export function countExports(
+  exporter: SpanExporter,
+  counts: SpanCounts,
+  onChange: (works: boolean) => void,
+): SpanExporter {
   let works = true;
   return {
     export(spans, done) {
@@ -36,8 +40,8 @@ export function counted(exporter: SpanExporter, counts: SpanCounts, onChange: (w
   };
 }
 
-/** Keeps no more spans than `most` waiting for the batches behind it; what is beyond is dropped and counted. */
-export function bounded(batches: SpanProcessor, counts: SpanCounts, most: number): SpanProcessor {
+/** Limits the queued spans of a processor to `most`; further spans are dropped and counted. */
+export function boundQueue(batches: SpanProcessor, counts: SpanCounts, most: number): SpanProcessor {
   return {
     onStart: (span, context) => batches.onStart(span, context),
     onEnd(span: ReadableSpan) {

@@ -224,7 +224,7 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
       const { wallet } = (await (await gateway.ask("/key")).json()) as { wallet: { held_usd: string } };
       return wallet.held_usd === "0";
     });
-    const store = await openStore({ url: ground.url, patienceMs: 10_000 });
+    const store = await openStore({ url: ground.url, timeoutMs: 10_000 });
     // A hold whose writing was in doubt is ended when it is tried again.
     await until("no call is open", async () => (await verifyLedger(store)).counts.open === 0);
     const { differences } = await verifyLedger(store);

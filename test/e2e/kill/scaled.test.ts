@@ -121,7 +121,7 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("two gatew
     "and afterwards no charge is lost, none is doubled, and all agree on the wallet",
     async () => {
       await clients.stop();
-      const store = await openStore({ url, patienceMs: 10_000 });
+      const store = await openStore({ url, timeoutMs: 10_000 });
       await until("no call of the living is open", async () => (await openCalls(store, true)) === 0);
       // The dead's are ended after half a minute of silence, for which the short form does not wait.
       if (isLong)

@@ -41,7 +41,7 @@ const suffixes: Record<string, string> = {
   groq: "/openai/v1",
   openai: "/v1",
   sarvam: "",
-  inTransaction: "/v1",
+  together: "/v1",
 };
 
 function credentialsOf(upstream: ReplayUpstream): Record<string, string> {

@@ -4,33 +4,38 @@ import type { GatewayError, KeyLimits } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import {
+  type AdmissionFields,
   type AppOptions,
   addAccount,
-  type ClaimFields,
-  claimOf,
+  createAdmission,
+  createSettlement,
   dayMs,
   ledgerGround,
   newYear,
-  settlementOf,
 } from "./ground.ts";
 
 const engines = useEngines();
 const keyLimits: KeyLimits = { budgetNanodollars: 100 };
 const february = newYear + 31 * dayMs;
 
-async function pay(ground: Pick<AppOptions, "ledger" | "clock">, nanodollars: number, fields: ClaimFields = {}) {
-  const admission = claimOf({ keyLimits, holdNanodollars: nanodollars, openedAt: ground.clock.time, ...fields });
+async function pay(ground: Pick<AppOptions, "ledger" | "clock">, nanodollars: number, fields: AdmissionFields = {}) {
+  const admission = createAdmission({
+    keyLimits,
+    holdNanodollars: nanodollars,
+    openedAt: ground.clock.time,
+    ...fields,
+  });
   const hold = await ground.ledger.admit(admission);
-  await ground.ledger.settle(settlementOf(admission.callId, { costNanodollars: nanodollars }));
+  await ground.ledger.settle(createSettlement(admission.callId, { costNanodollars: nanodollars }));
   return hold;
 }
 
-const budgetOf = async ({ ledger }: Pick<AppOptions, "ledger">, fields: ClaimFields = {}) =>
-  (await ledger.limitsUsageOf(claimOf({ keyLimits, ...fields }).caller)).budget;
+const budgetOf = async ({ ledger }: Pick<AppOptions, "ledger">, fields: AdmissionFields = {}) =>
+  (await ledger.limitsUsageOf(createAdmission({ keyLimits, ...fields }).caller)).budget;
 
 async function monthsOf({ store }: AppOptions) {
   const rows = await store.db
-    .selectFrom("key_months")
+    .selectFrom("key_budget_usage")
     .select(["key_id", "month", "spent_nanodollars"])
     .orderBy("month")
     .execute();
@@ -49,14 +54,14 @@ describe.each(engineNames)("%s engine", (name) => {
     test("pays its last nanodollar by one partial hold, and refuses the next call, naming all figures", async () => {
       const made = await ground();
       await pay(made, 95);
-      const last = claimOf({ keyLimits, holdNanodollars: 10 });
+      const last = createAdmission({ keyLimits, holdNanodollars: 10 });
       expect((await made.ledger.admit(last)).heldNanodollars).toBe(5);
       const error = (await errorOf(pay(made, 1))) as GatewayError;
       expect([error.code, error.status, error.retryAfterMs]).toEqual(["budget_exceeded", 403, 31 * dayMs]);
       expect(error.message).toBe(
         "Monthly budget of this key reached: 0.0000001 USD, 0.000000095 USD spent and 0.000000005 USD held by running calls; it resets at 2026-02-01T00:00:00.000Z; until then raise the budget, or use another key or a model that is not premium",
       );
-      await made.ledger.settle(settlementOf(last.callId, { costNanodollars: 12 }));
+      await made.ledger.settle(createSettlement(last.callId, { costNanodollars: 12 }));
       expect(await budgetOf(made)).toEqual({
         limitNanodollars: 100,
         spentNanodollars: 107,
@@ -70,11 +75,11 @@ describe.each(engineNames)("%s engine", (name) => {
 
     test("is freed by a release, and is not asked of a call that costs the account nothing", async () => {
       const made = await ground();
-      const admission = claimOf({ keyLimits, holdNanodollars: 100 });
+      const admission = createAdmission({ keyLimits, holdNanodollars: 100 });
       await made.ledger.admit(admission);
       expect(await errorOf(pay(made, 1))).toBeDefined();
       await pay(made, 1, { premium: false });
-      await made.ledger.settle(settlementOf(admission.callId, { outcome: "released" }));
+      await made.ledger.settle(createSettlement(admission.callId, { outcome: "released" }));
       expect(await budgetOf(made)).toMatchObject({ spentNanodollars: 0, heldNanodollars: 0 });
       await pay(made, 100);
       await pay(made, 1, { premium: false });
@@ -103,7 +108,7 @@ describe.each(engineNames)("%s engine", (name) => {
     test("never lends what the wallet has not", async () => {
       const made = await ground();
       const most = { keyLimits: { budgetNanodollars: 5000 } };
-      expect((await made.ledger.admit(claimOf({ ...most, holdNanodollars: 3000 }))).heldNanodollars).toBe(1000);
+      expect((await made.ledger.admit(createAdmission({ ...most, holdNanodollars: 3000 }))).heldNanodollars).toBe(1000);
       expect(((await errorOf(pay(made, 1, most))) as GatewayError).code).toBe("insufficient_balance");
     });
 
@@ -129,12 +134,12 @@ describe.each(engineNames)("%s engine", (name) => {
     test("of the month in which a call began pays for it, though it ends in the next", async () => {
       const made = await ground();
       made.clock.time = february - 1;
-      const admission = claimOf({ keyLimits, holdNanodollars: 60, openedAt: made.clock.time });
+      const admission = createAdmission({ keyLimits, holdNanodollars: 60, openedAt: made.clock.time });
       await made.ledger.admit(admission);
       made.clock.time += 2;
       expect(await budgetOf(made)).toMatchObject({ heldNanodollars: 0 });
       await pay(made, 100);
-      await made.ledger.settle(settlementOf(admission.callId, { costNanodollars: 70 }));
+      await made.ledger.settle(createSettlement(admission.callId, { costNanodollars: 70 }));
       expect(await budgetOf(made)).toMatchObject({ spentNanodollars: 100, heldNanodollars: 0 });
       expect(await monthsOf(made)).toEqual([
         ["key_1", newYear / dayMs, 70],
@@ -176,7 +181,7 @@ describe.each(engineNames)("%s engine", (name) => {
 
     test("is raced for by 64 calls: ten whole holds and one partial, the others refused", async () => {
       const made = await ground();
-      const claims = Array.from({ length: 64 }, () => claimOf({ keyLimits: { budgetNanodollars: 105 } }));
+      const claims = Array.from({ length: 64 }, () => createAdmission({ keyLimits: { budgetNanodollars: 105 } }));
       const outcomes = await Promise.allSettled(claims.map((admission) => made.ledger.admit(admission)));
       const held = outcomes.flatMap((outcome) =>
         outcome.status === "fulfilled" ? [outcome.value.heldNanodollars] : [],
@@ -189,10 +194,10 @@ describe.each(engineNames)("%s engine", (name) => {
 
   describe("limits of a key of its own", () => {
     const free = { premium: false, holdTokens: 0 };
-    const done = async ({ ledger }: AppOptions, fields: ClaimFields, meters = {}) => {
-      const admission = claimOf({ ...free, ...fields });
+    const done = async ({ ledger }: AppOptions, fields: AdmissionFields, meters = {}) => {
+      const admission = createAdmission({ ...free, ...fields });
       const hold = await ledger.admit(admission);
-      await ledger.settle(settlementOf(admission.callId, { quotaTokens: 0, meters }));
+      await ledger.settle(createSettlement(admission.callId, { quotaTokens: 0, meters }));
       return hold;
     };
 
@@ -217,22 +222,24 @@ describe.each(engineNames)("%s engine", (name) => {
       expect(error.message).toBe(
         "Token limit reached: 1000 tokens a minute for this key, and this request has 100; try again in 6 s",
       );
-      expect((await made.ledger.limitsOf(claimOf(narrow).caller)).remainingTokens).toBe(0);
-      expect((await made.ledger.limitsOf(claimOf({ keyId: "key_2" }).caller)).remainingTokens).toBeGreaterThan(1000);
+      expect((await made.ledger.limitsOf(createAdmission(narrow).caller)).remainingTokens).toBe(0);
+      expect((await made.ledger.limitsOf(createAdmission({ keyId: "key_2" }).caller)).remainingTokens).toBeGreaterThan(
+        1000,
+      );
     });
 
     test("let so many calls run at once and no more, beside those of other keys", async () => {
       const made = await ground();
       const narrow = { ...free, keyLimits: { concurrentCalls: 1 } };
-      const running = claimOf(narrow);
+      const running = createAdmission(narrow);
       await made.ledger.admit(running);
-      expect(((await errorOf(made.ledger.admit(claimOf(narrow)))) as GatewayError).message).toBe(
+      expect(((await errorOf(made.ledger.admit(createAdmission(narrow)))) as GatewayError).message).toBe(
         "Concurrency limit reached: 1 calls at once for this key; try again when one of them has ended",
       );
-      await made.ledger.admit(claimOf({ ...free, keyId: "key_2" }));
+      await made.ledger.admit(createAdmission({ ...free, keyId: "key_2" }));
       expect((await made.ledger.limitsUsageOf(running.caller)).calls).toEqual({ limit: 1, running: 1 });
-      await made.ledger.settle(settlementOf(running.callId, { quotaTokens: 0 }));
-      await made.ledger.admit(claimOf(narrow));
+      await made.ledger.settle(createSettlement(running.callId, { quotaTokens: 0 }));
+      await made.ledger.admit(createAdmission(narrow));
     });
 
     test("do not widen those of the account", async () => {

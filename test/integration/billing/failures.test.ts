@@ -3,14 +3,14 @@ import { createBilling, verifyLedger, walletOf } from "../../../src/billing/inde
 import type { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { readOnlyDisk } from "./disks.ts";
-import { addAccount, claimOf, ledgerGround, settlementOf } from "./ground.ts";
+import { addAccount, createAdmission, createSettlement, ledgerGround } from "./ground.ts";
 
 describe("when the disk takes no writes", () => {
   test("a call is refused with 503 and nothing is held, nothing counted", async () => {
     const { store, ledger, readOnly } = await readOnlyDisk();
     await addAccount(store, "acc_1", 100);
     await readOnly(true);
-    const claims = [claimOf({ limitTokens: 5 }), claimOf({ premium: false })];
+    const claims = [createAdmission({ limitTokens: 5 }), createAdmission({ premium: false })];
     const errors = (await Promise.all(claims.map((admission) => errorOf(ledger.admit(admission))))) as GatewayError[];
     for (const error of errors) {
       expect([error.code, error.status, error.retryAfterMs]).toEqual(["unavailable", 503, 1000]);
@@ -18,8 +18,11 @@ describe("when the disk takes no writes", () => {
       expect((error.cause as Error).message).toContain("readonly");
     }
     expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 0 });
-    expect(await ledger.quotaOf(claimOf().caller)).toMatchObject({ usedTokens: 0, heldTokens: 0 });
-    expect(await ledger.limitsOf(claimOf().caller)).toMatchObject({ remainingRequests: 1e6, remainingTokens: 1e9 });
+    expect(await ledger.quotaOf(createAdmission().caller)).toMatchObject({ usedTokens: 0, heldTokens: 0 });
+    expect(await ledger.limitsOf(createAdmission().caller)).toMatchObject({
+      remainingRequests: 1e6,
+      remainingTokens: 1e9,
+    });
     await readOnly(false);
     await ledger.admit(claims[0] as (typeof claims)[number]);
   });
@@ -27,23 +30,23 @@ describe("when the disk takes no writes", () => {
   test("a charge is kept, still counts, and is written once when the disk is back", async () => {
     const { store, ledger, readOnly } = await readOnlyDisk();
     await addAccount(store, "acc_1", 100);
-    const claims = [claimOf(), claimOf({ premium: false })];
+    const claims = [createAdmission(), createAdmission({ premium: false })];
     for (const admission of claims) await ledger.admit(admission);
     await readOnly(true);
     for (const { callId } of claims) {
-      const error = (await errorOf(ledger.settle(settlementOf(callId)))) as GatewayError;
+      const error = (await errorOf(ledger.settle(createSettlement(callId)))) as GatewayError;
       expect([error.code, error.message]).toEqual([
         "unavailable",
         "The charge of the call could not be written yet; it is kept and tried again",
       ]);
     }
-    expect(await errorOf(ledger.settle(settlementOf(claims[0]?.callId as string)))).toBeDefined();
+    expect(await errorOf(ledger.settle(createSettlement(claims[0]?.callId as string)))).toBeDefined();
     expect(await ledger.sync()).toBe(2);
     expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
-    expect(await ledger.quotaOf(claimOf().caller)).toMatchObject({ usedTokens: 10, heldTokens: 0 });
+    expect(await ledger.quotaOf(createAdmission().caller)).toMatchObject({ usedTokens: 10, heldTokens: 0 });
     await readOnly(false);
     expect(await ledger.sync()).toBe(0);
-    await ledger.settle(settlementOf(claims[0]?.callId as string));
+    await ledger.settle(createSettlement(claims[0]?.callId as string));
     expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
     expect((await verifyLedger(store)).differences).toEqual([]);
   });
@@ -51,10 +54,10 @@ describe("when the disk takes no writes", () => {
   test("a credit from elsewhere and a charge that is not written yet both count, once", async () => {
     const { store, ledger, readOnly } = await readOnlyDisk();
     await addAccount(store, "acc_1", 100);
-    const admission = claimOf();
+    const admission = createAdmission();
     await ledger.admit(admission);
     await readOnly(true);
-    await errorOf(ledger.settle(settlementOf(admission.callId)));
+    await errorOf(ledger.settle(createSettlement(admission.callId)));
     store.bumpRevision();
     expect((await ledger.walletOf("acc_1")).balanceNanodollars).toBe(90);
     await readOnly(false);
@@ -66,10 +69,10 @@ describe("when the disk takes no writes", () => {
   test("closing says which charges could not be written", async () => {
     const { store, ledger, readOnly } = await readOnlyDisk();
     await addAccount(store, "acc_1", 100);
-    const admission = claimOf();
+    const admission = createAdmission();
     await ledger.admit(admission);
     await readOnly(true);
-    await errorOf(ledger.settle(settlementOf(admission.callId)));
+    await errorOf(ledger.settle(createSettlement(admission.callId)));
     expect((await errorOf(ledger.close())).message).toBe(`Cannot write the charges of 1 calls: ${admission.callId}`);
   });
 });
@@ -77,10 +80,10 @@ describe("when the disk takes no writes", () => {
 test("a call whose id the books have already takes no other call of its batch with it", async () => {
   const { store, ledger } = await ledgerGround();
   await addAccount(store, "acc_1", 100);
-  const taken = claimOf();
+  const taken = createAdmission();
   await ledger.admit(taken);
-  await ledger.settle(settlementOf(taken.callId));
-  const others = [claimOf(), claimOf()];
+  await ledger.settle(createSettlement(taken.callId));
+  const others = [createAdmission(), createAdmission()];
   const outcomes = await Promise.allSettled([taken, ...others].map((admission) => ledger.admit(admission)));
   expect(outcomes.map((outcome) => outcome.status)).toEqual(["rejected", "fulfilled", "fulfilled"]);
   expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 20 });
@@ -89,30 +92,30 @@ test("a call whose id the books have already takes no other call of its batch wi
 test("a closed ledger admits nothing and still settles what runs", async () => {
   const { store, ledger } = await ledgerGround();
   await addAccount(store, "acc_1", 100);
-  const admission = claimOf();
+  const admission = createAdmission();
   await ledger.admit(admission);
   await ledger.close();
-  expect(((await errorOf(ledger.admit(claimOf()))) as GatewayError).code).toBe("unavailable");
-  await ledger.settle(settlementOf(admission.callId));
+  expect(((await errorOf(ledger.admit(createAdmission()))) as GatewayError).code).toBe("unavailable");
+  await ledger.settle(createSettlement(admission.callId));
   expect((await walletOf(store, "acc_1")).balanceNanodollars).toBe(90);
 });
 
 test("an account that cannot be read is 503 and not a refusal of money", async () => {
   const { store, ledger } = await ledgerGround();
   await store.close();
-  expect(((await errorOf(ledger.admit(claimOf()))) as GatewayError).code).toBe("unavailable");
+  expect(((await errorOf(ledger.admit(createAdmission()))) as GatewayError).code).toBe("unavailable");
 });
 
 test("accounts beyond the bound are forgotten when idle, and kept while they hold or are limited", async () => {
   const { store, clock } = await ledgerGround();
   const ledger = createBilling({ store, now: () => clock.time, accountsMax: 2 });
   await addAccount(store, "acc_1", 100);
-  const busy = claimOf();
+  const busy = createAdmission();
   await ledger.admit(busy);
   for (let i = 2; i < 50; i++) {
-    await ledger.admit(claimOf({ accountId: `acc_${i}`, premium: false, requestsPerMinute: 1 }));
+    await ledger.admit(createAdmission({ accountId: `acc_${i}`, premium: false, requestsPerMinute: 1 }));
   }
   expect((await ledger.walletOf("acc_1")).heldNanodollars).toBe(10);
-  const again = claimOf({ accountId: "acc_9", premium: false, requestsPerMinute: 1 });
+  const again = createAdmission({ accountId: "acc_9", premium: false, requestsPerMinute: 1 });
   expect(((await errorOf(ledger.admit(again))) as GatewayError).code).toBe("rate_limit_exceeded");
 });

@@ -1,10 +1,10 @@
 import { type Billing, createBilling, creditWallet } from "../../../src/billing/index.ts";
 import type { Store } from "../../../src/db/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
-import { newYear } from "./claims.ts";
+import { newYear } from "./admissions.ts";
 import type { MakeLedger } from "./engines.ts";
 
-export { type ClaimFields, claimOf, newYear, settlementOf } from "./claims.ts";
+export { type AdmissionFields, createAdmission, createSettlement, newYear } from "./admissions.ts";
 
 export const dayMs = 86_400_000;
 

@@ -2,14 +2,22 @@ import { describe, expect, test } from "bun:test";
 import { creditWallet } from "../../../src/billing/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { type AppOptions, addAccount, type ClaimFields, claimOf, dayMs, ledgerGround, settlementOf } from "./ground.ts";
+import {
+  type AdmissionFields,
+  type AppOptions,
+  addAccount,
+  createAdmission,
+  createSettlement,
+  dayMs,
+  ledgerGround,
+} from "./ground.ts";
 
 const engines = useEngines();
 
 /** A limit that is used up by `calls` calls: what the next one is told, and what makes it free again. */
 interface Row {
   limit: string;
-  fields: ClaimFields;
+  fields: AdmissionFields;
   calls: number;
   code: string;
   status: number;
@@ -121,8 +129,8 @@ describe.each(engineNames)("%s engine", (name) => {
     return made;
   }
 
-  async function refusalOf({ ledger }: AppOptions, fields: ClaimFields): Promise<GatewayError> {
-    const error = await ledger.admit(claimOf(fields)).catch((thrown: unknown) => thrown);
+  async function refusalOf({ ledger }: AppOptions, fields: AdmissionFields): Promise<GatewayError> {
+    const error = await ledger.admit(createAdmission(fields)).catch((thrown: unknown) => thrown);
     if (error instanceof GatewayError) return error;
     throw new Error(`The call was not refused: ${error}`);
   }
@@ -130,14 +138,14 @@ describe.each(engineNames)("%s engine", (name) => {
   test.each(rows)("$limit lets in its last call and refuses the next, naming itself and when it frees", async (row) => {
     const { fields, calls, frees } = row;
     const made = await ground();
-    const running = Array.from({ length: calls }, () => claimOf(fields));
+    const running = Array.from({ length: calls }, () => createAdmission(fields));
     for (const admission of running) await made.ledger.admit(admission);
     const error = await refusalOf(made, fields);
     expect([error.code as string, error.status, error.retryAfterMs]).toEqual([row.code, row.status, row.retryAfterMs]);
     expect(error.message).toStartWith(row.says);
 
     if (frees === "end") {
-      await made.ledger.settle(settlementOf(running[0]?.callId as string, { outcome: "released", meters: {} }));
+      await made.ledger.settle(createSettlement(running[0]?.callId as string, { outcome: "released", meters: {} }));
     } else if (frees === "credit") {
       await creditWallet(made.store, { accountId: "acc_1", nanodollars: 1, note: "more" });
     } else {
@@ -145,11 +153,11 @@ describe.each(engineNames)("%s engine", (name) => {
       expect((await refusalOf(made, fields)).code as string).toBe(row.code);
       made.clock.time += 1;
     }
-    await made.ledger.admit(claimOf(fields));
+    await made.ledger.admit(createAdmission(fields));
   });
 
   test("of all that block at once one is named, in this order: the key's limits, the account's, the budget, the purse", async () => {
-    const all: ClaimFields = {
+    const all: AdmissionFields = {
       keyLimits: { budgetNanodollars: 10, requestsPerMinute: 1, tokensPerMinute: 1, concurrentCalls: 1 },
       requestsPerMinute: 1,
       tokensPerMinute: 1,
@@ -158,7 +166,7 @@ describe.each(engineNames)("%s engine", (name) => {
     };
     const wide = { requestsPerMinute: 9, tokensPerMinute: 9, concurrentCalls: 9 };
     const [budget, noKey] = [{ keyLimits: { budgetNanodollars: 10 } }, { keyLimits: undefined }];
-    const order: [ClaimFields, string][] = [
+    const order: [AdmissionFields, string][] = [
       [{}, "Request limit reached: 1 requests a minute for this key"],
       [
         { keyLimits: { ...budget.keyLimits, tokensPerMinute: 1, concurrentCalls: 1 } },
@@ -180,7 +188,7 @@ describe.each(engineNames)("%s engine", (name) => {
     ];
     for (const [fields, says] of order) {
       const made = await ground();
-      await made.ledger.admit(claimOf({ ...all, ...fields }));
+      await made.ledger.admit(createAdmission({ ...all, ...fields }));
       expect((await refusalOf(made, { ...all, ...fields })).message).toStartWith(says);
     }
   });

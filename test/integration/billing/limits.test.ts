@@ -2,12 +2,19 @@ import { describe, expect, test } from "bun:test";
 import type { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { type AppOptions, addAccount, type ClaimFields, claimOf, ledgerGround, settlementOf } from "./ground.ts";
+import {
+  type AdmissionFields,
+  type AppOptions,
+  addAccount,
+  createAdmission,
+  createSettlement,
+  ledgerGround,
+} from "./ground.ts";
 
-async function free(ground: AppOptions, fields: ClaimFields = {}) {
-  const admission = claimOf({ premium: false, holdTokens: 0, ...fields });
+async function free(ground: AppOptions, fields: AdmissionFields = {}) {
+  const admission = createAdmission({ premium: false, holdTokens: 0, ...fields });
   const hold = await ground.ledger.admit(admission);
-  await ground.ledger.settle(settlementOf(admission.callId, { quotaTokens: 0, meters: {} }));
+  await ground.ledger.settle(createSettlement(admission.callId, { quotaTokens: 0, meters: {} }));
   return hold;
 }
 
@@ -43,7 +50,9 @@ describe.each(engineNames)("%s engine", (name) => {
     test.each([1, 3, 7, 60, 601, 9999])("of %i lets in exactly that many at once", async (requestsPerMinute) => {
       const ground = await ledgerGround(undefined, make);
       for (let i = 1; i <= requestsPerMinute; i++) {
-        const { limits } = await ground.ledger.admit(claimOf({ premium: false, holdTokens: 0, requestsPerMinute }));
+        const { limits } = await ground.ledger.admit(
+          createAdmission({ premium: false, holdTokens: 0, requestsPerMinute }),
+        );
         expect(limits.remainingRequests).toBe(requestsPerMinute - i);
       }
       expect(await errorOf(free(ground, { requestsPerMinute }))).toBeDefined();
@@ -100,10 +109,10 @@ describe.each(engineNames)("%s engine", (name) => {
 
     test("go into debt by the tokens of the answer, which a later call waits for", async () => {
       const ground = await ledgerGround(undefined, make);
-      const admission = claimOf({ premium: false, ...limit, limitTokens: 100 });
+      const admission = createAdmission({ premium: false, ...limit, limitTokens: 100 });
       await ground.ledger.admit(admission);
       await ground.ledger.settle(
-        settlementOf(admission.callId, { meters: { inputToken: 80, cacheReadToken: 20, outputToken: 1400 } }),
+        createSettlement(admission.callId, { meters: { inputToken: 80, cacheReadToken: 20, outputToken: 1400 } }),
       );
       expect((await ground.ledger.limitsOf(admission.caller)).remainingTokens).toBe(0);
       const error = (await errorOf(free(ground, { ...limit, limitTokens: 0 }))) as GatewayError;
@@ -116,9 +125,9 @@ describe.each(engineNames)("%s engine", (name) => {
       ["a released call keeps what was counted", { outcome: "released", meters: {} } as const, 900],
     ])("%s", async (_what, fields, remaining) => {
       const ground = await ledgerGround(undefined, make);
-      const admission = claimOf({ premium: false, ...limit, limitTokens: 100 });
+      const admission = createAdmission({ premium: false, ...limit, limitTokens: 100 });
       await ground.ledger.admit(admission);
-      await ground.ledger.settle(settlementOf(admission.callId, fields));
+      await ground.ledger.settle(createSettlement(admission.callId, fields));
       expect((await ground.ledger.limitsOf(admission.caller)).remainingTokens).toBe(remaining);
     });
   });
@@ -137,7 +146,7 @@ describe.each(engineNames)("%s engine", (name) => {
   ])("of several limits the first is told: %s", async (message, limits) => {
     const { store, ledger } = await ledgerGround(undefined, make);
     await addAccount(store, "acc_1", 5);
-    await ledger.admit(claimOf(limits));
-    expect((await errorOf(ledger.admit(claimOf(limits)))).message).toStartWith(message);
+    await ledger.admit(createAdmission(limits));
+    expect((await errorOf(ledger.admit(createAdmission(limits)))).message).toStartWith(message);
   });
 });

@@ -3,7 +3,7 @@ import { createBilling, verifyLedger, walletOf } from "../../../src/billing/inde
 import type { LedgerWrite, Store } from "../../../src/db/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
-import { addAccount, claimOf, settlementOf } from "./ground.ts";
+import { addAccount, createAdmission, createSettlement } from "./ground.ts";
 
 /** A store that takes the next end of a call, and whose answer to that is lost. */
 function losingOneAnswer(store: Store): Store {
@@ -21,9 +21,9 @@ test("a charge whose answer was lost stands once, also where the account was rea
   const store = await temporaryStore();
   const ledger = createBilling({ store: losingOneAnswer(store) });
   await addAccount(store, "acc_1", 100);
-  const admission = claimOf();
+  const admission = createAdmission();
   await ledger.admit(admission);
-  await errorOf(ledger.settle(settlementOf(admission.callId)));
+  await errorOf(ledger.settle(createSettlement(admission.callId)));
   store.bumpRevision();
   await ledger.walletOf("acc_1");
   expect(await ledger.sync()).toBe(0);

@@ -1,7 +1,15 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
 import { createPruner, verifyLedger, walletOf } from "../../../src/billing/index.ts";
-import { type AppOptions, addAccount, claimOf, dayMs, ledgerGround, newYear, settlementOf } from "./ground.ts";
+import {
+  type AppOptions,
+  addAccount,
+  createAdmission,
+  createSettlement,
+  dayMs,
+  ledgerGround,
+  newYear,
+} from "./ground.ts";
 
 /** Makes a call that begins now and ends after a while. */
 async function call(
@@ -10,7 +18,7 @@ async function call(
   fields: { premium?: boolean; lastsMs?: number } = {},
 ) {
   const keyLimits = { budgetNanodollars: 1e9 };
-  const admission = claimOf({
+  const admission = createAdmission({
     accountId,
     keyLimits,
     keyId: `key_${accountId}`,
@@ -19,7 +27,7 @@ async function call(
   });
   await ledger.admit(admission);
   clock.time += fields.lastsMs ?? 5;
-  await ledger.settle(settlementOf(admission.callId));
+  await ledger.settle(createSettlement(admission.callId));
   return admission.callId;
 }
 
@@ -48,7 +56,7 @@ async function books(): Promise<AppOptions> {
   }
   ground.clock.time = newYear + dayMs - 1;
   await call(ground, "acc_1", { lastsMs: 2 });
-  await ground.ledger.admit(claimOf({ callId: "running", openedAt: newYear }));
+  await ground.ledger.admit(createAdmission({ callId: "running", openedAt: newYear }));
   return ground;
 }
 
@@ -82,7 +90,7 @@ test("roll-ups and movements of money stay", async () => {
 test("a call that runs while its day is pruned is charged when it ends", async () => {
   const ground = await books();
   await pruneAll(ground, newYear + 400 * dayMs);
-  await ground.ledger.settle(settlementOf("running"));
+  await ground.ledger.settle(createSettlement("running"));
   expect((await verifyLedger(ground.store)).differences).toEqual([]);
   expect(await pruneAll(ground, newYear + 800 * dayMs)).toBe(1);
 });
@@ -93,9 +101,15 @@ test.each([
     "Usage of acc_1 before day",
   ],
   ["update usage_days set requests = requests + 1 where account_id = 'acc_1' and day = 20455", "Usage of acc_1 on day"],
-  ["update quota_days set used_tokens = used_tokens + 1 where account_id = 'acc_2'", "Quota of acc_2 before day"],
+  [
+    "update daily_quota_usage set used_tokens = used_tokens + 1 where account_id = 'acc_2'",
+    "Quota of acc_2 before day",
+  ],
   ["delete from entries where kind = 'charge' and account_id = 'acc_2'", "Charges of acc_2 before day"],
-  ["update key_months set spent_nanodollars = 1 where account_id = 'acc_2'", "Budgets of the keys of acc_2 before day"],
+  [
+    "update key_budget_usage set spent_nanodollars = 1 where account_id = 'acc_2'",
+    "Budgets of the keys of acc_2 before day",
+  ],
 ])("after “%s” the difference is told, though the calls are gone", async (tampering, told) => {
   const ground = await books();
   await pruneAll(ground, newYear + 400 * dayMs);
@@ -106,9 +120,9 @@ test.each([
 test("a large account is pruned in cuts", async () => {
   const ground = await ledgerGround();
   await addAccount(ground.store, "acc_1", 1e6);
-  const claims = Array.from({ length: 1100 }, () => claimOf());
+  const claims = Array.from({ length: 1100 }, () => createAdmission());
   await Promise.all(claims.map((admission) => ground.ledger.admit(admission)));
-  await Promise.all(claims.map(({ callId }) => ground.ledger.settle(settlementOf(callId))));
+  await Promise.all(claims.map(({ callId }) => ground.ledger.settle(createSettlement(callId))));
   const step = createPruner({ store: ground.store, retentionDays: 90, now: () => newYear + 200 * dayMs });
   expect([await step(), await step(), await step(), await step()]).toEqual([500, 500, 100, 0]);
 });
@@ -116,13 +130,13 @@ test("a large account is pruned in cuts", async () => {
 test("a pass over all accounts takes many short steps, and rests for an hour when it is through", async () => {
   const ground = await ledgerGround();
   for (let i = 0; i < 60; i++) {
-    await ground.ledger.admit(claimOf({ callId: `c${i}`, accountId: `acc_${i}`, premium: false }));
-    if (i === 55) await ground.ledger.settle(settlementOf("c55"));
+    await ground.ledger.admit(createAdmission({ callId: `c${i}`, accountId: `acc_${i}`, premium: false }));
+    if (i === 55) await ground.ledger.settle(createSettlement("c55"));
   }
   const clock = { time: newYear + 200 * dayMs };
   const step = createPruner({ store: ground.store, retentionDays: 90, now: () => clock.time });
   expect([await step(), await step()]).toEqual([0, 1]);
-  await ground.ledger.settle(settlementOf("c1"));
+  await ground.ledger.settle(createSettlement("c1"));
   expect([await step(), await step()]).toEqual([0, 0]);
   clock.time += 3_600_000;
   expect(await step()).toBe(1);

@@ -3,15 +3,15 @@ import { verifyLedger } from "../../../src/billing/index.ts";
 import type { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { type AppOptions, claimOf, dayMs, ledgerGround, newYear, settlementOf } from "./ground.ts";
+import { type AppOptions, createAdmission, createSettlement, dayMs, ledgerGround, newYear } from "./ground.ts";
 
 async function draw({ ledger, clock }: Pick<AppOptions, "ledger" | "clock">, tokens: number) {
-  const admission = claimOf({ premium: false, holdTokens: tokens, openedAt: clock.time });
+  const admission = createAdmission({ premium: false, holdTokens: tokens, openedAt: clock.time });
   await ledger.admit(admission);
-  await ledger.settle(settlementOf(admission.callId, { quotaTokens: tokens }));
+  await ledger.settle(createSettlement(admission.callId, { quotaTokens: tokens }));
 }
 
-const quotaOf = async ({ ledger }: Pick<AppOptions, "ledger">) => ledger.quotaOf(claimOf().caller);
+const quotaOf = async ({ ledger }: Pick<AppOptions, "ledger">) => ledger.quotaOf(createAdmission().caller);
 
 const engines = useEngines();
 
@@ -23,7 +23,7 @@ describe.each(engineNames)("%s engine", (name) => {
       const ground = await ledgerGround(undefined, make);
       ground.clock.time += 3_600_000;
       await draw(ground, 99);
-      const last = claimOf({ premium: false, holdTokens: 10 });
+      const last = createAdmission({ premium: false, holdTokens: 10 });
       expect((await ground.ledger.admit(last)).heldTokens).toBe(1);
       const error = (await errorOf(draw(ground, 1))) as GatewayError;
       expect([error.code, error.status, error.retryAfterMs]).toEqual(["quota_exceeded", 403, dayMs - 3_600_000]);
@@ -50,13 +50,13 @@ describe.each(engineNames)("%s engine", (name) => {
     test("of the day on which a call began pays for it, though it ends on the next", async () => {
       const ground = await ledgerGround(undefined, make);
       ground.clock.time = newYear + dayMs - 1;
-      const admission = claimOf({ premium: false, holdTokens: 60, openedAt: ground.clock.time });
+      const admission = createAdmission({ premium: false, holdTokens: 60, openedAt: ground.clock.time });
       await ground.ledger.admit(admission);
       ground.clock.time += 2;
       expect((await quotaOf(ground)).heldTokens).toBe(0);
-      await ground.ledger.settle(settlementOf(admission.callId, { quotaTokens: 70 }));
+      await ground.ledger.settle(createSettlement(admission.callId, { quotaTokens: 70 }));
       expect((await quotaOf(ground)).usedTokens).toBe(0);
-      const days = await ground.store.db.selectFrom("quota_days").select(["day", "used_tokens"]).execute();
+      const days = await ground.store.db.selectFrom("daily_quota_usage").select(["day", "used_tokens"]).execute();
       expect(days.map((row) => ({ ...row }))).toEqual([{ day: newYear / dayMs, used_tokens: 70 }]);
       expect((await verifyLedger(ground.store)).differences).toEqual([]);
     });
@@ -76,9 +76,11 @@ describe.each(engineNames)("%s engine", (name) => {
     test("follows a change of its limit with the next call", async () => {
       const ground = await ledgerGround(undefined, make);
       await draw(ground, 100);
-      const more = claimOf({ premium: false, freeTokensPerDay: 150, holdTokens: 100 });
+      const more = createAdmission({ premium: false, freeTokensPerDay: 150, holdTokens: 100 });
       expect((await ground.ledger.admit(more)).heldTokens).toBe(50);
-      expect(await errorOf(ground.ledger.admit(claimOf({ premium: false, freeTokensPerDay: 0 })))).toBeDefined();
+      expect(
+        await errorOf(ground.ledger.admit(createAdmission({ premium: false, freeTokensPerDay: 0 }))),
+      ).toBeDefined();
     });
   });
 });

@@ -4,7 +4,7 @@ import { verifyLedger, walletOf } from "../../../src/billing/index.ts";
 import { GatewayError, type Hold } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, claimOf, ledgerGround, settlementOf } from "./ground.ts";
+import { addAccount, createAdmission, createSettlement, ledgerGround } from "./ground.ts";
 
 const engines = useEngines();
 
@@ -17,7 +17,7 @@ describe.each(engineNames)("%s engine", (name) => {
     test("on a wallet for ten and a half: ten full holds, one partial, the rest refused", async () => {
       const { store, ledger } = await ledgerGround(undefined, make);
       await addAccount(store, "acc_1", 105);
-      const claims = Array.from({ length: 64 }, () => claimOf({ holdNanodollars: 10 }));
+      const claims = Array.from({ length: 64 }, () => createAdmission({ holdNanodollars: 10 }));
       const outcomes = await Promise.allSettled(claims.map((admission) => ledger.admit(admission)));
       const held = outcomes.flatMap((outcome) =>
         outcome.status === "fulfilled" ? [outcome.value.heldNanodollars] : [],
@@ -25,14 +25,14 @@ describe.each(engineNames)("%s engine", (name) => {
       expect(held).toEqual([...Array.from({ length: 10 }, () => 10), 5]);
       const refused = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason.code] : []));
       expect(refused).toEqual(Array.from({ length: 53 }, () => "insufficient_balance"));
-      await Promise.all(claims.slice(0, 11).map(({ callId }) => ledger.settle(settlementOf(callId))));
+      await Promise.all(claims.slice(0, 11).map(({ callId }) => ledger.settle(createSettlement(callId))));
       expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
       expect((await verifyLedger(store)).differences).toEqual([]);
     });
 
     test("on a quota for ten: ten held, the rest refused", async () => {
       const { ledger } = await ledgerGround(undefined, make);
-      const claims = Array.from({ length: 64 }, () => claimOf({ premium: false, holdTokens: 10 }));
+      const claims = Array.from({ length: 64 }, () => createAdmission({ premium: false, holdTokens: 10 }));
       const outcomes = await Promise.allSettled(claims.map((admission) => ledger.admit(admission)));
       expect(outcomes.filter((outcome) => outcome.status === "fulfilled").length).toBe(10);
     });
@@ -40,11 +40,11 @@ describe.each(engineNames)("%s engine", (name) => {
     test("that each settle at once and twice are charged once", async () => {
       const { store, ledger } = await ledgerGround(undefined, make);
       await addAccount(store, "acc_1", 1000);
-      const claims = Array.from({ length: 64 }, () => claimOf());
+      const claims = Array.from({ length: 64 }, () => createAdmission());
       await Promise.all(
         claims.map(async (admission) => {
           await ledger.admit(admission);
-          const settlement = settlementOf(admission.callId);
+          const settlement = createSettlement(admission.callId);
           await Promise.all([ledger.settle(settlement), ledger.settle(settlement)]);
           await ledger.settle(settlement);
         }),
@@ -57,7 +57,7 @@ describe.each(engineNames)("%s engine", (name) => {
   test("a call that is already running is not admitted again", async () => {
     const { store, ledger } = await ledgerGround(undefined, make);
     await addAccount(store, "acc_1", 100);
-    const admission = claimOf();
+    const admission = createAdmission();
     await ledger.admit(admission);
     expect((await errorOf(ledger.admit(admission))).message).toContain(
       `Cannot admit call ${admission.callId}: it is already running`,
@@ -81,7 +81,7 @@ describe.each(engineNames)("%s engine", (name) => {
         const partial = new Set<string>();
         const running = steps.map(async ({ key: keyId, hold, share, turns, waits }) => {
           for (let i = 0; i < waits; i++) await new Promise(setImmediate);
-          const admission = claimOf({ keyId, keyLimits: { budgetNanodollars: budget }, holdNanodollars: hold });
+          const admission = createAdmission({ keyId, keyLimits: { budgetNanodollars: budget }, holdNanodollars: hold });
           const outcome = await ledger.admit(admission).catch((error: unknown) => error);
           if (outcome instanceof GatewayError) return;
           if (outcome instanceof Error) throw outcome;
@@ -91,11 +91,11 @@ describe.each(engineNames)("%s engine", (name) => {
           }
           for (let i = 0; i < turns; i++) await new Promise(setImmediate);
           partial.delete(admission.callId);
-          await ledger.settle(settlementOf(admission.callId, { costNanodollars: Math.ceil((hold * share) / 100) }));
+          await ledger.settle(createSettlement(admission.callId, { costNanodollars: Math.ceil((hold * share) / 100) }));
         });
         await Promise.all(running);
         expect((await ledger.walletOf("acc_1")).balanceNanodollars).toBeGreaterThan(-most);
-        for (const { spent_nanodollars } of await store.db.selectFrom("key_months").selectAll().execute()) {
+        for (const { spent_nanodollars } of await store.db.selectFrom("key_budget_usage").selectAll().execute()) {
           expect(spent_nanodollars).toBeLessThan(budget + most);
         }
         expect((await verifyLedger(store)).differences).toEqual([]);
@@ -130,7 +130,7 @@ describe.each(engineNames)("%s engine", (name) => {
           const keyId = `${account}_${key}`;
           const keyLimits = key === "plain" ? undefined : { budgetNanodollars: budget };
           const holds = { premium, holdNanodollars: hold, holdTokens: hold };
-          const admission = claimOf({ accountId: account, keyId, keyLimits, ...holds });
+          const admission = createAdmission({ accountId: account, keyId, keyLimits, ...holds });
           const before = await ledger.walletOf(account);
           const outcome = await ledger.admit(admission).catch((error: unknown) => error);
           if (outcome instanceof GatewayError) return;
@@ -138,14 +138,14 @@ describe.each(engineNames)("%s engine", (name) => {
           if (premium) expect(before.balanceNanodollars - before.heldNanodollars).toBeGreaterThan(0);
           for (let i = 0; i < turns; i++) await new Promise(setImmediate);
           await ledger.settle(
-            settlementOf(admission.callId, { outcome: end, costNanodollars: spends, quotaTokens: spends }),
+            createSettlement(admission.callId, { outcome: end, costNanodollars: spends, quotaTokens: spends }),
           );
           if (premium && end === "settled") spent.set(account, (spent.get(account) as number) + spends);
           if (premium && end === "settled" && keyLimits !== undefined) paid.set(keyId, (paid.get(keyId) ?? 0) + spends);
         });
         await Promise.all(running);
         for (const [keyId, sum] of paid) {
-          const caller = claimOf({
+          const caller = createAdmission({
             accountId: keyId.slice(0, 5),
             keyId,
             keyLimits: { budgetNanodollars: budget },
@@ -155,7 +155,7 @@ describe.each(engineNames)("%s engine", (name) => {
             heldNanodollars: 0,
           });
         }
-        const months = await store.db.selectFrom("key_months").select(["key_id", "spent_nanodollars"]).execute();
+        const months = await store.db.selectFrom("key_budget_usage").select(["key_id", "spent_nanodollars"]).execute();
         const written = new Map(months.map((row) => [row.key_id, row.spent_nanodollars]));
         expect(written).toEqual(new Map([...paid].filter(([, sum]) => sum > 0)));
         for (const [id, sum] of spent) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 import { createBilling, creditWallet, verifyLedger, walletOf } from "../../../src/billing/index.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
-import { addAccount, claimOf, ledgerGround, settlementOf } from "./ground.ts";
+import { addAccount, createAdmission, createSettlement, ledgerGround } from "./ground.ts";
 
 const load = fileURLToPath(import.meta.resolve("./load.ts"));
 
@@ -16,10 +16,10 @@ describe("recover", () => {
     const file = temporaryFile();
     const dead = await ledgerGround(file);
     await addAccount(dead.store, "acc_1", 100);
-    await dead.ledger.admit(claimOf({ callId: "a", holdNanodollars: 30 }));
-    await dead.ledger.admit(claimOf({ callId: "b", premium: false, holdTokens: 40 }));
-    await dead.ledger.admit(claimOf({ callId: "c" }));
-    await dead.ledger.settle(settlementOf("c"));
+    await dead.ledger.admit(createAdmission({ callId: "a", holdNanodollars: 30 }));
+    await dead.ledger.admit(createAdmission({ callId: "b", premium: false, holdTokens: 40 }));
+    await dead.ledger.admit(createAdmission({ callId: "c" }));
+    await dead.ledger.settle(createSettlement("c"));
     const store = await temporaryStore(file);
     const ledger = createBilling({ store, now: () => 77 });
     expect((await walletOf(store, "acc_1")).heldNanodollars).toBe(30);
@@ -41,12 +41,12 @@ describe("recover", () => {
     const file = temporaryFile();
     const alive = await ledgerGround(file);
     await addAccount(alive.store, "acc_1", 100);
-    const admission = claimOf();
+    const admission = createAdmission();
     await alive.ledger.admit(admission);
     const store = await temporaryStore(file);
     await createBilling({ store }).recover();
-    await alive.ledger.settle(settlementOf(admission.callId));
-    await alive.ledger.settle(settlementOf(admission.callId));
+    await alive.ledger.settle(createSettlement(admission.callId));
+    await alive.ledger.settle(createSettlement(admission.callId));
     expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
     expect(await verifyLedger(store)).toMatchObject({ ok: true, counts: { abandoned: 0 } });
   });
@@ -54,7 +54,7 @@ describe("recover", () => {
   test("is refused while calls of its own are running", async () => {
     const { store, ledger } = await ledgerGround();
     await addAccount(store, "acc_1", 100);
-    await ledger.admit(claimOf());
+    await ledger.admit(createAdmission());
     expect(() => ledger.recover()).toThrow("Cannot recover: calls of this process are already running");
   });
 });

@@ -3,7 +3,7 @@ import { verifyLedger, walletOf } from "../../../src/billing/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { type AppOptions, addAccount, claimOf, ledgerGround, settlementOf } from "./ground.ts";
+import { type AppOptions, addAccount, createAdmission, createSettlement, ledgerGround } from "./ground.ts";
 
 const engines = useEngines();
 
@@ -54,7 +54,7 @@ async function tell(ground: AppOptions, story: string): Promise<void> {
     expect(failure, step).toBeUndefined();
     if (verb === "hold" || verb === "free") {
       const hold = { premium: verb === "hold", holdNanodollars: amount, holdTokens: amount };
-      const admission = claimOf(hold);
+      const admission = createAdmission(hold);
       const outcome = await ground.ledger.admit(admission).catch((error: Error) => error);
       if (outcome instanceof Error) failure = outcome;
       else calls.set("", admission.callId).set(name, admission.callId);
@@ -63,7 +63,7 @@ async function tell(ground: AppOptions, story: string): Promise<void> {
       const cost = verb === "unpriced" ? undefined : Number.isNaN(amount) ? 0 : amount;
       const quotaTokens = Number.isNaN(amount) ? 0 : amount;
       await ground.ledger.settle(
-        settlementOf(calls.get(name) as string, { outcome, costNanodollars: cost, quotaTokens }),
+        createSettlement(calls.get(name) as string, { outcome, costNanodollars: cost, quotaTokens }),
       );
     } else {
       expect(await figure(ground, verb), step).toBe(amount);
@@ -75,7 +75,7 @@ async function figure({ ledger }: AppOptions, verb: string): Promise<number> {
   const wallet = await ledger.walletOf("acc_1");
   if (verb === "balance") return wallet.balanceNanodollars;
   if (verb === "held") return wallet.heldNanodollars;
-  if (verb === "used") return (await ledger.quotaOf(claimOf().caller)).usedTokens;
+  if (verb === "used") return (await ledger.quotaOf(createAdmission().caller)).usedTokens;
   throw new Error(`No step is called ${verb}`);
 }
 
@@ -95,18 +95,18 @@ describe.each(engineNames)("%s engine", (name) => {
   test("a refusal names the figures and the way out", async () => {
     const { store, ledger } = await ledgerGround(undefined, make);
     await addAccount(store, "acc_1", 100);
-    await ledger.admit(claimOf({ holdNanodollars: 100 }));
-    expect((await errorOf(ledger.admit(claimOf()))).message).toBe(
+    await ledger.admit(createAdmission({ holdNanodollars: 100 }));
+    expect((await errorOf(ledger.admit(createAdmission()))).message).toBe(
       "Insufficient balance for the premium model model-1: the wallet has 0.0000001 USD, of which 0.0000001 USD is held by running calls; wait for running calls to end, give them a smaller max_tokens, or credit the wallet",
     );
-    expect((await errorOf(ledger.admit(claimOf({ accountId: "acc_2" })))).message).toEndWith(
+    expect((await errorOf(ledger.admit(createAdmission({ accountId: "acc_2" })))).message).toEndWith(
       "the wallet has 0 USD, of which 0 USD is held by running calls; credit the wallet, or use a model that is not premium",
     );
   });
 
   test("settling a call that was never admitted is a fault of the program, and nothing is written", async () => {
     const { ledger } = await ledgerGround(undefined, make);
-    expect((await errorOf(ledger.settle(settlementOf("call_x")))).message).toBe(
+    expect((await errorOf(ledger.settle(createSettlement("call_x")))).message).toBe(
       "Cannot settle call call_x: it was never admitted",
     );
   });
@@ -120,10 +120,10 @@ describe.each(engineNames)("%s engine", (name) => {
   ])("%s is refused and the call can still be settled", async (_what, fields) => {
     const { store, ledger } = await ledgerGround(undefined, make);
     await addAccount(store, "acc_1", 100);
-    const admission = claimOf();
+    const admission = createAdmission();
     await ledger.admit(admission);
-    expect(await errorOf(ledger.settle(settlementOf(admission.callId, fields)))).toBeInstanceOf(RangeError);
-    await ledger.settle(settlementOf(admission.callId));
+    expect(await errorOf(ledger.settle(createSettlement(admission.callId, fields)))).toBeInstanceOf(RangeError);
+    await ledger.settle(createSettlement(admission.callId));
     expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
   });
 
@@ -132,7 +132,7 @@ describe.each(engineNames)("%s engine", (name) => {
     async (fields) => {
       const { store, ledger } = await ledgerGround(undefined, make);
       await addAccount(store, "acc_1", 100);
-      expect(await errorOf(ledger.admit(claimOf(fields)))).toBeInstanceOf(RangeError);
+      expect(await errorOf(ledger.admit(createAdmission(fields)))).toBeInstanceOf(RangeError);
       expect((await ledger.walletOf("acc_1")).heldNanodollars).toBe(0);
     },
   );

@@ -1,22 +1,22 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
 import { verifyLedger } from "../../../src/billing/index.ts";
-import { addAccount, claimOf, ledgerGround, newYear, settlementOf } from "./ground.ts";
+import { addAccount, createAdmission, createSettlement, ledgerGround, newYear } from "./ground.ts";
 
 /** Books with a settled premium call, a settled free one, a released one and one that is running. */
 async function books() {
   const ground = await ledgerGround();
   await addAccount(ground.store, "acc_1", 100);
   const [paid, free, released, running] = [
-    claimOf({ callId: "paid", keyLimits: { budgetNanodollars: 100 } }),
-    claimOf({ callId: "free", premium: false }),
-    claimOf({ callId: "released" }),
-    claimOf({ callId: "running" }),
+    createAdmission({ callId: "paid", keyLimits: { budgetNanodollars: 100 } }),
+    createAdmission({ callId: "free", premium: false }),
+    createAdmission({ callId: "released" }),
+    createAdmission({ callId: "running" }),
   ];
   for (const admission of [paid, free, released, running]) await ground.ledger.admit(admission);
-  await ground.ledger.settle(settlementOf("paid"));
-  await ground.ledger.settle(settlementOf("free"));
-  await ground.ledger.settle(settlementOf("released", { outcome: "released", meters: {}, usageSource: "none" }));
+  await ground.ledger.settle(createSettlement("paid"));
+  await ground.ledger.settle(createSettlement("free"));
+  await ground.ledger.settle(createSettlement("released", { outcome: "released", meters: {}, usageSource: "none" }));
   return ground;
 }
 
@@ -68,15 +68,15 @@ test.each([
     ],
   ],
   [
-    "update quota_days set used_tokens = 0",
+    "update daily_quota_usage set used_tokens = 0",
     [`Quota of acc_1 on day ${day}: used_tokens is 0, calls sum to 10 (calls free)`],
   ],
   [
-    "update key_months set spent_nanodollars = 9",
+    "update key_budget_usage set spent_nanodollars = 9",
     [`Budget of key key_1 in the month from day ${day}: spent_nanodollars is 9, calls sum to 10 (calls paid)`],
   ],
   [
-    "delete from key_months",
+    "delete from key_budget_usage",
     [`Budget of key key_1 in the month from day ${day}: spent_nanodollars is 0, calls sum to 10 (calls paid)`],
   ],
   [
@@ -113,10 +113,10 @@ test.each([
 test("of a sum over many calls the newest ten are named", async () => {
   const { store, ledger } = await ledgerGround();
   for (let i = 10; i < 22; i++) {
-    await ledger.admit(claimOf({ callId: `c${i}`, premium: false, freeTokensPerDay: 1000 }));
-    await ledger.settle(settlementOf(`c${i}`, { quotaTokens: 1 }));
+    await ledger.admit(createAdmission({ callId: `c${i}`, premium: false, freeTokensPerDay: 1000 }));
+    await ledger.settle(createSettlement(`c${i}`, { quotaTokens: 1 }));
   }
-  await sql.raw("update quota_days set used_tokens = 0").execute(store.db);
+  await sql.raw("update daily_quota_usage set used_tokens = 0").execute(store.db);
   expect((await verifyLedger(store)).differences).toEqual([
     `Quota of acc_1 on day ${day}: used_tokens is 0, calls sum to 12 (calls c21, c20, c19, c18, c17, c16, c15, c14, c13, c12 and more)`,
   ]);

@@ -14,7 +14,7 @@ import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
 import { randomBelow } from "../../support/random.ts";
 import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
 import { temporaryFile } from "../db/temporary-store.ts";
-import { addAccount, claimOf, settlementOf } from "./ground.ts";
+import { addAccount, createAdmission, createSettlement } from "./ground.ts";
 
 /** The proof of the wallet: 64 clients race on one that affords ten calls, on every engine, store and number of nodes. */
 const clients = 64;
@@ -52,7 +52,7 @@ async function admitAll(ledgers: Billing[], accountId: string, then?: (call: Let
   await Promise.all(
     Array.from({ length: clients }, async (_, index) => {
       const ledger = ledgers[index % ledgers.length] as Billing;
-      const admission = claimOf({ accountId, holdNanodollars: hold, openedAt: Date.now() });
+      const admission = createAdmission({ accountId, holdNanodollars: hold, openedAt: Date.now() });
       try {
         const { heldNanodollars } = await ledger.admit(admission);
         const call = { ledger, callId: admission.callId, heldNanodollars };
@@ -77,7 +77,7 @@ describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, red
     const server = redis ? await startRedis() : undefined;
     for (let node = 0; node < nodes; node++) {
       // What is asked is who is let in and not how soon: a busy machine is no reason to fail.
-      const store = await openStore(url === undefined ? { file } : { url, patienceMs: 10_000 });
+      const store = await openStore(url === undefined ? { file } : { url, timeoutMs: 10_000 });
       stores.push(store);
       const limits =
         server === undefined ? undefined : await openRedisLimits({ store, url: server.url, answerMsMax: 10_000 });
@@ -111,7 +111,7 @@ describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, red
         const whole = Array.from({ length: affordable }, () => hold);
         expect(held).toEqual(rest === 0 ? whole : [...whole, rest]);
         expect(refusals).toEqual(["insufficient_balance"]);
-        await Promise.all(letIn.map(({ ledger, callId }) => ledger.settle(settlementOf(callId))));
+        await Promise.all(letIn.map(({ ledger, callId }) => ledger.settle(createSettlement(callId))));
         const overdraft = rest === 0 ? 0 : hold - rest;
         expect(await walletOf(store(), accountId)).toEqual({ balanceNanodollars: 0 - overdraft, heldNanodollars: 0 });
       }
@@ -131,7 +131,7 @@ describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, red
         const { letIn, refusals } = await admitAll(ledgers, accountId, async ({ ledger, callId }) => {
           const costNanodollars = 1 + below(hold);
           spent += costNanodollars;
-          await ledger.settle(settlementOf(callId, { costNanodollars }));
+          await ledger.settle(createSettlement(callId, { costNanodollars }));
         });
         expect(letIn.length).toBeGreaterThanOrEqual(affordable);
         expect(refusals.filter((code) => code !== "insufficient_balance")).toEqual([]);

@@ -3,7 +3,7 @@ import { creditWallet, verifyLedger, walletOf } from "../../../src/billing/index
 import { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engine, temporaryFile, temporaryStore } from "../db/temporary-store.ts";
-import { addAccount, claimOf, ledgerGround } from "./ground.ts";
+import { addAccount, createAdmission, ledgerGround } from "./ground.ts";
 
 const credit = { accountId: "acc_1", nanodollars: 70, note: "top-up" };
 
@@ -85,9 +85,9 @@ describe("creditWallet", () => {
   test("is seen at once by the ledger of its process", async () => {
     const { store, ledger } = await ledgerGround();
     await addAccount(store, "acc_1");
-    expect(await errorOf(ledger.admit(claimOf()))).toMatchObject({ code: "insufficient_balance" });
+    expect(await errorOf(ledger.admit(createAdmission()))).toMatchObject({ code: "insufficient_balance" });
     await creditWallet(store, credit);
-    expect((await ledger.admit(claimOf())).heldNanodollars).toBe(10);
+    expect((await ledger.admit(createAdmission())).heldNanodollars).toBe(10);
   });
 });
 
@@ -97,14 +97,14 @@ describe("a ledger whose store another process writes to", () => {
     const { store, ledger } = await ledgerGround(file);
     const outside = await temporaryStore(file);
     await addAccount(store, "acc_1", 10);
-    await ledger.admit(claimOf());
+    await ledger.admit(createAdmission());
     await creditWallet(outside, credit);
     // A shared store is asked once more before a call is refused.
     if (engine === "sqlite") {
-      expect(await errorOf(ledger.admit(claimOf()))).toMatchObject({ code: "insufficient_balance" });
+      expect(await errorOf(ledger.admit(createAdmission()))).toMatchObject({ code: "insufficient_balance" });
     }
     await ledger.sync();
-    await ledger.admit(claimOf());
+    await ledger.admit(createAdmission());
     expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 80, heldNanodollars: 20 });
     expect(await walletOf(outside, "acc_1")).toEqual({ balanceNanodollars: 80, heldNanodollars: 20 });
   });

@@ -75,7 +75,7 @@ export function makeRow(changes: Partial<Model> = {}): Model {
 export function makePlugin(name: string, models: readonly Model[]): ProviderPlugin {
   return {
     name,
-    contractVersion: 1,
+    contractVersion: 2,
     baseUrl: "https://api.example.org",
     hosts: [],
     credential: "key",

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createBilling, creditWallet } from "../../../src/billing/index.ts";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
-import { claimOf, settlementOf } from "../billing/claims.ts";
+import { createAdmission, createSettlement } from "../billing/admissions.ts";
 import { type Bench, makeBench, makePlugin, makeRow } from "./ground.ts";
 
 const dayMs = 86_400_000;
@@ -21,9 +21,9 @@ beforeAll(async () => {
   await creditWallet(store, { accountId, nanodollars: 1e9, note: "start" });
   let now = firstDay;
   const ledger = createBilling({ store, now: () => now });
-  const call = async (callId: string, premium: boolean, settlement: Parameters<typeof settlementOf>[1]) => {
-    await ledger.admit(claimOf({ callId, accountId, premium, model: "acme-1", openedAt: now }));
-    await ledger.settle(settlementOf(callId, { route: "acme", ...settlement }));
+  const call = async (callId: string, premium: boolean, settlement: Parameters<typeof createSettlement>[1]) => {
+    await ledger.admit(createAdmission({ callId, accountId, premium, model: "acme-1", openedAt: now }));
+    await ledger.settle(createSettlement(callId, { route: "acme", ...settlement }));
   };
   await call("c1", true, { meters: { inputToken: 7, outputToken: 5 }, costNanodollars: 1200 });
   await call("c2", false, { meters: { inputToken: 3 }, costNanodollars: undefined });
@@ -110,7 +110,9 @@ describe("ledger export", () => {
     const openedAt = (index: number) => firstDay + Math.floor(index / 700);
     await Promise.all(
       ids.map((callId, index) =>
-        ledger.admit(claimOf({ callId, accountId: id, premium: false, holdTokens: 0, openedAt: openedAt(index) })),
+        ledger.admit(
+          createAdmission({ callId, accountId: id, premium: false, holdTokens: 0, openedAt: openedAt(index) }),
+        ),
       ),
     );
     await store.close();
@@ -228,7 +230,7 @@ describe("ledger reconcile", () => {
       budget_nanodollars: 0,
     };
     await store.db
-      .insertInto("openings")
+      .insertInto("opening_balances")
       .values({ account_id: "x", before_day: firstDay / dayMs + 1 - 10 / 24, ...sums, ...meters })
       .execute();
     await store.close();

@@ -39,6 +39,8 @@ test.each(released)(
     expect(versions.map(({ version }) => version)).toEqual(migrations.map(({ version }) => version));
     expect(await verifyLedger(store)).toMatchObject({ differences: [], counts: { calls: 4, entries: 2, open: 1 } });
     expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 87, heldNanodollars: 15 });
+    const calls = await store.db.selectFrom("calls").select("capability").orderBy("id").execute();
+    expect(calls.map(({ capability }) => capability)).toEqual(["chat", "embeddings", "images", "speech"]);
     const people = await store.db.selectFrom("users").select(["id", "two_factor_enabled"]).execute();
     expect(people.map((row) => ({ ...row }))).toEqual(people.map(({ id }) => ({ id, two_factor_enabled: 0 })));
     expect(people.length).toBe(/-[12]\./.test(name) ? 0 : 1);

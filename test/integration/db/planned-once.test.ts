@@ -4,9 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openSessions } from "../../../src/accounts/better-auth.ts";
-import { readSessionUser } from "../../../src/accounts/session-user.ts";
-import { readLatestCalls } from "../../../src/billing/latest-calls.ts";
-import { readRecentCalls } from "../../../src/billing/recent-calls.ts";
+import { readSessionUser } from "../../../src/accounts/sessions.ts";
+import { readLatestCalls, readRecentCalls } from "../../../src/billing/recent-calls.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
 import { sessionCookieOf } from "../../support/session-cookie.ts";
 

@@ -61,15 +61,15 @@ test.each([
   ["usage of an account in a time", "select * from usage_hours where account_id = ? and hour >= ?", "PRIMARY KEY"],
   [
     "what the budget of a key has paid",
-    "select month from key_months where account_id = ? and key_id = ? and month >= ? order by month desc limit 1",
-    "key_months USING PRIMARY KEY",
+    "select month from key_budget_usage where account_id = ? and key_id = ? and month >= ? order by month desc limit 1",
+    "key_budget_usage USING PRIMARY KEY",
   ],
   [
     "what the budgets of an account have paid lately",
-    "select * from key_months where account_id = ? and month >= ?",
-    "key_months_of_account",
+    "select * from key_budget_usage where account_id = ? and month >= ?",
+    "key_budget_usage_of_account",
   ],
-  ["the latest quota day", "select * from quota_days where account_id = ? order by day desc", "PRIMARY KEY"],
+  ["the latest quota day", "select * from daily_quota_usage where account_id = ? order by day desc", "PRIMARY KEY"],
 ])("%s are found by an index", async (_what, query, index) => {
   const file = temporaryFile();
   await temporaryStore(file);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { DatabaseSync } from "node:sqlite";
-import { StatementCache } from "../../../src/db/sqlite/statement-cache.ts";
+import { StatementCache } from "../../../src/db/sqlite/kysely-connection.ts";
 
 test("a statement is prepared once while it comes again, two hundred of them are kept, and long ones are not", () => {
   const database = new DatabaseSync(":memory:");

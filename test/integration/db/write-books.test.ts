@@ -46,7 +46,7 @@ function endOf(open: CallOpened, fields: Partial<CallEnded> = {}): CallEnded {
 
 async function rowsOf(
   store: Store,
-  table: "calls" | "entries" | "wallets" | "quota_days" | "usage_hours" | "usage_days",
+  table: "calls" | "entries" | "wallets" | "daily_quota_usage" | "usage_hours" | "usage_days",
 ) {
   const rows = await store.db.selectFrom(table).selectAll().execute();
   return rows.map((row) => ({ ...row })) as Record<string, unknown>[];
@@ -128,7 +128,7 @@ describe("writeLedger", () => {
     await store.writeLedger([...premium, ...free]);
     await store.writeLedger([...ends, endOf(openOf("c5"))]);
     expect(await rowsOf(store, "wallets")).toEqual([{ account_id: "acc_1", balance_nanodollars: -26 }]);
-    expect(await rowsOf(store, "quota_days")).toEqual([{ account_id: "acc_1", day: 3, used_tokens: 14 }]);
+    expect(await rowsOf(store, "daily_quota_usage")).toEqual([{ account_id: "acc_1", day: 3, used_tokens: 14 }]);
     expect((await rowsOf(store, "entries")).map((entry) => [entry.id, entry.kind, entry.amount_nanodollars])).toEqual([
       ["c1", "charge", -13],
       ["c2", "charge", -13],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
-import { jsonLine } from "../../../src/observability/log-line.ts";
+import { jsonLine } from "../../../src/observability/log.ts";
 import { expectPrototypesClean } from "../../support/hostile.ts";
 import { dashboardHttp, origin } from "../../unit/http/dashboard-http.ts";
 import { mutantsOf } from "./mutants.ts";

@@ -61,7 +61,7 @@ const row = {
 const manifest = {
   $schema: "./plugin.schema.json",
   name: "acme",
-  contractVersion: 1,
+  contractVersion: 2,
   baseUrl: "https://api.example.com/v1",
   dialect: "openai",
   credential: "key",

@@ -245,20 +245,20 @@ describe("a secret", () => {
   /** Where a text stands in anything that came out. */
   const placesOf = (text: string) => outputs.filter(([, said]) => said.includes(text)).map(([where]) => where);
 
-  test("was at work in all that came out", () => {
+  test("is used in every request of the check", () => {
     expect(outputs.length).toBeGreaterThan(130);
     expect(placesOf('"error"').length).toBeGreaterThan(40);
     expect(placesOf("OPENAI_API_KEY").length).toBeGreaterThan(0);
     expect(placesOf("upstream_refused_key")).toContain("stderr");
   });
 
-  test.each(Object.entries(secret))("%s stands nowhere in it", (_, word) => {
+  test.each(Object.entries(secret))("%s does not appear in any output", (_, word) => {
     for (const form of [word, encodeURIComponent(word), Buffer.from(word).toString("base64")]) {
       expect(placesOf(form)).toEqual([]);
     }
   });
 
-  test("that was made on the way stands nowhere behind its making: a key, a session", () => {
+  test("that was created on the way, such as a key or session, does not appear later", () => {
     const [, token] = /^session=([^.%]+)/.exec(session) ?? [];
     const last = made.split("-").at(-1) as string;
     expect([String(token).length > 20, last.length > 20]).toEqual([true, true]);
@@ -266,7 +266,7 @@ describe("a secret", () => {
     expect(placesOf(last)).toEqual([]);
   });
 
-  test("of a key or a password is not in the home folder either, in clear", () => {
+  test("of a key or password is not in the home folder in plain text", () => {
     const words = [secret.apiKey, secret.password, made.split("-").at(-1) as string, secret.openai, secret.stripe];
     const files = readdirSync(gateway.home, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     const found = files.filter(({ parentPath, name }) => {

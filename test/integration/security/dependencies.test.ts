@@ -76,13 +76,13 @@ const installed = (names: readonly string[]) =>
   [...broughtBy(names)].filter((key) => existsSync(join(folderOf(key), "package.json")));
 
 describe("every dependency", () => {
-  test("is named by its exact version", () => {
+  test("has an exact version", () => {
     const named = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies });
     expect(named.length).toBeGreaterThan(20);
     expect(named.filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
   });
 
-  test("comes from the registry, with a checksum, and runs no script when it is installed", () => {
+  test("comes from the registry with a checksum and runs no install script", () => {
     const packages = Object.entries(lock.packages);
     expect(packages.length).toBeGreaterThan(100);
     const odd = packages.filter(
@@ -92,7 +92,7 @@ describe("every dependency", () => {
     expect(manifest.trustedDependencies ?? []).toEqual([]);
   });
 
-  test("of the program has a licence that only wants to be named", () => {
+  test("of the program has a permissive licence", () => {
     const keys = installed(Object.keys(manifest.dependencies));
     expect(keys.length).toBeGreaterThan(30);
     const others = keys
@@ -101,7 +101,7 @@ describe("every dependency", () => {
     expect(others).toEqual([]);
   });
 
-  test("of its tools has one that lets us use it", () => {
+  test("of the tools has a licence that allows use", () => {
     const keys = installed(Object.keys(manifest.devDependencies));
     const others = keys
       .map((key) => [key, licenceOf(folderOf(key))] as const)

@@ -21,7 +21,7 @@ const climbs = [
 const places = ["/assets/", "/docs/", "/v1/files/", "/api/v1/files/", "/v1/models/", "/dashboard/", "/admin/", "/"];
 const targets = ["etc/passwd", "modelgate.db", "package.json", "src/main.ts"];
 
-describe("a path that climbs", () => {
+describe("a path traversal", () => {
   test.each(places)(
     "out of %s reaches no file",
     async (place) => {

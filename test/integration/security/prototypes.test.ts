@@ -14,8 +14,8 @@ const names = ["__proto__", "constructor", "prototype"];
 const withField = (object: object, name: string, value: unknown) =>
   `${JSON.stringify(object).slice(0, -1)},${JSON.stringify(name)}:${JSON.stringify(value)}}`;
 
-describe("a body with a name of JavaScript's own", () => {
-  test.each(names)("%s says nothing that its other fields do not say", async (name) => {
+describe("a body with a prototype property name", () => {
+  test.each(names)("%s does not change the other fields", async (name) => {
     const { post } = httpOf();
     const value = { stream: true, polluted: 1, prototype: { polluted: 1 }, model: "other", messages: [] };
     const response = await post("chat/completions", withField({ model: "chat-1", messages }, name, value));
@@ -25,7 +25,7 @@ describe("a body with a name of JavaScript's own", () => {
     expect((await post("chat/completions", `{"model":"chat-1","messages":${nested}}`)).status).toBe(200);
   });
 
-  test.each(names)("%s makes nobody an administrator, and no field of the page's own", async (name) => {
+  test.each(names)("%s neither makes an administrator nor sets another field", async (name) => {
     const { send, enter } = await dashboardHttp();
     const { cookie } = await enter("ada@example.org");
     const headers = { origin, cookie, "content-type": "application/json" };
@@ -46,7 +46,7 @@ describe("a body with a name of JavaScript's own", () => {
       expect((await ask(`models?${query}`)).status).toBe(200);
   });
 
-  test("is no model and no path", async () => {
+  test("is neither a model nor a path", async () => {
     const { ask, post } = httpOf();
     for (const name of [...names, "toString", "hasOwnProperty"]) {
       expect((await ask(`models/${name}`)).status).toBe(404);
@@ -56,8 +56,8 @@ describe("a body with a name of JavaScript's own", () => {
   });
 });
 
-describe("a file that is dropped in with a name of JavaScript's own", () => {
-  test.each(names)("%s takes nothing up that stands nowhere else", async (name) => {
+describe("a dropped-in file with a prototype property name", () => {
+  test.each(names)("%s is not loaded as a field", async (name) => {
     const home = makeHome();
     try {
       home.write("plugins/acme.json", withField(manifest(), name, { polluted: 1, credential: "key" }));

@@ -20,5 +20,5 @@ test("every threat has a test, and that test exists by its name", () => {
 
 test("every test of this folder is named in docs/security.md", () => {
   const own = ["canary", "constant-time", "dependencies", "paths", "prototypes", "regular-expressions"];
-  expect(own.filter((name) => !page.includes(`test/security/${name}.test.ts`))).toEqual([]);
+  expect(own.filter((name) => !page.includes(`test/integration/security/${name}.test.ts`))).toEqual([]);
 });

@@ -32,7 +32,7 @@ async function refusalOf(work: () => Caller | Promise<Caller>): Promise<GatewayE
 }
 
 describe("authenticate", () => {
-  test("tells who a key stands for, with the limits that hold for it", async () => {
+  test("returns the caller of a key with the limits that apply", async () => {
     const { accounts, account, id, key } = await holder();
     const { requestsPerMinute, tokensPerMinute, freeTokensPerDay } = defaults;
     const caller = {
@@ -45,7 +45,7 @@ describe("authenticate", () => {
     expect(await accounts.authenticate(key)).toEqual(caller);
   });
 
-  test("tells a key's own bounds beside the limits of its account", async () => {
+  test("returns a key's own limits beside those of its account", async () => {
     const { accounts, account, store, id, key } = await holder();
     await store.db.updateTable("accounts").set({ requests_per_minute: 100 }).where("id", "=", account.id).execute();
     await store.db
@@ -59,7 +59,7 @@ describe("authenticate", () => {
     expect(keyLimits).toEqual({ requestsPerMinute: 500, tokensPerMinute: 7 });
   });
 
-  test("says which models a key may use, all when it says nothing", async () => {
+  test("returns the allowed models of a key, or none for all", async () => {
     const { accounts, account, key } = await holder();
     expect((await accounts.authenticate(key)).allowedModels).toBeUndefined();
     const narrow = await accounts.createKey({ accountId: account.id, name: "n", allowedModels: ["a", "b"] });
@@ -82,7 +82,7 @@ describe("authenticate", () => {
     }
   });
 
-  test("refuses the keys of a disabled account, and lets them in again", async () => {
+  test("refuses the keys of a disabled account until it is enabled again", async () => {
     const { accounts, account, key } = await holder();
     await accounts.authenticate(key);
     await accounts.setDisabled(account.id, true);
@@ -91,20 +91,22 @@ describe("authenticate", () => {
     expect(await accounts.authenticate(key)).toMatchObject({ accountId: account.id });
   });
 
-  test("says of a wrong secret what it says of an unknown id, and tells revoked and expired only to who has the secret", async () => {
+  test("answers a wrong secret like an unknown id, and reports revoked and expired only with the right secret", async () => {
     const { accounts, account, id, key, clock } = await holder();
     const wrong = `sk-mg-${id}-${"0".repeat(48)}`;
     const unknown = await refusalOf(() => accounts.authenticate(`sk-mg-0000000-${"0".repeat(48)}`));
     expect((await refusalOf(() => accounts.authenticate(wrong))).message).toBe(unknown.message);
     await accounts.revokeKey(id);
     expect((await refusalOf(() => accounts.authenticate(wrong))).message).toBe(unknown.message);
-    expect((await refusalOf(() => accounts.authenticate(key))).message).toBe(`API key ${id} was revoked; use another`);
+    expect((await refusalOf(() => accounts.authenticate(key))).message).toBe(
+      `API key ${id} was revoked; use another key`,
+    );
     const short = await accounts.createKey({ accountId: account.id, name: "s", expiresAt: clock.time + 1000 });
     clock.time += 999;
     expect((await accounts.authenticate(short.key)).keyId).toBe(short.id);
     clock.time += 1;
     expect((await refusalOf(() => accounts.authenticate(short.key))).message).toBe(
-      `API key ${short.id} expired at 1970-01-01T00:16:41.000Z; use another`,
+      `API key ${short.id} expired at 1970-01-01T00:16:41.000Z; use another key`,
     );
   });
 
@@ -123,7 +125,7 @@ describe("authenticate", () => {
     await refusalOf(() => accounts.authenticate(key));
   });
 
-  test("notes when a key was used, which is written down together and drops no copy of a key", async () => {
+  test("saves last-used times in batches without clearing the cache of keys", async () => {
     const { accounts, account, store, clock, key, id } = await holder();
     const others = 501;
     const keys = [key];
@@ -145,7 +147,7 @@ describe("authenticate", () => {
     expect((await accounts.listKeys()).find((known) => known.id === id)?.lastUsedAt).toBe(before);
   });
 
-  test("keeps what was noted when it cannot be written down, and never turns a time back", async () => {
+  test("retries last-used times that could not be saved, and never moves one back", async () => {
     const { store, account, accounts: making } = await holder();
     const { key, id } = await making.createKey({ accountId: account.id, name: "second" });
     let broken = true;
@@ -185,7 +187,7 @@ describe("authenticate", () => {
     await refusalOf(() => mine.accounts.authenticate(key));
   });
 
-  test("answers 503 and remembers nothing while the store cannot be read", async () => {
+  test("returns 503 and caches nothing while the store cannot be read", async () => {
     const file = temporaryFile();
     const { accounts: making } = await ground(file);
     const account = await making.create({ email: "ada@example.org" });

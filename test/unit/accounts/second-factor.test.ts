@@ -1,7 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
-import { invite, makeTemporaryPassword, setPassword } from "../../../src/accounts/people.ts";
+import { invite } from "../../../src/accounts/invitations.ts";
 import { createSignIn } from "../../../src/accounts/sign-in.ts";
+import { makeTemporaryPassword, setPassword } from "../../../src/accounts/users.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 import { codeOf } from "../../support/authenticator.ts";
@@ -60,8 +61,8 @@ function wrongCode(address: string): string {
   return ["000000", "111111", "222222", "333333", "444444", "555555"].find((code) => !right.includes(code)) as string;
 }
 
-describe("a code after the password", () => {
-  test("is asked for once a first one was right, and an address for the authenticator names the person", async () => {
+describe("the second factor", () => {
+  test("is active after a first correct code, and the authenticator URI names the user", async () => {
     const { ask, enter, signIn } = await ground();
     const cookie = cookiesOf(await enter());
     expect((await refusalOf(ask("two-factor/enable", { password: "not this one" }, cookie))).status).toBe(400);
@@ -75,7 +76,7 @@ describe("a code after the password", () => {
     expect(await confirmed.text()).not.toContain("token");
   });
 
-  test("is what a password opens: no session without it, one with it", async () => {
+  test("is required for a session after the password", async () => {
     const { ask, enter, signIn, account, totpURI, failures } = await withCodes();
     const half = await enter();
     expect(await half.json()).toEqual({ twoFactorRedirect: true, twoFactorMethods: ["totp"] });
@@ -89,7 +90,7 @@ describe("a code after the password", () => {
     expect(failures).toEqual([]);
   });
 
-  test("may be one that was written down, each of them once", async () => {
+  test("can be a backup code, each valid once", async () => {
     const { ask, enter, signIn, backupCodes } = await withCodes();
     const [code] = backupCodes;
     const whole = await ask("two-factor/verify-backup-code", { code }, cookiesOf(await enter()));
@@ -98,7 +99,7 @@ describe("a code after the password", () => {
     expect(again.status).toBe(401);
   });
 
-  test("is guessed five times for a sign-in, and sign-ins are ten in ten minutes, from wherever they come", async () => {
+  test("allows five wrong codes a sign-in and ten sign-ins in ten minutes, from any address", async () => {
     const { ask, enter, totpURI, clock, signIn } = await withCodes();
     const challenge = cookiesOf(await enter());
     const guess = (cookie: string) => ask("two-factor/verify-totp", { code: wrongCode(totpURI) }, cookie);
@@ -116,7 +117,7 @@ describe("a code after the password", () => {
     expect(await signIn.sessionUserOf(cookiesOf(whole))).toBeDefined();
   });
 
-  test("is no longer asked for once it is switched off, which takes the password", async () => {
+  test("is switched off with the password", async () => {
     const { ask, enter, signIn, cookie, store } = await withCodes();
     expect((await refusalOf(ask("two-factor/disable", { password: "not this one" }, cookie))).status).toBe(400);
     expect((await refusalOf(ask("two-factor/disable", { password }))).status).toBe(401);
@@ -125,7 +126,7 @@ describe("a code after the password", () => {
     expect(await store.db.selectFrom("two_factors").selectAll().execute()).toEqual([]);
   });
 
-  test("is no longer asked for once the operator has made a password or an invitation was taken up", async () => {
+  test("is removed by a temporary password or an accepted invitation", async () => {
     const { ask, store, account, now, signIn } = await withCodes();
     const temporary = await makeTemporaryPassword(store, { accountId: account.id, role: "member" }, now());
     const cookie = cookiesOf(await ask("sign-in/email", { email, password: temporary }));
@@ -136,7 +137,7 @@ describe("a code after the password", () => {
     expect(await store.db.selectFrom("two_factors").selectAll().execute()).toEqual([]);
   });
 
-  test("keeps its secret and the written codes encrypted", async () => {
+  test("stores its secret and backup codes encrypted", async () => {
     const { store, totpURI, backupCodes } = await withCodes();
     const rows = JSON.stringify(await store.db.selectFrom("two_factors").selectAll().execute());
     for (const hidden of [new URL(totpURI).searchParams.get("secret"), ...backupCodes])

@@ -1,13 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
-import {
-  acceptInvitation,
-  hasAdmin,
-  invite,
-  makeTemporaryPassword,
-  setPassword,
-} from "../../../src/accounts/people.ts";
+import { acceptInvitation, invite } from "../../../src/accounts/invitations.ts";
 import { createSignIn, type SignInOptions } from "../../../src/accounts/sign-in.ts";
+import { hasAdmin, makeTemporaryPassword, setPassword } from "../../../src/accounts/users.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 
@@ -57,7 +52,7 @@ async function refusalOf(promise: Promise<unknown>): Promise<GatewayError> {
 }
 
 describe("sign-in", () => {
-  test.each(["ada@example.org", "owner@localhost", "ümit@beispiel.de"])("makes a session of %s", async (email) => {
+  test.each(["ada@example.org", "owner@localhost", "ümit@beispiel.de"])("creates a session for %s", async (email) => {
     const { ask, signIn, account, failures } = await member(email);
     const response = await ask("sign-in/email", { email: email.toUpperCase(), password });
     const [line] = response.headers.getSetCookie().filter((cookie) => cookie.startsWith("session="));
@@ -71,7 +66,7 @@ describe("sign-in", () => {
     expect(failures).toEqual([]);
   });
 
-  test("never tells the session's token but in the cookie", async () => {
+  test("returns the session token only in the cookie", async () => {
     const { ask } = await member();
     const response = await ask("sign-in/email", { email: "ada@example.org", password });
     const token = decodeURIComponent(cookieOf(response)).slice("session=".length).split(".")[0] as string;
@@ -82,7 +77,7 @@ describe("sign-in", () => {
     expect(session).not.toContain(token);
   });
 
-  test("says of an unknown e-mail what it says of a wrong password", async () => {
+  test("answers an unknown e-mail like a wrong password", async () => {
     const { ask } = await member();
     const wrong = await refusalOf(ask("sign-in/email", { email: "ada@example.org", password: "not this one" }));
     const unknown = await refusalOf(ask("sign-in/email", { email: "eve@example.org", password: "not this one" }));
@@ -122,7 +117,7 @@ describe("a session", () => {
     return { ...parts, cookie };
   }
 
-  test("is none when it is forged, cut or of another", async () => {
+  test("is invalid when it is forged or truncated", async () => {
     const { signIn, cookie } = await signedIn();
     const forged = [
       cookie.slice(0, -6),
@@ -145,7 +140,7 @@ describe("a session", () => {
     expect(await signIn.sessionUserOf(cookie)).toBeUndefined();
   });
 
-  test("ends with the sign-out, and when its account is disabled", async () => {
+  test("ends at sign-out and is invalid while its account is disabled", async () => {
     const { signIn, cookie, ask, accounts, account } = await signedIn();
     await accounts.setDisabled(account.id, true);
     expect(await signIn.sessionUserOf(cookie)).toBeUndefined();
@@ -158,7 +153,7 @@ describe("a session", () => {
   test.each([
     ["revoke-sessions", [false, false]],
     ["revoke-other-sessions", [true, false]],
-  ])("ends with %s as others do", async (action, expected) => {
+  ])("%s ends the expected sessions", async (action, expected) => {
     const { signIn, cookie, ask } = await signedIn();
     const other = cookieOf(await ask("sign-in/email", { email: "ada@example.org", password }));
     await ask(action, {}, cookie);
@@ -167,7 +162,7 @@ describe("a session", () => {
     ).toEqual(expected);
   });
 
-  test("lets change the password, which is no longer temporary then", async () => {
+  test("can change a temporary password, which ends other sessions", async () => {
     const { ask, store, account, now, signIn } = await member();
     const temporary = await makeTemporaryPassword(store, { accountId: account.id, role: "member" }, now());
     const cookie = cookieOf(await ask("sign-in/email", { email: "ada@example.org", password: temporary }));
@@ -188,7 +183,7 @@ describe("a session", () => {
 });
 
 describe("sign-up", () => {
-  test("where it is open makes an account of a member and signs it in", async () => {
+  test("creates a member's account and signs in when it is open", async () => {
     const { ask, signIn, accounts } = await ground({ signUp: "open" });
     const response = await ask("sign-up/email", { email: "Ada@Example.org", password, name: "Ada" });
     const account = await accounts.find("ada@example.org");
@@ -205,7 +200,7 @@ describe("sign-up", () => {
     [{ email: "new@example.org", password: "x".repeat(201) }, "invalid_request"],
     [{ email: "no address", password }, "invalid_request"],
     [{ email: "new@example.org", password, name: "x".repeat(10_000) }, "invalid_request"],
-  ])("that cannot be is refused, and makes nothing", async (body, code) => {
+  ])("that is invalid is refused and creates nothing", async (body, code) => {
     const { ask, accounts } = await member("ada@example.org", { signUp: "open" });
     expect((await refusalOf(ask("sign-up/email", body))).code).toBe(code as never);
     expect(await accounts.list()).toHaveLength(1);
@@ -213,7 +208,7 @@ describe("sign-up", () => {
 });
 
 describe("an invitation", () => {
-  test("sets a password once, and ends the sessions there were", async () => {
+  test("sets a password once and ends existing sessions", async () => {
     const { store, ask, now, account, signIn } = await member();
     const cookie = cookieOf(await ask("sign-in/email", { email: "ada@example.org", password }));
     const { token } = await invite(store, account.id, now());
@@ -227,7 +222,7 @@ describe("an invitation", () => {
     expect((await ask("sign-in/email", { email: "ada@example.org", password: "another password" })).status).toBe(200);
   });
 
-  test("is good for 48 hours", async () => {
+  test("is valid for 48 hours", async () => {
     const { store, account, now } = await member();
     const { token, expiresAt } = await invite(store, account.id, now());
     expect(expiresAt - now()).toBe(2 * dayMs);
@@ -235,7 +230,7 @@ describe("an invitation", () => {
     expect((await refusalOf(late)).code).toBe("not_found");
   });
 
-  test("of an unknown account is none", async () => {
+  test("is refused for an unknown account", async () => {
     const { store, now } = await ground();
     expect((await refusalOf(invite(store, "acc_none", now()))).code).toBe("not_found");
     expect(await hasAdmin(store)).toBe(false);

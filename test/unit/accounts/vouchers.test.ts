@@ -31,13 +31,13 @@ async function refusalOf(promise: Promise<unknown>): Promise<string> {
 }
 
 describe("a voucher", () => {
-  test("fills a wallet once, however its code is typed", async () => {
+  test("credits a wallet once, however its code is typed", async () => {
     const { store, ada, redeem } = await ground();
     const { id, code } = await createVoucher(store, { nanodollars: fiveUsd }, 1000);
     expect(code).toMatch(/^([0-9A-HJKMNP-TV-Z]{5}-){3}[0-9A-HJKMNP-TV-Z]{5}$/);
     expect(await redeem(` ${code.toLowerCase().replaceAll("-", " ")} `)).toEqual({ nanodollars: fiveUsd });
     expect((await walletOf(store, ada.id)).balanceNanodollars).toBe(fiveUsd);
-    expect(await refusalOf(redeem(code))).toMatch(/^conflict: This voucher is redeemed already/);
+    expect(await refusalOf(redeem(code))).toMatch(/^conflict: This voucher was already redeemed/);
     expect(await listVouchers(store)).toEqual([
       {
         id,
@@ -52,7 +52,7 @@ describe("a voucher", () => {
     expect(await verifyLedger(store)).toMatchObject({ ok: true });
   });
 
-  test("redeemed by many at once is redeemed by one", async () => {
+  test("is redeemed once by concurrent requests", async () => {
     const { store, ada, ben, redeem } = await ground();
     const { code } = await createVoucher(store, { nanodollars: fiveUsd }, 1000);
     const outcomes = await Promise.allSettled(
@@ -65,13 +65,13 @@ describe("a voucher", () => {
     expect(balances.sort()).toEqual([0, fiveUsd]);
   });
 
-  test("is not taken when it has expired, is void or is none, and nothing changes", async () => {
+  test("is refused when it is expired, void or unknown, and nothing changes", async () => {
     const { store, ada, redeem } = await ground();
     const expired = await createVoucher(store, { nanodollars: fiveUsd, expiresAt: 2000 }, 1000);
     const voided = await createVoucher(store, { nanodollars: fiveUsd }, 1000);
     await voidVoucher(store, voided.code, 1500);
     expect(await refusalOf(redeem(expired.code))).toMatch(/^conflict: This voucher has expired/);
-    expect(await refusalOf(redeem(voided.code))).toMatch(/^conflict: This voucher is void/);
+    expect(await refusalOf(redeem(voided.code))).toMatch(/^conflict: This voucher was voided/);
     expect(await refusalOf(redeem("x".repeat(10_000)))).toMatch(/^not_found: /);
     expect((await walletOf(store, ada.id)).balanceNanodollars).toBe(0);
     expect(await redeem((await createVoucher(store, { nanodollars: 1, expiresAt: 2001 }, 1000)).code)).toEqual({
@@ -79,7 +79,7 @@ describe("a voucher", () => {
     });
   });
 
-  test("cannot be made void once it is redeemed, and can be twice before", async () => {
+  test("cannot be voided once it is redeemed; voiding twice is allowed", async () => {
     const { store, redeem } = await ground();
     const { id, code } = await createVoucher(store, { nanodollars: fiveUsd }, 1000);
     await redeem(code);
@@ -95,7 +95,7 @@ describe("a voucher", () => {
     [{ nanodollars: -1 }],
     [{ nanodollars: 0.5 }],
     [{ nanodollars: 1, expiresAt: 1000 }],
-  ])("of %j is not made", async (fields) => {
+  ])("is not created from %j", async (fields) => {
     const { store } = await ground();
     expect(await refusalOf(createVoucher(store, fields, 1000))).toMatch(/^invalid_request: /);
   });

@@ -1,6 +1,6 @@
 import { createAccounts, type Payments } from "../../../src/accounts/index.ts";
 import { hashPassword } from "../../../src/accounts/password.ts";
-import { writePassword } from "../../../src/accounts/people.ts";
+import { writePassword } from "../../../src/accounts/users.ts";
 import { openPayments, openSignIn } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import type { ProviderPlugin } from "../../../src/contract/index.ts";

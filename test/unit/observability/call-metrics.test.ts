@@ -23,7 +23,7 @@ function metricsOf(now = () => nowMs, isPremium: (model: string) => boolean | un
 }
 
 /** A gateway over fakes that is watched, and one call of it. */
-function watched(plugins?: Parameters<typeof httpOf>[0]) {
+function observedGateway(plugins?: Parameters<typeof httpOf>[0]) {
   const http = httpOf(plugins);
   const { metrics, lines, read } = metricsOf(http.clock.now);
   const deps = { ...http.deps, kernel: { ...http.kernel, watch: metrics } };
@@ -45,7 +45,7 @@ async function all(lines: () => Promise<MetricLine[]>, metric: string): Promise<
 
 describe("CallMetrics", () => {
   test("count a call by model, plugin, status and state, with what it used and cost", async () => {
-    const { lines, read, call } = watched();
+    const { lines, read, call } = observedGateway();
     await call();
     await call();
     expect(await all(lines, "calls_total")).toEqual([
@@ -67,8 +67,8 @@ describe("CallMetrics", () => {
     expect(await read("upstream_duration_seconds_count", { plugin: "acme" })).toBe(2);
   });
 
-  test("never have what clients write as a model in a label", async () => {
-    const { lines, call } = watched();
+  test("never have a client's model text in a label", async () => {
+    const { lines, call } = observedGateway();
     for (const model of ["nobody", "no\nbody", "x".repeat(999)]) await call({ model });
     expect(await all(lines, "calls_total")).toEqual([
       { capability: "chat", model: "other", plugin: "none", status: "400", state: "refused", value: 3 },
@@ -77,9 +77,9 @@ describe("CallMetrics", () => {
     expect(await all(lines, "cost_usd_total")).toEqual([]);
   });
 
-  test("tell failures of a provider from those of a plugin, and count what was released", async () => {
+  test("distinguish failures of a provider from those of a plugin, and count released calls", async () => {
     const faults = [new UpstreamFault("overloaded", "Down"), new TypeError("Broken code")];
-    const { lines, call } = watched([
+    const { lines, call } = observedGateway([
       pluginOf({
         async chat() {
           throw faults.shift() ?? new UpstreamFault("bad_request", "Wrong");
@@ -97,7 +97,7 @@ describe("CallMetrics", () => {
     expect(await all(lines, "usage_total")).toEqual([{ model: "chat-1", plugin: "none", source: "none", value: 1 }]);
   });
 
-  test("see what was used and cost nothing, and what cost more than its hold", async () => {
+  test("count usage without cost, and calls that cost more than their hold", async () => {
     const { metrics, read } = metricsOf(undefined, (model) => model === "chat-1");
     for (const cost of [0, undefined, 10, 11]) {
       const progress = newProgress();
@@ -116,7 +116,7 @@ describe("CallMetrics", () => {
     expect(await read("units_total", { unit: "audio_seconds" })).toBe(6);
   });
 
-  test("are bounded, however many models and plugins come and go", async () => {
+  test("have a bounded number of series", async () => {
     const { metrics, lines, read } = metricsOf();
     for (let index = 0; index < 6_000; index++) {
       const progress = newProgress();
@@ -133,12 +133,12 @@ describe("CallMetrics", () => {
   });
 
   test("time the first byte of a stream", async () => {
-    const { read, call } = watched();
+    const { read, call } = observedGateway();
     await call({ stream: true }, new Sink<ChatChunk>());
     expect(await read("call_first_byte_seconds_count", ofModel)).toBe(1);
   });
 
-  test("count a duration in the bucket that it is the bound of, in seconds", async () => {
+  test("count a duration in the bucket whose bound it equals, in seconds", async () => {
     const clock = { nowMs };
     const { metrics, read } = metricsOf(() => clock.nowMs);
     for (const ms of [5, 6, 400_000]) {
@@ -154,7 +154,7 @@ describe("CallMetrics", () => {
   });
 });
 
-test("commit metrics have the size and seconds of each transaction, and the ends that wait", async () => {
+test("commit metrics have the size and duration of each transaction and the pending writes", async () => {
   const registry = new Registry();
   const note = addCommitMetrics(registry);
   note(4, 2.5, 0);

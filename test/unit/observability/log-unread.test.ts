@@ -9,7 +9,7 @@ const key = "sk-mg-e2etest1-0123456789abcdef0123456789abcdef";
 if (process.platform === "win32") console.warn("A log that nobody reads is not tried: there is no mkfifo here");
 
 test.skipIf(process.platform === "win32")(
-  "a log that nobody reads stops neither calls nor the end",
+  "a log that nobody reads blocks neither calls nor shutdown",
   async () => {
     const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
     const pipe = join(home, "stderr");

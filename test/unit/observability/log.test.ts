@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
-import { createLog, type LineOf, type LogLevel } from "../../../src/observability/log.ts";
-import { prettyLine } from "../../../src/observability/log-line.ts";
+import { createLog, type LineFormat, type LogLevel, prettyLine } from "../../../src/observability/log.ts";
 
-function logOf(level: LogLevel, lineOf?: LineOf) {
+function logOf(level: LogLevel, format?: LineFormat) {
   const written: string[] = [];
-  const log = createLog(level, (text) => written.push(text), { now: () => 0, ...(lineOf && { lineOf }) });
+  const log = createLog(level, (text) => written.push(text), { now: () => 0, ...(format && { format }) });
   const lines = () => {
     log.flush();
     return written.join("").split("\n").slice(0, -1);
@@ -12,7 +11,7 @@ function logOf(level: LogLevel, lineOf?: LineOf) {
   return { log, lines };
 }
 
-test("writes one JSON line an event, with time and level", () => {
+test("writes one JSON line per event with time and level", () => {
   const { log, lines } = logOf("info");
   log.info("call", { status: 200, route: undefined });
   log.warn("nothing");
@@ -22,7 +21,7 @@ test("writes one JSON line an event, with time and level", () => {
   ]);
 });
 
-test("tells an error's name, sentence and cause", () => {
+test("writes an error's name, message and cause", () => {
   const { log, lines } = logOf("info");
   log.error("failed", { error: new TypeError("Broken", { cause: new Error("A wire") }) });
   const [line = ""] = lines();
@@ -35,7 +34,7 @@ test.each([
   ["warn", 2],
   ["error", 1],
   ["silent", 0],
-] as const)("at %s writes %d of the four levels", (level, count) => {
+] as const)("level %s writes %d of the four levels", (level, count) => {
   const { log, lines } = logOf(level);
   for (const name of ["debug", "info", "warn", "error"] as const) log[name]("event", {});
   expect(lines()).toHaveLength(count);
@@ -47,7 +46,7 @@ test("a line has at most 4000 characters", () => {
   expect(lines()[0]).toHaveLength(4_001);
 });
 
-test("for people an event is one line, and no field can feign another", () => {
+test("the pretty format is one line per event, and no value can imitate a field", () => {
   const { log, lines } = logOf("info", prettyLine(false));
   log.info("call", { status: 200, model: "acme/llama", route: undefined, usage: { inputToken: 8, outputToken: 2 } });
   log.warn("failed", { error: new TypeError("A wire\nbroke"), notes: ["top_k was left out"], note: "a level=error" });
@@ -57,7 +56,7 @@ test("for people an event is one line, and no field can feign another", () => {
   ]);
 });
 
-test("colours a line where that is wanted, and leaves its words as they are", () => {
+test("colours a line without changing its text", () => {
   const { log, lines } = logOf("info", prettyLine(true));
   log.error("failed", { status: 500 });
   const [line = ""] = lines();
@@ -78,7 +77,7 @@ function stuckWriter() {
   return { write, taken, go: () => go() };
 }
 
-test("what nobody takes waits up to 4 MB, then is dropped, counted and told", async () => {
+test("unwritten lines are buffered up to 4 MB, then dropped, counted and reported", async () => {
   const { write, taken, go } = stuckWriter();
   const log = createLog("info", write, { now: () => 0 });
   log.info("first");
@@ -103,7 +102,7 @@ test("what nobody takes waits up to 4 MB, then is dropped, counted and told", as
   });
 });
 
-test("closing waits for the last lines, and not for ever", async () => {
+test("closing waits for the last lines up to a timeout", async () => {
   const { write, taken, go } = stuckWriter();
   const log = createLog("info", write);
   log.info("first");

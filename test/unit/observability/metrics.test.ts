@@ -41,7 +41,7 @@ describe("/metrics on a port of its own", () => {
     expect(sampleOf(lines, "modelgate_event_loop_lag_seconds", { stat: "max" })).toBeGreaterThan(0);
   });
 
-  test("each histogram rises to its count", () => {
+  test("the last bucket of each histogram equals its count", () => {
     const buckets = lines.filter(({ name, labels }) => name.endsWith("_bucket") && labels.le === "+Inf");
     expect(buckets.length).toBeGreaterThan(4);
     for (const { name, labels, value } of buckets) {
@@ -67,7 +67,7 @@ describe("/metrics on a port of its own", () => {
     hookMsMax,
   );
 
-  test("there is nothing else on that port, and no metrics on the API's", async () => {
+  test("that port serves nothing else, and the API's port no metrics", async () => {
     const { origin } = new URL(address);
     expect((await fetch(`${origin}/`)).status).toBe(404);
     expect((await fetch(`${origin}/v1/models`)).status).toBe(404);
@@ -81,13 +81,13 @@ describe("/metrics on the API's port", () => {
   const ask = (authorization?: string) =>
     fetch(`${shared.gateway.origin}/metrics`, authorization === undefined ? {} : { headers: { authorization } });
 
-  test("is for those who carry the token", async () => {
+  test("is served with the token", async () => {
     const response = await ask(`Bearer ${token}`);
     expect(response.headers.get("content-type")).toStartWith("text/plain; version=0.0.4");
     expect(sampleOf(readScrape(await response.text()), "modelgate_models")).toBeGreaterThan(40);
   });
 
-  test("is refused to others, with an API key too", async () => {
+  test("is refused without the token, also with an API key", async () => {
     for (const given of [undefined, "", "Bearer", `Bearer ${token}x`, token, `Bearer ${shared.gateway.key}`]) {
       const response = await ask(given);
       expect([given, response.status]).toEqual([given, 401]);
@@ -96,12 +96,12 @@ describe("/metrics on the API's port", () => {
   });
 });
 
-describe("a port of metrics that is taken", () => {
+describe("a metrics port that is in use", () => {
   const taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
   afterAll(() => taken.stop(true));
 
   test(
-    "stops the start with a sentence that names the setting",
+    "stops the start with an error that names the setting",
     async () => {
       const start = startGateway({ env: { METRICS_PORT: String(taken.port) } });
       expect((await errorOf(start)).message).toContain(
@@ -113,7 +113,7 @@ describe("a port of metrics that is taken", () => {
 });
 
 test(
-  "a call on its way is seen with its hold, and gone at its end",
+  "a running call is counted with its hold until it ends",
   async () => {
     const gateway = await startGateway({ env: { METRICS_PORT: "0" } });
     try {

@@ -26,21 +26,21 @@ test.each([
   ],
   ["that password decoded", "password pass/word1", "password [hidden]"],
   ["another URL's", "AUTH reallysecret", "AUTH [hidden]"],
-])("%s is taken out of a text", (_, text, expected) => expect(createRedactor(env)(text)).toBe(expected));
+])("%s is removed from a text", (_, text, expected) => expect(createRedactor(env)(text)).toBe(expected));
 
-test("what is no secret, or too short to be one, is left", () => {
+test("text that is not a secret, or too short to be one, is unchanged", () => {
   const text = "on 127.0.0.1 at info, a short word";
   expect(createRedactor(env)(text)).toBe(text);
 });
 
-test("a secret within another leaves nothing of either", () => {
-  const hide = createRedactor({ A_API_KEY: "12345678", B_API_KEY: "1234567890" });
-  expect(hide("1234567890 and 12345678")).toBe("[hidden] and [hidden]");
+test("of a secret within another nothing remains", () => {
+  const redact = createRedactor({ A_API_KEY: "12345678", B_API_KEY: "1234567890" });
+  expect(redact("1234567890 and 12345678")).toBe("[hidden] and [hidden]");
 });
 
-test("no line of the log that says what others said has a secret, and each is JSON still", () => {
+test("log lines with text of others have no secret and stay valid JSON", () => {
   const written: string[] = [];
-  const log = createLog("debug", (text) => written.push(text), { now: () => 0, hide: createRedactor(env) });
+  const log = createLog("debug", (text) => written.push(text), { now: () => 0, redact: createRedactor(env) });
   const error = new Error('They said "quo\\"ted secret" and acme-key-one', { cause: new Error("reallysecret") });
   for (const level of ["debug", "warn", "error"] as const) log[level]("failed", { error, said: "acme-key-two" });
   log.flush();

@@ -140,7 +140,7 @@ describe("traces by OTLP", () => {
     hookMsMax,
   );
 
-  test("what is exported names the service, carries its headers and holds no prompt, answer, account or key", () => {
+  test("exports name the service and contain no prompt, answer, account or key", () => {
     const [first] = collector.requests;
     expect(first?.path).toBe("/v1/traces");
     expect(first?.headers).toMatchObject({ "x-tenant": "acme", "x-api-key": "word=with=signs" });
@@ -151,7 +151,7 @@ describe("traces by OTLP", () => {
   });
 });
 
-describe("a collector that is no help", () => {
+describe("an unavailable collector", () => {
   const hanging = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Promise<Response>(() => undefined) });
   const refusing = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("no", { status: 400 }) });
   afterAll(async () => {

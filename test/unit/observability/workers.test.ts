@@ -30,11 +30,11 @@ test.skipIf(whyNoPostgres !== undefined || redisProgram === null)(
         gateway.post("/chat/completions", { model: "gpt-4.1-nano", messages }),
       );
       for (const response of await Promise.all(calls)) expect(response.status).toBe(200);
-      const counted = (await Promise.all([read(port), read(port + 1)])).map((lines) => {
+      const countExports = (await Promise.all([read(port), read(port + 1)])).map((lines) => {
         expect(sampleOf(lines, "modelgate_redis_up", { use: "ledger" })).toBe(1);
         return lines.filter(({ name }) => name === "modelgate_calls_total").reduce((sum, { value }) => sum + value, 0);
       });
-      expect((counted[0] as number) + (counted[1] as number)).toBe(40);
+      expect((countExports[0] as number) + (countExports[1] as number)).toBe(40);
     } finally {
       await gateway.stop();
     }

@@ -76,8 +76,8 @@ const bad: readonly (readonly [string, string, string | object, string])[] = [
   [
     "a newer contract",
     "bad.json",
-    manifest({ contractVersion: 2 }),
-    "it is written for contract 2, this gateway speaks 1; update the gateway",
+    manifest({ contractVersion: 3 }),
+    "it is written for contract 3, this gateway speaks 2; update the gateway",
   ],
   ["an older contract", "bad.json", manifest({ contractVersion: 0 }), "what changed: contract 1: the first version"],
   [

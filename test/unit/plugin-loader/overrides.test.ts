@@ -54,7 +54,7 @@ describe("a file in the operator's catalogue", () => {
     [
       "with a capability that has no handler",
       [{ id: "stock-1", capability: "speech", price: { character: { usd: "1", per: 1 } } }],
-      "there is no handlers.speak",
+      "there is no handlers.speech",
     ],
   ])("%s is refused in one sentence, and its last version stays in force", async (_, worse, said) => {
     const { pluginManager } = stockOf(home, { builtIns: [builtIn("stock", [premium])] });

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { contractVersion } from "../../../src/contract/index.ts";
 import { bearer, definePlugin, type PluginDefinition } from "../../../src/sdk/define-plugin.ts";
 import { openai } from "../../../src/sdk/dialects/openai/index.ts";
+import { PluginError } from "../../../src/sdk/errors.ts";
 import { classifyFault } from "../../../src/sdk/fault.ts";
-import { PluginError } from "../../../src/sdk/plugin-error.ts";
 import { readModels } from "../../../src/sdk/read-models.ts";
 import { plainModel } from "./fake-call.ts";
 
@@ -33,7 +33,7 @@ describe("definePlugin", () => {
       authorize: (key: string) => ({ "x-api-key": key }),
       hosts: ["files.acme.example", "localhost:8080"],
       credential: "none" as const,
-      maxChoices: { chat: 1, image: 4 },
+      maxChoices: { chat: 1, images: 4 },
       contractVersion,
       readFault: classifyFault,
     };
@@ -58,8 +58,8 @@ describe("definePlugin", () => {
     ["an unknown field", { basUrl: "x" }, "unknown field basUrl, did you mean baseUrl?"],
     [
       "another contract",
-      { contractVersion: 2 },
-      `it is written for contract 2, this gateway speaks ${contractVersion}`,
+      { contractVersion: 3 },
+      `it is written for contract 3, this gateway speaks ${contractVersion}`,
     ],
     ["a wrong credential", { credential: "password" }, 'credential must be "key" or "none"'],
     ["a host with a scheme", { hosts: ["https://x.example"] }, 'hosts has "https://x.example"; expected a host name'],
@@ -79,9 +79,9 @@ describe("definePlugin", () => {
     [
       "a bound that is none",
       { maxChoices: { chat: 0 } },
-      "maxChoices.chat is 0; expected chat or image with a whole number above 0",
+      "maxChoices.chat is 0; expected chat or images with a whole number above 0",
     ],
-    ["a bound of another capability", { maxChoices: { speech: 1 } }, "maxChoices.speak"],
+    ["a bound of another capability", { maxChoices: { speech: 1 } }, "maxChoices.speech"],
     ["an authorize that is no function", { authorize: "Bearer" }, "authorize must be a function"],
   ])("refuses %s", (_, wrong, sentence) => {
     const definition = { ...acme, ...wrong } as PluginDefinition;

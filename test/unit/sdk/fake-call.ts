@@ -34,10 +34,10 @@ export function fakeCall<Request>(request: Request, answers: Answers = {}, model
   const upstream = Object.fromEntries(
     (["json", "form", "bytes", "events", "download"] as const).map((method) => [method, answer(method)]),
   ) as unknown as Upstream;
-  const note = (sentence: string) => {
+  const warn = (sentence: string) => {
     notes.push(sentence);
   };
-  const call: Call<Request> = { id: "call-1", request, model, signal: new AbortController().signal, upstream, note };
+  const call: Call<Request> = { id: "call-1", request, model, signal: new AbortController().signal, upstream, warn };
   return { call, asked, notes };
 }
 

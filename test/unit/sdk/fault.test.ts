@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type FaultKind, UpstreamFault } from "../../../src/contract/index.ts";
-import { classifyFault, faultOfBody } from "../../../src/sdk/fault.ts";
+import { classifyErrorBody, classifyFault } from "../../../src/sdk/fault.ts";
 import golden from "../../fixtures/sdk/faults.json" with { type: "json" };
 import recorded from "../../fixtures/sdk/recorded-faults.json" with { type: "json" };
 import { recordingAt, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
@@ -115,7 +115,7 @@ describe("faultOfBody", () => {
     ],
     ["nothing", null, undefined, { kind: "bad_response" }],
   ])("reads %s", (_, body, status, expected) => {
-    const fault = faultOfBody(body, status);
+    const fault = classifyErrorBody(body, status);
     expectFault(fault, expected);
     if (expected.status !== undefined) expect(fault.status).toBe(expected.status);
   });

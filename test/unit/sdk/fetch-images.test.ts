@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Message } from "../../../src/contract/index.ts";
-import { fetchImages } from "../../../src/sdk/fetch-images.ts";
+import { fetchImages } from "../../../src/sdk/multimodal.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { fakeCall } from "./fake-call.ts";
 

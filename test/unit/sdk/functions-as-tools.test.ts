@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Call, ChatChunk, ChatCompletion, ChatRequest } from "../../../src/contract/index.ts";
-import { withFunctionsAsTools } from "../../../src/sdk/functions-as-tools.ts";
+import { withFunctionsAsTools } from "../../../src/sdk/tools.ts";
 import { drain, fakeCall } from "./fake-call.ts";
 
 const functions = [{ name: "f", parameters: { type: "object" } }];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Model } from "../../../src/contract/index.ts";
 import { toBody } from "../../../src/sdk/dialects/openai/request.ts";
-import { classifyFault, faultOfBody } from "../../../src/sdk/fault.ts";
+import { classifyErrorBody, classifyFault } from "../../../src/sdk/fault.ts";
 import { openApiSubset, reduceSchema } from "../../../src/sdk/json-schema.ts";
 
 /** A table has none of these, though every object does. */
@@ -11,7 +11,7 @@ const model = { id: "m", upstreamId: "m" } as Model;
 describe.each(names)("the word %s", (name) => {
   test("of a provider is no kind of failure", () => {
     const error = { message: "Sorry", code: name, type: name };
-    expect(faultOfBody({ error })).toMatchObject({ kind: "bad_response", message: "Sorry" });
+    expect(classifyErrorBody({ error })).toMatchObject({ kind: "bad_response", message: "Sorry" });
     const refusal = { status: 400, headers: new Headers(), body: JSON.stringify({ error }) };
     expect(classifyFault(refusal)).toMatchObject({ kind: "bad_request", code: name });
   });
@@ -23,7 +23,7 @@ describe.each(names)("the word %s", (name) => {
 
   test("as a field of a request is sent by its own name, and its value by its own", () => {
     const request = JSON.parse(`{"temperature":1,"${name}":"name"}`);
-    const body = toBody({ request, model, note: () => undefined }, { rename: { temperature: "t" }, values: {} });
+    const body = toBody({ request, model, warn: () => undefined }, { rename: { temperature: "t" }, values: {} });
     expect(Object.keys(body).filter((field) => field !== name)).toEqual(["t", "model"]);
     if (name !== "__proto__") expect(body[name]).toBe("name");
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { PluginError } from "../../../src/sdk/plugin-error.ts";
+import { PluginError } from "../../../src/sdk/errors.ts";
 import { readModels } from "../../../src/sdk/read-models.ts";
 import { plainModel } from "./fake-call.ts";
 
@@ -37,7 +37,7 @@ describe("readModels", () => {
     [
       "an unknown capability",
       [{ ...plainModel, capability: "chatt" }],
-      'got "chatt", expected one of chat, embed, image, transcribe, speak',
+      'got "chatt", expected one of chat, embeddings, images, transcription, speech',
     ],
     [
       "a price without a unit",

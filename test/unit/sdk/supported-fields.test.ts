@@ -6,8 +6,8 @@ import { plainModel } from "./fake-call.ts";
 const keep = (request: Partial<ChatRequest> & Record<string, unknown>, omit?: string[]) => {
   const notes: string[] = [];
   const model = omit === undefined ? plainModel : { ...plainModel, omit };
-  const kept = pickSupportedFields({ model: "m", messages: [], ...request }, ["seed", "stop"], model, (note) =>
-    notes.push(note),
+  const kept = pickSupportedFields({ model: "m", messages: [], ...request }, ["seed", "stop"], model, (warn) =>
+    notes.push(warn),
   );
   return { kept, notes };
 };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Message } from "../../../src/contract/index.ts";
-import { readArguments, toolResultsOf } from "../../../src/sdk/tool-results.ts";
+import { getToolResults, readArguments } from "../../../src/sdk/tools.ts";
 
 const call = (id: string, text = "{}") => ({ id, type: "function" as const, function: { name: "f", arguments: text } });
 const result = (id: string): Message => ({ role: "tool", tool_call_id: id, content: id });
@@ -13,8 +13,8 @@ const calling = (...ids: string[]): Message => ({
 describe("toolResultsOf", () => {
   test("gives the results in the order of the calls, and where they stand", () => {
     const messages = [calling("a", "b"), result("b"), result("a"), calling("a"), result("a")];
-    expect(toolResultsOf(messages, 0).map(({ index }) => index)).toEqual([2, 1]);
-    expect(toolResultsOf(messages, 3)).toEqual([{ call: call("a"), message: messages[4] as Message, index: 4 }]);
+    expect(getToolResults(messages, 0).map(({ index }) => index)).toEqual([2, 1]);
+    expect(getToolResults(messages, 3)).toEqual([{ call: call("a"), message: messages[4] as Message, index: 4 }]);
   });
 
   test.each([
@@ -27,7 +27,7 @@ describe("toolResultsOf", () => {
       "messages[0].tool_calls[0]",
     ],
   ] as [string, Message[], string][])("refuses %s", (_, messages, param) => {
-    expect(() => toolResultsOf(messages, 0)).toThrow(expect.objectContaining({ code: "invalid_request", param }));
+    expect(() => getToolResults(messages, 0)).toThrow(expect.objectContaining({ code: "invalid_request", param }));
   });
 });
 

@@ -1,61 +1,58 @@
 import { useDeferredValue, useState } from "react";
 import { type AdminAccount, useAccounts } from "../../data/admin.ts";
+import { formatCount, formatDay, formatUsd } from "../../format.ts";
+import { Empty, Loaded } from "../../ui/feedback.tsx";
+import { SearchField } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import { Empty, Loaded } from "../../ui/states.tsx";
+import { Pager } from "../../ui/pager.tsx";
+import { Table } from "../../ui/table.tsx";
 import { AccountDialog } from "./account-dialog.tsx";
-import { AccountsTable } from "./accounts-table.tsx";
 import { NewAccountDialog } from "./new-account-dialog.tsx";
 
-/** Every account, found by its e-mail, name or id. */
+/** All accounts, with search. */
 export default function AccountsPage() {
   const [search, setSearch] = useState("");
-  const asked = useDeferredValue(search.trim().slice(0, 254));
-  /** Where each page before this one began. */
-  const [trail, setTrail] = useState<readonly string[]>([""]);
-  const accounts = useAccounts(asked, trail.at(-1) as string);
+  const query = useDeferredValue(search.trim().slice(0, 254));
+  /** The cursors of the pages up to this one. */
+  const [cursors, setCursors] = useState<readonly string[]>([""]);
+  const accounts = useAccounts(query, cursors.at(-1) as string);
   const [openId, setOpenId] = useState<string>();
-  const [isMaking, setMaking] = useState(false);
+  const [isCreating, setCreating] = useState(false);
   const shown = accounts.data?.data.find(({ id }) => id === openId);
   return (
     <>
-      <PageHead title="Accounts" about="Who may use this gateway, what they have, and how far they may go.">
-        <button type="button" className="btn btn-primary" onClick={() => setMaking(true)}>
+      <PageHead title="Accounts" description="Users of this gateway, with their balances and quotas.">
+        <button type="button" className="btn btn-primary" onClick={() => setCreating(true)}>
           <Icon name="plus" size={15} />
           New account
         </button>
       </PageHead>
       <section className="card" aria-label="Accounts">
         <div className="card-head is-ruled">
-          <div className="search">
-            <Icon name="search" size={16} />
-            <input
-              className="input"
-              type="search"
-              aria-label="Search accounts"
-              placeholder="Search by e-mail, name or id"
-              value={search}
-              onChange={(event) => {
-                setSearch(event.target.value);
-                setTrail([""]);
-              }}
-            />
-          </div>
+          <SearchField
+            label="Search accounts"
+            placeholder="Search by email, name or ID"
+            value={search}
+            onText={(text) => {
+              setSearch(text);
+              setCursors([""]);
+            }}
+          />
         </div>
         <Loaded state={accounts} lines={8}>
           {({ data, next }) =>
             data.length === 0 ? (
-              <Empty icon="search" title="No account fits">
-                <p>Search for less, or make an account.</p>
+              <Empty icon="search" title="No matching accounts">
+                <p>Try a broader search, or create an account.</p>
               </Empty>
             ) : (
               <>
                 <AccountsTable accounts={data} onOpen={(account: AdminAccount) => setOpenId(account.id)} />
-                <Trail
-                  isFirst={trail.length === 1}
-                  isLast={next === null}
-                  onBack={() => setTrail(trail.slice(0, -1))}
-                  onNext={() => next !== null && setTrail([...trail, next])}
+                <Pager
+                  labels={["Previous", "Next"]}
+                  onBack={cursors.length > 1 ? () => setCursors(cursors.slice(0, -1)) : undefined}
+                  onNext={next === null ? undefined : () => setCursors([...cursors, next])}
                 />
               </>
             )
@@ -63,32 +60,46 @@ export default function AccountsPage() {
         </Loaded>
       </section>
       {shown !== undefined && <AccountDialog account={shown} onClose={() => setOpenId(undefined)} />}
-      {isMaking && <NewAccountDialog onClose={() => setMaking(false)} />}
+      {isCreating && <NewAccountDialog onClose={() => setCreating(false)} />}
     </>
   );
 }
 
-/** To the accounts before and after, by the alphabet. */
-function Trail({
-  isFirst,
-  isLast,
-  onBack,
-  onNext,
+function AccountsTable({
+  accounts,
+  onOpen,
 }: {
-  isFirst: boolean;
-  isLast: boolean;
-  onBack: () => void;
-  onNext: () => void;
+  accounts: readonly AdminAccount[];
+  onOpen: (account: AdminAccount) => void;
 }) {
-  if (isFirst && isLast) return null;
   return (
-    <nav className="table-foot" aria-label="Pages of the list">
-      <button type="button" className="btn btn-small" disabled={isFirst} onClick={onBack}>
-        Before
-      </button>
-      <button type="button" className="btn btn-small" disabled={isLast} onClick={onNext}>
-        After
-      </button>
-    </nav>
+    <Table columns={["Account", "Status", ["Balance", "end"], ["Free tokens per day", "end"], "Created"]}>
+      {accounts.map((account) => (
+        <tr key={account.id}>
+          <td className="name lead">
+            <button type="button" className="link cut" onClick={() => onOpen(account)}>
+              {account.email}
+            </button>
+            <span className="sub cut">{account.name ?? account.id}</span>
+          </td>
+          <td data-name="Status">
+            <AccountState account={account} />
+          </td>
+          <td className="end" data-name="Balance" title={`$${account.balance_usd}`}>
+            {formatUsd(account.balance_usd)}
+          </td>
+          <td className="end" data-name="Free tokens per day">
+            {account.free_tokens_per_day === null ? "default" : formatCount(account.free_tokens_per_day)}
+          </td>
+          <td data-name="Created">{formatDay(account.created_at)}</td>
+        </tr>
+      ))}
+    </Table>
   );
+}
+
+function AccountState({ account: { disabled_at, role } }: { account: AdminAccount }) {
+  if (disabled_at !== null) return <span className="badge is-bad">disabled</span>;
+  if (role === null) return <span className="badge">no sign-in yet</span>;
+  return <span className={role === "admin" ? "badge is-accent" : "badge is-good"}>{role}</span>;
 }

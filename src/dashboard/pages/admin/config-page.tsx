@@ -1,44 +1,34 @@
 import { useSettings } from "../../data/admin.ts";
+import { Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import { Loaded } from "../../ui/states.tsx";
+import { Table } from "../../ui/table.tsx";
 
-/** The settings in force. Secrets are not told here or anywhere. */
+/** The effective configuration, without secrets. */
 export default function ConfigPage() {
   const settings = useSettings();
   return (
     <>
       <PageHead
-        title="Settings in force"
-        about="Set by environment variables when the gateway starts. Of a secret it is told whether there is one."
+        title="Configuration"
+        description="Read from environment variables at startup. Secrets are shown only as set or not set."
       />
-      <section className="card" aria-label="Settings in force">
+      <section className="card" aria-label="Configuration">
         <Loaded state={settings} lines={10}>
           {({ data, version }) => (
             <>
-              <div className="table-wrap">
-                <table className="table is-cards">
-                  <thead>
-                    <tr>
-                      <th scope="col">Variable</th>
-                      <th scope="col">Value</th>
-                      <th scope="col">From</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {data.map(({ name, value, source }) => (
-                      <tr key={name}>
-                        <td className="mono lead">{name}</td>
-                        <td className="break" data-name="Value">
-                          {value}
-                        </td>
-                        <td data-name="From">
-                          <span className={source === "environment" ? "badge is-accent" : "badge"}>{source}</span>
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+              <Table columns={["Variable", "Value", "Source"]}>
+                {data.map(({ name, value, source }) => (
+                  <tr key={name}>
+                    <td className="mono lead">{name}</td>
+                    <td className="break" data-name="Value">
+                      {value}
+                    </td>
+                    <td data-name="Source">
+                      <span className={source === "environment" ? "badge is-accent" : "badge"}>{source}</span>
+                    </td>
+                  </tr>
+                ))}
+              </Table>
               <div className="table-foot">modelgate {version}</div>
             </>
           )}

@@ -1,16 +1,16 @@
 import { type LiveCall, useLive } from "../../data/admin.ts";
 import { capabilityNames } from "../../data/models.ts";
 import { formatCount, formatMs, formatUsd } from "../../format.ts";
-import { Callout } from "../../ui/callout.tsx";
+import { Callout, Empty, Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import { Empty, Loaded } from "../../ui/states.tsx";
+import { Table } from "../../ui/table.tsx";
 
-/** The calls on their way in all processes, the longest first. */
+/** The calls in progress in all processes, the longest-running first. */
 export default function LivePage() {
   const live = useLive();
   return (
     <>
-      <PageHead title="Live calls" about="What runs now in all processes of this gateway, the longest first." />
+      <PageHead title="Live calls" description="Calls in progress across all processes, longest-running first." />
       <section className="card" aria-label="Live calls">
         <Loaded state={live} lines={4}>
           {({ data, count, complete }) => (
@@ -18,13 +18,13 @@ export default function LivePage() {
               {!complete && (
                 <div className="card-body">
                   <Callout tone="warn">
-                    The database did not say in time what other processes run: only the calls of this one are shown.
+                    The database did not respond in time, so only the calls of this process are shown.
                   </Callout>
                 </div>
               )}
               {data.length === 0 ? (
-                <Empty icon="pulse" title={complete ? "Nothing runs now" : "Nothing runs in this process"}>
-                  <p>A call is shown here while it runs, and then on the overview of its account.</p>
+                <Empty icon="pulse" title={complete ? "No calls in progress" : "No calls in progress in this process"}>
+                  <p>Calls are listed here while they run, and afterwards on the overview of their account.</p>
                 </Empty>
               ) : (
                 <>
@@ -45,60 +45,39 @@ export default function LivePage() {
 
 function LiveTable({ calls }: { calls: readonly LiveCall[] }) {
   return (
-    <div className="table-wrap">
-      <table className="table is-cards">
-        <thead>
-          <tr>
-            <th scope="col">Model</th>
-            <th scope="col">Account</th>
-            <th scope="col">Route</th>
-            <th scope="col" className="end">
-              Running
-            </th>
-            <th scope="col" className="end">
-              First byte
-            </th>
-            <th scope="col" className="end">
-              Held
-            </th>
-            <th scope="col">Request</th>
-          </tr>
-        </thead>
-        <tbody>
-          {calls.map((call) => (
-            <tr key={call.id}>
-              <td className="name lead">
-                <span className="cut">{call.model ?? "–"}</span>
-                <span className="sub">
-                  {capabilityNames[call.capability]}
-                  {call.stream && ", streamed"}
-                </span>
-              </td>
-              <td className="break" data-name="Account">
-                {call.email ?? call.account}
-              </td>
-              <td data-name="Route">
-                {call.elsewhere ? <span className="faint">in another process</span> : (call.route ?? "–")}
-                {call.attempts !== null && call.attempts > 1 && (
-                  <span className="faint"> · attempt {call.attempts}</span>
-                )}
-              </td>
-              <td className="end" data-name="Running">
-                {formatMs(call.running_ms)}
-              </td>
-              <td className="end" data-name="First byte">
-                {formatMs(call.first_byte_ms)}
-              </td>
-              <td className="end" data-name="Held">
-                {call.held_usd === null ? "–" : formatUsd(call.held_usd)}
-              </td>
-              <td className="mono cut" data-name="Request">
-                {call.id}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      columns={["Model", "Account", "Route", ["Duration", "end"], ["First byte", "end"], ["Hold", "end"], "Request ID"]}
+    >
+      {calls.map((call) => (
+        <tr key={call.id}>
+          <td className="name lead">
+            <span className="cut">{call.model ?? "–"}</span>
+            <span className="sub">
+              {capabilityNames[call.capability]}
+              {call.stream && ", streaming"}
+            </span>
+          </td>
+          <td className="break" data-name="Account">
+            {call.email ?? call.account}
+          </td>
+          <td data-name="Route">
+            {call.elsewhere ? <span className="faint">in another process</span> : (call.route ?? "–")}
+            {call.attempts !== null && call.attempts > 1 && <span className="faint"> · attempt {call.attempts}</span>}
+          </td>
+          <td className="end" data-name="Duration">
+            {formatMs(call.running_ms)}
+          </td>
+          <td className="end" data-name="First byte">
+            {formatMs(call.first_byte_ms)}
+          </td>
+          <td className="end" data-name="Hold">
+            {call.held_usd === null ? "–" : formatUsd(call.held_usd)}
+          </td>
+          <td className="mono cut" data-name="Request ID">
+            {call.id}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }

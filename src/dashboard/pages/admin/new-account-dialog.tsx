@@ -1,27 +1,27 @@
 import { useState } from "react";
 import { refreshAccounts } from "../../data/admin.ts";
-import { api, told } from "../../data/api.ts";
+import { api, request } from "../../data/api.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { FormDialog } from "../../ui/form-dialog.tsx";
 import { useAction } from "../../ui/use-action.ts";
-import { InvitePart } from "./invite-part.tsx";
+import { InviteSection } from "./invite-section.tsx";
 
-/** Makes an account; then its holder can be invited. */
+/** Creates an account, then offers to invite its holder. */
 export function NewAccountDialog({ onClose }: { onClose: () => void }) {
   const [email, setEmail] = useState("");
   const [name, setName] = useState("");
-  const [made, setMade] = useState<{ id: string; email: string }>();
+  const [created, setCreated] = useState<{ id: string; email: string }>();
   const action = useAction(async () => {
     const fields = { email: email.trim(), ...(name.trim() !== "" && { name: name.trim() }) };
-    setMade(await told(api.admin.accounts.post(fields)));
+    setCreated(await request(api.admin.accounts.post(fields)));
     await refreshAccounts();
   });
-  if (made !== undefined) {
+  if (created !== undefined) {
     return (
-      <Dialog title={`${made.email} has an account`} isConfirmed onClose={onClose}>
+      <Dialog title={`Account ${created.email} created`} isPersistent onClose={onClose}>
         <div className="dialog-body">
-          <InvitePart accountId={made.id} />
+          <InviteSection accountId={created.id} />
         </div>
         <footer className="dialog-foot">
           <button type="button" className="btn btn-primary" onClick={onClose}>
@@ -34,28 +34,28 @@ export function NewAccountDialog({ onClose }: { onClose: () => void }) {
   return (
     <FormDialog
       title="New account"
-      verbs={["Make account", "Making…"]}
+      labels={["Create account", "Creating…"]}
       action={action}
-      isWhole={email.trim() !== ""}
-      wrong={action.otherThan("email", "name")}
+      isComplete={email.trim() !== ""}
+      error={action.formError("email", "name")}
       onClose={onClose}
     >
       <TextField
-        label="E-mail"
+        label="Email"
         inputMode="email"
         autoComplete="off"
         autoFocus
         value={email}
         onText={setEmail}
-        wrong={action.wrongOf("email")}
+        error={action.fieldError("email")}
       />
       <TextField
-        label="Name, if it is known"
+        label="Name (optional)"
         autoComplete="off"
         maxLength={200}
         value={name}
         onText={setName}
-        wrong={action.wrongOf("name")}
+        error={action.fieldError("name")}
       />
     </FormDialog>
   );

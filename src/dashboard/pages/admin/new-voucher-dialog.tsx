@@ -1,38 +1,38 @@
 import { useState } from "react";
 import { mutate } from "swr";
-import { api, told } from "../../data/api.ts";
+import { api, request } from "../../data/api.ts";
 import { Code } from "../../ui/copy.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { FormDialog } from "../../ui/form-dialog.tsx";
 import { useAction } from "../../ui/use-action.ts";
 
-/** Makes a voucher, and shows its code once. */
+/** Creates a voucher and shows its code once. */
 export function NewVoucherDialog({ onClose }: { onClose: () => void }) {
   const [usd, setUsd] = useState("");
   const [day, setDay] = useState("");
   const [code, setCode] = useState<string>();
   const action = useAction(async () => {
-    // To the end of that day.
+    // Inclusive: until the end of that day.
     const expires = day === "" ? {} : { expires_at: `${day}T23:59:59Z` };
-    const made = await told(api.admin.vouchers.post({ usd: usd.trim(), ...expires }));
-    setCode(made.code);
+    const created = await request(api.admin.vouchers.post({ usd: usd.trim(), ...expires }));
+    setCode(created.code);
     await mutate("admin-vouchers");
   });
   if (code !== undefined) {
     return (
       <Dialog
-        title="The voucher's code"
-        about="It is shown this once; only its hash is kept."
-        isConfirmed
+        title="Voucher created"
+        description="Copy the code now. It will not be shown again."
+        isPersistent
         onClose={onClose}
       >
         <div className="dialog-body">
-          <Code text={code} label="the code" />
+          <Code text={code} label="code" />
         </div>
         <footer className="dialog-foot">
           <button type="button" className="btn btn-primary" onClick={onClose}>
-            I have kept it
+            I've saved it
           </button>
         </footer>
       </Dialog>
@@ -41,29 +41,29 @@ export function NewVoucherDialog({ onClose }: { onClose: () => void }) {
   return (
     <FormDialog
       title="New voucher"
-      verbs={["Make voucher", "Making…"]}
+      labels={["Create voucher", "Creating…"]}
       action={action}
-      isWhole={usd.trim() !== ""}
-      wrong={action.otherThan("usd", "expires_at")}
+      isComplete={usd.trim() !== ""}
+      error={action.formError("usd", "expires_at")}
       onClose={onClose}
     >
       <TextField
-        label="Worth in US dollars"
+        label="Amount (USD)"
         inputMode="decimal"
         autoComplete="off"
         placeholder="25.00"
         autoFocus
         value={usd}
         onText={setUsd}
-        wrong={action.wrongOf("usd")}
+        error={action.fieldError("usd")}
       />
       <TextField
-        label="Last day (UTC)"
+        label="Valid through (UTC)"
         type="date"
         value={day}
         onText={setDay}
-        wrong={action.wrongOf("expires_at")}
-        hint="Empty: it does not expire"
+        error={action.fieldError("expires_at")}
+        hint="Leave empty for no expiry"
       />
     </FormDialog>
   );

@@ -1,37 +1,41 @@
 import { useState } from "react";
 import { mutate } from "swr";
 import { type AdminVoucher, useVouchers } from "../../data/admin.ts";
-import { api, told } from "../../data/api.ts";
+import { api, request } from "../../data/api.ts";
 import { formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Confirm } from "../../ui/confirm.tsx";
+import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import { Empty, Loaded } from "../../ui/states.tsx";
+import { Table } from "../../ui/table.tsx";
 import { NewVoucherDialog } from "./new-voucher-dialog.tsx";
 
-type State = "good" | "redeemed" | "void" | "expired";
+type State = "unused" | "redeemed" | "void" | "expired";
 
 const badges: Record<State, string> = {
-  good: "badge is-good",
+  unused: "badge is-good",
   redeemed: "badge",
   void: "badge is-bad",
   expired: "badge is-warn",
 };
 
-/** Codes worth money: what became of each. */
+/** All vouchers and their state. */
 export default function VouchersPage() {
   const vouchers = useVouchers();
-  const [isMaking, setMaking] = useState(false);
+  const [isCreating, setCreating] = useState(false);
   const [voiding, setVoiding] = useState<AdminVoucher>();
-  const end = async () => {
+  const voidVoucher = async () => {
     if (voiding === undefined) return;
-    await told(api.admin.vouchers({ id: voiding.id }).void.post());
+    await request(api.admin.vouchers({ id: voiding.id }).void.post());
     await mutate("admin-vouchers");
   };
   return (
     <>
-      <PageHead title="Vouchers" about="Codes worth money, each good once. Whoever has one can fill a wallet with it.">
-        <button type="button" className="btn btn-primary" onClick={() => setMaking(true)}>
+      <PageHead
+        title="Vouchers"
+        description="Single-use codes that add credit to a wallet. Anyone who has the code can redeem it."
+      >
+        <button type="button" className="btn btn-primary" onClick={() => setCreating(true)}>
           <Icon name="plus" size={15} />
           New voucher
         </button>
@@ -41,7 +45,7 @@ export default function VouchersPage() {
           {({ data }) =>
             data.length === 0 ? (
               <Empty icon="voucher" title="No vouchers yet">
-                <p>Make one, and hand its code to whoever should have the money.</p>
+                <p>Create one and give its code to the person who should get the credit.</p>
               </Empty>
             ) : (
               <VouchersTable vouchers={data} onVoid={setVoiding} />
@@ -49,10 +53,15 @@ export default function VouchersPage() {
           }
         </Loaded>
       </section>
-      {isMaking && <NewVoucherDialog onClose={() => setMaking(false)} />}
+      {isCreating && <NewVoucherDialog onClose={() => setCreating(false)} />}
       {voiding !== undefined && (
-        <Confirm title={`Make ${voiding.id} void?`} action="Make void" act={end} onClose={() => setVoiding(undefined)}>
-          Its code is worth nothing from then on. That cannot be undone.
+        <Confirm
+          title={`Void ${voiding.id}?`}
+          action="Void voucher"
+          act={voidVoucher}
+          onClose={() => setVoiding(undefined)}
+        >
+          Its code can no longer be redeemed. This cannot be undone.
         </Confirm>
       )}
     </>
@@ -67,63 +76,46 @@ function VouchersTable({
   onVoid: (voucher: AdminVoucher) => void;
 }) {
   return (
-    <div className="table-wrap">
-      <table className="table is-cards">
-        <thead>
-          <tr>
-            <th scope="col">Voucher</th>
-            <th scope="col">State</th>
-            <th scope="col" className="end">
-              Worth
-            </th>
-            <th scope="col">Made</th>
-            <th scope="col">Expires</th>
-            <th scope="col">Redeemed by</th>
-            <th scope="col">
-              <span className="unseen">Actions</span>
-            </th>
+    <Table
+      columns={["Voucher", "Status", ["Amount", "end"], "Created", "Expires", "Redeemed by", ["Actions", "unseen"]]}
+    >
+      {vouchers.map((voucher) => {
+        const state = getVoucherState(voucher);
+        return (
+          <tr key={voucher.id}>
+            <td className="mono lead">{voucher.id}</td>
+            <td data-name="Status">
+              <span className={badges[state]}>{state}</span>
+            </td>
+            <td className="end" data-name="Amount">
+              {formatUsd(voucher.usd)}
+            </td>
+            <td data-name="Created">{formatMoment(voucher.created_at)}</td>
+            <td data-name="Expires">{formatDay(voucher.expires_at)}</td>
+            <td className="break" data-name="Redeemed by">
+              {voucher.redeemed_by_email ?? voucher.redeemed_by ?? "–"}
+            </td>
+            <td className="tight actions">
+              {state === "unused" && (
+                <button
+                  type="button"
+                  className="btn btn-small"
+                  aria-label={`Void ${voucher.id}`}
+                  onClick={() => onVoid(voucher)}
+                >
+                  Void
+                </button>
+              )}
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {vouchers.map((voucher) => {
-            const state = stateOf(voucher);
-            return (
-              <tr key={voucher.id}>
-                <td className="mono lead">{voucher.id}</td>
-                <td data-name="State">
-                  <span className={badges[state]}>{state}</span>
-                </td>
-                <td className="end" data-name="Worth">
-                  {formatUsd(voucher.usd)}
-                </td>
-                <td data-name="Made">{formatMoment(voucher.created_at)}</td>
-                <td data-name="Expires">{formatDay(voucher.expires_at)}</td>
-                <td className="break" data-name="Redeemed by">
-                  {voucher.redeemed_by_email ?? voucher.redeemed_by ?? "–"}
-                </td>
-                <td className="tight actions">
-                  {state === "good" && (
-                    <button
-                      type="button"
-                      className="btn btn-small"
-                      aria-label={`Make ${voucher.id} void`}
-                      onClick={() => onVoid(voucher)}
-                    >
-                      Void
-                    </button>
-                  )}
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+        );
+      })}
+    </Table>
   );
 }
 
-function stateOf({ redeemed_at, voided_at, expires_at }: AdminVoucher): State {
+function getVoucherState({ redeemed_at, voided_at, expires_at }: AdminVoucher): State {
   if (redeemed_at !== null) return "redeemed";
   if (voided_at !== null) return "void";
-  return expires_at !== null && Date.parse(expires_at) <= Date.now() ? "expired" : "good";
+  return expires_at !== null && Date.parse(expires_at) <= Date.now() ? "expired" : "unused";
 }

@@ -1,20 +1,22 @@
+import useSWR from "swr";
+import { api, request } from "../../data/api.ts";
 import { useMe } from "../../data/session.ts";
-import { formatUsd } from "../../format.ts";
+import { formatMoment, formatUsd } from "../../format.ts";
 import { Icon } from "../../ui/icon.tsx";
-import { PageHead } from "../../ui/page.tsx";
-import { EntriesPart } from "./entries-part.tsx";
+import { PageHead, Section } from "../../ui/page.tsx";
+import { Table } from "../../ui/table.tsx";
+import { EntriesSection } from "./entries-section.tsx";
 import { PayForm } from "./pay-form.tsx";
 import { RedeemForm } from "./redeem-form.tsx";
-import { VouchersPart } from "./vouchers-part.tsx";
 
-/** The wallet: what is in it, how it is filled, and every movement. */
+/** The wallet: balance, payments, vouchers and all transactions. */
 export default function BillingPage() {
   const { data: me } = useMe();
   return (
     <>
       <PageHead
         title="Billing"
-        about="Premium models are paid from the wallet. Others draw on the free quota of the day."
+        description="Premium models are charged to your wallet. All others use the daily free quota."
       >
         <a className="btn" href="/dashboard/api/entries.csv" download>
           <Icon name="download" size={15} />
@@ -31,15 +33,34 @@ export default function BillingPage() {
             <span className="stat-note">
               {me !== undefined && Number(me.wallet.held_usd) > 0
                 ? `${formatUsd(me.wallet.held_usd)} held for running calls`
-                : "nothing is held for running calls"}
+                : "no holds for running calls"}
             </span>
           </div>
           <RedeemForm />
         </div>
         <PayForm />
-        <EntriesPart />
-        <VouchersPart />
+        <EntriesSection />
+        <RedeemedVouchers />
       </div>
     </>
+  );
+}
+
+/** Hidden until a voucher was redeemed. */
+function RedeemedVouchers() {
+  const { data: vouchers } = useSWR("vouchers", () => request(api.vouchers.get()));
+  if (vouchers === undefined || vouchers.data.length === 0) return null;
+  return (
+    <Section title="Redeemed vouchers">
+      <Table isCards={false} columns={["Voucher", "Redeemed", ["Amount", "end"]]}>
+        {vouchers.data.map(({ id, usd, redeemed_at }) => (
+          <tr key={id}>
+            <td className="mono">{id}</td>
+            <td>{formatMoment(redeemed_at)}</td>
+            <td className="end">{formatUsd(usd)}</td>
+          </tr>
+        ))}
+      </Table>
+    </Section>
   );
 }

@@ -1,46 +1,40 @@
-import { type FormEvent, useState } from "react";
-import { api, told } from "../../data/api.ts";
-import { useGateway } from "../../data/gateway.ts";
-import { Callout } from "../../ui/callout.tsx";
+import { useState } from "react";
+import { api, request, useGateway } from "../../data/api.ts";
+import { Callout } from "../../ui/feedback.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { useAction } from "../../ui/use-action.ts";
 
-/** Leads to the provider of payments; nothing where none are taken. */
+/** Redirects to the payment provider; hidden if none is configured. */
 export function PayForm() {
   const { data: gateway } = useGateway();
   const [usd, setUsd] = useState("");
-  const { run, isBusy, wrongOf, otherThan } = useAction(async () => {
-    const { url } = await told(api.checkout.post({ usd: usd.trim() }));
+  const { submit, isBusy, fieldError, formError } = useAction(async () => {
+    const { url } = await request(api.checkout.post({ usd: usd.trim() }));
     location.assign(url);
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void run();
-  };
   const payments = gateway?.payments ?? null;
   if (payments === null) return null;
-  const wrong = otherThan("usd");
   return (
     <form className="card card-body stack stack-tight" onSubmit={submit} noValidate>
       {new URLSearchParams(location.search).has("paid") && (
         <Callout tone="good">
-          Thank you. The money is in your wallet as soon as {payments} says that it is there.
+          Thank you. The amount is added to your wallet as soon as {payments} confirms the payment.
         </Callout>
       )}
-      {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
+      <Callout tone="bad">{formError("usd")}</Callout>
       <div className="redeem">
         <TextField
-          label="Add money, in US dollars"
+          label="Add credit (USD)"
           placeholder="25.00"
           inputMode="decimal"
           autoComplete="off"
           value={usd}
           onText={setUsd}
-          wrong={wrongOf("usd")}
-          hint={`You pay on a page of ${payments}`}
+          error={fieldError("usd")}
+          hint={`You will be redirected to ${payments}`}
         />
         <button type="submit" className="btn btn-primary" disabled={isBusy || usd.trim() === ""}>
-          {isBusy ? "One moment…" : "Pay"}
+          {isBusy ? "Redirecting…" : "Pay"}
         </button>
       </div>
     </form>

@@ -1,29 +1,24 @@
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { mutate } from "swr";
-import { api, told } from "../../data/api.ts";
+import { api, request } from "../../data/api.ts";
 import { formatUsd } from "../../format.ts";
-import { Callout } from "../../ui/callout.tsx";
+import { Callout } from "../../ui/feedback.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-action.ts";
 
-/** Turns a voucher into money. */
+/** Redeems a voucher into the wallet. */
 export function RedeemForm() {
   const [code, setCode] = useState("");
-  const { run, isBusy, wrongOf, otherThan } = useAction(async () => {
-    const { usd } = await told(api.vouchers.redeem.post({ code: code.trim() }));
+  const { submit, isBusy, fieldError, formError } = useAction(async () => {
+    const { usd } = await request(api.vouchers.redeem.post({ code: code.trim() }));
     setCode("");
-    toast(`${formatUsd(usd)} are in your wallet`);
+    toast(`${formatUsd(usd)} added to your wallet`);
     await Promise.all([mutate("me"), mutate("vouchers"), mutate((key) => Array.isArray(key) && key[0] === "entries")]);
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void run();
-  };
-  const wrong = otherThan("code");
   return (
     <form className="card card-body stack stack-tight" onSubmit={submit} noValidate>
-      {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
+      <Callout tone="bad">{formError("code")}</Callout>
       <div className="redeem">
         <TextField
           label="Redeem a voucher"
@@ -32,8 +27,8 @@ export function RedeemForm() {
           spellCheck={false}
           value={code}
           onText={setCode}
-          wrong={wrongOf("code")}
-          hint="Its worth is added to your wallet at once"
+          error={fieldError("code")}
+          hint="The amount is added to your wallet immediately"
         />
         <button type="submit" className="btn btn-primary" disabled={isBusy || code.trim() === ""}>
           {isBusy ? "Redeeming…" : "Redeem"}

@@ -5,10 +5,9 @@ import { formatDay } from "../../format.ts";
 import { FormDialog } from "../../ui/form-dialog.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-action.ts";
-import { expiryOf } from "./expiries.ts";
-import { isWhole, type KeyDraft, KeyFields, keyParams } from "./key-fields.tsx";
+import { isComplete, type KeyDraft, KeyFields, keyParams, toExpiresAt } from "./key-fields.tsx";
 
-/** Changes what a key is for and how far it goes; programs that have it go on. */
+/** Changes the name and limits of a key, not its secret. */
 export function EditKeyDialog({ of: key, onClose }: { of: Key; onClose: () => void }) {
   const expires = key.expires_at;
   const [draft, setDraft] = useState<KeyDraft>({
@@ -22,29 +21,29 @@ export function EditKeyDialog({ of: key, onClose }: { of: Key; onClose: () => vo
     const [name, budget] = [draft.name.trim(), draft.budget.trim()];
     await changeKey(key.id, {
       name,
-      ...(draft.expiry !== "keep" && { expires_at: expiryOf(draft.expiry, draft.day, Date.now()) }),
+      ...(draft.expiry !== "keep" && { expires_at: toExpiresAt(draft.expiry, draft.day, Date.now()) }),
       budget_usd: budget === "" ? null : budget,
       allowed_models: draft.models === undefined ? null : [...draft.models],
     });
     await mutate("keys");
-    toast(`“${name}” is changed`);
+    toast(`“${name}” saved`);
     onClose();
   });
   return (
     <FormDialog
       title="Edit API key"
-      about="Its secret stays: programs that have it go on."
-      verbs={["Save", "Saving…"]}
+      description="The key itself doesn't change; apps using it keep working."
+      labels={["Save", "Saving…"]}
       action={action}
-      isWhole={isWhole(draft)}
-      wrong={action.otherThan(...keyParams)}
+      isComplete={isComplete(draft)}
+      error={action.formError(...keyParams)}
       onClose={onClose}
     >
       <KeyFields
         draft={draft}
         onDraft={setDraft}
-        wrongOf={action.wrongOf}
-        {...(expires !== null && { kept: `As it is: ${formatDay(expires)}` })}
+        fieldError={action.fieldError}
+        {...(expires !== null && { kept: `Unchanged (${formatDay(expires)})` })}
       />
     </FormDialog>
   );

@@ -1,73 +1,78 @@
 import { useState } from "react";
-import { type Key, stateOf, useKeys } from "../../data/keys.ts";
+import { getKeyState, type Key, useKeys } from "../../data/keys.ts";
+import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import { Empty, Loaded } from "../../ui/states.tsx";
 import { KeysTable } from "./keys-table.tsx";
 import { NewKeyDialog } from "./new-key-dialog.tsx";
 
-/** The keys by which programs call the API. */
+/** The API keys of the account. */
 export default function KeysPage() {
   const keys = useKeys();
-  const [isMaking, setMaking] = useState(false);
-  const [showsEnded, setShowsEnded] = useState(false);
+  const [isCreating, setCreating] = useState(false);
+  const [showsInactive, setShowsInactive] = useState(false);
   return (
     <>
       <PageHead
         title="API keys"
-        about="A key lets a program call the API on your account. Its secret is shown once, when it is made."
+        description="Apps use these keys to call the API on your account. A key is shown once, when it is created."
       >
-        <button type="button" className="btn btn-primary" onClick={() => setMaking(true)}>
+        <button type="button" className="btn btn-primary" onClick={() => setCreating(true)}>
           <Icon name="plus" size={15} />
-          New API key
+          Create API key
         </button>
       </PageHead>
       <section className="card" aria-label="Your API keys">
         <Loaded state={keys}>
           {({ data }) => (
-            <Keys data={data} showsEnded={showsEnded} onShowEnded={setShowsEnded} onMake={() => setMaking(true)} />
+            <Keys
+              data={data}
+              showsInactive={showsInactive}
+              onShowInactive={setShowsInactive}
+              onCreate={() => setCreating(true)}
+            />
           )}
         </Loaded>
       </section>
-      {isMaking && <NewKeyDialog onClose={() => setMaking(false)} />}
+      {isCreating && <NewKeyDialog onClose={() => setCreating(false)} />}
     </>
   );
 }
 
 function Keys({
   data,
-  showsEnded,
-  onShowEnded,
-  onMake,
+  showsInactive,
+  onShowInactive,
+  onCreate,
 }: {
   data: readonly Key[];
-  showsEnded: boolean;
-  onShowEnded: (shows: boolean) => void;
-  onMake: () => void;
+  showsInactive: boolean;
+  onShowInactive: (shows: boolean) => void;
+  onCreate: () => void;
 }) {
-  const active = data.filter((key) => stateOf(key) === "active");
-  const ended = data.length - active.length;
-  const shown = (showsEnded ? data : active).toReversed();
+  const active = data.filter((key) => getKeyState(key) === "active");
+  const inactive = data.length - active.length;
+  const shown = (showsInactive ? data : active).toReversed();
   return (
     <>
       {shown.length === 0 ? (
-        <Empty icon="key" title="No API key is active">
-          <p>Make one to call the API from a program: any OpenAI SDK takes it, with the address of this gateway.</p>
+        <Empty icon="key" title="No active API keys">
+          <p>Create a key to call the API. It works with any OpenAI SDK; set the base URL to this gateway.</p>
           <div className="row">
-            <button type="button" className="btn btn-primary" onClick={onMake}>
+            <button type="button" className="btn btn-primary" onClick={onCreate}>
               <Icon name="plus" size={15} />
-              New API key
+              Create API key
             </button>
           </div>
         </Empty>
       ) : (
         <KeysTable keys={shown} />
       )}
-      {ended > 0 && (
+      {inactive > 0 && (
         <div className="table-foot">
           <label className="check">
-            <input type="checkbox" checked={showsEnded} onChange={(event) => onShowEnded(event.target.checked)} />
-            Show expired and revoked keys ({ended})
+            <input type="checkbox" checked={showsInactive} onChange={(event) => onShowInactive(event.target.checked)} />
+            Show expired and revoked keys ({inactive})
           </label>
         </div>
       )}

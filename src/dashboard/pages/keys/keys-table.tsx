@@ -1,56 +1,38 @@
 import { useState } from "react";
 import { mutate } from "swr";
-import { type Key, revokeKey, shownKey, stateOf } from "../../data/keys.ts";
+import { getKeyState, type Key, maskKey, revokeKey } from "../../data/keys.ts";
 import { formatAge, formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Confirm } from "../../ui/confirm.tsx";
+import { Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { EditKeyDialog } from "./edit-key-dialog.tsx";
 
-/** One line a key, the newest first. */
 export function KeysTable({ keys }: { keys: readonly Key[] }) {
   const [editing, setEditing] = useState<Key>();
-  const [ending, setEnding] = useState<Key>();
+  const [revoking, setRevoking] = useState<Key>();
   const revoke = async (key: Key) => {
     await revokeKey(key.id);
-    toast(`“${key.name}” is revoked`);
+    toast(`“${key.name}” revoked`);
     await mutate("keys");
   };
   return (
     <>
-      <div className="table-wrap">
-        <table className="table is-cards">
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">State</th>
-              <th scope="col">Models</th>
-              <th scope="col">Budget</th>
-              <th scope="col">Last used</th>
-              <th scope="col">Expires</th>
-              <th scope="col">Made</th>
-              <th scope="col">
-                <span className="unseen">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {keys.map((key) => (
-              <Row key={key.id} of={key} onEdit={() => setEditing(key)} onRevoke={() => setEnding(key)} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table columns={["Name", "Status", "Models", "Budget", "Last used", "Expires", "Created", ["Actions", "unseen"]]}>
+        {keys.map((key) => (
+          <Row key={key.id} of={key} onEdit={() => setEditing(key)} onRevoke={() => setRevoking(key)} />
+        ))}
+      </Table>
       {editing !== undefined && <EditKeyDialog of={editing} onClose={() => setEditing(undefined)} />}
-      {ending !== undefined && (
+      {revoking !== undefined && (
         <Confirm
           title="Revoke this key?"
           action="Revoke key"
-          act={() => revoke(ending)}
-          onClose={() => setEnding(undefined)}
+          act={() => revoke(revoking)}
+          onClose={() => setRevoking(undefined)}
         >
           <p>
-            Programs that use <strong>{ending.name}</strong> are refused from now on. This cannot be undone; what the
-            key has used stays in the books.
+            Apps using <strong>{revoking.name}</strong> will be rejected immediately. This cannot be undone. Past usage
+            stays on record.
           </p>
         </Confirm>
       )}
@@ -59,7 +41,7 @@ export function KeysTable({ keys }: { keys: readonly Key[] }) {
 }
 
 function Row({ of: key, onEdit, onRevoke }: { of: Key; onEdit: () => void; onRevoke: () => void }) {
-  const state = stateOf(key);
+  const state = getKeyState(key);
   const tone = state === "active" ? "is-good" : state === "expired" ? "is-warn" : "is-bad";
   return (
     <tr>
@@ -67,9 +49,9 @@ function Row({ of: key, onEdit, onRevoke }: { of: Key; onEdit: () => void; onRev
         <strong className="cut" title={key.name}>
           {key.name}
         </strong>
-        <span className="sub mono">{shownKey(key.id)}</span>
+        <span className="sub mono">{maskKey(key.id)}</span>
       </td>
-      <td data-name="State">
+      <td data-name="Status">
         <span className={`badge ${tone}`}>{state}</span>
       </td>
       <td data-name="Models">
@@ -88,7 +70,7 @@ function Row({ of: key, onEdit, onRevoke }: { of: Key; onEdit: () => void; onRev
           <span title={formatMoment(key.expires_at)}>{formatAge(key.expires_at)}</span>
         )}
       </td>
-      <td data-name="Made">{formatDay(key.created_at)}</td>
+      <td data-name="Created">{formatDay(key.created_at)}</td>
       <td className="actions tight end">
         {state !== "revoked" && (
           <>
@@ -111,7 +93,7 @@ function Row({ of: key, onEdit, onRevoke }: { of: Key; onEdit: () => void; onRev
 }
 
 function Budget({ of: { budget_usd, budget_used_usd } }: { of: Key }) {
-  if (budget_usd === null) return <span className="faint">none</span>;
+  if (budget_usd === null) return <span className="faint">no limit</span>;
   return (
     <span title={`$${budget_used_usd} of $${budget_usd} this month`}>
       {formatUsd(budget_used_usd ?? "0")} of {formatUsd(budget_usd)}

@@ -1,71 +1,72 @@
 import { useState } from "react";
 import { capabilityNames, useModels } from "../../data/models.ts";
-import { Icon } from "../../ui/icon.tsx";
+import { SearchField } from "../../ui/field.tsx";
 
-/** All models, or those that are ticked. */
+/** All models, or a selection. */
 export function ModelPicker({
-  chosen,
-  onChoose,
-  wrong,
+  selected,
+  onSelect,
+  error,
 }: {
-  chosen: readonly string[] | undefined;
-  onChoose: (models: readonly string[] | undefined) => void;
-  wrong: string | undefined;
+  selected: readonly string[] | undefined;
+  onSelect: (models: readonly string[] | undefined) => void;
+  error: string | undefined;
 }) {
   return (
     <fieldset className="field">
       <legend className="label legend">Models</legend>
       <div className="stack stack-tight">
         <label className="check">
-          <input type="radio" name="models" checked={chosen === undefined} onChange={() => onChoose(undefined)} />
-          All, those to come too
+          <input type="radio" name="models" checked={selected === undefined} onChange={() => onSelect(undefined)} />
+          All models, including future ones
         </label>
         <label className="check">
-          <input type="radio" name="models" checked={chosen !== undefined} onChange={() => onChoose([])} />
-          Only these
+          <input type="radio" name="models" checked={selected !== undefined} onChange={() => onSelect([])} />
+          Only selected models
         </label>
-        {chosen !== undefined && <Ticks chosen={chosen} onChoose={onChoose} />}
+        {selected !== undefined && <ModelChecklist selected={selected} onSelect={onSelect} />}
       </div>
-      {wrong !== undefined && (
+      {error !== undefined && (
         <span className="wrong" role="alert">
-          {wrong}
+          {error}
         </span>
       )}
     </fieldset>
   );
 }
 
-function Ticks({ chosen, onChoose }: { chosen: readonly string[]; onChoose: (models: readonly string[]) => void }) {
+function ModelChecklist({
+  selected,
+  onSelect,
+}: {
+  selected: readonly string[];
+  onSelect: (models: readonly string[]) => void;
+}) {
   const { data: models } = useModels();
   const [search, setSearch] = useState("");
-  const wanted = search.trim().toLowerCase();
-  const shown = (models?.data ?? []).filter(({ id }) => id.toLowerCase().includes(wanted));
+  const query = search.trim().toLowerCase();
+  const shown = (models?.data ?? []).filter(({ id }) => id.toLowerCase().includes(query));
   const toggle = (id: string) =>
-    onChoose(chosen.includes(id) ? chosen.filter((known) => known !== id) : [...chosen, id]);
+    onSelect(selected.includes(id) ? selected.filter((known) => known !== id) : [...selected, id]);
   return (
     <>
-      <div className="search">
-        <Icon name="search" size={16} />
-        <input
-          className="input"
-          type="search"
-          aria-label="Search models"
-          placeholder={`Search; ${chosen.length} chosen`}
-          value={search}
-          onChange={(event) => setSearch(event.target.value)}
-        />
-      </div>
+      <SearchField
+        label="Search models"
+        placeholder={`Search (${selected.length} selected)`}
+        value={search}
+        onText={setSearch}
+      />
       <ul className="ticks">
         {shown.map(({ id, capability }) => (
           <li key={id}>
             <label className="check">
-              <input type="checkbox" checked={chosen.includes(id)} onChange={() => toggle(id)} />
+              <input type="checkbox" checked={selected.includes(id)} onChange={() => toggle(id)} />
               <span className="break">{id}</span>
               <span className="faint ticks-end">{capabilityNames[capability]}</span>
             </label>
           </li>
         ))}
-        {models !== undefined && shown.length === 0 && <li className="faint">No model has this in its name</li>}
+        {models !== undefined && shown.length === 0 && <li className="faint">No models match</li>}
       </ul>
     </>
   );

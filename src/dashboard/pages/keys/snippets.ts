@@ -7,21 +7,21 @@ export const languages = [
 ] as const;
 export type SnippetLanguage = (typeof languages)[number][0];
 
-interface Parts {
+interface SnippetOptions {
   readonly baseUrl: string;
   readonly key: string;
   readonly model: string;
 }
 
-/** A free chat model that its provider still has, so that what is pasted works. */
-export function modelToTry(models: readonly Model[]): string | undefined {
+/** Prefers a free chat model that is not retired, so that the example works. */
+export function pickExampleModel(models: readonly Model[]): string | undefined {
   const chats = models.filter(({ capability }) => capability === "chat");
   const current = chats.filter((model) => !isRetired(model));
   return (current.find(({ premium }) => !premium) ?? current[0] ?? chats[0])?.id;
 }
 
-/** A program that says hello, ready to be pasted. */
-export function snippetOf(language: SnippetLanguage, { baseUrl, key, model }: Parts): string {
+/** A ready-to-paste example. */
+export function createSnippet(language: SnippetLanguage, { baseUrl, key, model }: SnippetOptions): string {
   if (language === "curl") {
     return [
       `curl ${baseUrl}/chat/completions \\`,
@@ -38,21 +38,21 @@ export function snippetOf(language: SnippetLanguage, { baseUrl, key, model }: Pa
       `  baseURL: "${baseUrl}",`,
       `  apiKey: "${key}",`,
       "});",
-      "const answer = await client.chat.completions.create({",
+      "const completion = await client.chat.completions.create({",
       `  model: "${model}",`,
       `  messages: [{ role: "user", content: "Say hello" }],`,
       "});",
-      "console.log(answer.choices[0].message.content);",
+      "console.log(completion.choices[0].message.content);",
     ].join("\n");
   }
   return [
     "from openai import OpenAI  # pip install openai",
     "",
     `client = OpenAI(base_url="${baseUrl}", api_key="${key}")`,
-    "answer = client.chat.completions.create(",
+    "completion = client.chat.completions.create(",
     `    model="${model}",`,
     `    messages=[{"role": "user", "content": "Say hello"}],`,
     ")",
-    "print(answer.choices[0].message.content)",
+    "print(completion.choices[0].message.content)",
   ].join("\n");
 }

@@ -1,9 +1,9 @@
 import { useState } from "react";
 import { type Capability, capabilityNames, isRetired, type Model, useModels } from "../../data/models.ts";
-import { Icon } from "../../ui/icon.tsx";
+import { Empty, Loaded } from "../../ui/feedback.tsx";
+import { SearchField } from "../../ui/field.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
-import { Empty, Loaded } from "../../ui/states.tsx";
 import { ModelDialog } from "./model-dialog.tsx";
 import { ModelsTable } from "./models-table.tsx";
 
@@ -12,7 +12,7 @@ type Tier = "all" | "free" | "premium";
 
 const kinds = [["all", "All"], ...Object.entries(capabilityNames)] as readonly (readonly [Kind, string])[];
 
-/** What can be called now, and at what price. */
+/** The models that can be called now, with prices. */
 export default function ModelsPage() {
   const models = useModels();
   const [search, setSearch] = useState("");
@@ -23,39 +23,34 @@ export default function ModelsPage() {
     <>
       <PageHead
         title="Models"
-        about="Every model that this gateway serves now. Premium ones are paid from the wallet."
+        description="All models available on this gateway. Premium models are charged to your wallet."
       />
       <section className="card" aria-label="Models">
         <div className="card-head is-ruled">
-          <div className="search">
-            <Icon name="search" size={16} />
-            <input
-              className="input"
-              type="search"
-              aria-label="Search models"
-              placeholder="Search by name, alias, owner or voice"
-              value={search}
-              onChange={(event) => setSearch(event.target.value)}
-            />
-          </div>
+          <SearchField
+            label="Search models"
+            placeholder="Search by name, alias, provider or voice"
+            value={search}
+            onText={setSearch}
+          />
           <select
             className="input input-small"
-            aria-label="How it is paid"
+            aria-label="Billing"
             value={tier}
             onChange={(event) => setTier(event.target.value as Tier)}
           >
-            <option value="all">Free and premium</option>
+            <option value="all">All billing</option>
             <option value="free">Free quota</option>
-            <option value="premium">Premium</option>
+            <option value="premium">Wallet</option>
           </select>
           <Segmented label="Capability" value={kind} options={kinds} onChoose={setKind} />
         </div>
         <Loaded state={models} lines={8}>
           {({ data }) => {
-            const shown = data.filter((model) => fits(model, { search, kind, tier })).sort(byState);
+            const shown = data.filter((model) => matches(model, { search, kind, tier })).sort(byRetirement);
             return shown.length === 0 ? (
-              <Empty icon="search" title="No model fits">
-                <p>Search for less, or take a filter away.</p>
+              <Empty icon="search" title="No models match">
+                <p>Try another search or clear the filters.</p>
               </Empty>
             ) : (
               <>
@@ -73,15 +68,15 @@ export default function ModelsPage() {
   );
 }
 
-function fits(model: Model, { search, kind, tier }: { search: string; kind: Kind; tier: Tier }): boolean {
+function matches(model: Model, { search, kind, tier }: { search: string; kind: Kind; tier: Tier }): boolean {
   if (kind !== "all" && model.capability !== kind) return false;
   if (tier !== "all" && model.premium !== (tier === "premium")) return false;
-  const words = search.trim().toLowerCase();
-  const said = [model.id, model.ownedBy, ...(model.aliases ?? []), ...(model.voices ?? [])];
-  return words === "" || said.some((text) => text.toLowerCase().includes(words));
+  const query = search.trim().toLowerCase();
+  const haystack = [model.id, model.ownedBy, ...(model.aliases ?? []), ...(model.voices ?? [])];
+  return query === "" || haystack.some((text) => text.toLowerCase().includes(query));
 }
 
-/** Those that their providers took away stand last. */
-function byState(one: Model, other: Model): number {
+/** Retired models last. */
+function byRetirement(one: Model, other: Model): number {
   return Number(isRetired(one)) - Number(isRetired(other)) || one.id.localeCompare(other.id);
 }

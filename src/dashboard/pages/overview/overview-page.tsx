@@ -1,40 +1,40 @@
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { useCalls } from "../../data/calls.ts";
 import { type Period, useUsage } from "../../data/usage.ts";
+import { Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
-import { Loaded } from "../../ui/states.tsx";
-import { useMinutes } from "../../ui/use-minutes.ts";
 import { CallsCard } from "./calls-card.tsx";
-import { lastDayOf, type RangeName, rangeNames, ranges, spanOf } from "./ranges.ts";
-import type { Metric } from "./series.ts";
+import { type RangeName, rangeNames, ranges, toLast24Hours, toUsageQuery } from "./ranges.ts";
 import { Stats } from "./stats.tsx";
-import { UsageCard } from "./usage-card.tsx";
+import { type Metric, UsageCard } from "./usage-card.tsx";
 
-/** The account at a glance: money, quota, what was used, and the latest calls. */
+const minuteMs = 60_000;
+
+/** Balance, quota, usage and the latest calls. */
 export function OverviewPage() {
   const [range, setRange] = useState<RangeName>("month");
-  const [wanted, setPeriod] = useState<Period>();
+  const [chosenPeriod, setPeriod] = useState<Period>();
   const [metric, setMetric] = useState<Metric>("requests");
   const offered: readonly Period[] = ranges[range].periods;
-  const period = wanted !== undefined && offered.includes(wanted) ? wanted : ranges[range].periods[0];
+  const period = chosenPeriod !== undefined && offered.includes(chosenPeriod) ? chosenPeriod : ranges[range].periods[0];
   const calls = useCalls();
-  const usage = useUsage(spanOf(range, period, Date.now()), calls.data?.stamp);
-  useMinutes();
+  const usage = useUsage(toUsageQuery(range, period, Date.now()), calls.data?.stamp);
+  useMinuteTick();
   const isLastDay = range === "day" && usage.data?.period === "hourly";
-  const shown = isLastDay && usage.data !== undefined ? lastDayOf(usage.data, Date.now()) : usage.data;
+  const shown = isLastDay && usage.data !== undefined ? toLast24Hours(usage.data, Date.now()) : usage.data;
   return (
     <>
-      <PageHead title="Overview" about="What your account has and has used, by UTC time.">
+      <PageHead title="Overview" description="Balance, quota and usage of your account. Times are in UTC.">
         <Segmented
-          label="Time"
+          label="Time range"
           value={range}
           options={rangeNames.map((name) => [name, ranges[name].name] as const)}
           onChoose={setRange}
         />
         <select
           className="input input-small"
-          aria-label="Length of a bar"
+          aria-label="Interval"
           value={period}
           onChange={(event) => setPeriod(event.target.value as Period)}
         >
@@ -60,4 +60,13 @@ export function OverviewPage() {
       </div>
     </>
   );
+}
+
+/** Re-renders every minute, so that relative times stay right. */
+function useMinuteTick(): void {
+  const [, setMinute] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setMinute((minute) => minute + 1), minuteMs);
+    return () => clearInterval(timer);
+  }, []);
 }

@@ -1,8 +1,8 @@
-import type { Figures, Period, Span, Usage } from "../../data/usage.ts";
+import type { Period, Usage, UsageQuery, UsageTotals } from "../../data/usage.ts";
 
 const dayMs = 86_400_000;
 
-/** What may be looked at: so many days until today, and the buckets that they may be told in. */
+/** The time ranges, up to today, with the intervals each can be shown in. */
 export const ranges = {
   day: { name: "24 hours", days: 2, periods: ["hourly"] },
   week: { name: "7 days", days: 7, periods: ["daily", "hourly"] },
@@ -15,26 +15,26 @@ export type RangeName = keyof typeof ranges;
 
 export const rangeNames = Object.keys(ranges) as RangeName[];
 
-/** The last 24 hours begin yesterday; what of them is too old is left out when they are drawn. */
-export function spanOf(range: RangeName, period: Period, now: number): Span {
+/** The last 24 hours start yesterday; `toLast24Hours` drops the older buckets. */
+export function toUsageQuery(range: RangeName, period: Period, now: number): UsageQuery {
   const day = (at: number) => new Date(at).toISOString().slice(0, 10);
   return { startDate: day(now - (ranges[range].days - 1) * dayMs), endDate: day(now), period };
 }
 
-/** The buckets of the last 24 hours alone, with sums of their own: what was asked for begins with a day. */
-export function lastDayOf(usage: Usage, now: number): Usage {
+/** Reduces usage of two whole days to the buckets of the last 24 hours, with new totals. */
+export function toLast24Hours(usage: Usage, now: number): Usage {
   const data = usage.data.filter(({ start, end }) => Date.parse(end) > now - dayMs && Date.parse(start) <= now);
   const byModel = Map.groupBy(
     data.flatMap(({ by_model }) => by_model),
     ({ model }) => model,
   );
-  const by_model = [...byModel].map(([model, rows]) => ({ model, ...sumOf(rows) }));
-  return { ...usage, data, totals: { ...sumOf(data), by_model } };
+  const by_model = [...byModel].map(([model, rows]) => ({ model, ...sumUsage(rows) }));
+  return { ...usage, data, totals: { ...sumUsage(data), by_model } };
 }
 
-function sumOf(rows: readonly Figures[]): Figures {
-  const sum = (value: (row: Figures) => number) => rows.reduce((total, row) => total + value(row), 0);
-  const usd = (value: (row: Figures) => string) => sum((row) => Number(value(row))).toFixed(9);
+function sumUsage(rows: readonly UsageTotals[]): UsageTotals {
+  const sum = (value: (row: UsageTotals) => number) => rows.reduce((total, row) => total + value(row), 0);
+  const usd = (value: (row: UsageTotals) => string) => sum((row) => Number(value(row))).toFixed(9);
   return {
     requests: sum((row) => row.requests),
     failures: sum((row) => row.failures),

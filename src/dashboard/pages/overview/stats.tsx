@@ -4,7 +4,7 @@ import { useMe } from "../../data/session.ts";
 import type { Usage } from "../../data/usage.ts";
 import { formatCount, formatShort, formatUntil, formatUsd } from "../../format.ts";
 
-/** The figures that are looked for first. */
+/** The key figures of the account. */
 export function Stats({ usage, range }: { usage: Pick<Usage, "totals"> | undefined; range: string }) {
   const { data: me } = useMe();
   if (me === undefined) return null;
@@ -24,7 +24,7 @@ export function Stats({ usage, range }: { usage: Pick<Usage, "totals"> | undefin
         {totals === undefined
           ? range
           : totals.failures === 0
-            ? `${range}, none failed`
+            ? `${range}, no failures`
             : `${range}, ${formatCount(totals.failures)} failed`}
       </Stat>
       <Stat
@@ -37,7 +37,7 @@ export function Stats({ usage, range }: { usage: Pick<Usage, "totals"> | undefin
           : `${formatShort(totals.prompt_tokens)} in, ${formatShort(totals.completion_tokens)} out`}
       </Stat>
       <Stat name="Cost" value={totals && formatUsd(totals.cost_usd)} exact={totals && `$${totals.cost_usd}`}>
-        {totals === undefined ? range : `list price; ${formatUsd(totals.charged_usd)} from the wallet`}
+        {totals === undefined ? range : `list price; ${formatUsd(totals.charged_usd)} charged to the wallet`}
       </Stat>
     </div>
   );
@@ -62,7 +62,7 @@ function Stat({
           <span className="skeleton" />
         </span>
       ) : (
-        <span className={`stat-value ${sizeOf(value)}`} title={exact}>
+        <span className={`stat-value ${toSizeClass(value)}`} title={exact}>
           {value}
         </span>
       )}
@@ -71,8 +71,8 @@ function Stat({
   );
 }
 
-/** A long figure stands smaller: it is of no use cut off. */
-function sizeOf({ length }: string): string {
+/** Long values get a smaller font instead of being cut off. */
+function toSizeClass({ length }: string): string {
   return length > 9 ? "is-longest" : length > 7 ? "is-long" : "";
 }
 

@@ -1,14 +1,18 @@
-import type { Usage } from "../../data/usage.ts";
+import type { Bucket, ModelUsage, Usage, UsageTotals } from "../../data/usage.ts";
 import { formatBucket, formatCount, formatShort, formatTick, formatUsd } from "../../format.ts";
-import { StackedBars } from "../../ui/chart/stacked-bars.tsx";
+import { type Series, StackedBars } from "../../ui/chart/stacked-bars.tsx";
+import { Empty } from "../../ui/feedback.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
-import { Empty } from "../../ui/states.tsx";
-import { figureOf, type Metric, rankModels, seriesOf } from "./series.ts";
 
-const hoursOfDay = 24;
+export type Metric = "requests" | "tokens" | "cost";
+
+const hoursPerDay = 24;
 const names: Record<Metric, string> = { requests: "Requests", tokens: "Tokens", cost: "Cost" };
 
-/** What was used over time, by model. */
+/** Models with a colour of their own; the rest share one. */
+const shownMax = 5;
+
+/** Usage over time, by model. */
 export function UsageCard({
   usage,
   metric,
@@ -19,34 +23,34 @@ export function UsageCard({
   onMetric: (metric: Metric) => void;
 }) {
   const { data, period, totals } = usage;
-  // The hours of more than two days are told by their days.
-  const isOfDays = period === "hourly" && data.length > 2 * hoursOfDay;
+  // More than two days of hourly bars are labelled by day.
+  const labelsDays = period === "hourly" && data.length > 2 * hoursPerDay;
   const ranked = rankModels(totals.by_model, metric);
   const format = (value: number) => (metric === "cost" ? formatUsd(String(value)) : formatShort(value));
-  const label = `${names[metric]} over time, in all ${format(figureOf(totals, metric))}; by model in the table below`;
+  const label = `${names[metric]} over time, ${format(getMetric(totals, metric))} in total; by model in the table below`;
   return (
     <section className="card" aria-label="Usage over time">
       <div className="card-head">
         <h2>Usage</h2>
         <Segmented
-          label="What to show"
+          label="Metric"
           value={metric}
           options={Object.entries(names) as [Metric, string][]}
           onChoose={onMetric}
         />
       </div>
       {ranked.length === 0 ? (
-        <Empty icon="pulse" title="No calls in this time">
-          <p>Make an API key and send a request; it shows here within seconds.</p>
+        <Empty icon="pulse" title="No calls in this period">
+          <p>Create an API key and send a request. It shows up here within seconds.</p>
         </Empty>
       ) : (
         <>
           <div className="card-body">
             <StackedBars
               label={label}
-              series={seriesOf(data, ranked, metric)}
-              ticks={data.map(({ start }) => (isOfDays ? formatBucket(start, "daily") : formatTick(start, period)))}
-              tickStep={isOfDays ? hoursOfDay : 1}
+              series={toSeries(data, ranked, metric)}
+              ticks={data.map(({ start }) => (labelsDays ? formatBucket(start, "daily") : formatTick(start, period)))}
+              tickStep={labelsDays ? hoursPerDay : 1}
               titles={data.map(({ start }) => formatBucket(start, period))}
               format={format}
             />
@@ -61,7 +65,7 @@ export function UsageCard({
 function ByModel({ ranked }: { ranked: ReturnType<typeof rankModels> }) {
   const colour = (place: number) => (place < 5 || (place === 5 && ranked.length === 6) ? place + 1 : 6);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable regions must be reachable by keyboard
     <section className="table-wrap by-model" tabIndex={0} aria-label="Usage by model">
       <table className="table">
         <thead>
@@ -96,4 +100,28 @@ function ByModel({ ranked }: { ranked: ReturnType<typeof rankModels> }) {
       </table>
     </section>
   );
+}
+
+function getMetric(totals: UsageTotals, metric: Metric): number {
+  if (metric === "requests") return totals.requests;
+  return metric === "tokens" ? totals.total_tokens : Number(totals.cost_usd);
+}
+
+/** Models by the metric, highest first. */
+function rankModels(models: readonly ModelUsage[], metric: Metric): readonly ModelUsage[] {
+  return models.toSorted(
+    (a, b) => getMetric(b, metric) - getMetric(a, metric) || b.requests - a.requests || a.model.localeCompare(b.model),
+  );
+}
+
+/** One series for each of the top models, and one for all others. */
+function toSeries(buckets: readonly Bucket[], ranked: readonly ModelUsage[], metric: Metric): Series[] {
+  const shown = ranked.slice(0, ranked.length > shownMax + 1 ? shownMax : shownMax + 1).map(({ model }) => model);
+  const perBucket = buckets.map(({ by_model }) => new Map(by_model.map((row) => [row.model, getMetric(row, metric)])));
+  const series = shown.map((model) => ({ name: model, values: perBucket.map((row) => row.get(model) ?? 0) }));
+  if (shown.length === ranked.length) return series;
+  const others = buckets.map(({ by_model }) =>
+    by_model.filter(({ model }) => !shown.includes(model)).reduce((sum, row) => sum + getMetric(row, metric), 0),
+  );
+  return [...series, { name: `${ranked.length - shown.length} others`, values: others }];
 }

@@ -1,12 +1,11 @@
 import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { Empty } from "../../ui/feedback.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Empty } from "../../ui/states.tsx";
-import { curlOf } from "./curl.ts";
-import { ModelField, Panel, type PanelProps, useBaseUrl } from "./panel.tsx";
-import { bodyOf, type Turn, useChat } from "./use-chat.ts";
+import { ModelField, Panel, type PanelProps, toCurl, useBaseUrl } from "./panel.tsx";
+import { type Turn, toRequestBody, useChat } from "./use-chat.ts";
 
-/** A talk with a model. */
+/** A chat with a model. */
 export function ChatPanel(props: PanelProps) {
   const { model } = props;
   const [system, setSystem] = useState("");
@@ -27,7 +26,7 @@ export function ChatPanel(props: PanelProps) {
   };
   return (
     <Panel
-      curl={curlOf(`${baseUrl}/chat/completions`, bodyOf(fields, next), "-N")}
+      curl={toCurl(`${baseUrl}/chat/completions`, toRequestBody(fields, next), "-N")}
       settings={
         <>
           <ModelField {...props} />
@@ -48,22 +47,22 @@ export function ChatPanel(props: PanelProps) {
             min={0}
             max={2}
             step={0.1}
-            placeholder="the model's own"
+            placeholder="Default (0.7)"
             value={temperature}
             onText={setTemperature}
           />
           <TextField
-            label="Answer at most (tokens)"
+            label="Max output tokens"
             type="number"
             min={1}
             step={1}
-            placeholder="as many as it takes"
+            placeholder="No limit"
             value={maxTokens}
             onText={setMaxTokens}
           />
           <button type="button" className="btn" disabled={turns.length === 0 || isRunning} onClick={clear}>
             <Icon name="trash" size={15} />
-            Clear the talk
+            Clear chat
           </button>
         </>
       }
@@ -76,33 +75,33 @@ export function ChatPanel(props: PanelProps) {
   );
 }
 
-/** What was said so far. It is shown as text, whatever is in it. */
+/** The messages so far, always rendered as plain text. */
 function Turns({ turns, isRunning }: { turns: readonly Turn[]; isRunning: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const last = turns.at(-1)?.text;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: after each piece the end is in sight
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls to the end after each chunk
   useEffect(() => {
     box.current?.scrollTo({ top: box.current.scrollHeight });
   }, [turns.length, last]);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard
-    <div className="chat-turns" ref={box} role="log" aria-label="The talk" aria-busy={isRunning} tabIndex={0}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable regions must be reachable by keyboard
+    <div className="chat-turns" ref={box} role="log" aria-label="Messages" aria-busy={isRunning} tabIndex={0}>
       {turns.length === 0 && (
-        <Empty icon="play" title="Say something">
-          <p>The answer comes as it is made, and can be stopped at any moment. What came until then is charged.</p>
+        <Empty icon="play" title="Send a message">
+          <p>The response streams in and can be stopped at any time. Output received until then is charged.</p>
         </Empty>
       )}
       {turns.map((turn, place) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: turns are only added at the end
         <div key={place} className={`turn is-${turn.role}`}>
           <span className="turn-who">{turn.role === "user" ? "You" : "Model"}</span>
-          {turn.thought !== undefined && <p className="turn-thought">{turn.thought}</p>}
+          {turn.reasoning !== undefined && <p className="turn-thought">{turn.reasoning}</p>}
           <p className="turn-text">
             {turn.text}
             {turn.role === "assistant" && turn.end === undefined && <span className="caret" />}
           </p>
           {turn.end !== undefined && (
-            <span className={turn.end.state === "failed" ? "turn-end is-bad" : "turn-end"}>{turn.end.words}</span>
+            <span className={turn.end.state === "failed" ? "turn-end is-bad" : "turn-end"}>{turn.end.text}</span>
           )}
         </div>
       ))}
@@ -138,7 +137,7 @@ function Composer({
         className="input"
         rows={2}
         aria-label="Your message"
-        placeholder="Your message; Enter sends it, Shift+Enter makes a new line"
+        placeholder="Type a message (Enter to send)"
         value={draft}
         onChange={(event) => onDraft(event.target.value)}
         onKeyDown={onKey}

@@ -1,25 +1,27 @@
 import { type ReactNode, useState } from "react";
-import { useGateway } from "../../data/gateway.ts";
+import { useGateway } from "../../data/api.ts";
 import type { Model } from "../../data/models.ts";
 import { Code } from "../../ui/copy.tsx";
-import { Field } from "../../ui/field.tsx";
+import { SelectField } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 
-/** What every panel is given: the model that is tried, and those that could be. */
+const authorization = `-H "Authorization: Bearer $MODELGATE_KEY"`;
+
+/** The props of every panel: the selected model and the choices. */
 export interface PanelProps {
   readonly model: Model;
   readonly models: readonly Model[];
   readonly onModel: (id: string) => void;
 }
 
-/** Settings beside what they are of; on a phone above it. */
+/** The layout of a panel: settings beside the content, or above it on a phone. */
 export function Panel({
   settings,
   curl,
   children,
 }: {
   settings: ReactNode;
-  /** The same call for a terminal. */
+  /** The request as a curl command. */
   curl: string;
   children: ReactNode;
 }) {
@@ -34,10 +36,10 @@ export function Panel({
         <div>
           <button type="button" className="btn" aria-expanded={showsCurl} onClick={() => setShowsCurl(!showsCurl)}>
             <Icon name="list" size={15} />
-            {showsCurl ? "Hide the curl command" : "Show as curl"}
+            {showsCurl ? "Hide curl" : "Show as curl"}
           </button>
         </div>
-        {showsCurl && <Code text={curl} label="the curl command" />}
+        {showsCurl && <Code text={curl} label="curl command" />}
       </div>
     </div>
   );
@@ -45,22 +47,38 @@ export function Panel({
 
 export function ModelField({ model, models, onModel }: PanelProps) {
   return (
-    <Field label="Model" hint={model.premium ? "Premium: paid from the wallet" : "Draws on the free quota of the day"}>
-      {(tied) => (
-        <select {...tied} className="input" value={model.id} onChange={(event) => onModel(event.target.value)}>
-          {models.map(({ id }) => (
-            <option key={id} value={id}>
-              {id}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
+    <SelectField
+      label="Model"
+      hint={model.premium ? "Billing: wallet" : "Billing: free quota"}
+      options={models.map(({ id }) => [id, id])}
+      value={model.id}
+      onText={onModel}
+    />
   );
 }
 
-/** Where the API stands, as programs are told. */
+/** The base URL of the API. */
 export function useBaseUrl(): string {
   const { data: gateway } = useGateway();
   return `${location.origin}${gateway?.base_path ?? "/v1"}`;
+}
+
+/** A JSON request as a curl command, with the key from the environment. */
+export function toCurl(url: string, body: unknown, ...more: readonly string[]): string {
+  const json = quoteForShell(JSON.stringify(body, null, 2));
+  return joinLines([`curl ${url}`, authorization, `-H "Content-Type: application/json"`, `-d ${json}`, ...more]);
+}
+
+/** A form upload as a curl command. */
+export function toFormCurl(url: string, file: string, fields: Readonly<Record<string, string>>): string {
+  const form = Object.entries(fields).map(([name, value]) => `-F ${quoteForShell(`${name}=${value}`)}`);
+  return joinLines([`curl ${url}`, authorization, `-F ${quoteForShell(`file=@${file}`)}`, ...form]);
+}
+
+function joinLines(words: readonly string[]): string {
+  return words.join(" \\\n  ");
+}
+
+function quoteForShell(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,20 +1,19 @@
 import { type ComponentType, useState } from "react";
 import { useSearchParams } from "wouter";
-import { useGateway } from "../../data/gateway.ts";
+import { useGateway } from "../../data/api.ts";
 import { type Capability, isRetired, type Model, useModels } from "../../data/models.ts";
-import { Callout } from "../../ui/callout.tsx";
+import { Callout, Empty, Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
-import { Empty, Loaded } from "../../ui/states.tsx";
 import { ChatPanel } from "./chat-panel.tsx";
-import { ImagePanel } from "./image-panel.tsx";
+import { ImagesPanel } from "./images-panel.tsx";
 import type { PanelProps } from "./panel.tsx";
 import { SpeechPanel } from "./speech-panel.tsx";
-import { TranscribePanel } from "./transcribe-panel.tsx";
+import { TranscriptionPanel } from "./transcription-panel.tsx";
 
 const tabs = [
   ["chat", "Chat"],
-  ["images", "Image"],
+  ["images", "Images"],
   ["speech", "Speech"],
   ["transcription", "Transcription"],
 ] as const satisfies readonly (readonly [Capability, string])[];
@@ -22,12 +21,12 @@ type Tab = (typeof tabs)[number][0];
 
 const panels: Record<Tab, ComponentType<PanelProps>> = {
   chat: ChatPanel,
-  images: ImagePanel,
+  images: ImagesPanel,
   speech: SpeechPanel,
-  transcription: TranscribePanel,
+  transcription: TranscriptionPanel,
 };
 
-/** Models to be tried by hand, each with the same call for a terminal. */
+/** Tries out models interactively, and shows each request as curl. */
 export default function PlaygroundPage() {
   const models = useModels();
   const { data: gateway } = useGateway();
@@ -35,13 +34,11 @@ export default function PlaygroundPage() {
     <>
       <PageHead
         title="Playground"
-        about="Try a model by hand. It makes real calls on your account, listed and charged as any other, by a key of its own that is good for an hour."
+        description="Try out a model. Calls are charged and listed like any other; they use a temporary API key that expires after an hour."
       />
       {gateway?.sandbox === true && (
         <div className="stack-gap">
-          <Callout>
-            This gateway is in sandbox mode: every answer is simulated, and nothing is spent at a provider.
-          </Callout>
+          <Callout>Sandbox mode: all responses are simulated and no provider is called.</Callout>
         </div>
       )}
       <Loaded state={models}>{({ data }) => <Panels models={data} />}</Loaded>
@@ -51,17 +48,17 @@ export default function PlaygroundPage() {
 
 function Panels({ models }: { models: readonly Model[] }) {
   const [params, setParams] = useSearchParams();
-  const asked = models.find(({ id }) => id === params.get("model"));
-  const [tab, setTab] = useState<Tab>(tabs.find(([name]) => name === asked?.capability)?.[0] ?? "chat");
+  const requested = models.find(({ id }) => id === params.get("model"));
+  const [tab, setTab] = useState<Tab>(tabs.find(([name]) => name === requested?.capability)?.[0] ?? "chat");
   const offered = models.filter(({ capability }) => capability === tab).sort(byUse);
-  const model = offered.find(({ id }) => id === asked?.id) ?? offered[0];
+  const model = offered.find(({ id }) => id === requested?.id) ?? offered[0];
   const Panel = panels[tab];
   return (
     <div className="stack">
-      <Segmented label="What to try" value={tab} options={tabs} onChoose={setTab} />
+      <Segmented label="Capability" value={tab} options={tabs} onChoose={setTab} />
       {model === undefined ? (
         <div className="card">
-          <Empty icon="models" title="No model of this kind is served now" />
+          <Empty icon="models" title="No models available for this capability" />
         </div>
       ) : (
         <Panel key={tab} model={model} models={offered} onModel={(id) => setParams({ model: id }, { replace: true })} />
@@ -70,7 +67,7 @@ function Panels({ models }: { models: readonly Model[] }) {
   );
 }
 
-/** Free ones that are still in service stand first. */
+/** Retired models last, free models first. */
 function byUse(one: Model, other: Model): number {
   return (
     Number(isRetired(one)) - Number(isRetired(other)) ||

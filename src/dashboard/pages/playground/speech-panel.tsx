@@ -1,49 +1,47 @@
 import { useEffect, useState } from "react";
-import { callWithJson, showCharge } from "../../data/playground-key.ts";
+import { callApiWithJson, refreshUsage } from "../../data/playground-key.ts";
 import { formatCount } from "../../format.ts";
-import { Callout } from "../../ui/callout.tsx";
-import { Field } from "../../ui/field.tsx";
+import { Callout, Empty } from "../../ui/feedback.tsx";
+import { Field, SelectField } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Empty } from "../../ui/states.tsx";
 import { useAction } from "../../ui/use-action.ts";
-import { Choice } from "./choice.tsx";
-import { curlOf } from "./curl.ts";
-import { ModelField, Panel, type PanelProps, useBaseUrl } from "./panel.tsx";
+import { ModelField, Panel, type PanelProps, toCurl, useBaseUrl } from "./panel.tsx";
 
-/** Words read aloud. */
+/** Text to speech. */
 export function SpeechPanel(props: PanelProps) {
   const { model } = props;
   const { voices = [], voiceDefault, inputCharactersMax } = model;
   const [text, setText] = useState("");
-  const [wanted, setVoice] = useState("");
-  const [sound, setSound] = useState<Blob>();
-  const voice = voices.includes(wanted) ? wanted : (voiceDefault ?? voices[0]);
+  const [chosenVoice, setVoice] = useState("");
+  const [audio, setAudio] = useState<Blob>();
+  const voice = voices.includes(chosenVoice) ? chosenVoice : (voiceDefault ?? voices[0]);
   const baseUrl = useBaseUrl();
   const body = { model: model.id, input: text === "" ? "Hello, world" : text, ...(voice !== undefined && { voice }) };
-  const { run, isBusy, otherThan } = useAction(async () => {
+  const { run, isBusy, formError } = useAction(async () => {
     try {
-      setSound(await (await callWithJson("/audio/speech", body)).blob());
+      setAudio(await (await callApiWithJson("/audio/speech", body)).blob());
     } finally {
-      showCharge();
+      refreshUsage();
     }
   });
-  const wrong = otherThan();
-  const bound = inputCharactersMax === undefined ? "" : ` of ${formatCount(inputCharactersMax)}`;
+  const limit = inputCharactersMax === undefined ? "" : ` of ${formatCount(inputCharactersMax)}`;
   return (
     <Panel
-      curl={curlOf(`${baseUrl}/audio/speech`, body, "-o speech.wav")}
+      curl={toCurl(`${baseUrl}/audio/speech`, body, "-o speech.wav")}
       settings={
         <>
           <ModelField {...props} />
-          {voice !== undefined && <Choice label="Voice" value={voice} options={voices} onChoose={setVoice} />}
+          {voice !== undefined && (
+            <SelectField label="Voice" value={voice} options={voices.map((name) => [name, name])} onText={setVoice} />
+          )}
         </>
       }
     >
       <section className="card card-body stack" aria-label="Speech">
-        <Field label="What should be said?" hint={`${formatCount(text.length)}${bound} characters`}>
-          {(tied) => (
+        <Field label="Text" hint={`${formatCount(text.length)}${limit} characters`}>
+          {(control) => (
             <textarea
-              {...tied}
+              {...control}
               className="input"
               rows={4}
               placeholder="Hello, world"
@@ -60,29 +58,29 @@ export function SpeechPanel(props: PanelProps) {
             onClick={() => void run()}
           >
             <Icon name="sound" size={15} />
-            {isBusy ? "Making…" : "Say it"}
+            {isBusy ? "Generating…" : "Generate speech"}
           </button>
         </div>
-        {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
-        {sound === undefined ? <Empty icon="sound" title="Nothing said yet" /> : <Player sound={sound} />}
+        <Callout tone="bad">{formError()}</Callout>
+        {audio === undefined ? <Empty icon="sound" title="No audio yet" /> : <Player audio={audio} />}
       </section>
     </Panel>
   );
 }
 
-function Player({ sound }: { sound: Blob }) {
-  const [address, setAddress] = useState<string>();
+function Player({ audio }: { audio: Blob }) {
+  const [url, setUrl] = useState<string>();
   useEffect(() => {
-    const made = URL.createObjectURL(sound);
-    setAddress(made);
-    return () => URL.revokeObjectURL(made);
-  }, [sound]);
-  if (address === undefined) return null;
+    const created = URL.createObjectURL(audio);
+    setUrl(created);
+    return () => URL.revokeObjectURL(created);
+  }, [audio]);
+  if (url === undefined) return null;
   return (
     <div className="row">
-      {/* biome-ignore lint/a11y/useMediaCaption: its words stand above it */}
-      <audio controls src={address} aria-label="The speech" />
-      <a className="btn btn-small" href={address} download="speech.wav">
+      {/* biome-ignore lint/a11y/useMediaCaption: the text is shown above it */}
+      <audio controls src={url} aria-label="Generated speech" />
+      <a className="btn btn-small" href={url} download="speech.wav">
         <Icon name="download" size={14} />
         WAV
       </a>

@@ -1,18 +1,27 @@
 import { useRef, useState } from "react";
-import { messageOf } from "../../data/api.ts";
-import { callWithJson, showCharge } from "../../data/playground-key.ts";
-import { readChunks } from "./read-chunks.ts";
+import { ApiError, toMessage } from "../../data/api.ts";
+import { callApiWithJson, refreshUsage } from "../../data/playground-key.ts";
+
+/** The parts of a streamed chunk that are shown. */
+interface Chunk {
+  readonly choices?: readonly {
+    readonly delta?: { readonly content?: string | null; readonly reasoning_content?: string | null };
+    readonly finish_reason?: string | null;
+  }[];
+  readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number } | null;
+  readonly error?: unknown;
+}
 
 export interface Turn {
   readonly role: "user" | "assistant";
   readonly text: string;
-  /** What the model thought before it spoke, where it tells. */
-  readonly thought?: string;
-  /** How the answer went; absent while it is on its way. */
-  readonly end?: { readonly state: "whole" | "stopped" | "failed"; readonly words: string };
+  /** The reasoning of the model, if it sends any. */
+  readonly reasoning?: string;
+  /** How the response ended; absent while it streams. */
+  readonly end?: { readonly state: "whole" | "stopped" | "failed"; readonly text: string };
 }
 
-/** The fields of the request beside its messages. */
+/** The fields of the request besides the messages. */
 export interface ChatFields {
   readonly model: string;
   readonly system: string;
@@ -20,19 +29,18 @@ export interface ChatFields {
   readonly max_tokens: string;
 }
 
-/** The body of the request that is sent after these turns. */
-export function bodyOf({ model, system, temperature, max_tokens }: ChatFields, turns: readonly Turn[]) {
-  const said = turns.filter(({ text }) => text !== "").map(({ role, text }) => ({ role, content: text }));
+export function toRequestBody({ model, system, temperature, max_tokens }: ChatFields, turns: readonly Turn[]) {
+  const messages = turns.filter(({ text }) => text !== "").map(({ role, text }) => ({ role, content: text }));
   return {
     model,
-    messages: [...(system.trim() === "" ? [] : [{ role: "system", content: system }]), ...said],
+    messages: [...(system.trim() === "" ? [] : [{ role: "system", content: system }]), ...messages],
     ...(temperature !== "" && { temperature: Number(temperature) }),
     ...(max_tokens !== "" && { max_tokens: Number(max_tokens) }),
     stream: true,
   };
 }
 
-/** A talk with a model, which comes as it is made and can be stopped. */
+/** A streaming chat that can be stopped. */
 export function useChat(fields: ChatFields) {
   const [turns, setTurns] = useState<readonly Turn[]>([]);
   const running = useRef<AbortController>(undefined);
@@ -41,44 +49,73 @@ export function useChat(fields: ChatFields) {
     setTurns((known) => known.map((turn, at) => (at === known.length - 1 ? next(turn) : turn)));
 
   const send = async (text: string) => {
-    const asked: readonly Turn[] = [...turns, { role: "user", text }];
-    setTurns([...asked, { role: "assistant", text: "" }]);
+    const sent: readonly Turn[] = [...turns, { role: "user", text }];
+    setTurns([...sent, { role: "assistant", text: "" }]);
     const controller = new AbortController();
     running.current = controller;
     setRunning(true);
     const startedAt = performance.now();
     try {
-      const body = { ...bodyOf(fields, asked), stream_options: { include_usage: true } };
-      const response = await callWithJson("/chat/completions", body, controller.signal);
-      const words = await show(response, change);
+      const body = { ...toRequestBody(fields, sent), stream_options: { include_usage: true } };
+      const response = await callApiWithJson("/chat/completions", body, controller.signal);
+      const usage = await show(response, change);
       const took = `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
       const route = response.headers.get("x-modelgate-route");
       change((turn) => ({
         ...turn,
-        end: { state: "whole", words: [words, took, route].filter((part) => part !== null && part !== "").join(" · ") },
+        end: { state: "whole", text: [usage, took, route].filter((part) => part !== null && part !== "").join(" · ") },
       }));
     } catch (error) {
       const isStopped = controller.signal.aborted;
-      const words = isStopped ? "Stopped; what came is charged" : messageOf(error);
-      change((turn) => ({ ...turn, end: { state: isStopped ? "stopped" : "failed", words } }));
+      const text = isStopped ? "Stopped. The output so far is charged." : toMessage(error);
+      change((turn) => ({ ...turn, end: { state: isStopped ? "stopped" : "failed", text } }));
     } finally {
       setRunning(false);
-      showCharge();
+      refreshUsage();
     }
   };
 
   return { turns, isRunning, send, stop: () => running.current?.abort(), clear: () => setTurns([]) };
 }
 
-/** Adds to the answer what comes, and returns what was used. */
+/** Appends chunks to the response as they arrive; returns the usage. */
 async function show(response: Response, change: (next: (answer: Turn) => Turn) => void): Promise<string> {
   let used = "";
   if (response.body === null) return used;
   for await (const { choices, usage } of readChunks(response.body)) {
-    const { content, reasoning_content: thought } = choices?.[0]?.delta ?? {};
+    const { content, reasoning_content: reasoning } = choices?.[0]?.delta ?? {};
     if (content) change((turn) => ({ ...turn, text: turn.text + content }));
-    if (thought) change((turn) => ({ ...turn, thought: (turn.thought ?? "") + thought }));
+    if (reasoning) change((turn) => ({ ...turn, reasoning: (turn.reasoning ?? "") + reasoning }));
     if (usage) used = `${usage.prompt_tokens} tokens in, ${usage.completion_tokens} out`;
   }
   return used;
+}
+
+/** Parses the chunks of a streamed chat. @throws {ApiError} If the stream ends with an error. */
+async function* readChunks(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Chunk> {
+  let rest = "";
+  for await (const text of decodeText(body)) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (!line.startsWith("data: ") || line === "data: [DONE]") continue;
+      const chunk = JSON.parse(line.slice(6)) as Chunk;
+      if (chunk.error !== undefined) throw new ApiError(500, chunk);
+      yield chunk;
+    }
+  }
+}
+
+/** Not every browser supports `for await` over a stream. */
+async function* decodeText(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    void reader.cancel().catch(() => undefined);
+  }
 }

@@ -1,31 +1,25 @@
-import { type FormEvent, useState } from "react";
-import { passwordHint } from "../../auth/password-hint.ts";
+import { useState } from "react";
 import { changePassword } from "../../data/session.ts";
-import { Callout } from "../../ui/callout.tsx";
-import { PasswordField } from "../../ui/field.tsx";
+import { Callout } from "../../ui/feedback.tsx";
+import { NewPasswordField, PasswordField } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-action.ts";
 
-/** Changes the password; whoever is signed in elsewhere is signed out. */
+/** Changes the password and signs out all other sessions. */
 export function PasswordForm({ email }: { email: string }) {
   const [current, setCurrent] = useState("");
   const [next, setNext] = useState("");
-  const { run, isBusy, otherThan } = useAction(async () => {
+  const { submit, isBusy, formError } = useAction(async () => {
     await changePassword(current, next);
     setCurrent("");
     setNext("");
-    toast("The password is changed; other devices are signed out");
+    toast("Password changed; other devices are signed out");
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void run();
-  };
-  const wrong = otherThan();
   return (
     <Section title="Password">
       <form className="stack card-body" onSubmit={submit}>
-        {wrong !== undefined && <Callout tone="bad">{wrong}</Callout>}
+        <Callout tone="bad">{formError()}</Callout>
         <input type="text" name="email" autoComplete="username" value={email} readOnly hidden />
         <PasswordField
           label="Current password"
@@ -35,15 +29,7 @@ export function PasswordForm({ email }: { email: string }) {
           value={current}
           onText={setCurrent}
         />
-        <PasswordField
-          label="New password"
-          name="new"
-          autoComplete="new-password"
-          required
-          hint={passwordHint}
-          value={next}
-          onText={setNext}
-        />
+        <NewPasswordField value={next} onText={setNext} />
         <div className="row">
           <button type="submit" className="btn btn-primary" disabled={isBusy || current === "" || next === ""}>
             {isBusy ? "Changing…" : "Change password"}

@@ -1,32 +1,32 @@
 import { useMe } from "../../data/session.ts";
 import { PageHead, Section } from "../../ui/page.tsx";
 import { PasswordForm } from "./password-form.tsx";
-import { SecondFactorPart } from "./second-factor-part.tsx";
-import { SessionsPart } from "./sessions-part.tsx";
+import { SecondFactorSection } from "./second-factor-section.tsx";
+import { SessionsSection } from "./sessions-section.tsx";
 
-/** The person who is signed in: who that is, the password, the sessions. */
+/** Profile, password, two-step sign-in and sessions. */
 export default function SettingsPage() {
   const { data: me } = useMe();
   if (me === undefined) return null;
   return (
     <>
-      <PageHead title="Account settings" about="Who you are here, and how you sign in." />
+      <PageHead title="Account settings" description="Your profile, password and sign-in security." />
       <div className="stack narrow">
-        <Section title="You">
+        <Section title="Profile">
           <dl className="facts card-body">
             <dt>Name</dt>
             <dd>{me.name}</dd>
-            <dt>E-mail</dt>
+            <dt>Email</dt>
             <dd>{me.email}</dd>
             <dt>Role</dt>
             <dd>{me.role === "admin" ? "Administrator" : "Member"}</dd>
-            <dt>Account</dt>
+            <dt>Account ID</dt>
             <dd className="mono">{me.account}</dd>
           </dl>
         </Section>
         <PasswordForm email={me.email} />
-        <SecondFactorPart isOn={me.second_factor} />
-        <SessionsPart />
+        <SecondFactorSection isOn={me.second_factor} />
+        <SessionsSection />
       </div>
     </>
   );

@@ -2,23 +2,23 @@ import { useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import { useIsDark } from "../../theme.ts";
 
-/** One kind of thing in every bar. */
+/** One segment of every bar. */
 export interface Series {
   readonly name: string;
-  /** One a bar, from the left. */
+  /** One per bar, from the left. */
   readonly values: readonly number[];
 }
 
 interface Props {
-  /** What the chart shows, in words. */
+  /** The description for screen readers. */
   label: string;
-  /** At most six, from below. */
+  /** At most six, bottom to top. */
   series: readonly Series[];
-  /** Under the axis, one a bar. */
+  /** Axis labels, one per bar. */
   ticks: readonly string[];
-  /** Only each so-many-th bar may have one. */
+  /** Only every n-th bar may have a label. */
   tickStep?: number;
-  /** The head of the box beside the pointer, one a bar. */
+  /** Tooltip titles, one per bar. */
   titles: readonly string[];
   format: (value: number) => string;
 }
@@ -26,19 +26,19 @@ interface Props {
 const height = 260;
 const tipWidth = 190;
 
-/** Bars over time, each made of the same few parts. The figures stand beside the pointer, and in full under the chart. */
+/** A stacked bar chart over time, with a tooltip. */
 export function StackedBars({ label, series, ticks, tickStep = 1, titles, format }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState<{ bar: number; left: number }>();
   const isDark = useIsDark();
-  const told = JSON.stringify([series, ticks]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `told` is what they hold; a refresh that brought nothing new draws nothing
+  const dataKey = JSON.stringify([series, ticks]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: redrawn only if the data changed
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
     const plot = new uPlot(
-      optionsOf({ series, ticks, tickStep, format }, element.clientWidth, setAt),
-      dataOf(series),
+      createOptions({ series, ticks, tickStep, format }, element.clientWidth, setAt),
+      stackSeries(series),
       element,
     );
     const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
@@ -47,8 +47,8 @@ export function StackedBars({ label, series, ticks, tickStep = 1, titles, format
       observer.disconnect();
       plot.destroy();
     };
-  }, [told, isDark]);
-  const shown = at === undefined ? [] : partsOf(series, at.bar);
+  }, [dataKey, isDark]);
+  const shown = at === undefined ? [] : listValues(series, at.bar);
   return (
     <div className="chart" role="img" aria-label={label}>
       <div ref={box} className="chart" />
@@ -70,15 +70,15 @@ export function StackedBars({ label, series, ticks, tickStep = 1, titles, format
   );
 }
 
-function partsOf(series: readonly Series[], bar: number) {
+function listValues(series: readonly Series[], bar: number) {
   return series
     .map(({ name, values }, place) => ({ name, place, value: values[bar] ?? 0 }))
     .filter(({ value }) => value > 0)
     .reverse();
 }
 
-/** The highest first: each lower one is drawn over it, from the ground. */
-function dataOf(series: readonly Series[]): uPlot.AlignedData {
+/** Cumulative sums, highest first: each lower series is drawn over the ones before it. */
+function stackSeries(series: readonly Series[]): uPlot.AlignedData {
   const bars = series[0]?.values.length ?? 0;
   const sums = Array.from({ length: bars }, () => 0);
   const stacked = series.map(({ values }) =>
@@ -90,7 +90,7 @@ function dataOf(series: readonly Series[]): uPlot.AlignedData {
   return [Array.from({ length: bars }, (_, bar) => bar), ...stacked.reverse()];
 }
 
-function optionsOf(
+function createOptions(
   { series, ticks, tickStep, format }: Pick<Props, "series" | "ticks" | "format"> & { tickStep: number },
   width: number,
   point: (at: { bar: number; left: number } | undefined) => void,
@@ -117,7 +117,7 @@ function optionsOf(
         size: 30,
         grid: { show: false },
         space: 64,
-        incrs: stepsOf(ticks.length, tickStep),
+        incrs: listTickSteps(ticks.length, tickStep),
         values: (_plot, at) => at.map((bar) => ticks[bar] ?? ""),
       },
       {
@@ -125,7 +125,7 @@ function optionsOf(
         size: 56,
         space: 44,
         grid: { stroke: colour("--line"), width: 1 },
-        // Half a request is none.
+        // No fractional labels for whole numbers, such as half a request.
         values: (_plot, at) => at.map((value) => (isWhole && value % 1 !== 0 ? "" : format(value))),
       },
     ],
@@ -154,8 +154,8 @@ function optionsOf(
   };
 }
 
-/** Whole numbers of bars between two words of the axis. */
-function stepsOf(bars: number, least: number): number[] {
+/** The allowed distances between axis labels, in bars. */
+function listTickSteps(bars: number, least: number): number[] {
   const steps = [1, 2, 3, 4, 6, 7, 12, 14, 24, 30, 48, 60, 96, 120, 168, 240, 336];
   return steps.filter((step) => step % least === 0 && step <= Math.max(least, bars));
 }

@@ -1,9 +1,9 @@
 import { type ChatChunk, type ServerEvent, UpstreamFault } from "../../../contract/index.ts";
-import { faultOfBody } from "../../fault.ts";
+import { classifyErrorBody } from "../../fault.ts";
+import { isRecord } from "../../json.ts";
 import { ReasoningTagSplitter } from "../../reasoning-tags.ts";
-import { isRecord } from "../../record.ts";
 import { dropFields, findUsage, toFinishReason, toReasoning } from "./chat-answer.ts";
-import type { ChatOptions } from "./quirks.ts";
+import type { ChatOptions } from "./options.ts";
 
 type Chunk = Record<string, unknown> & { choices: unknown[] };
 
@@ -13,16 +13,16 @@ type Chunk = Record<string, unknown> & { choices: unknown[] };
  * @throws {UpstreamFault} When the stream holds an error or what is no chunk, and `bad_response` when it ends before `[DONE]`
  * and before a finish reason.
  */
-export async function* toChunks(events: AsyncIterable<ServerEvent>, quirks: ChatOptions): AsyncGenerator<ChatChunk> {
-  const splitters = quirks.think === true ? new Map<unknown, ReasoningTagSplitter>() : undefined;
+export async function* toChunks(events: AsyncIterable<ServerEvent>, options: ChatOptions): AsyncGenerator<ChatChunk> {
+  const splitters = options.think === true ? new Map<unknown, ReasoningTagSplitter>() : undefined;
   let finished = false;
   for await (const event of events) {
     if (event.data === "[DONE]") return;
     const chunk = readChunk(event);
     if (chunk === undefined) continue;
-    findUsage(chunk, quirks);
+    findUsage(chunk, options);
     for (const choice of chunk.choices) {
-      if (isRecord(choice) && toChoice(choice, quirks, splitters)) finished = true;
+      if (isRecord(choice) && toChoice(choice, options, splitters)) finished = true;
     }
     yield chunk as unknown as ChatChunk;
   }
@@ -36,15 +36,15 @@ function readChunk({ event, data }: ServerEvent): Chunk | undefined {
   try {
     chunk = JSON.parse(data);
   } catch (cause) {
-    if (event === "error") throw faultOfBody(data);
+    if (event === "error") throw classifyErrorBody(data);
     throw new UpstreamFault("bad_response", "The provider's stream holds what is no JSON", { cause });
   }
   if (event === "raw" && isRecord(chunk) && Array.isArray(chunk.choices)) {
     throw new UpstreamFault("bad_response", "The provider sent a whole answer where a stream was asked for");
   }
-  if (event === "error" || event === "raw") throw faultOfBody(chunk);
+  if (event === "error" || event === "raw") throw classifyErrorBody(chunk);
   if (!isRecord(chunk)) return undefined;
-  if (chunk.error !== undefined && chunk.error !== null) throw faultOfBody(chunk);
+  if (chunk.error !== undefined && chunk.error !== null) throw classifyErrorBody(chunk);
   if (Array.isArray(chunk.choices)) return chunk as Chunk;
   if (!isRecord(chunk.usage)) return undefined;
   chunk.choices = [];
@@ -54,16 +54,16 @@ function readChunk({ event, data }: ServerEvent): Chunk | undefined {
 /** Tidies one choice of a chunk. Returns whether the choice is finished. */
 function toChoice(
   choice: Record<string, unknown>,
-  quirks: ChatOptions,
+  options: ChatOptions,
   splitters: Map<unknown, ReasoningTagSplitter> | undefined,
 ): boolean {
   const isLast = choice.finish_reason !== null && choice.finish_reason !== undefined;
-  if (isLast) choice.finish_reason = toFinishReason(choice.finish_reason, quirks);
-  dropFields(choice, quirks);
+  if (isLast) choice.finish_reason = toFinishReason(choice.finish_reason, options);
+  dropFields(choice, options);
   const { delta } = choice;
   if (!isRecord(delta)) return isLast;
-  dropFields(delta, quirks);
-  toReasoning(delta, quirks);
+  dropFields(delta, options);
+  toReasoning(delta, options);
   if (splitters !== undefined) splitDelta(delta, splitterOf(splitters, choice.index), isLast);
   return isLast;
 }

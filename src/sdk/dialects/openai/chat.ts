@@ -1,32 +1,32 @@
 import type { Call, ChatChunk, ChatCompletion, ChatRequest } from "../../../contract/index.ts";
-import { withFunctionsAsTools } from "../../functions-as-tools.ts";
+import { withFunctionsAsTools } from "../../tools.ts";
 import { toCompletion } from "./chat-answer.ts";
 import { toChunks } from "./chat-stream.ts";
 import { toMessages } from "./messages.ts";
-import { type ChatOptions, quirksOf } from "./quirks.ts";
+import { type ChatOptions, resolveOptions } from "./options.ts";
 import { fitReasoning } from "./reasoning.ts";
 import { toBody } from "./request.ts";
 
 const path = "/chat/completions";
 
 /** The chat handler of a provider that speaks OpenAI's dialect. */
-export function chatHandler(options: ChatOptions) {
-  const converting = withFunctionsAsTools((call) => chat(call, quirksOf(options, call.model)));
+export function chatHandler(defaults: ChatOptions) {
+  const converting = withFunctionsAsTools((call) => chat(call, resolveOptions(defaults, call.model)));
   return (call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>> => {
-    const quirks = quirksOf(options, call.model);
-    return quirks.functions === "pass" ? chat(call, quirks) : converting(call);
+    const options = resolveOptions(defaults, call.model);
+    return options.functions === "pass" ? chat(call, options) : converting(call);
   };
 }
 
 /** The body of a chat request as this provider takes it. */
-export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "note">, quirks: ChatOptions) {
-  const body = toBody(call, quirks);
-  body.messages = toMessages(call.request.messages, quirks);
-  fitReasoning(body, call, quirks);
-  if (!streams(call.request, quirks)) {
+export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "warn">, options: ChatOptions) {
+  const body = toBody(call, options);
+  body.messages = toMessages(call.request.messages, options);
+  fitReasoning(body, call, options);
+  if (!streams(call.request, options)) {
     delete body.stream;
     delete body.stream_options;
-  } else if (quirks.streamOptions === false) {
+  } else if (options.streamOptions === false) {
     delete body.stream_options;
   } else {
     body.stream_options = { ...call.request.stream_options, include_usage: true };
@@ -34,10 +34,10 @@ export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "
   return body;
 }
 
-async function chat(call: Call<ChatRequest>, quirks: ChatOptions): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
-  const body = toChatBody(call, quirks);
-  if (streams(call.request, quirks)) return toChunks(await call.upstream.events(path, body), quirks);
-  return toCompletion(await call.upstream.json(path, body), quirks);
+async function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
+  const body = toChatBody(call, options);
+  if (streams(call.request, options)) return toChunks(await call.upstream.events(path, body), options);
+  return toCompletion(await call.upstream.json(path, body), options);
 }
 
 /** Whether the provider is asked for a stream. Where it cannot, the caller gets a whole answer as one all the same. */

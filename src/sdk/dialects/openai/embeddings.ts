@@ -1,13 +1,13 @@
 import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault } from "../../../contract/index.ts";
-import { faultOfBody } from "../../fault.ts";
-import { isRecord } from "../../record.ts";
-import { type EmbeddingsOptions, quirksOf } from "./quirks.ts";
+import { classifyErrorBody } from "../../fault.ts";
+import { isRecord } from "../../json.ts";
+import { type EmbeddingsOptions, resolveOptions } from "./options.ts";
 import { toBody } from "./request.ts";
 
 /** The embedding handler of a provider that speaks OpenAI's dialect. */
 export function embeddingsHandler(options: EmbeddingsOptions) {
   return async (call: Call<EmbeddingsRequest>): Promise<Embeddings> => {
-    const body = toBody(call, quirksOf(options, call.model));
+    const body = toBody(call, resolveOptions(options, call.model));
     return toEmbeddings(await call.upstream.json("/embeddings", body));
   };
 }
@@ -18,7 +18,7 @@ export function embeddingsHandler(options: EmbeddingsOptions) {
  * @throws {UpstreamFault} When the answer holds an error, or anything but vectors.
  */
 export function toEmbeddings(answer: unknown): Embeddings {
-  if (!isRecord(answer) || !Array.isArray(answer.data)) throw faultOfBody(answer);
+  if (!isRecord(answer) || !Array.isArray(answer.data)) throw classifyErrorBody(answer);
   const rows: unknown[] = answer.data;
   const vectors = new Array<number[] | string>(rows.length);
   for (const [position, row] of rows.entries()) {

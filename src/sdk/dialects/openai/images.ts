@@ -6,18 +6,18 @@ import {
   UpstreamFault,
 } from "../../../contract/index.ts";
 import { readDataUrl } from "../../data-url.ts";
-import { faultOfBody } from "../../fault.ts";
-import { isRecord } from "../../record.ts";
-import { type ImagesOptions, quirksOf } from "./quirks.ts";
+import { classifyErrorBody } from "../../fault.ts";
+import { isRecord } from "../../json.ts";
+import { type ImagesOptions, resolveOptions } from "./options.ts";
 import { toBody } from "./request.ts";
 
 /** The image handler of a provider that speaks OpenAI's dialect. It asks for base64; an address is fetched. */
-export function imagesHandler(options: ImagesOptions) {
+export function imagesHandler(defaults: ImagesOptions) {
   return async (call: Call<ImagesRequest>): Promise<GeneratedImages> => {
-    const quirks = quirksOf(options, call.model);
+    const options = resolveOptions(defaults, call.model);
     const { response_format: _, ...request } = call.request;
-    const body = toBody({ request, model: call.model, note: (sentence) => call.note(sentence) }, quirks);
-    if (!quirks.omit?.includes("response_format")) body.response_format = "b64_json";
+    const body = toBody({ request, model: call.model, warn: (sentence) => call.warn(sentence) }, options);
+    if (!options.omit?.includes("response_format")) body.response_format = "b64_json";
     return toImages(await call.upstream.json("/images/generations", body), call.upstream);
   };
 }
@@ -31,7 +31,7 @@ async function toImages(
   answer: unknown,
   upstream: Pick<Call<ImagesRequest>["upstream"], "download">,
 ): Promise<GeneratedImages> {
-  if (!isRecord(answer) || !Array.isArray(answer.data) || answer.data.length === 0) throw faultOfBody(answer);
+  if (!isRecord(answer) || !Array.isArray(answer.data) || answer.data.length === 0) throw classifyErrorBody(answer);
   const format = typeof answer.output_format === "string" ? answer.output_format : undefined;
   const images = answer.data.map((item: unknown) => toImage(item, format, upstream));
   return { images: await Promise.all(images) };

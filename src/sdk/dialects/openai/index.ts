@@ -2,7 +2,7 @@ import type { Handlers } from "../../../contract/index.ts";
 import { chatHandler } from "./chat.ts";
 import { embeddingsHandler } from "./embeddings.ts";
 import { imagesHandler } from "./images.ts";
-import type { ChatOptions, EmbeddingsOptions, ImagesOptions, SpeechOptions, TranscriptionOptions } from "./quirks.ts";
+import type { ChatOptions, EmbeddingsOptions, ImagesOptions, SpeechOptions, TranscriptionOptions } from "./options.ts";
 import { speechHandler } from "./speech.ts";
 import { transcriptionHandler } from "./transcription.ts";
 

@@ -1,11 +1,11 @@
 import type { Message } from "../../../contract/index.ts";
-import type { ChatOptions } from "./quirks.ts";
+import type { ChatOptions } from "./options.ts";
 
 const reasoningFields = ["reasoning_content", "reasoning", "reasoning_details"];
 
 /** The messages as the provider takes them. A message that needs no change is passed on as it is, not copied. */
-export function toMessages(messages: readonly Message[], quirks: ChatOptions): Message[] {
-  const { messageOmit = reasoningFields, systemRole } = quirks;
+export function toMessages(messages: readonly Message[], options: ChatOptions): Message[] {
+  const { messageOmit = reasoningFields, systemRole } = options;
   return messages.map((message) => toMessage(message, messageOmit, systemRole));
 }
 

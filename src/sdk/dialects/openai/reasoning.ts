@@ -1,29 +1,29 @@
 import type { Call, ChatRequest } from "../../../contract/index.ts";
-import type { ChatOptions } from "./quirks.ts";
+import type { ChatOptions } from "./options.ts";
 
 const effortsRising = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /** Brings `reasoning_effort` to what the model takes, and takes out what it rejects beside it. */
 export function fitReasoning(
   body: Record<string, unknown>,
-  call: Pick<Call<ChatRequest>, "request" | "note">,
-  quirks: ChatOptions,
+  call: Pick<Call<ChatRequest>, "request" | "warn">,
+  options: ChatOptions,
 ): void {
   const asked = body.reasoning_effort;
   if (typeof asked !== "string") return;
   const hasTools = Array.isArray(body.tools) && body.tools.length > 0;
-  const efforts = (hasTools ? quirks.toolEfforts : undefined) ?? quirks.reasoningEfforts;
+  const efforts = (hasTools ? options.toolEfforts : undefined) ?? options.reasoningEfforts;
   const effort = efforts === undefined ? asked : nearestEffort(asked, efforts);
   if (effort !== asked) {
-    call.note(`Sent reasoning_effort ${effort ?? "not at all"} for ${asked}: the model takes ${efforts?.join(", ")}`);
+    call.warn(`Sent reasoning_effort ${effort ?? "not at all"} for ${asked}: the model takes ${efforts?.join(", ")}`);
   }
   if (effort === undefined) delete body.reasoning_effort;
   else body.reasoning_effort = effort;
   if (effort === undefined || effort === "none") return;
-  for (const field of quirks.reasoningOmit ?? []) {
+  for (const field of options.reasoningOmit ?? []) {
     if (body[field] === undefined) continue;
     delete body[field];
-    call.note(`Left out ${field}: the model does not take it while it reasons`);
+    call.warn(`Left out ${field}: the model does not take it while it reasons`);
   }
 }
 
@@ -40,13 +40,13 @@ export function fitReasoning(
 export function nearestEffort(asked: string, efforts: readonly string[]): string | undefined {
   if (efforts.includes(asked)) return asked;
   const place = effortsRising.indexOf(asked);
-  let didYouMean: string | undefined;
+  let nearest: string | undefined;
   let distanceMin = Number.POSITIVE_INFINITY;
   for (const effort of effortsRising) {
     const distance = Math.abs(effortsRising.indexOf(effort) - place);
     if (effort === "none" || !efforts.includes(effort) || distance >= distanceMin) continue;
-    didYouMean = effort;
+    nearest = effort;
     distanceMin = distance;
   }
-  return didYouMean;
+  return nearest;
 }

@@ -1,27 +1,27 @@
 import { getOwn, type Model } from "../../../contract/index.ts";
-import type { RequestOptions } from "./quirks.ts";
+import type { RequestOptions } from "./options.ts";
 
 /** What of a call a request is made from. */
 interface CheckInput {
   readonly request: object;
   readonly model: Model;
-  note(sentence: string): void;
+  warn(sentence: string): void;
 }
 
 /** The body to send: the request with the provider's model name, without what it rejects. `null` counts as absent. */
-export function toBody(call: CheckInput, quirks: RequestOptions): Record<string, unknown> {
-  const { omit = [], rename = {}, values = {} } = quirks;
-  const body: Record<string, unknown> = { ...quirks.extra };
+export function toBody(call: CheckInput, options: RequestOptions): Record<string, unknown> {
+  const { omit = [], rename = {}, values = {} } = options;
+  const body: Record<string, unknown> = { ...options.extra };
   const renamed: [string, unknown][] = [];
   for (const [field, value] of Object.entries(call.request)) {
     if (value === null || value === undefined) continue;
     if (omit.includes(field)) {
-      call.note(`Left out ${field}: the provider does not take it`);
+      call.warn(`Left out ${field}: the provider does not take it`);
       continue;
     }
     const sent = toValue(field, value, values);
     const renamedTo = getOwn(rename, field);
-    if (sent === null) call.note(`Left out ${field} ${JSON.stringify(value)}: the provider has no such value`);
+    if (sent === null) call.warn(`Left out ${field} ${JSON.stringify(value)}: the provider has no such value`);
     else if (renamedTo === undefined) body[field] = sent;
     else renamed.push([renamedTo, sent]);
   }

@@ -1,5 +1,5 @@
 import { type Call, type Speech, type SpeechRequest, UpstreamFault } from "../../../contract/index.ts";
-import { quirksOf, type SpeechOptions } from "./quirks.ts";
+import { resolveOptions, type SpeechOptions } from "./options.ts";
 import { toBody } from "./request.ts";
 
 /** What only another provider's speech takes, so that a client may send it to every model. */
@@ -9,7 +9,7 @@ const omitDefault = ["target_language_code", "speech_sample_rate", "pace"];
 export function speechHandler(options: SpeechOptions) {
   const withDefault: SpeechOptions = { omit: omitDefault, ...options };
   return async (call: Call<SpeechRequest>): Promise<Speech> => {
-    const body = toBody(call, quirksOf(withDefault, call.model));
+    const body = toBody(call, resolveOptions(withDefault, call.model));
     body.response_format = "wav";
     if (body.voice === undefined && call.model.voiceDefault !== undefined) body.voice = call.model.voiceDefault;
     const { mediaType, chunks } = await call.upstream.bytes("/audio/speech", body);

@@ -5,14 +5,14 @@ import {
   type TranscriptSegment,
   UpstreamFault,
 } from "../../../contract/index.ts";
-import { faultOfBody } from "../../fault.ts";
-import { isRecord } from "../../record.ts";
-import { quirksOf, type TranscriptionOptions } from "./quirks.ts";
+import { classifyErrorBody } from "../../fault.ts";
+import { isRecord } from "../../json.ts";
+import { resolveOptions, type TranscriptionOptions } from "./options.ts";
 
 /** The transcription handler of a provider that speaks OpenAI's dialect. */
 export function transcriptionHandler(options: TranscriptionOptions) {
   return async (call: Call<TranscriptionRequest>): Promise<Transcript> => {
-    const form = toForm(call, quirksOf(options, call.model));
+    const form = toForm(call, resolveOptions(options, call.model));
     return toTranscript(await call.upstream.form("/audio/transcriptions", form));
   };
 }
@@ -21,10 +21,10 @@ export function transcriptionHandler(options: TranscriptionOptions) {
  * The form to send. `verbose_json` is asked for when segments or words are wanted, and when only the provider can tell
  * how long the audio is, because it is paid by length.
  */
-function toForm(call: Pick<Call<TranscriptionRequest>, "request" | "model">, quirks: TranscriptionOptions): FormData {
+function toForm(call: Pick<Call<TranscriptionRequest>, "request" | "model">, options: TranscriptionOptions): FormData {
   const { file, language, prompt, temperature, response_format: format, audioMs } = call.request;
   const granularities = call.request.timestamp_granularities ?? [];
-  const { omit = [], rename = {}, extra = {}, verbose = true } = quirks;
+  const { omit = [], rename = {}, extra = {}, verbose = true } = options;
   const form = new FormData();
   const put = (field: string, value: string | undefined) => {
     if (value !== undefined && !omit.includes(field)) form.append(rename[field] ?? field, value);
@@ -47,7 +47,7 @@ function toForm(call: Pick<Call<TranscriptionRequest>, "request" | "model">, qui
  * @throws {UpstreamFault} When the answer holds an error or no text.
  */
 export function toTranscript(answer: unknown): Transcript {
-  if (!isRecord(answer) || typeof answer.text !== "string") throw faultOfBody(answer);
+  if (!isRecord(answer) || typeof answer.text !== "string") throw classifyErrorBody(answer);
   const usage = isRecord(answer.usage) ? answer.usage.seconds : undefined;
   const { language, segments, words } = answer;
   const transcript: Transcript = { text: answer.text };

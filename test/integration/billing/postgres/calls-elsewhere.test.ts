@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { createBilling, remoteCalls, remoteCallsMax } from "../../../../src/billing/index.ts";
 import type { Store } from "../../../../src/db/index.ts";
 import { node, postgresTest, until } from "../../db/postgres/ground.ts";
-import { addAccount, claimOf, newYear, settlementOf } from "../ground.ts";
+import { addAccount, createAdmission, createSettlement, newYear } from "../ground.ts";
 
 /** Two nodes on one database, each with a ledger. */
 async function twoNodes() {
@@ -27,7 +27,10 @@ postgresTest(
   "of two nodes each sees what the other runs, with what was written of it, and nothing of its own",
   async () => {
     const { other, here, there, look } = await twoNodes();
-    const [ours, theirs] = [claimOf(), claimOf({ keyId: "key_9", model: "model-9", holdNanodollars: 70 })];
+    const [ours, theirs] = [
+      createAdmission(),
+      createAdmission({ keyId: "key_9", model: "model-9", holdNanodollars: 70 }),
+    ];
     await here.admit(ours);
     await there.admit(theirs);
     expect(await look()).toMatchObject({
@@ -46,7 +49,7 @@ postgresTest(
     });
     const { calls } = await remoteCalls(other)();
     expect(calls.map(({ id }) => id)).toEqual([ours.callId]);
-    await there.settle(settlementOf(theirs.callId));
+    await there.settle(createSettlement(theirs.callId));
     expect(await look()).toEqual({ count: 0, calls: [] });
   },
 );
@@ -54,7 +57,9 @@ postgresTest(
 postgresTest("up to 200 are told, the longest running first, and all are counted", async () => {
   const { there, look } = await twoNodes();
   // The last to be let in has run for longest.
-  const claims = Array.from({ length: remoteCallsMax + 1 }, (_, index) => claimOf({ openedAt: newYear - index }));
+  const claims = Array.from({ length: remoteCallsMax + 1 }, (_, index) =>
+    createAdmission({ openedAt: newYear - index }),
+  );
   const [newest, ...rest] = claims;
   const longestFirst = rest.map(({ callId }) => callId).reverse();
   await Promise.all(rest.map((admission) => there.admit(admission)));
@@ -69,7 +74,7 @@ postgresTest(
   "calls of a node that has not been seen for ten seconds are left out, and of one that has ended",
   async () => {
     const { store, other, there, look, heartbeat } = await twoNodes();
-    await there.admit(claimOf());
+    await there.admit(createAdmission());
     await setSeen(store, -5000, other.nodeId);
     expect((await look()).count).toBe(1);
     await setSeen(store, -10_001, other.nodeId);
@@ -84,8 +89,8 @@ postgresTest(
 
 postgresTest("a store that hangs is given up in time, and asked one question at a time", async () => {
   const { other, there, store } = await twoNodes();
-  const { callId } = claimOf();
-  await there.admit(claimOf({ callId }));
+  const { callId } = createAdmission();
+  await there.admit(createAdmission({ callId }));
   const look = remoteCalls(store, 100);
   const release = Promise.withResolvers<void>();
   const locked = Promise.withResolvers<void>();

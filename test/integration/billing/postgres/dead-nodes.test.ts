@@ -3,7 +3,7 @@ import { type Billing, createBilling, verifyLedger, walletOf } from "../../../..
 import { openStore, type Store } from "../../../../src/db/index.ts";
 import { newDatabase, queryPostgres, startPostgres } from "../../../support/postgres.ts";
 import { node, postgresTest, until } from "../../db/postgres/ground.ts";
-import { addAccount, claimOf, settlementOf } from "../ground.ts";
+import { addAccount, createAdmission, createSettlement } from "../ground.ts";
 
 /** Of silence, until a node is dead: 30 s otherwise. */
 const deadAfterMs = 1000;
@@ -52,7 +52,7 @@ postgresTest(
     const { store: silent } = await node(url);
     const ledgers = [store, silent].map((it) => createBilling({ store: it })) as [Billing, Billing];
     await addAccount(store, "acc_1", 100);
-    await ledgers[1].admit(claimOf({ callId: "of the silent" }));
+    await ledgers[1].admit(createAdmission({ callId: "of the silent" }));
     await say(url, "gone");
     await queryPostgres(url, "update nodes set seen_at = seen_at - 3600000");
     await openCall(url, "gone", 60);
@@ -116,7 +116,7 @@ postgresTest(
     try {
       const [here, there] = ledgers;
       await addAccount(stores[0], "acc_1", 1e9);
-      const [running, second] = [claimOf({ holdNanodollars: 9e8 }), claimOf({ holdNanodollars: 9e8 })];
+      const [running, second] = [createAdmission({ holdNanodollars: 9e8 }), createAdmission({ holdNanodollars: 9e8 })];
       await until("a first hold is written", async () =>
         there.admit(running).then(
           () => true,
@@ -131,10 +131,10 @@ postgresTest(
       // What is left is lent to one call; the whole is not.
       const { heldNanodollars } = await here.admit(second);
       expect(heldNanodollars).toBe(1e8);
-      const third = await here.admit(claimOf({ holdNanodollars: 9e8 })).catch((error) => error.code);
+      const third = await here.admit(createAdmission({ holdNanodollars: 9e8 })).catch((error) => error.code);
       expect(third).toBe("insufficient_balance");
-      await there.settle(settlementOf(running.callId, { costNanodollars: 9e8 }));
-      await here.settle(settlementOf(second.callId, { costNanodollars: 1e8 }));
+      await there.settle(createSettlement(running.callId, { costNanodollars: 9e8 }));
+      await here.settle(createSettlement(second.callId, { costNanodollars: 1e8 }));
       expect(await walletOf(stores[0], "acc_1")).toEqual({ balanceNanodollars: 0, heldNanodollars: 0 });
       expect(await verifyLedger(stores[0])).toMatchObject({ ok: true, counts: { abandoned: 0 } });
     } finally {

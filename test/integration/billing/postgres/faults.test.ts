@@ -11,7 +11,7 @@ import {
   whyNoPostgres,
 } from "../../../support/postgres.ts";
 import { postgresTest, until } from "../../db/postgres/ground.ts";
-import { addAccount, claimOf, settlementOf } from "../ground.ts";
+import { addAccount, createAdmission, createSettlement } from "../ground.ts";
 
 /** What a call may hang for it, and what a busy machine may add to a timer. */
 const hangMsMax = 250;
@@ -41,10 +41,10 @@ async function ground(): Promise<AppOptions> {
 
 /** One call from its hold to its charge; "refused" when it was not let in, "kept" when its charge is written later. */
 async function attempt(ledger: Billing): Promise<"settled" | "refused" | "kept"> {
-  const admission = claimOf();
+  const admission = createAdmission();
   const admitted = await ledger.admit(admission).catch(expectUnavailable);
   if (admitted === undefined) return "refused";
-  const settled = await ledger.settle(settlementOf(admission.callId)).then(() => true, expectUnavailable);
+  const settled = await ledger.settle(createSettlement(admission.callId)).then(() => true, expectUnavailable);
   return settled === undefined ? "kept" : "settled";
 }
 
@@ -135,10 +135,10 @@ describe("PostgreSQL", () => {
     async () => {
       const parts = await ground();
       const { ledger, url } = parts;
-      const running = claimOf();
+      const running = createAdmission();
       await ledger.admit(running);
       await readOnly(url, true);
-      expect(await ledger.settle(settlementOf(running.callId)).catch(expectUnavailable)).toBeUndefined();
+      expect(await ledger.settle(createSettlement(running.callId)).catch(expectUnavailable)).toBeUndefined();
       await expectRefusals(ledger);
       // Its hold stands until the charge does.
       expect((await ledger.walletOf("acc_1")).heldNanodollars).toBe(10);

@@ -4,7 +4,7 @@ import { type Billing, createBilling, createPruner, verifyLedger, walletOf } fro
 import { GatewayError } from "../../../../src/contract/index.ts";
 import { newDatabase } from "../../../support/postgres.ts";
 import { node, postgresTest, until } from "../../db/postgres/ground.ts";
-import { addAccount, claimOf, dayMs, newYear, settlementOf } from "../ground.ts";
+import { addAccount, createAdmission, createSettlement, dayMs, newYear } from "../ground.ts";
 
 async function twoNodes() {
   const { store, url } = await node();
@@ -13,7 +13,7 @@ async function twoNodes() {
   return { store, other, url, ledgers };
 }
 
-async function race(ledgers: Billing[], claims: ReturnType<typeof claimOf>[]) {
+async function race(ledgers: Billing[], claims: ReturnType<typeof createAdmission>[]) {
   const outcomes = await Promise.all(
     claims.map((admission, index) =>
       (ledgers[index % ledgers.length] as Billing).admit(admission).then(
@@ -38,14 +38,14 @@ postgresTest(
       await addAccount(store, accountId, 105);
       const { admitted, refused } = await race(
         ledgers,
-        Array.from({ length: 64 }, () => claimOf({ accountId })),
+        Array.from({ length: 64 }, () => createAdmission({ accountId })),
       );
       expect(admitted.map(({ hold }) => hold.heldNanodollars).sort((a, b) => b - a)).toEqual([
         ...Array(10).fill(10),
         5,
       ]);
       expect(new Set(refused)).toEqual(new Set(["insufficient_balance"]));
-      await Promise.all(admitted.map(({ admission, ledger }) => ledger.settle(settlementOf(admission.callId))));
+      await Promise.all(admitted.map(({ admission, ledger }) => ledger.settle(createSettlement(admission.callId))));
       expect(await walletOf(store, accountId)).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
     }
     expect((await verifyLedger(store)).differences).toEqual([]);
@@ -62,21 +62,21 @@ postgresTest(
     const keyLimits = { budgetNanodollars: 105 };
     const { admitted, refused } = await race(
       ledgers,
-      Array.from({ length: 64 }, () => claimOf({ keyLimits })),
+      Array.from({ length: 64 }, () => createAdmission({ keyLimits })),
     );
     expect(admitted.map(({ hold }) => hold.heldNanodollars).sort((a, b) => b - a)).toEqual([...Array(10).fill(10), 5]);
     expect(new Set(refused)).toEqual(new Set(["budget_exceeded"]));
     const [first, ...rest] = admitted.filter(({ hold }) => hold.heldNanodollars === 10);
-    await first?.ledger.settle(settlementOf(first.admission.callId, { costNanodollars: 1 }));
+    await first?.ledger.settle(createSettlement(first.admission.callId, { costNanodollars: 1 }));
     // Nine are free again, and the one partial hold still runs on one of the nodes.
     for (const ledger of ledgers) {
-      const more = await ledger.admit(claimOf({ keyLimits })).catch((error: GatewayError) => error.code);
+      const more = await ledger.admit(createAdmission({ keyLimits })).catch((error: GatewayError) => error.code);
       expect(more).toBe("budget_exceeded");
     }
     const partial = admitted.filter(({ hold }) => hold.heldNanodollars === 5);
-    for (const { admission, ledger } of [...rest, ...partial]) await ledger.settle(settlementOf(admission.callId));
+    for (const { admission, ledger } of [...rest, ...partial]) await ledger.settle(createSettlement(admission.callId));
     for (const ledger of [here, there]) {
-      expect((await ledger.limitsUsageOf(claimOf({ keyLimits }).caller)).budget).toMatchObject({
+      expect((await ledger.limitsUsageOf(createAdmission({ keyLimits }).caller)).budget).toMatchObject({
         spentNanodollars: 101,
         heldNanodollars: 0,
       });
@@ -87,15 +87,15 @@ postgresTest(
 
 postgresTest("the daily quota is one, whichever node a call comes to, also on its first day", async () => {
   const { store, ledgers } = await twoNodes();
-  const claims = Array.from({ length: 40 }, () => claimOf({ premium: false, holdTokens: 10 }));
+  const claims = Array.from({ length: 40 }, () => createAdmission({ premium: false, holdTokens: 10 }));
   const { admitted, refused } = await race(ledgers, claims);
   expect([admitted.length, new Set(refused)]).toEqual([10, new Set(["quota_exceeded"])]);
   await Promise.all(
-    admitted.map(({ admission, ledger }) => ledger.settle(settlementOf(admission.callId, { quotaTokens: 8 }))),
+    admitted.map(({ admission, ledger }) => ledger.settle(createSettlement(admission.callId, { quotaTokens: 8 }))),
   );
   const more = await race(
     ledgers,
-    Array.from({ length: 9 }, () => claimOf({ premium: false, holdTokens: 10 })),
+    Array.from({ length: 9 }, () => createAdmission({ premium: false, holdTokens: 10 })),
   );
   expect(more.admitted.reduce((sum, { hold }) => sum + hold.heldTokens, 0)).toBe(20);
   expect((await verifyLedger(store)).differences).toEqual([]);
@@ -105,13 +105,13 @@ postgresTest("a call waits for no other node's calls that have ended: what they 
   const { store, ledgers } = await twoNodes();
   const [here, there] = ledgers;
   await addAccount(store, "acc_1", 100);
-  const all = claimOf({ holdNanodollars: 100 });
+  const all = createAdmission({ holdNanodollars: 100 });
   await here.admit(all);
-  const refusal = await there.admit(claimOf()).catch((error: GatewayError) => error);
+  const refusal = await there.admit(createAdmission()).catch((error: GatewayError) => error);
   expect((refusal as GatewayError).message).toContain("the wallet has 0.0000001 USD, of which 0.0000001 USD is held");
   expect(await there.walletOf("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 100 });
-  await here.settle(settlementOf(all.callId, { costNanodollars: 30 }));
-  expect((await there.admit(claimOf({ holdNanodollars: 90 }))).heldNanodollars).toBe(70);
+  await here.settle(createSettlement(all.callId, { costNanodollars: 30 }));
+  expect((await there.admit(createAdmission({ holdNanodollars: 90 }))).heldNanodollars).toBe(70);
 });
 
 postgresTest(
@@ -121,13 +121,13 @@ postgresTest(
     const accounts = ["acc_1", "acc_2", "acc_3", "acc_4", "acc_5"];
     for (const id of accounts) await addAccount(store, id, 1e6);
     const claims = Array.from({ length: 600 }, (_, index) =>
-      claimOf({ accountId: accounts[(index * 7) % 5] as string }),
+      createAdmission({ accountId: accounts[(index * 7) % 5] as string }),
     );
     const { admitted } = await race(ledgers, claims);
     expect(admitted.length).toBe(600);
     // Each call is settled on both nodes: the one that holds it and the one that only knows its row.
     await Promise.all(
-      admitted.flatMap(({ admission }) => ledgers.map((it) => it.settle(settlementOf(admission.callId)))),
+      admitted.flatMap(({ admission }) => ledgers.map((it) => it.settle(createSettlement(admission.callId)))),
     );
     for (const id of accounts) expect((await walletOf(store, id)).balanceNanodollars).toBe(1e6 - 1200);
     expect((await verifyLedger(store)).differences).toEqual([]);
@@ -140,8 +140,8 @@ postgresTest(
     const { store, other, ledgers } = await twoNodes();
     const [here, there] = ledgers;
     await addAccount(store, "acc_1", 100);
-    await there.admit(claimOf({ callId: "theirs", holdNanodollars: 60 }));
-    await here.admit(claimOf({ callId: "ours" }));
+    await there.admit(createAdmission({ callId: "theirs", holdNanodollars: 60 }));
+    await here.admit(createAdmission({ callId: "ours" }));
     expect((await here.recover()).released).toBe(0);
     await other.close();
     expect(await here.recover()).toMatchObject({ released: 1, heldNanodollars: 60, callIds: ["theirs"] });
@@ -153,9 +153,9 @@ postgresTest(
 postgresTest("two nodes prune at once, each call once", async () => {
   const { store, other, ledgers } = await twoNodes();
   await addAccount(store, "acc_1", 1e6);
-  const claims = Array.from({ length: 1200 }, () => claimOf());
+  const claims = Array.from({ length: 1200 }, () => createAdmission());
   await Promise.all(claims.map((admission) => ledgers[0].admit(admission)));
-  await Promise.all(claims.map(({ callId }) => ledgers[0].settle(settlementOf(callId))));
+  await Promise.all(claims.map(({ callId }) => ledgers[0].settle(createSettlement(callId))));
   const steps = [store, other].map((it) =>
     createPruner({ store: it, retentionDays: 1, now: () => newYear + 9 * dayMs }),
   );

@@ -4,7 +4,7 @@ import type { Store } from "../../../../src/db/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { startCluster, type TestCluster } from "../../../support/redis-cluster.ts";
 import { node } from "../../db/postgres/ground.ts";
-import { addAccount, type ClaimFields, claimOf, settlementOf } from "../ground.ts";
+import { type AdmissionFields, addAccount, createAdmission, createSettlement } from "../ground.ts";
 import { canShare, type Node, startNode, until } from "./ground.ts";
 
 const accounts = Array.from({ length: 24 }, (_, index) => `acc_${index}`);
@@ -27,13 +27,13 @@ describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
   });
 
   /** Six calls of 10 on each account at once, by turns on both; how many were let in by account. */
-  async function race(fields: ClaimFields = {}): Promise<number[]> {
+  async function race(fields: AdmissionFields = {}): Promise<number[]> {
     return Promise.all(
       accounts.map(async (accountId) => {
         const outcomes = await Promise.all(
           Array.from({ length: 6 }, async (_, index) => {
             const { ledger } = nodes[index % 2] as Node;
-            const admission = claimOf({ accountId, openedAt: Date.now(), ...fields });
+            const admission = createAdmission({ accountId, openedAt: Date.now(), ...fields });
             return ledger.admit(admission).then(
               () => ({ ledger, admission }),
               () => undefined,
@@ -41,7 +41,7 @@ describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
           }),
         );
         const letIn = outcomes.filter((outcome) => outcome !== undefined);
-        await Promise.all(letIn.map(({ ledger, admission }) => ledger.settle(settlementOf(admission.callId))));
+        await Promise.all(letIn.map(({ ledger, admission }) => ledger.settle(createSettlement(admission.callId))));
         return letIn.length;
       }),
     );

@@ -3,7 +3,7 @@ import { verifyLedger, walletOf } from "../../../../src/billing/index.ts";
 import type { Store } from "../../../../src/db/index.ts";
 import { startRedis, type TestRedis } from "../../../support/redis.ts";
 import { node as databaseNode } from "../../db/postgres/ground.ts";
-import { claimOf, settlementOf } from "../ground.ts";
+import { createAdmission, createSettlement } from "../ground.ts";
 import { canShare, makeCall, type Node, startNode, startNodes, until, useNodes } from "./ground.ts";
 
 useNodes();
@@ -65,7 +65,7 @@ describe.skipIf(!canShare)("a Redis", () => {
       const { redis, url } = await startNodes(0, 105);
       const store = slowlyWriting((await databaseNode(url)).store);
       const { ledger } = await startNode(store, redis);
-      const claims = (count: number) => Array.from({ length: count }, () => claimOf({ openedAt: Date.now() }));
+      const claims = (count: number) => Array.from({ length: count }, () => createAdmission({ openedAt: Date.now() }));
       await ledger.walletOf("acc_1");
       const byRedis = claims(6).map((admission) => ledger.admit(admission));
       await Bun.sleep(20);
@@ -80,7 +80,7 @@ describe.skipIf(!canShare)("a Redis", () => {
         5,
       ]);
       await signal(redis, "SIGCONT");
-      await Promise.all(held.map(({ callId }) => ledger.settle(settlementOf(callId))));
+      await Promise.all(held.map(({ callId }) => ledger.settle(createSettlement(callId))));
       expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
     },
     testMsMax,
@@ -91,7 +91,7 @@ describe.skipIf(!canShare)("a Redis", () => {
     async ({ strike, mend }) => {
       const { redis, nodes } = await startNodes(2, 10_000);
       const [a, b] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
-      const lasting = claimOf({ holdNanodollars: 100 });
+      const lasting = createAdmission({ holdNanodollars: 100 });
       await a.ledger.admit(lasting);
       await makeCall(a);
       await strike(redis);
@@ -106,7 +106,7 @@ describe.skipIf(!canShare)("a Redis", () => {
       for (const { ledger } of nodes) {
         expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 9390, heldNanodollars: 100 });
       }
-      await a.ledger.settle(settlementOf(lasting.callId, { costNanodollars: 60 }));
+      await a.ledger.settle(createSettlement(lasting.callId, { costNanodollars: 60 }));
       for (const { ledger } of nodes) {
         expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 9330, heldNanodollars: 0 });
       }
@@ -120,7 +120,7 @@ describe.skipIf(!canShare)("a Redis", () => {
     "that is flushed under way loses no money, and nothing that is held",
     async () => {
       const { redis, nodes, node } = await startNodes(2, 1000);
-      const lasting = claimOf({ holdNanodollars: 300 });
+      const lasting = createAdmission({ holdNanodollars: 300 });
       await node.ledger.admit(lasting);
       for (let round = 0; round < 20; round++) {
         await Promise.all([redis.command("FLUSHALL"), ...nodes.map((each) => makeCall(each))]);
@@ -129,7 +129,7 @@ describe.skipIf(!canShare)("a Redis", () => {
         expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 600, heldNanodollars: 300 });
         expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 600, heldNanodollars: 300 });
       }
-      await node.ledger.settle(settlementOf(lasting.callId, { costNanodollars: 250 }));
+      await node.ledger.settle(createSettlement(lasting.callId, { costNanodollars: 250 }));
       expect(await node.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 350, heldNanodollars: 0 });
       expect((await verifyLedger(node.store)).differences).toEqual([]);
     },
@@ -163,7 +163,7 @@ describe.skipIf(!canShare)("a Redis", () => {
       const { redis, nodes } = await startNodes(2, 1e9, { leaseMs, storeOptions: { deadAfterMs: 300 } });
       const [here, there] = nodes as [Node, Node];
       const timers = nodes.map(({ store }) => setInterval(() => store.pollExternalChange(), 20));
-      const running = claimOf({ holdNanodollars: 9e8 });
+      const running = createAdmission({ holdNanodollars: 9e8 });
       await there.ledger.admit(running);
       await redis.stop("SIGKILL");
       const ended: string[] = [];
@@ -172,17 +172,17 @@ describe.skipIf(!canShare)("a Redis", () => {
         for (const { ledger } of nodes) ended.push(...(await ledger.recover()).callIds);
         await Bun.sleep(20);
       }
-      const second = claimOf({ holdNanodollars: 9e8 });
+      const second = createAdmission({ holdNanodollars: 9e8 });
       expect((await here.ledger.admit(second)).heldNanodollars).toBe(1e8);
       await startRedis({ port: redis.port });
       await until(() => nodes.every(({ limits }) => limits.readinessProblems().length === 0));
-      const third = await here.ledger.admit(claimOf({ holdNanodollars: 9e8 })).catch((error) => error.code);
+      const third = await here.ledger.admit(createAdmission({ holdNanodollars: 9e8 })).catch((error) => error.code);
       expect(third).toBe("insufficient_balance");
       for (const { ledger } of nodes) ended.push(...(await ledger.recover()).callIds);
       for (const timer of timers) clearInterval(timer);
       expect(ended).toEqual([]);
-      await there.ledger.settle(settlementOf(running.callId, { costNanodollars: 9e8 }));
-      await here.ledger.settle(settlementOf(second.callId, { costNanodollars: 1e8 }));
+      await there.ledger.settle(createSettlement(running.callId, { costNanodollars: 9e8 }));
+      await here.ledger.settle(createSettlement(second.callId, { costNanodollars: 1e8 }));
       expect(await walletOf(here.store, "acc_1")).toEqual({ balanceNanodollars: 0, heldNanodollars: 0 });
       expect(await verifyLedger(here.store)).toMatchObject({ ok: true, counts: { abandoned: 0 } });
     },
@@ -196,10 +196,10 @@ describe.skipIf(!canShare)("a Redis", () => {
       const [here, dead] = nodes as [Node, Node];
       const keyLimits = { budgetNanodollars: 500, concurrentCalls: 2 };
       const claims = {
-        premium: [1, 2].map(() => claimOf({ keyLimits, holdNanodollars: 200 })),
+        premium: [1, 2].map(() => createAdmission({ keyLimits, holdNanodollars: 200 })),
         most: { concurrentCalls: 2 },
       };
-      const [mine, lost] = claims.premium as [ReturnType<typeof claimOf>, ReturnType<typeof claimOf>];
+      const [mine, lost] = claims.premium as [ReturnType<typeof createAdmission>, ReturnType<typeof createAdmission>];
       await here.ledger.admit(mine);
       await dead.ledger.admit(lost);
       dead.limits.close();
@@ -209,21 +209,21 @@ describe.skipIf(!canShare)("a Redis", () => {
       for (const key of keys) await redis.command("DEL", key);
       expect(await here.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 1000, heldNanodollars: 400 });
       // The budget has 100 left, which one call may have in part.
-      const last = claimOf({ keyLimits: { budgetNanodollars: 500 }, holdNanodollars: 200 });
+      const last = createAdmission({ keyLimits: { budgetNanodollars: 500 }, holdNanodollars: 200 });
       expect((await here.ledger.admit(last)).heldNanodollars).toBe(100);
-      const beyond = claimOf({ keyLimits: { budgetNanodollars: 500 }, holdNanodollars: 200 });
+      const beyond = createAdmission({ keyLimits: { budgetNanodollars: 500 }, holdNanodollars: 200 });
       expect(await here.ledger.admit(beyond).catch((error) => error.code)).toBe("budget_exceeded");
-      await here.ledger.settle(settlementOf(last.callId, { outcome: "released" }));
+      await here.ledger.settle(createSettlement(last.callId, { outcome: "released" }));
       // That of this node is renewed and that of the dead one is not.
       await until(async () => (await here.ledger.limitsUsageOf(mine.caller)).calls.running === 1);
       await Bun.sleep(1200);
-      const next = claimOf({ ...claims.most, holdNanodollars: 1 });
+      const next = createAdmission({ ...claims.most, holdNanodollars: 1 });
       await here.ledger.admit(next);
-      expect(await here.ledger.admit(claimOf(claims.most)).catch((error) => error.message)).toStartWith(
+      expect(await here.ledger.admit(createAdmission(claims.most)).catch((error) => error.message)).toStartWith(
         "Concurrency limit reached: 2 calls at once for this account",
       );
-      await here.ledger.settle(settlementOf(next.callId, { costNanodollars: 1 }));
-      await here.ledger.settle(settlementOf(mine.callId, { costNanodollars: 200 }));
+      await here.ledger.settle(createSettlement(next.callId, { costNanodollars: 1 }));
+      await here.ledger.settle(createSettlement(mine.callId, { costNanodollars: 200 }));
       expect(await walletOf(here.store, "acc_1")).toEqual({ balanceNanodollars: 799, heldNanodollars: 200 });
       expect((await verifyLedger(here.store)).differences).toEqual([]);
     },

@@ -10,7 +10,7 @@ import type { Store, StoreOptions } from "../../../../src/db/index.ts";
 import { whyNoPostgres } from "../../../support/postgres.ts";
 import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../../support/redis.ts";
 import { node } from "../../db/postgres/ground.ts";
-import { addAccount, claimOf, settlementOf } from "../ground.ts";
+import { addAccount, createAdmission, createSettlement } from "../ground.ts";
 
 /** Whether this machine has what nodes that share limits need. */
 export const canShare = whyNoPostgres === undefined && redisProgram !== null;
@@ -65,11 +65,11 @@ export async function startNodes(count: number, nanodollars: number, options: No
 
 /** Makes one call of 10 nanodollars and returns how long its longer half took, in milliseconds. */
 export async function makeCall({ ledger }: Pick<Node, "ledger">): Promise<number> {
-  const admission = claimOf({ openedAt: Date.now() });
+  const admission = createAdmission({ openedAt: Date.now() });
   const start = performance.now();
   await ledger.admit(admission);
   const admitted = performance.now();
-  await ledger.settle(settlementOf(admission.callId));
+  await ledger.settle(createSettlement(admission.callId));
   return Math.max(admitted - start, performance.now() - admitted);
 }
 

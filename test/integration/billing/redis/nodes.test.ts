@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { creditWallet, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
 import { GatewayError } from "../../../../src/contract/index.ts";
 import { node as databaseNode } from "../../db/postgres/ground.ts";
-import { addAccount, type ClaimFields, claimOf, settlementOf } from "../ground.ts";
+import { type AdmissionFields, addAccount, createAdmission, createSettlement } from "../ground.ts";
 import { canShare, type Node, startNode, startNodes, until, useNodes } from "./ground.ts";
 
 useNodes();
@@ -11,8 +11,8 @@ useNodes();
 setDefaultTimeout(60_000);
 
 /** Lets 64 calls race over the nodes; returns the ids let in, what they hold, and why the others were not. */
-async function race(nodes: Node[], fields: ClaimFields) {
-  const claims = Array.from({ length: 64 }, () => claimOf({ openedAt: Date.now(), ...fields }));
+async function race(nodes: Node[], fields: AdmissionFields) {
+  const claims = Array.from({ length: 64 }, () => createAdmission({ openedAt: Date.now(), ...fields }));
   const outcomes = await Promise.allSettled(
     claims.map((admission, index) => (nodes[index % nodes.length] as Node).ledger.admit(admission)),
   );
@@ -31,14 +31,14 @@ describe.skipIf(!canShare)("two nodes", () => {
       const held = admitted.map(({ hold }) => hold.heldNanodollars).sort((a, b) => a - b);
       expect(held).toEqual([5, ...Array.from({ length: 10 }, () => 10)]);
       expect(refusals).toEqual(["insufficient_balance"]);
-      await Promise.all(admitted.map(({ node: { ledger }, hold }) => ledger.settle(settlementOf(hold.callId))));
+      await Promise.all(admitted.map(({ node: { ledger }, hold }) => ledger.settle(createSettlement(hold.callId))));
       expect(await node.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
       await creditWallet(node.store, { accountId: "acc_1", nanodollars: 110, note: "again" });
     }
     expect((await verifyLedger(node.store)).differences).toEqual([]);
   });
 
-  test.each<[string, ClaimFields, number, string]>([
+  test.each<[string, AdmissionFields, number, string]>([
     ["a daily quota", { premium: false, holdTokens: 10, freeTokensPerDay: 95 }, 10, "quota_exceeded"],
     ["requests per minute", { requestsPerMinute: 7 }, 7, "rate_limit_exceeded"],
     ["tokens per minute", { tokensPerMinute: 900, limitTokens: 100 }, 9, "rate_limit_exceeded"],
@@ -87,18 +87,28 @@ describe.skipIf(!canShare)("two nodes", () => {
           for (let i = 0; i < waits; i++) await new Promise(setImmediate);
           const keyLimits = { budgetNanodollars: 150, concurrentCalls: 1000 };
           const holds = { premium, holdNanodollars: hold, holdTokens: hold };
-          const admission = claimOf({ accountId, keyId: `key${accountId}`, keyLimits, ...holds, openedAt: Date.now() });
+          const admission = createAdmission({
+            accountId,
+            keyId: `key${accountId}`,
+            keyLimits,
+            ...holds,
+            openedAt: Date.now(),
+          });
           const outcome = await ledger.admit(admission).catch((error: unknown) => error);
           if (flush) await redis.command("FLUSHALL");
           if (outcome instanceof GatewayError) return;
           if (outcome instanceof Error) throw outcome;
           const settlement = { outcome: end, costNanodollars: spends, quotaTokens: spends };
-          await ledger.settle(settlementOf(admission.callId, settlement));
+          await ledger.settle(createSettlement(admission.callId, settlement));
           if (premium && end === "settled") spent += spends;
         });
         await Promise.all(running);
         const wallet = { balanceNanodollars: 200 - spent, heldNanodollars: 0 };
-        const { caller } = claimOf({ accountId, keyId: `key${accountId}`, keyLimits: { budgetNanodollars: 150 } });
+        const { caller } = createAdmission({
+          accountId,
+          keyId: `key${accountId}`,
+          keyLimits: { budgetNanodollars: 150 },
+        });
         for (const { ledger } of nodes) {
           expect(await ledger.walletOf(accountId)).toEqual(wallet);
           const { budget, calls } = await ledger.limitsUsageOf(caller);
@@ -116,41 +126,48 @@ describe.skipIf(!canShare)("two nodes", () => {
     const { redis, url, nodes } = await startNodes(2, 100, { leaseMs: 900, storeOptions });
     const [dead, alive] = nodes as [Node, Node];
     const most = { concurrentCalls: 2 };
-    const [lost, kept] = [claimOf({ holdNanodollars: 30, ...most }), claimOf({ holdNanodollars: 40, ...most })];
+    const [lost, kept] = [
+      createAdmission({ holdNanodollars: 30, ...most }),
+      createAdmission({ holdNanodollars: 40, ...most }),
+    ];
     await dead.ledger.admit(lost);
     await alive.ledger.admit(kept);
     await dead.ledger.close();
     const third = await startNode(url, redis, { leaseMs: 900, storeOptions });
-    expect(await third.ledger.admit(claimOf(most)).catch((error) => error.message)).toStartWith("Concurrency limit");
+    expect(await third.ledger.admit(createAdmission(most)).catch((error) => error.message)).toStartWith(
+      "Concurrency limit",
+    );
     expect((await third.ledger.recover()).released).toBe(0);
     await dead.store.close();
     expect((await third.ledger.recover()).callIds).toEqual([lost.callId]);
     expect(await third.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 40 });
     // The place of the dead among calls at once is free when its lease is over; that of the living is kept.
-    const next = claimOf(most);
+    const next = createAdmission(most);
     await until(async () => {
       const hold = await third.ledger.admit(next).catch(() => undefined);
       return hold !== undefined;
     });
-    expect(await third.ledger.admit(claimOf(most)).catch((error) => error.message)).toStartWith("Concurrency limit");
+    expect(await third.ledger.admit(createAdmission(most)).catch((error) => error.message)).toStartWith(
+      "Concurrency limit",
+    );
     const rows = await third.store.db.selectFrom("calls").select(["id", "state"]).orderBy("id").execute();
     expect(rows.map(({ id, state }) => [id, state])).toEqual([
       [lost.callId, "abandoned"],
       [kept.callId, "open"],
       [next.callId, "open"],
     ]);
-    await third.ledger.settle(settlementOf(next.callId));
-    await alive.ledger.settle(settlementOf(kept.callId));
+    await third.ledger.settle(createSettlement(next.callId));
+    await alive.ledger.settle(createSettlement(kept.callId));
     expect(await walletOf(third.store, "acc_1")).toEqual({ balanceNanodollars: 80, heldNanodollars: 0 });
   });
 
   test("count the quota of a day on from what SQL has of it, also when Redis has lost all and what still runs", async () => {
     const { redis, nodes } = await startNodes(2, 0, { leaseMs: 300 });
     const [here, there] = nodes as [Node, Node];
-    const free = (holdTokens: number) => claimOf({ premium: false, holdTokens, openedAt: Date.now() });
+    const free = (holdTokens: number) => createAdmission({ premium: false, holdTokens, openedAt: Date.now() });
     const [drawn, running] = [free(30), free(20)];
     await here.ledger.admit(drawn);
-    await here.ledger.settle(settlementOf(drawn.callId, { quotaTokens: 30 }));
+    await here.ledger.settle(createSettlement(drawn.callId, { quotaTokens: 30 }));
     await there.ledger.admit(running);
     await redis.command("FLUSHALL");
     // What runs is known again when its node has renewed it.
@@ -160,7 +177,7 @@ describe.skipIf(!canShare)("two nodes", () => {
     expect(refusal.message).toStartWith(
       "Daily token quota reached: 100 free tokens a day, 30 used and 70 held by running calls; it resets at",
     );
-    await there.ledger.settle(settlementOf(running.callId, { quotaTokens: 5 }));
+    await there.ledger.settle(createSettlement(running.callId, { quotaTokens: 5 }));
     expect((await there.ledger.admit(free(15))).heldTokens).toBe(15);
     for (const { ledger } of nodes) {
       expect(await ledger.quotaOf(running.caller)).toMatchObject({ usedTokens: 35, heldTokens: 65 });

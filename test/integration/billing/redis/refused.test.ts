@@ -4,7 +4,7 @@ import { errorOf } from "../../../support/error-of.ts";
 import { redisProgram, startRedis } from "../../../support/redis.ts";
 import { node as databaseNode } from "../../db/postgres/ground.ts";
 import { temporaryStore } from "../../db/temporary-store.ts";
-import { addAccount, claimOf } from "../ground.ts";
+import { addAccount, createAdmission } from "../ground.ts";
 import { canShare, makeCall, startNode, startNodes, useNodes } from "./ground.ts";
 
 useNodes();
@@ -50,10 +50,10 @@ test.skipIf(!canShare)("the nodes of two databases share a Redis and see nothing
   const { store, url } = await databaseNode();
   await addAccount(store, "acc_1", 500);
   const other = await startNode(url, redis);
-  const admission = claimOf({ concurrentCalls: 1 });
+  const admission = createAdmission({ concurrentCalls: 1 });
   await node.ledger.admit(admission);
   expect(await other.ledger.limitsUsageOf(admission.caller)).toMatchObject({ calls: { running: 0 } });
-  await other.ledger.admit(claimOf({ concurrentCalls: 1 }));
+  await other.ledger.admit(createAdmission({ concurrentCalls: 1 }));
   await makeCall(node);
   expect(await other.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 500, heldNanodollars: 10 });
 });

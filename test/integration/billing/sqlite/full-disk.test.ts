@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { createBilling, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
 import { openStore } from "../../../../src/db/index.ts";
 import { temporaryFile, temporaryStore } from "../../db/temporary-store.ts";
-import { addAccount, claimOf, settlementOf } from "../ground.ts";
+import { addAccount, createAdmission, createSettlement } from "../ground.ts";
 
 const blocks = 1200;
 
@@ -30,9 +30,9 @@ test("a full disk refuses calls with 503, charges nothing twice and loses nothin
   const ledger = createBilling({ store });
   // Charges that were kept in memory died with their process: these calls are told, and pay nothing.
   expect((await ledger.recover()).released).toBe(outcomes["settle unavailable"] ?? 0);
-  const admission = claimOf();
+  const admission = createAdmission();
   await ledger.admit(admission);
-  await ledger.settle(settlementOf(admission.callId));
+  await ledger.settle(createSettlement(admission.callId));
   expect(await walletOf(store, "acc_1")).toEqual({
     balanceNanodollars: 1e9 - 10 * (outcomes.settled + 1),
     heldNanodollars: 0,

@@ -1,6 +1,6 @@
 import { createBilling } from "../../../../src/billing/index.ts";
 import { openStore } from "../../../../src/db/index.ts";
-import { claimOf, settlementOf } from "../claims.ts";
+import { createAdmission, createSettlement } from "../admissions.ts";
 
 /**
  * A process whose files may not grow beyond what its parent set: it makes calls until none is let in any more, and says
@@ -15,13 +15,13 @@ const count = (outcome: string) => {
 };
 
 async function attempt(): Promise<void> {
-  const admission = claimOf({ callId: `full_${outcomes.settled ?? 0}_${Math.random()}` });
+  const admission = createAdmission({ callId: `full_${outcomes.settled ?? 0}_${Math.random()}` });
   try {
     await ledger.admit(admission);
   } catch (error) {
     return count((error as { code?: string }).code ?? String(error));
   }
-  await ledger.settle(settlementOf(admission.callId)).then(
+  await ledger.settle(createSettlement(admission.callId)).then(
     () => count("settled"),
     (error: { code?: string }) => count(`settle ${error.code ?? error}`),
   );

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
-  bucketIndexOf,
-  bucketsOf,
+  createBuckets,
   type DaySpan,
+  findBucketIndex,
   type Period,
   periods,
   spanDaysMax,
@@ -31,25 +31,27 @@ describe("buckets", () => {
     ],
     ["yearly", "2025-12-31", "2026-01-01", ["2025-12-31T00 2026-01-01T00", "2026-01-01T00 2026-01-02T00"]],
   ])("of %s from %s to %s follow the UTC calendar", (period, start, end, expected) => {
-    const found = bucketsOf(period, spanOf(start, end));
+    const found = createBuckets(period, spanOf(start, end));
     expect(found.map(({ startHour, endHour }) => `${textOf(startHour)} ${textOf(endHour)}`)).toEqual(expected);
   });
 
   test("of an hour are twenty-four to a day", () => {
-    const found = bucketsOf("hourly", spanOf("2026-11-21", "2026-11-21"));
+    const found = createBuckets("hourly", spanOf("2026-11-21", "2026-11-21"));
     expect(found).toHaveLength(24);
     expect(textOf(found[23]!.startHour)).toBe("2026-11-21T23");
   });
 
   test.each([...periods])("of the longest %s span are no more than an answer takes", (period) => {
     const startDay = dayOf("1990-01-01");
-    expect(bucketsOf(period, { startDay, endDay: startDay + spanDaysMax[period] - 1 }).length).toBeLessThanOrEqual(750);
+    expect(createBuckets(period, { startDay, endDay: startDay + spanDaysMax[period] - 1 }).length).toBeLessThanOrEqual(
+      750,
+    );
   });
 
   test("cover their span without a gap, and each hour has its own", () => {
     fc.assert(
       fc.property(anyPeriod, anySpan, fc.nat(), (period, span, offset) => {
-        const buckets = bucketsOf(period, span);
+        const buckets = createBuckets(period, span);
         expect(buckets[0]?.startHour).toBe(span.startDay * 24);
         expect(buckets.at(-1)?.endHour).toBe((span.endDay + 1) * 24);
         for (const [index, bucket] of buckets.entries()) {
@@ -57,10 +59,10 @@ describe("buckets", () => {
           if (index > 0) expect(bucket.startHour).toBe(buckets[index - 1]!.endHour);
         }
         const hour = span.startDay * 24 + (offset % ((span.endDay - span.startDay + 1) * 24));
-        const found = buckets[bucketIndexOf(buckets, hour)!]!;
+        const found = buckets[findBucketIndex(buckets, hour)!]!;
         expect(hour >= found.startHour && hour < found.endHour).toBe(true);
-        expect(bucketIndexOf(buckets, span.startDay * 24 - 1)).toBeUndefined();
-        expect(bucketIndexOf(buckets, (span.endDay + 1) * 24)).toBeUndefined();
+        expect(findBucketIndex(buckets, span.startDay * 24 - 1)).toBeUndefined();
+        expect(findBucketIndex(buckets, (span.endDay + 1) * 24)).toBeUndefined();
       }),
     );
   });
@@ -92,7 +94,7 @@ describe("sums", () => {
             hour: span.startDay * 24 + (offset % hours),
           }),
         );
-        const { totals, buckets } = sumUsage(bucketsOf(period, span), rows);
+        const { totals, buckets } = sumUsage(createBuckets(period, span), rows);
         for (const name of usageFigures) {
           const wanted = total(rows.map((row) => row[name]));
           expect(totals.figures[name]).toBe(wanted);
@@ -108,7 +110,7 @@ describe("sums", () => {
   test("are zeros where nothing happened, and leave out what is not asked for", () => {
     const span = spanOf("2026-11-20", "2026-11-21");
     const row = { ...(Object.fromEntries(usageFigures.map((name) => [name, 1])) as UsageFigures), model: "a" };
-    const { totals, buckets } = sumUsage(bucketsOf("daily", span), [{ ...row, hour: span.startDay * 24 - 1 }]);
+    const { totals, buckets } = sumUsage(createBuckets("daily", span), [{ ...row, hour: span.startDay * 24 - 1 }]);
     expect([totals.figures.requests, totals.byModel.size, buckets.length]).toEqual([0, 0, 2]);
   });
 });

@@ -34,7 +34,7 @@ describe("account", () => {
   test("create refuses an address that is taken or none", async () => {
     await create();
     const taken = await bench.run("account", "create", "--email", email);
-    expect(taken).toEqual({ code: 2, stdout: "", stderr: expect.stringContaining("exists already") });
+    expect(taken).toEqual({ code: 2, stdout: "", stderr: expect.stringContaining("already exists") });
     expect((await bench.run("account", "create", "--email", "ada")).code).toBe(2);
     expect(await bench.json("account", "list")).toHaveLength(1);
   });

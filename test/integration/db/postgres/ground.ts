@@ -19,7 +19,7 @@ afterAll(async () => {
 export async function node(url?: string, options: Partial<StoreOptions> = {}): Promise<{ store: Store; url: string }> {
   while (stores.length >= storesMax) await stores.shift()?.close();
   const place = url ?? (await newDatabase());
-  const store = await openStore({ url: place, patienceMs: 10_000, ...options });
+  const store = await openStore({ url: place, timeoutMs: 10_000, ...options });
   stores.push(store);
   return { store, url: place };
 }

@@ -23,7 +23,7 @@ async function refusal(url: string): Promise<string> {
 }
 
 /** Of each migration one. */
-const someTables = /\bcalls .*\bopenings .*\bschema_versions /;
+const someTables = /\bcalls .*\bopening_balances .*\bschema_versions /;
 const newest = migrations.length;
 
 describe("openStore on PostgreSQL", () => {

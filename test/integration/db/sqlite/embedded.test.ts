@@ -76,11 +76,15 @@ describe("the claim to serve", () => {
   test("is one process's until it closes, in a file that only its owner may read", async () => {
     const file = temporaryFile();
     const [first, second] = [await temporaryStore(file), await temporaryStore(file)];
-    expect([first.admission?.(), first.admission?.(), second.admission?.()]).toEqual([true, true, false]);
+    expect([first.lockForServing?.(), first.lockForServing?.(), second.lockForServing?.()]).toEqual([
+      true,
+      true,
+      false,
+    ]);
     expect(statSync(file.replace(/db$/, "lock")).mode & 0o777).toBe(0o600);
     await second.writeLedger(chargeOf("c1"));
     await first.close();
-    expect(second.admission?.()).toBe(true);
+    expect(second.lockForServing?.()).toBe(true);
   });
 });
 

@@ -34,7 +34,7 @@ describe("an administrator", () => {
     expect(emails).toEqual(Array.from({ length: 120 }, (_, index) => `n${index + 100}@example.org`));
   });
 
-  test("makes an account and invites its holder, who sets a password; both are on record, the link is not", async () => {
+  test("creates an account and an invitation; the audit log records both without the link", async () => {
     const { enter, send } = await dashboardHttp();
     const admin = await enter("admin@example.org", "admin");
     const { id } = await (await admin.post(`${api}/accounts`, { email: "new@example.org", name: "<b>New</b>" })).json();
@@ -60,7 +60,7 @@ describe("an administrator", () => {
     expect(data[0].subject_email).toBe("new@example.org");
   });
 
-  test("reads the record back to its begin", async () => {
+  test("pages through the whole audit log", async () => {
     const { enter, store } = await dashboardHttp();
     const admin = await enter("admin@example.org", "admin");
     // Three of each moment, so that a page ends between two of one.
@@ -79,7 +79,7 @@ describe("an administrator", () => {
     await expectError(await admin.get(`${api}/audit?before=yesterday`), { status: 400, param: "before" });
   });
 
-  test("sees the settings in force, and no secret of them", async () => {
+  test("sees the settings without their secrets", async () => {
     const bootstrap = `sk-mg-boot-${"x".repeat(16)}`;
     const { enter } = await dashboardHttp({
       MODELGATE_BOOTSTRAP_KEY: bootstrap,
@@ -95,7 +95,7 @@ describe("an administrator", () => {
     expect(data).toContainEqual({ name: "MODELGATE_BOOTSTRAP_KEY", value: "set", source: "environment" });
   });
 
-  test("sees plugins, and each model's routes with their health", async () => {
+  test("sees plugins and the state of each model's routes", async () => {
     const { enter } = await dashboardHttp();
     const admin = await enter("admin@example.org", "admin");
     expect(await (await admin.get(`${api}/plugins`)).json()).toEqual({ data: [], warnings: [], degraded: [] });
@@ -105,7 +105,7 @@ describe("an administrator", () => {
     ]);
   });
 
-  test("sees a call while it runs, and no more when it has ended", async () => {
+  test("sees a call while it is running and not afterwards", async () => {
     const answer = Promise.withResolvers<void>();
     const slow = pluginOf({
       async chat() {

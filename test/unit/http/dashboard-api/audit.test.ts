@@ -33,7 +33,7 @@ const deeds = [
 ] as const;
 
 describe.each(deeds)("%s", (action, path, body) => {
-  test("is done and on record, or neither", async () => {
+  test("is rolled back when its audit entry cannot be written", async () => {
     const { admin, ada, store, voucherId } = await groundWithVoucher();
     const url = `${api}/${path.replace("ACCOUNT", ada.account.id).replace("VOUCHER", voucherId)}`;
     const before = await rowsOf(store);

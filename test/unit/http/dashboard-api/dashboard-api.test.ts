@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createVoucher } from "../../../../src/accounts/index.ts";
-import { invite } from "../../../../src/accounts/people.ts";
+import { invite } from "../../../../src/accounts/invitations.ts";
 import { creditWallet } from "../../../../src/billing/index.ts";
 import { openOf } from "../../../integration/db/facts.ts";
 import { expectError } from "../../../support/expect-error.ts";
@@ -11,7 +11,7 @@ setDefaultTimeout(30_000);
 
 const api = "/dashboard/api";
 describe("a member", () => {
-  test("makes, sees and revokes keys of the own account alone", async () => {
+  test("creates, lists and revokes only keys of their own account", async () => {
     const { ada, ben, accounts, clock } = await twoMembers();
     const made = await (await ada.post(`${api}/keys`, { name: "<script>", expires_at: "2100-01-01T00:00:00Z" })).json();
     expect(await accounts.authenticate(made.key)).toMatchObject({ accountId: ada.account.id });
@@ -31,7 +31,7 @@ describe("a member", () => {
     expect(() => accounts.authenticate(made.key)).toThrow(/was revoked/);
   });
 
-  test("makes a key with a budget and limits, and changes them", async () => {
+  test("creates a key with a budget and limits and changes them", async () => {
     const { ada, accounts } = await twoMembers();
     const bounds = { budget_usd: "5.00", requests_per_minute: 60, tokens_per_minute: 9000, concurrent_calls: 4 };
     const { id, key } = await (await ada.post(`${api}/keys`, { name: "bounded", ...bounds })).json();
@@ -51,7 +51,7 @@ describe("a member", () => {
     expect((await accounts.authenticate(key)).keyLimits).toEqual(changed);
   });
 
-  test("changes what a key is for and how far it goes; its secret stays", async () => {
+  test("changes a key's name, models and limits but not its secret", async () => {
     const { ada, accounts, clock } = await twoMembers();
     const { id, key } = await (await ada.post(`${api}/keys`, { name: "laptop", allowed_models: ["chat-1"] })).json();
     const keyLimits = `${api}/keys/${id}`;
@@ -102,14 +102,14 @@ describe("a member", () => {
     [{ name: "x", expires_at: "2000-01-01T00:00:00Z" }, "expires_at"],
     [{ name: "x", allowed_models: [] }, "allowed_models"],
     [{ name: "x", account: "acc_another" }, "account"],
-  ])("is told what is wrong with a new key", async (body, param) => {
+  ])("is told which field of a new key is invalid", async (body, param) => {
     const { ada } = await twoMembers();
     const response = await ada.post(`${api}/keys`, body);
     expect([response.status, (await response.json()).error.param]).toEqual([400, param]);
     expect(await (await ada.get(`${api}/keys`)).json()).toEqual({ data: [] });
   });
 
-  test("sees the own figures, calls and models, and nothing of another's", async () => {
+  test("sees only the wallet, calls and models of their own account", async () => {
     const { ada, ben, store } = await twoMembers();
     await store.writeLedger([openOf("call-1", { accountId: ada.account.id, openedAt: 1000 })]);
     expect(await (await ada.get(`${api}/me`)).json()).toMatchObject({ email: "ada@example.org", role: "member" });
@@ -125,7 +125,7 @@ describe("a member", () => {
     expect(await (await ada.get(`${api}/models`)).json()).toMatchObject({ data: [{ id: "chat-1" }] });
   });
 
-  test("is told the latest calls with who is signed in, and not again what is on the screen", async () => {
+  test("polls the latest calls only when they changed", async () => {
     const { ada, ben, enter, store } = await twoMembers();
     await store.writeLedger([openOf("call-1", { accountId: ada.account.id })]);
     const me = async (who: typeof ada, query: string) => (await who.get(`${api}/me${query}`)).json();
@@ -140,7 +140,7 @@ describe("a member", () => {
     expect(await me(newcomer, "?calls=")).toMatchObject({ password_is_temporary: true, calls: null });
   });
 
-  test("sees entries with the running balance, page by page and as CSV without formulas", async () => {
+  test("reads entries with a running balance in pages and as CSV without formulas", async () => {
     const { ada, ben, store } = await twoMembers();
     const accountId = ada.account.id;
     for (const [at, usd] of [3, -1].entries()) {
@@ -161,7 +161,7 @@ describe("a member", () => {
     await expectError(await ada.get(`${api}/entries?page=0`), { status: 400, param: "page" });
   });
 
-  test("redeems a voucher once, also when asked twice at once", async () => {
+  test("redeems a voucher once, also with concurrent requests", async () => {
     const { ada, ben, store } = await twoMembers();
     const { code } = await createVoucher(store, { nanodollars: 5e9 }, 0);
     const answers = await Promise.all([ada, ben].map((browser) => browser.post(`${api}/vouchers/redeem`, { code })));
@@ -177,7 +177,7 @@ describe("a member", () => {
 });
 
 describe("an administrator", () => {
-  test("finds accounts, credits, sets quotas and shuts out, and all of it is on record", async () => {
+  test("searches, credits, limits and disables accounts, all recorded in the audit log", async () => {
     const { admin, ada, accounts } = await withAdmin();
     const path = `${api}/admin/accounts/${ada.account.id}`;
     expect(await (await admin.post(`${path}/credit`, { usd: "2.50", note: "Hello", reference: "r1" })).json()).toEqual({
@@ -207,7 +207,7 @@ describe("an administrator", () => {
     });
   });
 
-  test("credits from a billionth of a dollar, which only adds", async () => {
+  test("credits from a billionth of a dollar and never debits", async () => {
     const { admin, ada } = await withAdmin();
     const answer = await admin.post(`${api}/admin/accounts/${ada.account.id}/credit`, {
       usd: "0.000000001",
@@ -216,7 +216,7 @@ describe("an administrator", () => {
     expect(await answer.json()).toEqual({ balance_usd: "0.000000001", repeated: false });
   });
 
-  test("is refused what cannot be, and that is not on record", async () => {
+  test("is refused invalid actions, which are not recorded", async () => {
     const { admin, ada } = await withAdmin();
     const credit = `${api}/admin/accounts/${ada.account.id}/credit`;
     await expectError(await admin.post(credit, { usd: "0", note: "x" }), { status: 400, param: "usd" });
@@ -235,7 +235,7 @@ describe("an administrator", () => {
     expect(await (await admin.get(`${api}/admin/audit`)).json()).toEqual({ data: [] });
   });
 
-  test("makes vouchers, lists them without their codes and makes them void", async () => {
+  test("creates vouchers, lists them without codes and voids them", async () => {
     const { admin, ada } = await withAdmin();
     const { id, code } = await (await admin.post(`${api}/admin/vouchers`, { usd: "5" })).json();
     const listed = await (await admin.get(`${api}/admin/vouchers`)).text();
@@ -248,7 +248,7 @@ describe("an administrator", () => {
 });
 
 describe("over HTTP", () => {
-  test("anybody is told what a sign-in needs, and nothing else", async () => {
+  test("anybody can read what the sign-in page needs and nothing else", async () => {
     const { send } = await dashboardHttp({ SIGNUP: "open" });
     expect(await (await send(`${api}/gateway`)).json()).toEqual({
       version: "1.2.3",
@@ -260,7 +260,7 @@ describe("over HTTP", () => {
     });
   });
 
-  test("a sign-in behind TLS makes a cookie for TLS alone, and a forged origin makes none", async () => {
+  test("a sign-in over TLS sets a Secure cookie, and a forged origin sets none", async () => {
     const { send, enter } = await dashboardHttp();
     await enter("ada@example.org");
     const signIn = (headers: Record<string, string>) =>
@@ -277,7 +277,7 @@ describe("over HTTP", () => {
     expect(cookieOf(forged)).toBe("");
   });
 
-  test("an invitation is taken up once, without being signed in", async () => {
+  test("an invitation is accepted once, without a session", async () => {
     const { send, store, accounts, clock } = await dashboardHttp();
     const { id } = await accounts.create({ email: "new@example.org" });
     const { token } = await invite(store, id, clock.now());

@@ -29,7 +29,7 @@ async function liveGround(remoteCalls: HttpDeps["remoteCalls"]) {
 }
 
 describe("live calls of several processes", () => {
-  test("are one list, the longest running first; of the others' what is not known is null", async () => {
+  test("are one list, longest running first, with null for unknown fields", async () => {
     const told = { count: 0, calls: [] as OpenCall[] };
     const { run, openOf, live } = await liveGround(async () => told);
     run("short", 100);
@@ -50,7 +50,7 @@ describe("live calls of several processes", () => {
     expect(data[3].running_ms).toBe(0);
   });
 
-  test("are listed up to 200, and counted beyond", async () => {
+  test("are listed up to 200 and counted beyond", async () => {
     const others = remoteCallsMax - 1;
     const told = { count: others, calls: [] as OpenCall[] };
     const { run, openOf, live } = await liveGround(async () => told);
@@ -63,7 +63,7 @@ describe("live calls of several processes", () => {
     expect([cut.count, cut.data.length, cut.data.at(-1).id]).toEqual([201, 200, "there_198"]);
   });
 
-  test("are listed once, also one that came here while the others were asked for", async () => {
+  test("are listed once, also one that was admitted here during the query", async () => {
     const { run, openOf, live } = await liveGround(async () => {
       run("new", 5);
       return { count: 2, calls: [openOf("there", 20), openOf("new", 5)] };
@@ -72,7 +72,7 @@ describe("live calls of several processes", () => {
     expect([count, data.map(({ id }: { id: string }) => id)]).toEqual([2, ["there", "new"]]);
   });
 
-  test("of this process are shown when it cannot be said what others run, and it is said that they are not all", async () => {
+  test("of this process are shown as incomplete when the others are unknown", async () => {
     let asked = 0;
     const { run, live, log } = await liveGround(async () => {
       if (++asked === 1) throw new Error("There was no answer within 1000 ms");

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { acceptInvitation, invite } from "../../../../src/accounts/people.ts";
+import { acceptInvitation, invite } from "../../../../src/accounts/invitations.ts";
 import { codeOf } from "../../../support/authenticator.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { type OidcIssuer, startOidcIssuer } from "../../../support/oidc-issuer.ts";
@@ -51,8 +51,8 @@ function errorOf(response: Response): string | null {
   return location.startsWith("/#sign-in-error=") ? location.slice("/#sign-in-error=".length) : null;
 }
 
-describe("a sign-in by the issuer", () => {
-  test("is of the holder of an account of that e-mail, though there was no password, and again of the same", async () => {
+describe("an OIDC sign-in", () => {
+  test("signs in to the account with that e-mail, also without a password, and again to the same", async () => {
     const { accounts, signIn, deps, store, people } = await ground();
     const account = await accounts.create({ email: "ada@example.org" });
     for (const email of ["Ada@example.org", "moved@example.org"]) {
@@ -71,7 +71,7 @@ describe("a sign-in by the issuer", () => {
     expect([credential?.access_token, credential?.refresh_token, credential?.id_token]).toEqual([null, null, null]);
   });
 
-  test("is of somebody with a password, who keeps role and password", async () => {
+  test("keeps the role and password of an existing user", async () => {
     const { enter, signIn, deps, people, send } = await ground();
     const { account } = await enter("ada@example.org", "admin");
     const response = await signIn();
@@ -85,7 +85,7 @@ describe("a sign-in by the issuer", () => {
     expect(withPassword.status).toBe(200);
   });
 
-  test("asks for no code of somebody whose second step is on, as a password does", async () => {
+  test("skips the second factor, which only a password sign-in requires", async () => {
     const { enter, signIn, deps, send } = await ground();
     const browser = await enter("ada@example.org");
     const { totpURI } = await (await browser.post("/api/auth/two-factor/enable", { password })).json();
@@ -99,7 +99,7 @@ describe("a sign-in by the issuer", () => {
     expect(await deps.signIn.sessionUserOf(cookieOf(byIssuer))).toMatchObject({ accountId: browser.account.id });
   });
 
-  test("of a stranger is refused where sign-up is closed, and makes nothing", async () => {
+  test("is refused for an unknown user when sign-up is closed", async () => {
     const { signIn, people, accounts } = await ground();
     const response = await signIn();
     expect(errorOf(response)).toBe("signup_disabled");
@@ -107,7 +107,7 @@ describe("a sign-in by the issuer", () => {
     expect([await people(), await accounts.list()]).toEqual([[], []]);
   });
 
-  test("of a stranger makes an account where sign-up is open", async () => {
+  test("creates an account when sign-up is open", async () => {
     const { signIn, deps, accounts } = await ground({ SIGNUP: "open" });
     const sessionUser = await deps.signIn.sessionUserOf(cookieOf(await signIn()));
     expect(sessionUser).toMatchObject({ email: "ada@example.org", name: "Ada", role: "member" });
@@ -128,7 +128,7 @@ describe("a sign-in by the issuer", () => {
     ]);
   });
 
-  test("does not take over who only claimed the e-mail at a sign-up, until the operator has vouched for it", async () => {
+  test("does not link an account whose e-mail was never verified until the operator vouches for it", async () => {
     const { send, signIn, accounts, store, clock } = await ground({ SIGNUP: "open" });
     const claimed = { email: "ada@example.org", password: "the attacker's password" };
     const headers = { origin, "content-type": "application/json" };
@@ -140,14 +140,14 @@ describe("a sign-in by the issuer", () => {
     expect((await signIn()).headers.get("location")).toBe("/");
   }, 30_000);
 
-  test("of a disabled account opens nothing", async () => {
+  test("is refused for a disabled account", async () => {
     const { accounts, signIn, deps } = await ground();
     const { id } = await accounts.create({ email: "ada@example.org" });
     await accounts.setDisabled(id, true);
     expect(await deps.signIn.sessionUserOf(cookieOf(await signIn()))).toBeUndefined();
   });
 
-  test("carries PKCE and a state, and the state is good once and for the browser that began", async () => {
+  test("uses PKCE and a state that is valid once and for the same browser", async () => {
     const { begin, send, accounts } = await ground();
     await accounts.create({ email: "ada@example.org" });
     const { response, cookie } = await begin();
@@ -173,7 +173,7 @@ describe("a sign-in by the issuer", () => {
     );
   });
 
-  test("is refused from another site, and where there is no issuer", async () => {
+  test("is refused from another site and without an identity provider", async () => {
     const { send } = await ground();
     const evil = { origin: "http://evil.example", cookie: "a=b" };
     await expectError(await send("/api/auth/sign-in/oauth2", { method: "POST", headers: evil }), { status: 403 });
@@ -184,7 +184,7 @@ describe("a sign-in by the issuer", () => {
   });
 });
 
-describe("an issuer that cannot be used", () => {
+describe("an unusable identity provider", () => {
   /** A server that answers every path with this document. */
   function impostor(document: (url: string) => unknown) {
     const server = Bun.serve({
@@ -196,7 +196,7 @@ describe("an issuer that cannot be used", () => {
   }
 
   test.each([
-    ["is another", () => ({ issuer: "https://other.example" }), "it says to be"],
+    ["is another", () => ({ issuer: "https://other.example" }), "its issuer is"],
     [
       "names endpoints elsewhere over http",
       (url: string) => ({ issuer: url, ...endpoints("http://10.0.0.1") }),
@@ -204,7 +204,7 @@ describe("an issuer that cannot be used", () => {
     ],
     ["names none", (url: string) => ({ issuer: url }), "its authorization_endpoint is undefined"],
     ["says nothing", () => "hello", "there is no discovery document"],
-  ])("because it %s does not keep anybody from a password", async (_what, document, says) => {
+  ])("that %s does not prevent password sign-in", async (_what, document, says) => {
     const { url, stop } = impostor(document);
     try {
       const { send, enter } = await ground({ OIDC_ISSUER: url });
@@ -216,7 +216,7 @@ describe("an issuer that cannot be used", () => {
     }
   });
 
-  test("is asked again at the next sign-in", async () => {
+  test("is tried again at the next sign-in", async () => {
     let works = false;
     const { url, stop } = impostor((keyLimits) => (works ? { issuer: keyLimits, ...endpoints(keyLimits) } : {}));
     try {

@@ -67,8 +67,8 @@ function paidEvent(account: string, changes: Record<string, unknown> = {}, type 
   return { id: "evt_1", object: "event", type, data: { object: { ...session, ...changes } } };
 }
 
-describe("a payment is begun", () => {
-  test("at Stripe, for the account that is signed in, and the browser is told where to go", async () => {
+describe("beginning a payment", () => {
+  test("creates a checkout at Stripe for the signed-in account and returns its URL", async () => {
     const { ada, balance } = await ground();
     const response = await ada.post(`${api}/checkout`, { usd: "25" });
     expect(await response.json()).toEqual({ url: "https://checkout.example/cs_1" });
@@ -89,13 +89,13 @@ describe("a payment is begun", () => {
     expect(await balance()).toBe(0);
   });
 
-  test.each(["0", "0.99", "-5", "10000.01", "1.005", "1e3", "ten"])("not of %s USD", async (usd) => {
+  test.each(["0", "0.99", "-5", "10000.01", "1.005", "1e3", "ten"])("refuses %s USD", async (usd) => {
     const { ada } = await ground();
     await expectError(await ada.post(`${api}/checkout`, { usd }), { status: 400, param: "usd" });
     expect(asked).toEqual([]);
   });
 
-  test("of 1 and of 10000 USD, and ten times a minute", async () => {
+  test("accepts 1 to 10000 USD, ten times a minute", async () => {
     const { ada } = await ground();
     for (const usd of ["1", "10000"]) expect((await ada.post(`${api}/checkout`, { usd })).status).toBe(200);
     for (let times = 2; times < 10; times++) await ada.post(`${api}/checkout`, { usd: "1" });
@@ -109,24 +109,27 @@ describe("a payment is begun", () => {
       () => Response.json({ error: { message: "No such key", type: "invalid_request_error" } }, { status: 401 }),
     ],
     ["answers without an address", () => Response.json({ id: "cs_1", url: null })],
-  ])("not while Stripe %s, which is 503 and names no secret", async (_what, refusal) => {
+  ])("is 503 without secrets while Stripe %s", async (_what, refusal) => {
     const { ada } = await ground();
     answer = refusal;
     const response = await ada.post(`${api}/checkout`, { usd: "25" });
     expect(await response.clone().text()).not.toContain("No such key");
-    await expectError(response, { status: 503, code: "unavailable", says: "nothing is charged" });
+    await expectError(response, { status: 503, code: "unavailable", says: "nothing was charged" });
   });
 
-  test("not where none are taken", async () => {
+  test("is 404 when payments are off", async () => {
     const { enter, send } = await dashboardHttp();
     const ada = await enter("ada@example.org");
-    await expectError(await ada.post(`${api}/checkout`, { usd: "25" }), { status: 404, says: "takes no payments" });
+    await expectError(await ada.post(`${api}/checkout`, { usd: "25" }), {
+      status: 404,
+      says: "does not accept payments",
+    });
     await expectError(await send("/webhooks/stripe", { method: "POST", body: "{}" }), { status: 404 });
   });
 });
 
-describe("a message of Stripe", () => {
-  test("credits what was paid, once, however often and at once it comes", async () => {
+describe("a webhook of Stripe", () => {
+  test("credits a payment once, however often it arrives", async () => {
     const { tell, ada, balance } = await ground();
     const event = paidEvent(ada.account.id);
     const answers = await Promise.all([tell(event), tell(event), tell(event)]);
@@ -146,7 +149,7 @@ describe("a message of Stripe", () => {
     ["of a kind without data", { type: "v2.core.account.created" }],
     ["of another shop's checkout", paidEvent("acc_x", { metadata: {} })],
     ["of money that is still on its way", paidEvent("acc_x", { payment_status: "unpaid" })],
-  ])("%s is taken, and credits nothing", async (_what, event) => {
+  ])("%s is accepted without a credit", async (_what, event) => {
     const { tell, store } = await ground();
     const response = await tell({ id: "evt_2", object: "event", ...event });
     expect([response.status, await response.json()]).toEqual([200, { received: true, credited: false }]);
@@ -163,13 +166,13 @@ describe("a message of Stripe", () => {
     expect(await balance()).toBe(0);
   });
 
-  test("for an account that is none is refused, so that it shows at Stripe", async () => {
+  test("for an unknown account is refused, so that Stripe shows it", async () => {
     const { tell, store } = await ground();
     await expectError(await tell(paidEvent("acc_none")), { status: 404 });
     expect(await store.db.selectFrom("entries").selectAll().execute()).toEqual([]);
   });
 
-  test("that is forged, changed, old or no JSON is 400 and changes nothing", async () => {
+  test("that is forged, changed, old or not JSON is 400 and changes nothing", async () => {
     const { hook, ada, balance } = await ground();
     const payload = JSON.stringify(paidEvent(ada.account.id));
     const signed = (secret: string, timestamp = Math.floor(Date.now() / 1000)) =>
@@ -190,7 +193,7 @@ describe("a message of Stripe", () => {
     expect(await balance()).toBe(25_000_000_000);
   });
 
-  test("in which one thing is not what it should be credits what was paid, or nothing", async () => {
+  test("with one wrong field credits what was paid or nothing", async () => {
     const { tell, ada, balance, log } = await ground();
     const event = paidEvent(ada.account.id);
     const seen = new Set<number>();
@@ -205,7 +208,7 @@ describe("a message of Stripe", () => {
     expect(await balance()).toBe(50_000_000_000);
   });
 
-  test("that is too large is 413, and nothing of it is read further", async () => {
+  test("that is too large is 413 and is not read further", async () => {
     const { hook } = await ground();
     await expectError(await hook("x".repeat(300_000), ""), { status: 413 });
   });

@@ -9,8 +9,8 @@ setDefaultTimeout(60_000);
 /** For who is not signed in yet. */
 const open = [`${api}/gateway`, `${api}/invitations/accept`];
 
-describe("every route of the page", () => {
-  test("is 401 for nobody, and of an administrator 403 for a member; nothing changes", async () => {
+describe("every dashboard route", () => {
+  test("returns 401 without a session and admin routes 403 to a member, without changes", async () => {
     const { app, send, ada, accounts, store } = await withAdmin();
     const routes = app.routes.filter(({ path }) => path.startsWith(api) && !open.includes(path));
     expect(routes.length).toBeGreaterThan(15);
@@ -27,7 +27,7 @@ describe("every route of the page", () => {
     expect(await store.db.selectFrom("audit").selectAll().execute()).toEqual([]);
   });
 
-  test("that changes something is refused from another site, or from nowhere", async () => {
+  test("that writes is refused from another site or without an origin", async () => {
     const { app, send, ada } = await twoMembers();
     const routes = app.routes.filter(({ method, path }) => path.startsWith(api) && method !== "GET");
     for (const { method, path } of routes) {
@@ -41,8 +41,8 @@ describe("every route of the page", () => {
   });
 });
 
-describe("who has a password for the first sign-in alone", () => {
-  test("sees who that is, changes it, and does nothing else before", async () => {
+describe("a user with a temporary password", () => {
+  test("can only read the profile and change the password", async () => {
     const { app, send, enter, store } = await dashboardHttp();
     const admin = await enter("admin@example.org", "admin", true);
     const routes = app.routes.filter(
@@ -73,7 +73,7 @@ describe("every route with an id", () => {
     [`DELETE ${api}/sessions/:id`]: async ({ ben }) => (await (await ben.get(`${api}/sessions`)).json()).data[0].id,
   };
 
-  test("is 404 for a member with another's id and with none, and changes nothing", async () => {
+  test("returns 404 to a member for another account's id or an unknown one, without changes", async () => {
     const ground = await twoMembers();
     const { app, ada, send, store } = ground;
     const routes = app.routes.filter(

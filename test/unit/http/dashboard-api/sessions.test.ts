@@ -4,7 +4,7 @@ import { dashboardHttp } from "../dashboard-http.ts";
 
 const api = "/dashboard/api/sessions";
 
-test("a person sees where else the own account is open, and ends it there", async () => {
+test("a user lists their sessions and ends another one", async () => {
   const { enter, send, store } = await dashboardHttp();
   const ada = await enter("ada@example.org");
   const [row] = await store.db.selectFrom("sessions").selectAll().execute();

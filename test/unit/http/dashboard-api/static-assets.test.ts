@@ -18,7 +18,7 @@ async function linksOf(path: string): Promise<string[]> {
 }
 
 describe("the dashboard", () => {
-  test("is the same page at each of its paths, of any depth", async () => {
+  test("serves the same page at each of its paths", async () => {
     const page = await (await get("/")).text();
     expect(page).toContain('<div id="root">');
     for (const path of pagePaths) {
@@ -28,7 +28,7 @@ describe("the dashboard", () => {
     }
   });
 
-  test("leaves the API its own answers", async () => {
+  test("does not shadow the API", async () => {
     await expectError(await get("/v1/nothing"), { status: 404, code: "not_found" });
     await expectError(await get("/api/v1/nothing"), { status: 404, code: "not_found" });
     await expectError(await get("/dashboard/api/nothing"), { status: 404, code: "not_found" });
@@ -37,7 +37,7 @@ describe("the dashboard", () => {
     await expectError(post, { status: 405, code: "method_not_allowed" });
   });
 
-  test("loads from its own host alone, and allows nothing else", async () => {
+  test("has a policy that allows only its own host", async () => {
     const response = await get("/");
     const policy = response.headers.get("content-security-policy") ?? "";
     expect(policy.split("; ")).toContain("default-src 'none'");
@@ -56,7 +56,7 @@ describe("the dashboard", () => {
       expect([name, response.headers.get(name)]).toEqual([name, value]);
   });
 
-  test("is asked for anew each time, and its files, named by what is in them, once", async () => {
+  test("is revalidated each time, and its hashed assets are cached", async () => {
     const page = await get("/");
     expect(page.headers.get("cache-control")).toBe("no-cache");
     const known = await get("/", { "if-none-match": page.headers.get("etag") ?? "" });
@@ -72,7 +72,7 @@ describe("the dashboard", () => {
     ["br;q=1.0", "br"],
     ["identity", null],
     ["", null],
-  ])("is sent to who takes '%s' as %p", async (accepted, encoding) => {
+  ])("answers accept-encoding '%s' with %p", async (accepted, encoding) => {
     const link = (await linksOf("/")).find((name) => name.endsWith(".js")) ?? "";
     const plain = await (await get(link)).bytes();
     const response = await get(link, { "accept-encoding": accepted });
@@ -83,7 +83,7 @@ describe("the dashboard", () => {
     expect(Buffer.from(unpacked).equals(Buffer.from(plain))).toBe(true);
   });
 
-  test("is seen after less than 200 kB, with gzip too", async () => {
+  test("loads less than 200 kB, also with gzip", async () => {
     for (const encoding of ["br", "gzip"]) {
       const headers = { "accept-encoding": encoding };
       const paths = ["/", ...(await linksOf("/"))];

@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { expectError } from "../../../support/expect-error.ts";
 import { dashboardHttp, password } from "../dashboard-http.ts";
 
-test("whoever is at the page hears that the store is gone, and the log hears it once in ten seconds", async () => {
+test("a lost store is 503 for the dashboard and logged once in ten seconds", async () => {
   const { enter, store, log, clock } = await dashboardHttp();
   const ada = await enter("ada@example.org");
   await store.close();
@@ -29,7 +29,7 @@ test("whoever is at the page hears that the store is gone, and the log hears it 
   expect(said()).toEqual(["store_not_read", "store_not_read"]);
 });
 
-test("what fails in the middle of a sign-in is told in our form, and stands in the log alone", async () => {
+test("a failure during sign-in returns our error body and is only detailed in the log", async () => {
   const { enter, store, log } = await dashboardHttp();
   const ada = await enter("ada@example.org");
   await sql`alter table users rename to lost`.execute(store.db);

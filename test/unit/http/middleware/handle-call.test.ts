@@ -54,7 +54,7 @@ describe("executeCall", () => {
   test("tells the log how often it tried, and what a plugin noted", async () => {
     const failing = pluginOf({
       async chat(call) {
-        call.note("top_k was left out");
+        call.warn("top_k was left out");
         throw new GatewayError("invalid_request", "No");
       },
     });

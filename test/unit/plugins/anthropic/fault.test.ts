@@ -66,7 +66,7 @@ describe.if(recordingsMissing === undefined)("recorded refusals", () => {
     "400-effort-level-unsupported": "bad_request",
     "400-prompt-too-long": "context_length",
     "400-sampling-params-removed-2026-10-21": "bad_request",
-    "401-invalid-x-api-key": "key",
+    "401-invalid-x-api-key": "auth",
     "429-input-tokens-per-minute": "rate_limited",
   };
   const refused = recordingsOf("anthropic").filter(({ status }) => status !== 200);

@@ -24,7 +24,7 @@ function callOf(request: ChatRequest, asked: unknown[], said: MessageAnswer = an
     },
   } as unknown as Upstream;
   const model = modelOf("famC-haiku-4-5");
-  return { id: "c", request, model, signal: new AbortController().signal, upstream, note: () => undefined };
+  return { id: "c", request, model, signal: new AbortController().signal, upstream, warn: () => undefined };
 }
 
 test("asks the Messages API by its pinned version", async () => {

@@ -17,8 +17,8 @@ export function modelOf(name: string): Model {
 /** The translation as it would stand on the wire, with the notes it made. */
 export function translated(request: Partial<ChatRequest>, model: Model) {
   const notes: string[] = [];
-  const { body, reading } = toMessages({ model: model.id, messages: [], ...request }, model, (note) =>
-    notes.push(note),
+  const { body, reading } = toMessages({ model: model.id, messages: [], ...request }, model, (warn) =>
+    notes.push(warn),
   );
   return { body: JSON.parse(JSON.stringify(body)) as Record<string, unknown>, reading, notes };
 }

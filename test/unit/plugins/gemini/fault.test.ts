@@ -23,7 +23,7 @@ const quota = (quotaId: string) => [
 
 const table: [string, Facts, string][] = [
   ["a bad request", { code: 400, status: "INVALID_ARGUMENT" }, "bad_request"],
-  ["a bad key", { code: 400, status: "INVALID_ARGUMENT", details: reason("API_KEY_INVALID") }, "key"],
+  ["a bad key", { code: 400, status: "INVALID_ARGUMENT", details: reason("API_KEY_INVALID") }, "auth"],
   [
     "a prompt that is too long",
     {
@@ -36,17 +36,25 @@ const table: [string, Facts, string][] = [
   [
     "a place that is not served",
     { code: 400, status: "FAILED_PRECONDITION", message: "User location is not supported for the API use." },
-    "key",
+    "auth",
   ],
-  ["an account without billing", { code: 400, status: "FAILED_PRECONDITION", message: "Enable billing" }, "quota"],
-  ["a key that leaked", { code: 403, status: "PERMISSION_DENIED" }, "key"],
+  [
+    "an account without billing",
+    { code: 400, status: "FAILED_PRECONDITION", message: "Enable billing" },
+    "insufficient_quota",
+  ],
+  ["a key that leaked", { code: 403, status: "PERMISSION_DENIED" }, "auth"],
   ["a model that is gone", { code: 404, status: "NOT_FOUND" }, "model_not_found"],
   [
     "a minute's limit",
     { code: 429, status: "RESOURCE_EXHAUSTED", details: quota("RequestsPerMinute") },
     "rate_limited",
   ],
-  ["a day's quota", { code: 429, status: "RESOURCE_EXHAUSTED", details: quota("RequestsPerDayPerProject") }, "quota"],
+  [
+    "a day's quota",
+    { code: 429, status: "RESOURCE_EXHAUSTED", details: quota("RequestsPerDayPerProject") },
+    "insufficient_quota",
+  ],
   ["a call that was cancelled", { code: 499, status: "CANCELLED" }, "bad_response"],
   ["a failure inside", { code: 500, status: "INTERNAL" }, "overloaded"],
   ["an overload", { code: 503, status: "UNAVAILABLE" }, "overloaded"],
@@ -78,10 +86,10 @@ test("reads what is no JSON by its status", () => {
 });
 
 const kinds: Record<string, string> = {
-  "400-api-key-invalid": "key",
+  "400-api-key-invalid": "auth",
   "400-image-rejected": "bad_request",
   "400-tools-with-json-mime-type": "bad_request",
-  "403-api-not-enabled": "key",
+  "403-api-not-enabled": "auth",
   "404-model-not-found": "model_not_found",
   "429-quota-exceeded": "rate_limited",
   "429-resource-exhausted-retryinfo": "rate_limited",

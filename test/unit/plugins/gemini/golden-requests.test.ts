@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type ChatRequest, type GatewayError, RecentMap } from "modelgate/plugin";
+import { type ChatRequest, type GatewayError, LruMap } from "modelgate/plugin";
 import { toContents } from "../../../../plugins/gemini/to-contents.ts";
 import { goldenCases, sent } from "./golden.ts";
 import { modelAt } from "./support.ts";
@@ -17,11 +17,11 @@ interface RequestCase {
 const fetched = new Map([["https://example.com/a.jpg", { mediaType: "image/jpeg", base64: "ZmV0Y2hlZA==" }]]);
 
 function translate({ model, request }: RequestCase) {
-  const signatures = new RecentMap<string>(10);
+  const signatures = new LruMap<string>(10);
   signatures.set("known", "a2VwdA==");
   const notes: string[] = [];
-  const note = (sentence: string) => void notes.push(sentence);
-  return { notes, run: () => toContents({ model, ...request }, { model: modelAt(model), signatures, fetched, note }) };
+  const warn = (sentence: string) => void notes.push(sentence);
+  return { notes, run: () => toContents({ model, ...request }, { model: modelAt(model), signatures, fetched, warn }) };
 }
 
 test.each(goldenCases<RequestCase>("requests"))("a request %s", (_, fixture) => {

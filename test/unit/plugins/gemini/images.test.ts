@@ -30,7 +30,7 @@ test.each(table)("size %p and quality %p become %j", (size, quality, expected) =
 
 test("a size that has no exact counterpart is noted", () => {
   const notes: string[] = [];
-  toImageBody({ model: "m", prompt: "A cat", size: "512x512" }, (note) => void notes.push(note));
+  toImageBody({ model: "m", prompt: "A cat", size: "512x512" }, (warn) => void notes.push(warn));
   expect(notes).toEqual(['Took {"aspectRatio":"1:1","imageSize":"1K"} for size 512x512']);
 });
 

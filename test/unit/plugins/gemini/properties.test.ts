@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Message, RecentMap, UpstreamFault } from "modelgate/plugin";
+import { LruMap, type Message, UpstreamFault } from "modelgate/plugin";
 import { fromCandidates } from "../../../../plugins/gemini/from-candidates.ts";
 import { fromEvents } from "../../../../plugins/gemini/from-events.ts";
 import { toContents } from "../../../../plugins/gemini/to-contents.ts";
@@ -26,10 +26,10 @@ const conversation = fc
 test("any conversation becomes turns that alternate, none empty, each call with its response", () => {
   fc.assert(
     fc.property(conversation, (messages) => {
-      const surroundings = { model: modelAt("gemini-3-flash-preview"), signatures: new RecentMap<string>(10) };
+      const surroundings = { model: modelAt("gemini-3-flash-preview"), signatures: new LruMap<string>(10) };
       const { contents } = toContents(
         { model: "m", messages },
-        { ...surroundings, fetched: new Map(), note: () => {} },
+        { ...surroundings, fetched: new Map(), warn: () => {} },
       );
       for (const [index, { role, parts }] of contents.entries()) {
         expect(parts.length).toBeGreaterThan(0);

@@ -24,7 +24,7 @@ describe.if(recordingsMissing === undefined)("over every recorded chat", () => {
   test.each(named(chats.filter(({ path }) => path.endsWith(".json"))))("the answer of %s is read", (_, recording) => {
     const answer: GenerateAnswer = json(recording);
     const completion = fromCandidates(answer, counting());
-    expectSame(
+    assertSameAmount(
       completion,
       (answer.candidates ?? []).flatMap(({ content }) => content?.parts ?? []),
     );
@@ -45,7 +45,7 @@ describe.if(recordingsMissing === undefined)("over every recorded chat", () => {
       expect(chunks[0]?.choices[0]?.delta).toEqual({ role: "assistant", content: "" });
       const parts = answers.flatMap(({ candidates = [] }) => candidates.flatMap(({ content }) => content?.parts ?? []));
       const completion = assemble(chunks);
-      expectSame(completion, parts);
+      assertSameAmount(completion, parts);
       expectUsage(completion.usage, answers.at(-1)?.usageMetadata as never);
       const last = answers.at(-1) as GenerateAnswer;
       const [candidate] = last.candidates ?? [];
@@ -105,7 +105,7 @@ describe.if(recordingsMissing === undefined)("over every other recording", () =>
 });
 
 /** The text, thoughts and calls are those of the parts, and every call has an id of its own. */
-function expectSame(completion: ReturnType<typeof assemble>, parts: AnswerPart[]): void {
+function assertSameAmount(completion: ReturnType<typeof assemble>, parts: AnswerPart[]): void {
   const [choice] = completion.choices;
   const textOf = (thought: boolean) =>
     parts

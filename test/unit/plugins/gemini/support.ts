@@ -1,4 +1,4 @@
-import { type ChatChunk, type ChatCompletion, type Model, RecentMap, type ToolCall } from "modelgate/plugin";
+import { type ChatChunk, type ChatCompletion, LruMap, type Model, type ToolCall } from "modelgate/plugin";
 import rows from "../../../../catalogue/gemini.json" with { type: "json" };
 import type { CallReading } from "../../../../plugins/gemini/tool-calls.ts";
 
@@ -15,7 +15,7 @@ export function modelAt(upstreamId: string): Model {
 /** How answers are read in tests: ids are counted. */
 export function counting(firstOnly = false): CallReading {
   let calls = 0;
-  return { firstOnly, signatures: new RecentMap(100), newId: () => `call_${++calls}` };
+  return { firstOnly, signatures: new LruMap(100), newId: () => `call_${++calls}` };
 }
 
 /** What a stream amounts to, in the shape of a completion. */

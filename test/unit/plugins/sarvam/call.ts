@@ -50,7 +50,7 @@ export function playCall<Request>(id: string, request: Request, { json, events =
     model: rowOf(id),
     signal: new AbortController().signal,
     upstream,
-    note: (sentence) => notes.push(sentence),
+    warn: (sentence) => notes.push(sentence),
   };
   return { call, asked, notes };
 }

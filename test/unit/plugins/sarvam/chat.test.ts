@@ -60,7 +60,7 @@ describe("sarvam's chat", () => {
   test("leaves out what Sarvam does not know, and says so", async () => {
     const { body, notes } = await ask({ logprobs: true, top_logprobs: 2 });
     expect(Object.keys(body).sort()).toEqual(["messages", "model"]);
-    expect(notes.map((note) => note.split(":")[0])).toEqual(["Left out logprobs", "Left out top_logprobs"]);
+    expect(notes.map((warn) => warn.split(":")[0])).toEqual(["Left out logprobs", "Left out top_logprobs"]);
   });
 
   test("calls a developer's message a system's", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatRequest, Model } from "../../../../../src/contract/index.ts";
 import { toChatBody } from "../../../../../src/sdk/dialects/openai/chat.ts";
-import { type ChatOptions, quirksOf } from "../../../../../src/sdk/dialects/openai/quirks.ts";
+import { type ChatOptions, resolveOptions } from "../../../../../src/sdk/dialects/openai/options.ts";
 import { nearestEffort } from "../../../../../src/sdk/dialects/openai/reasoning.ts";
 import golden from "../../../../fixtures/sdk/chat-bodies.json" with { type: "json" };
 import { fakeCall, plainModel } from "../../fake-call.ts";
@@ -12,22 +12,22 @@ const messages: ChatRequest["messages"] = [{ role: "user", content: "Hi" }];
 interface Case {
   name: string;
   request: Partial<ChatRequest>;
-  quirks?: ChatOptions;
+  options?: ChatOptions;
   row?: Partial<Model>;
   body: object;
 }
 
-function bodyOf(request: Partial<ChatRequest>, quirks: ChatOptions = {}, row: Partial<Model> = {}) {
+function bodyOf(request: Partial<ChatRequest>, options: ChatOptions = {}, row: Partial<Model> = {}) {
   const model = { ...plainModel, ...row };
   const { call, notes } = fakeCall({ model: "acme-1", messages, ...request }, {}, model);
-  return { body: toChatBody(call, quirksOf(quirks, model)), notes };
+  return { body: toChatBody(call, resolveOptions(options, model)), notes };
 }
 
 const plain = { model: "acme-one", messages };
 
 describe("a chat body", () => {
-  test.each((golden as Case[]).map((row) => [row.name, row] as const))("%s", (_, { request, quirks, row, body }) => {
-    expect(bodyOf(request, quirks, row).body).toEqual({ ...plain, ...body });
+  test.each((golden as Case[]).map((row) => [row.name, row] as const))("%s", (_, { request, options, row, body }) => {
+    expect(bodyOf(request, options, row).body).toEqual({ ...plain, ...body });
   });
 
   test("notes what it had to leave out, and why", () => {
@@ -75,8 +75,8 @@ describe("a chat body", () => {
       { role: "user", content: "a", name: "b" },
       { role: "user", content: "a" },
     ],
-  ])("%s of a message", (_, quirks, message, expected) => {
-    expect(bodyOf({ messages: [message] }, quirks).body.messages).toEqual([expected]);
+  ])("%s of a message", (_, options, message, expected) => {
+    expect(bodyOf({ messages: [message] }, options).body.messages).toEqual([expected]);
   });
 
   test("leaves the request as it was", () => {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { UpstreamFault } from "../../../../../src/contract/index.ts";
 import { toChunks } from "../../../../../src/sdk/dialects/openai/chat-stream.ts";
-import type { ChatOptions } from "../../../../../src/sdk/dialects/openai/quirks.ts";
+import type { ChatOptions } from "../../../../../src/sdk/dialects/openai/options.ts";
 import { drain, eventsOf } from "../../fake-call.ts";
 
 const chunk = (delta: object, finish: string | null = null, rest: object = {}) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }], ...rest })}\n\n`;
 const done = "data: [DONE]\n\n";
-const read = (text: string, quirks: ChatOptions = {}) => drain(toChunks(eventsOf(text), quirks));
+const read = (text: string, options: ChatOptions = {}) => drain(toChunks(eventsOf(text), options));
 const deltasOf = (chunks: { choices: { delta: unknown }[] }[]) =>
   chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta));
 
@@ -76,8 +76,8 @@ describe("toChunks", () => {
 
   test("finds usage where the provider put it, and takes its own figures out", async () => {
     const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, queue_time: 0.1 };
-    const quirks = { usageIn: "x_groq", drop: ["x_groq", "queue_time"] };
-    const { items } = await read(chunk({}, "stop", { x_groq: { usage } }) + done, quirks);
+    const options = { usageIn: "x_groq", drop: ["x_groq", "queue_time"] };
+    const { items } = await read(chunk({}, "stop", { x_groq: { usage } }) + done, options);
     expect(items[0]?.usage).toEqual({ prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 });
   });
 

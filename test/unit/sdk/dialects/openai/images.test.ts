@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { image as quirks } from "../../../../../plugins/openai/quirks.ts";
+import { image as options } from "../../../../../plugins/openai/quirks.ts";
 import { openai } from "../../../../../src/sdk/dialects/openai/index.ts";
 import { errorOf } from "../../../../support/error-of.ts";
 import { recordingAt, recordingsMissing } from "../../../../support/recordings.ts";
@@ -22,7 +22,7 @@ describe("image", () => {
 
   test("asks in OpenAI's own words of today", async () => {
     const { call, asked } = fakeCall(request, { json: { data: [{ b64_json: png }] } });
-    await openai({ images: quirks }).images?.(call);
+    await openai({ images: options }).images?.(call);
     expect(asked[0]?.body).toEqual({ model: "acme-one", prompt: "a cat", quality: "high", n: 2 });
   });
 

@@ -4,11 +4,11 @@ import { chat as openai } from "../../../../../plugins/openai/quirks.ts";
 import type { ChatCompletion, ChatUsage, ChunkChoice, ToolCall } from "../../../../../src/contract/index.ts";
 import { toCompletion } from "../../../../../src/sdk/dialects/openai/chat-answer.ts";
 import { toChunks } from "../../../../../src/sdk/dialects/openai/chat-stream.ts";
-import type { ChatOptions } from "../../../../../src/sdk/dialects/openai/quirks.ts";
+import type { ChatOptions } from "../../../../../src/sdk/dialects/openai/options.ts";
 import { type Recording, recordingAt, recordingsMissing, recordingsOf } from "../../../../support/recordings.ts";
 import { drain, eventsOf } from "../../fake-call.ts";
 
-const quirksBy: Record<string, ChatOptions> = { openai, groq, inTransaction: {} };
+const optionsBy: Record<string, ChatOptions> = { openai, groq, together: {} };
 const foreign = ["x_groq", "usage_breakdown", "executed_tools", "channel", "reasoning", "queue_time", "total_time"];
 const known = ["stop", "length", "tool_calls", "content_filter", "function_call"];
 
@@ -43,7 +43,7 @@ describe("a recorded completion", () => {
     (path) => {
       const recording = recordingAt(path);
       const raw = JSON.parse(text(recording)) as ChatCompletion;
-      const result = toCompletion(JSON.parse(text(recording)), quirksBy[recording.provider] as ChatOptions);
+      const result = toCompletion(JSON.parse(text(recording)), optionsBy[recording.provider] as ChatOptions);
       expect(countsOf(result.usage)).toEqual(countsOf(raw.usage));
       for (const [index, choice] of raw.choices.entries()) {
         const before = choice.message as Raw;
@@ -98,7 +98,7 @@ describe("a recorded stream", () => {
       const recording = recordingAt(path);
       const raw = rawChunks(recording);
       const { items, error } = await drain(
-        toChunks(eventsOf(recording.body), quirksBy[recording.provider] as ChatOptions),
+        toChunks(eventsOf(recording.body), optionsBy[recording.provider] as ChatOptions),
       );
       expect(error).toBeUndefined();
       const before = join(raw.flatMap(({ choices }) => choices));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { TranscriptionRequest } from "../../../../../src/contract/index.ts";
 import { openai } from "../../../../../src/sdk/dialects/openai/index.ts";
-import type { TranscriptionOptions } from "../../../../../src/sdk/dialects/openai/quirks.ts";
+import type { TranscriptionOptions } from "../../../../../src/sdk/dialects/openai/options.ts";
 import { toTranscript } from "../../../../../src/sdk/dialects/openai/transcription.ts";
 import { recordingAt, recordingsMissing } from "../../../../support/recordings.ts";
 import { fakeCall } from "../../fake-call.ts";
@@ -9,9 +9,9 @@ import { fakeCall } from "../../fake-call.ts";
 const file = new File([Uint8Array.of(1, 2)], "a.wav", { type: "audio/wav" });
 const base: TranscriptionRequest = { model: "acme-1", file, audioMs: 1000 };
 
-async function fieldsOf(request: Partial<TranscriptionRequest>, quirks: TranscriptionOptions = {}) {
+async function fieldsOf(request: Partial<TranscriptionRequest>, options: TranscriptionOptions = {}) {
   const { call, asked } = fakeCall({ ...base, ...request }, { form: { text: "Hi" } });
-  await openai({ transcription: quirks }).transcription?.(call);
+  await openai({ transcription: options }).transcription?.(call);
   const form = asked[0]?.form as FormData;
   const sent = form.get("file") as File;
   expect([asked[0]?.method, asked[0]?.path, sent.name, sent.size]).toEqual([
@@ -104,8 +104,8 @@ describe("transcribe", () => {
         ["tag", "1"],
       ],
     ],
-  ])("%s", async (_, request, quirks, fields) => {
-    expect(await fieldsOf(request, quirks)).toEqual(fields);
+  ])("%s", async (_, request, options, fields) => {
+    expect(await fieldsOf(request, options)).toEqual(fields);
   });
 
   test.each<[string, unknown, object]>([

@@ -1,0 +1,165 @@
+import type { Selectable } from "kysely";
+import { apiKeyForm, formatApiKey, GatewayError, type KeyLimits, parseApiKey } from "../contract/index.ts";
+import { type Database, isConstraintError, monthOf, type Store } from "../db/index.ts";
+import { findAccount, unknownAccount } from "./account-admin.ts";
+import { hashSecret, makeApiKey } from "./api-key.ts";
+import { checkKeyFields, columnOf, type KeyFields, limitColumns, toKeyLimits } from "./key-fields.ts";
+
+/** A stored API key, without its secret. */
+export interface ApiKey {
+  /** The public part, which appears in logs. */
+  id: string;
+  accountId: string;
+  name: string;
+  /** Absent: all models. */
+  allowedModels: string[] | undefined;
+  /** The key's own limits, in addition to those of its account. */
+  bounds: KeyLimits;
+  /** Spent of its budget in this UTC month. */
+  spentNanodollars: number;
+  /** Milliseconds since 1970, like all times here. */
+  createdAt: number;
+  expiresAt: number | undefined;
+  revokedAt: number | undefined;
+  /** Accurate to a few seconds; absent when the key was never used. */
+  lastUsedAt: number | undefined;
+}
+
+/** The fields of a new key. */
+export interface NewKey extends KeyFields {
+  accountId: string;
+  name: string;
+  /** An existing key to import, for scripts. Importing the same key again changes nothing. */
+  key?: string | undefined;
+}
+
+/**
+ * Creates or imports a key. The key is returned only here; the store has its hash.
+ *
+ * @throws {GatewayError} `invalid_request` for a malformed key, name, time or model list, `not_found` for an unknown
+ * account, `conflict` when another key has the id of the imported one.
+ */
+export async function createKey(store: Store, fields: NewKey, now: number): Promise<{ id: string; key: string }> {
+  checkKeyFields(fields, now);
+  if ((await findAccount(store, fields.accountId)) === undefined) throw unknownAccount(fields.accountId);
+  const parts = fields.key === undefined ? makeApiKey() : parseApiKey(fields.key);
+  if (parts === undefined) {
+    const sentence = `The given API key is malformed: expected ${apiKeyForm}`;
+    throw new GatewayError("invalid_request", sentence, { param: "key" });
+  }
+  const created = { id: parts.id, key: formatApiKey(parts) };
+  const row = {
+    id: parts.id,
+    account_id: fields.accountId,
+    name: fields.name,
+    secret_hash: hashSecret(parts.secret).toString("hex"),
+    allowed_models: fields.allowedModels === undefined ? null : JSON.stringify(fields.allowedModels),
+    ...limitColumns(fields.bounds ?? {}),
+    created_at: now,
+    expires_at: fields.expiresAt ?? null,
+    revoked_at: null,
+    last_used_at: null,
+  };
+  try {
+    await store.change((db) => db.insertInto("keys").values(row).execute());
+  } catch (error) {
+    if (!isConstraintError(error)) throw error;
+    const existing = await store.readKey(parts.id);
+    if (existing?.account_id === row.account_id && existing.secret_hash === row.secret_hash) return created;
+    throw new GatewayError("conflict", `API key ${parts.id} already exists with another secret or account`, {
+      cause: error,
+    });
+  }
+  return created;
+}
+
+/** Lists all keys or those of one account, oldest first. */
+export async function listKeys({ db }: Store, now: number, accountId?: string): Promise<ApiKey[]> {
+  let query = db
+    .selectFrom("keys")
+    .leftJoin("key_budget_usage", (join) =>
+      join
+        .onRef("key_budget_usage.account_id", "=", "keys.account_id")
+        .onRef("key_budget_usage.key_id", "=", "keys.id")
+        .on("key_budget_usage.month", "=", monthOf(now)),
+    )
+    .selectAll("keys")
+    .select("key_budget_usage.spent_nanodollars")
+    .orderBy("keys.created_at")
+    .orderBy("keys.id");
+  if (accountId !== undefined) query = query.where("keys.account_id", "=", accountId);
+  return (await query.execute()).map(toApiKey);
+}
+
+/** Revokes a key. Revoking it again changes nothing. @throws {GatewayError} `not_found` for an unknown key. */
+export async function revokeKey(store: Store, id: string, now: number): Promise<void> {
+  const { numUpdatedRows } = await store.change((db) =>
+    db
+      .updateTable("keys")
+      .set((set) => ({ revoked_at: set.fn.coalesce("revoked_at", set.val(now)) }))
+      .where("id", "=", id)
+      .executeTakeFirstOrThrow(),
+  );
+  if (numUpdatedRows === 0n) throw unknownKey(id);
+}
+
+function toApiKey(row: Selectable<Database["keys"]> & { spent_nanodollars: number | null }): ApiKey {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    name: row.name,
+    allowedModels: row.allowed_models === null ? undefined : (JSON.parse(row.allowed_models) as string[]),
+    bounds: toKeyLimits(row),
+    spentNanodollars: row.spent_nanodollars === null ? 0 : row.spent_nanodollars,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at ?? undefined,
+    revokedAt: row.revoked_at ?? undefined,
+    lastUsedAt: row.last_used_at ?? undefined,
+  };
+}
+
+/** Changes to a key: `null` removes a value, absent fields are unchanged. */
+export interface KeyChanges {
+  readonly name?: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly expiresAt?: number | null | undefined;
+  readonly allowedModels?: readonly string[] | null | undefined;
+  readonly bounds?: { readonly [Name in keyof KeyLimits]: KeyLimits[Name] | null } | undefined;
+}
+
+/**
+ * Changes a key but not its secret. A new budget ignores earlier calls; changing a budget keeps what this month has already
+ * spent.
+ *
+ * @throws {GatewayError} `invalid_request` for an invalid value or an empty change, `not_found` for an unknown key.
+ */
+export async function changeKey(store: Store, id: string, changes: KeyChanges, now: number): Promise<void> {
+  const { name, expiresAt, allowedModels } = changes;
+  const given = Object.entries(changes.bounds ?? {}).filter(([, value]) => value !== undefined) as [
+    keyof KeyLimits,
+    number | null,
+  ][];
+  const bounds = Object.fromEntries(given.map(([bound, value]) => [bound, value ?? undefined])) as KeyLimits;
+  checkKeyFields({ name, bounds, expiresAt: expiresAt ?? undefined, allowedModels: allowedModels ?? undefined }, now);
+  const columns = limitColumns(bounds);
+  const set = {
+    ...(name !== undefined && { name }),
+    ...(expiresAt !== undefined && { expires_at: expiresAt }),
+    ...(allowedModels !== undefined && { allowed_models: allowedModels && JSON.stringify(allowedModels) }),
+    ...Object.fromEntries(given.map(([bound]) => [columnOf[bound], columns[columnOf[bound]]])),
+  };
+  if (Object.keys(set).length === 0) {
+    throw new GatewayError("invalid_request", "There is nothing to change: send at least one field");
+  }
+  const { numUpdatedRows } = await store.change((db) =>
+    db.updateTable("keys").set(set).where("id", "=", id).executeTakeFirstOrThrow(),
+  );
+  if (numUpdatedRows === 0n) throw unknownKey(id);
+}
+
+function unknownKey(id: string): GatewayError {
+  return new GatewayError(
+    "not_found",
+    `No API key has the id ${JSON.stringify(id)}; the id is the part between sk-mg- and the secret`,
+  );
+}

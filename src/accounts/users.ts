@@ -1,0 +1,158 @@
+import type { Transaction } from "kysely";
+import { GatewayError } from "../contract/index.ts";
+import { type Database, isConstraintError, type Role, type Store } from "../db/index.ts";
+import { newAccountRow, unknownAccount } from "./account-admin.ts";
+import { missing, toSignInAddress } from "./auth-http.ts";
+import { hashPassword, makePassword, passwordLengthMax, passwordLengthMin } from "./password.ts";
+import { removeSecondFactor } from "./second-factor.ts";
+
+/** A password for the user of an account, who is created when there is none. */
+export interface NewPassword {
+  readonly accountId: string;
+  readonly password: string;
+  /** The password was set by somebody else, so the user has to change it. */
+  readonly temporary: boolean;
+  /** The role of a new user; an existing user keeps theirs. */
+  readonly role: Role;
+}
+
+/**
+ * Sets a password and ends every session of its user.
+ *
+ * @throws {GatewayError} `not_found` for an unknown account, `invalid_request` for a password too short or long.
+ */
+export async function setPassword(store: Store, fields: NewPassword, now: number): Promise<void> {
+  checkPassword(fields.password);
+  const hash = await hashPassword(fields.password);
+  await store.db.transaction().execute((db) => writePassword(db, { ...fields, hash }, now));
+}
+
+/** Sets a generated password and returns it. @throws {GatewayError} as {@link setPassword} */
+export async function makeTemporaryPassword(
+  store: Store,
+  { accountId, role }: Pick<NewPassword, "accountId" | "role">,
+  now: number,
+): Promise<string> {
+  const password = makePassword();
+  await setPassword(store, { accountId, password, temporary: true, role }, now);
+  return password;
+}
+
+/** Whether there is an administrator. */
+export async function hasAdmin({ db }: Store): Promise<boolean> {
+  return (await db.selectFrom("users").select("id").where("role", "=", "admin").executeTakeFirst()) !== undefined;
+}
+
+/** @throws {GatewayError} `invalid_request` */
+export function checkPassword(password: string): void {
+  if (password.length >= passwordLengthMin && password.length <= passwordLengthMax) return;
+  const sentence = `The password has ${password.length} characters, expected ${passwordLengthMin} to ${passwordLengthMax}`;
+  throw new GatewayError("invalid_request", sentence, { param: "password" });
+}
+
+/** Creates the user of an account unless it exists. Call within a transaction. */
+export async function createUser(
+  db: Transaction<Database>,
+  { accountId, role, emailVerified }: { accountId: string; role: Role; emailVerified: boolean },
+  now: number,
+): Promise<{ userId: string; email: string }> {
+  const account = await db
+    .selectFrom("accounts")
+    .select(["email", "name"])
+    .where("id", "=", accountId)
+    .executeTakeFirst();
+  if (account === undefined) throw unknownAccount(accountId);
+  const at = new Date(now).toISOString();
+  const { id: userId } = await db
+    .insertInto("users")
+    .values({
+      id: crypto.randomUUID(),
+      account_id: accountId,
+      email: toSignInAddress(account.email),
+      name: account.name ?? account.email,
+      role,
+      password_is_temporary: 0,
+      email_verified: emailVerified ? 1 : 0,
+      image: null,
+      created_at: at,
+      updated_at: at,
+    })
+    .onConflict((conflict) => conflict.column("account_id").doUpdateSet({ updated_at: at }))
+    .returning("id")
+    .executeTakeFirstOrThrow();
+  return { userId, email: account.email };
+}
+
+/**
+ * Sets the password of an account's user, who is created when there is none. Ends all sessions and removes the second
+ * factor, which a user who needs a new password may have lost. Call within a transaction.
+ */
+export async function writePassword(
+  db: Transaction<Database>,
+  { accountId, hash, temporary, role, claimed = false }: PasswordHash,
+  now: number,
+): Promise<{ email: string }> {
+  const { userId, email } = await createUser(db, { accountId, role, emailVerified: false }, now);
+  await db
+    .updateTable("users")
+    .set({ password_is_temporary: temporary ? 1 : 0, ...(!claimed && { email_verified: 1 }) })
+    .where("id", "=", userId)
+    .execute();
+  if (!claimed) await removeSecondFactor(db, userId);
+  const at = new Date(now).toISOString();
+  await db.deleteFrom("credentials").where("user_id", "=", userId).where("provider_id", "=", "credential").execute();
+  await db
+    .insertInto("credentials")
+    .values({
+      id: crypto.randomUUID(),
+      user_id: userId,
+      provider_id: "credential",
+      provider_account_id: userId,
+      password_hash: hash,
+      created_at: at,
+      updated_at: at,
+    } as never)
+    .execute();
+  await db.deleteFrom("sessions").where("user_id", "=", userId).execute();
+  return { email };
+}
+
+interface PasswordHash extends Omit<NewPassword, "password"> {
+  readonly hash: string;
+  /** Set at sign-up, where the e-mail is not verified; otherwise the operator vouches for it. */
+  readonly claimed?: boolean;
+}
+
+interface SignUpOptions {
+  readonly store: Store;
+  readonly signUp: "open" | "closed";
+  readonly now: () => number;
+}
+
+/** Creates an account with its user and password. @throws {GatewayError} */
+export async function signUp(
+  { store, signUp, now }: SignUpOptions,
+  { email, password, name }: Record<string, unknown>,
+): Promise<void> {
+  if (signUp === "closed") {
+    throw new GatewayError("forbidden", "Sign-up is closed; ask the operator of this gateway for an invitation");
+  }
+  if (typeof email !== "string") throw missing("email");
+  if (typeof password !== "string") throw missing("password");
+  checkPassword(password);
+  const account = newAccountRow({ email, name: typeof name === "string" ? name : undefined }, now());
+  const hash = await hashPassword(password);
+  const write = { accountId: account.id, hash, temporary: false, role: "member", claimed: true } as const;
+  try {
+    await store.db.transaction().execute(async (db) => {
+      await db.insertInto("accounts").values(account).execute();
+      await writePassword(db, write, now());
+    });
+  } catch (error) {
+    if (!isConstraintError(error)) throw error;
+    throw new GatewayError("conflict", "An account with this e-mail exists; sign in, or ask for an invitation", {
+      param: "email",
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,88 @@
+import type { AdmissionRequest, BudgetState, Caller, QuotaState, WalletState } from "../contract/index.ts";
+import type { CallEnded, CallOpened, EmbeddedStore } from "../db/index.ts";
+import { type AccountState, AccountStates } from "./account-state.ts";
+import { getBudgetLimit, type Held, toCallOpened } from "./call-record.ts";
+import type { CommitQueue } from "./commit-queue.ts";
+import { billingUnavailable } from "./limit-errors.ts";
+
+/** The holds of calls on wallets, budgets and free quotas: one implementation for each database. */
+export interface CallHolds {
+  /**
+   * Takes a call's hold and writes it. `quota` is its hold on the free quota if Redis has already decided that.
+   *
+   * @throws {GatewayError} Naming what does not suffice, or `unavailable` when it could not be written.
+   */
+  open(admission: AdmissionRequest, quota: Held | undefined, now: number): Promise<CallOpened>;
+  /** A call has ended, and its end is about to be written. */
+  charge(end: CallEnded): void;
+  /** The end is written; `wasInDoubt` when an earlier try failed, which may have been written all the same. */
+  written(end: CallEnded, wasRetried: boolean): void;
+  wallet(accountId: string, now: number): Promise<WalletState>;
+  quota(caller: Pick<Caller, "accountId" | "freeTokensPerDay">, now: number): Promise<QuotaState>;
+  /** Absent for a key without a budget. */
+  budget(caller: Caller, now: number): Promise<BudgetState | undefined>;
+}
+
+/** The error for a hold that could not be written. */
+export function holdNotWritten(cause: unknown): Error {
+  return billingUnavailable("The call could not be written down, so it was not made; try again", cause);
+}
+
+/** The error for an account that could not be read. */
+export function accountNotRead(cause: unknown): Error {
+  return billingUnavailable("The account could not be read; try again", cause);
+}
+
+/** Holds in an embedded store. Only this process writes calls, so it decides about holds in memory. */
+export class EmbeddedHolds implements CallHolds {
+  readonly #accounts: AccountStates;
+  readonly #queue: CommitQueue;
+
+  constructor(store: EmbeddedStore, queue: CommitQueue, accountsMax: number) {
+    this.#accounts = new AccountStates(store, accountsMax);
+    this.#queue = queue;
+  }
+
+  /** Runs without a pause until the write, so no other call comes in between. */
+  async open(admission: AdmissionRequest, _quota: Held | undefined, now: number): Promise<CallOpened> {
+    const { accountId, keyId } = admission.caller;
+    const account = this.#getAccount(accountId, now, getBudgetLimit(admission) === undefined ? undefined : keyId);
+    const open = toCallOpened(admission, account.take(admission, now));
+    const outcome = await this.#queue.add(open);
+    if (!outcome?.failures.has(open)) return open;
+    account.release(open);
+    throw holdNotWritten(outcome.failures.get(open));
+  }
+
+  charge(end: CallEnded): void {
+    this.#accounts.find(end.open.accountId)?.charge(end.open, end);
+  }
+
+  written(end: CallEnded, wasRetried: boolean): void {
+    const account = this.#accounts.find(end.open.accountId);
+    account?.written(end);
+    // The account may have been read with this charge in the meantime, which would count it twice.
+    if (wasRetried) account?.invalidate(end.open);
+  }
+
+  async wallet(accountId: string, now: number): Promise<WalletState> {
+    return this.#getAccount(accountId, now).wallet();
+  }
+
+  async quota({ accountId, freeTokensPerDay }: Caller, now: number): Promise<QuotaState> {
+    return this.#getAccount(accountId, now).quota(freeTokensPerDay);
+  }
+
+  async budget({ accountId, keyId, keyLimits }: Caller, now: number): Promise<BudgetState | undefined> {
+    const limit = keyLimits?.budgetNanodollars;
+    return limit === undefined ? undefined : this.#getAccount(accountId, now, keyId).budget(keyId, limit, now);
+  }
+
+  #getAccount(accountId: string, now: number, budgetOf?: string): AccountState {
+    try {
+      return this.#accounts.get(accountId, now, this.#queue.writing, budgetOf);
+    } catch (error) {
+      throw accountNotRead(error);
+    }
+  }
+}

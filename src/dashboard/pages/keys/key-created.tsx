@@ -1,0 +1,61 @@
+import { useState } from "react";
+import { useGateway } from "../../data/api.ts";
+import { useModels } from "../../data/models.ts";
+import { Code, CopyButton } from "../../ui/copy.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Callout } from "../../ui/feedback.tsx";
+import { Segmented } from "../../ui/segmented.tsx";
+import { createSnippet, languages, pickExampleModel, type SnippetLanguage } from "./snippets.ts";
+
+/** Shows the secret of a new key, once, with examples. */
+export function KeyCreated({
+  secret,
+  model,
+  onClose,
+}: {
+  secret: string;
+  /** The model for the examples, if the key is limited to some. */
+  model: string | undefined;
+  onClose: () => void;
+}) {
+  const [language, setLanguage] = useState<SnippetLanguage>("curl");
+  const { data: gateway } = useGateway();
+  const { data: models } = useModels();
+  const baseUrl = `${location.origin}${gateway?.base_path ?? "/v1"}`;
+  const shown = model ?? pickExampleModel(models?.data ?? []);
+  return (
+    <Dialog title="API key created" isWide isPersistent onClose={onClose}>
+      <div className="dialog-body">
+        <Callout tone="warn">
+          Copy the key now and store it safely; it will not be shown again. Anyone who has it can spend from your
+          account.
+        </Callout>
+        <div className="secret">
+          <code data-secret>{secret}</code>
+          <CopyButton text={secret} label="Copy key" />
+        </div>
+        <dl className="facts">
+          <dt>Base URL</dt>
+          <dd className="mono">{baseUrl}</dd>
+        </dl>
+        {shown !== undefined && (
+          <div className="stack stack-tight">
+            <div className="row row-apart">
+              <h3>Try it</h3>
+              <Segmented label="Language" value={language} options={languages} onChoose={setLanguage} />
+            </div>
+            <Code
+              text={createSnippet(language, { baseUrl, key: secret, model: shown })}
+              label={`${language} example`}
+            />
+          </div>
+        )}
+      </div>
+      <footer className="dialog-foot">
+        <button type="button" className="btn btn-primary" onClick={onClose}>
+          I've saved it
+        </button>
+      </footer>
+    </Dialog>
+  );
+}

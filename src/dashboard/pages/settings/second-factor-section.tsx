@@ -1,0 +1,88 @@
+import { useState } from "react";
+import { mutate } from "swr";
+import { useGateway } from "../../data/api.ts";
+import { disableSecondFactor, enableSecondFactor } from "../../data/session.ts";
+import { PasswordField } from "../../ui/field.tsx";
+import { FormDialog } from "../../ui/form-dialog.tsx";
+import { Section } from "../../ui/page.tsx";
+import { toast } from "../../ui/toast.tsx";
+import { useAction } from "../../ui/use-action.ts";
+import { SecondFactorSetup } from "./second-factor-setup.tsx";
+
+/** Turns two-step sign-in on and off. */
+export function SecondFactorSection({ isOn }: { isOn: boolean }) {
+  const { data: gateway } = useGateway();
+  const [isAsking, setAsking] = useState(false);
+  const [setup, setSetup] = useState<Awaited<ReturnType<typeof enableSecondFactor>>>();
+  const withPassword = async (password: string) => {
+    if (isOn) {
+      await disableSecondFactor(password);
+      await mutate("me");
+      toast("Two-step sign-in is off");
+    } else {
+      setSetup(await enableSecondFactor(password));
+    }
+    setAsking(false);
+  };
+  return (
+    <Section
+      title="Two-step sign-in"
+      actions={<span className={isOn ? "badge is-good" : "badge"}>{isOn ? "on" : "off"}</span>}
+    >
+      <div className="stack card-body">
+        <p className="soft">
+          Signing in also requires a code from an authenticator app, so a leaked password is not enough to access your
+          account.
+        </p>
+        {gateway?.oidc === true && (
+          <p className="soft">Not required for single sign-on: your identity provider decides how to verify you.</p>
+        )}
+        <div className="row">
+          <button type="button" className="btn" onClick={() => setAsking(true)}>
+            {isOn ? "Turn off" : "Set up"}
+          </button>
+        </div>
+      </div>
+      {isAsking && (
+        <ConfirmPassword
+          title={isOn ? "Turn off two-step sign-in" : "Set up two-step sign-in"}
+          act={withPassword}
+          onClose={() => setAsking(false)}
+        />
+      )}
+      {setup !== undefined && <SecondFactorSetup setup={setup} onClose={() => setSetup(undefined)} />}
+    </Section>
+  );
+}
+
+function ConfirmPassword({
+  title,
+  act,
+  onClose,
+}: {
+  title: string;
+  act: (password: string) => Promise<void>;
+  onClose: () => void;
+}) {
+  const [password, setPassword] = useState("");
+  const action = useAction(() => act(password));
+  return (
+    <FormDialog
+      title={title}
+      labels={["Continue", "Checking…"]}
+      action={action}
+      isComplete={password !== ""}
+      error={action.formError()}
+      onClose={onClose}
+    >
+      <PasswordField
+        label="Current password"
+        autoComplete="current-password"
+        required
+        autoFocus
+        value={password}
+        onText={setPassword}
+      />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,79 @@
+import useSWR from "swr";
+import { api, request } from "../../data/api.ts";
+import { reloadSession, signOutEverywhere } from "../../data/session.ts";
+import { formatAge } from "../../format.ts";
+import { Loaded } from "../../ui/feedback.tsx";
+import { Section } from "../../ui/page.tsx";
+import { toast, toastError } from "../../ui/toast.tsx";
+import { useAction } from "../../ui/use-action.ts";
+
+/** In this order: Edge and Opera also claim to be Chrome. */
+const browsers = [
+  [/Edg\//, "Edge"],
+  [/OPR\//, "Opera"],
+  [/Firefox\//, "Firefox"],
+  [/Chrom(e|ium)\//, "Chrome"],
+  [/Safari\//, "Safari"],
+] as const;
+const systems = [
+  [/Android/, "Android"],
+  [/iPhone|iPad/, "iOS"],
+  [/Windows/, "Windows"],
+  [/Mac OS X/, "macOS"],
+  [/Linux/, "Linux"],
+] as const;
+
+/** The active sessions of the user. */
+export function SessionsSection() {
+  const sessions = useSWR("sessions", () => request(api.sessions.get()));
+  const { run, isBusy } = useAction(() => signOutEverywhere().then(reloadSession, toastError));
+  const end = async (id: string) => {
+    try {
+      await request(api.sessions({ id }).delete());
+      toast("Session ended");
+    } catch (error) {
+      toastError(error);
+    }
+    await sessions.mutate();
+  };
+  return (
+    <Section title="Active sessions">
+      <Loaded state={sessions} lines={2}>
+        {({ data }) => (
+          <ul className="rows">
+            {data.map(({ id, user_agent, created_at, is_this_one }) => (
+              <li key={id} className="row row-apart">
+                <span>
+                  <strong>{toBrowserName(user_agent)}</strong>{" "}
+                  {is_this_one && <span className="badge is-accent">this browser</span>}
+                  <span className="sub">Signed in {formatAge(created_at)}</span>
+                </span>
+                {!is_this_one && (
+                  <button type="button" className="btn btn-small" onClick={() => void end(id)}>
+                    Sign out
+                  </button>
+                )}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Loaded>
+      <div className="table-foot">
+        <span>API keys keep working.</span>
+        <button type="button" className="btn" disabled={isBusy} onClick={() => void run()}>
+          Sign out everywhere
+        </button>
+      </div>
+    </Section>
+  );
+}
+
+/** Such as `Firefox on Linux`. */
+function toBrowserName(userAgent: string | null): string {
+  if (userAgent === null) return "Unknown browser";
+  const find = (known: readonly (readonly [RegExp, string])[]) =>
+    known.find(([pattern]) => pattern.test(userAgent))?.[1];
+  const [browser, system] = [find(browsers), find(systems)];
+  if (browser === undefined) return userAgent.slice(0, 60);
+  return system === undefined ? browser : `${browser} on ${system}`;
+}

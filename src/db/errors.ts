@@ -1,0 +1,47 @@
+/** The store cannot be opened. The message is one sentence for the operator; the engine's own words are the cause. */
+export class StoreError extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = "StoreError";
+  }
+}
+
+/** PostgreSQL did not answer. */
+export class LostConnection extends Error {
+  override readonly name = "LostConnection";
+  /** Tells {@link isOutcomeUnknown} by its presence whether the statement may have run; absent when it was never sent. */
+  readonly lostConnection?: true;
+
+  constructor(message: string, wasSent: boolean, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    if (wasSent) this.lostConnection = true;
+  }
+}
+
+/** Low byte of SQLite's result codes for a violated constraint (https://www.sqlite.org/rescode.html#constraint). */
+const sqliteConstraint = 19;
+
+/**
+ * Whether a write failed because of its content, not because of the disk or a lock, so that the rest of its batch may
+ * still be written.
+ */
+export function isConstraintError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if ("refusesOpens" in error) return true;
+  if ("errcode" in error) return typeof error.errcode === "number" && (error.errcode & 0xff) === sqliteConstraint;
+  return sqlStateOf(error)?.startsWith("23") === true;
+}
+
+/**
+ * Whether a failed write may stand nevertheless: the connection ended before PostgreSQL answered. SQLite always answers.
+ */
+export function isOutcomeUnknown(error: unknown): boolean {
+  if (!(error instanceof Error) || "errcode" in error) return false;
+  const state = sqlStateOf(error);
+  return "lostConnection" in error || (state !== undefined && /^(08|57P)/.test(state));
+}
+
+/** SQLSTATE of an error of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+function sqlStateOf(error: Error): string | undefined {
+  return "code" in error && typeof error.code === "string" && /^[0-9A-Z]{5}$/.test(error.code) ? error.code : undefined;
+}

@@ -1,0 +1,44 @@
+import type { Kysely } from "kysely";
+import type { Database } from "./schema.ts";
+
+/** A key with what its account says about it, as one look-up. */
+export interface KeyRecord {
+  id: string;
+  account_id: string;
+  secret_hash: string;
+  allowed_models: string | null;
+  expires_at: number | null;
+  revoked_at: number | null;
+  account_disabled_at: number | null;
+  key_requests_per_minute: number | null;
+  key_tokens_per_minute: number | null;
+  key_concurrent_calls: number | null;
+  budget_nanodollars: number | null;
+  account_requests_per_minute: number | null;
+  account_tokens_per_minute: number | null;
+  free_tokens_per_day: number | null;
+}
+
+/** The look-up of a key, with a place for its id. */
+export function keyQuery(db: Kysely<Database>) {
+  return db
+    .selectFrom("keys")
+    .innerJoin("accounts", "accounts.id", "keys.account_id")
+    .select([
+      "keys.id",
+      "keys.account_id",
+      "keys.secret_hash",
+      "keys.allowed_models",
+      "keys.expires_at",
+      "keys.revoked_at",
+      "keys.requests_per_minute as key_requests_per_minute",
+      "keys.tokens_per_minute as key_tokens_per_minute",
+      "keys.concurrent_calls as key_concurrent_calls",
+      "keys.budget_nanodollars",
+      "accounts.requests_per_minute as account_requests_per_minute",
+      "accounts.tokens_per_minute as account_tokens_per_minute",
+      "accounts.free_tokens_per_day",
+      "accounts.disabled_at as account_disabled_at",
+    ])
+    .where("keys.id", "=", "");
+}

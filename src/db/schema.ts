@@ -1,0 +1,285 @@
+import { type Generated, type SqlBool, sql } from "kysely";
+import type { Capability, MeterName, UsageSource } from "../contract/index.ts";
+
+/**
+ * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
+ * `month` the first UTC day of a month, `_nanodollars` a billionth of a dollar. Flags are 0 or 1.
+ */
+export interface Database {
+  accounts: AccountsTable;
+  keys: KeysTable;
+  calls: CallsTable;
+  entries: EntriesTable;
+  /** The balance of each account that has entries, written in the transaction of the entry. */
+  wallets: { account_id: string; balance_nanodollars: number };
+  /** Free quota used, one row per account and day. */
+  daily_quota_usage: { account_id: string; day: number; used_tokens: number };
+  /** Spent from the budgets of keys, one row per key and month. */
+  key_budget_usage: { account_id: string; key_id: string; month: number; spent_nanodollars: number };
+  /** Usage by account, model and the hour in which the calls began. */
+  usage_hours: UsageColumns & { account_id: string; hour: number; model: string };
+  /** Sums of `usage_hours` by day, written only by database triggers. */
+  usage_days: UsageColumns & { account_id: string; day: number; model: string };
+  opening_balances: OpeningBalancesTable;
+  /** Live processes that share the database; `seen_at` is by the clock of the database. */
+  nodes: { id: string; seen_at: number };
+  /** Counts changes of rows that processes cache, for those that missed a notification. */
+  revisions: { name: "copies"; revision: number };
+  users: UsersTable;
+  credentials: CredentialsTable;
+  two_factors: TwoFactorsTable;
+  sessions: SessionsTable;
+  verifications: VerificationsTable;
+  invitations: InvitationsTable;
+  vouchers: VouchersTable;
+  audit: AuditTable;
+  /** Generated files that are served until they expire. */
+  blobs: { id: string; media_type: string; bytes: Uint8Array; expires_at: number };
+  /** Values that the gateway generates once, such as the secret that signs image URLs. */
+  settings: { name: string; value: string };
+  /** Migrations that have run. */
+  schema_versions: { version: number; applied_at: number };
+}
+
+/** Account holders. A limit that is null is the one of the configuration. */
+interface AccountsTable {
+  id: string;
+  /** Lower case, unique. */
+  email: string;
+  name: string | null;
+  free_tokens_per_day: number | null;
+  requests_per_minute: number | null;
+  tokens_per_minute: number | null;
+  created_at: number;
+  /** Its keys and users are refused; null: they are not. */
+  disabled_at: number | null;
+}
+
+/** API keys. A limit that is null does not apply to the key. */
+interface KeysTable {
+  /** The public part of the key. */
+  id: string;
+  account_id: string;
+  name: string;
+  /** SHA-256 of the secret part, hex; the secret itself is not stored. */
+  secret_hash: string;
+  /** JSON array of model ids; null: all models. */
+  allowed_models: string | null;
+  requests_per_minute: number | null;
+  tokens_per_minute: number | null;
+  concurrent_calls: number | null;
+  /** The most that premium calls of the key may cost in a UTC month. */
+  budget_nanodollars: number | null;
+  created_at: number;
+  expires_at: number | null;
+  revoked_at: number | null;
+  /** Accurate to a few seconds; null: never. */
+  last_used_at: number | null;
+}
+
+/** The column of each meter, the same in `calls` and in the usage tables. */
+export const meterColumns = {
+  inputToken: "input_tokens",
+  cacheReadToken: "cache_read_tokens",
+  cacheWriteToken: "cache_write_tokens",
+  outputToken: "output_tokens",
+  image: "images",
+  audioMs: "audio_ms",
+  character: "characters",
+  call: "call_units",
+} as const satisfies Record<MeterName, string>;
+
+type MeterColumns<Amount> = Record<(typeof meterColumns)[MeterName], Amount>;
+
+/**
+ * `open`: the hold is written and the call may be at a provider. `settled`: charged by its usage. `released`: it produced
+ * nothing and costs nothing. `abandoned`: its process died, so its usage is unknown.
+ */
+export type CallState = "open" | "settled" | "released" | "abandoned";
+
+/** A literal instead of a parameter, which SQLite could not match with the partial index of open calls. */
+export const isOpen = sql<SqlBool>`state = 'open'`;
+
+/** One row per call, written when it is admitted and completed when it ends. */
+interface CallsTable extends MeterColumns<number | null> {
+  /** Sorts by time; the response's `x-request-id`. */
+  id: string;
+  account_id: string;
+  key_id: string;
+  model: string;
+  capability: Capability;
+  /** 1: paid from the wallet; 0: drawn from the daily free quota. */
+  premium: number;
+  state: CallState;
+  opened_at: number;
+  settled_at: number | null;
+  /** The day whose quota the call draws on; null for a premium call. */
+  quota_day: number | null;
+  hold_nanodollars: number;
+  hold_tokens: number;
+  usage_source: UsageSource | null;
+  /** List price of the usage; null: unknown. */
+  cost_nanodollars: number | null;
+  /** Paid by the wallet. */
+  charged_nanodollars: number | null;
+  /** Drawn from the free quota. */
+  quota_tokens: number | null;
+  price_version: string | null;
+  route: string | null;
+  status: number | null;
+  error_code: string | null;
+  first_byte_ms: number | null;
+  duration_ms: number | null;
+  /** The month whose key budget pays; null: the key has no budget. */
+  budget_month: number | null;
+  /** 1: it holds less than it may cost, because no more was left; null: it holds all. */
+  partial: number | null;
+  /** The process that runs the call; null in the embedded store. */
+  node_id: string | null;
+}
+
+/** Transactions of wallets, append-only: a wallet's balance is the sum of its entries. */
+interface EntriesTable {
+  /** The call's id for a charge, else `credit:<account>:<reference>`: the primary key prevents repeats. */
+  id: string;
+  account_id: string;
+  kind: "charge" | "credit" | "debit";
+  /** Negative for a charge and a debit. */
+  amount_nanodollars: number;
+  note: string | null;
+  at: number;
+}
+
+/** Sums over ended calls. */
+interface UsageColumns extends MeterColumns<number> {
+  /** Settled calls. */
+  requests: number;
+  /** Released calls. */
+  failures: number;
+  /** List price of the calls whose price is known. */
+  cost_nanodollars: number;
+  charged_nanodollars: number;
+  quota_tokens: number;
+}
+
+/** Sums over the pruned calls of an account, so that the ledger can still be verified. */
+interface OpeningBalancesTable extends UsageColumns {
+  account_id: string;
+  /** Every pruned call began, ended and drew its quota before this day. */
+  before_day: number;
+  calls: number;
+  /** The part of `charged_nanodollars` that counted against budgets of keys. */
+  budget_nanodollars: number;
+}
+
+/** Whether a node was seen in the last 10 seconds by the database's clock, for display. Nodes poll twice a second. */
+export const isSeen = sql<SqlBool>`seen_at >= floor(extract(epoch from clock_timestamp()) * 1000) - 10000`;
+
+/** `admin` may do everything, `member` only what concerns the own account. */
+export type Role = "admin" | "member";
+
+/** People who sign in, one per account. In this and the next four tables better-auth writes times as ISO text. */
+interface UsersTable {
+  id: string;
+  account_id: string;
+  /** Lower case, unique. */
+  email: string;
+  name: string;
+  role: Role;
+  /** 1: it was set by someone else and must be changed. */
+  password_is_temporary: number;
+  two_factor_enabled: Generated<number>;
+  email_verified: number;
+  image: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+/** A user's password, or account at an identity provider. */
+interface CredentialsTable {
+  id: string;
+  user_id: string;
+  /** `credential` for a password. */
+  provider_id: string;
+  provider_account_id: string;
+  password_hash: string | null;
+  access_token: string | null;
+  refresh_token: string | null;
+  id_token: string | null;
+  access_token_expires_at: string | null;
+  refresh_token_expires_at: string | null;
+  scope: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+/** Secrets of the second factor, encrypted by better-auth. */
+interface TwoFactorsTable {
+  id: string;
+  user_id: string;
+  secret: string;
+  backup_codes: string;
+  /** 1: a first code was correct. */
+  verified: number;
+}
+
+/** Signed-in browsers. */
+interface SessionsTable {
+  id: string;
+  token: string;
+  user_id: string;
+  expires_at: string;
+  ip_address: string | null;
+  user_agent: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+/** One-time values of better-auth. */
+interface VerificationsTable {
+  id: string;
+  identifier: string;
+  value: string;
+  expires_at: string;
+  created_at: string;
+  updated_at: string;
+}
+
+/** Links for setting an account's password once. */
+interface InvitationsTable {
+  /** SHA-256 of the token in the link, hex. */
+  token_hash: string;
+  account_id: string;
+  created_at: number;
+  expires_at: number;
+  used_at: number | null;
+}
+
+/** Codes worth money, each redeemed once. */
+interface VouchersTable {
+  /** Public, for lists. */
+  id: string;
+  /** SHA-256 of the code, hex. */
+  code_hash: string;
+  amount_nanodollars: number;
+  created_at: number;
+  expires_at: number | null;
+  voided_at: number | null;
+  redeemed_at: number | null;
+  /** The account whose wallet was credited. */
+  redeemed_by: string | null;
+}
+
+/** What administrators did, append-only. */
+interface AuditTable {
+  id: string;
+  at: number;
+  /** The administrator's account. */
+  account_id: string;
+  /** `account.credit`, for example. */
+  action: string;
+  /** Id of what it was done to. */
+  subject: string;
+  /** JSON of the parameters. */
+  detail: string;
+}

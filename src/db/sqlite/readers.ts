@@ -1,0 +1,56 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Kysely } from "kysely";
+import type { AccountBalance, BudgetQuery } from "../account-balance.ts";
+import { type KeyRecord, keyQuery } from "../key-query.ts";
+import type { Database } from "../schema.ts";
+
+interface Row {
+  balance: number | null;
+  day: number | null;
+  used: number | null;
+  month?: number | null;
+  spent?: number | null;
+}
+
+/**
+ * Prepares the look-up of an account's money and quota. It is one statement, so that all it says is of one moment. Why
+ * its parameters are `+?`: see `PlannedOnceDialect`.
+ */
+export function prepareBalanceReader(
+  database: DatabaseSync,
+): (accountId: string, budgetQuery?: BudgetQuery) => AccountBalance {
+  const latest = `from daily_quota_usage where account_id = +?1 order by day desc limit 1`;
+  const ofAccount = `select
+    (select balance_nanodollars from wallets where account_id = +?1) as balance,
+    (select day ${latest}) as day, (select used_tokens ${latest}) as used`;
+  const latestMonth = `from key_budget_usage where account_id = +?1 and key_id = +?2 and month >= +?3
+      order by month desc limit 1`;
+  const plain = database.prepare(ofAccount);
+  const withBudget = database.prepare(
+    `${ofAccount}, (select month ${latestMonth}) as month, (select spent_nanodollars ${latestMonth}) as spent`,
+  );
+  return (accountId, budgetQuery) => {
+    const row =
+      budgetQuery === undefined
+        ? plain.get(accountId)
+        : withBudget.get(accountId, budgetQuery.keyId, budgetQuery.month);
+    const { balance, day, used, month, spent } = row as unknown as Row;
+    return {
+      balanceNanodollars: balance === null ? 0 : balance,
+      quotaDay: day === null ? undefined : day,
+      usedTokens: used === null ? 0 : used,
+      ...(budgetQuery !== undefined && {
+        budget: { month: month ?? undefined, spentNanodollars: spent ?? 0, othersNanodollars: 0 },
+      }),
+    };
+  };
+}
+
+/** Compiles the look-up once and returns the reader. */
+export function prepareKeyReader(
+  db: Kysely<Database>,
+  database: DatabaseSync,
+): (keyId: string) => KeyRecord | undefined {
+  const statement = database.prepare(keyQuery(db).compile().sql);
+  return (keyId) => statement.get(keyId) as KeyRecord | undefined;
+}

@@ -1,5 +1,0 @@
-/** The migrations that have run. */
-export interface SchemaVersionsTable {
-  version: number;
-  applied_at: number;
-}

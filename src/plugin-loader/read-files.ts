@@ -1,0 +1,44 @@
+import { readFileSync, statSync } from "node:fs";
+import { PluginError } from "../sdk/index.ts";
+import { findJsonError } from "./json-errors.ts";
+
+/** The largest file that is read as part of a plugin or a catalogue, in bytes. */
+const fileBytesMax = 8 * 1024 * 1024;
+
+/** @throws {PluginError} When it cannot be read, is empty or is larger than 8 MB. */
+export function readText(path: string): string {
+  try {
+    const { size } = statSync(path);
+    if (size > fileBytesMax) {
+      throw new PluginError(`it has ${size} bytes, expected at most ${fileBytesMax}; is it the right file?`);
+    }
+    const text = readFileSync(path, "utf8").replace(/^\uFEFF/, "");
+    if (text.trim() === "") throw new PluginError("it is empty, expected a plugin; write one or remove the file");
+    return text;
+  } catch (cause) {
+    if (cause instanceof PluginError) throw cause;
+    throw new PluginError(`it cannot be read (${reasonOf(cause)}); let the gateway's user read it`, { cause });
+  }
+}
+
+/** The short name of a file system's complaint: `EACCES`. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof Error && "code" in error) return String(error.code);
+  return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * Reads a JSON file that a person wrote.
+ *
+ * @throws {PluginError} With the line and column where it stops being JSON.
+ */
+export function readJson(path: string): unknown {
+  const text = readText(path);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const fault = findJsonError(text);
+    const place = fault === undefined ? String(cause) : `line ${fault.line}, column ${fault.column}: ${fault.reason}`;
+    throw new PluginError(`${place}; mend the JSON there`, { cause });
+  }
+}

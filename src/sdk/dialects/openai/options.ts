@@ -1,0 +1,79 @@
+import type { Model } from "../../../contract/index.ts";
+import { isRecord } from "../../json.ts";
+
+/** How a provider's idea of a request differs from OpenAI's. All of it is data, and a model row's `options` may hold the same. */
+export interface RequestOptions {
+  /** Request fields the provider rejects: left out, and noted in the log. */
+  omit?: readonly string[];
+  /** Request fields it knows by another name. A field that stands under that name already wins. */
+  rename?: Readonly<Record<string, string>>;
+  /** Values it knows by another name, by field: `{ quality: { hd: "high" } }`; `null` leaves the field out. */
+  values?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Fields to send where the request does not hold them: `{ reasoning_format: "parsed" }`. */
+  extra?: Readonly<Record<string, unknown>>;
+}
+
+/** What one chat provider does differently. */
+export interface ChatOptions extends RequestOptions {
+  /** Fields of a message it rejects. Default: those by which reasoning travels. */
+  messageOmit?: readonly string[];
+  /** What it calls a system message: `developer` becomes `system`, or the other way round. Both pass when left out. */
+  systemRole?: "system" | "developer";
+  /** Whether it takes the deprecated `functions` itself (`pass`) or they are sent as `tools` (`convert`, the default). */
+  functions?: "pass" | "convert";
+  /** The `reasoning_effort` values it takes; another is moved to the nearest, or left out where there is none. */
+  reasoningEfforts?: readonly string[];
+  /** The same in a request with tools, where that differs. */
+  toolEfforts?: readonly string[];
+  /** Request fields it rejects beside an effort other than `none`. */
+  reasoningOmit?: readonly string[];
+  /** Whether it takes `stream_options`. Default true: usage is always asked for. */
+  streamOptions?: boolean;
+  /** Whether it streams an answer held to a JSON schema. Default true; else such an answer is asked for whole. */
+  streamsSchemas?: boolean;
+  /** Fields of an answer that no OpenAI client knows: dropped wherever they stand. */
+  drop?: readonly string[];
+  /** Where its messages carry reasoning. Default `["reasoning_content", "reasoning"]`. */
+  reasoningFields?: readonly string[];
+  /** Whether reasoning stands as `<think>…</think>` at the beginning of the content. */
+  think?: boolean;
+  /** Its finish reasons in OpenAI's words. Default `{ eos: "stop" }`. */
+  finishReasons?: Readonly<Record<string, string>>;
+  /** The field of an answer or chunk whose own `usage` counts where there is none at the top, such as `x_groq`. */
+  usageIn?: string;
+}
+
+/** What one embedding provider does differently. */
+export type EmbeddingsOptions = RequestOptions;
+
+/** What one image provider does differently. */
+export type ImagesOptions = RequestOptions;
+
+/** What one transcription provider does differently. */
+export interface TranscriptionOptions extends RequestOptions {
+  /** Whether it has `verbose_json`, which tells the length of the audio. Default true. */
+  verbose?: boolean;
+}
+
+/** What one speech provider does differently. */
+export type SpeechOptions = RequestOptions;
+
+const merged = new WeakMap<object, WeakMap<Model, unknown>>();
+
+/** The options of a dialect for one model: its row's `options` go first, its `omit` and `rename` are added. */
+export function resolveOptions<Options extends RequestOptions>(defaults: Options, model: Model): Options {
+  if (model.omit === undefined && model.rename === undefined && model.options === undefined) return defaults;
+  let byModel = merged.get(defaults) as WeakMap<Model, Options> | undefined;
+  if (byModel === undefined) {
+    byModel = new WeakMap();
+    merged.set(defaults, byModel);
+  }
+  let result = byModel.get(model);
+  if (result === undefined) {
+    const all = { ...defaults, ...(isRecord(model.options) ? model.options : {}) };
+    const omit = [...(all.omit ?? []), ...(model.omit ?? [])];
+    result = { ...all, omit, rename: { ...all.rename, ...model.rename } };
+    byModel.set(model, result);
+  }
+  return result;
+}

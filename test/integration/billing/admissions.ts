@@ -1,0 +1,65 @@
+import type { AdmissionRequest, KeyLimits, Settlement } from "../../../src/contract/index.ts";
+
+/** 2026-01-01T00:00:00Z. */
+export const newYear = Date.UTC(2026, 0, 1);
+
+/** What a test wants to say of a claim; the rest is a premium call without limits worth the name. */
+export interface AdmissionFields extends Partial<Omit<AdmissionRequest, "caller">> {
+  accountId?: string;
+  freeTokensPerDay?: number;
+  requestsPerMinute?: number;
+  tokensPerMinute?: number;
+  concurrentCalls?: number;
+  keyId?: string;
+  keyLimits?: KeyLimits | undefined;
+}
+
+let claims = 0;
+
+export function createAdmission(fields: AdmissionFields = {}): AdmissionRequest {
+  const {
+    accountId = "acc_1",
+    freeTokensPerDay = 100,
+    requestsPerMinute = 1e6,
+    tokensPerMinute = 1e9,
+    concurrentCalls,
+    keyId = "key_1",
+    keyLimits,
+    ...rest
+  } = fields;
+  claims += 1;
+  return {
+    callId: `call_${String(claims).padStart(8, "0")}`,
+    caller: {
+      accountId,
+      keyId,
+      keyLimits,
+      freeTokensPerDay,
+      limits: { requestsPerMinute, tokensPerMinute, concurrentCalls },
+    },
+    model: "model-1",
+    capability: "chat",
+    premium: true,
+    holdNanodollars: 10,
+    holdTokens: 10,
+    limitTokens: 1,
+    priceVersion: "v1",
+    openedAt: newYear,
+    ...rest,
+  };
+}
+
+export function createSettlement(callId: string, fields: Partial<Settlement> = {}): Settlement {
+  return {
+    callId,
+    outcome: "settled",
+    route: "openai",
+    meters: { inputToken: 1 },
+    usageSource: "reported",
+    costNanodollars: 10,
+    quotaTokens: 10,
+    status: 200,
+    durationMs: 5,
+    ...fields,
+  };
+}

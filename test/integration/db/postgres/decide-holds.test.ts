@@ -1,0 +1,139 @@
+import { expect } from "bun:test";
+import type { CallOpened, Store } from "../../../../src/db/index.ts";
+import { queryPostgres } from "../../../support/postgres.ts";
+import { node, postgresTest } from "./ground.ts";
+
+const guard = { quotaLimit: 100 };
+
+function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOpened {
+  return {
+    kind: "open",
+    callId,
+    accountId: "acc_1",
+    keyId: "key_1",
+    model: "model-1",
+    capability: "chat",
+    premium: true,
+    openedAt: 0,
+    quotaDay: null,
+    holdNanodollars: 0,
+    holdTokens: 0,
+    priceVersion: null,
+    budgetMonth: null,
+    partial: false,
+    guard,
+    ...fields,
+  };
+}
+
+const setWallet = (store: Store, nanodollars: number) =>
+  store.db.insertInto("wallets").values({ account_id: "acc_1", balance_nanodollars: nanodollars }).execute();
+
+postgresTest(
+  "a batch is judged in its order: each hold by what those before it left, one may have less than it wants",
+  async () => {
+    const { store } = await node();
+    await setWallet(store, 100);
+    const wants = [60, 60, 60, 1].map((holdNanodollars, index) => openOf(`c${index}`, { holdNanodollars }));
+    const judged = openOf("judged elsewhere", { holdNanodollars: 5, guard: undefined });
+    const said = await store.writeLedger([judged, ...wants]);
+    const left = { quotaDay: null, budgetMonth: null, holdTokens: 0 };
+    expect(wants.map((open) => said?.get(open))).toEqual([
+      { ...left, holdNanodollars: 60, partial: false },
+      { ...left, holdNanodollars: 35, partial: true },
+      { refused: "balance", balanceNanodollars: 100, heldNanodollars: 100 },
+      { refused: "balance", balanceNanodollars: 100, heldNanodollars: 100 },
+    ]);
+    expect(said?.has(judged)).toBe(false);
+    const rows = await store.db
+      .selectFrom("calls")
+      .select(["id", "hold_nanodollars", "partial"])
+      .orderBy("id")
+      .execute();
+    expect(rows.map((row) => [row.id, row.hold_nanodollars, row.partial])).toEqual([
+      ["c0", 60, null],
+      ["c1", 35, 1],
+      ["judged elsewhere", 5, null],
+    ]);
+  },
+);
+
+postgresTest("a budget, a quota and a wallet of one batch are each their own, exact to 2^53", async () => {
+  const { store } = await node();
+  await setWallet(store, Number.MAX_SAFE_INTEGER);
+  const budget = { budgetMonth: 20, guard: { ...guard, budgetLimit: 10 } };
+  const free = { premium: false, quotaDay: 7, holdTokens: 80 };
+  const opens = [
+    openOf("in the budget", { ...budget, holdNanodollars: 4 }),
+    openOf("the rest of it", { ...budget, holdNanodollars: 9 }),
+    openOf("beyond it", { ...budget, holdNanodollars: 1 }),
+    openOf("of another key", { holdNanodollars: Number.MAX_SAFE_INTEGER - 20, keyId: "key_2" }),
+    openOf("free", free),
+    openOf("the rest of the day", free),
+    openOf("beyond the day", free),
+  ];
+  const said = await store.writeLedger(opens);
+  const money = { quotaDay: null, holdTokens: 0 };
+  const tokens = { quotaDay: 7, budgetMonth: null, holdNanodollars: 0 };
+  expect(opens.map((open) => said?.get(open))).toEqual([
+    { ...money, budgetMonth: 20, holdNanodollars: 4, partial: false },
+    { ...money, budgetMonth: 20, holdNanodollars: 6, partial: true },
+    { refused: "budget", spentNanodollars: 0, heldNanodollars: 10, month: 20 },
+    { ...money, budgetMonth: null, holdNanodollars: Number.MAX_SAFE_INTEGER - 20, partial: false },
+    { ...tokens, holdTokens: 80, partial: false },
+    { ...tokens, holdTokens: 20, partial: true },
+    { refused: "quota", usedTokens: 0, heldTokens: 100, day: 7 },
+  ]);
+});
+
+postgresTest(
+  "a gateway of the version before still ends its calls and has holds judged; what its Redis has judged is refused",
+  async () => {
+    const { store, url } = await node();
+    await setWallet(store, 100);
+    const open = (id: string, guarded: boolean, hold: number) =>
+      JSON.stringify([
+        {
+          ...{
+            id,
+            account_id: "acc_1",
+            key_id: "key_1",
+            model: "m",
+            capability: "transcribe",
+            premium: 1,
+            opened_at: 0,
+          },
+          ...{ hold_nanodollars: hold, hold_tokens: 0, guarded, quota_limit: 100 },
+        },
+      ]);
+    const write = async (ends: string, opens: string) => {
+      const [row] = await queryPostgres<{ refused: string[] | null }>(
+        url,
+        `select write_books('before', ${ends}, ${opens}, null) as refused`,
+      );
+      return row?.refused ?? null;
+    };
+    expect(await write("null", `'${open("guarded", true, 60)}'`)).toBeNull();
+    expect(await write("null", `'${open("too much", true, 60)}'`)).toEqual(["too much"]);
+    expect(await write("null", `'${open("by Redis", false, 60)}'`)).toEqual(["by Redis"]);
+    const end = {
+      id: "guarded",
+      state: "settled",
+      settled_at: 1,
+      charged_nanodollars: 50,
+      quota_tokens: 0,
+      status: 200,
+      duration_ms: 1,
+    };
+    expect(await write(`'${JSON.stringify([end])}'`, "null")).toBeNull();
+    expect(await queryPostgres<object>(url, "select id, state, capability from calls")).toEqual([
+      { id: "guarded", state: "settled", capability: "transcription" },
+    ]);
+    expect(await queryPostgres<object>(url, "select balance_nanodollars::int as balance from wallets")).toEqual([
+      { balance: 50 },
+    ]);
+    for (const table of ["quota_days", "key_months", "openings"]) {
+      expect(await queryPostgres<object>(url, `select * from ${table}`)).toEqual([]);
+    }
+  },
+);

@@ -1,0 +1,146 @@
+import { describe, expect, test } from "bun:test";
+import { createAccounts } from "../../../src/accounts/index.ts";
+import { GatewayError } from "../../../src/contract/index.ts";
+import { temporaryStore } from "../../integration/db/temporary-store.ts";
+
+const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
+
+async function ground() {
+  const store = await temporaryStore();
+  return { store, accounts: createAccounts({ store, defaults, now: () => 1000 }) };
+}
+
+async function refusalOf(promise: Promise<unknown>): Promise<[string, string]> {
+  const error = await promise.catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(GatewayError);
+  return [(error as GatewayError).code, (error as GatewayError).message];
+}
+
+describe("accounts", () => {
+  test("are created, found by id and by e-mail in any case, and listed", async () => {
+    const { accounts } = await ground();
+    const ada = await accounts.create({ email: " Ada@Example.org ", name: "Ada" });
+    expect(ada).toEqual({
+      id: expect.stringMatching(/^acc_[0-9a-f]{18}$/),
+      email: "ada@example.org",
+      name: "Ada",
+      freeTokensPerDay: undefined,
+      createdAt: 1000,
+      disabledAt: undefined,
+    });
+    const ben = await accounts.create({ email: "ben@example.org" });
+    expect(await accounts.find(ada.id)).toEqual(ada);
+    expect(await accounts.find("ADA@example.org")).toEqual(ada);
+    expect(await accounts.find("carl@example.org")).toBeUndefined();
+    expect((await accounts.list()).map(({ id }) => id).sort()).toEqual([ada.id, ben.id].sort());
+  });
+
+  test("with the same e-mail are refused", async () => {
+    const { accounts } = await ground();
+    await accounts.create({ email: "ada@example.org" });
+    expect(await refusalOf(accounts.create({ email: "Ada@example.org" }))).toEqual([
+      "conflict",
+      "Account ada@example.org already exists",
+    ]);
+  });
+
+  test.each(["", "ada", "@", "a b@c", "a@b@c", `${"a".repeat(251)}@b.c`])(
+    "are refused for the e-mail “%s”",
+    async (email) => {
+      const { accounts } = await ground();
+      expect((await refusalOf(accounts.create({ email })))[0]).toBe("invalid_request");
+      expect(await accounts.list()).toEqual([]);
+    },
+  );
+
+  test("have their own quota from 0, or the configured one", async () => {
+    const { accounts } = await ground();
+    const { id } = await accounts.create({ email: "ada@example.org" });
+    for (const tokens of [0, 5, Number.MAX_SAFE_INTEGER, undefined]) {
+      await accounts.setQuota(id, tokens);
+      expect((await accounts.find(id))?.freeTokensPerDay).toBe(tokens);
+    }
+    for (const tokens of [-1, 0.5, Number.NaN, 2 ** 53]) {
+      expect((await refusalOf(accounts.setQuota(id, tokens)))[0]).toBe("invalid_request");
+    }
+    expect((await refusalOf(accounts.setQuota("acc_x", 5)))[0]).toBe("not_found");
+  });
+});
+
+describe("keys", () => {
+  test("are shown once and stored as a hash", async () => {
+    const { accounts, store } = await ground();
+    const account = await accounts.create({ email: "ada@example.org" });
+    const { id, key } = await accounts.createKey({ accountId: account.id, name: "first" });
+    expect(key).toMatch(/^sk-mg-[0-9A-Za-z]{12}-[0-9a-f]{48}$/);
+    expect(key).toStartWith(`sk-mg-${id}-`);
+    const row = await store.db.selectFrom("keys").selectAll().executeTakeFirstOrThrow();
+    expect(row.secret_hash).toMatch(/^[0-9a-f]{64}$/);
+    expect(JSON.stringify(row)).not.toContain(key.split("-").at(-1) as string);
+  });
+
+  test("are listed without secrets, of one account or of all", async () => {
+    const { accounts } = await ground();
+    const ada = await accounts.create({ email: "ada@example.org" });
+    const ben = await accounts.create({ email: "ben@example.org" });
+    const first = await accounts.createKey({ accountId: ada.id, name: "first", expiresAt: 2000, allowedModels: ["m"] });
+    await accounts.createKey({ accountId: ben.id, name: "second" });
+    await accounts.revokeKey(first.id);
+    expect((await accounts.listKeys()).length).toBe(2);
+    expect(await accounts.listKeys(ada.id)).toEqual([
+      {
+        id: first.id,
+        accountId: ada.id,
+        name: "first",
+        allowedModels: ["m"],
+        bounds: {},
+        spentNanodollars: 0,
+        createdAt: 1000,
+        expiresAt: 2000,
+        revokedAt: 1000,
+        lastUsedAt: undefined,
+      },
+    ]);
+  });
+
+  test("are imported once, and refused for another account or with another secret", async () => {
+    const { accounts } = await ground();
+    const ada = await accounts.create({ email: "ada@example.org" });
+    const ben = await accounts.create({ email: "ben@example.org" });
+    const given = { accountId: ada.id, name: "given", key: `sk-mg-boot-${"x".repeat(16)}` };
+    expect(await accounts.createKey(given)).toEqual({ id: "boot", key: given.key });
+    expect(await accounts.createKey(given)).toEqual({ id: "boot", key: given.key });
+    expect((await accounts.listKeys()).length).toBe(1);
+    expect((await refusalOf(accounts.createKey({ ...given, accountId: ben.id })))[0]).toBe("conflict");
+    expect((await refusalOf(accounts.createKey({ ...given, key: `${given.key}y` })))[0]).toBe("conflict");
+  });
+
+  test.each([
+    ["an unknown account", { accountId: "acc_x" }, "not_found"],
+    ["a malformed key", { key: "secret" }, "invalid_request"],
+    ["no name", { name: " " }, "invalid_request"],
+    ["a name too long", { name: "x".repeat(201) }, "invalid_request"],
+    ["a time gone by", { expiresAt: 1000 }, "invalid_request"],
+    ["no time", { expiresAt: Number.NaN }, "invalid_request"],
+    ["no models", { allowedModels: [] }, "invalid_request"],
+    ["a model without a name", { allowedModels: ["a", ""] }, "invalid_request"],
+  ])("are refused for %s", async (_what, fields, code) => {
+    const { accounts } = await ground();
+    const { id } = await accounts.create({ email: "ada@example.org" });
+    expect((await refusalOf(accounts.createKey({ accountId: id, name: "n", ...fields })))[0]).toBe(code);
+    expect(await accounts.listKeys()).toEqual([]);
+  });
+
+  test("are revoked once, and unknown ones are reported", async () => {
+    let now = 1000;
+    const accounts = createAccounts({ store: await temporaryStore(), defaults, now: () => now });
+    const account = await accounts.create({ email: `${"a".repeat(250)}@b.c` });
+    const { id } = await accounts.createKey({ accountId: account.id, name: "n" });
+    for (now of [2000, 3000]) await accounts.revokeKey(id);
+    expect((await accounts.listKeys())[0]?.revokedAt).toBe(2000);
+    expect(await refusalOf(accounts.revokeKey("nobody"))).toEqual([
+      "not_found",
+      'No API key has the id "nobody"; the id is the part between sk-mg- and the secret',
+    ]);
+  });
+});
