@@ -41,7 +41,7 @@ const healthTimeoutMs = 2000;
 /** The body of `GET /readyz`. */
 interface Readiness {
   status: string;
-  troubles: string[];
+  readinessProblems: string[];
   degraded: string[];
 }
 
@@ -56,8 +56,8 @@ export const health = defineCommand({
     const origin = getLocalOrigin(config.host, config.port);
     const found = await fetchReadiness(origin);
     if (typeof found === "string") return { json: { status: "unreachable", reason: found }, text: found, exitCode: 1 };
-    const { status, troubles, degraded } = found;
-    const text = [`${origin} is ${status}`, ...troubles, ...degraded].join("\n");
+    const { status, readinessProblems, degraded } = found;
+    const text = [`${origin} is ${status}`, ...readinessProblems, ...degraded].join("\n");
     return { json: found, text, exitCode: status === "unready" ? 1 : 0 };
   },
 });
@@ -66,8 +66,8 @@ export const health = defineCommand({
 async function fetchReadiness(origin: string): Promise<Readiness | string> {
   try {
     const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(healthTimeoutMs) });
-    const { status, troubles, degraded } = (await response.json()) as Readiness;
-    return { status, troubles, degraded };
+    const { status, readinessProblems, degraded } = (await response.json()) as Readiness;
+    return { status, readinessProblems, degraded };
   } catch (error) {
     return `Cannot reach ${origin}/readyz: ${(error as Error).message}`;
   }

@@ -102,6 +102,11 @@ describe.each(["source", "binary"] as const)("commands beside a running gateway,
     expect(await gateway.cli("ledger", "verify")).toMatchObject({ ok: true, differences: [] });
   });
 
+  test("health exits with 0 and prints that the gateway is ready", async () => {
+    const { code, stdout } = await gateway.run("health");
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${gateway.origin} is ready\n` });
+  });
+
   test("facts need no gateway", async () => {
     const findings = await gateway.cli<{ model: string; finding: string }[]>("catalogue", "check");
     expect(findings).toContainEqual(expect.objectContaining({ model: "hostG/compound", finding: "unpriced" }));

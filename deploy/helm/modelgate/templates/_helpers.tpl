@@ -22,7 +22,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- if or .Values.existingSecret .Values.secrets }}yes{{ end }}
 {{- end }}
 
-{{/* Several gateways without a store in common would each keep books of their own. */}}
+{{/* Several gateways must share one database; otherwise each would have its own ledger. */}}
 {{- define "modelgate.isShared" -}}
 {{- if or .Values.autoscaling.enabled (gt (int .Values.replicas) 1) }}
 {{- if not .Values.existingSecret }}
