@@ -30,7 +30,7 @@ export function formatStartupBanner({ config, port, metricsPort, key, admin, app
   ];
   const shown = rows.filter((row) => row !== false && row !== undefined);
   const lines = ["modelgate is serving", "", columns(shown.map(([name = "", value = ""]) => [`  ${name}`, value])), ""];
-  const model = pickModel(registry.offers);
+  const model = pickModel(registry.modelEntries);
   if (model !== undefined) {
     const body = JSON.stringify({ model, messages: [{ role: "user", content: "Say hello" }] });
     // In double quotes, because the shell must expand $MODELGATE_KEY.
@@ -47,9 +47,9 @@ function describeKey(key: Bootstrap["key"]): string {
 }
 
 /** A free chat model, if possible one that is not retired. */
-function pickModel(offers: Iterable<ModelEntry>): string | undefined {
+function pickModel(modelEntries: Iterable<ModelEntry>): string | undefined {
   const today = new Date().toISOString().slice(0, 10);
-  const free = [...offers]
+  const free = [...modelEntries]
     .map(({ model }) => model)
     .filter(({ capability, premium }) => capability === "chat" && !premium);
   const current = free.find(({ retiredOn }) => retiredOn === undefined || retiredOn > today);

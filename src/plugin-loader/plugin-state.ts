@@ -43,7 +43,7 @@ export interface Facts {
 /** How many routes each plugin has, by its name. */
 export function countRoutes(registry: Registry): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const { routes } of registry.offers) {
+  for (const { routes } of registry.modelEntries) {
     for (const { plugin } of routes) counts.set(plugin.name, (counts.get(plugin.name) ?? 0) + 1);
   }
   return counts;

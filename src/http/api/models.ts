@@ -46,7 +46,7 @@ const prefix = "/models/";
 /** GET /models, its alias /v1/models, and one model by its id (which may hold slashes). */
 export function modelsController(deps: HttpDeps) {
   const list = async ({ call }: { call: HttpCall }) => {
-    const data = [...deps.kernel.registry.offers].map((modelEntry) => toModelJson(modelEntry.model));
+    const data = [...deps.kernel.registry.modelEntries].map((modelEntry) => toModelJson(modelEntry.model));
     const asArray = parseUrl(call.httpRequest).searchParams.get("format") === "array";
     return jsonReply(deps, call, asArray ? data : { object: "list", data });
   };

@@ -102,7 +102,7 @@ export function accountController(deps: HttpDeps) {
       },
       { detail, query: CallsQuery },
     )
-    .get("/models", () => ({ data: [...deps.kernel.registry.offers].map(({ model }) => model) }), { detail })
+    .get("/models", () => ({ data: [...deps.kernel.registry.modelEntries].map(({ model }) => model) }), { detail })
     .get(
       "/vouchers",
       async ({ user }) => ({ data: (await redeemedVouchers(store, user.accountId)).map(toVoucherJson) }),

@@ -27,7 +27,7 @@ export function systemStatusController(deps: HttpDeps) {
       () => {
         const now = deps.now();
         return {
-          data: [...kernel.registry.offers].map((modelEntry) => {
+          data: [...kernel.registry.modelEntries].map((modelEntry) => {
             const { id, aliases, capability, premium, ownedBy, price, retiredOn, successor, checkedOn } =
               modelEntry.model;
             return {

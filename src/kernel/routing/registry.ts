@@ -68,7 +68,7 @@ export class Registry {
   }
 
   /** Every model, in the order of the catalogue. */
-  get offers(): Iterable<ModelEntry> {
+  get modelEntries(): Iterable<ModelEntry> {
     return this.#models.values();
   }
 

@@ -46,7 +46,7 @@ export function addRouteMetrics(registry: Registry, snapshot: GatewaySnapshot): 
     help: "1 for the state of the circuit breaker of a route: closed, open or half_open",
     labels: ["model", "plugin", "state"],
     *read(): Iterable<Sample> {
-      for (const modelEntry of snapshot.registry().offers) {
+      for (const modelEntry of snapshot.registry().modelEntries) {
         for (const { plugin, state } of describeRoutes(modelEntry, snapshot.now())) {
           for (const each of routeStates)
             yield [{ model: modelEntry.model.id, plugin, state: each }, each === state ? 1 : 0];
@@ -59,7 +59,7 @@ export function addRouteMetrics(registry: Registry, snapshot: GatewaySnapshot): 
     help: "When the provider retires a model, seconds since 1970; absent for models without a date",
     labels: ["model", "plugin"],
     *read(): Iterable<Sample> {
-      for (const { routes } of snapshot.registry().offers) {
+      for (const { routes } of snapshot.registry().modelEntries) {
         for (const { model, plugin } of routes) {
           if (model.retiredOn === undefined) continue;
           yield [{ model: model.id, plugin: plugin.name }, Date.parse(model.retiredOn) / 1000];

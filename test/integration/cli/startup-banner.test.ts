@@ -9,8 +9,12 @@ const firstKey: Bootstrap["key"] = { key: "sk-mg-abcd-secret", given: false };
 
 /** The banner of a gateway that serves these models. */
 function formatBanner(models: Partial<typeof chatModel>[], key?: Bootstrap["key"]): string {
-  const offers = models.map((model) => ({ model: { ...chatModel, ...model }, compiledPrice: undefined, routes: [] }));
-  const app = { kernel: { registry: { offers, size: offers.length } }, sandbox: false } as unknown as App;
+  const modelEntries = models.map((model) => ({
+    model: { ...chatModel, ...model },
+    compiledPrice: undefined,
+    routes: [],
+  }));
+  const app = { kernel: { registry: { modelEntries, size: modelEntries.length } }, sandbox: false } as unknown as App;
   return formatStartupBanner({
     config: readConfig({}),
     port: 3000,

@@ -184,7 +184,7 @@ describe("a dropped file is refused in one sentence, and everything else goes on
     expect(sentence).toContain(said);
     expect(sentence).not.toContain(home.path);
     expect(more).toEqual([]);
-    expect([...snapshot.registry.offers].map(({ model }) => model.id)).toEqual(["stock-1", "good-1"]);
+    expect([...snapshot.registry.modelEntries].map(({ model }) => model.id)).toEqual(["stock-1", "good-1"]);
     expect(snapshot.states.find(({ error }) => error !== null)).toMatchObject({
       status: "refused",
       error: sentence as string,

@@ -9,7 +9,7 @@ beforeEach(() => {
 });
 afterEach(() => home.clear());
 
-const modelsOf = ({ registry }: PluginSnapshot) => [...registry.offers].map(({ model }) => model.id).sort();
+const modelsOf = ({ registry }: PluginSnapshot) => [...registry.modelEntries].map(({ model }) => model.id).sort();
 const standingOf = ({ states }: PluginSnapshot, name: string) => states.find((state) => state.name === name)?.status;
 
 describe("what lies in the plugin folder", () => {

@@ -45,7 +45,7 @@ describe("a registry", () => {
     const { registry, refused } = build(named("first", {}), named("second", { priority: 1 }), named("third", {}));
     expect(refused).toEqual([]);
     expect(registry.byName("chat-1")?.routes.map(({ plugin }) => plugin.name)).toEqual(["second", "first", "third"]);
-    expect([...registry.offers]).toHaveLength(1);
+    expect([...registry.modelEntries]).toHaveLength(1);
   });
 
   test.each<[string, Partial<Model>]>([
@@ -72,7 +72,7 @@ describe("a registry", () => {
   test.each([undefined, { keys: [] }])("leaves out a plugin without a key (%p), unless it needs none", (credential) => {
     const free = pluginOf(handlers, { name: "free", credential: "none", models: [{ ...chatModel, id: "free-1" }] });
     const { registry, refused } = buildRegistry([named("acme", {}), free], () => credential);
-    expect([...registry.offers].map(({ model }) => model.id)).toEqual(["free-1"]);
+    expect([...registry.modelEntries].map(({ model }) => model.id)).toEqual(["free-1"]);
     expect(refused).toEqual([]);
   });
 
