@@ -248,7 +248,7 @@ export async function openBilling(
   if (redisUrl === undefined) return { ledger: createBilling({ ...given, onCommit }), degraded: () => [] };
   const report = (event: string, fields: Record<string, unknown>) => log.warn(event, fields);
   const limits = await openRedisLimits({ ...given, url: redisUrl, report });
-  return { ledger: createBilling({ ...given, limits, onCommit }), degraded: () => limits.readinessProblems() };
+  return { ledger: createBilling({ ...given, limits, onCommit }), degraded: () => limits.problems() };
 }
 
 /**

@@ -22,7 +22,7 @@ export interface RedisLimitsOptions {
 /** Limits that several nodes share. */
 export interface RedisLimits extends CallLimits {
   /** Sentences about what is worse than it should be while calls are served; empty when all is well. */
-  readinessProblems(): string[];
+  problems(): string[];
 }
 
 /** Redis cannot be used at all; the message says what to do. */

@@ -122,7 +122,7 @@ class RedisCallLimits implements RedisLimits {
     return { ofAccount: Number(found[0] ?? 0), ofKey: Number(found[1] ?? 0) };
   }
 
-  readinessProblems(): string[] {
+  problems(): string[] {
     if (this.#connection.isHealthy) return [];
     const { message } = this.#connection.reason;
     return [

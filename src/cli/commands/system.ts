@@ -41,7 +41,7 @@ const healthTimeoutMs = 2000;
 /** The body of `GET /readyz`. */
 interface Readiness {
   status: string;
-  readinessProblems: string[];
+  problems: string[];
   degraded: string[];
 }
 
@@ -56,8 +56,8 @@ export const health = defineCommand({
     const origin = getLocalOrigin(config.host, config.port);
     const found = await fetchReadiness(origin);
     if (typeof found === "string") return { json: { status: "unreachable", reason: found }, text: found, exitCode: 1 };
-    const { status, readinessProblems, degraded } = found;
-    const text = [`${origin} is ${status}`, ...readinessProblems, ...degraded].join("\n");
+    const { status, problems, degraded } = found;
+    const text = [`${origin} is ${status}`, ...problems, ...degraded].join("\n");
     return { json: found, text, exitCode: status === "unready" ? 1 : 0 };
   },
 });
@@ -66,8 +66,8 @@ export const health = defineCommand({
 async function fetchReadiness(origin: string): Promise<Readiness | string> {
   try {
     const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(healthTimeoutMs) });
-    const { status, readinessProblems, degraded } = (await response.json()) as Readiness;
-    return { status, readinessProblems, degraded };
+    const { status, problems, degraded } = (await response.json()) as Readiness;
+    return { status, problems, degraded };
   } catch (error) {
     return `Cannot reach ${origin}/readyz: ${(error as Error).message}`;
   }

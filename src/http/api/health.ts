@@ -12,7 +12,7 @@ const Readiness = Type.Object({
   status: Type.Union([Type.Literal("ready"), Type.Literal("degraded"), Type.Literal("unready")]),
   sandbox: Type.Boolean(),
   models: Type.Integer(),
-  readinessProblems: Sentences,
+  problems: Sentences,
   degraded: Sentences,
   warnings: Sentences,
 });
@@ -44,13 +44,13 @@ export function healthController(deps: HttpDeps) {
       "/readyz",
       async ({ request }) => {
         const draining = deps.loadShedder.isDraining ? ["The gateway is shutting down"] : [];
-        const readinessProblems = [...draining, ...(await deps.readinessProblems())];
+        const problems = [...draining, ...(await deps.readinessProblems())];
         const models = deps.kernel.registry.size;
         const degraded = deps.degraded?.() ?? [];
-        const status = readinessProblems.length > 0 ? "unready" : degraded.length > 0 ? "degraded" : "ready";
+        const status = problems.length > 0 ? "unready" : degraded.length > 0 ? "degraded" : "ready";
         const { sandbox, warnings } = deps.snapshot();
-        const body = { status, sandbox, models, readinessProblems, degraded, warnings };
-        return reply(request, readinessProblems.length > 0 ? 503 : 200, body);
+        const body = { status, sandbox, models, problems, degraded, warnings };
+        return reply(request, problems.length > 0 ? 503 : 200, body);
       },
       {
         detail: {

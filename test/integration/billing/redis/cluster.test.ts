@@ -50,7 +50,7 @@ describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
   test(
     "share limits, each account's on the node of its slot",
     async () => {
-      expect(nodes.map(({ limits }) => limits.readinessProblems())).toEqual([[], []]);
+      expect(nodes.map(({ limits }) => limits.problems())).toEqual([[], []]);
       expect(await race()).toEqual(accounts.map(() => 3));
       for (const id of accounts) {
         const wallet = { balanceNanodollars: -5, heldNanodollars: 0 };
@@ -74,9 +74,9 @@ describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
       process.kill(stopped.pid, "SIGSTOP");
       // Whoever is on that node has it noticed; all are refused, for their wallets are empty.
       expect(await race()).toEqual(accounts.map(() => 0));
-      await until(() => nodes.every(({ limits }) => limits.readinessProblems().length === 1));
+      await until(() => nodes.every(({ limits }) => limits.problems().length === 1));
       process.kill(stopped.pid, "SIGCONT");
-      await until(() => nodes.every(({ limits }) => limits.readinessProblems().length === 0), 30_000);
+      await until(() => nodes.every(({ limits }) => limits.problems().length === 0), 30_000);
       expect(await race()).toEqual(accounts.map(() => 0));
       expect((await verifyLedger(store)).differences).toEqual([]);
     },

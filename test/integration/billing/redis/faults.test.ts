@@ -99,10 +99,10 @@ describe.skipIf(!canShare)("a Redis", () => {
         const times = await Promise.all(Array.from({ length: 20 }, (_, index) => makeCall(index % 2 === 0 ? a : b)));
         expect(Math.max(...times)).toBeLessThan(hangMsMax);
       }
-      expect(a.limits.readinessProblems()[0]).toStartWith("Redis cannot be used (");
+      expect(a.limits.problems()[0]).toStartWith("Redis cannot be used (");
       expect(await b.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 9390, heldNanodollars: 100 });
       await mend(redis);
-      await until(() => nodes.every(({ limits }) => limits.readinessProblems().length === 0));
+      await until(() => nodes.every(({ limits }) => limits.problems().length === 0));
       for (const { ledger } of nodes) {
         expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 9390, heldNanodollars: 100 });
       }
@@ -141,7 +141,7 @@ describe.skipIf(!canShare)("a Redis", () => {
     await makeCall(node);
     await redis.command("SCRIPT", "FLUSH");
     await Promise.all(Array.from({ length: 10 }, () => makeCall(node)));
-    expect(node.limits.readinessProblems()).toEqual([]);
+    expect(node.limits.problems()).toEqual([]);
     expect(await node.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 890, heldNanodollars: 0 });
   });
 
@@ -151,7 +151,7 @@ describe.skipIf(!canShare)("a Redis", () => {
     const node = await startNode(url, redis);
     expect(await makeCall(node)).toBeLessThan(hangMsMax);
     await startRedis({ port: redis.port });
-    await until(() => node.limits.readinessProblems().length === 0);
+    await until(() => node.limits.problems().length === 0);
     await makeCall(node);
     expect(await node.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 980, heldNanodollars: 0 });
   });
@@ -175,7 +175,7 @@ describe.skipIf(!canShare)("a Redis", () => {
       const second = createAdmission({ holdNanodollars: 9e8 });
       expect((await here.ledger.admit(second)).heldNanodollars).toBe(1e8);
       await startRedis({ port: redis.port });
-      await until(() => nodes.every(({ limits }) => limits.readinessProblems().length === 0));
+      await until(() => nodes.every(({ limits }) => limits.problems().length === 0));
       const third = await here.ledger.admit(createAdmission({ holdNanodollars: 9e8 })).catch((error) => error.code);
       expect(third).toBe("insufficient_balance");
       for (const { ledger } of nodes) ended.push(...(await ledger.recover()).callIds);

@@ -40,7 +40,7 @@ test.skipIf(redisProgram === null)("a Redis of the version before is taken over"
   const redis = await startRedis();
   await redis.command("SET", "modelgate:format", "modelgate-ledger 1");
   const limits = await openRedisLimits({ store: await temporaryStore(), url: redis.url });
-  expect(limits.readinessProblems()).toEqual([]);
+  expect(limits.problems()).toEqual([]);
   limits.close();
   expect(await redis.command("GET", "modelgate:format")).toContain("modelgate-limits 1");
 });

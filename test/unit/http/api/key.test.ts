@@ -80,13 +80,13 @@ describe("health", () => {
   test("is readiness when there is no trouble, and 503 with the sentences when there is", async () => {
     const ready = await httpOf().ask("/readyz");
     expect(ready.status).toBe(200);
-    expect(await ready.json()).toMatchObject({ status: "ready", sandbox: false, models: 1, readinessProblems: [] });
+    expect(await ready.json()).toMatchObject({ status: "ready", sandbox: false, models: 1, problems: [] });
     const troubled = await httpOf([], { readinessProblems: async () => ["The disk is full"] }).ask("/readyz");
     expect(troubled.status).toBe(503);
     expect(await troubled.json()).toMatchObject({
       status: "unready",
       models: 0,
-      readinessProblems: ["The disk is full"],
+      problems: ["The disk is full"],
     });
   });
 });
