@@ -17,7 +17,7 @@ describe.skipIf(!hasChromium)("with payments configured", () => {
         const amount = page.getByLabel("Add credit (USD)");
         await amount.fill("0.50");
         await page.getByRole("button", { name: "Pay" }).click();
-        await page.getByText("usd is not an amount from 1.00 to 10000.00").waitFor();
+        await page.getByText("usd must be an amount from 1.00 to 10000.00").waitFor();
         expect(await findViolations(page)).toEqual([]);
         const asked: unknown[] = [];
         // Replaces the request to Stripe, which is covered by the tests of the gateway.
