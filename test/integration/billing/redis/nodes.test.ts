@@ -123,7 +123,7 @@ describe.skipIf(!canShare)("two nodes", () => {
 
   test("leave each other's running calls alone, and end those of a node that died", async () => {
     const storeOptions = { deadAfterMs: 500 };
-    const { redis, url, nodes } = await startNodes(2, 100, { leaseMs: 900, storeOptions });
+    const { redis, url, nodes } = await startNodes(2, 100, { leaseMs: 3000, storeOptions });
     const [dead, alive] = nodes as [Node, Node];
     const most = { concurrentCalls: 2 };
     const [lost, kept] = [
@@ -133,7 +133,7 @@ describe.skipIf(!canShare)("two nodes", () => {
     await dead.ledger.admit(lost);
     await alive.ledger.admit(kept);
     await dead.ledger.close();
-    const third = await startNode(url, redis, { leaseMs: 900, storeOptions });
+    const third = await startNode(url, redis, { leaseMs: 3000, storeOptions });
     expect(await third.ledger.admit(createAdmission(most)).catch((error) => error.message)).toStartWith(
       "Concurrency limit",
     );
