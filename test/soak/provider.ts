@@ -85,7 +85,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 const failures: Record<string, (response: ServerResponse) => void> = {
   fail: (response) => json(response, { error: { message: "Oops", type: "server_error" } }, 500),
   limit: (response) => json(response, { error: { message: "Slow down", code: "rate_limit_exceeded" } }, 429),
-  badRequest: (response) => json(response, { error: { message: "No such voice", type: "invalid_request_error" } }, 400),
+  refuse: (response) => json(response, { error: { message: "No such voice", type: "invalid_request_error" } }, 400),
   babble: (response) => void response.writeHead(200, { "content-type": "application/json" }).end("\u0000 not JSON"),
   reset: (response) => void response.socket?.resetAndDestroy(),
 };

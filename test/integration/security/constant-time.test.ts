@@ -12,8 +12,8 @@ const compareNone: Readonly<Record<string, string>> = {
   "accounts/auth-http.ts": "a placeholder address is made from it",
   "accounts/vouchers.ts": "a voucher is found by its code's hash, in an index",
   "http/dashboard-api/static-assets.ts": "a file's version",
-  "billing/latest-calls.ts": "a list's version",
-  "plugin-loader/content-version.ts": "a file's version",
+  "billing/recent-calls.ts": "a list's version",
+  "plugin-loader/find-sources.ts": "a file's version",
 };
 
 test("every file that hashes secrets compares in constant time", () => {
