@@ -47,7 +47,7 @@ describe("a start", () => {
       expect(await refusedOn("/proc/self")).toEqual({
         code: 2,
         stderr:
-          "Cannot use MODELGATE_HOME: it is /proc/self (ENOENT), expected a folder that can be made and written\n",
+          "Cannot use MODELGATE_HOME: it is /proc/self (ENOENT), expected a writable folder\n",
       });
     },
     testMsMax,
