@@ -80,7 +80,7 @@ async function soaked(name: string, group: readonly Gateway[]): Promise<void> {
   if (report.busy === 0) for (const gateway of group) expect(gateway.stderr()).toBe("");
   const { code, stdout, stderr } = await (group[0] as Gateway).run("ledger", "verify");
   expect(code, stdout + stderr).toBe(0);
-  expect(stdout).toContain("0 open and 0 abandoned");
+  expect(stdout).toContain("(0 open, 0 abandoned)");
 }
 
 function growth(first: number, second: number): number {
