@@ -46,8 +46,7 @@ describe("a start", () => {
     async () => {
       expect(await refusedOn("/proc/self")).toEqual({
         code: 2,
-        stderr:
-          "Cannot use MODELGATE_HOME: it is /proc/self (ENOENT), expected a writable folder\n",
+        stderr: "Cannot use MODELGATE_HOME: it is /proc/self (ENOENT), expected a writable folder\n",
       });
     },
     testMsMax,
