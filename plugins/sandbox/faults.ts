@@ -35,7 +35,7 @@ export async function suffer(faults: Faults, signal: AbortSignal): Promise<void>
   if (faults.hang) await sleep(delayMsMax, undefined, { signal });
   if (faults.delayMs !== undefined) await sleep(Math.min(faults.delayMs, delayMsMax), undefined, { signal });
   if (faults.garbage)
-    throw new UpstreamFault("bad_response", "[sandbox] The provider's answer is none: <html>garbage</html>");
+    throw new UpstreamFault("bad_response", "[sandbox] The provider's answer is not JSON: <html>garbage</html>");
   const { status, retryAfter } = faults;
   if (status === undefined) return;
   const headers = new Headers(retryAfter === undefined ? {} : { "retry-after": retryAfter });

@@ -63,7 +63,7 @@ export interface Picture {
   colours: readonly (readonly [number, number, number])[];
 }
 
-/** A PNG file of a picture, with a comment for whoever looks into it. */
+/** A PNG file of a picture, with a comment in its metadata. */
 function toPng({ width, height, pixels, colours }: Picture, comment: string): Uint8Array<ArrayBuffer> {
   const header = new DataView(new ArrayBuffer(13));
   header.setUint32(0, width);

@@ -5,7 +5,7 @@ import { embeddings } from "./embeddings.ts";
 import { image } from "./images.ts";
 
 /**
- * A provider that is none: it answers for any model without a network and without a cost, always the same for the same
+ * A simulated provider: it answers for any model without a network and without a cost, always the same for the same
  * request, and plainly simulated. A directive in the prompt, the input or a transcription's `prompt` asks for a fault:
  *
  * | directive | what happens |

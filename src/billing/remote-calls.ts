@@ -28,13 +28,13 @@ export const remoteCallsMax = 200;
 const waitMsDefault = 1000;
 
 /**
- * Makes the look-up of the calls that other processes have open. Calls of a node that has not been seen for ten seconds
- * are left out: it is dead, or cut off.
+ * Creates a reader of the calls that other processes are running; those of nodes that have not been seen lately are left
+ * out.
  *
- * The store is asked on a connection that no call waits for, and by one question at a time: whoever asks meanwhile gets
- * its answer too. A store that hangs so has one connection of the pool, however many look on.
+ * Concurrent readers share one query, on a connection that no call waits for, so that a database that hangs takes one
+ * connection of the pool at most.
  *
- * @returns What runs elsewhere. It fails where the store does not answer within `waitMs`.
+ * @returns Fails when the database does not answer within `waitMs`.
  */
 export function remoteCalls(store: Store, waitMs = waitMsDefault): () => Promise<RemoteCalls> {
   let pending: Promise<RemoteCalls> | undefined;

@@ -118,7 +118,7 @@ function placeOf(log: BuildMessage | ResolveMessage | undefined): string {
   const { position } = log;
   if (position === null || position === undefined) return log.message;
   const file = basename(position.file);
-  return `${file}, line ${position.line}, column ${position.column}: ${log.message}; mend it there`;
+  return `${file}, line ${position.line}, column ${position.column}: ${log.message}; fix it there`;
 }
 
 function messageOf(error: unknown): string {

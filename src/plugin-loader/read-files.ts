@@ -39,6 +39,6 @@ export function readJson(path: string): unknown {
   } catch (cause) {
     const fault = findJsonError(text);
     const place = fault === undefined ? String(cause) : `line ${fault.line}, column ${fault.column}: ${fault.reason}`;
-    throw new PluginError(`${place}; mend the JSON there`, { cause });
+    throw new PluginError(`${place}; fix the JSON there`, { cause });
   }
 }

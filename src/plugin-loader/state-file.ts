@@ -29,7 +29,7 @@ export function readStateFile(path: string, isRunning: (pid: number) => boolean)
     const { pid, plugins } = JSON.parse(readFileSync(path, "utf8")) as StateFile;
     return isRunning(pid) ? plugins : undefined;
   } catch {
-    // None, or one of another version: whoever asks looks for himself.
+    // Missing, or written by another version: the caller loads the plugins itself.
     return undefined;
   }
 }

@@ -51,7 +51,7 @@ const synonyms: Record<string, string> = {
  * @param source A `data:` URL, or what was fetched from an address.
  * @param mediaTypes Those the model takes; two names of one type are both read.
  * @param param The request field it stands in, for the error.
- * @throws {GatewayError} `invalid_request` when it is none, malformed, or of another type.
+ * @throws {GatewayError} `invalid_request` when it is not a data URL, malformed, or of another type.
  *
  * @example
  * readMedia("data:image/png;base64,aGk=", ["image/png"], "messages[0].content[1]"); // => { mediaType: "image/png", base64: "aGk=" }

@@ -39,7 +39,7 @@ export function classifyFault(answer: RefusedResponse): UpstreamFault {
 /**
  * Reads an error that came inside a 200 answer or a stream.
  *
- * @param body The JSON value that holds the error, or the text when it is none.
+ * @param body The JSON value that holds the error, or the text when it is not JSON.
  * @param status The status to go by when the error does not name one.
  *
  * @example

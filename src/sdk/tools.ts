@@ -22,7 +22,7 @@ export interface ToolDecision {
  * Reads `tool_choice` against the request's tools.
  *
  * @returns `undefined` when nothing is chosen, or there are no tools to choose from.
- * @throws {GatewayError} `invalid_request` when it demands a call without tools, or names what is none of them.
+ * @throws {GatewayError} `invalid_request` when it demands a call without tools, or names a tool that is not among them.
  *
  * @example
  * const tools = [{ type: "function", function: { name: "weather" } }];

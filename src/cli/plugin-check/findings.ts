@@ -3,7 +3,7 @@ import { quoteValue } from "../../contract/index.ts";
 import type { Fixture } from "./fixture.ts";
 import { type Outcome, saidIn, simulatedKey } from "./simulate.ts";
 
-/** What is wrong and how to mend it; nothing when all is well. */
+/** What is wrong and how to fix it; nothing when all is well. */
 export type Finding = { readonly wrong: string; readonly cure: string } | undefined;
 
 /** What no plugin may do in any call: throw what is no fault, or show its key. */
@@ -32,7 +32,7 @@ export function findDifference(fixture: Fixture, outcome: Outcome): Finding {
   }
   const misbehaviour = findMisbehaviour(outcome);
   if (misbehaviour !== undefined) return misbehaviour;
-  if (error !== undefined) return { wrong: `the caller is told: ${error.message}`, cure: "mend the handler" };
+  if (error !== undefined) return { wrong: `the caller is told: ${error.message}`, cure: "fix the handler" };
   const said = saidIn(outcome);
   const meters = settlement?.meters ?? {};
   const prompt = [meters.inputToken, meters.cacheReadToken, meters.cacheWriteToken].reduce<number>(
@@ -45,20 +45,20 @@ export function findDifference(fixture: Fixture, outcome: Outcome): Finding {
     if (!isDeepStrictEqual(got, wanted)) {
       return {
         wrong: `${field} is ${describe(got)}, expected ${describe(wanted)}`,
-        cure: "mend how the answer is read",
+        cure: "fix how the answer is read",
       };
     }
   }
   if (fixture.path !== undefined && asked[0] !== undefined && !asked[0].url.endsWith(fixture.path)) {
     return {
       wrong: `it asked ${asked[0].url}, expected …${fixture.path}`,
-      cure: "mend the path given to call.upstream",
+      cure: "fix the path given to call.upstream",
     };
   }
   if (fixture.body !== undefined && !isDeepStrictEqual(asked[0]?.body, fixture.body)) {
     return {
       wrong: `it sent ${describe(asked[0]?.body)}, expected ${describe(fixture.body)}`,
-      cure: "mend the translation",
+      cure: "fix the translation",
     };
   }
   return undefined;

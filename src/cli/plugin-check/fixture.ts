@@ -65,7 +65,7 @@ function readFixture(path: string, label: string): Fixture {
   try {
     value = JSON.parse(readFileSync(path, "utf8"));
   } catch (cause) {
-    throw new PluginError(`Cannot read ${label}: it is not JSON; mend it or record it again`, { cause });
+    throw new PluginError(`Cannot read ${label}: it is not JSON; fix it or record it again`, { cause });
   }
   const fault = faultOf(value);
   if (fault !== undefined) throw new PluginError(`Cannot read ${label}${fault.path}: ${fault.reason}`);

@@ -112,7 +112,7 @@ describe.each(["source", "binary"] as const)("plugins dropped into a gateway fro
     await until(() => heard("keyed-1"), "Hello from keyed-1");
     drop("plugins/keyed.json", '{ "baseUrl": ');
     const sentence =
-      "Cannot load plugins/keyed.json: line 1, column 14: the end of the file was not expected; mend the JSON there";
+      "Cannot load plugins/keyed.json: line 1, column 14: the end of the file was not expected; fix the JSON there";
     await until(async () => (await warningsOf())[0], sentence);
     expect(await heard("keyed-1")).toBe("Hello from keyed-1");
     const state = (await statesOf()).find(({ name }) => name === "keyed");

@@ -24,7 +24,7 @@ const bad: readonly (readonly [string, string, string | object, string])[] = [
     "a syntax error in JSON",
     "bad.json",
     '{\n  "baseUrl": "http://x"\n  "models": []\n}',
-    'line 3, column 3: "\\"" was not expected; mend the JSON there',
+    'line 3, column 3: "\\"" was not expected; fix the JSON there',
   ],
   ["JSON that breaks off", "bad.json", '{"baseUrl": [', "line 1, column 14: the end of the file was not expected"],
   ["JSON that is no object", "bad.json", "[]", "expected a JSON object with name, baseUrl, dialect and models"],
@@ -91,7 +91,7 @@ const bad: readonly (readonly [string, string, string | object, string])[] = [
     "a syntax error in code",
     "bad.ts",
     "export default {\n  a: 1,,\n};\n",
-    'bad.ts, line 2, column 8: Expected identifier but found ","; mend it there',
+    'bad.ts, line 2, column 8: Expected identifier but found ","; fix it there',
   ],
   [
     "no default export",

@@ -29,7 +29,7 @@ export async function* toChunks(events: AsyncIterable<ServerEvent>, options: Cha
   if (!finished) throw new UpstreamFault("bad_response", "The provider's stream ended before its answer did");
 }
 
-/** The chunk of an event; `undefined` when it is none of ours to know (a ping, a provider's own event). */
+/** The chunk of an event; `undefined` when it carries nothing for the caller (a ping, a provider's own event). */
 function readChunk({ event, data }: ServerEvent): Chunk | undefined {
   if (data.trim() === "") return undefined;
   let chunk: unknown;

@@ -67,7 +67,7 @@ function toSeconds(value: unknown): number | undefined {
 
 function toSegment(segment: unknown, index: number): TranscriptSegment {
   if (!isRecord(segment))
-    throw new UpstreamFault("bad_response", `Segment ${index} of the provider's transcript is none`);
+    throw new UpstreamFault("bad_response", `Segment ${index} of the provider's transcript is not an object`);
   const blank = { id: index, seek: 0, start: 0, end: 0, text: "", tokens: [], temperature: 0 };
   return { ...blank, avg_logprob: 0, compression_ratio: 0, no_speech_prob: 0, ...segment };
 }
