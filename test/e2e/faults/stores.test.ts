@@ -19,7 +19,7 @@ const untilMsMax = 30_000;
 const testMsMax = 90_000;
 const served: [number, null] = [200, null];
 
-interface AppOptions {
+interface BillingFixture {
   postgres: PostgresServer;
   redis: TestRedis;
   beforePostgres: SlowProxy;
@@ -29,16 +29,16 @@ interface AppOptions {
 
 interface Fault {
   what: string;
-  strike(ground: AppOptions): unknown;
-  mend(ground: AppOptions): unknown;
+  strike(ground: BillingFixture): unknown;
+  mend(ground: BillingFixture): unknown;
 }
 
-const signal = ({ redis }: AppOptions, name: NodeJS.Signals) => void process.kill(redis.pid, name);
+const signal = ({ redis }: BillingFixture, name: NodeJS.Signals) => void process.kill(redis.pid, name);
 const delay = (name: "beforePostgres" | "beforeRedis", ms: number) => ({
-  strike: (ground: AppOptions) => {
+  strike: (ground: BillingFixture) => {
     ground[name].delayMs = ms;
   },
-  mend: (ground: AppOptions) => {
+  mend: (ground: BillingFixture) => {
     ground[name].delayMs = 0;
   },
 });
@@ -126,14 +126,14 @@ const bloat = `insert into calls (id, account_id, key_id, model, capability, pre
   hold_tokens, settled_at) select 'bloat' || n, 'nobody', 'none', repeat('m', 400), 'chat', 0, 'abandoned', n, 0, 0, n
   from generate_series(1, 60000) as n`;
 
-async function readOnly({ url }: AppOptions, setting: "on" | "off"): Promise<void> {
+async function readOnly({ url }: BillingFixture, setting: "on" | "off"): Promise<void> {
   await queryPostgres(url, `alter system set default_transaction_read_only = ${setting}`);
   await queryPostgres(url, "select pg_reload_conf()");
 }
 
 describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway over PostgreSQL and Redis", () => {
   useRedisServers();
-  const ground = {} as AppOptions;
+  const ground = {} as BillingFixture;
   let gateway: Gateway;
   beforeAll(async () => {
     ground.postgres = await startPostgres();

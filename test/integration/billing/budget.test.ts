@@ -5,8 +5,8 @@ import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import {
   type AdmissionFields,
-  type AppOptions,
   addAccount,
+  type BillingFixture,
   createAdmission,
   createSettlement,
   dayMs,
@@ -18,7 +18,11 @@ const engines = useEngines();
 const keyLimits: KeyLimits = { budgetNanodollars: 100 };
 const february = newYear + 31 * dayMs;
 
-async function pay(ground: Pick<AppOptions, "ledger" | "clock">, nanodollars: number, fields: AdmissionFields = {}) {
+async function pay(
+  ground: Pick<BillingFixture, "ledger" | "clock">,
+  nanodollars: number,
+  fields: AdmissionFields = {},
+) {
   const admission = createAdmission({
     keyLimits,
     holdNanodollars: nanodollars,
@@ -30,10 +34,10 @@ async function pay(ground: Pick<AppOptions, "ledger" | "clock">, nanodollars: nu
   return hold;
 }
 
-const budgetOf = async ({ ledger }: Pick<AppOptions, "ledger">, fields: AdmissionFields = {}) =>
+const budgetOf = async ({ ledger }: Pick<BillingFixture, "ledger">, fields: AdmissionFields = {}) =>
   (await ledger.limitsUsageOf(createAdmission({ keyLimits, ...fields }).caller)).budget;
 
-async function monthsOf({ store }: AppOptions) {
+async function monthsOf({ store }: BillingFixture) {
   const rows = await store.db
     .selectFrom("key_budget_usage")
     .select(["key_id", "month", "spent_nanodollars"])
@@ -194,7 +198,7 @@ describe.each(engineNames)("%s engine", (name) => {
 
   describe("limits of a key of its own", () => {
     const free = { premium: false, holdTokens: 0 };
-    const done = async ({ ledger }: AppOptions, fields: AdmissionFields, meters = {}) => {
+    const done = async ({ ledger }: BillingFixture, fields: AdmissionFields, meters = {}) => {
       const admission = createAdmission({ ...free, ...fields });
       const hold = await ledger.admit(admission);
       await ledger.settle(createSettlement(admission.callId, { quotaTokens: 0, meters }));

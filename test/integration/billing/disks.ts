@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import { type AppOptions, ledgerGround } from "./ground.ts";
+import { type BillingFixture, ledgerGround } from "./ground.ts";
 
 /** A ledger over a disk that a test can make take no writes. */
-export interface Disk extends AppOptions {
+export interface Disk extends BillingFixture {
   readOnly(on: boolean): Promise<void>;
 }
 

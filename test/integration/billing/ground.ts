@@ -14,13 +14,13 @@ export interface Clock {
 }
 
 /** A store with a ledger over it, both on the same clock. */
-export interface AppOptions {
+export interface BillingFixture {
   store: Store;
   ledger: Billing;
   clock: Clock;
 }
 
-export async function ledgerGround(file?: string, make?: MakeLedger): Promise<AppOptions> {
+export async function ledgerGround(file?: string, make?: MakeLedger): Promise<BillingFixture> {
   const clock: Clock = { time: newYear };
   const store = await temporaryStore(file, () => clock.time);
   const options = { store, now: () => clock.time };

@@ -4,8 +4,8 @@ import { GatewayError } from "../../../src/contract/index.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import {
   type AdmissionFields,
-  type AppOptions,
   addAccount,
+  type BillingFixture,
   createAdmission,
   createSettlement,
   dayMs,
@@ -123,13 +123,13 @@ const rows: Row[] = [
 describe.each(engineNames)("%s engine", (name) => {
   const make: MakeLedger = (options) => engines[name](options);
 
-  async function ground(): Promise<AppOptions> {
+  async function ground(): Promise<BillingFixture> {
     const made = await ledgerGround(undefined, make);
     await addAccount(made.store, "acc_1", 1000);
     return made;
   }
 
-  async function refusalOf({ ledger }: AppOptions, fields: AdmissionFields): Promise<GatewayError> {
+  async function refusalOf({ ledger }: BillingFixture, fields: AdmissionFields): Promise<GatewayError> {
     const error = await ledger.admit(createAdmission(fields)).catch((thrown: unknown) => thrown);
     if (error instanceof GatewayError) return error;
     throw new Error(`The call was not refused: ${error}`);

@@ -4,14 +4,14 @@ import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import {
   type AdmissionFields,
-  type AppOptions,
   addAccount,
+  type BillingFixture,
   createAdmission,
   createSettlement,
   ledgerGround,
 } from "./ground.ts";
 
-async function free(ground: AppOptions, fields: AdmissionFields = {}) {
+async function free(ground: BillingFixture, fields: AdmissionFields = {}) {
   const admission = createAdmission({ premium: false, holdTokens: 0, ...fields });
   const hold = await ground.ledger.admit(admission);
   await ground.ledger.settle(createSettlement(admission.callId, { quotaTokens: 0, meters: {} }));

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { sql } from "kysely";
 import { createPruner, verifyLedger, walletOf } from "../../../src/billing/index.ts";
 import {
-  type AppOptions,
   addAccount,
+  type BillingFixture,
   createAdmission,
   createSettlement,
   dayMs,
@@ -13,7 +13,7 @@ import {
 
 /** Makes a call that begins now and ends after a while. */
 async function call(
-  { ledger, clock }: AppOptions,
+  { ledger, clock }: BillingFixture,
   accountId: string,
   fields: { premium?: boolean; lastsMs?: number } = {},
 ) {
@@ -32,7 +32,7 @@ async function call(
 }
 
 /** Takes steps until one deletes nothing, and proves the books after each. */
-async function pruneAll({ store }: AppOptions, now: number): Promise<number> {
+async function pruneAll({ store }: BillingFixture, now: number): Promise<number> {
   const step = createPruner({ store, retentionDays: 90, now: () => now });
   let pruned = 0;
   while (true) {
@@ -44,7 +44,7 @@ async function pruneAll({ store }: AppOptions, now: number): Promise<number> {
 }
 
 /** Two accounts with calls on the first days of a year, one that lasts over midnight, and one that never ended. */
-async function books(): Promise<AppOptions> {
+async function books(): Promise<BillingFixture> {
   const ground = await ledgerGround();
   for (const id of ["acc_1", "acc_2"]) await addAccount(ground.store, id, 1000);
   for (let day = 0; day < 4; day++) {
@@ -60,7 +60,7 @@ async function books(): Promise<AppOptions> {
   return ground;
 }
 
-const idsOf = async ({ store }: AppOptions) => (await store.db.selectFrom("calls").select("id").execute()).length;
+const idsOf = async ({ store }: BillingFixture) => (await store.db.selectFrom("calls").select("id").execute()).length;
 
 test("calls older than the retention go, whole days of them, and the books still prove after every step", async () => {
   const ground = await books();

@@ -3,15 +3,15 @@ import { verifyLedger } from "../../../src/billing/index.ts";
 import type { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { type AppOptions, createAdmission, createSettlement, dayMs, ledgerGround, newYear } from "./ground.ts";
+import { type BillingFixture, createAdmission, createSettlement, dayMs, ledgerGround, newYear } from "./ground.ts";
 
-async function draw({ ledger, clock }: Pick<AppOptions, "ledger" | "clock">, tokens: number) {
+async function draw({ ledger, clock }: Pick<BillingFixture, "ledger" | "clock">, tokens: number) {
   const admission = createAdmission({ premium: false, holdTokens: tokens, openedAt: clock.time });
   await ledger.admit(admission);
   await ledger.settle(createSettlement(admission.callId, { quotaTokens: tokens }));
 }
 
-const quotaOf = async ({ ledger }: Pick<AppOptions, "ledger">) => ledger.quotaOf(createAdmission().caller);
+const quotaOf = async ({ ledger }: Pick<BillingFixture, "ledger">) => ledger.quotaOf(createAdmission().caller);
 
 const engines = useEngines();
 

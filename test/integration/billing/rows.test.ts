@@ -3,7 +3,7 @@ import { verifyLedger, walletOf } from "../../../src/billing/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { type AppOptions, addAccount, createAdmission, createSettlement, ledgerGround } from "./ground.ts";
+import { addAccount, type BillingFixture, createAdmission, createSettlement, ledgerGround } from "./ground.ts";
 
 const engines = useEngines();
 
@@ -38,7 +38,7 @@ const rows = [
   "free 100 | settle 120 | used 120 | free 1 | refused quota_exceeded | hold 5 | settle 5 | balance 95",
 ];
 
-async function tell(ground: AppOptions, story: string): Promise<void> {
+async function tell(ground: BillingFixture, story: string): Promise<void> {
   const calls = new Map<string, string>();
   let failure: Error | undefined;
   for (const step of story.split(" | ")) {
@@ -71,7 +71,7 @@ async function tell(ground: AppOptions, story: string): Promise<void> {
   }
 }
 
-async function figure({ ledger }: AppOptions, verb: string): Promise<number> {
+async function figure({ ledger }: BillingFixture, verb: string): Promise<number> {
   const wallet = await ledger.walletOf("acc_1");
   if (verb === "balance") return wallet.balanceNanodollars;
   if (verb === "held") return wallet.heldNanodollars;

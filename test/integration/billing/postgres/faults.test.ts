@@ -23,13 +23,13 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => server?.remove());
 
-interface AppOptions {
+interface BillingFixture {
   url: string;
   store: Store;
   ledger: Billing;
 }
 
-async function ground(): Promise<AppOptions> {
+async function ground(): Promise<BillingFixture> {
   const url = await newDatabase(server);
   const store = await openStore({ url });
   await addAccount(store, "acc_1", 1e9);
@@ -64,7 +64,7 @@ async function expectRefusals(ledger: Billing): Promise<void> {
 }
 
 /** Sees that calls go through again, nothing is held, and every charge stands once. */
-async function expectWhole({ store, ledger }: AppOptions): Promise<void> {
+async function expectWhole({ store, ledger }: BillingFixture): Promise<void> {
   await until("calls go through again", async () => (await attempt(ledger)) === "settled");
   await until("all that was kept is written", async () => (await ledger.sync()) === 0);
   const verification = await verifyLedger(store);
