@@ -81,6 +81,8 @@ function toAdmission(call: CallContext, bound: Meters, promptTokens: number): Ad
     premium: model.premium,
     // A bound that is too large to compute holds the whole balance.
     holdNanodollars: model.premium ? (cost === undefined ? Number.MAX_SAFE_INTEGER : cost) : 0,
+    minNanodollars: 0,
+    minTokens: 0,
     holdTokens: model.premium ? 0 : toQuotaTokens(bound, model),
     limitTokens: promptTokens,
     priceVersion: compiledPrice?.version,
