@@ -22,6 +22,7 @@ const MeQuery = Type.Object({ calls: Type.Optional(Type.String({ maxLength: 40 }
 const Page = Type.Object({ page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })) });
 const Redeem = formBody({ code: Type.String({ minLength: 1, maxLength: 100 }) });
 const Checkout = formBody({ usd: Type.String({ minLength: 1, maxLength: 30 }) });
+const csvColumns = ["at", "kind", "amount_usd", "balance_usd", "note"] as const;
 
 /**
  * GET /me: who is signed in; also for users who have to change their password first. With `calls`, the stamp of the calls
@@ -45,12 +46,8 @@ export function meController(deps: HttpDeps) {
       ]);
       const person = { email, name, role, password_is_temporary: passwordIsTemporary, second_factor: secondFactor };
       const money = { wallet: toWalletJson(wallet), quota: toQuotaJson(quota) };
-      return {
-        account: accountId,
-        ...person,
-        ...money,
-        calls: latest === undefined ? null : toLatestCallsJson(latest),
-      };
+      const calls = latest === undefined ? null : toLatestCallsJson(latest);
+      return { account: accountId, ...person, ...money, calls };
     },
     { query: MeQuery },
   );
@@ -75,14 +72,8 @@ export function accountController(deps: HttpDeps) {
       set.headers["content-type"] = "text/csv; charset=utf-8";
       set.headers["content-disposition"] = 'attachment; filename="modelgate-entries.csv"';
       const lines = (await readStatement(store, user.accountId)).map(toStatementLineJson);
-      const rows = lines.map(({ at, kind, amount_usd, balance_usd, note }) => [
-        at,
-        kind,
-        amount_usd,
-        balance_usd,
-        cell(note),
-      ]);
-      return `${[["at", "kind", "amount_usd", "balance_usd", "note"], ...rows].map((row) => row.join(",")).join("\r\n")}\r\n`;
+      const rows = lines.map((line) => csvColumns.map((name) => (name === "note" ? toCsvText(line.note) : line[name])));
+      return [csvColumns, ...rows].map((row) => `${row.join(",")}\r\n`).join("");
     })
     .get(
       "/calls",
@@ -138,8 +129,8 @@ export function sessionsController(deps: HttpDeps) {
     });
 }
 
-/** A note as a CSV cell: quoted, and escaped where a spreadsheet would read a formula. */
-function cell(text: string | null): string {
+/** A note in CSV: quoted, and escaped where a spreadsheet would read a formula. */
+function toCsvText(text: string | null): string {
   if (text === null) return "";
   const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return `"${harmless.replaceAll('"', '""')}"`;

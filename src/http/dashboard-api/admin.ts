@@ -89,7 +89,7 @@ export function adminAccountsController(deps: HttpDeps) {
       "/accounts/:id/disabled",
       async ({ admin, params: { id }, body: { disabled } }) => {
         if (id === admin.accountId && disabled) {
-          throw new GatewayError("conflict", "The own account cannot be disabled: nobody might be left to enable it");
+          throw new GatewayError("conflict", "You cannot disable your own account: nobody might be left to enable it");
         }
         await actions.setDisabled(admin.accountId, id, disabled);
         return { id, disabled };
@@ -122,13 +122,11 @@ export function adminVouchersController(deps: HttpDeps) {
         store,
         vouchers.flatMap(({ redeemedBy }) => redeemedBy ?? []),
       );
-      const emailOf = (id: string | undefined) => (id === undefined ? null : (emails.get(id) ?? null));
-      return {
-        data: vouchers.map((voucher) => ({
-          ...toVoucherJson(voucher),
-          redeemed_by_email: emailOf(voucher.redeemedBy),
-        })),
-      };
+      const data = vouchers.map((voucher) => {
+        const email = emails.get(voucher.redeemedBy ?? "");
+        return { ...toVoucherJson(voucher), redeemed_by_email: email ?? null };
+      });
+      return { data };
     })
     .post(
       "",
