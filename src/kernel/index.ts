@@ -7,13 +7,11 @@ export {
   buildRegistry,
   type Credential,
   describeRoutes,
-  type ModelEntry,
   type Refusal,
-  type Registry,
   type RegistryMemory,
-  type Route,
   type RouteState,
-} from "./routing/registry.ts";
+} from "./routing/build-registry.ts";
+export type { ModelEntry, Registry, Route } from "./routing/registry.ts";
 export type { CallObserver, Kernel, Log } from "./types.ts";
 export { openNetwork, type UpstreamBounds } from "./upstream/network.ts";
 export { TimeoutScheduler } from "./upstream/timeouts.ts";

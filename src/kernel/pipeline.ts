@@ -12,8 +12,9 @@ import { embeddingsHandler } from "./capabilities/embeddings.ts";
 import { imagesHandler } from "./capabilities/images.ts";
 import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
-import { recordLateFailure, toClientError } from "./errors.ts";
+import { toClientError } from "./errors.ts";
 import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage-meter.ts";
+import { recordLateFailure } from "./routing/failures.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
 
 const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {

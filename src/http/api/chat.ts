@@ -3,8 +3,14 @@ import { Elysia } from "elysia";
 import { type ChatChunk, ChatCompletion, ChatRequest } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toGatewayError } from "../middleware/errors.ts";
-import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
-import { callHeaders } from "../middleware/headers.ts";
+import {
+  apiKeyRoutes,
+  callHeaders,
+  executeCall,
+  type HttpCall,
+  jsonReply,
+  readJsonCall,
+} from "../middleware/handle-call.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { responses } from "./openapi.ts";

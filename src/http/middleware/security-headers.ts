@@ -1,4 +1,4 @@
-import type { ResponseHeaders } from "./headers.ts";
+import type { ResponseHeaders } from "./handle-call.ts";
 
 /** Keeps browsers from guessing the media type. */
 export const nosniff = { "x-content-type-options": "nosniff" };

@@ -1,11 +1,12 @@
 import type { ProviderPlugin, RefusedResponse, ServerEvent, Upstream } from "../../contract/index.ts";
 import { mediaTypeOf, type UpstreamBytes, UpstreamFault, type UpstreamRequestOptions } from "../../contract/index.ts";
+import { readEvents } from "../../sdk/sse.ts";
 import type { CallContext } from "../call-context.ts";
 import type { Route } from "../routing/registry.ts";
-import { type Download, downloadPublic } from "./download.ts";
-import { ConnectionError, createHeaders } from "./http-client.ts";
+import { ConnectionError } from "./connection-error.ts";
+import { containsText, type Download, downloadPublic } from "./download.ts";
+import { type BodyLimits, createHeaders, readChunks, readText, readTextStart } from "./http-client.ts";
 import type { Network } from "./network.ts";
-import { type BodyLimits, readChunks, readEvents, readText, readTextStart } from "./response-body.ts";
 
 const json = { "content-type": "application/json" };
 
@@ -87,7 +88,7 @@ export class BoundUpstream implements Upstream {
       cancel(response);
       throw new UpstreamFault("bad_response", `The provider answered ${mediaType} where an event stream was expected`);
     }
-    return readEvents(response, this.#limits(this.#network.bounds.streamBytesMax));
+    return readEvents(readChunks(response, this.#limits(this.#network.bounds.streamBytesMax)));
   }
 
   async download(url: string): Promise<Download> {
@@ -179,14 +180,6 @@ export class BoundUpstream implements Upstream {
 
 function cancel({ body }: Response): void {
   body?.cancel().catch(() => undefined);
-}
-
-/** Whether a value contains exactly this text somewhere. */
-function containsText(value: unknown, text: string): boolean {
-  if (typeof value === "string") return value === text;
-  if (typeof value !== "object" || value === null) return false;
-  for (const name in value) if (containsText((value as Record<string, unknown>)[name], text)) return true;
-  return false;
 }
 
 /** A whole URL as the base URL and the path of a request. */
