@@ -76,8 +76,7 @@ async function translate(provider: string, bytes: Uint8Array<ArrayBuffer>[]): Pr
   const normalizer = new StreamNormalizer(head, new UsageMeter(async () => ({})), false);
   let length = 0;
   for await (const raw of (await plugin.handlers.chat(call)) as AsyncIterable<ChatChunk>) {
-    const chunk = normalizer.push(raw);
-    if (chunk !== undefined) length += JSON.stringify(chunk).length;
+    for (const chunk of normalizer.push(raw)) length += JSON.stringify(chunk).length;
   }
   if (!normalizer.finished) throw new Error(`The stream of ${provider} was not read to its end`);
   return length;

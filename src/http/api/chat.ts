@@ -46,19 +46,17 @@ async function stream(deps: HttpDeps, call: HttpCall, request: ChatRequest): Pro
   const sink = new SseStream<ChatChunk>(call, toEvent);
   deps.heartbeat.add(sink);
   const answer = executeCall(deps, call, { capability: "chat", request, sink });
-  const finished = answer.then(
-    () => {
+  answer
+    .then(
+      () => done,
+      (error) => toEvent(toGatewayError(error, deps.log).toBody()),
+    )
+    .then((last) => {
       deps.heartbeat.delete(sink);
-      sink.send(done);
+      sink.send(last);
       sink.end();
-    },
-    (error) => {
-      deps.heartbeat.delete(sink);
-      sink.send(toEvent(toGatewayError(error, deps.log).toBody()));
-      sink.end();
-    },
-  );
-  finished.catch((error) => deps.log.error("stream_failed", { call: call.id, error }));
+    })
+    .catch((error) => deps.log.error("stream_failed", { call: call.id, error }));
   // The status line waits for the first chunk or heartbeat: until then a failure is an ordinary HTTP error.
   await Promise.race([sink.opened, answer]);
   call.restoreIdleTimeout();

@@ -3,6 +3,7 @@ import { type Capability, formatUsd, GatewayError, type LimitState } from "../..
 import { type AnswerOf, CallContext, makeCallId, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type BodyReservation, declaredBytes, jsonBytesMax, readJson } from "./read-body.ts";
+import type { ResponseHeaders } from "./security-headers.ts";
 
 /** The part of Bun's server used here: how long the socket of a request may be idle, in seconds; 0 means for ever. */
 interface Sockets {
@@ -197,8 +198,6 @@ function logCall(deps: HttpDeps, call: CallContext): void {
     warnings: warnings.length === 0 ? undefined : warnings,
   });
 }
-
-export type ResponseHeaders = Record<string, string>;
 
 /** The state of the rate limits by the names that OpenAI's clients read; resets are seconds with the unit `s`. */
 export function limitHeaders(limits: LimitState): ResponseHeaders {

@@ -16,8 +16,8 @@ export function readFormCall<Body>(deps: HttpDeps, toBody: (form: FormData) => B
   };
 }
 
-/** Reads a body as multipart/form-data. @throws {GatewayError} as {@link readJson} */
-export async function readForm(request: Request, reservation?: BodyReservation): Promise<FormData> {
+/** Reads a body as multipart/form-data. @throws {GatewayError} `payload_too_large`, `unavailable` or `invalid_request`. */
+async function readForm(request: Request, reservation?: BodyReservation): Promise<FormData> {
   const contentType = request.headers.get("content-type");
   if (contentType === null || !contentType.toLowerCase().startsWith("multipart/form-data")) {
     const sentence = "The body is not multipart/form-data, which is how a file is sent here";

@@ -1,9 +1,13 @@
 import {
+  type ChatUsage,
+  type CompiledPrice,
+  costNanodollars,
   isAmount,
   type MeterName,
   type Meters,
   type Model,
   meterNames,
+  nanodollarsPerUsd,
   type UsageSource,
 } from "../../contract/index.ts";
 
@@ -50,6 +54,12 @@ export class UsageMeter {
     return this.#reported;
   }
 
+  /** The answer is complete. An empty report counts for an empty answer. */
+  finish(): void {
+    this.complete = true;
+    if (!this.wrote && this.#reported !== undefined && isZero(this.#reported)) this.produced = false;
+  }
+
   /** The final count. Once the answer is complete it is computed only once. */
   count(): Promise<Count> {
     if (!this.complete) return this.#compute();
@@ -86,6 +96,31 @@ function withLargerOutput(reported: Meters, estimated: Meters): Meters {
     if (isAmount(a) && isAmount(b)) meters[name] = Math.max(a, b);
   }
   return meters;
+}
+
+/**
+ * The usage to show: as the provider reported it, unless that was not usable. It always has its sum; details are present
+ * or left out, never `null`. The cost by list price is added in dollars, if the price is known.
+ */
+export function toChatUsage(
+  reported: ChatUsage | null | undefined,
+  { meters, source }: Count,
+  compiledPrice: CompiledPrice | undefined,
+): ChatUsage {
+  const { inputToken = 0, cacheReadToken = 0, cacheWriteToken = 0, outputToken = 0 } = meters;
+  const counted = { prompt_tokens: inputToken + cacheReadToken + cacheWriteToken, completion_tokens: outputToken };
+  const shown = source === "estimated" || !reported ? counted : reported;
+  const completionTokens = shown.completion_tokens ?? 0;
+  const usage: ChatUsage = {
+    ...shown,
+    completion_tokens: completionTokens,
+    total_tokens: shown.prompt_tokens + completionTokens,
+  };
+  if (usage.prompt_tokens_details === null) delete usage.prompt_tokens_details;
+  if (usage.completion_tokens_details === null) delete usage.completion_tokens_details;
+  const cost = compiledPrice === undefined ? undefined : costNanodollars(compiledPrice, meters);
+  if (cost !== undefined) usage.cost = cost / nanodollarsPerUsd;
+  return usage;
 }
 
 /** The tokens of the daily free quota that usage takes: tokens as they are, other units by the model's weights. */
