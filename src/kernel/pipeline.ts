@@ -6,13 +6,14 @@ import {
   GatewayError,
   type Meters,
 } from "../contract/index.ts";
-import type { AnswerOf, CallContext } from "./call-context.ts";
+import type { CallContext } from "./call-context.ts";
 import { chatHandler } from "./capabilities/chat.ts";
 import { embeddingsHandler } from "./capabilities/embeddings.ts";
 import { imagesHandler } from "./capabilities/images.ts";
 import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
 import { toClientError } from "./errors.ts";
+import type { AnswerOf } from "./exchange.ts";
 import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage-meter.ts";
 import { recordLateFailure } from "./routing/failures.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";

@@ -2,7 +2,6 @@ import {
   type ChatChunk,
   type ChatUsage,
   type ChunkChoice,
-  type Meters,
   metersOfUsage,
   type ToolCallDelta,
   UpstreamFault,
@@ -101,7 +100,7 @@ export class StreamNormalizer {
   }
 
   #report(usage: ChatUsage): void {
-    const meters: Meters | undefined = metersOfUsage(usage);
+    const meters = metersOfUsage(usage);
     if (meters === undefined) return;
     // An empty report does not replace an earlier one.
     if (this.usage !== undefined && !usage.prompt_tokens && !usage.completion_tokens) return;
@@ -117,10 +116,10 @@ export class StreamNormalizer {
     const { delta } = choice;
     if (!state.begun) this.#begin(state, choice);
     else if (delta.role !== undefined) delete delta.role;
-    if (typeof delta.content === "string") this.#onText(delta.content);
-    if (typeof delta.reasoning_content === "string") this.#onText(delta.reasoning_content);
-    if (typeof delta.refusal === "string") this.#onText(delta.refusal);
-    if (delta.function_call) this.#onText(delta.function_call.arguments);
+    this.#onText(delta.content);
+    this.#onText(delta.reasoning_content);
+    this.#onText(delta.refusal);
+    this.#onText(delta.function_call?.arguments);
     if (delta.tool_calls) this.#normalizeToolCalls(delta, state);
     choice.logprobs = choice.logprobs ? normalizeLogprobs(choice.logprobs) : null;
     if (choice.finish_reason) {
@@ -163,11 +162,14 @@ export class StreamNormalizer {
   }
 
   #getState(index: number): ChoiceState {
-    const known = this.#choices[index];
-    if (known !== undefined) return known;
-    const state = { begun: false, finish: undefined, indexByProvider: new Map(), indexById: new Map(), toolCalls: 0 };
-    this.#choices[index] = state;
-    return state;
+    this.#choices[index] ??= {
+      begun: false,
+      finish: undefined,
+      indexByProvider: new Map(),
+      indexById: new Map(),
+      toolCalls: 0,
+    };
+    return this.#choices[index];
   }
 
   #normalizeToolCalls(delta: ChunkChoice["delta"], state: ChoiceState): void {

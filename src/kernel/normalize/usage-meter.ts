@@ -30,7 +30,8 @@ export interface Output {
  * or when the call broke off, usage is estimated from what went in and came out.
  */
 export class UsageMeter {
-  #reported: Meters | undefined;
+  /** The provider's last report. */
+  reported: Meters | undefined = undefined;
   readonly #estimate: () => Promise<Meters>;
   readonly output: Output = { text: "", length: 0 };
   /** Something reached the caller, or would have: from here on the call costs. */
@@ -47,17 +48,13 @@ export class UsageMeter {
   }
 
   report(meters: Meters): void {
-    this.#reported = meters;
-  }
-
-  get reported(): Meters | undefined {
-    return this.#reported;
+    this.reported = meters;
   }
 
   /** The answer is complete. An empty report counts for an empty answer. */
   finish(): void {
     this.complete = true;
-    if (!this.wrote && this.#reported !== undefined && isZero(this.#reported)) this.produced = false;
+    if (!this.wrote && this.reported !== undefined && isZero(this.reported)) this.produced = false;
   }
 
   /** The final count. Once the answer is complete it is computed only once. */
@@ -68,7 +65,7 @@ export class UsageMeter {
   }
 
   async #compute(): Promise<Count> {
-    const reported = this.#reported;
+    const { reported } = this;
     if (this.complete && reported !== undefined && this.#isUsable(reported)) {
       return { meters: reported, source: "reported" };
     }
@@ -123,16 +120,12 @@ export function toChatUsage(
   return usage;
 }
 
+const tokenWeights: Meters = { inputToken: 1, outputToken: 1, cacheReadToken: 1, cacheWriteToken: 1 };
+
 /** The tokens of the daily free quota that usage takes: tokens as they are, other units by the model's weights. */
 export function toQuotaTokens(meters: Meters, { quotaWeights }: Model): number {
-  let tokens = weighted(meters.inputToken, 1) + weighted(meters.outputToken, 1);
-  tokens += weighted(meters.cacheReadToken, 1) + weighted(meters.cacheWriteToken, 1);
-  if (quotaWeights === undefined) return tokens;
-  tokens += weighted(meters.character, quotaWeights.character) + weighted(meters.image, quotaWeights.image);
-  tokens += weighted(meters.audioMs, quotaWeights.audioMs) + weighted(meters.call, quotaWeights.call);
+  const weights: Meters = { ...tokenWeights, ...quotaWeights };
+  let tokens = 0;
+  for (const name of meterNames) tokens += (meters[name] ?? 0) * (weights[name] ?? 0);
   return Math.ceil(tokens);
-}
-
-function weighted(amount: number | undefined, weight: number | undefined): number {
-  return amount === undefined || weight === undefined ? 0 : amount * weight;
 }

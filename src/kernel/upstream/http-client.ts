@@ -164,7 +164,7 @@ export async function* readChunks(response: Response, limits: BodyLimits): Async
 export async function readText(response: Response, limits: BodyLimits): Promise<string> {
   const length = getDeclaredLength(response);
   if (length !== undefined && length > limits.bytesMax) {
-    response.body?.cancel().catch(() => undefined);
+    cancelBody(response);
     throw tooLong(limits.bytesMax);
   }
   return new Blob(await Array.fromAsync(readChunks(response, limits))).text();
@@ -184,6 +184,11 @@ export async function readTextStart(response: Response, limits: BodyLimits): Pro
     return "";
   }
   return new Blob(chunks).slice(0, limits.bytesMax).text();
+}
+
+/** Closes the connection of a response whose body is not read. */
+export function cancelBody({ body }: Response): void {
+  body?.cancel().catch(() => undefined);
 }
 
 /** The declared length of a body; `undefined` when it is not the length after decompression. */
