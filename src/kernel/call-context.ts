@@ -7,7 +7,7 @@ import {
   type UsageSource,
 } from "../contract/index.ts";
 import type { ChunkOf, RequestOf, StreamSink } from "./exchange.ts";
-import type { UsageMeter } from "./normalize/usage-meter.ts";
+import type { UsageMeter } from "./normalize/usage.ts";
 import type { ModelEntry, Route } from "./routing/registry.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 

@@ -14,7 +14,7 @@ import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
 import { toClientError } from "./errors.ts";
 import type { AnswerOf } from "./exchange.ts";
-import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage-meter.ts";
+import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import { recordLateFailure } from "./routing/failures.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
 

@@ -1,7 +1,7 @@
 import { builtIns } from "../../plugins/index.ts";
 import type { Call, ChatChunk, ChatRequest } from "../../src/contract/index.ts";
 import { StreamNormalizer } from "../../src/kernel/normalize/stream.ts";
-import { UsageMeter } from "../../src/kernel/normalize/usage-meter.ts";
+import { UsageMeter } from "../../src/kernel/normalize/usage.ts";
 import { readEvents } from "../../src/sdk/index.ts";
 
 /** What one piece of a provider's stream costs from its bytes to ours, beside OpenAI's own, which is passed through. */

@@ -19,8 +19,8 @@ import {
   toChunks,
 } from "../normalize/completion.ts";
 import { hasSubstance, StreamNormalizer } from "../normalize/stream.ts";
-import { countablePrompt, countTokens, promptTokensMax } from "../normalize/token-counts.ts";
-import { toChatUsage } from "../normalize/usage-meter.ts";
+import { countablePrompt, countTokens } from "../normalize/tokenizer.ts";
+import { promptTokensMax, toChatUsage } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";

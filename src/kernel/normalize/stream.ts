@@ -7,8 +7,8 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { type AnswerHead, makeToolCallId, normalizeLogprobs, toFinishReason } from "./completion.ts";
-import { countedCharactersMax } from "./token-counts.ts";
-import type { UsageMeter } from "./usage-meter.ts";
+import { countedCharactersMax } from "./tokenizer.ts";
+import type { UsageMeter } from "./usage.ts";
 
 /** More characters than any answer has. They are held in memory until they are counted. */
 const charactersMax = 64 * 1024 * 1024;

@@ -1,8 +1,12 @@
+import { Buffer } from "node:buffer";
 import {
+  type ChatRequest,
   type ChatUsage,
   type CompiledPrice,
+  type ContentPart,
   costNanodollars,
   isAmount,
+  type Message,
   type MeterName,
   type Meters,
   type Model,
@@ -11,6 +15,10 @@ import {
   type UsageSource,
 } from "../../contract/index.ts";
 
+/** Tokens that one picture can cost at the most, for the hold and for an estimate (high detail, 1024 px). */
+const imageTokens = 1_500;
+/** Tokens that a message costs beside its text (role and separators). */
+export const messageTokens = 6;
 /** What a call used, and how it is known. */
 export interface Count {
   meters: Meters;
@@ -128,4 +136,48 @@ export function toQuotaTokens(meters: Meters, { quotaWeights }: Model): number {
   let tokens = 0;
   for (const name of meterNames) tokens += (meters[name] ?? 0) * (weights[name] ?? 0);
   return Math.ceil(tokens);
+}
+
+/**
+ * An upper bound of the tokens in a text without a tokenizer: a third of its UTF-8 bytes. Ordinary text has four and
+ * more bytes a token, scripts of three bytes a character about one token a character.
+ */
+export function tokensMax(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / 3);
+}
+
+/** An upper bound of the tokens of a conversation, with its tools. */
+export function promptTokensMax(request: ChatRequest): number {
+  let tokens = 0;
+  for (const message of request.messages) tokens += messageTokens + messageTextTokensMax(message);
+  if (request.tools) tokens += tokensMax(JSON.stringify(request.tools));
+  if (request.functions) tokens += tokensMax(JSON.stringify(request.functions));
+  if (request.response_format && request.response_format.type === "json_schema") {
+    tokens += tokensMax(JSON.stringify(request.response_format));
+  }
+  return tokens;
+}
+
+function messageTextTokensMax(message: Message): number {
+  let tokens = 0;
+  const { content, tool_calls } = message;
+  if (typeof content === "string") tokens += tokensMax(content);
+  else if (content) for (const part of content) tokens += partTokensMax(part);
+  if (tool_calls) for (const call of tool_calls) tokens += tokensMax(call.function.name + call.function.arguments);
+  return tokens;
+}
+
+export function partTokensMax(part: ContentPart): number {
+  switch (part.type) {
+    case "text":
+      return tokensMax(part.text);
+    case "refusal":
+      return tokensMax(part.refusal);
+    case "image_url":
+      return imageTokens;
+    case "input_audio":
+      return Math.ceil(part.input_audio.data.length / 100);
+    case "file":
+      return tokensMax(JSON.stringify(part.file));
+  }
 }
