@@ -23,7 +23,7 @@ export interface CompiledPrice {
  * @returns `undefined` when a meter with an amount above zero has no known price, or the sum leaves 2^53.
  */
 export function costNanodollars(compiledPrice: CompiledPrice, meters: Meters): number | undefined {
-  const table = tableFor(compiledPrice, meters);
+  const table = findTable(compiledPrice, meters);
   let sum = 0;
   for (const name of meterNames) {
     const amount = meters[name];
@@ -44,7 +44,7 @@ export function formatUsd(nanodollars: number): string {
   return `${sign}${digits.slice(0, -9)}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-function tableFor(compiledPrice: CompiledPrice, meters: Meters): RateTable {
+function findTable(compiledPrice: CompiledPrice, meters: Meters): RateTable {
   const { inputToken = 0, cacheReadToken = 0, cacheWriteToken = 0 } = meters;
   const input = inputToken + cacheReadToken + cacheWriteToken;
   return (

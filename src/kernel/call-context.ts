@@ -58,7 +58,7 @@ export class CallContext<C extends Capability = Capability> {
   meters: Meters = {};
   usageSource: UsageSource = "none";
   costNanodollars: number | undefined = undefined;
-  /** Of each choice; kept only when there is an observer. */
+  /** The finish reason of each choice; set only for an observer. */
   finishReasons: string[] | undefined = undefined;
   /** Warnings of plugins, for the log. */
   readonly warnings: string[] = [];

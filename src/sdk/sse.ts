@@ -13,8 +13,8 @@ const byteOrderMark = "\uFEFF";
 /**
  * Reads server-sent events from text that arrives in pieces of any size. Line ends may be `\n`, `\r\n` or `\r`.
  *
- * An event named `raw` carries text that stands in no field: JSON or HTML that a failing server wrote into the stream
- * as it was. It is offered when a field follows it or the stream ends.
+ * An event named `raw` carries text outside of any field: JSON or HTML that a failing server wrote into the stream. It is
+ * returned when a field follows it or the stream ends.
  *
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
  *
@@ -57,7 +57,7 @@ export class SseParser {
     return this.#take();
   }
 
-  /** Says that no more text comes. Returns what stood unfinished: a last event without its blank line, or `raw` text. */
+  /** Ends the stream. Returns what is unfinished: a last event without its blank line, or `raw` text. */
   end(): ServerEvent[] {
     if (this.#rest !== "") this.#readLine(this.#rest);
     this.#dispatch();

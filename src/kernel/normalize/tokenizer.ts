@@ -30,10 +30,10 @@ export function countablePrompt(request: ChatRequest): { text: string; otherToke
 
 /**
  * Counts the tokens of a text with OpenAI's o200k vocabulary, the closest public one for providers that report
- * nothing. The vocabulary is loaded at the first use. Where a text has words of absurd length, it is counted in slices,
- * and up to one token a slice too many.
+ * nothing. The vocabulary is loaded at the first use. A text with very long words is counted in
+ * slices, which may add one token for each slice.
  *
- * @param length Of all the text in characters, where `text` is its beginning.
+ * @param length The length of the whole text in characters; `text` may be its beginning only.
  */
 export async function countTokens(text: string, length: number = text.length): Promise<number> {
   if (text === "") return 0;

@@ -15,7 +15,7 @@ import {
   type UsageSource,
 } from "../../contract/index.ts";
 
-/** Tokens that one picture can cost at the most, for the hold and for an estimate (high detail, 1024 px). */
+/** The most tokens that one picture can cost, for the hold and for an estimate (high detail, 1024 px). */
 const imageTokens = 1_500;
 /** Tokens that a message costs beside its text (role and separators). */
 export const messageTokens = 6;

@@ -90,7 +90,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 /**
  * Counts a failure after the answer began, or a timeout before it, against the route. Other failures were counted with
- * their attempt; a client that disconnects and an invalid request are nobody's fault here.
+ * their attempt; a client that disconnects and an invalid request count against no route.
  *
  * @returns Whether a circuit opened.
  */

@@ -49,12 +49,12 @@ async function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<Chat
   return toCompletion(await call.upstream.json(path, body), options);
 }
 
-/** Whether the provider is asked for a stream. Where it cannot, the caller gets a whole answer as one all the same. */
+/** Whether the provider is asked for a stream. If it cannot, the kernel streams its whole answer to the caller. */
 function streams({ stream, response_format: format }: ChatRequest, { streamsSchemas = true }: ChatOptions): boolean {
   return stream === true && (streamsSchemas || format?.type !== "json_schema");
 }
 
-/** The service tiers OpenAI's clients know; another provider's own words are dropped. */
+/** The service tiers OpenAI's clients know; other values are dropped. */
 const serviceTiers = ["auto", "default", "flex", "scale", "priority", "fast"];
 const finishReasonsDefault: Readonly<Record<string, string>> = { eos: "stop" };
 const reasoningFieldsDefault: readonly string[] = ["reasoning_content", "reasoning"];
@@ -62,14 +62,14 @@ const reasoningFieldsDefault: readonly string[] = ["reasoning_content", "reasoni
 /**
  * A provider's completion in the uniform shape. Works on the object itself.
  *
- * @throws {UpstreamFault} When it holds an error, or no choice.
+ * @throws {UpstreamFault} When it is an error, or a choice has no message.
  */
 export function toCompletion(answer: unknown, options: ChatOptions): ChatCompletion {
   if (!isRecord(answer)) throw classifyError(answer);
   if (answer.error !== undefined && answer.error !== null) throw classifyError(answer);
   const { choices } = answer;
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(hasMessage)) {
-    throw new UpstreamFault("bad_response", "The provider's answer holds no choice with a message");
+    throw new UpstreamFault("bad_response", "The provider's answer has no choice with a message");
   }
   findUsage(answer, options);
   dropFields(answer, options);
@@ -79,7 +79,7 @@ export function toCompletion(answer: unknown, options: ChatOptions): ChatComplet
   return answer as unknown as ChatCompletion;
 }
 
-/** Puts the usage at the top, wherever the provider wrote it, and takes its own figures out of it. */
+/** Moves the usage to the top level, and drops the provider's own figures from it. */
 function findUsage(answer: Record<string, unknown>, options: ChatOptions): void {
   const { usageIn } = options;
   if (usageIn !== undefined && !isRecord(answer.usage)) {
@@ -89,7 +89,7 @@ function findUsage(answer: Record<string, unknown>, options: ChatOptions): void 
   if (isRecord(answer.usage)) dropFields(answer.usage, options);
 }
 
-/** Puts reasoning where OpenAI-like clients look for it: `reasoning_content`. */
+/** Moves reasoning to `reasoning_content`, where OpenAI-like clients look for it. */
 function toReasoning(message: Record<string, unknown>, options: ChatOptions): void {
   for (const field of options.reasoningFields ?? reasoningFieldsDefault) {
     const text = message[field];
@@ -99,13 +99,13 @@ function toReasoning(message: Record<string, unknown>, options: ChatOptions): vo
   }
 }
 
-/** Takes out what only this provider's own clients know. */
+/** Drops the fields that only this provider's own clients know. */
 function dropFields(holder: Record<string, unknown>, { drop }: ChatOptions): void {
   if (drop === undefined) return;
   for (const field of drop) if (field in holder) delete holder[field];
 }
 
-/** A finish reason in OpenAI's words, or as it came. */
+/** A finish reason as OpenAI names it; an unknown one is unchanged. */
 function toFinishReason(reason: unknown, options: ChatOptions): unknown {
   const names = options.finishReasons ?? finishReasonsDefault;
   if (typeof reason !== "string") return reason;
@@ -134,7 +134,7 @@ type Chunk = Record<string, unknown> & { choices: unknown[] };
 /**
  * A provider's stream as uniform chunks.
  *
- * @throws {UpstreamFault} When the stream holds an error or what is no chunk, and `bad_response` when it ends before `[DONE]`
+ * @throws {UpstreamFault} When an event is an error or not a chunk, and `bad_response` when the stream ends before `[DONE]`
  * and before a finish reason.
  */
 export async function* toChunks(events: AsyncIterable<ServerEvent>, options: ChatOptions): AsyncGenerator<ChatChunk> {
@@ -161,7 +161,7 @@ function readChunk({ event, data }: ServerEvent): Chunk | undefined {
     chunk = JSON.parse(data);
   } catch (cause) {
     if (event === "error") throw classifyError(data);
-    throw new UpstreamFault("bad_response", "The provider's stream holds what is no JSON", { cause });
+    throw new UpstreamFault("bad_response", "The provider's stream has an event that is not JSON", { cause });
   }
   if (event === "raw" && isRecord(chunk) && Array.isArray(chunk.choices)) {
     throw new UpstreamFault("bad_response", "The provider sent a whole answer where a stream was asked for");
@@ -175,7 +175,7 @@ function readChunk({ event, data }: ServerEvent): Chunk | undefined {
   return chunk as Chunk;
 }
 
-/** Tidies one choice of a chunk. Returns whether the choice is finished. */
+/** Normalizes one choice of a chunk. Returns whether the choice is finished. */
 function toChunkChoice(
   choice: Record<string, unknown>,
   options: ChatOptions,
