@@ -29,9 +29,9 @@ export function countablePrompt(request: ChatRequest): { text: string; otherToke
 }
 
 /**
- * Counts the tokens of a text with OpenAI's o200k vocabulary, the closest public one for providers that report
- * nothing. The vocabulary is loaded at the first use. A text with very long words is counted in
- * slices, which may add one token for each slice.
+ * Counts the tokens of a text with OpenAI's o200k vocabulary, the closest public one for providers that report nothing.
+ * The vocabulary is loaded at the first use. A text with very long words is counted in slices, which may add one token
+ * for each slice.
  *
  * @param length The length of the whole text in characters; `text` may be its beginning only.
  */

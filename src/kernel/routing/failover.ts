@@ -3,6 +3,7 @@ import type { CallContext } from "../call-context.ts";
 import type { Kernel } from "../types.ts";
 import { BoundUpstream } from "../upstream/upstream.ts";
 import { isFinal, isOfKey, maySendAgain, recordFailure, recordRefusedKey, toFault, waitToRetry } from "./failures.ts";
+import type { PoolKey } from "./health.ts";
 import { orderRoutes, type Route } from "./registry.ts";
 
 /** How many attempts a call gets over all routes and keys. */
@@ -38,7 +39,7 @@ export async function withFailover<Request, Answer>(
     let retries = routes.length === 1 ? 1 : 0;
     while (call.attempts < attemptsMax) {
       const nowMs = now();
-      const key = route.keys.size === 0 ? undefined : route.keys.take(nowMs, triedKeys);
+      const key = route.keys.take(nowMs, triedKeys);
       if (key === undefined && (route.keys.size > 0 || (triedKeys !== undefined && triedKeys.size > 0))) break;
       call.throwIfCancelled();
       call.attempts++;
@@ -56,7 +57,7 @@ export async function withFailover<Request, Answer>(
         });
         call.route = route.plugin.name;
         call.setDeadline(network.timeouts, call.openedAt + network.bounds.callMsMax);
-        recordSuccess(route, key?.index);
+        recordSuccess(route, key);
         kernel.observer?.attempted(call, route, nowMs);
         return answer;
       } catch (error) {
@@ -69,11 +70,11 @@ export async function withFailover<Request, Answer>(
         const fault = toFault(kernel, route, call, error);
         last = fault;
         if (isFinal(fault)) {
-          recordSuccess(route, key?.index);
+          recordSuccess(route, key);
           throw fault;
         }
         if (isOfKey(fault)) {
-          if (recordRefusedKey(kernel, route, key?.index, fault)) continue;
+          if (recordRefusedKey(kernel, route, key, fault)) continue;
           break;
         }
         recordFailure(kernel, route, fault);
@@ -87,7 +88,7 @@ export async function withFailover<Request, Answer>(
   throw last;
 }
 
-function recordSuccess(route: Route, index: number | undefined): void {
+function recordSuccess(route: Route, key: PoolKey | undefined): void {
   route.circuitBreaker.onSuccess();
-  if (index !== undefined) route.keys.onSuccess(index);
+  key?.circuitBreaker.onSuccess();
 }

@@ -1,6 +1,7 @@
 import { GatewayError, UpstreamFault } from "../../contract/index.ts";
 import type { CallContext } from "../call-context.ts";
 import type { Kernel } from "../types.ts";
+import type { PoolKey } from "./health.ts";
 import type { Route } from "./registry.ts";
 
 /** The average pause before the only route is tried again; half of it more or less. */
@@ -51,16 +52,16 @@ export function recordFailure(
 export function recordRefusedKey(
   kernel: Kernel,
   route: Route,
-  index: number | undefined,
+  key: PoolKey | undefined,
   fault: UpstreamFault,
 ): boolean {
   const { kind, status, retryAfterMs } = fault;
-  kernel.log.warn("upstream_refused_key", { plugin: route.plugin.name, key: index, kind, status });
+  kernel.log.warn("upstream_refused_key", { plugin: route.plugin.name, key: key?.index, kind, status });
   // The provider answered, so the route itself works.
   route.circuitBreaker.onSuccess();
-  if (index === undefined) return false;
-  if (retryAfterMs === undefined) route.keys.onFailure(index, kernel.now());
-  else route.keys.pauseUntil(index, kernel.now() + retryAfterMs);
+  if (key === undefined) return false;
+  if (retryAfterMs === undefined) key.circuitBreaker.onFailure(kernel.now());
+  else key.circuitBreaker.openUntil(kernel.now() + retryAfterMs);
   return true;
 }
 

@@ -117,15 +117,20 @@ const keyCharactersMin = 8;
 
 const noKeys: ReadonlySet<number> = new Set();
 
+/** One key of a plugin, and whether its provider accepts it. */
+export interface PoolKey {
+  readonly index: number;
+  readonly key: string;
+  readonly circuitBreaker: CircuitBreaker;
+}
+
 /** The keys of one plugin, used in turn. A key that a provider refuses or limits is paused. */
 export class KeyPool {
-  readonly #keys: readonly string[];
-  readonly #circuits: readonly CircuitBreaker[];
+  readonly #keys: readonly PoolKey[];
   #next = 0;
 
   constructor(keys: readonly string[]) {
-    this.#keys = keys;
-    this.#circuits = keys.map(() => new CircuitBreaker(keyCircuitOptions));
+    this.#keys = keys.map((key, index) => ({ index, key, circuitBreaker: new CircuitBreaker(keyCircuitOptions) }));
   }
 
   get size(): number {
@@ -134,7 +139,7 @@ export class KeyPool {
 
   /** How many can be used now other than as a last resort. */
   readyAt(nowMs: number): number {
-    return this.#circuits.filter((circuitBreaker) => circuitBreaker.isReady(nowMs)).length;
+    return this.#keys.filter(({ circuitBreaker }) => circuitBreaker.isReady(nowMs)).length;
   }
 
   /**
@@ -142,47 +147,28 @@ export class KeyPool {
    *
    * @returns `undefined` when every key was tried.
    */
-  take(nowMs: number, tried: ReadonlySet<number> = noKeys): { index: number; key: string } | undefined {
-    let best: number | undefined;
-    for (let step = 0; step < this.#keys.length; step++) {
-      const index = (this.#next + step) % this.#keys.length;
-      if (tried.has(index)) continue;
-      const circuitBreaker = this.#at(index);
-      if (circuitBreaker.isReady(nowMs)) {
-        best = index;
+  take(nowMs: number, tried: ReadonlySet<number> = noKeys): PoolKey | undefined {
+    let best: PoolKey | undefined;
+    for (let step = 0; step < this.size; step++) {
+      const key = this.#keys[(this.#next + step) % this.size] as PoolKey;
+      if (tried.has(key.index)) continue;
+      if (key.circuitBreaker.isReady(nowMs)) {
+        best = key;
         break;
       }
-      if (best === undefined || circuitBreaker.openUntilMs < this.#at(best).openUntilMs) best = index;
+      if (best === undefined || key.circuitBreaker.openUntilMs < best.circuitBreaker.openUntilMs) best = key;
     }
     if (best === undefined) return undefined;
-    this.#next = (best + 1) % this.#keys.length;
-    this.#at(best).begin(nowMs);
-    return { index: best, key: this.#keys[best] as string };
-  }
-
-  onSuccess(index: number): void {
-    this.#at(index).onSuccess();
-  }
-
-  /** The provider refused the key. Returns whether its circuit opens. */
-  onFailure(index: number, nowMs: number): boolean {
-    return this.#at(index).onFailure(nowMs);
-  }
-
-  /** The provider said when the key can be used again. */
-  pauseUntil(index: number, untilMs: number): void {
-    this.#at(index).openUntil(untilMs);
+    this.#next = (best.index + 1) % this.size;
+    best.circuitBreaker.begin(nowMs);
+    return best;
   }
 
   /** The text with all keys replaced, for what a provider says to others. */
   hide(text: string): string {
     let hidden = text;
-    for (const key of this.#keys) if (key.length >= keyCharactersMin) hidden = hidden.replaceAll(key, "[hidden]");
+    for (const { key } of this.#keys) if (key.length >= keyCharactersMin) hidden = hidden.replaceAll(key, "[hidden]");
     return hidden;
-  }
-
-  #at(index: number): CircuitBreaker {
-    return this.#circuits[index] as CircuitBreaker;
   }
 }
 
