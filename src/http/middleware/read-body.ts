@@ -42,6 +42,7 @@ function brokeOff(cause: unknown): GatewayError {
   return new GatewayError("invalid_request", "The body ended early", { cause });
 }
 
+/** A body as text, up to a limit. It is decoded as it arrives: an array of many tiny chunks would take more memory. */
 export async function readChunks(request: Request, bytesMax: number, reservation?: BodyReservation): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
@@ -65,6 +66,7 @@ export async function* boundedChunks(request: Request, bytesMax: number, reserva
   }
 }
 
+/** @throws {GatewayError} `invalid_request` */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
