@@ -3,10 +3,10 @@ import { passwordChangeRequired, type SessionUser } from "../../accounts/index.t
 import { GatewayError } from "../../contract/index.ts";
 import { makeCallId } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readSmallJson, rejectNullCharacters } from "../middleware/read-body.ts";
 import { dataHeaders } from "../middleware/security-headers.ts";
 import { withStoreTimeout } from "../middleware/store-timeout.ts";
 import { checkOrigin } from "./origin.ts";
+import { readSmallJson, rejectNullCharacters } from "./read-small-body.ts";
 
 /**
  * Reads the user of the session cookie.
