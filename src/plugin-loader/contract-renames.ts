@@ -70,7 +70,7 @@ const key = String.raw`\{ ¦ .*(?:[{,*]|async) @ [:(<,}]`;
 const faults = ["UpstreamFault", "FaultKind", "classifyFault", "faultOfBody"];
 
 /** A value in a statement, or directly in an object or function, that has the type. */
-const valueOf = (type: string) =>
+const valueOfType = (type: string) =>
   new RegExp(String.raw`${type}(?: [>\[\]])* (?:=>? )?(?:[{[(] ¦ .*(?:[:?,[(|=]|return)|[^;{}]*) @`);
 
 /** In TypeScript and JavaScript. */
@@ -82,10 +82,10 @@ export const codeRules: readonly ContractRule[] = [
   { renames: capabilities, where: new RegExp(String.raw`${table} (?:= ${key}|\??\. @)`), certain: false },
   { renames: capabilities, where: new RegExp(String.raw`(?:${table}|${typedTable}) \[ @ \]`), certain: false },
   { renames: capabilities, where: /capability [!=]==? @/, certain: false },
-  { renames: capabilities, where: valueOf("Capability"), certain: false },
+  { renames: capabilities, where: valueOfType("Capability"), certain: false },
   { renames: faultKinds, where: /UpstreamFault \( ¦ .*UpstreamFault \( [^,]*@/, certain },
   { renames: faultKinds, where: /kind [!=]==? @/, certain: false, needs: faults },
-  { renames: faultKinds, where: valueOf("FaultKind"), certain: false },
+  { renames: faultKinds, where: valueOfType("FaultKind"), certain: false },
   { renames: warning, where: /call \??\. @|\{ \.\.\. call , @|(?:Pick|Omit) < Call\b[^;]*[|,] @/, certain },
   { renames: warning, where: /\{ ¦ .*[{,] @ [,}:] ¦ (?:: (?:Pick < )?Call <|= call\b)/, certain },
   { renames: warning, where: new RegExp(`${table} : \\{ … [^…]*\\( … [^…]*\\{ ¦ .*[{,] @ [,}:]`), certain },
