@@ -1,6 +1,14 @@
-import type { ChatRequest, Model } from "modelgate/plugin";
-import { getToolResults, type Message, readArguments, resultWithoutCall, type ToolCall } from "modelgate/plugin";
-import { badRequest, toBlocks } from "./parts.ts";
+import {
+  badRequest,
+  type ChatRequest,
+  getToolResults,
+  type Message,
+  type Model,
+  readArguments,
+  resultWithoutCall,
+  type ToolCall,
+} from "modelgate/plugin";
+import { toBlocks } from "./parts.ts";
 import { obstacleOf, readDetails, toEffort } from "./reasoning.ts";
 import { strictSchema, type ToolPlan, toTools } from "./tools.ts";
 import type { Block, Reading, Turn, Warn } from "./wire.ts";

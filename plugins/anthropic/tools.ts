@@ -1,5 +1,13 @@
-import { type ChatRequest, isRecord, type Model, reduceSchema, strictSubset, type Tool } from "modelgate/plugin";
-import { badRequest, cacheMark } from "./parts.ts";
+import {
+  badRequest,
+  type ChatRequest,
+  isRecord,
+  type Model,
+  reduceSchema,
+  strictSubset,
+  type Tool,
+} from "modelgate/plugin";
+import { cacheMark } from "./parts.ts";
 import type { Warn } from "./wire.ts";
 
 /** The tools of a request as the provider takes them, and which of them the model may or must call. */

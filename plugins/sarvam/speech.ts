@@ -1,7 +1,7 @@
 import {
+  badRequest,
   type Call,
   fromBase64,
-  GatewayError,
   isRecord,
   joinWav,
   type Model,
@@ -68,8 +68,7 @@ function paceOf({ pace, speed }: SpeechRequest, model: Model, warn: (sentence: s
   const max = typeof paceMax === "number" ? paceMax : Number.POSITIVE_INFINITY;
   if (pace !== undefined && pace !== null) {
     if (pace >= min && pace <= max) return pace;
-    const sentence = `pace is ${pace}, but ${model.id} takes ${min} to ${max}`;
-    throw new GatewayError("invalid_request", sentence, { param: "pace" });
+    throw badRequest(`pace is ${pace}, but ${model.id} takes ${min} to ${max}`, "pace");
   }
   if (speed === undefined || speed === null) return undefined;
   const moved = Math.min(Math.max(speed, min), max);

@@ -1,4 +1,5 @@
-import { GatewayError, getOwn } from "../contract/index.ts";
+import { getOwn } from "../contract/index.ts";
+import { badRequest } from "./errors.ts";
 import { type FlatSchema, type Pieces, pointerPart, SchemaFlattener } from "./flatten-schema.ts";
 import { isRecord } from "./json.ts";
 
@@ -94,9 +95,7 @@ const typesOfKeyword: Readonly<Record<string, readonly string[]>> = {
  * schema.enum; // => ["yes"]
  */
 export function reduceSchema(schema: unknown, subset: SchemaSubset, param?: string): ReducedSchema {
-  if (!isRecord(schema)) {
-    throw new GatewayError("invalid_request", "Cannot read the JSON schema: expected an object", { param });
-  }
+  if (!isRecord(schema)) throw badRequest("Cannot read the JSON schema: expected an object", param);
   const flattener = new SchemaFlattener(schema, param);
   const reduced = reducePlace({ flattener, subset }, [{ schema, refs: [] }], "");
   return { schema: reduced, dropped: [...flattener.dropped] };
