@@ -4,6 +4,7 @@ import {
   getToolResults,
   type Message,
   type Model,
+  pickSupportedFields,
   readArguments,
   resultWithoutCall,
   type ToolCall,
@@ -19,12 +20,12 @@ const outputTokensMaxDefault = 4096;
 /** The gateway's own default, and the provider's. */
 const temperatureDefaults = [0.7, 1];
 
-const translated = `model messages max_tokens max_completion_tokens temperature top_p stop stream stream_options n tools
-  tool_choice parallel_tool_calls response_format reasoning_effort user`.split(/\s+/);
+const translated = `max_tokens max_completion_tokens temperature top_p stop n tools
+  tool_choice parallel_tool_calls response_format reasoning_effort`.split(/\s+/);
 
 /** Translates a request, and says how its answer is to be read. What is undefined in the body is not there. */
 export function toMessages(asked: ChatRequest, model: Model, warn: Warn) {
-  const request = leaveOut(asked, model, warn);
+  const request = pickSupportedFields(asked, translated, model, warn);
   const limit = model.outputTokensMax ?? outputTokensMaxDefault;
   const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);
   const { tools, choice, schema, reading } = toFormat(request, model, toTools(request, model, warn), warn);
@@ -50,14 +51,6 @@ export function toMessages(asked: ChatRequest, model: Model, warn: Warn) {
     metadata: request.user ? { user_id: request.user } : undefined,
   };
   return { body, reading };
-}
-
-function leaveOut(asked: ChatRequest, model: Model, warn: Warn): ChatRequest {
-  const kept = Object.entries(asked).filter(([field]) => translated.includes(field) && !model.omit?.includes(field));
-  const request = Object.fromEntries(kept) as ChatRequest;
-  const lost = Object.entries(asked).filter(([field, value]) => value && !(field in request));
-  if (lost.length > 0) warn(`Left out ${lost.map(([field]) => field).join(", ")}, which this model does not take`);
-  return request;
 }
 
 interface Format extends ToolPlan {

@@ -30,8 +30,6 @@ function vectorOf(text: string, dimensions: number): number[] {
       vector[at] = (vector[at] as number) + (hash % 2 === 0 ? 1 : -1);
     }
   }
-  let square = 0;
-  for (const value of vector) square += value * value;
-  if (square === 0) vector[0] = 1;
-  return square === 0 ? vector : vector.map((value) => value / Math.sqrt(square));
+  const length = Math.hypot(...vector);
+  return length === 0 ? vector.with(0, 1) : vector.map((value) => value / length);
 }

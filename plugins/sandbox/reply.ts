@@ -2,9 +2,9 @@ import {
   type ChatRequest,
   type ChatUsage,
   type FinishReason,
-  isRecord,
   type Message,
   type Model,
+  readToolChoice,
   type Tool,
   type ToolCall,
 } from "modelgate/plugin";
@@ -119,28 +119,17 @@ export function hashOf(text: string): number {
 
 /** The calls to answer with: as `tool_choice` demands, or of the tools that the prompt names. None for plain text. */
 function toolCallsOf(request: ChatRequest, prompt: string, choice: number): ToolCall[] {
-  const { tools, must } = offered(request);
+  const { mode, names } = readToolChoice(request) ?? {};
+  const must = mode === "required";
+  const tools = (request.tools ?? []).filter(
+    ({ function: { name } }) => mode !== "none" && (names?.includes(name) ?? true),
+  );
   const named = tools.filter((tool) => prompt.includes(tool.function.name));
   const isAnswered = request.messages.at(-1)?.role === "tool";
   let called = isAnswered ? [] : named;
   if (must && called.length === 0) called = named.length > 0 ? named : tools.slice(0, 1);
   if (request.parallel_tool_calls === false) called = called.slice(0, 1);
   return called.map((tool, index) => toCall(tool, prompt, `${choice}/${index}`));
-}
-
-function offered(request: ChatRequest): { tools: Tool[]; must: boolean } {
-  const { tool_choice: wanted } = request;
-  const tools = request.tools ?? [];
-  if (wanted === "none") return { tools: [], must: false };
-  if (typeof wanted !== "object" || wanted === null) return { tools, must: wanted === "required" };
-  if (wanted.type === "function") {
-    return { tools: tools.filter((tool) => tool.function.name === wanted.function.name), must: true };
-  }
-  const { mode, tools: allowed } = wanted.allowed_tools as { mode?: unknown; tools?: unknown };
-  const names = Array.isArray(allowed)
-    ? allowed.map((tool) => isRecord(tool) && isRecord(tool.function) && tool.function.name)
-    : [];
-  return { tools: tools.filter((tool) => names.includes(tool.function.name)), must: mode === "required" };
 }
 
 function toCall({ function: { name, parameters } }: Tool, prompt: string, place: string): ToolCall {
