@@ -10,7 +10,7 @@ import {
   type ToolCall,
 } from "modelgate/plugin";
 import { toBlocks } from "./parts.ts";
-import { obstacleOf, readDetails, toEffort } from "./reasoning.ts";
+import { findObstacle, readDetails, toEffort } from "./reasoning.ts";
 import { strictSchema, type ToolPlan, toTools } from "./tools.ts";
 import type { Block, Reading, Turn, Warn } from "./wire.ts";
 
@@ -30,7 +30,7 @@ export function toMessages(asked: ChatRequest, model: Model, warn: Warn) {
   const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);
   const { tools, choice, schema, reading } = toFormat(request, model, toTools(request, model, warn), warn);
   const forced = choice?.type === "any" || choice?.type === "tool";
-  const obstacle = forced ? "a tool call is forced" : obstacleOf(request.messages);
+  const obstacle = forced ? "a tool call is forced" : findObstacle(request.messages);
   const { thinking, effort } = toEffort(request, model, { maxTokens, obstacle, warn });
   const { system, turns } = toTurns(request.messages, thinking !== undefined);
   if (reading.fenced) system.push({ type: "text", text: jsonInstruction });

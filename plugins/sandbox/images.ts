@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import { crc32, deflateSync } from "node:zlib";
 import type { Call, GeneratedImages, ImagesRequest } from "modelgate/plugin";
-import { failWhole, readFaults, suffer } from "./faults.ts";
-import { hashOf } from "./reply.ts";
+import { applyFaults, failWhole, readFaults } from "./faults.ts";
+import { hashText } from "./reply.ts";
 
 const sideDefault = 1024;
 const sideMax = 2048;
@@ -16,13 +16,13 @@ const columns = letters.length * 4 + 1;
 /** A picture that says SANDBOX, in colours by the prompt. */
 export async function image({ request, model, signal }: Call<ImagesRequest>): Promise<GeneratedImages> {
   const { text, faults } = readFaults(request.prompt);
-  await suffer(faults, signal);
+  await applyFaults(faults, signal);
   failWhole(faults);
   const [width = sideDefault, height = sideDefault] = (/^\d+x\d+$/.exec(request.size ?? "")?.[0].split("x") ?? []).map(
     (side) => Math.min(Number(side), sideMax),
   );
   const images = Array.from({ length: request.n ?? 1 }, (_, index) => ({
-    data: toPng(draw(width, height, hashOf(`${text}/${index}`)), `Simulated by the sandbox for ${model.id}`),
+    data: toPng(draw(width, height, hashText(`${text}/${index}`)), `Simulated by the sandbox for ${model.id}`),
     mediaType: "image/png",
     revisedPrompt: `[sandbox] ${text}`,
   }));

@@ -24,7 +24,7 @@ export async function speech(call: Call<SpeechRequest>): Promise<Speech> {
  */
 export function toSpeechBody({ request, model, warn }: Pick<Call<SpeechRequest>, "request" | "model" | "warn">) {
   const { input, target_language_code: language, speech_sample_rate: sampleRate, voice: speaker } = request;
-  const pace = paceOf(request, model, warn);
+  const pace = toPace(request, model, warn);
   return {
     text: input,
     target_language_code: toLanguageCode(
@@ -62,7 +62,7 @@ function toBytes(audio: unknown): Uint8Array<ArrayBuffer> {
 }
 
 /** `pace` is Sarvam's own, so that its bounds are said; `speed` is OpenAI's with wider bounds, so that it is moved into them. */
-function paceOf({ pace, speed }: SpeechRequest, model: Model, warn: (sentence: string) => void): number | undefined {
+function toPace({ pace, speed }: SpeechRequest, model: Model, warn: (sentence: string) => void): number | undefined {
   const { paceMin, paceMax } = { ...model.options };
   const min = typeof paceMin === "number" ? paceMin : Number.NEGATIVE_INFINITY;
   const max = typeof paceMax === "number" ? paceMax : Number.POSITIVE_INFINITY;

@@ -79,7 +79,7 @@ const Manifest = Type.Object(
 );
 type Manifest = Static<typeof Manifest>;
 
-const faultOfManifest = shapeChecker(Manifest);
+const findManifestError = shapeChecker(Manifest);
 
 /**
  * Makes a plugin of a manifest. A row may leave out what follows from the rest: `upstreamId` (the id), `capability`
@@ -90,7 +90,7 @@ const faultOfManifest = shapeChecker(Manifest);
  */
 export function readManifest(value: unknown, name: string): ProviderPlugin {
   if (!isRecord(value)) throw new PluginError("expected a JSON object with name, baseUrl, dialect and models");
-  const fault = faultOfManifest(value);
+  const fault = findManifestError(value);
   if (fault !== undefined) throw new PluginError(`${fault.path.replace(/^\./, "") || "the file"}: ${fault.reason}`);
   const { $schema: _, dialect: __, authorize, quirks = {}, models, ...rest } = value as unknown as Manifest;
   const rows = models.map((row) => ({

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
 import { isAbsolute, join, relative, sep } from "node:path";
-import { reasonOf } from "./read-files.ts";
+import { getReason } from "./read-files.ts";
 
 /** A folder that files are dropped into while the gateway runs. */
 export interface PluginDirectory {
@@ -13,7 +13,7 @@ export interface PluginDirectory {
 }
 
 /** Why something in a folder is not taken in. */
-export interface DropFault {
+export interface FileProblem {
   readonly label: string;
   /** A whole sentence with file, place and cure. */
   readonly sentence: string;
@@ -31,51 +31,51 @@ export interface PluginSource {
   /** The folder whose files it may import; absent when it is a single file. */
   readonly root: string | undefined;
   /** Differs whenever one of its files does. */
-  readonly stamp: string;
+  readonly fingerprint: string;
 }
 
 /** A file or folder found in a drop folder. */
-export interface Found {
+export interface FolderEntry {
   readonly name: string;
   readonly path: string;
   readonly label: string;
   readonly isFolder: boolean;
-  readonly stamp: string;
+  readonly fingerprint: string;
 }
 
 /** What a folder holds; `found` is absent when it could not be read, so that what it held before can stay. */
-export interface Listing {
-  readonly found: readonly Found[] | undefined;
-  readonly faults: readonly DropFault[];
+export interface FolderListing {
+  readonly entries: readonly FolderEntry[] | undefined;
+  readonly problems: readonly FileProblem[];
 }
 
 /** Lists what is meant for us in a folder, by name. Links that lead out of it are refused. */
-export function listFolder(folder: PluginDirectory): Listing {
+export function listFolder(folder: PluginDirectory): FolderListing {
   let names: string[];
   let home: string;
   try {
     home = realpathSync(folder.path);
     names = readdirSync(home).sort();
   } catch (error) {
-    const reason = reasonOf(error);
-    if (reason === "ENOENT" && !folder.required) return { found: [], faults: [] };
+    const reason = getReason(error);
+    if (reason === "ENOENT" && !folder.required) return { entries: [], problems: [] };
     const cure = reason === "ENOENT" ? "make it" : "let the gateway's user read it";
     const sentence = `Cannot read the folder ${folder.label} (${reason}): what it held before stays; ${cure}`;
-    return { found: undefined, faults: [{ label: folder.label, sentence }] };
+    return { entries: undefined, problems: [{ label: folder.label, sentence }] };
   }
-  const found: Found[] = [];
-  const faults: DropFault[] = [];
+  const entries: FolderEntry[] = [];
+  const problems: FileProblem[] = [];
   for (const name of names) {
     if (isIgnored(name)) continue;
     const label = `${folder.label}/${name}`;
     const path = join(home, name);
     const stats = statWithin(path, home);
-    if (typeof stats === "string") faults.push({ label, sentence: `Cannot load ${label}: ${stats}` });
+    if (typeof stats === "string") problems.push({ label, sentence: `Cannot load ${label}: ${stats}` });
     else if (stats !== undefined) {
-      found.push({ name, path, label, isFolder: stats.isDirectory(), stamp: stampOf(stats) });
+      entries.push({ name, path, label, isFolder: stats.isDirectory(), fingerprint: getFingerprint(stats) });
     }
   }
-  return { found, faults };
+  return { entries, problems };
 }
 
 /** Files of editors, version control and package managers, and type declarations beside plugins. */
@@ -98,7 +98,7 @@ function statWithin(path: string, home: string): Stats | string | undefined {
       ? statSync(path)
       : "it is a link that leads out of the folder; put the file itself there";
   } catch (error) {
-    const reason = reasonOf(error);
+    const reason = getReason(error);
     if (reason !== "ENOENT") return `it cannot be read (${reason}); let the gateway's user read it`;
     return isThere(path) ? "it is a link to nothing; put the file itself there" : undefined;
   }
@@ -108,6 +108,6 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-export function stampOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
+export function getFingerprint({ ino, size, mtimeMs, ctimeMs }: Stats): string {
   return `${ino}:${size}:${mtimeMs}:${ctimeMs}`;
 }

@@ -1,7 +1,7 @@
 import type { ProviderPlugin } from "../contract/index.ts";
 import { contentVersion, findSources } from "./find-sources.ts";
 import { type LoadCode, loadSource } from "./load-source.ts";
-import type { DropFault, PluginDirectory, PluginSource } from "./plugin-directory.ts";
+import type { FileProblem, PluginDirectory, PluginSource } from "./plugin-directory.ts";
 
 const loadsAtOnce = 8;
 
@@ -22,7 +22,7 @@ export class PluginFiles {
   readonly #loadCode: LoadCode;
   readonly #now: () => number;
   #all: ReadonlyMap<string, PluginFile> = new Map();
-  #faults: readonly DropFault[] = [];
+  #problems: readonly FileProblem[] = [];
 
   constructor(folders: readonly PluginDirectory[], parts: { loadCode: LoadCode; now: () => number }) {
     this.#folders = folders;
@@ -36,17 +36,17 @@ export class PluginFiles {
   }
 
   /** What lies in the folders and is no plugin. */
-  get faults(): readonly DropFault[] {
-    return this.#faults;
+  get problems(): readonly FileProblem[] {
+    return this.#problems;
   }
 
   /** A text that differs whenever something in the folders does. Loads nothing. */
-  stamp(): string {
+  fingerprint(): string {
     const parts: string[] = [];
     for (const folder of this.#folders) {
-      const { sources, faults } = findSources(folder);
-      for (const { label, stamp } of sources ?? []) parts.push(label, stamp);
-      for (const { sentence } of faults) parts.push(sentence);
+      const { sources, problems } = findSources(folder);
+      for (const { label, fingerprint } of sources ?? []) parts.push(label, fingerprint);
+      for (const { sentence } of problems) parts.push(sentence);
     }
     return parts.join("\n");
   }
@@ -54,15 +54,15 @@ export class PluginFiles {
   /** Loads what is new or changed, and forgets what is gone. One bad file never stops the others. */
   async refresh(): Promise<void> {
     const before = this.#all;
-    const faults: DropFault[] = [];
+    const problems: FileProblem[] = [];
     const sources: PluginSource[] = [];
     for (const folder of this.#folders) {
       const found = findSources(folder);
-      faults.push(...found.faults);
-      sources.push(...(found.sources ?? keptOf(before, folder)));
+      problems.push(...found.problems);
+      sources.push(...(found.sources ?? getKnownSources(before, folder)));
     }
     sources.sort((a, b) => (a.name === b.name ? (a.label < b.label ? -1 : 1) : a.name < b.name ? -1 : 1));
-    const changed = sources.filter(({ entry, stamp }) => before.get(entry)?.source.stamp !== stamp);
+    const changed = sources.filter(({ entry, fingerprint }) => before.get(entry)?.source.fingerprint !== fingerprint);
     const loaded = new Map<PluginSource, PluginFile>();
     const queue = changed.values();
     const work = async () => {
@@ -72,7 +72,7 @@ export class PluginFiles {
     this.#all = new Map(
       sources.map((source) => [source.entry, loaded.get(source) ?? (before.get(source.entry) as PluginFile)]),
     );
-    this.#faults = faults;
+    this.#problems = problems;
   }
 
   async #load(source: PluginSource, before: PluginFile | undefined): Promise<PluginFile> {
@@ -88,6 +88,6 @@ export class PluginFiles {
 }
 
 /** What a folder that cannot be read at the moment held before. */
-function keptOf(before: ReadonlyMap<string, PluginFile>, folder: PluginDirectory): PluginSource[] {
+function getKnownSources(before: ReadonlyMap<string, PluginFile>, folder: PluginDirectory): PluginSource[] {
   return [...before.values()].map(({ source }) => source).filter(({ label }) => label.startsWith(`${folder.label}/`));
 }

@@ -8,7 +8,7 @@ const settlesMax = 5;
 export interface Watching {
   readonly folders: readonly string[];
   /** A text that differs whenever something in the folders does. */
-  stamp(): string;
+  fingerprint(): string;
   /** Takes up the folders as they are now; never rejects. */
   onChange(): Promise<void>;
 }
@@ -17,12 +17,12 @@ export interface Watching {
  * Calls back when files in the folders have changed and come to rest: at once by the platform's notice, and within a
  * second by looking, for folders that give none (network file systems, a folder made later, files deeper down).
  *
- * @param stamp The stamp of what was taken up before.
+ * @param fingerprint The stamp of what was taken up before.
  * @returns Ends it.
  */
-export function watchFolders({ folders, stamp, onChange }: Watching, taken: string): () => void {
+export function watchFolders({ folders, fingerprint, onChange }: Watching, known: string): () => void {
   const watchers = new Map<string, FSWatcher>();
-  let last = taken;
+  let last = known;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let working = false;
   let stopped = false;
@@ -31,9 +31,9 @@ export function watchFolders({ folders, stamp, onChange }: Watching, taken: stri
     timer = undefined;
     working = true;
     watchNew();
-    const now = stamp();
+    const now = fingerprint();
     if (now !== last) {
-      last = await settled(now, stamp);
+      last = await settled(now, fingerprint);
       if (!stopped) await onChange();
     }
     working = false;
@@ -69,11 +69,11 @@ export function watchFolders({ folders, stamp, onChange }: Watching, taken: stri
 }
 
 /** Waits until nothing changes any more, so that a file is not read while it is being written. */
-async function settled(first: string, stamp: () => string): Promise<string> {
+async function settled(first: string, fingerprint: () => string): Promise<string> {
   let before = first;
   for (let load = 0; load < settlesMax; load++) {
     await new Promise((resolve) => setTimeout(resolve, settleMs));
-    const now = stamp();
+    const now = fingerprint();
     if (now === before) return now;
     before = now;
   }

@@ -1,5 +1,5 @@
 import { type FaultKind, getOwn, type RefusedResponse, UpstreamFault } from "../contract/index.ts";
-import { errorCodes, kindOfSentence, kindOfStatus, vagueErrorCodes } from "./error-codes.ts";
+import { classifyStatus, errorCodes, refineKind, vagueErrorCodes } from "./error-codes.ts";
 import { isRecord, parseJson } from "./json.ts";
 import { type HeaderReader, retryAfterMs } from "./retry-after.ts";
 
@@ -53,7 +53,7 @@ export function classifyError(body: unknown, status?: number): UpstreamFault {
 }
 
 function toFault(facts: ErrorFacts, status: number | undefined, retryMs: number | undefined): UpstreamFault {
-  const kind = kindOfSentence(toKind(facts, status), facts.message ?? "");
+  const kind = refineKind(toKind(facts, status), facts.message ?? "");
   const cannotWait = kind === "rate_limited" && /request too large/i.test(facts.message ?? "");
   return new UpstreamFault(kind, toSentence(kind, facts, status), {
     status,
@@ -66,7 +66,7 @@ function toFault(facts: ErrorFacts, status: number | undefined, retryMs: number 
 function toKind({ words }: ErrorFacts, status: number | undefined): FaultKind {
   const find = (codes: typeof errorCodes) =>
     words.map((word) => getOwn(codes, word)).find((kind) => kind !== undefined);
-  const byStatus = status !== undefined && status >= 400 ? kindOfStatus(status) : undefined;
+  const byStatus = status !== undefined && status >= 400 ? classifyStatus(status) : undefined;
   return find(errorCodes) ?? byStatus ?? find(vagueErrorCodes) ?? "bad_response";
 }
 

@@ -34,10 +34,10 @@ export function readToolChoice({ tool_choice: choice, tools }: ChatRequest): Too
   const known = (tools ?? []).map((tool) => tool.function.name);
   if (choice === undefined || choice === null) return undefined;
   const decision = typeof choice === "string" ? { mode: choice } : readNames(choice);
-  const stranger = decision.names?.find((name) => !known.includes(name));
-  if (stranger !== undefined) {
+  const unknown = decision.names?.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
     const param = isRecord(choice) && choice.type === "allowed_tools" ? allowedToolsParam : "tool_choice";
-    throw badRequest(`tool_choice names ${stranger}, expected one of the tools: ${known.join(", ")}`, param);
+    throw badRequest(`tool_choice names ${unknown}, expected one of the tools: ${known.join(", ")}`, param);
   }
   if (known.length > 0) return decision;
   if (decision.mode === "required") throw badRequest("tool_choice demands a call, expected tools", "tool_choice");

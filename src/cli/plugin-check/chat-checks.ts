@@ -1,7 +1,7 @@
 import type { ProviderPlugin } from "../../contract/index.ts";
 import { type Finding, findMisbehaviour } from "./findings.ts";
 import type { Fixture } from "./fixture.ts";
-import { bytesOf, type Outcome, type Sent, saidIn, simulate } from "./simulate.ts";
+import { type Outcome, readReply, type Sent, simulate, toBytes } from "./simulate.ts";
 
 /** One row of the table: what is looked at, and how. */
 export interface Check {
@@ -120,12 +120,12 @@ async function tryBytewise(plugin: ProviderPlugin, fixture: Fixture): Promise<Fi
   const bytewise = await simulate(plugin, fixture, { ...fixture.reply, pieces });
   const failure = findFailure(bytewise, "read events by call.upstream.events, which does not care where they are cut");
   if (failure !== undefined) return failure;
-  if (JSON.stringify(saidIn(once)) === JSON.stringify(saidIn(bytewise))) return undefined;
+  if (JSON.stringify(readReply(once)) === JSON.stringify(readReply(bytewise))) return undefined;
   return { wrong: "cut into single bytes it says something else", cure: "read events by call.upstream.events" };
 }
 
 async function tryCuts(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
-  const body = bytesOf(fixture.reply);
+  const body = toBytes(fixture.reply);
   const text = new TextDecoder("latin1").decode(body);
   const betweenEvents = [...text.matchAll(/\r?\n\r?\n/g)].map(({ index, 0: gap }) => index + gap.length);
   const insideEvents = [0.2, 0.4, 0.6].map((share) => Math.floor(body.length * share));
@@ -133,8 +133,8 @@ async function tryCuts(plugin: ProviderPlugin, fixture: Fixture): Promise<Findin
     const outcome = await simulate(plugin, fixture, { ...fixture.reply, pieces: (bytes) => [bytes.slice(0, end)] });
     const misbehaviour = findMisbehaviour(outcome);
     if (misbehaviour !== undefined) return misbehaviour;
-    const wasWhole = saidIn(outcome).finishReason !== undefined && outcome.error === undefined;
-    if (outcome.error === undefined && wasWhole && saidIn(outcome).content !== fixture.expect?.content) {
+    const wasWhole = readReply(outcome).finishReason !== undefined && outcome.error === undefined;
+    if (outcome.error === undefined && wasWhole && readReply(outcome).content !== fixture.expect?.content) {
       return { wrong: `cut after ${end} of ${body.length} bytes it passes for a whole answer`, cure: broken };
     }
   }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { quoteValue } from "../../contract/index.ts";
 import type { Fixture } from "./fixture.ts";
-import { type Outcome, saidIn, simulatedKey } from "./simulate.ts";
+import { type Outcome, readReply, simulatedKey } from "./simulate.ts";
 
 /** What is wrong and how to fix it; nothing when all is well. */
 export type Finding = { readonly wrong: string; readonly cure: string } | undefined;
@@ -27,13 +27,13 @@ export function findDifference(fixture: Fixture, outcome: Outcome): Finding {
   const { expect = {} } = fixture;
   const { error, settlement, asked } = outcome;
   if (expect.error !== undefined) {
-    if (error?.shownCode === expect.error || error?.code === expect.error) return undefined;
+    if (error?.publicCode === expect.error || error?.code === expect.error) return undefined;
     return { wrong: `the caller is told ${error?.code ?? "nothing"}, not ${expect.error}`, cure: "see readFault" };
   }
   const misbehaviour = findMisbehaviour(outcome);
   if (misbehaviour !== undefined) return misbehaviour;
   if (error !== undefined) return { wrong: `the caller is told: ${error.message}`, cure: "fix the handler" };
-  const said = saidIn(outcome);
+  const said = readReply(outcome);
   const meters = settlement?.meters ?? {};
   const prompt = [meters.inputToken, meters.cacheReadToken, meters.cacheWriteToken].reduce<number>(
     (sum, tokens) => sum + (tokens === undefined ? 0 : tokens),

@@ -105,7 +105,7 @@ export async function serveOnce(
   const caller = { accountId: "check", keyId: "check", limits: limitsOfCaller, freeTokensPerDay: 1 };
   const call = new CallContext("req_check", now(), caller).setRequest(
     capability,
-    requestOf(capability, { ...request, model }) as never,
+    toRequest(capability, { ...request, model }) as never,
     request.stream === true || capability === "speech" ? sink : undefined,
   );
   const outcome = { chunks, asked: [], thrown };
@@ -140,7 +140,7 @@ function createLedger(settlements: Settlement[]): Ledger {
 }
 
 /** A transcription needs a file: a tenth of a second of silence. */
-function requestOf(capability: Capability, fields: Record<string, unknown>): unknown {
+function toRequest(capability: Capability, fields: Record<string, unknown>): unknown {
   if (capability === "speech") return { input: "Hello", ...fields };
   if (capability === "images") return { prompt: "A lighthouse", response_format: "b64_json", ...fields };
   if (capability !== "transcription") return fields;
@@ -148,14 +148,14 @@ function requestOf(capability: Capability, fields: Record<string, unknown>): unk
 }
 
 /** The bytes of a reply. */
-export function bytesOf({ json, text, base64 }: Reply): Uint8Array<ArrayBuffer> {
+export function toBytes({ json, text, base64 }: Reply): Uint8Array<ArrayBuffer> {
   if (base64 !== undefined) return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
   return new TextEncoder().encode(text ?? (json === undefined ? "" : JSON.stringify(json)));
 }
 
 function respond(sent: Sent): Response {
   const { status = 200, mediaType = defaultMediaType(sent), headers = {}, pieces } = sent;
-  const body = bytesOf(sent);
+  const body = toBytes(sent);
   const parts = pieces === undefined ? [body] : pieces(body);
   const stream = new ReadableStream<Uint8Array>({
     start(controller) {
@@ -172,7 +172,7 @@ function defaultMediaType({ text, base64 }: Reply): string {
 }
 
 /** All that was said in an outcome, whole or streamed, in one form. */
-export function saidIn({ answer, chunks }: Outcome) {
+export function readReply({ answer, chunks }: Outcome) {
   const completion = answer as ChatCompletion | undefined;
   const choice = completion?.choices?.[0];
   const pieces = chunks.flatMap(({ choices }) => choices ?? []);

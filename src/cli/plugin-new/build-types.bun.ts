@@ -26,7 +26,7 @@ export async function buildTypes(): Promise<string> {
   try {
     await emit(folder);
     const declarations = readDeclarations(join(folder, "src/sdk/index.d.ts"));
-    const exported = exportsOf(readFileSync(join(folder, "src/sdk/index.d.ts"), "utf8"));
+    const exported = readExports(readFileSync(join(folder, "src/sdk/index.d.ts"), "utf8"));
     const needed = closeOver(exported, declarations);
     const body = needed.map(({ text }) => text).join("\n");
     const list = exported.map((name) => `  ${name},`).join("\n");
@@ -94,7 +94,7 @@ function without(keyLimits: string): Map<string, string> {
   return new Map(others.map(([name, schema]) => [JSON.stringify(schema), name]));
 }
 
-function exportsOf(index: string): string[] {
+function readExports(index: string): string[] {
   const lists = [...index.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, list = ""]) => list.split(","));
   return lists.map((word) => word.replace("type ", "").trim()).filter((word) => word !== "");
 }

@@ -17,11 +17,11 @@ export async function pluginTypes(): Promise<string> {
 }
 
 /** The files of a new plugin, by path in its folder. */
-export async function filesOfPlugin(name: string, dialect: Dialect): Promise<Map<string, string>> {
+export async function createPluginFiles(name: string, dialect: Dialect): Promise<Map<string, string>> {
   const named = (text: string) => text.replaceAll("__NAME__", name).replaceAll("__VARIABLE__", variableOf(name));
   const files = new Map<string, string>([
     ["index.ts", named(dialect === "openai" ? openaiIndex : translatedIndex)],
-    ["catalogue.json", catalogueOf(name)],
+    ["catalogue.json", createCatalogue(name)],
     ["modelgate-plugin.d.ts", await pluginTypes()],
     ["tsconfig.json", tsconfig],
   ]);
@@ -38,7 +38,7 @@ function variableOf(name: string): string {
   return name.toUpperCase().replaceAll("-", "_");
 }
 
-function catalogueOf(name: string): string {
+function createCatalogue(name: string): string {
   const row = {
     id: `${name}-small`,
     upstreamId: "small",

@@ -8,8 +8,8 @@ import {
   GatewayError,
   type Meters,
   type Model,
-  metersOfUsage,
   nanodollarsPerUsd,
+  toMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
 import type { CallContext } from "../call-context.ts";
@@ -88,7 +88,7 @@ async function finishCompletion(
     call.finishReasons = completion.choices.flatMap((choice) => choice.finish_reason ?? []);
   usageMeter.produced = true;
   usageMeter.complete = true;
-  const meters = metersOfUsage(completion.usage);
+  const meters = toMeters(completion.usage);
   if (meters !== undefined) usageMeter.report(meters);
   const isCounted = meters !== undefined && meters.outputToken !== undefined && meters.outputToken > 0;
   if (!isCounted) output.text = collectText(completion);
