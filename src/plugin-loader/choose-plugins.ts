@@ -3,13 +3,13 @@ import type { Model, ProviderPlugin } from "../contract/index.ts";
 /** What decides whether answers are simulated. */
 export interface SandboxOptions {
   readonly setting: "on" | "off" | "auto";
-  /** Whether only this machine can ask. */
+  /** Whether only this machine can reach the gateway. */
   readonly isLoopback: boolean;
-  /** Makes the plugin that simulates these models. */
+  /** Creates the plugin that simulates these models. */
   createSandbox(models: readonly Model[]): ProviderPlugin;
 }
 
-/** The plugins to serve by. */
+/** The plugins to serve. */
 export interface Choice {
   readonly plugins: readonly ProviderPlugin[];
   /** Whether every answer is simulated. */

@@ -50,6 +50,8 @@ export const exportRenames: Renames = {
 
 const version: Renames = { 1: "2" };
 const bound: Renames = { nMax: "maxChoices" };
+const dialectOptions: Renames = { quirks: "options" };
+const codeOption: Renames = { shownCode: "publicCode" };
 const warning: Renames = { note: "warn" };
 
 /** Names to replace where they stand in a certain place. */
@@ -79,6 +81,7 @@ export const codeRules: readonly ContractRule[] = [
   { renames: bound, where: new RegExp(String.raw`\. @|${key}`), certain },
   { renames: capabilities, where: new RegExp(String.raw`(?:${table} :|openai \(|${typedTable} =) ${key}`), certain },
   { renames: capabilities, where: /capability : @/, certain },
+  { renames: codeOption, where: new RegExp(key), certain },
   { renames: capabilities, where: new RegExp(String.raw`${table} (?:= ${key}|\??\. @)`), certain: false },
   { renames: capabilities, where: new RegExp(String.raw`(?:${table}|${typedTable}) \[ @ \]`), certain: false },
   { renames: capabilities, where: /capability [!=]==? @/, certain: false },
@@ -94,7 +97,7 @@ export const codeRules: readonly ContractRule[] = [
 /** In a manifest, a catalogue or a fixture. Only its own fields count, not the data in them. */
 export const jsonRules: readonly ContractRule[] = [
   { renames: version, where: /^file \{ ¦ .*contractVersion : @/, certain },
-  { renames: bound, where: /^file \{ ¦ .*[{,] @ :/, certain },
+  { renames: { ...bound, ...dialectOptions }, where: /^file \{ ¦ .*[{,] @ :/, certain },
   { renames: capabilities, where: new RegExp(String.raw`^file \{ … [^…]*${table} : ${key}`), certain },
   { renames: capabilities, where: /^file (?:\{ … [^…]*models : )?(?:\[ … [^…]*)?\{ ¦ .*capability : @/, certain },
 ];

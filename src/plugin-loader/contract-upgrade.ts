@@ -75,7 +75,8 @@ function findNames(tokens: readonly Token[], rules: readonly ContractRule[]): Ed
     if (rule === undefined) return [];
     const name = rule.renames[token.value] as string;
     const quote = token.kind === "string" ? token.text.charAt(0) : "";
-    const isShorthand = token.kind === "name" && /\{ ¦ .*[{,] @ [,}]/.test(place);
+    const [before, after] = [tokens[index - 1]?.text ?? "", tokens[index + 1]?.text ?? ""];
+    const isShorthand = token.kind === "name" && /^[{,][,}]$/.test(before + after);
     const text = isShorthand ? `${name}: ${token.text}` : `${quote}${name}${quote}`;
     return [{ token, name, text, certain: rule.certain }];
   });
@@ -108,7 +109,7 @@ const isOther = /(?:const|let|var|function|class|type|interface) @|\{ ¦ .*[{,] 
  * `file ( … ( { … ( { handlers : { ¦ ( { handlers : { chat , @ } ¦ } )` for `embed`.
  */
 function describePlace(tokens: readonly Token[], index: number): string {
-  const join = (from: number, to: number) => tokens.slice(Math.max(0, from), to).map(nameOf).join(" ");
+  const join = (from: number, to: number) => tokens.slice(Math.max(0, from), to).map(toShortText).join(" ");
   const around: string[] = [];
   let bracket = tokens[index]?.parent ?? -1;
   for (; bracket !== -1 && around.length < 4; bracket = tokens[bracket]?.parent ?? -1) {
@@ -119,7 +120,8 @@ function describePlace(tokens: readonly Token[], index: number): string {
   return `${root}${around.join(" … ")} ¦ ${join(index - 30, index)} @ ${join(index + 1, index + 2)} ¦ ${join(close + 1, close + 4)}`;
 }
 
-/** Texts are not shown, so that none can imitate code. */
-function nameOf({ kind, value }: Token): string {
-  return (kind === "string" || kind === "other") && !/^[\w/-]+$/.test(value) ? "''" : value;
+/** Texts are not shown, so that none can imitate code; a long name would only cost time. */
+function toShortText({ kind, value }: Token): string {
+  const isText = kind === "string" || kind === "other";
+  return value.length > 40 || (isText && !/^[\w/-]+$/.test(value)) ? "''" : value;
 }

@@ -7,7 +7,7 @@ import { isWithin } from "./plugin-directory.ts";
 import { readText } from "./read-files.ts";
 
 const pluginModule = "modelgate/plugin";
-/** What of the platform a plugin may import: pure computation, no file system, no network, no process. */
+/** Platform modules that a plugin may import: pure computation, no file system, no network, no process. */
 const modules = new Set(
   ["buffer", "crypto", "path", "querystring", "string_decoder", "url", "util", "zlib"].map((name) => `node:${name}`),
 );
@@ -19,10 +19,10 @@ const loaders: Readonly<Record<string, "ts" | "js" | "json" | "text">> = {
   ".json": "json",
   ".txt": "text",
 };
-/** Names that a plugin's code finds empty, so that it goes by `call.upstream` and not past it by mistake. */
+/** Globals that are undefined in a plugin's code, so that it does not bypass `call.upstream` by mistake. */
 const hidden = ["process", "Bun", "Deno", "WebSocket", "EventSource", "XMLHttpRequest", "Worker"];
 const noFetch = () => {
-  throw new sdk.PluginError("fetch is not given to plugins; ask call.upstream, which holds the key and the deadline");
+  throw new sdk.PluginError("fetch is not given to plugins; use call.upstream, which has the key and the deadline");
 };
 
 type Wrapped = (exports: object, require: (name: string) => unknown, module: { exports: Exports }) => void;
@@ -31,8 +31,8 @@ interface Exports {
 }
 
 /**
- * Bundles a plugin and the files beside it into one function and calls it. Nothing is left in a module cache: a changed
- * file is really the new one, and an old version is garbage as soon as no call uses it.
+ * Bundles a plugin and the files beside it into one function and calls it. No module cache is involved, so a changed file
+ * is always loaded anew, and an old version is collected as soon as no call uses it.
  */
 export const loadCode: LoadCode = async (source) => {
   const refusals: string[] = [];
@@ -58,7 +58,7 @@ export const loadCode: LoadCode = async (source) => {
   return module.exports.default;
 };
 
-/** Lets in the files of the plugin's own folder and what is named above, and keeps the sentence on all else. */
+/** Allows imports of the plugin's own folder and of the modules above; collects a sentence for each other one. */
 function guardImports(source: PluginSource, refusals: string[]): Bun.BunPlugin {
   const badRequest = (sentence: string) => {
     refusals.push(sentence);
@@ -71,7 +71,7 @@ function guardImports(source: PluginSource, refusals: string[]): Bun.BunPlugin {
     );
   };
   return {
-    name: "fence",
+    name: "guard imports",
     setup(build) {
       build.onResolve({ filter: /.*/ }, ({ path, importer }) => {
         if (importer === "") return undefined;
@@ -107,7 +107,7 @@ function wrap(code: string): Wrapped {
 
 function requireModule(name: string): unknown {
   if (name === pluginModule) return sdk;
-  // The bundler takes the prefix off.
+  // The bundler removes the prefix.
   const full = name.startsWith("node:") ? name : `node:${name}`;
   if (modules.has(full)) return process.getBuiltinModule(full);
   throw new sdk.PluginError(`it imports ${full}, which is not given to plugins; ${allowed}`);

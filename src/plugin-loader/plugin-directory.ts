@@ -6,22 +6,22 @@ import { getReason } from "./read-files.ts";
 export interface PluginDirectory {
   /** Absolute. */
   readonly path: string;
-  /** What sentences call it: `plugins`. Never the whole path, which is nobody's but the operator's. */
+  /** What sentences call it: `plugins`. Never the whole path, which only the operator may see. */
   readonly label: string;
-  /** Whether it is a fault when the folder is not there. */
+  /** Whether a missing folder is a problem. */
   readonly required: boolean;
 }
 
-/** Why something in a folder is not taken in. */
+/** Why something in a folder is not loaded. */
 export interface FileProblem {
   readonly label: string;
-  /** A whole sentence with file, place and cure. */
+  /** A sentence with the file, the position and what to do. */
   readonly sentence: string;
 }
 
-/** What makes one plugin. */
+/** The files of one plugin. */
 export interface PluginSource {
-  /** The plugin's name as the file or folder says it. */
+  /** The plugin's name according to its file or folder. */
   readonly name: string;
   /** What sentences call it: `plugins/acme.ts`, `plugins/acme/index.ts`. */
   readonly label: string;
@@ -34,7 +34,7 @@ export interface PluginSource {
   readonly fingerprint: string;
 }
 
-/** A file or folder found in a drop folder. */
+/** A file or folder in a plugin or catalogue folder. */
 export interface FolderEntry {
   readonly name: string;
   readonly path: string;
@@ -43,13 +43,13 @@ export interface FolderEntry {
   readonly fingerprint: string;
 }
 
-/** What a folder holds; `found` is absent when it could not be read, so that what it held before can stay. */
+/** What a folder contains; `entries` is `undefined` when it could not be read, so that what it contained before stays. */
 export interface FolderListing {
   readonly entries: readonly FolderEntry[] | undefined;
   readonly problems: readonly FileProblem[];
 }
 
-/** Lists what is meant for us in a folder, by name. Links that lead out of it are refused. */
+/** Lists the files of a folder that can be plugins, by name. Links that lead out of it are refused. */
 export function listFolder(folder: PluginDirectory): FolderListing {
   let names: string[];
   let home: string;
@@ -89,23 +89,18 @@ export function isWithin(path: string, folder: string): boolean {
   return way !== "" && way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
-/** What a path leads to, or a reason why it is refused; `undefined` when it has just gone or is no file. */
+/** Follows a path. Returns the reason when it is refused, `undefined` when the file has just been removed. */
 function statWithin(path: string, home: string): Stats | string | undefined {
   try {
     if (!lstatSync(path).isSymbolicLink()) return statSync(path);
-    const target = realpathSync(path);
-    return isWithin(target, home)
-      ? statSync(path)
-      : "it is a link that leads out of the folder; put the file itself there";
+    if (isWithin(realpathSync(path), home)) return statSync(path);
+    return "it is a link that leads out of the folder; put the file itself there";
   } catch (error) {
     const reason = getReason(error);
     if (reason !== "ENOENT") return `it cannot be read (${reason}); let the gateway's user read it`;
-    return isThere(path) ? "it is a link to nothing; put the file itself there" : undefined;
+    const isLink = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+    return isLink ? "it is a link to nothing; put the file itself there" : undefined;
   }
-}
-
-function isThere(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
 export function getFingerprint({ ino, size, mtimeMs, ctimeMs }: Stats): string {

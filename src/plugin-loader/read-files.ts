@@ -21,7 +21,7 @@ export function readText(path: string): string {
   }
 }
 
-/** The short name of a file system's complaint: `EACCES`. */
+/** The code of a file system error, such as `EACCES`, or the message of any other. */
 export function getReason(error: unknown): string {
   if (error instanceof Error && "code" in error) return String(error.code);
   return error instanceof Error ? error.message : String(error);
