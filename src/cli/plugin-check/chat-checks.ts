@@ -14,9 +14,7 @@ const broken =
 
 /** What is tried with every chat fixture that has a good answer, beside the answer itself. */
 export function chatChecks(plugin: ProviderPlugin, fixtures: readonly Fixture[]): Check[] {
-  const good = fixtures.filter(
-    ({ capability = "chat", expect }) => capability === "chat" && expect?.error === undefined,
-  );
+  const good = fixtures.filter(({ expect }) => expect?.error === undefined);
   const whole = good.find(({ request }) => request.stream !== true);
   const stream = good.find(({ request }) => request.stream === true);
   const calling = good.filter(({ expect }) => expect?.toolCalls !== undefined);
@@ -61,7 +59,7 @@ function findMissing(
 async function tryNulls(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
   const nulls = { stop: null, tools: null, seed: null, max_tokens: null, response_format: null, logprobs: null };
   const outcome = await simulate(plugin, { ...fixture, request: { ...nulls, ...fixture.request } }, fixture.reply);
-  return findFailure(outcome, "treat null as absent: read fields with ?? or by translatable(…)");
+  return findFailure(outcome, "treat null as absent: read fields with ?? or by pickSupportedFields(…)");
 }
 
 async function tryConversation(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
@@ -74,7 +72,10 @@ async function tryConversation(plugin: ProviderPlugin, fixture: Fixture): Promis
   ];
   const outcome = await simulate(plugin, { ...fixture, request: { ...fixture.request, messages } }, fixture.reply);
   if (outcome.error?.code === "invalid_request") return undefined;
-  return findFailure(outcome, "translate every role and both forms of content, or refuse(…) what cannot be");
+  return findFailure(
+    outcome,
+    "translate every role and both forms of content, or throw badRequest(…) for what cannot be",
+  );
 }
 
 /** Takes every figure of tokens out of the provider's answer: by its name, or because the fixture says it is one. */
@@ -141,7 +142,7 @@ async function tryCuts(plugin: ProviderPlugin, fixture: Fixture): Promise<Findin
   return undefined;
 }
 
-/** Whatever kept a call from being answered. */
+/** Why a call was not answered. */
 function findFailure(outcome: Outcome, cure: string): Finding {
   const misbehaviour = findMisbehaviour(outcome);
   if (misbehaviour !== undefined) return misbehaviour;

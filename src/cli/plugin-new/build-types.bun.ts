@@ -89,8 +89,8 @@ const schemas = new Map<string, TSchema>(
   }),
 );
 
-function without(keyLimits: string): Map<string, string> {
-  const others = [...schemas].filter(([name]) => name !== keyLimits);
+function without(ownName: string): Map<string, string> {
+  const others = [...schemas].filter(([name]) => name !== ownName);
   return new Map(others.map(([name, schema]) => [JSON.stringify(schema), name]));
 }
 

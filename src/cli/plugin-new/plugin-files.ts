@@ -1,3 +1,4 @@
+import { getVariablePrefix } from "../../config/index.ts";
 import { builtTypes } from "./built-types.bun.ts";
 import openaiFixture from "./openai-fixture.txt" with { type: "text" };
 import openaiIndex from "./openai-index.txt" with { type: "text" };
@@ -18,7 +19,7 @@ export async function pluginTypes(): Promise<string> {
 
 /** The files of a new plugin, by path in its folder. */
 export async function createPluginFiles(name: string, dialect: Dialect): Promise<Map<string, string>> {
-  const named = (text: string) => text.replaceAll("__NAME__", name).replaceAll("__VARIABLE__", variableOf(name));
+  const named = (text: string) => text.replaceAll("__NAME__", name).replaceAll("__VARIABLE__", getVariablePrefix(name));
   const files = new Map<string, string>([
     ["index.ts", named(dialect === "openai" ? openaiIndex : translatedIndex)],
     ["catalogue.json", createCatalogue(name)],
@@ -32,10 +33,6 @@ export async function createPluginFiles(name: string, dialect: Dialect): Promise
     }
   }
   return files;
-}
-
-function variableOf(name: string): string {
-  return name.toUpperCase().replaceAll("-", "_");
 }
 
 function createCatalogue(name: string): string {
