@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import { crc32, deflateSync } from "node:zlib";
 import type { Call, GeneratedImages, ImagesRequest } from "modelgate/plugin";
 import { applyFaults, failWhole, readFaults } from "./faults.ts";
@@ -73,22 +72,34 @@ function toPng({ width, height, pixels, colours }: Picture, comment: string): Ui
   header.setUint8(9, 3);
   const rows = new Uint8Array((width + 1) * height);
   for (let y = 0; y < height; y++) rows.set(pixels.subarray(y * width, (y + 1) * width), y * (width + 1) + 1);
-  return new Uint8Array(
-    Buffer.concat([
-      signature,
-      chunk("IHDR", new Uint8Array(header.buffer)),
-      chunk("PLTE", Uint8Array.from(colours.flat())),
-      chunk("tEXt", encoder.encode(`Comment\0${comment}`)),
-      chunk("IDAT", deflateSync(rows, { level: 6 })),
-      chunk("IEND", new Uint8Array()),
-    ]),
-  );
+  return joined([
+    signature,
+    chunk("IHDR", new Uint8Array(header.buffer)),
+    chunk("PLTE", Uint8Array.from(colours.flat())),
+    chunk("tEXt", encoder.encode(`Comment\0${comment}`)),
+    chunk("IDAT", deflateSync(rows, { level: 6 })),
+    chunk("IEND", new Uint8Array()),
+  ]);
 }
 
-function chunk(name: string, data: Uint8Array): Uint8Array {
-  const body = Buffer.concat([encoder.encode(name), data]);
-  const [length, checksum] = [Buffer.alloc(4), Buffer.alloc(4)];
-  length.writeUInt32BE(data.length);
-  checksum.writeUInt32BE(crc32(body));
-  return Buffer.concat([length, body, checksum]);
+function chunk(name: string, data: Uint8Array): Uint8Array<ArrayBuffer> {
+  const body = joined([encoder.encode(name), data]);
+  const bytes = new Uint8Array(body.length + 8);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, data.length);
+  bytes.set(body, 4);
+  view.setUint32(body.length + 4, crc32(body));
+  return bytes;
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
 }
