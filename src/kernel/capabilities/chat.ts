@@ -5,8 +5,8 @@ import {
   type ChatRequest,
   GatewayError,
   type Model,
-  metersOfUsage,
   type ProviderPlugin,
+  toMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord } from "../../sdk/json.ts";
@@ -158,7 +158,7 @@ async function finishCompletion(
   if (kernel.observer !== undefined)
     call.finishReasons = completion.choices.flatMap((choice) => choice.finish_reason ?? []);
   usageMeter.produced = true;
-  const meters = metersOfUsage(completion.usage);
+  const meters = toMeters(completion.usage);
   if (meters !== undefined) usageMeter.report(meters);
   // The text is only needed for an estimate.
   if (!meters?.outputToken) output.text = collectText(completion);
