@@ -50,6 +50,15 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
   return meters;
 }
 
+/** Tokens of all kinds; `undefined` if no meter counts tokens. */
+export function sumTokens({ inputToken, cacheReadToken, cacheWriteToken, outputToken }: Meters): number | undefined {
+  let tokens: number | undefined;
+  for (const amount of [inputToken, cacheReadToken, cacheWriteToken, outputToken]) {
+    if (amount !== undefined) tokens = tokens === undefined ? amount : tokens + amount;
+  }
+  return tokens;
+}
+
 /** Whether a figure may stand on a meter: a whole number from 0 to 2^53 − 1. */
 export function isAmount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;

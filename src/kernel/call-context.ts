@@ -43,6 +43,8 @@ export class CallContext<C extends Capability = Capability> {
   model: string | undefined = undefined;
   /** Present once the call was admitted. */
   hold: Hold | undefined = undefined;
+  /** Request fields that were lowered to what the hold covers. */
+  lowered: Readonly<Record<string, number>> | undefined = undefined;
 
   /** The name of the plugin that answered. */
   route: string | undefined = undefined;

@@ -224,6 +224,7 @@ export function callHeaders(call: CallContext, sandbox: boolean, contentType: st
     headers["x-modelgate-attempts"] = String(call.attempts);
   }
   if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
+  if (call.lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(call.lowered);
   if (sandbox || route === "sandbox") headers["x-modelgate-sandbox"] = "true";
   return headers;
 }
@@ -235,6 +236,12 @@ const clientRequestIdForm = /^[\w.:/+=@-]{1,128}$/;
 export function readClientRequestId({ headers }: Request): string | undefined {
   const given = headers.get("x-request-id");
   return given !== null && clientRequestIdForm.test(given) ? given : undefined;
+}
+
+function formatLowered(lowered: Readonly<Record<string, number>>): string {
+  return Object.entries(lowered)
+    .map(([field, value]) => `${field}=${value}`)
+    .join(", ");
 }
 
 function seconds(ms: number): string {
