@@ -30,7 +30,7 @@ export interface Accounts {
   setDisabled(accountId: string, disabled: boolean): Promise<void>;
   /** Saves when keys were last used. Called by a timer and at shutdown. */
   saveLastUsed(): Promise<void>;
-  /** Clears the caches when another process changed something. Called by a timer. */
+  /** Makes the caches stale when another process changed something. Called by a timer. */
   sync(): void;
 }
 
@@ -45,14 +45,15 @@ export interface AccountsOptions {
 export function createAccounts({ store, defaults, now = Date.now }: AccountsOptions): Accounts {
   const lastUsed = new LastUsedTracker();
   const authenticator = new Authenticator(store, defaults, lastUsed, now);
+  const keyRules = () => ({ now: now(), keysMax: defaults.maxKeysPerAccount });
   return {
     authenticate: (token) => authenticator.authenticate(token),
     create: (fields) => createAccount(store, fields, now()),
     list: () => listAccounts(store),
     find: (idOrEmail) => findAccount(store, idOrEmail),
-    createKey: (fields) => createKey(store, fields, now()),
+    createKey: (fields) => createKey(store, fields, keyRules()),
     listKeys: (accountId) => listKeys(store, now(), accountId),
-    changeKey: (id, changes) => changeKey(store, id, changes, now()),
+    changeKey: (id, changes) => changeKey(store, id, changes, keyRules()),
     revokeKey: (id) => revokeKey(store, id, now()),
     setQuota: (accountId, tokens) => setQuota(store, accountId, tokens),
     setDisabled: (accountId, disabled) => disableAccount(store, accountId, disabled ? now() : undefined),

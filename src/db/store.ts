@@ -22,8 +22,8 @@ export interface Store {
   readonly nodeId: string | null;
   readonly blobs: Blobs;
   /**
-   * Counts changes made outside {@link Store.writeLedger}, by {@link Store.change} or other processes. A cached row is
-   * stale when this differs from the count at the time it was read.
+   * Counts changes made outside {@link Store.writeLedger}, by {@link Store.change} or other processes, except changes of
+   * a single key. A cached row is stale when this differs from the count at the time it was read.
    */
   readonly revision: number;
   /**
@@ -46,8 +46,11 @@ export interface Store {
    * Runs a query that a call waits for: unlike {@link Store.db}, it fails once it takes longer than a call may wait.
    */
   ask<Row>(query: CompiledQuery<Row>): Promise<Row[]>;
-  /** The key with this public id and what its account says about it; at once in the embedded store. */
-  readKey(keyId: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
+  /**
+   * Reads the key with this public id and the settings of its account; synchronously in the embedded store. An id that
+   * may be made up is `isUnproven`: a shared store looks these up apart and fails when too many come at once.
+   */
+  readKey(keyId: string, isUnproven?: boolean): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   /**
    * Marks the open calls of dead processes as abandoned and returns them. Where the store is not shared all open calls
    * are, so it is for the start. Else those of processes that this one has seen to be silent and without a connection
@@ -56,9 +59,11 @@ export interface Store {
   abandonCalls(now: number): Promise<AbandonedCall[]>;
   /**
    * Changes accounts, keys or wallets in one transaction. Cached copies are then invalidated: in this process at
-   * once, in others within a second.
+   * once, in others within a second. A change of only the key `keyId` invalidates only that key.
    */
-  change<T>(work: (db: Transaction<Database>) => Promise<T>): Promise<T>;
+  change<T>(work: (db: Transaction<Database>) => Promise<T>, keyId?: string): Promise<T>;
+  /** Calls `listener` when a single key was changed, by this or another process. */
+  onKeyChange(listener: (keyId: string) => void): void;
   /** Invalidates rows cached in this process. */
   bumpRevision(): void;
   /**

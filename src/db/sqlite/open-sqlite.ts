@@ -74,6 +74,7 @@ function createStore({ file, database, connection, db, statements, now }: Parts)
   const bumpRevision = () => {
     revision += 1;
   };
+  const keyListeners: ((keyId: string) => void)[] = [];
   return {
     db,
     shared: false,
@@ -89,14 +90,16 @@ function createStore({ file, database, connection, db, statements, now }: Parts)
       return undefined;
     },
     abandonCalls: (at) => abandonAll(db, at),
-    async change(work) {
+    async change(work, keyId) {
       try {
         return await db.transaction().execute(work);
       } finally {
-        // Also when it failed: an account that was read meanwhile shows what was taken back.
-        bumpRevision();
+        // Also when it failed: an account that was read meanwhile shows what was rolled back.
+        if (keyId === undefined) bumpRevision();
+        else for (const listener of keyListeners) listener(keyId);
       }
     },
+    onKeyChange: (listener) => void keyListeners.push(listener),
     async ask(query) {
       return (await db.executeQuery(query)).rows;
     },

@@ -72,7 +72,7 @@ describe("keys", () => {
     const { accounts, store } = await ground();
     const account = await accounts.create({ email: "ada@example.org" });
     const { id, key } = await accounts.createKey({ accountId: account.id, name: "first" });
-    expect(key).toMatch(/^sk-mg-[0-9A-Za-z]{12}-[0-9a-f]{48}$/);
+    expect(key).toMatch(/^sk-mg-[0-9A-Za-z]{18}-[0-9a-f]{48}$/);
     expect(key).toStartWith(`sk-mg-${id}-`);
     const row = await store.db.selectFrom("keys").selectAll().executeTakeFirstOrThrow();
     expect(row.secret_hash).toMatch(/^[0-9a-f]{64}$/);

@@ -41,7 +41,7 @@ postgresTest("a node whose connection broke takes all copies for changed when it
   const before = store.revision;
   await queryPostgres(
     url,
-    "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'modelgate reads%' and datname = current_database()",
+    "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'modelgate heartbeat%' and datname = current_database()",
   );
   await until("it has heard", () => store.pollExternalChange());
   expect(store.revision).toBeGreaterThan(before);
