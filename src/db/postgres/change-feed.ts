@@ -14,6 +14,8 @@ export class ChangeFeed {
   #changed = false;
   /** The last known count of the row `revisions`; absent before the first poll. */
   #seen: number | undefined;
+  /** What `#seen` was at a poll that found a newer count. */
+  #behindAt: number | undefined;
   #polling = false;
   /** Counts the changes of all nodes that invalidate every cached row. */
   revision = 0;
@@ -85,8 +87,7 @@ export class ChangeFeed {
       };
       const { rows } = await connection.query<{ revision: number }>(statement, timeoutMs);
       const revision = rows[0]?.revision as number;
-      if (this.#seen !== undefined && revision !== this.#seen) this.#noteChange();
-      this.#seen = revision;
+      this.#compare(revision);
     } finally {
       this.#polling = false;
     }
@@ -95,6 +96,15 @@ export class ChangeFeed {
   /** After a gap the count stays behind, so that the next poll finds the missing change. */
   #count(revision: number): void {
     if (this.#seen === revision - 1) this.#seen = revision;
+  }
+
+  /** A notification may arrive just after the poll that sees its change, so only the second such poll acts. */
+  #compare(revision: number): void {
+    const isBehind = this.#seen !== undefined && this.#seen !== revision;
+    const wasMissed = isBehind && this.#behindAt === this.#seen;
+    this.#behindAt = isBehind && !wasMissed ? this.#seen : undefined;
+    if (wasMissed) this.#noteChange();
+    if (wasMissed || this.#seen === undefined) this.#seen = revision;
   }
 
   #noteKeyChange(keyId: string): void {
