@@ -8,13 +8,15 @@ import { readSetting, type Store } from "../store.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { DeadNodes } from "./dead-nodes.ts";
 import { connectionOptions, OrderedConnection, type OrderedConnectionOptions, shownUrl } from "./ordered-connection.ts";
-import { ask, createKeyReader, createUnprovenKeyReader, readBalance } from "./readers.ts";
+import { ask, createKeyReader, readBalance } from "./readers.ts";
 import { writeBatch } from "./write-batch.ts";
 
 /** Keeps the whole call overhead below a quarter of a second. */
 const timeoutMsDefault = 200;
 /** No call waits for a heartbeat, and a slow one is better than none. */
 const heartbeatMsMin = 1000;
+/** At most a hundred queries a second look up ids that may be made up. */
+const unprovenPauseMs = 10;
 /** Images of many megabytes take a while. */
 const blobMsMin = 10_000;
 /** Connections for everything that no call waits for; each gateway has four more, and a fifth once it stores images. */
@@ -22,8 +24,8 @@ const poolMax = 6;
 const connectWaitMs = 5000;
 const deadAfterMsDefault = 30_000;
 
-/** Writes find all rows by index. Without this a cached plan may be one made for tables that were still small. */
-const byKeys = "set enable_seqscan = off";
+/** What calls wait for is found by index. Without this a cached plan may be one made for tables that were still small. */
+const onConnect = async (client: pg.Client) => void (await client.query("set enable_seqscan = off"));
 
 interface PostgresOptions {
   url: string;
@@ -87,9 +89,9 @@ function createParts(url: string, timeoutMs: number, deadAfterMs: number): Parts
   return {
     db,
     connections: {
-      writes: connect("writes", { onConnect: async (client) => void (await client.query(byKeys)) }),
-      reads: connect("reads"),
-      unproven: connect("unproven"),
+      writes: connect("writes", { onConnect }),
+      reads: connect("reads", { onConnect }),
+      unproven: connect("unproven", { onConnect }),
       heartbeat: connect("heartbeat", {
         timeoutMs: Math.max(timeoutMs, heartbeatMsMin),
         onConnect: (client) => changes.listen(client),
@@ -106,7 +108,7 @@ function createStore(parts: Parts, now: () => number): Store {
   const { db, connections, changes, deadNodes, nodeId } = parts;
   const { writes, reads, unproven, heartbeat, blobs } = connections;
   const readKey = createKeyReader(db, reads);
-  const readUnprovenKey = createUnprovenKeyReader(db, unproven);
+  const readUnprovenKey = createKeyReader(db, unproven, unprovenPauseMs);
   let closed = false;
   return {
     db,

@@ -73,27 +73,19 @@ export async function readBalance(
   };
 }
 
-/** Compiles the look-up once and returns the reader. */
+const idsPerQuery = 500;
+const waitingMax = 5000;
+
+/**
+ * Returns a reader of keys. However many are read at once, one query at a time looks up all ids that wait, and ids beyond
+ * a bound fail at once.
+ *
+ * @param pauseMs Before each query; bounds the queries per second.
+ */
 export function createKeyReader(
   db: Kysely<Database>,
   connection: OrderedConnection,
-): (keyId: string) => Promise<KeyRecord | undefined> {
-  const text = keyQuery(db).compile().sql;
-  return async (keyId) => (await connection.query<KeyRecord>({ name: "key", text, values: [keyId] })).rows[0];
-}
-
-const idsPerQuery = 500;
-const waitingMax = 5000;
-/** Bounds the queries per second; more ids come together meanwhile. */
-const gatherMs = 10;
-
-/**
- * Returns a reader for ids that may be made up. However many strangers call, one query at a time looks up all ids that
- * wait, and ids beyond a bound fail at once.
- */
-export function createUnprovenKeyReader(
-  db: Kysely<Database>,
-  connection: OrderedConnection,
+  pauseMs = 0,
 ): (keyId: string) => Promise<KeyRecord | undefined> {
   const byIds = keyQuery(db).clearWhere().where(sql<SqlBool>`keys.id = any(${[]})`);
   const text = byIds.compile().sql;
@@ -112,7 +104,7 @@ export function createUnprovenKeyReader(
   const run = async () => {
     isRunning = true;
     while (waiting.size > 0) {
-      await setTimeout(gatherMs);
+      if (pauseMs > 0) await setTimeout(pauseMs);
       const batch = [...waiting.entries().take(idsPerQuery)];
       for (const [id] of batch) waiting.delete(id);
       await lookUp(batch);
@@ -123,7 +115,7 @@ export function createUnprovenKeyReader(
     const pending = waiting.get(keyId);
     if (pending !== undefined) return pending.promise;
     if (waiting.size >= waitingMax)
-      return Promise.reject(new LostConnection("Too many unknown keys are waiting", false));
+      return Promise.reject(new LostConnection("Too many keys are waiting to be looked up", false));
     const added = Promise.withResolvers<KeyRecord | undefined>();
     waiting.set(keyId, added);
     if (!isRunning) void run();

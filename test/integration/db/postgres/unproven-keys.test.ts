@@ -4,7 +4,7 @@ import pg from "pg";
 import { createAccounts } from "../../../../src/accounts/index.ts";
 import { GatewayError } from "../../../../src/contract/index.ts";
 import type { OrderedConnection } from "../../../../src/db/postgres/ordered-connection.ts";
-import { createUnprovenKeyReader } from "../../../../src/db/postgres/readers.ts";
+import { createKeyReader } from "../../../../src/db/postgres/readers.ts";
 import type { Database } from "../../../../src/db/schema.ts";
 import { queryPostgres } from "../../../support/postgres.ts";
 import { startSlowProxy } from "../../../support/slow-proxy.ts";
@@ -113,25 +113,36 @@ postgresTest(
   60_000,
 );
 
-test("ids that may be made up are looked up together, one query at a time, and those beyond a bound fail at once", async () => {
-  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: new pg.Pool() }) });
-  let running = 0;
-  const asked: string[][] = [];
-  const connection = {
-    async query({ values: [ids] }: { values: [string[]] }) {
-      running += 1;
-      expect(running).toBe(1);
-      asked.push(ids);
-      await Bun.sleep(2);
-      running -= 1;
-      return { rows: ids.includes("real") ? [{ id: "real" }] : [] };
-    },
-  } as unknown as OrderedConnection;
-  const read = createUnprovenKeyReader(db, connection);
-  const reads = Array.from({ length: 6000 }, (_, index) => read(`id${index}`));
-  const outcomes = await Promise.allSettled([...reads, read("id7")]);
-  expect(outcomes.filter(({ status }) => status === "rejected")).toHaveLength(1000);
-  expect(asked.map((ids) => ids.length)).toEqual(Array(10).fill(500));
-  expect(await Promise.all([read("real"), read("none")])).toEqual([{ id: "real" }, undefined] as never);
-  expect(asked).toHaveLength(11);
-});
+test.each([0, 10])(
+  "keys are looked up together, one query at a time (pause %d ms), and those beyond a bound fail at once",
+  async (pauseMs) => {
+    const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: new pg.Pool() }) });
+    let running = 0;
+    const asked: string[][] = [];
+    const connection = {
+      async query({ values: [ids] }: { values: [string[]] }) {
+        running += 1;
+        expect(running).toBe(1);
+        asked.push(ids);
+        await Bun.sleep(2);
+        running -= 1;
+        return { rows: ids.includes("real") ? [{ id: "real" }] : [] };
+      },
+    } as unknown as OrderedConnection;
+    const read = createKeyReader(db, connection, pauseMs);
+    const reads = Array.from({ length: 6000 }, (_, index) => read(`id${index}`));
+    const outcomes = await Promise.allSettled([...reads, read("id7")]);
+    // Without a pause the first id is sent at once and waits no more.
+    const sentAtOnce = pauseMs === 0 ? 1 : 0;
+    expect(outcomes.filter(({ status }) => status === "rejected")).toHaveLength(1000 - sentAtOnce);
+    expect(asked.map((ids) => ids.length)).toEqual([...Array(sentAtOnce).fill(1), ...Array(10).fill(500)]);
+    expect(new Set(asked.flat()).size).toBe(5000 + sentAtOnce);
+    asked.length = 0;
+    expect(await Promise.all(["none", "real", "real"].map(read))).toEqual([
+      undefined,
+      { id: "real" },
+      { id: "real" },
+    ] as never);
+    expect(asked.flat()).toEqual(["none", "real"]);
+  },
+);
