@@ -17,7 +17,7 @@ export function makeApiKey(idSecret: string): KeyParts {
   return { id: random + checksumOf(random, idSecret), secret: randomBytes(secretBytes).toString("hex") };
 }
 
-/** Reads the secret by which this store's key ids are told from made-up ones. */
+/** Reads the secret of this store from which the checksums of key ids are computed. */
 export function readIdSecret(store: Store): Promise<string> {
   return store.setting("key_id_secret", () => randomBytes(32).toString("hex"));
 }

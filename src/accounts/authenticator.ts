@@ -48,7 +48,7 @@ export class Authenticator {
   /** The store's revision at which an id did not exist. */
   readonly #unknown = new LRUCache<string, number>({ max: unknownMax });
   #keyChanges = 0;
-  #idSecret: string | undefined;
+  #idSecret: Promise<string> | undefined;
 
   constructor(store: Store, defaults: AccountDefaults, use: LastUsedTracker, now: () => number) {
     this.#store = store;
@@ -118,10 +118,18 @@ export class Authenticator {
     }
   }
 
+  /** Concurrent calls share one read, whose failure is not cached. */
+  readIdSecret(): Promise<string> {
+    this.#idSecret ??= readIdSecret(this.#store).catch((error) => {
+      this.#idSecret = undefined;
+      throw error;
+    });
+    return this.#idSecret;
+  }
+
   /** Reads a key that was not in use; anyone may have made up its id. */
   async #readNew(id: string): Promise<KeyRecord | undefined> {
-    this.#idSecret ??= await readIdSecret(this.#store);
-    return this.#store.readKey(id, !hasChecksum(id, this.#idSecret));
+    return this.#store.readKey(id, !hasChecksum(id, await this.readIdSecret()));
   }
 
   /** A record that was read before a change answers this request and is not cached. */

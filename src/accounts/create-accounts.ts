@@ -14,6 +14,8 @@ export interface Accounts {
    * secret), or `unavailable` when the store cannot answer.
    */
   authenticate(token: string): Caller | Promise<Caller>;
+  /** Reads what {@link authenticate} needs, so that no call waits for it. Called at the start. */
+  prepare(): Promise<void>;
   create(fields: { email: string; name?: string | undefined }): Promise<Account>;
   list(): Promise<Account[]>;
   /** `undefined` when no account has this id or e-mail. */
@@ -48,6 +50,7 @@ export function createAccounts({ store, defaults, now = Date.now }: AccountsOpti
   const keyRules = () => ({ now: now(), keysMax: defaults.maxKeysPerAccount });
   return {
     authenticate: (token) => authenticator.authenticate(token),
+    prepare: async () => void (await authenticator.readIdSecret()),
     create: (fields) => createAccount(store, fields, now()),
     list: () => listAccounts(store),
     find: (idOrEmail) => findAccount(store, idOrEmail),

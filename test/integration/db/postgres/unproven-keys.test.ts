@@ -62,6 +62,7 @@ postgresTest(
   async () => {
     const { store, accounts, keys, old, heartbeat, proxy } = await slowNode();
     try {
+      await accounts.prepare();
       const { revision } = store;
       const before = await heartbeat();
       const strangers = Array.from({ length: 2000 }, () => statusOf(accounts, inventKey()));
