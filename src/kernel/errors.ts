@@ -61,19 +61,3 @@ function fromFault(fault: UpstreamFault): GatewayError {
       return new GatewayError("upstream_error", fault.message, details);
   }
 }
-
-/**
- * Counts a failure after the answer began, or a timeout before it, against the route. Other failures were counted with
- * their attempt; a client that disconnects and an invalid request are nobody's fault here.
- *
- * @returns Whether a circuit opened.
- */
-export function recordLateFailure(error: unknown, call: CallContext, nowMs: number): boolean {
-  const { currentRoute, route, cancelReason } = call;
-  if (currentRoute === undefined || error instanceof GatewayError) return false;
-  if (cancelReason === "client_disconnected" || cancelReason === "draining") return false;
-  if (route === undefined && cancelReason !== "timeout") return false;
-  if (!(error instanceof UpstreamFault)) return currentRoute.health.onFault(nowMs);
-  const isOfRoute = error.kind === "bad_response" || error.kind === "overloaded" || error.kind === "timeout";
-  return isOfRoute && currentRoute.circuitBreaker.onFailure(nowMs);
-}

@@ -3,11 +3,10 @@
  * evicts an account as a whole:
  *
  * - `rate`, `rate <key id>`: backlogs of requests and tokens per minute in milliseconds, and when they were last drained.
- * - `call <call id>`: a running call: the end of its lease, its key, the day of its free quota (-1: none), the tokens it
- *   holds of that quota, and 1 if it holds fewer than it requested.
+ * - `call <call id>`: a running call: the end of its lease, its key, the day of its free quota (-1: none), and the tokens
+ *   it holds of that quota.
  * - `running`, `running <key id>`: the number of running calls. `sweepAt`: when expired leases are removed next.
- * - `day`, `used`, `held`, `partial`: the free quota, and the call that holds only a part of what it requested;
- *   `loadedAt`: when `used` was read from SQL.
+ * - `day`, `used`, `held`: the free quota; `loadedAt`: when `used` was read from SQL.
  *
  * All nodes share the clock of Redis, unless the first argument is a time.
  */
@@ -44,15 +43,14 @@ local function addBacklogs(owner, moreRequests, moreTokens)
 end
 
 local function readCall(id)
-  return string.match(get('call ' .. id) or '', '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  return string.match(get('call ' .. id) or '', '^(%S+) (%S+) (%S+) (%S+)$')
 end
 
-local function addCall(id, deadline, keyId, day, tokens, partial)
-  set('call ' .. id, table.concat({ deadline, keyId, day, tokens, partial }, ' '))
+local function addCall(id, deadline, keyId, day, tokens)
+  set('call ' .. id, table.concat({ deadline, keyId, day, tokens }, ' '))
   add('running', 1)
   add('running ' .. keyId, 1)
   if day == get('day') then add('held', tokens) end
-  if partial == '1' then set('partial', id) end
 end
 
 local function removeCall(id)
@@ -69,8 +67,8 @@ end
 /**
  * Admits a call or returns the limit that refuses it. Arguments: time, call id, lease in milliseconds, key id; what the
  * request and its tokens add to the backlogs of the account, and its limit of concurrent calls; the same three of the
- * key; the tokens requested of the free quota and its limit; the latest day with quota used according to SQL, and the
- * tokens used on it. Missing values are empty. Returns `load` when it needs the last two.
+ * key; the most and the least tokens requested of the free quota and its limit; the latest day with quota used according
+ * to SQL, and the tokens used on it. Missing values are empty. Returns `load` when it needs the last two.
  */
 export const admitScript = `${common}
 local callId, leaseMs, keyId = ARGV[2], tonumber(ARGV[3]), ARGV[4]
@@ -119,8 +117,9 @@ local refusal = findRefusal('key', keyOwner, keyRequest, keyTokens, keyCallsMax)
   or findRefusal('account', '', request, tokens, callsMax)
 if refusal then return refusal end
 
-local requested, limit, loadedDay = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
-local day, hold, partial = '-1', 0, '0'
+local requested, least, limit = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local loadedDay = tonumber(ARGV[14])
+local day, hold = '-1', 0
 if requested then
   local known = redis.call('HMGET', account, 'day', 'used', 'loadedAt')
   -- The day never goes back, so that a clock that does grants no quota twice.
@@ -128,23 +127,21 @@ if requested then
   day = whole(ofDay)
   if not (known[1] == day and known[2] and now - known[3] < minute) then
     if not loadedDay then return { 'load' } end
-    redis.call('HSET', account, 'day', day, 'used', loadedDay == ofDay and ARGV[14] or '0', 'loadedAt', whole(now))
+    redis.call('HSET', account, 'day', day, 'used', loadedDay == ofDay and ARGV[15] or '0', 'loadedAt', whole(now))
     if known[1] ~= day then sweep() end
   end
   local used, held = tonumber(get('used')), tonumber(get('held') or 0)
   local available = limit - used - held
   hold = math.min(available, requested)
-  if hold < requested then partial = '1' end
-  local _, _, otherDay = readCall(partial == '1' and get('partial') or '')
-  if available <= 0 or otherDay == day then return { 'quota', whole(used), whole(held), day } end
+  if available <= 0 or hold < least then return { 'quota', whole(used), whole(held), day } end
 end
 
 local accountRequests, accountTokens = addBacklogs('', request, tokens)
-local answer = { 'ok', whole(hold), day, partial, accountRequests, accountTokens }
+local answer = { 'ok', whole(hold), day, accountRequests, accountTokens }
 if keyRequest or keyTokens then
-  answer[7], answer[8] = addBacklogs(keyOwner, keyRequest, keyTokens)
+  answer[6], answer[7] = addBacklogs(keyOwner, keyRequest, keyTokens)
 end
-addCall(callId, whole(now + leaseMs), keyId, day, whole(hold), partial)
+addCall(callId, whole(now + leaseMs), keyId, day, whole(hold))
 return answer
 `;
 
@@ -169,13 +166,13 @@ return { 'ok' }
 
 /**
  * Renews the leases of running calls of an account, and restores calls that Redis has lost. Arguments: time, lease in
- * milliseconds, then of each call its id, key, day, tokens held, and 1 if it holds fewer than it requested.
+ * milliseconds, then of each call its id, key, day and tokens held.
  */
 export const renewScript = `${common}
 local deadline = whole(now + tonumber(ARGV[2]))
-for at = 3, #ARGV, 5 do
+for at = 3, #ARGV, 4 do
   removeCall(ARGV[at])
-  addCall(ARGV[at], deadline, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4])
+  addCall(ARGV[at], deadline, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
 end
 redis.call('PEXPIRE', account, keptMs)
 return { 'ok' }

@@ -8,7 +8,6 @@ import { readBudget, readMoment } from "./read-fields.ts";
 import { toKeyJson } from "./serializers.ts";
 import { withSession } from "./session.ts";
 
-const detail = { hide: true };
 const Budget = Type.String({ minLength: 1, maxLength: 30 });
 const Limit = Type.Integer({ minimum: 1 });
 const Name = Type.String({ minLength: 1, maxLength: 200 });
@@ -47,9 +46,7 @@ export function keysController(deps: HttpDeps) {
   };
   return new Elysia({ prefix: "/keys" })
     .use(withSession(deps))
-    .get("", async ({ user }) => ({ data: (await accounts.listKeys(user.accountId)).map(toKeyJson) }), {
-      detail,
-    })
+    .get("", async ({ user }) => ({ data: (await accounts.listKeys(user.accountId)).map(toKeyJson) }))
     .post(
       "",
       ({ user, body }) => {
@@ -67,7 +64,7 @@ export function keysController(deps: HttpDeps) {
           },
         });
       },
-      { detail, body: NewKey },
+      { body: NewKey },
     )
     .patch(
       "/:id",
@@ -88,16 +85,12 @@ export function keysController(deps: HttpDeps) {
         });
         return { id };
       },
-      { detail, body: KeyChange },
+      { body: KeyChange },
     )
-    .delete(
-      "/:id",
-      async ({ user, params: { id } }) => {
-        changes.take(user.accountId);
-        await expectOwn(user.accountId, id);
-        await accounts.revokeKey(id);
-        return { id };
-      },
-      { detail },
-    );
+    .delete("/:id", async ({ user, params: { id } }) => {
+      changes.take(user.accountId);
+      await expectOwn(user.accountId, id);
+      await accounts.revokeKey(id);
+      return { id };
+    });
 }

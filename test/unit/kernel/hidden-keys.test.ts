@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Call, ChatCompletion, ChatRequest } from "../../../src/contract/index.ts";
 import { GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
-import { KeyPool } from "../../../src/kernel/routing/key-pool.ts";
+import { KeyPool } from "../../../src/kernel/routing/health.ts";
 import { fetchOf, json, refused } from "./fake-fetch.ts";
 import { benchOf, chatCall, pluginOf, rejectionOf } from "./support.ts";
 
