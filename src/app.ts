@@ -84,8 +84,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   let snapshot = await pluginManager.load();
   if (snapshot.registry.size === 0) throw new StartError(describeNoProvider(snapshot, config));
   const accounts = createAccounts({ store, defaults: config, now });
-  const onCommit = observability?.onCommit;
-  const { ledger, degraded } = await openBilling(config, { store, log, now: options.now, onCommit });
+  await accounts.prepare();
+  const { ledger, degraded } = await openBilling(config, { ...options, onCommit: observability?.onCommit });
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
   const { network, close: closeNetwork } = openBunNetwork(now, { bounds: options.bounds, proxyEnv: config.proxyEnv });

@@ -89,6 +89,8 @@ export const settings = {
   callRetentionDays: setting("CALL_RETENTION_DAYS", "90", integer(1, 36_500)),
   /** Concurrent calls of one account; absent: unlimited. */
   concurrentCalls: optional("CONCURRENT_CALLS", integer(1)),
+  /** Usable keys of one account. */
+  maxKeysPerAccount: setting("MAX_KEYS_PER_ACCOUNT", "1000", integer(1)),
   /** Concurrent calls of all accounts in one process. */
   maxConcurrentCalls: setting("MAX_CONCURRENT_CALLS", "12000", integer(1, 1_000_000)),
   /** How late the event loop may be before new calls are refused; 0: any delay is accepted. */
