@@ -1,9 +1,19 @@
 import { useState } from "react";
-import { reloadSession, signUp } from "../data/session.ts";
+import { isUnauthorized } from "../data/api.ts";
+import { reloadSession, signIn, signUp } from "../data/session.ts";
 import { Callout } from "../ui/feedback.tsx";
 import { NewPasswordField, TextField } from "../ui/field.tsx";
 import { useAction } from "../ui/use-action.ts";
 import { AuthCard } from "./auth-card.tsx";
+
+async function signInAfterSignUp(email: string, password: string): Promise<"in" | "code"> {
+  try {
+    return await signIn(email, password);
+  } catch (error) {
+    if (!isUnauthorized(error)) throw error;
+    throw new Error("You can't be signed in with this email and password. If you have an account, sign in to it.");
+  }
+}
 
 /** Registration, where `SIGNUP=open`. */
 export function SignUp({ onSignIn }: { onSignIn: () => void }) {
@@ -12,7 +22,8 @@ export function SignUp({ onSignIn }: { onSignIn: () => void }) {
   const [password, setPassword] = useState("");
   const { submit, isBusy, fieldError, formError } = useAction(async () => {
     await signUp({ name, email, password });
-    await reloadSession();
+    if ((await signInAfterSignUp(email, password)) === "code") onSignIn();
+    else await reloadSession();
   });
   return (
     <AuthCard
