@@ -33,7 +33,7 @@ export function limitCodes({ store, now }: { store: Store; now: () => number }) 
       const { attempts } = await countAttempt(store, `used:${userId}:${code}`, usedCodeMs, now());
       if (attempts === 1) return;
       const sentence = "This code was already used; wait for the next one";
-      throw new GatewayError("invalid_session", sentence, { shownCode: "invalid_code" });
+      throw new GatewayError("invalid_session", sentence, { publicCode: "invalid_code" });
     }),
     after: createAuthMiddleware(async (ctx) => {
       if (!codePaths.includes(ctx.path)) return;

@@ -59,6 +59,14 @@ const allowedPaths: Readonly<Record<string, "GET" | "POST">> = {
   "revoke-other-sessions": "POST",
   ...Object.fromEntries(secondFactorPaths.map((path) => [path, "POST" as const])),
 };
+/** Endpoints that check the password of a user who is signed in. */
+const passwordPaths = [
+  "change-password",
+  ...secondFactorPaths.filter((path) => !path.startsWith("two-factor/verify-")),
+];
+const passwordChecks = { max: 10, windowMs: 60_000, what: "attempts for this account" };
+/** Endpoints of a signed-in user; the others also work during a sign-in. */
+const sessionPaths = [...passwordPaths, "revoke-sessions", "revoke-other-sessions"];
 /** Endpoints that check or hash a password, or make a request to the identity provider. */
 const attempts = [
   "sign-in/email",
@@ -68,15 +76,6 @@ const attempts = [
   "oauth2/callback/oidc",
   ...secondFactorPaths,
 ];
-
-/** Endpoints that check the password of a user who is signed in. */
-const passwordPaths = [
-  "change-password",
-  "two-factor/enable",
-  "two-factor/disable",
-  "two-factor/generate-backup-codes",
-];
-const passwordChecks = { max: 10, windowMs: 60_000, what: "attempts for this account" };
 
 export function createSignIn(options: SignInOptions): SignIn {
   const { store, now, oidc } = options;
@@ -117,6 +116,8 @@ export function createSignIn(options: SignInOptions): SignIn {
       }
       if (path === "sign-in/email") return signInWithPassword(request, body, network);
       const sessionUser = await sessionUserOf(request.headers.get("cookie"));
+      // better-auth does not know of disabled accounts.
+      if (sessionUser === undefined && sessionPaths.includes(path)) throw notSignedIn();
       if (sessionUser !== undefined) {
         checkPasswordChange(sessionUser, path, body);
         if (passwordPaths.includes(path)) {
@@ -172,6 +173,10 @@ async function finishPasswordChange(store: Store, user: SessionUser): Promise<vo
 /** The same response with another body. */
 function withBody({ headers }: Response, body: unknown): Response {
   return new Response(JSON.stringify(body), { headers });
+}
+
+function notSignedIn(): GatewayError {
+  return new GatewayError("invalid_session", "Nobody is signed in, or the account is disabled; sign in again");
 }
 
 function unknownEndpoint(method: string, path: string): GatewayError {

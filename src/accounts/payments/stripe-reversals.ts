@@ -46,7 +46,7 @@ export async function toReversal(
   if (accountId === undefined) return undefined;
   if (currency !== "usd" || !Number.isSafeInteger(cents * nanodollarsOfCent)) {
     const sentence = `${id} has ${cents} cents in ${currency}, expected usd as in the checkout; nothing was moved`;
-    throw new GatewayError("invalid_request", sentence, { shownCode: "amount_mismatch" });
+    throw new GatewayError("invalid_request", sentence, { publicCode: "amount_mismatch" });
   }
   const isWon = kind === "dispute_won";
   return {
@@ -76,5 +76,5 @@ function readReversal(type: ReversalEvent, data: unknown) {
 
 export function unreadableMessage(): GatewayError {
   const sentence = "This webhook from Stripe does not have the expected fields; nothing was credited";
-  return new GatewayError("invalid_request", sentence, { shownCode: "invalid_message" });
+  return new GatewayError("invalid_request", sentence, { publicCode: "invalid_message" });
 }

@@ -74,7 +74,7 @@ export function openStripe({ secretKey, webhookSecret, apiBase }: StripeOptions)
         event = await webhooks.constructEventAsync(body, signature, webhookSecret, toleranceSeconds, crypto);
       } catch (cause) {
         const sentence = "This webhook is not signed with STRIPE_WEBHOOK_SECRET, or is too old";
-        throw new GatewayError("invalid_request", sentence, { shownCode: "invalid_signature", cause });
+        throw new GatewayError("invalid_request", sentence, { publicCode: "invalid_signature", cause });
       }
       if (!Value.Check(Message, event)) throw unreadableMessage();
       if (isReversal(event.type)) return toReversal(event.type, event.data, findAccount);
@@ -113,7 +113,7 @@ function toPayment(data: unknown): Payment | undefined {
   const { amount_total: paid, currency } = session;
   if (currency !== "usd" || paid !== cents || !Number.isSafeInteger(cents) || cents <= 0) {
     const sentence = `Checkout ${session.id} paid ${paid} ${currency}, expected ${cents} cents in usd; nothing was credited`;
-    throw new GatewayError("invalid_request", sentence, { shownCode: "amount_mismatch" });
+    throw new GatewayError("invalid_request", sentence, { publicCode: "amount_mismatch" });
   }
   const nanodollars = cents * nanodollarsOfCent;
   const payment = typeof session.payment_intent === "string" ? session.payment_intent : session.id;

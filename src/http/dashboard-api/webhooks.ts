@@ -5,8 +5,8 @@ import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { inTransaction, moveWallet, type TransactionScope } from "../../db/index.ts";
 import { makeCallId } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readSmall } from "../middleware/read-body.ts";
 import { dataHeaders } from "../middleware/security-headers.ts";
+import { readSmall } from "./read-small-body.ts";
 
 /**
  * POST /webhooks/stripe: payments, refunds and disputes that Stripe reports, authorized by their signature. A message that

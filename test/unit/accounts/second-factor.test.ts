@@ -119,7 +119,7 @@ describe("the second factor", () => {
     const outcomes = await Promise.allSettled([verify(code, enter()), verify(code, enter(), other)]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     const again = await refusalOf(verify(code, enter(), other));
-    expect([again.status, again.shownCode]).toEqual([401, "invalid_code"]);
+    expect([again.status, again.publicCode]).toEqual([401, "invalid_code"]);
     // As after two minutes, when the code is no longer valid by the authenticator either.
     clock.time += 120_000;
     expect((await verify(code, enter())).status).toBe(200);
@@ -192,7 +192,7 @@ describe("the second factor", () => {
     const cookie = cookiesOf(await ask("sign-in/email", { email, password: temporary }));
     expect(await signIn.sessionUserOf(cookie)).toMatchObject({ passwordIsTemporary: true, secondFactor: false });
     const refused = await refusalOf(ask("two-factor/enable", { password: temporary }, cookie));
-    expect([refused.status, refused.shownCode]).toEqual([403, "password_change_required"]);
+    expect([refused.status, refused.publicCode]).toEqual([403, "password_change_required"]);
     await invite(store, account.id, now());
     expect(await store.db.selectFrom("two_factors").selectAll().execute()).toEqual([]);
   });
