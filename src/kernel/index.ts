@@ -1,6 +1,5 @@
 export { type AnswerOf, CallContext, type StreamSink } from "./call-context.ts";
 export { makeCallId } from "./call-id.ts";
-export { readAudioMs } from "./capabilities/transcription.ts";
 export { LoadShedder } from "./overload.ts";
 export { runCall } from "./pipeline.ts";
 export {

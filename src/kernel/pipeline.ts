@@ -34,7 +34,7 @@ export async function runCall<C extends Capability>(kernel: Kernel, call: CallCo
   const handler: CapabilityHandler<C> = handlers[call.capability];
   call.modelEntry = kernel.registry.find(call.request.model, call.capability, call.caller);
   call.model = call.modelEntry.model.id;
-  const validation = handler.validate(call);
+  const validation = handler.validate(call, kernel);
   if (validation !== undefined) await validation;
   validateByPlugins(call);
   call.hold = await kernel.ledger.admit(toAdmission(call, handler.upperBound(call), handler.promptTokens(call)));
