@@ -47,8 +47,8 @@ export function toMessages(asked: ChatRequest, model: Model, warn: Warn) {
 function leaveOut(asked: ChatRequest, model: Model, warn: Warn): ChatRequest {
   const kept = Object.entries(asked).filter(([field]) => translated.includes(field) && !model.omit?.includes(field));
   const request = Object.fromEntries(kept) as ChatRequest;
-  const lost = Object.entries(asked).filter(([field, value]) => value && !(field in request));
-  if (lost.length > 0) warn(`Left out ${lost.map(([field]) => field).join(", ")}, which this model does not take`);
+  const lost = Object.entries(asked).flatMap(([field, value]) => (value && !(field in request) ? [field] : []));
+  if (lost.length > 0) warn(`Left out ${lost.join(", ")}, which this model does not take`, lost);
   return request;
 }
 
@@ -81,14 +81,13 @@ function toFormat({ response_format: format }: ChatRequest, model: Model, plan: 
 function toSampling({ temperature, top_p: topP }: ChatRequest, thinks: boolean, warn: Warn) {
   const asksTopP = typeof topP === "number" && topP !== 1;
   const asksTemperature = typeof temperature === "number" && !temperatureDefaults.includes(temperature);
-  if (thinks) {
-    if (asksTopP || asksTemperature) warn("Left out temperature and top_p, which do not go with thinking");
-    return {};
-  }
+  const asks = asksTopP || asksTemperature;
+  if (thinks && asks) warn("Left out temperature and top_p, which do not go with thinking", ["temperature", "top_p"]);
+  if (thinks) return {};
   if (asksTopP && !asksTemperature) return { top_p: topP };
-  if (asksTopP) warn("Left out top_p, which does not go with temperature");
+  if (asksTopP) warn("Left out top_p, which does not go with temperature", "top_p");
   if (typeof temperature !== "number") return {};
-  if (temperature > 1) warn("Lowered temperature to 1, the most this provider takes");
+  if (temperature > 1) warn("Lowered temperature to 1, the most this provider takes", "temperature");
   return { temperature: Math.min(temperature, 1) };
 }
 

@@ -28,6 +28,7 @@ export function callHeaders(call: CallContext, sandbox: boolean, contentType: st
     headers["x-modelgate-attempts"] = String(call.attempts);
   }
   if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
+  if (call.ignored.size > 0) headers["x-modelgate-ignored"] = [...call.ignored].join(", ");
   if (sandbox || route === "sandbox") headers["x-modelgate-sandbox"] = "true";
   return headers;
 }

@@ -174,6 +174,6 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 /** The call as the plugin gets it. */
 function toPluginCall<Request>(route: Route, upstream: Upstream, call: CallContext, request: Request): Call<Request> {
-  const warn = (sentence: string) => call.warn(sentence);
+  const warn: Call<Request>["warn"] = (sentence, ignored) => call.warn(sentence, ignored);
   return { id: call.id, request, model: route.model, signal: call.signal, upstream, warn };
 }
