@@ -1,5 +1,5 @@
 import { GatewayError, type GeneratedImages, type ImagesRequest, UpstreamFault, warnOfOthers } from "modelgate/plugin";
-import { candidatesOf, toFinish } from "./answer.ts";
+import { readCandidates, toFinish } from "./answer.ts";
 import type { GenerateAnswer, GenerateBody, Warn } from "./wire.ts";
 
 /** Width by height. https://ai.google.dev/gemini-api/docs/image-generation#aspect_ratios */
@@ -42,7 +42,7 @@ function nearest(choices: Record<string, number>, wanted: number): string {
  * @throws {UpstreamFault} `bad_response` when it answered nothing.
  */
 export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
-  const [candidate] = candidatesOf(answer);
+  const [candidate] = readCandidates(answer);
   const parts = (candidate?.content?.parts ?? []).filter((part) => part.thought !== true);
   const { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: total } = answer.usageMetadata ?? {};
   const usage = { input_tokens: input, output_tokens: output, total_tokens: total };
@@ -56,5 +56,5 @@ export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
   const message = isBlocked
     ? `The provider's safety system refused this picture (${reason}): change the prompt`
     : `The model made no picture, it answered in words: ${words.slice(0, 300).trim()}`;
-  throw new GatewayError("invalid_request", message, { param: "prompt", shownCode: "content_policy_violation" });
+  throw new GatewayError("invalid_request", message, { param: "prompt", publicCode: "content_policy_violation" });
 }

@@ -2,7 +2,7 @@ import { type AdmissionRequest, isAmount, type Meters, meterNames, type Settleme
 import type { CallEnded, CallOpened, Store } from "../db/index.ts";
 
 /** What a call holds while it runs. */
-export type Held = Pick<CallOpened, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth" | "partial">;
+export type Held = Pick<CallOpened, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth">;
 
 /** The monthly budget that pays for a call; undefined without one. */
 export function getBudgetLimit({ premium, caller }: Pick<AdmissionRequest, "premium" | "caller">): number | undefined {
@@ -10,8 +10,9 @@ export function getBudgetLimit({ premium, caller }: Pick<AdmissionRequest, "prem
 }
 
 /** @throws {RangeError} When a figure is no whole number from 0 to 2^53 − 1: a negative one would mint money. */
-export function validateAdmission({ callId, holdNanodollars, holdTokens, limitTokens }: AdmissionRequest): void {
-  if (isAmount(holdNanodollars) && isAmount(holdTokens) && isAmount(limitTokens)) return;
+export function validateAdmission(admission: AdmissionRequest): void {
+  const { callId, holdNanodollars, minNanodollars, holdTokens, minTokens, limitTokens } = admission;
+  if ([holdNanodollars, minNanodollars, holdTokens, minTokens, limitTokens].every(isAmount)) return;
   throw new RangeError(
     `Cannot admit call ${callId}: a hold of ${holdNanodollars} nanodollars, ${holdTokens} tokens and ${limitTokens} tokens of the minute's limit is not in whole numbers from 0 to 2^53 - 1`,
   );
@@ -33,7 +34,6 @@ export function toCallOpened(admission: AdmissionRequest, held: Held, guard?: Ca
     holdTokens: held.holdTokens,
     priceVersion: admission.priceVersion ?? null,
     budgetMonth: held.budgetMonth,
-    partial: held.partial,
     guard,
   };
 }

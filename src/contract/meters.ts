@@ -32,7 +32,7 @@ export type UsageSource = "reported" | "estimated" | "none";
  *
  * @returns `undefined` when the report cannot be used (absent, malformed, or cached exceeding the prompt).
  */
-export function metersOfUsage(usage: ChatUsage | null | undefined): Meters | undefined {
+export function toMeters(usage: ChatUsage | null | undefined): Meters | undefined {
   if (usage === null || usage === undefined) return undefined;
   const { prompt_tokens: prompt, completion_tokens: completion } = usage;
   if (!isAmount(prompt)) return undefined;

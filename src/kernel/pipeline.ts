@@ -6,14 +6,16 @@ import {
   GatewayError,
   type Meters,
 } from "../contract/index.ts";
-import type { AnswerOf, CallContext } from "./call-context.ts";
+import type { CallContext } from "./call-context.ts";
 import { chatHandler } from "./capabilities/chat.ts";
 import { embeddingsHandler } from "./capabilities/embeddings.ts";
 import { imagesHandler } from "./capabilities/images.ts";
 import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
-import { recordLateFailure, toClientError } from "./errors.ts";
-import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage-meter.ts";
+import { toClientError } from "./errors.ts";
+import type { AnswerOf } from "./exchange.ts";
+import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
+import { recordLateFailure } from "./routing/failures.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
 
 const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
@@ -34,8 +36,7 @@ export async function runCall<C extends Capability>(kernel: Kernel, call: CallCo
   const handler: CapabilityHandler<C> = handlers[call.capability];
   call.modelEntry = kernel.registry.find(call.request.model, call.capability, call.caller);
   call.model = call.modelEntry.model.id;
-  const validation = handler.validate(call, kernel);
-  if (validation !== undefined) await validation;
+  await handler.validate(call, kernel);
   validateByPlugins(call);
   call.hold = await kernel.ledger.admit(toAdmission(call, handler.upperBound(call), handler.promptTokens(call)));
   call.usageMeter = new UsageMeter(() => handler.estimate(call));
@@ -81,6 +82,8 @@ function toAdmission(call: CallContext, bound: Meters, promptTokens: number): Ad
     premium: model.premium,
     // A bound that is too large to compute holds the whole balance.
     holdNanodollars: model.premium ? (cost === undefined ? Number.MAX_SAFE_INTEGER : cost) : 0,
+    minNanodollars: 0,
+    minTokens: 0,
     holdTokens: model.premium ? 0 : toQuotaTokens(bound, model),
     limitTokens: promptTokens,
     priceVersion: compiledPrice?.version,

@@ -1,5 +1,6 @@
 import type { Capability, ErrorCode, Ledger, Meters } from "../contract/index.ts";
-import type { AnswerOf, CallContext } from "./call-context.ts";
+import type { CallContext } from "./call-context.ts";
+import type { AnswerOf } from "./exchange.ts";
 import type { Registry, Route } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";
 

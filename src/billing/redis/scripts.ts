@@ -4,10 +4,9 @@
  *
  * - `rate`, `rate <key id>`: backlogs of requests and tokens per minute in milliseconds, and when they were drained.
  * - `call <call id>`: a running call: until when it counts unless it is renewed, its key, the day on whose quota it
- *   draws (-1: none), the tokens it holds of that, and 1 where it holds fewer than it wanted.
+ *   draws (-1: none), and the tokens it holds of that.
  * - `running`, `running <key id>`: how many calls run. `sweepAt`: when calls that nobody renewed are looked for again.
- * - `day`, `used`, `held`, `partial`: the free quota, with the call that holds a part of what it wanted; `loadedAt`: when
- *   `used` came from SQL.
+ * - `day`, `used`, `held`: the free quota; `loadedAt`: when `used` came from SQL.
  *
  * Time is Redis's own unless the first argument gives one, so that all nodes share one clock.
  */
@@ -44,15 +43,14 @@ local function addBacklogs(owner, moreRequests, moreTokens)
 end
 
 local function readCall(id)
-  return string.match(get('call ' .. id) or '', '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  return string.match(get('call ' .. id) or '', '^(%S+) (%S+) (%S+) (%S+)$')
 end
 
-local function addCall(id, deadline, keyId, day, tokens, partial)
-  set('call ' .. id, table.concat({ deadline, keyId, day, tokens, partial }, ' '))
+local function addCall(id, deadline, keyId, day, tokens)
+  set('call ' .. id, table.concat({ deadline, keyId, day, tokens }, ' '))
   add('running', 1)
   add('running ' .. keyId, 1)
   if day == get('day') then add('held', tokens) end
-  if partial == '1' then set('partial', id) end
 end
 
 local function removeCall(id)
@@ -69,8 +67,8 @@ end
 /**
  * Counts a call in, or names the limit that blocks. Arguments: time, call id, for how long it counts unless it is
  * renewed, key id; what the request and its tokens add to the backlogs of the account, and how many of its calls may run;
- * the same three of the key; the tokens wanted of the free quota and its limit; the latest day of which SQL knows something
- * drawn, and what. Each is empty where there is none. Answers `load` when it must be told the last two.
+ * the same three of the key; the most and the least tokens wanted of the free quota and its limit; the latest day of which
+ * SQL knows something drawn, and what. Each is empty if it does not apply. Answers `load` when it must be told the last two.
  */
 export const admitScript = `${common}
 local callId, leaseMs, keyId = ARGV[2], tonumber(ARGV[3]), ARGV[4]
@@ -119,8 +117,8 @@ local refusal = blocked('key', keyOwner, keyRequest, keyTokens, keyCallsMax)
   or blocked('account', '', request, tokens, callsMax)
 if refusal then return refusal end
 
-local wanted, limit, loadedDay = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
-local day, hold, partial = '-1', 0, '0'
+local wanted, least, limit, loadedDay = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
+local day, hold = '-1', 0
 if wanted then
   local known = redis.call('HMGET', account, 'day', 'used', 'loadedAt')
   -- Never goes back, so that a clock that does mints no quota.
@@ -128,23 +126,21 @@ if wanted then
   day = whole(ofDay)
   if not (known[1] == day and known[2] and now - known[3] < minute) then
     if not loadedDay then return { 'load' } end
-    redis.call('HSET', account, 'day', day, 'used', loadedDay == ofDay and ARGV[14] or '0', 'loadedAt', whole(now))
+    redis.call('HSET', account, 'day', day, 'used', loadedDay == ofDay and ARGV[15] or '0', 'loadedAt', whole(now))
     if known[1] ~= day then sweep() end
   end
   local used, held = tonumber(get('used')), tonumber(get('held') or 0)
   local available = limit - used - held
   hold = math.min(available, wanted)
-  if hold < wanted then partial = '1' end
-  local _, _, otherDay = readCall(partial == '1' and get('partial') or '')
-  if available <= 0 or otherDay == day then return { 'quota', whole(used), whole(held), day } end
+  if available <= 0 or hold < least then return { 'quota', whole(used), whole(held), day } end
 end
 
 local accountRequests, accountTokens = addBacklogs('', request, tokens)
-local answer = { 'ok', whole(hold), day, partial, accountRequests, accountTokens }
+local answer = { 'ok', whole(hold), day, accountRequests, accountTokens }
 if keyRequest or keyTokens then
-  answer[7], answer[8] = addBacklogs(keyOwner, keyRequest, keyTokens)
+  answer[6], answer[7] = addBacklogs(keyOwner, keyRequest, keyTokens)
 end
-addCall(callId, whole(now + leaseMs), keyId, day, whole(hold), partial)
+addCall(callId, whole(now + leaseMs), keyId, day, whole(hold))
 return answer
 `;
 
@@ -170,13 +166,13 @@ return { 'ok' }
 
 /**
  * Says that these calls of an account still run, also where Redis has lost them. Arguments: time, for how long they count,
- * then of each its id, key, day, tokens held, and whether these are fewer than it wanted.
+ * then of each its id, key, day and tokens held.
  */
 export const renewScript = `${common}
 local deadline = whole(now + tonumber(ARGV[2]))
-for at = 3, #ARGV, 5 do
+for at = 3, #ARGV, 4 do
   removeCall(ARGV[at])
-  addCall(ARGV[at], deadline, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4])
+  addCall(ARGV[at], deadline, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
 end
 redis.call('PEXPIRE', account, keptMs)
 return { 'ok' }

@@ -16,7 +16,6 @@ interface DecisionRow {
   hold: number;
   day: number | null;
   month: number | null;
-  partial: boolean;
 }
 
 /** Writes a batch in one round trip and one transaction; returns the decisions about its holds. */
@@ -43,14 +42,14 @@ export async function writeBatch(
 
 function toDecision({ callId, premium }: CallOpened, row: DecisionRow | undefined): HoldDecision {
   if (row === undefined) throw new Error(`PostgreSQL did not decide about the hold of call ${callId}`);
-  const { refused, there, held, hold, partial } = row;
+  const { refused, there, held, hold } = row;
   const [day, month] = [row.day as number, row.month as number];
   if (refused === "balance") return { refused, balanceNanodollars: there, heldNanodollars: held };
   if (refused === "budget") return { refused, spentNanodollars: there, heldNanodollars: held, month };
   if (refused === "quota") return { refused, usedTokens: there, heldTokens: held, day };
   return premium
-    ? { quotaDay: null, budgetMonth: row.month, holdNanodollars: hold, holdTokens: 0, partial }
-    : { quotaDay: day, budgetMonth: null, holdNanodollars: 0, holdTokens: hold, partial };
+    ? { quotaDay: null, budgetMonth: row.month, holdNanodollars: hold, holdTokens: 0 }
+    : { quotaDay: day, budgetMonth: null, holdNanodollars: 0, holdTokens: hold };
 }
 
 /** A batch by what is done with it, in this order. */
@@ -100,8 +99,8 @@ function openRow(open: CallOpened) {
     quota_limit: open.guard?.quotaLimit,
     // `undefined` is left out of the JSON.
     budget_month: open.budgetMonth ?? undefined,
-    partial: open.partial ? 1 : undefined,
     budget_limit: open.guard?.budgetLimit,
+    min_hold: open.guard?.minHold,
   };
 }
 

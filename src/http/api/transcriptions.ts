@@ -11,8 +11,8 @@ import {
   TranscriptWord,
 } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, executeCall, jsonReply, readFormCall } from "../middleware/handle-call.ts";
-import { callHeaders } from "../middleware/headers.ts";
+import { apiKeyRoutes, callHeaders, executeCall, jsonReply } from "../middleware/handle-call.ts";
+import { readFormCall } from "../middleware/read-form.ts";
 import { sseReplyOf } from "../middleware/sse-reply.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { responses } from "./openapi.ts";

@@ -7,7 +7,6 @@ import { readBudget, readMoment } from "./read-fields.ts";
 import { toKeyJson } from "./serializers.ts";
 import { withSession } from "./session.ts";
 
-const detail = { hide: true };
 const Budget = Type.String({ minLength: 1, maxLength: 30 });
 const Limit = Type.Integer({ minimum: 1 });
 const Name = Type.String({ minLength: 1, maxLength: 200 });
@@ -42,9 +41,7 @@ export function keysController(deps: HttpDeps) {
   };
   return new Elysia({ prefix: "/keys" })
     .use(withSession(deps))
-    .get("", async ({ user }) => ({ data: (await accounts.listKeys(user.accountId)).map(toKeyJson) }), {
-      detail,
-    })
+    .get("", async ({ user }) => ({ data: (await accounts.listKeys(user.accountId)).map(toKeyJson) }))
     .post(
       "",
       ({ user, body }) =>
@@ -60,7 +57,7 @@ export function keysController(deps: HttpDeps) {
             concurrentCalls: body.concurrent_calls,
           },
         }),
-      { detail, body: NewKey },
+      { body: NewKey },
     )
     .patch(
       "/:id",
@@ -80,15 +77,11 @@ export function keysController(deps: HttpDeps) {
         });
         return { id };
       },
-      { detail, body: KeyChange },
+      { body: KeyChange },
     )
-    .delete(
-      "/:id",
-      async ({ user, params: { id } }) => {
-        await expectOwn(user.accountId, id);
-        await accounts.revokeKey(id);
-        return { id };
-      },
-      { detail },
-    );
+    .delete("/:id", async ({ user, params: { id } }) => {
+      await expectOwn(user.accountId, id);
+      await accounts.revokeKey(id);
+      return { id };
+    });
 }

@@ -1,7 +1,6 @@
 import type { HttpDeps } from "../deps.ts";
 import { toGatewayError } from "./errors.ts";
-import type { HttpCall } from "./handle-call.ts";
-import { callHeaders } from "./headers.ts";
+import { callHeaders, type HttpCall } from "./handle-call.ts";
 import { SseStream } from "./sse-stream.bun.ts";
 
 /** An event of OpenAI's streams that are not of chat: its name is its type. */

@@ -1,6 +1,6 @@
 import { GatewayError, isAmount, type Model, type TranscriptionRequest, UpstreamFault } from "../../contract/index.ts";
 import { readAudioLength } from "../audio/audio-length.ts";
-import { tokensMax } from "../normalize/token-counts.ts";
+import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 

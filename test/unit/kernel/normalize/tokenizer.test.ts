@@ -1,12 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ChatRequest, ContentPart } from "../../../../src/contract/index.ts";
-import {
-  countablePrompt,
-  countTokens,
-  promptTokensMax,
-  tokensMax,
-} from "../../../../src/kernel/normalize/token-counts.ts";
+import { countablePrompt, countTokens } from "../../../../src/kernel/normalize/tokenizer.ts";
+import { promptTokensMax, tokensMax } from "../../../../src/kernel/normalize/usage.ts";
 
 const ask = (content: string | ContentPart[], more: Partial<ChatRequest> = {}): ChatRequest => ({
   model: "m",
