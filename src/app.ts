@@ -88,7 +88,11 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { ledger, degraded } = await openBilling(config, { ...options, onCommit: observability?.onCommit });
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
-  const { network, close: closeNetwork } = openBunNetwork(now, { bounds: options.bounds, proxyEnv: config.proxyEnv });
+  const silenceMsMax = config.upstreamTimeoutSeconds * 1000;
+  const { network, close: closeNetwork } = openBunNetwork(now, {
+    bounds: { firstByteMsMax: silenceMsMax, idleMsMax: silenceMsMax, ...options.bounds },
+    proxyEnv: config.proxyEnv,
+  });
   const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now, observer: observability?.calls };
   const { maxConcurrentCalls, overloadLagMs, sseHeartbeatSeconds } = config;
   const loadShedder = new LoadShedder({ maxConcurrentCalls, lagMsMax: overloadLagMs }, now, (event, fields) =>

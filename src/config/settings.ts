@@ -89,7 +89,7 @@ export const settings = {
   /** Free quota of an account in tokens per UTC day. */
   freeTokensPerDay: setting("FREE_TOKENS_PER_DAY", "250000", integer(0)),
   requestsPerMinute: setting("REQUESTS_PER_MINUTE", "600", integer(1)),
-  tokensPerMinute: setting("TOKENS_PER_MINUTE", "1000000", integer(1)),
+  tokensPerMinute: setting("TOKENS_PER_MINUTE", "4000000", integer(1)),
   /** PostgreSQL instead of the embedded database in the home folder. */
   databaseUrl: secret("DATABASE_URL", accepted(isPostgresUrl, "a URL such as postgres://user:password@host:5432/name")),
   /** `full`: a commit is on the disk before it is acknowledged; `normal`: some time later. */
@@ -110,6 +110,8 @@ export const settings = {
   requestTimeoutSeconds: setting("REQUEST_TIMEOUT_SECONDS", "120", integer(5, 255, " of seconds")),
   /** Silence in a stream before a comment is sent in it; 0: never. */
   sseHeartbeatSeconds: setting("SSE_HEARTBEAT_SECONDS", "10", integer(0, 240, " of seconds", " (never)")),
+  /** The longest silence of a provider, before its answer and within it; rows of models may have their own. */
+  upstreamTimeoutSeconds: setting("UPSTREAM_TIMEOUT_SECONDS", "300", integer(1, 3600, " of seconds")),
   /** How long running calls may go on after the process is asked to end. */
   drainSeconds: setting("DRAIN_SECONDS", "30", integer(0, 3600, " of seconds")),
   /** How long new calls are still accepted after that, while `/readyz` already reports the drain. */

@@ -15,6 +15,8 @@ import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 /** Why the gateway itself ended a call. */
 export type CancelReason = "client_disconnected" | "timeout" | "draining";
 
+/** How long a model that reasons may go on for a client that has left. */
+const runOnMsMax = 60_000;
 const warningsMax = 20;
 const warningCharactersMax = 500;
 
@@ -56,6 +58,10 @@ export class CallContext<C extends Capability = Capability> {
   status = 200;
   errorCode: string | undefined = undefined;
   cancelReason: CancelReason | undefined = undefined;
+  /** The client has left while the call goes on. */
+  clientLeft = false;
+  /** Requests that providers may have received and have not refused: they bill at least the prompt. */
+  sentRequests = 0;
   firstByteMs: number | undefined = undefined;
   /** The final usage and its cost; set when the call is settled. */
   meters: Meters = {};
@@ -71,6 +77,7 @@ export class CallContext<C extends Capability = Capability> {
   #controller = new AbortController();
   #onCancel: () => void = () => undefined;
   #timeout: Timeout | undefined = undefined;
+  #runOn: NodeJS.Timeout | undefined = undefined;
 
   constructor(id: string, openedAt: number, caller: Caller) {
     this.id = id;
@@ -102,9 +109,22 @@ export class CallContext<C extends Capability = Capability> {
     return this.#controller.signal;
   }
 
-  /** Ends the call: whatever it waits for is aborted, and it settles. Only the first reason counts. */
+  /**
+   * Ends the call: whatever it waits for is aborted, and it settles. Only the first reason counts. A model that reasons
+   * goes on for a while when its client has left: only its report tells what the hidden part of its answer costs.
+   */
   cancel(reason: CancelReason): void {
     if (this.cancelReason !== undefined) return;
+    if (
+      reason === "client_disconnected" &&
+      this.sentRequests > 0 &&
+      this.modelEntry.model.reasoning &&
+      !this.clientLeft
+    ) {
+      this.clientLeft = true;
+      this.#runOn = setTimeout(() => this.cancel(reason), runOnMsMax);
+      return;
+    }
     this.cancelReason = reason;
     this.#controller.abort();
     this.#onCancel();
@@ -118,6 +138,7 @@ export class CallContext<C extends Capability = Capability> {
 
   clearDeadline(timeouts: TimeoutScheduler): void {
     if (this.#timeout !== undefined) timeouts.cancel(this.#timeout);
+    clearTimeout(this.#runOn);
   }
 
   /**

@@ -44,6 +44,7 @@ export async function runCall<C extends Capability>(kernel: Kernel, call: CallCo
     // A plugin that ignores its signal, or a client that stops reading, does not keep the call from settling.
     const answer = await call.untilCancelled(handler.execute(kernel, call));
     call.currentRoute?.health.onSuccess();
+    if (call.clientLeft) recordDisconnect(call);
     return answer;
   } catch (error) {
     throw fail(kernel, call, error);
@@ -110,12 +111,19 @@ function toHold({ modelEntry: { model, compiledPrice } }: CallContext, meters: M
 /** Records a failure in the call, at its route and in the log. Returns the error for the caller. */
 function fail(kernel: Kernel, call: CallContext, error: unknown): GatewayError {
   const failure = toClientError(error, call);
-  const isDisconnected = call.cancelReason === "client_disconnected";
-  call.status = isDisconnected ? 499 : failure.status;
-  call.errorCode = isDisconnected ? "client_disconnected" : failure.code;
+  call.status = failure.status;
+  call.errorCode = failure.code;
+  if (call.clientLeft || call.cancelReason === "client_disconnected") recordDisconnect(call);
   if (recordLateFailure(error, call, kernel.now())) kernel.log.warn("circuit_opened", { call: call.id });
   if (failure.code === "internal_error") kernel.log.error("call_failed", { call: call.id, error });
   return failure;
+}
+
+/** What was sent is owed: the provider bills the prompt, also where no part of the answer has come. */
+function recordDisconnect(call: CallContext): void {
+  call.status = 499;
+  call.errorCode = "client_disconnected";
+  if (call.sentRequests > 0) call.usageMeter.produced = true;
 }
 
 async function settle(kernel: Kernel, call: CallContext): Promise<void> {

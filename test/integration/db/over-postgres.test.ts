@@ -13,6 +13,7 @@ const suites = [
     "budget",
     "limit-errors",
     "races",
+    "capability-race",
     "verify",
     "prune-calls",
     "latest-calls",
