@@ -22,7 +22,7 @@ import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
 import { BodyMemoryLimiter } from "./http/middleware/body-memory.ts";
 import { SseHeartbeat } from "./http/middleware/sse-heartbeat.ts";
 import { createHttp } from "./http/server.ts";
-import { type Kernel, LoadShedder, type Log, type UpstreamBounds } from "./kernel/index.ts";
+import { type Kernel, LoadShedder, type Log, monotonicNow, type UpstreamBounds } from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
 import type { Observability } from "./observability/index.ts";
 import { PluginManager, type PluginSnapshot, watchFolders } from "./plugin-loader/index.ts";
@@ -84,14 +84,14 @@ export async function createApp(options: AppOptions): Promise<App> {
   let snapshot = await pluginManager.load();
   if (snapshot.registry.size === 0) throw new StartError(describeNoProvider(snapshot, config));
   const accounts = createAccounts({ store, defaults: config, now });
-  const onCommit = observability?.onCommit;
+  const { calls: observer, onCommit } = observability ?? {};
   const { ledger, degraded } = await openBilling(config, { store, log, now: options.now, onCommit });
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
-  const { network, close: closeNetwork } = openBunNetwork(now, { bounds: options.bounds, proxyEnv: config.proxyEnv });
-  const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now, observer: observability?.calls };
+  const { network, close: closeNetwork } = openBunNetwork({ bounds: options.bounds, proxyEnv: config.proxyEnv });
+  const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now: monotonicNow, observer };
   const { maxConcurrentCalls, overloadLagMs, sseHeartbeatSeconds } = config;
-  const loadShedder = new LoadShedder({ maxConcurrentCalls, lagMsMax: overloadLagMs }, now, (event, fields) =>
+  const loadShedder = new LoadShedder({ maxConcurrentCalls, lagMsMax: overloadLagMs }, monotonicNow, (event, fields) =>
     log.warn(event, fields),
   );
   const http = createHttp({
@@ -118,7 +118,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
   observability?.start({
     registry: () => kernel.registry,
-    now,
+    now: monotonicNow,
     ...describeLoad(loadShedder),
     ...describeStore(options, degraded),
     isSandbox: () => snapshot.sandbox,

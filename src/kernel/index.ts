@@ -16,4 +16,4 @@ export {
 } from "./routing/registry.ts";
 export type { CallObserver, Kernel, Log } from "./types.ts";
 export { openNetwork, type UpstreamBounds } from "./upstream/network.ts";
-export { TimeoutScheduler } from "./upstream/timeouts.ts";
+export { monotonicNow, TimeoutScheduler } from "./upstream/timeouts.ts";

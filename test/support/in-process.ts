@@ -19,7 +19,9 @@ export interface InProcessGateway {
   stop(): Promise<void>;
 }
 
-type Parts = Partial<Pick<AppOptions, "bounds" | "plugins" | "sseHeartbeatMs">> & { env: Record<string, string> };
+type Parts = Partial<Pick<AppOptions, "bounds" | "now" | "observability" | "plugins" | "sseHeartbeatMs">> & {
+  env: Record<string, string>;
+};
 
 /** Starts one on a free loopback port, with money in its wallet. */
 export async function startInProcess({ env, plugins = builtIns, ...injected }: Parts): Promise<InProcessGateway> {

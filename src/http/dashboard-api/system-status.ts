@@ -25,7 +25,7 @@ export function systemStatusController(deps: HttpDeps) {
     .get(
       "/catalogue",
       () => {
-        const now = deps.now();
+        const now = kernel.now();
         return {
           data: [...kernel.registry.modelEntries].map((modelEntry) => {
             const { id, aliases, capability, premium, ownedBy, price, retiredOn, successor, checkedOn } =

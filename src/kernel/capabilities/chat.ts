@@ -66,8 +66,8 @@ export const chatHandler: CapabilityHandler<"chat"> = {
       requestFor: (model) => withDefaults(call.request, model),
       run: openChat,
     });
-    call.firstByteMs = kernel.now() - call.openedAt;
-    const head = createAnswerHead(call.id, call.modelEntry.model.id, kernel.now());
+    call.firstByteMs = kernel.now() - call.startedMs;
+    const head = createAnswerHead(call.id, call.modelEntry.model.id, call.openedAt);
     if (call.sink === undefined) return finishCompletion(kernel, call, opened, head);
     await streamChunks(kernel, call, opened, head);
     return undefined;

@@ -45,7 +45,7 @@ export const speechHandler: CapabilityHandler<"speech"> = {
         return openWav(speech);
       },
     });
-    call.firstByteMs = kernel.now() - call.openedAt;
+    call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
     usageMeter.report(toMeters(request));
     try {

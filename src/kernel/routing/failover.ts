@@ -43,7 +43,7 @@ export async function withFailover<Request, Answer>(
   const { modelEntry } = call;
   const isOnly = modelEntry.routes.length === 1;
   const routes = isOnly ? modelEntry.routes : orderRoutes(modelEntry.routes, now(), kernel.random ?? Math.random);
-  call.setDeadline(network.timeouts, call.openedAt + network.bounds.beginMsMax);
+  call.setDeadline(network.timeouts, call.startedMs + network.bounds.beginMsMax);
   let last: unknown;
   for (const route of routes) {
     // Created by the first failure: most calls need none.
@@ -64,7 +64,7 @@ export async function withFailover<Request, Answer>(
           toPluginCall(route, upstream, call, attempt.requestFor(route.model)),
         );
         call.route = route.plugin.name;
-        call.setDeadline(network.timeouts, call.openedAt + network.bounds.callMsMax);
+        call.setDeadline(network.timeouts, call.startedMs + network.bounds.callMsMax);
         recordSuccess(route, key?.index);
         kernel.observer?.attempted(call, route, nowMs);
         return answer;
@@ -154,7 +154,7 @@ async function waitToRetry(kernel: Kernel, call: CallContext, fault: UpstreamFau
   const jitterMs = retryMs * (0.5 + (kernel.random ?? Math.random)());
   const waitMs = fault.retryAfterMs === undefined ? jitterMs : fault.retryAfterMs + jitterMs / 2;
   const { beginMsMax } = kernel.network.bounds;
-  if (waitMs > retryMsMax || kernel.now() + waitMs >= call.openedAt + beginMsMax) return false;
+  if (waitMs > retryMsMax || kernel.now() + waitMs >= call.startedMs + beginMsMax) return false;
   await (kernel.pause ?? pause)(waitMs, call.signal);
   return call.cancelReason === undefined;
 }

@@ -34,6 +34,7 @@ const meterLabels: Readonly<Record<MeterName, readonly ["tokens" | "units", labe
 };
 
 interface CallMetricsOptions {
+  /** The clock of {@link Kernel.now}. */
   readonly now: () => number;
   /** Whether a model is premium; `undefined` when it is no longer served. */
   isPremium(model: string): boolean | undefined;
@@ -91,13 +92,13 @@ export class CallMetrics implements CallObserver {
   }
 
   ended(call: CallContext): void {
-    const { capability, status, state, errorCode, firstByteMs, openedAt } = call;
+    const { capability, status, state, errorCode, firstByteMs, startedMs } = call;
     const series = this.#seriesOf(call.model ?? other, call.route ?? "none", capability);
     const { model, plugin } = series;
     const labels = [capability, model, plugin, String(status), state];
     getOrCreate(series.ends, `${status} ${state}`, () => this.#metrics.calls.labels(...labels)).inc();
     if (errorCode !== undefined) this.#metrics.errors.inc({ code: errorCode });
-    series.duration.observe((this.#options.now() - openedAt) / 1000);
+    series.duration.observe((this.#options.now() - startedMs) / 1000);
     if (call.sink !== undefined && firstByteMs !== undefined) series.firstByte.observe(firstByteMs / 1000);
     if (call.hold !== undefined) this.#countUsage(series, call, call.hold);
   }
