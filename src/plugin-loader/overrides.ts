@@ -85,6 +85,11 @@ export class Overrides {
     return { plugins: changed, faults };
   }
 
+  /** The files that change the rows of a plugin. */
+  labelsOf(pluginName: string): string[] {
+    return [...this.#seen.values()].flatMap(({ file }) => (file?.plugin === pluginName ? [file.label] : []));
+  }
+
   #read(found: { path: string; label: string; stamp: string; stem: string }, before: RowFile | undefined): Seen {
     try {
       const outdated = explainUpgrade(upgradeText(readText(found.path), "json").changes, found.label);

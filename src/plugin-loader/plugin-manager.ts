@@ -45,6 +45,8 @@ export interface PluginSnapshot {
 interface Candidate {
   readonly plugin: ProviderPlugin;
   readonly drop: PluginFile | undefined;
+  /** Whether the operator's rows are in it already, or left out because they were refused. */
+  readonly isMerged?: boolean;
 }
 
 /**
@@ -88,6 +90,7 @@ export class PluginManager {
     const settled = this.#rollback(candidates, built.refused, errors);
     if (settled !== undefined) built = this.#build(settled, errors);
     const { plugins, choice, registry, refused, warnings } = built;
+    this.#memory.registry = registry;
     const current = settled ?? candidates;
     for (const { plugin, sentence } of refused) if (!errors.has(plugin.name)) errors.set(plugin.name, sentence);
     const routes = countRoutes(registry);
@@ -136,17 +139,26 @@ export class PluginManager {
   }
 
   #build(candidates: readonly Candidate[], errors: Map<string, string>) {
-    const { plugins, faults } = this.#overrides.apply(candidates.map(({ plugin }) => plugin));
+    const { plugins: merged, faults } = this.#overrides.apply(candidates.map(({ plugin }) => plugin));
+    const plugins = merged.map((plugin, index) => {
+      const candidate = candidates[index] as Candidate;
+      return candidate.isMerged ? candidate.plugin : plugin;
+    });
     const credentials = new Map(plugins.map(({ name }) => [name, this.#credentialOf(name, errors)]));
     const hasKey = ({ name }: ProviderPlugin) => (credentials.get(name)?.keys.length ?? 0) > 0;
     const usable = plugins.filter(({ name }) => credentials.get(name) !== undefined);
     const choice: Choice = choosePlugins(usable, hasKey, this.#ground.sandbox);
-    const { registry, refused } = buildRegistry(choice.plugins, (name) => credentials.get(name), this.#memory);
+    const files = new Map(candidates.map(({ plugin, drop }) => [plugin.name, drop?.source.label]));
+    const labelOf = (name: string) => {
+      const file = files.get(name) ?? `the built-in plugin '${name}'`;
+      return [file, ...this.#overrides.labelsOf(name)].join(" with ");
+    };
+    const { registry, refused } = buildRegistry(choice.plugins, (name) => credentials.get(name), this.#memory, labelOf);
     const warnings = [...this.#dropIns.faults, ...faults].map(({ sentence }) => sentence);
     return { plugins, choice, registry, refused, warnings };
   }
 
-  /** Puts the version before in the place of a new one that disagrees with what is sold. */
+  /** Puts the version before, or one without the operator's rows, in the place of one that disagrees with what is sold. */
   #rollback(
     candidates: readonly Candidate[],
     refused: readonly Refusal[],
@@ -157,8 +169,15 @@ export class PluginManager {
     const settled = candidates.map((candidate) => {
       const { plugin, drop } = candidate;
       const sentence = sentences.get(plugin.name);
-      const before = drop === undefined ? undefined : this.#sold.get(drop.source.entry);
-      if (sentence === undefined || drop === undefined) return candidate;
+      if (sentence === undefined) return candidate;
+      const rows = this.#overrides.labelsOf(plugin.name);
+      if (rows.length > 0 && !candidate.isMerged) {
+        errors.set(plugin.name, `Cannot use ${rows.join(" and ")}: ${sentence}`);
+        changed = true;
+        return { plugin: this.#memory.get(plugin.name)?.plugin ?? plugin, drop, isMerged: true };
+      }
+      if (drop === undefined) return candidate;
+      const before = this.#sold.get(drop.source.entry);
       errors.set(plugin.name, `Cannot load ${drop.source.label}: ${sentence}`);
       if (before === undefined || before === plugin) return candidate;
       changed = true;

@@ -40,8 +40,11 @@ interface PluginState {
   readonly circuits: ReadonlyMap<string, CircuitBreaker>;
 }
 
-/** What survives a new registry: paused keys and open circuits. */
-export type RegistryMemory = Map<string, PluginState>;
+/** What survives a new registry: paused keys, open circuits, and which model each name is for. */
+export interface RegistryMemory extends Map<string, PluginState> {
+  /** The registry in use. */
+  registry?: Registry;
+}
 
 /** A model and the routes that serve it. */
 export interface ModelEntry {
@@ -60,8 +63,7 @@ export class Registry {
     this.#models = models;
     const byName = new Map<string, ModelEntry>();
     for (const modelEntry of models.values()) {
-      // The first model keeps an alias: a plugin file added later does not redirect a name that clients know.
-      for (const alias of modelEntry.model.aliases ?? []) if (!byName.has(alias)) byName.set(alias, modelEntry);
+      for (const alias of modelEntry.model.aliases ?? []) byName.set(alias, modelEntry);
     }
     for (const [id, modelEntry] of models) byName.set(id, modelEntry);
     this.#byName = byName;
@@ -119,32 +121,37 @@ export interface RegistryReport {
 
 /**
  * Creates a registry of the plugins that have credentials. A plugin whose row disagrees with an earlier one (capability
- * or premium flag) is refused as a whole; the others are not affected.
+ * or premium flag), or has a name that is another model's, is refused as a whole; the others are not affected.
  *
  * @param memory The state of keys and circuits from the registry before; updated for the next one.
+ * @param labelOf What sentences call a plugin: its file.
  */
 export function buildRegistry(
   plugins: readonly ProviderPlugin[],
   credentialOf: (pluginName: string) => Credential | undefined,
   memory: RegistryMemory = new Map(),
+  labelOf: (pluginName: string) => string = (name) => `plugin '${name}'`,
 ): RegistryReport {
   const models = new Map<string, ModelEntry>();
   const refused: Refusal[] = [];
   const names = new Set<string>();
+  const hasKeys = ({ name, credential }: ProviderPlugin) => credential !== "key" || !!credentialOf(name)?.keys.length;
+  const owners = findOwners(plugins.filter(hasKeys), memory.registry);
   for (const plugin of plugins) {
     if (names.has(plugin.name)) {
       refused.push({ plugin, sentence: `Plugin '${plugin.name}' exists twice: rename one of the two` });
       continue;
     }
     names.add(plugin.name);
-    const credential = credentialOf(plugin.name);
-    if (plugin.credential === "key" && (credential === undefined || credential.keys.length === 0)) continue;
-    const disagreement = plugin.models.map((model) => findDisagreement(plugin, model, models)).find(Boolean);
+    if (!hasKeys(plugin)) continue;
+    const disagreement = plugin.models
+      .map((model) => findDisagreement(plugin, model, models) ?? findTakenName(plugin, model, owners, labelOf))
+      .find(Boolean);
     if (disagreement !== undefined) {
       refused.push({ plugin, sentence: disagreement });
       continue;
     }
-    addRoutes(models, plugin, credential, memory);
+    addRoutes(models, plugin, credentialOf(plugin.name), memory);
   }
   return { registry: new Registry(models), refused };
 }
@@ -198,6 +205,44 @@ function findDisagreement(plugin: ProviderPlugin, model: Model, models: Map<stri
   for (const field of ["capability", "premium"] as const) {
     if (known.model[field] === model[field]) continue;
     return `Plugin '${plugin.name}' sells '${model.id}' with ${field} ${model[field]}, but plugin '${first?.plugin.name}' with ${known.model[field]}: make the two rows agree`;
+  }
+  return undefined;
+}
+
+/** The model that a name is for, and the plugin that says so. */
+interface Owner {
+  readonly id: string;
+  readonly plugin: string;
+}
+
+/** Whose each id and alias is: the model's that has it in the registry in use, else the first one's. */
+function findOwners(plugins: readonly ProviderPlugin[], current: Registry | undefined): Map<string, Owner> {
+  const owners = new Map<string, Owner>();
+  for (const plugin of plugins) {
+    for (const { id, aliases = [] } of plugin.models) {
+      for (const name of [id, ...aliases]) {
+        const owner = owners.get(name);
+        const isKept = owner?.id !== id && current?.byName(name)?.model.id === id;
+        if (owner === undefined || isKept) owners.set(name, { id, plugin: plugin.name });
+      }
+    }
+  }
+  return owners;
+}
+
+/** A file that is added must not redirect a name that clients know. */
+function findTakenName(
+  plugin: ProviderPlugin,
+  { id, aliases = [] }: Model,
+  owners: ReadonlyMap<string, Owner>,
+  labelOf: (pluginName: string) => string,
+): string | undefined {
+  for (const name of [id, ...aliases]) {
+    const owner = owners.get(name);
+    if (owner === undefined || owner.id === id) continue;
+    const own = name === id ? "the id" : "an alias";
+    const known = name === owner.id ? "the id of a model" : `an alias of '${owner.id}'`;
+    return `Plugin '${plugin.name}' has '${name}' as ${own} of a model, but it is ${known} in ${labelOf(owner.plugin)}: rename one of the two`;
   }
   return undefined;
 }
