@@ -25,6 +25,28 @@ export function exampleOf(schema: unknown, text: string): unknown {
   return example(root, { root, text, depth: 0, budget: { left: valuesMax } });
 }
 
+/** The last JSON schema of an object that a prompt spells out, as clients do that ask for `json_object`. */
+export function findSchema(text: string): Schema | undefined {
+  let found: Schema | undefined;
+  let [start, depth] = [0, 0];
+  // Braces and whole JSON strings; a brace in a string does not count.
+  for (const { 0: token, index } of text.matchAll(/[{}]|"(?:[^"\\\n]|\\.)*"?/g)) {
+    if (token === "{" && depth++ === 0) start = index;
+    if (token !== "}" || depth === 0 || --depth > 0) continue;
+    const value = parseOrNot(text.slice(start, index + 1));
+    if (isRecord(value) && isRecord(value.properties)) found = value;
+  }
+  return found;
+}
+
+function parseOrNot(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 interface Place {
   root: Schema;
   text: string;
