@@ -6,7 +6,7 @@ import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } fro
 import { callHeaders } from "../middleware/headers.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
-import { ChatChunkAnswer, responses } from "./openapi.ts";
+import { ChatEvent, responses } from "./openapi.ts";
 
 const done = "data: [DONE]\n\n";
 const Body = requestBody(ChatRequest);
@@ -28,7 +28,7 @@ export function chatController(deps: HttpDeps) {
         tags: ["Models at work"],
         responses: responses({
           "application/json": ChatCompletion,
-          "text/event-stream": ChatChunkAnswer,
+          "text/event-stream": ChatEvent,
         }),
       },
     },

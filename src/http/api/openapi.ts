@@ -42,8 +42,7 @@ export const commonResponses = {
 const { choices, object: _, ...ofAnswer } = ChatCompletion.properties;
 const { index, message, finish_reason } = choices.items.properties;
 
-/** The `data` of an event of a chat stream, for the OpenAPI document. */
-export const ChatChunkAnswer = Type.Object({
+const ChatChunkAnswer = Type.Object({
   ...ofAnswer,
   object: Type.Literal("chat.completion.chunk"),
   choices: Type.Array(
@@ -53,6 +52,14 @@ export const ChatChunkAnswer = Type.Object({
       finish_reason: Type.Optional(Type.Union([finish_reason, Type.Null()])),
     }),
   ),
+});
+
+/** An event of a chat stream, for the OpenAPI document: its `data` is a chunk as JSON, or `[DONE]`. */
+export const ChatEvent = Type.Object({
+  data: Type.Union([
+    Type.String({ contentMediaType: "application/json", contentSchema: ChatChunkAnswer }),
+    Type.Literal("[DONE]"),
+  ]),
 });
 
 /** A body of bytes, for the OpenAPI document. */

@@ -90,9 +90,16 @@ describe("the description of the API", () => {
       expect(operation.responses["431"]).toEqual({ $ref: "#/components/responses/431" } as object);
     }
     const contentOf = (path: string) => description.paths[path]?.post;
-    const chunk = contentOf("/v1/chat/completions")?.responses["200"]?.content?.["text/event-stream"]?.schema;
-    expect(chunk).toMatchObject({
-      properties: { object: { const: "chat.completion.chunk" }, choices: { type: "array" } },
+    const event = contentOf("/v1/chat/completions")?.responses["200"]?.content?.["text/event-stream"]?.schema;
+    expect(event).toMatchObject({
+      properties: {
+        data: {
+          anyOf: [
+            { contentSchema: { properties: { object: { const: "chat.completion.chunk" } } } },
+            { const: "[DONE]" },
+          ],
+        },
+      },
     });
     const form = contentOf("/v1/audio/transcriptions")?.requestBody?.content["multipart/form-data"]?.schema;
     expect(Object.keys((form as { properties: object }).properties)).toContain("timestamp_granularities[]");
