@@ -10,6 +10,7 @@ import {
 } from "../../contract/index.ts";
 import { CircuitBreaker, type CircuitState, PluginHealth } from "./circuit-breaker.ts";
 import { KeyPool } from "./key-pool.ts";
+import { findOwners, findTakenName } from "./model-names.ts";
 import { getPriority, getWeight, routeCircuitOptions } from "./route-order.ts";
 
 /** What an operator configured for a plugin: its keys and perhaps another base URL. */
@@ -136,7 +137,7 @@ export function buildRegistry(
   const refused: Refusal[] = [];
   const names = new Set<string>();
   const hasKeys = ({ name, credential }: ProviderPlugin) => credential !== "key" || !!credentialOf(name)?.keys.length;
-  const owners = findOwners(plugins.filter(hasKeys), memory.registry);
+  const owners = findOwners(plugins.filter(hasKeys), (name) => memory.registry?.byName(name)?.model.id);
   for (const plugin of plugins) {
     if (names.has(plugin.name)) {
       refused.push({ plugin, sentence: `Plugin '${plugin.name}' exists twice: rename one of the two` });
@@ -205,44 +206,6 @@ function findDisagreement(plugin: ProviderPlugin, model: Model, models: Map<stri
   for (const field of ["capability", "premium"] as const) {
     if (known.model[field] === model[field]) continue;
     return `Plugin '${plugin.name}' sells '${model.id}' with ${field} ${model[field]}, but plugin '${first?.plugin.name}' with ${known.model[field]}: make the two rows agree`;
-  }
-  return undefined;
-}
-
-/** The model that a name is for, and the plugin that says so. */
-interface Owner {
-  readonly id: string;
-  readonly plugin: string;
-}
-
-/** Whose each id and alias is: the model's that has it in the registry in use, else the first one's. */
-function findOwners(plugins: readonly ProviderPlugin[], current: Registry | undefined): Map<string, Owner> {
-  const owners = new Map<string, Owner>();
-  for (const plugin of plugins) {
-    for (const { id, aliases = [] } of plugin.models) {
-      for (const name of [id, ...aliases]) {
-        const owner = owners.get(name);
-        const isKept = owner?.id !== id && current?.byName(name)?.model.id === id;
-        if (owner === undefined || isKept) owners.set(name, { id, plugin: plugin.name });
-      }
-    }
-  }
-  return owners;
-}
-
-/** A file that is added must not redirect a name that clients know. */
-function findTakenName(
-  plugin: ProviderPlugin,
-  { id, aliases = [] }: Model,
-  owners: ReadonlyMap<string, Owner>,
-  labelOf: (pluginName: string) => string,
-): string | undefined {
-  for (const name of [id, ...aliases]) {
-    const owner = owners.get(name);
-    if (owner === undefined || owner.id === id) continue;
-    const own = name === id ? "the id" : "an alias";
-    const known = name === owner.id ? "the id of a model" : `an alias of '${owner.id}'`;
-    return `Plugin '${plugin.name}' has '${name}' as ${own} of a model, but it is ${known} in ${labelOf(owner.plugin)}: rename one of the two`;
   }
   return undefined;
 }
