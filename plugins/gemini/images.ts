@@ -1,5 +1,5 @@
 import { GatewayError, type GeneratedImages, type ImagesRequest, UpstreamFault } from "modelgate/plugin";
-import { candidatesOf, toFinish } from "./answer.ts";
+import { readCandidates, toFinish } from "./answer.ts";
 import type { GenerateAnswer, GenerateBody, Warn } from "./wire.ts";
 
 /** Width by height. https://ai.google.dev/gemini-api/docs/image-generation#aspect_ratios */
@@ -40,7 +40,7 @@ function nearest(choices: Record<string, number>, wanted: number): string {
  * @throws {UpstreamFault} `bad_response` when the model answered in words only.
  */
 export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
-  const [candidate] = candidatesOf(answer);
+  const [candidate] = readCandidates(answer);
   const parts = (candidate?.content?.parts ?? []).filter((part) => part.thought !== true);
   for (const { inlineData: { data = "", mimeType: mediaType = "" } = {} } of parts) {
     if (data !== "" && mediaTypes.includes(mediaType)) return { images: [{ data, mediaType }] };
@@ -49,7 +49,7 @@ export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
   const { finishReason: reason, finishMessage: sentence } = candidate ?? {};
   if (toFinish({ reason, sentence, text: words !== "", calls: 0 }) === "content_filter") {
     const message = `The provider's safety system refused this picture (${reason}): change the prompt`;
-    throw new GatewayError("invalid_request", message, { param: "prompt", shownCode: "content_policy_violation" });
+    throw new GatewayError("invalid_request", message, { param: "prompt", publicCode: "content_policy_violation" });
   }
   throw new UpstreamFault("bad_response", `The model made no picture, it answered in words: ${words.slice(0, 300)}`);
 }

@@ -13,7 +13,7 @@ const jsonSchemaSubset = {
 } as const;
 
 /** As Google's own OpenAI-compatible endpoint has it. https://ai.google.dev/gemini-api/docs/openai#thinking */
-const budgetOf: Record<string, number> = { none: 0, minimal: 1024, low: 1024, medium: 8192, high: 24_576 };
+const budgets: Record<string, number> = { none: 0, minimal: 1024, low: 1024, medium: 8192, high: 24_576 };
 
 /** `generationConfig`. What is undefined is not sent. */
 export function toConfig(request: ChatRequest, model: Model, warn: Warn): Config {
@@ -49,7 +49,7 @@ function toThinking(effort: ChatRequest["reasoning_effort"], { options, id }: Mo
     if (effort === "none" && options.canDisable === true) return { thinkingBudget: 0 };
     const { budgetMin: min = 0, budgetMax: max = 0 } = options as Record<string, number>;
     if (effort === "none") warn(`Took ${min} thinking tokens for reasoning_effort none: ${id} always thinks`);
-    return { thinkingBudget: Math.min(Math.max(getOwn(budgetOf, effort) ?? max, min), max), includeThoughts };
+    return { thinkingBudget: Math.min(Math.max(getOwn(budgets, effort) ?? max, min), max), includeThoughts };
   }
   warn(`Left out reasoning_effort, because ${id} does not think`);
   return undefined;

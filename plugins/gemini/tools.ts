@@ -70,7 +70,7 @@ export function toToolCall(part: AnswerPart, { signatures, newId }: CallReading)
 }
 
 /** The signature of a call that comes back. Models refuse a turn whose first call has none; the others need none. */
-export function signatureOf(call: ToolCall, signatures: Signatures, isChecked: boolean): string | undefined {
+export function getSignature(call: ToolCall, signatures: Signatures, isChecked: boolean): string | undefined {
   const extra = "extra_content" in call && isRecord(call.extra_content) ? call.extra_content : {};
   const google = isRecord(extra.google) ? extra.google : {};
   if (typeof google.thought_signature === "string") return google.thought_signature;

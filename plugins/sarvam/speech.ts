@@ -1,7 +1,7 @@
 import {
+  badRequest,
   type Call,
   fromBase64,
-  GatewayError,
   isRecord,
   joinWav,
   type Model,
@@ -24,7 +24,7 @@ export async function speech(call: Call<SpeechRequest>): Promise<Speech> {
  */
 export function toSpeechBody({ request, model, warn }: Pick<Call<SpeechRequest>, "request" | "model" | "warn">) {
   const { input, target_language_code: language, speech_sample_rate: sampleRate, voice: speaker } = request;
-  const pace = paceOf(request, model, warn);
+  const pace = toPace(request, model, warn);
   return {
     text: input,
     target_language_code: toLanguageCode(
@@ -62,14 +62,13 @@ function toBytes(audio: unknown): Uint8Array<ArrayBuffer> {
 }
 
 /** `pace` is Sarvam's own, so that its bounds are said; `speed` is OpenAI's with wider bounds, so that it is moved into them. */
-function paceOf({ pace, speed }: SpeechRequest, model: Model, warn: (sentence: string) => void): number | undefined {
+function toPace({ pace, speed }: SpeechRequest, model: Model, warn: (sentence: string) => void): number | undefined {
   const { paceMin, paceMax } = { ...model.options };
   const min = typeof paceMin === "number" ? paceMin : Number.NEGATIVE_INFINITY;
   const max = typeof paceMax === "number" ? paceMax : Number.POSITIVE_INFINITY;
   if (pace !== undefined && pace !== null) {
     if (pace >= min && pace <= max) return pace;
-    const sentence = `pace is ${pace}, but ${model.id} takes ${min} to ${max}`;
-    throw new GatewayError("invalid_request", sentence, { param: "pace" });
+    throw badRequest(`pace is ${pace}, but ${model.id} takes ${min} to ${max}`, "pace");
   }
   if (speed === undefined || speed === null) return undefined;
   const moved = Math.min(Math.max(speed, min), max);

@@ -6,6 +6,7 @@ export { acceptInvitation, invite } from "./invitations.ts";
 export type { ApiKey, NewKey } from "./keys.ts";
 export type { OidcOptions } from "./oidc/identity-provider.ts";
 export { createCheckout, type Payments } from "./payments/payments.ts";
+export { RateLimiter } from "./rate-limiter.ts";
 export {
   endSession,
   listSessions,

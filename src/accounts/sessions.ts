@@ -53,7 +53,7 @@ export async function readSessionUser(
 
 export function passwordChangeRequired(): GatewayError {
   const sentence = "This temporary password only allows signing in: change it to continue";
-  return new GatewayError("forbidden", sentence, { shownCode: "password_change_required" });
+  return new GatewayError("forbidden", sentence, { publicCode: "password_change_required" });
 }
 
 /** A session of a browser. */

@@ -56,6 +56,13 @@ const allowedPaths: Readonly<Record<string, "GET" | "POST">> = {
   "revoke-other-sessions": "POST",
   ...Object.fromEntries(secondFactorPaths.map((path) => [path, "POST" as const])),
 };
+/** Endpoints of a signed-in user; the others also work during a sign-in. */
+const sessionPaths = [
+  "change-password",
+  "revoke-sessions",
+  "revoke-other-sessions",
+  ...secondFactorPaths.filter((path) => !path.startsWith("two-factor/verify-")),
+];
 /** Endpoints that check or hash a password, or make a request to the identity provider. */
 const attempts = [
   "sign-in/email",
@@ -105,6 +112,8 @@ export function createSignIn(options: SignInOptions): SignIn {
       const cookies = request.headers.get("cookie");
       if (path.startsWith("two-factor/")) secondFactorLimit.guess(cookies);
       const sessionUser = await sessionUserOf(cookies);
+      // better-auth does not know of disabled accounts.
+      if (sessionUser === undefined && sessionPaths.includes(path)) throw notSignedIn();
       if (sessionUser !== undefined) checkPasswordChange(sessionUser, path, body);
       const response = await callBetterAuth(toAuthRequest(request, path, body));
       if (sessionUser === undefined) return response;
@@ -152,6 +161,10 @@ async function markPasswordPermanent({ db }: Store, { userId }: SessionUser): Pr
 /** The same response with another body. */
 function withBody({ headers }: Response, body: unknown): Response {
   return new Response(JSON.stringify(body), { headers });
+}
+
+function notSignedIn(): GatewayError {
+  return new GatewayError("invalid_session", "Nobody is signed in, or the account is disabled; sign in again");
 }
 
 function unknownEndpoint(method: string, path: string): GatewayError {

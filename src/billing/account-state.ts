@@ -31,9 +31,6 @@ export class AccountState {
   #unwritten = 0;
   #unwrittenTokens = 0;
   #openCalls = 0;
-  /** Running calls that hold less than they may cost: one of each kind at a time. */
-  #partials = 0;
-  #partialDraws = 0;
   /** Keys that have a budget; undefined until the first is seen. */
   #keys: IdleMap<KeyState> | undefined;
   /** The store's revision that was last read; absent before the first. */
@@ -56,7 +53,6 @@ export class AccountState {
     this.#day = day;
     this.#usedTokens = 0;
     this.#heldTokens = 0;
-    this.#partialDraws = 0;
     this.#unwrittenTokens = 0;
   }
 
@@ -157,17 +153,17 @@ export class AccountState {
     const limit = getBudgetLimit(admission);
     const key = limit === undefined ? undefined : this.#keyOf(admission.caller.keyId, now);
     const inBudget = key === undefined || limit === undefined ? available : key.available(limit);
-    const holdNanodollars = Math.min(available, inBudget, admission.holdNanodollars);
-    const partial = holdNanodollars < admission.holdNanodollars;
-    const isBlocked = available <= 0 || (partial && this.#partials > 0);
-    if (key !== undefined && limit !== undefined && (inBudget <= 0 || (isBlocked && inBudget < available))) {
-      throw budgetExceeded(key.budget(limit), now);
+    const left = Math.min(available, inBudget);
+    const holdNanodollars = Math.min(left, admission.holdNanodollars);
+    if (left <= 0 || holdNanodollars < admission.minNanodollars) {
+      if (key === undefined || limit === undefined || (inBudget > 0 && inBudget >= available)) {
+        throw balanceExceeded(admission, this.wallet());
+      }
+      throw budgetExceeded(admission, key.budget(limit), now);
     }
-    if (isBlocked) throw balanceExceeded(admission.model, this.#balance, this.#held);
-    if (partial) this.#partials += 1;
     this.#held += holdNanodollars;
     const budgetMonth = key === undefined ? null : key.take(holdNanodollars);
-    return { quotaDay: null, holdNanodollars, holdTokens: 0, budgetMonth, partial };
+    return { quotaDay: null, holdNanodollars, holdTokens: 0, budgetMonth };
   }
 
   #holdQuota(admission: AdmissionRequest, now: number): Held {
@@ -175,21 +171,14 @@ export class AccountState {
     const held = this.#heldTokens;
     const available = limit - this.#usedTokens - held;
     const holdTokens = Math.min(available, admission.holdTokens);
-    const partial = holdTokens < admission.holdTokens;
-    if (available <= 0 || (partial && this.#partialDraws > 0)) {
-      throw quotaExceeded({ limit, used: this.#usedTokens, held }, startOfDay(this.#day + 1), now);
-    }
-    if (partial) this.#partialDraws += 1;
+    if (available <= 0 || holdTokens < admission.minTokens) throw quotaExceeded(admission, this.quota(limit), now);
     this.#heldTokens += holdTokens;
-    return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, budgetMonth: null, partial };
+    return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, budgetMonth: null };
   }
 
   #removeHold(held: Held): void {
     this.#held -= held.holdNanodollars;
-    if (held.partial && held.quotaDay === null) this.#partials -= 1;
-    if (held.quotaDay !== this.#day) return;
-    this.#heldTokens -= held.holdTokens;
-    if (held.partial) this.#partialDraws -= 1;
+    if (held.quotaDay === this.#day) this.#heldTokens -= held.holdTokens;
   }
 }
 

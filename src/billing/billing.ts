@@ -16,7 +16,7 @@ import { CommitQueue, type OnCommit } from "./commit-queue.ts";
 import { type CallHolds, EmbeddedHolds } from "./embedded-holds.ts";
 import { billingUnavailable } from "./limit-errors.ts";
 import { PostgresHolds } from "./postgres-holds.ts";
-import type { RedisLimits, RedisLimitsOptions } from "./redis/redis-limits-options.ts";
+import { type Recovery, recoverCalls } from "./recover-calls.ts";
 
 /** Options of {@link createBilling}. */
 export interface BillingOptions {
@@ -188,76 +188,4 @@ class StoreBilling implements Billing {
     this.#holds.written(end, wasRetried);
     call.limitsUpdated = this.#limits.end(call.admission, end, this.#now());
   }
-}
-
-/** What was found open at the start and how it was ended. */
-export interface Recovery {
-  /** Calls charged by the policy, which currently charges none. */
-  settled: number;
-  /** Calls ended without a charge. */
-  released: number;
-  /** What these calls held: the most that their providers may bill for them. */
-  heldNanodollars: number;
-  heldTokens: number;
-  /** Their ids, the first hundred. */
-  callIds: string[];
-}
-
-const idsMax = 100;
-
-/**
- * Ends the calls that a dead process left open. The policy: such a call becomes `abandoned` and pays nothing. Its
- * caller never got the last byte, because that waits for the charge, and the usage is unknown. The operator bears at most
- * `heldNanodollars`, which is logged, and finds the calls by their state.
- * Should the process live after all, its settle still charges the call, once.
- */
-async function recoverCalls(store: Store, now: number): Promise<Recovery> {
-  const calls = await store.abandonCalls(now);
-  return {
-    settled: 0,
-    released: calls.length,
-    heldNanodollars: calls.reduce((sum, call) => sum + call.hold_nanodollars, 0),
-    heldTokens: calls.reduce((sum, call) => sum + call.hold_tokens, 0),
-    callIds: calls.slice(0, idsMax).map((call) => call.id),
-  };
-}
-
-/** A ledger, and sentences about what is worse with it than it should be while calls are served. */
-export interface OpenBilling {
-  ledger: Billing;
-  degraded(): string[];
-}
-
-interface OpenBillingOptions {
-  store: Store;
-  log: { warn(event: string, fields: Record<string, unknown>): void };
-  now?: (() => number) | undefined;
-  onCommit?: OnCommit | undefined;
-}
-
-/**
- * The ledger of this process; with REDIS_URL its limits are those of all nodes together.
- *
- * @throws {RedisRefused} When that Redis cannot be used at all.
- */
-export async function openBilling(
-  { redisUrl }: { redisUrl?: string | undefined },
-  { store, log, now, onCommit }: OpenBillingOptions,
-): Promise<OpenBilling> {
-  const given = { store, ...(now && { now }) };
-  if (redisUrl === undefined) return { ledger: createBilling({ ...given, onCommit }), degraded: () => [] };
-  const report = (event: string, fields: Record<string, unknown>) => log.warn(event, fields);
-  const limits = await openRedisLimits({ ...given, url: redisUrl, report });
-  return { ledger: createBilling({ ...given, limits, onCommit }), degraded: () => limits.problems() };
-}
-
-/**
- * Opens the limits that nodes share over Redis. The client, some 10 MB of memory, is loaded only where there is one. A
- * Redis that cannot be reached is tried again in the background; until then each node keeps limits alone.
- *
- * @throws {RedisRefused} When Redis holds something else, or refuses its user.
- */
-export async function openRedisLimits(options: RedisLimitsOptions): Promise<RedisLimits> {
-  const { connectRedisLimits } = await import("./redis/redis-limits.ts");
-  return connectRedisLimits(options);
 }

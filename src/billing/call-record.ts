@@ -1,8 +1,8 @@
-import { type AdmissionRequest, isAmount, type Meters, meterNames, type Settlement } from "../contract/index.ts";
+import { type AdmissionRequest, isAmount, meterNames, type Settlement, sumTokens } from "../contract/index.ts";
 import type { CallEnded, CallOpened, Store } from "../db/index.ts";
 
 /** What a call holds while it runs. */
-export type Held = Pick<CallOpened, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth" | "partial">;
+export type Held = Pick<CallOpened, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth">;
 
 /** The monthly budget that pays for a call; undefined without one. */
 export function getBudgetLimit({ premium, caller }: Pick<AdmissionRequest, "premium" | "caller">): number | undefined {
@@ -10,8 +10,9 @@ export function getBudgetLimit({ premium, caller }: Pick<AdmissionRequest, "prem
 }
 
 /** @throws {RangeError} When a figure is no whole number from 0 to 2^53 − 1: a negative one would mint money. */
-export function validateAdmission({ callId, holdNanodollars, holdTokens, limitTokens }: AdmissionRequest): void {
-  if (isAmount(holdNanodollars) && isAmount(holdTokens) && isAmount(limitTokens)) return;
+export function validateAdmission(admission: AdmissionRequest): void {
+  const { callId, holdNanodollars, minNanodollars, holdTokens, minTokens, limitTokens } = admission;
+  if ([holdNanodollars, minNanodollars, holdTokens, minTokens, limitTokens].every(isAmount)) return;
   throw new RangeError(
     `Cannot admit call ${callId}: a hold of ${holdNanodollars} nanodollars, ${holdTokens} tokens and ${limitTokens} tokens of the minute's limit is not in whole numbers from 0 to 2^53 - 1`,
   );
@@ -33,7 +34,6 @@ export function toCallOpened(admission: AdmissionRequest, held: Held, guard?: Ca
     holdTokens: held.holdTokens,
     priceVersion: admission.priceVersion ?? null,
     budgetMonth: held.budgetMonth,
-    partial: held.partial,
     guard,
   };
 }
@@ -91,21 +91,13 @@ export function unmadeCallEnd(open: CallOpened): CallEnded {
 }
 
 /**
- * Tokens of an ended call, of all kinds, beyond those that were counted against the minute when it was admitted; fewer
- * are negative, and 0 where it was not metered in tokens.
+ * Tokens of an ended call, of all kinds, beyond those that were counted against the minute when it was admitted; negative
+ * if it used fewer, and 0 if it was not metered in tokens.
  */
 export function additionalTokens({ limitTokens }: AdmissionRequest, { state, meters }: CallEnded): number {
-  const tokens = state === "settled" ? sumTokens(meters) : undefined;
+  if (state !== "settled") return -limitTokens;
+  const tokens = sumTokens(meters);
   return tokens === undefined ? 0 : tokens - limitTokens;
-}
-
-function sumTokens(meters: Meters): number | undefined {
-  const { inputToken, cacheReadToken, cacheWriteToken, outputToken } = meters;
-  let tokens: number | undefined;
-  for (const amount of [inputToken, cacheReadToken, cacheWriteToken, outputToken]) {
-    if (amount !== undefined) tokens = tokens === undefined ? amount : tokens + amount;
-  }
-  return tokens;
 }
 
 /** @throws {Error} When the store does not know the call: settling it is a fault of the program. */

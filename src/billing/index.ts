@@ -1,16 +1,11 @@
-export {
-  type Billing,
-  type BillingOptions,
-  createBilling,
-  openBilling,
-  openRedisLimits,
-  type Recovery,
-} from "./billing.ts";
+export { type Billing, type BillingOptions, createBilling } from "./billing.ts";
 export type { OnCommit } from "./commit-queue.ts";
 export { type CallsWanted, exportCalls, type WrittenCall } from "./export-calls.ts";
+export { openBilling, openRedisLimits } from "./open-billing.ts";
 export { createPruner, type PrunerOptions } from "./prune-calls.ts";
 export { type CallsPage, type LatestCalls, type RecentCall, readLatestCalls, readRecentCalls } from "./recent-calls.ts";
 export { type RecordedUsage, recordedUsage } from "./recorded-usage.ts";
+export type { Recovery } from "./recover-calls.ts";
 export { type RedisLimits, type RedisLimitsOptions, RedisRefused } from "./redis/redis-limits-options.ts";
 export { type OpenCall, type RemoteCalls, remoteCalls, remoteCallsMax } from "./remote-calls.ts";
 export { readStatement, type StatementLine } from "./statement.ts";

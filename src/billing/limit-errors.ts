@@ -1,4 +1,11 @@
-import { type BudgetState, formatUsd, GatewayError } from "../contract/index.ts";
+import {
+  type AdmissionRequest,
+  type BudgetState,
+  formatUsd,
+  GatewayError,
+  type QuotaState,
+  type WalletState,
+} from "../contract/index.ts";
 
 /** How long a caller should wait when the ledger cannot be written. */
 const unavailableRetryMs = 1000;
@@ -36,31 +43,37 @@ export function callsExceeded(limit: number, owner: Owner = "account"): GatewayE
   );
 }
 
-export function quotaExceeded(quota: { limit: number; used: number; held: number }, resetsAt: number, now: number) {
+/** What is missing is known as far as it is above what is left. */
+type Least = Pick<AdmissionRequest, "model" | "minNanodollars" | "minTokens">;
+
+export function quotaExceeded({ minTokens }: Least, quota: QuotaState, now: number): GatewayError {
+  const { limitTokens, usedTokens, heldTokens, resetsAt } = quota;
+  const needed = minTokens > 1 ? `, and this request needs up to ${minTokens}` : "";
   return new GatewayError(
     "quota_exceeded",
-    `Daily token quota reached: ${quota.limit} free tokens a day, ${quota.used} used and ${quota.held} held by running calls; it resets at ${new Date(resetsAt).toISOString()}`,
+    `Daily token quota reached: ${limitTokens} free tokens a day, ${usedTokens} used and ${heldTokens} held by running calls${needed}; it resets at ${new Date(resetsAt).toISOString()}`,
     { retryAfterMs: Math.max(0, resetsAt - now) },
   );
 }
 
-export function budgetExceeded(budget: BudgetState, now: number): GatewayError {
+export function budgetExceeded({ minNanodollars }: Least, budget: BudgetState, now: number): GatewayError {
   const { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt } = budget;
   return new GatewayError(
     "budget_exceeded",
-    `Monthly budget of this key reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls; it resets at ${new Date(resetsAt).toISOString()}; until then raise the budget, or use another key or a model that is not premium`,
+    `Monthly budget of this key reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; it resets at ${new Date(resetsAt).toISOString()}; until then raise the budget, or use another key or a model that is not premium`,
     { retryAfterMs: Math.max(0, resetsAt - now) },
   );
 }
 
-export function balanceExceeded(model: string, balanceNanodollars: number, heldNanodollars: number): GatewayError {
+export function balanceExceeded({ model, minNanodollars }: Least, wallet: WalletState): GatewayError {
+  const { balanceNanodollars, heldNanodollars } = wallet;
   const cure =
     heldNanodollars > 0
       ? "wait for running calls to end, give them a smaller max_tokens, or credit the wallet"
       : "credit the wallet, or use a model that is not premium";
   return new GatewayError(
     "insufficient_balance",
-    `Insufficient balance for the premium model ${model}: the wallet has ${formatUsd(balanceNanodollars)} USD, of which ${formatUsd(heldNanodollars)} USD is held by running calls; ${cure}`,
+    `Insufficient balance for the premium model ${model}: the wallet has ${formatUsd(balanceNanodollars)} USD, of which ${formatUsd(heldNanodollars)} USD is held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; ${cure}`,
   );
 }
 

@@ -93,16 +93,19 @@ export class PostgresHolds implements CallHolds {
 
 /** A requested hold for the store to decide about; day and month are the earliest that may pay. */
 function undecidedHold(admission: AdmissionRequest, now: number): CallOpened {
-  const { premium, holdNanodollars, holdTokens, caller } = admission;
+  const { premium, holdNanodollars, minNanodollars, holdTokens, minTokens, caller } = admission;
   const budgetLimit = getBudgetLimit(admission);
   const wanted = {
     quotaDay: premium ? null : dayOf(now),
     holdNanodollars: premium ? holdNanodollars : 0,
     holdTokens: premium ? 0 : holdTokens,
     budgetMonth: budgetLimit === undefined ? null : monthOf(now),
-    partial: false,
   };
-  return toCallOpened(admission, wanted, { quotaLimit: caller.freeTokensPerDay, budgetLimit });
+  return toCallOpened(admission, wanted, {
+    quotaLimit: caller.freeTokensPerDay,
+    budgetLimit,
+    minHold: premium ? minNanodollars : minTokens,
+  });
 }
 
 function toGatewayError(
@@ -112,15 +115,17 @@ function toGatewayError(
 ): GatewayError {
   switch (decision.refused) {
     case "balance":
-      return balanceExceeded(admission.model, decision.balanceNanodollars, decision.heldNanodollars);
+      return balanceExceeded(admission, decision);
     case "budget": {
       const { spentNanodollars, heldNanodollars, month } = decision;
       const limitNanodollars = getBudgetLimit(admission) as number;
-      return budgetExceeded({ limitNanodollars, spentNanodollars, heldNanodollars, resetsAt: endOfMonth(month) }, now);
+      const budget = { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt: endOfMonth(month) };
+      return budgetExceeded(admission, budget, now);
     }
     case "quota": {
-      const { usedTokens: used, heldTokens: held, day } = decision;
-      return quotaExceeded({ limit: admission.caller.freeTokensPerDay, used, held }, startOfDay(day + 1), now);
+      const { usedTokens, heldTokens, day } = decision;
+      const limitTokens = admission.caller.freeTokensPerDay;
+      return quotaExceeded(admission, { limitTokens, usedTokens, heldTokens, resetsAt: startOfDay(day + 1) }, now);
     }
   }
 }

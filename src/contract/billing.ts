@@ -39,11 +39,14 @@ export interface AdmissionRequest {
   model: string;
   capability: Capability;
   premium: boolean;
-  /** The most the call can cost; held from the wallet of a premium call, capped at what is available. */
+  /** The most that a premium call can cost. Its hold on the wallet is this, or what is left if that is less. */
   holdNanodollars: number;
-  /** The most quota tokens the call can draw; held from the free quota of a non-premium call, capped likewise. */
+  /** The least it must be able to hold: its prompt and a first piece of output, or all where nothing can be lowered. */
+  minNanodollars: number;
+  /** The most tokens of the free quota that a non-premium call can draw, and the least; likewise. */
   holdTokens: number;
-  /** Tokens counted against the minute at once (the prompt); the rest follows at settle. */
+  minTokens: number;
+  /** Tokens counted against the minute at once: the most the call can use. The difference is corrected at settle. */
   limitTokens: number;
   priceVersion: string | undefined;
   /** When the call came, milliseconds since 1970. */

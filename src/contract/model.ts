@@ -23,6 +23,9 @@ export const Model = Type.Object(
     inputCharactersMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one speech input" })),
     audioMsMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one transcription" })),
     outputTokensMax: Type.Optional(Type.Integer({ minimum: 1 })),
+    imageTokensMax: Type.Optional(
+      Type.Integer({ minimum: 1, description: "The most that one picture of a prompt costs" }),
+    ),
     dimensions: Type.Optional(
       Type.Object(
         {

@@ -17,20 +17,20 @@ export interface CallOpened {
   readonly holdNanodollars: number;
   readonly holdTokens: number;
   readonly priceVersion: string | null;
-  /** Whether it holds less than it may cost, because no more was left; one call of an account at a time may. */
-  readonly partial: boolean;
   /**
    * Lets a shared store decide about the hold by what all processes wrote. The amounts are then a request, and its
    * day and month are the earliest that may pay. `quotaLimit` is the account's tokens a day, `budgetLimit` that of the key
-   * in nanodollars where `budgetMonth` says that it pays. Absent if Redis has decided already, and ignored by the
-   * embedded store.
+   * in nanodollars where `budgetMonth` says that it pays, `minHold` the least in tokens or nanodollars that the call must
+   * be able to hold. Absent if Redis has decided already, and ignored by the embedded store.
    */
-  readonly guard?: { readonly quotaLimit: number; readonly budgetLimit?: number | undefined } | undefined;
+  readonly guard?:
+    | { readonly quotaLimit: number; readonly budgetLimit?: number | undefined; readonly minHold: number }
+    | undefined;
 }
 
 /** The decision of a shared store about a hold: what it grants and has written, or what does not suffice. */
 export type HoldDecision =
-  | Pick<CallOpened, "quotaDay" | "budgetMonth" | "holdNanodollars" | "holdTokens" | "partial">
+  | Pick<CallOpened, "quotaDay" | "budgetMonth" | "holdNanodollars" | "holdTokens">
   | { readonly refused: "balance"; readonly balanceNanodollars: number; readonly heldNanodollars: number }
   | {
       readonly refused: "budget";

@@ -132,7 +132,7 @@ interface CallsTable extends MeterColumns<number | null> {
   duration_ms: number | null;
   /** The month whose key budget pays; null: the key has no budget. */
   budget_month: number | null;
-  /** 1: it holds less than it may cost, because no more was left; null: it holds all. */
+  /** Written by version 0.1 only. */
   partial: number | null;
   /** The process that runs the call; null in the embedded store. */
   node_id: string | null;

@@ -1,45 +1,15 @@
 import {
   type Caller,
   type Capability,
-  type ChatChunk,
-  type ChatCompletion,
-  type ChatRequest,
-  type EmbeddingList,
-  type EmbeddingsRequest,
-  type GeneratedImages,
   type Hold,
-  type ImagesRequest,
   type Meters,
-  type SpeechRequest,
-  type Transcript,
-  type TranscriptionRequest,
   UpstreamFault,
   type UsageSource,
 } from "../contract/index.ts";
-import type { UsageMeter } from "./normalize/usage-meter.ts";
+import type { ChunkOf, RequestOf, StreamSink } from "./exchange.ts";
+import type { UsageMeter } from "./normalize/usage.ts";
 import type { ModelEntry, Route } from "./routing/registry.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
-
-/** What each capability takes, answers and streams. A streamed answer goes to the sink, and the answer is `undefined`. */
-interface Exchanges {
-  chat: { request: ChatRequest; answer: ChatCompletion | undefined; chunk: ChatChunk };
-  embeddings: { request: EmbeddingsRequest; answer: EmbeddingList; chunk: never };
-  images: { request: ImagesRequest; answer: GeneratedImages; chunk: never };
-  transcription: { request: TranscriptionRequest; answer: Transcript; chunk: never };
-  speech: { request: SpeechRequest; answer: undefined; chunk: Uint8Array<ArrayBuffer> };
-}
-
-export type RequestOf<C extends Capability> = Exchanges[C]["request"];
-export type AnswerOf<C extends Capability> = Exchanges[C]["answer"];
-type ChunkOf<C extends Capability> = Exchanges[C]["chunk"];
-
-/** Receives a streamed answer. The kernel writes to it, the HTTP side sends. */
-export interface StreamSink<Chunk> {
-  /** The provider has begun to answer: the head may be sent. Called once, before the first chunk. */
-  open(): void;
-  /** Takes a chunk. Returns a promise when the client is behind, to be awaited before the next chunk. */
-  write(chunk: Chunk): Promise<void> | undefined;
-}
 
 /** Why the gateway itself ended a call. */
 export type CancelReason = "client_disconnected" | "timeout" | "draining";
@@ -75,6 +45,8 @@ export class CallContext<C extends Capability = Capability> {
   model: string | undefined = undefined;
   /** Present once the call was admitted. */
   hold: Hold | undefined = undefined;
+  /** Request fields that were lowered to what the hold covers. */
+  lowered: Readonly<Record<string, number>> | undefined = undefined;
 
   /** The name of the plugin that answered. */
   route: string | undefined = undefined;
@@ -90,7 +62,7 @@ export class CallContext<C extends Capability = Capability> {
   meters: Meters = {};
   usageSource: UsageSource = "none";
   costNanodollars: number | undefined = undefined;
-  /** Of each choice; kept only when there is an observer. */
+  /** The finish reason of each choice; set only for an observer. */
   finishReasons: string[] | undefined = undefined;
   /** Warnings of plugins, for the log. */
   readonly warnings: string[] = [];

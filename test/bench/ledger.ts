@@ -82,6 +82,8 @@ function createAdmission(callId: string, accountId: string, premium: boolean): A
     model: "famA-4.1-nano",
     capability: "chat",
     premium,
+    minNanodollars: 0,
+    minTokens: 0,
     holdNanodollars: 500_000,
     holdTokens: 500,
     limitTokens: 120,

@@ -83,7 +83,6 @@ function createCall(who: { accountId: string; keyId: string }, openedAt: number,
     holdTokens: 0,
     priceVersion: null,
     budgetMonth: null,
-    partial: false,
   };
   const meters: Meters = {
     inputToken: 200 + Math.floor(random() * 2800),

@@ -61,7 +61,7 @@ export function openStripe({ secretKey, webhookSecret, apiBase }: StripeOptions)
         event = await webhooks.constructEventAsync(body, signature, webhookSecret, toleranceSeconds, crypto);
       } catch (cause) {
         const sentence = "This webhook is not signed with STRIPE_WEBHOOK_SECRET, or is too old";
-        throw new GatewayError("invalid_request", sentence, { shownCode: "invalid_signature", cause });
+        throw new GatewayError("invalid_request", sentence, { publicCode: "invalid_signature", cause });
       }
       if (!Value.Check(Message, event)) throw unreadableMessage();
       return paidEvents.includes(event.type) ? toPayment(event.data) : undefined;
@@ -99,7 +99,7 @@ function toPayment(data: unknown): Payment | undefined {
   const { amount_total: paid, currency } = session;
   if (currency !== "usd" || paid !== cents || !Number.isSafeInteger(cents) || cents <= 0) {
     const sentence = `Checkout ${session.id} paid ${paid} ${currency}, expected ${cents} cents in usd; nothing was credited`;
-    throw new GatewayError("invalid_request", sentence, { shownCode: "amount_mismatch" });
+    throw new GatewayError("invalid_request", sentence, { publicCode: "amount_mismatch" });
   }
   const nanodollars = cents * nanodollarsOfCent;
   const payment = typeof session.payment_intent === "string" ? session.payment_intent : session.id;
@@ -113,7 +113,7 @@ function toPayment(data: unknown): Payment | undefined {
 
 function unreadableMessage(): GatewayError {
   const sentence = "This webhook from Stripe does not have the expected fields; nothing was credited";
-  return new GatewayError("invalid_request", sentence, { shownCode: "invalid_message" });
+  return new GatewayError("invalid_request", sentence, { publicCode: "invalid_message" });
 }
 
 function providerUnavailable(cause: unknown): GatewayError {

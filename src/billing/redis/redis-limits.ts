@@ -144,26 +144,26 @@ class RedisCallLimits implements RedisLimits {
       answer = await this.#connection.run("admit", key, [...args, ...(await this.#load(accountId))]);
     }
     if (answer[0] !== "ok") throw toLimitError(answer, admission, now);
-    const [hold, day, partial, ...backlogs] = answer.slice(1).map(Number) as [number, number, number, ...number[]];
+    const [hold, day, ...backlogs] = answer.slice(1).map(Number) as [number, number, ...number[]];
     const [requestsMs, tokensMs, keyRequestsMs = 0, keyTokensMs = 0] = backlogs as [number, number, ...number[]];
     const ofKey = { requestsMs: keyRequestsMs, tokensMs: keyTokensMs };
     const limits = this.#localLimits.countAdmitted(admission, { requestsMs, tokensMs }, ofKey, now);
     if (admission.premium) return { limits };
-    const quota = { quotaDay: day, holdNanodollars: 0, holdTokens: hold, budgetMonth: null, partial: partial === 1 };
+    const quota = { quotaDay: day, holdNanodollars: 0, holdTokens: hold, budgetMonth: null };
     return { limits, quota };
   }
 
   /** The arguments of the script for a call. */
   #admission(admission: AdmissionRequest): string[] {
     const { limits, keyLimits, keyId, freeTokensPerDay } = admission.caller;
-    const { callId, limitTokens, premium, holdTokens } = admission;
+    const { callId, limitTokens, premium, holdTokens, minTokens } = admission;
     const ofAccount = toBacklogs(1, limitTokens, limits);
     const ofKey = toBacklogs(1, limitTokens, keyLimits ?? {});
     return [
       ...[callId, String(this.#leaseMs), keyId],
       ...[ofAccount.requestsMs, ofAccount.tokensMs, limits.concurrentCalls].map(toArgument),
       ...[ofKey.requestsMs, ofKey.tokensMs, keyLimits?.concurrentCalls].map(toArgument),
-      ...[premium ? undefined : holdTokens, freeTokensPerDay].map(toArgument),
+      ...(premium ? [undefined, undefined, undefined] : [holdTokens, minTokens, freeTokensPerDay]).map(toArgument),
     ];
   }
 
@@ -218,10 +218,9 @@ class RedisCallLimits implements RedisLimits {
   async #renewCalls({ accountId, calls }: { accountId: string; calls: CallOpened[] }): Promise<void> {
     // Some may have ended since.
     const running = calls.filter(({ callId }) => this.#running.has(callId));
-    const args = running.flatMap(({ callId, keyId, quotaDay, holdTokens, partial }) => [
-      ...[callId, keyId, String(quotaDay ?? -1), String(holdTokens)],
-      partial && quotaDay !== null ? "1" : "0",
-    ]);
+    const args = running.flatMap(({ callId, keyId, quotaDay, holdTokens }) => {
+      return [callId, keyId, String(quotaDay ?? -1), String(holdTokens)];
+    });
     if (running.length === 0) return;
     await this.#connection.run("renew", this.#keyOf(accountId), [this.#time(), String(this.#leaseMs), ...args]);
   }
@@ -262,8 +261,9 @@ function toLimitError([limit, ...words]: string[], admission: AdmissionRequest, 
     case "calls":
       return callsExceeded(bounds.concurrentCalls as number, owner);
     case "quota": {
-      const [used, held, day] = words.map(Number) as [number, number, number];
-      return quotaExceeded({ limit: freeTokensPerDay, used, held }, startOfDay(day + 1), now);
+      const [usedTokens, heldTokens, day] = words.map(Number) as [number, number, number];
+      const quota = { limitTokens: freeTokensPerDay, usedTokens, heldTokens, resetsAt: startOfDay(day + 1) };
+      return quotaExceeded(admission, quota, now);
     }
     default:
       return new Error(`Redis answered ${limit} to an admission`);

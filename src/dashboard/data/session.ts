@@ -8,7 +8,6 @@ export const refreshMs = 4000;
 
 export type Me = Awaited<ReturnType<typeof getMe>>;
 
-/** The signed-in user with wallet and quota. */
 export function useMe() {
   return useSWR("me", getMe, { refreshInterval: refreshMs, keepPreviousData: true });
 }
@@ -39,7 +38,6 @@ export async function verifyCode(code: string, isBackupCode: boolean): Promise<v
   await fetchJson(`/api/auth/two-factor/${isBackupCode ? "verify-backup-code" : "verify-totp"}`, { code: code.trim() });
 }
 
-/** Redirects to the identity provider. */
 export async function signInWithSso(): Promise<void> {
   const { url } = await fetchJson<{ url: string }>("/api/auth/sign-in/oauth2", {});
   location.assign(url);

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Migration } from "./migration.ts";
 
 const texts = "id account_id key_id model capability price_version".split(" ");
-const numbers = "premium opened_at quota_day hold_nanodollars hold_tokens budget_month partial".split(" ");
+const numbers = "premium opened_at quota_day hold_nanodollars hold_tokens budget_month".split(" ");
 const columns = [...texts, ...numbers].join(", ");
 const typed = [...texts.map((name) => `${name} text`), ...numbers.map((name) => `${name} bigint`)].join(", ");
 
@@ -44,8 +44,8 @@ end $$`;
  * Nodes take turns per account: its lock is held until the transaction ends. Each statement of a function sees what was
  * committed before it began, so one statement reads both what was paid and what is held: a call that ends meanwhile is in
  * both or in neither. The holds of an account are decided in the order in which they arrived. A call holds what it wants
- * or all that is left; only one call of an account at a time may hold less than it wants, which bounds the overdraft. Day
- * and month never go back behind one that was drawn from, so a clock that steps back grants no extra quota.
+ * or all that is left, and is refused where that is less than its minimum. Day and month never go back behind one that was
+ * drawn from, so a clock that steps back grants no extra quota.
  */
 const decideHoldsFunction = `
 create function decide_holds(node text, undecided json) returns json language plpgsql as $$
@@ -55,12 +55,10 @@ declare
   account text;
   wallet bigint;
   wallet_held numeric;
-  wallet_partial boolean;
   quota_account text;
   of_day bigint;
   quota_used bigint;
   quota_held numeric;
-  quota_partial boolean;
   of_month bigint;
   budget_spent bigint;
   budget_held numeric;
@@ -69,7 +67,6 @@ declare
   held numeric;
   available numeric;
   hold numeric;
-  is_partial boolean;
   refusal text;
 begin
   perform pg_advisory_xact_lock(lock) from (
@@ -77,8 +74,8 @@ begin
     from json_to_recordset(undecided) as asked (account_id text) order by lock
   ) as locks;
   for given in
-    select * from rows from (json_to_recordset(undecided) as (${typed}, quota_limit bigint, budget_limit bigint))
-      with ordinality as asked (${columns}, quota_limit, budget_limit, place) order by account_id, place
+    select * from rows from (json_to_recordset(undecided) as (${typed}, quota_limit bigint, budget_limit bigint, min_hold bigint))
+      with ordinality as asked (${columns}, quota_limit, budget_limit, min_hold, place) order by account_id, place
   loop
     refusal := null;
     of_month := null;
@@ -87,8 +84,8 @@ begin
       if account is distinct from given.account_id then
         account := given.account_id;
         select coalesce((select balance_nanodollars from wallets where account_id = account), 0),
-          coalesce(sum(hold_nanodollars), 0), coalesce(bool_or(premium = 1 and partial = 1), false)
-          into wallet, wallet_held, wallet_partial from calls where account_id = account and state = 'open';
+          coalesce(sum(hold_nanodollars), 0)
+          into wallet, wallet_held from calls where account_id = account and state = 'open';
       end if;
       available := wallet - wallet_held;
       if given.budget_limit is not null then
@@ -104,10 +101,8 @@ begin
       end if;
       -- least() ignores nulls: without a budget the wallet alone decides.
       hold := least(available, budget_left, given.hold_nanodollars);
-      is_partial := hold < given.hold_nanodollars;
-      if budget_left <= 0 then refusal := 'budget';
-      elsif available <= 0 or is_partial and wallet_partial then
-        refusal := case when budget_left < available then 'budget' else 'balance' end;
+      if least(available, budget_left) <= 0 or hold < given.min_hold then
+        refusal := case when budget_left <= 0 or budget_left < available then 'budget' else 'balance' end;
       end if;
       if refusal = 'budget' then
         there := budget_spent;
@@ -122,14 +117,13 @@ begin
         of_day := greatest(given.quota_day, (select max(day) from quota_days where account_id = quota_account),
           (select max(quota_day) from calls where account_id = quota_account and state = 'open'));
         select coalesce((select used_tokens from quota_days where account_id = quota_account and day = of_day), 0),
-          coalesce(sum(hold_tokens), 0), coalesce(bool_or(partial = 1), false)
-          into quota_used, quota_held, quota_partial
+          coalesce(sum(hold_tokens), 0)
+          into quota_used, quota_held
           from calls where account_id = quota_account and state = 'open' and quota_day = of_day;
       end if;
       available := given.quota_limit - quota_used - quota_held;
       hold := least(available, given.hold_tokens);
-      is_partial := hold < given.hold_tokens;
-      if available <= 0 or is_partial and quota_partial then refusal := 'quota'; end if;
+      if available <= 0 or hold < given.min_hold then refusal := 'quota'; end if;
       there := quota_used;
       held := quota_held;
     end if;
@@ -138,17 +132,13 @@ begin
         given.model, given.capability, given.price_version, given.premium, given.opened_at,
         case when given.premium = 1 then null else of_day end,
         case when given.premium = 1 then hold else 0 end, case when given.premium = 1 then 0 else hold end,
-        of_month, case when is_partial then 1 end);
-      if given.premium = 1 then
-        wallet_held := wallet_held + hold;
-        wallet_partial := wallet_partial or is_partial;
-      else
-        quota_held := quota_held + hold;
-        quota_partial := quota_partial or is_partial;
+        of_month);
+      if given.premium = 1 then wallet_held := wallet_held + hold;
+      else quota_held := quota_held + hold;
       end if;
     end if;
     decisions := array_append(decisions, json_build_object('id', given.id, 'refused', refusal, 'there', there,
-      'held', held, 'hold', hold, 'day', of_day, 'month', of_month, 'partial', is_partial));
+      'held', held, 'hold', hold, 'day', of_day, 'month', of_month));
   end loop;
   return array_to_json(decisions);
 end $$`;

@@ -1,22 +1,21 @@
 import type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "../ledger-write.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
-/** `40P01` and `40001`: nothing was written, and trying again helps. */
+/** Deadlock (40P01) and serialization failure (40001): nothing was written, and a retry helps. */
 const transient = /^40/;
 
 /** A decision of `record_calls` about a hold. */
 interface DecisionRow {
   id: string;
   refused: "balance" | "budget" | "quota" | null;
-  /** What is there of the wallet; or what is spent of the budget, or used of the quota. */
+  /** The balance of the wallet, or what is spent of the budget or used of the quota. */
   there: number;
   /** What running calls hold of it. */
   held: number;
-  /** What the call may hold, where it is not refused. */
+  /** What the call may hold if it is not refused. */
   hold: number;
   day: number | null;
   month: number | null;
-  partial: boolean;
 }
 
 /** Writes a batch in one round trip and one transaction; returns the decisions about its holds. */
@@ -43,21 +42,21 @@ export async function writeBatch(
 
 function toDecision({ callId, premium }: CallOpened, row: DecisionRow | undefined): HoldDecision {
   if (row === undefined) throw new Error(`PostgreSQL did not decide about the hold of call ${callId}`);
-  const { refused, there, held, hold, partial } = row;
+  const { refused, there, held, hold } = row;
   const [day, month] = [row.day as number, row.month as number];
   if (refused === "balance") return { refused, balanceNanodollars: there, heldNanodollars: held };
   if (refused === "budget") return { refused, spentNanodollars: there, heldNanodollars: held, month };
   if (refused === "quota") return { refused, usedTokens: there, heldTokens: held, day };
   return premium
-    ? { quotaDay: null, budgetMonth: row.month, holdNanodollars: hold, holdTokens: 0, partial }
-    : { quotaDay: day, budgetMonth: null, holdNanodollars: 0, holdTokens: hold, partial };
+    ? { quotaDay: null, budgetMonth: row.month, holdNanodollars: hold, holdTokens: 0 }
+    : { quotaDay: day, budgetMonth: null, holdNanodollars: 0, holdTokens: hold };
 }
 
-/** A batch by what is done with it, in this order. */
+/** The writes of a batch, in the order in which they are executed. */
 interface Sorted {
-  /** They come first, since they free what the holds may need. */
+  /** First, because they free what the holds may need. */
   ends: CallEnded[];
-  /** Holds that Redis has decided already. */
+  /** Holds that Redis has already decided. */
   decided: CallOpened[];
   undecided: CallOpened[];
   /** Ends of calls that begin in the same batch. */
@@ -100,8 +99,8 @@ function openRow(open: CallOpened) {
     quota_limit: open.guard?.quotaLimit,
     // `undefined` is left out of the JSON.
     budget_month: open.budgetMonth ?? undefined,
-    partial: open.partial ? 1 : undefined,
     budget_limit: open.guard?.budgetLimit,
+    min_hold: open.guard?.minHold,
   };
 }
 

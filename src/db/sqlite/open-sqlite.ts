@@ -1,16 +1,12 @@
 import { closeSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { Kysely } from "kysely";
-import { createBlobs } from "../blobs.ts";
 import { StoreError } from "../errors.ts";
-import type { LedgerWrite } from "../ledger-write.ts";
 import { migrate } from "../migrate.ts";
-import { type Database, isOpen } from "../schema.ts";
-import { type AbandonedCall, readSetting, type Store, type Synchronous } from "../store.ts";
+import type { Database } from "../schema.ts";
+import type { Store, Synchronous } from "../store.ts";
 import { KyselyConnection, PlannedOnceDialect } from "./kysely-connection.ts";
-import { type LedgerStatements, prepareLedgerStatements } from "./ledger-statements.ts";
-import { prepareBalanceReader, prepareKeyReader } from "./readers.ts";
-import { writeBatch } from "./write-batch.ts";
+import { createSqliteStore } from "./sqlite-store.ts";
 
 /** A start may wait for another process's migration. */
 const startWaitMs = 10_000;
@@ -22,16 +18,6 @@ interface SqliteOptions {
   now: () => number;
   lockWaitMs?: number | undefined;
   synchronous?: Synchronous | undefined;
-}
-
-/** What a store is made of. */
-interface Parts {
-  readonly file: string;
-  readonly database: DatabaseSync;
-  readonly connection: KyselyConnection;
-  readonly db: Kysely<Database>;
-  readonly statements: LedgerStatements;
-  readonly now: () => number;
 }
 
 /** Opens the embedded store and brings its schema up to date. */
@@ -56,85 +42,14 @@ export async function openSqlite({
       pragma journal_size_limit = 67108864;
     `);
     await migrate(db, "sqlite", now);
-    const statements = prepareLedgerStatements(db, database);
     database.exec(`pragma busy_timeout = ${lockWaitMs}`);
-    return createStore({ file, database, connection, db, statements, now });
+    // A database in memory ends with its process, so nobody else can serve from it.
+    const takeLock = () => (file === ":memory:" ? { release() {} } : takeServingLock(`${withoutExtension(file)}.lock`));
+    return createSqliteStore({ database, connection, db, now, takeLock });
   } catch (error) {
     connection.close();
     throw error instanceof StoreError ? error : cannotOpen(file, error);
   }
-}
-
-function createStore({ file, database, connection, db, statements, now }: Parts): Store {
-  const dataVersion = database.prepare("pragma data_version");
-  const readVersion = () => (dataVersion.get() as { data_version: number }).data_version;
-  let version = readVersion();
-  let revision = 0;
-  let lock: { release(): void } | undefined;
-  const bumpRevision = () => {
-    revision += 1;
-  };
-  return {
-    db,
-    shared: false,
-    nodeId: null,
-    blobs: createBlobs(db, now),
-    get revision() {
-      return revision;
-    },
-    async writeLedger(batch: readonly LedgerWrite[]) {
-      // Between the end of one transaction of Kysely's and this turn the next may have begun.
-      while (database.isOpen && database.isTransaction) await connection.free();
-      writeBatch(database, statements, batch);
-      return undefined;
-    },
-    abandonCalls: (at) => abandonAll(db, at),
-    async change(work) {
-      try {
-        return await db.transaction().execute(work);
-      } finally {
-        // Also when it failed: an account that was read meanwhile shows what was taken back.
-        bumpRevision();
-      }
-    },
-    async ask(query) {
-      return (await db.executeQuery(query)).rows;
-    },
-    readBalance: prepareBalanceReader(database),
-    readKey: prepareKeyReader(db, database),
-    bumpRevision,
-    pollExternalChange() {
-      if (!database.isOpen) return false;
-      const found = readVersion();
-      if (found === version) return false;
-      version = found;
-      revision += 1;
-      return true;
-    },
-    setting: (name, make) => readSetting(db, name, make),
-    lockForServing() {
-      // A database in memory ends with its process.
-      if (file === ":memory:") return true;
-      lock ??= takeServingLock(`${withoutExtension(file)}.lock`);
-      return lock !== undefined;
-    },
-    async close() {
-      await connection.free();
-      connection.close();
-      lock?.release();
-      lock = undefined;
-    },
-  };
-}
-
-/** One process alone writes calls, so at its start every open one is a dead process's. */
-function abandonAll(db: Kysely<Database>, now: number): Promise<AbandonedCall[]> {
-  return db
-    .updateTable("calls")
-    .set({ state: "abandoned", settled_at: now })
-    .where(isOpen)
-    .returning(["id", "hold_nanodollars", "hold_tokens"])
-    .execute();
 }
 
 /**

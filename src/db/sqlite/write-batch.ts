@@ -1,9 +1,90 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { type MeterName, meterNames } from "../../contract/index.ts";
 import type { CallEnded, CallOpened, LedgerWrite } from "../ledger-write.ts";
-import { bit, type LedgerStatements } from "./ledger-statements.ts";
+import { meterColumns } from "../schema.ts";
 
 const hourMs = 3_600_000;
+
+/** What is written of each record: a column and its value. */
+type Columns<Of> = Readonly<Record<string, (record: Of) => SQLInputValue>>;
+
+const openColumns: Columns<CallOpened> = {
+  id: (open) => open.callId,
+  account_id: (open) => open.accountId,
+  key_id: (open) => open.keyId,
+  model: (open) => open.model,
+  capability: (open) => open.capability,
+  premium: (open) => (open.premium ? 1 : 0),
+  state: () => "open",
+  opened_at: (open) => open.openedAt,
+  quota_day: (open) => open.quotaDay,
+  hold_nanodollars: (open) => open.holdNanodollars,
+  hold_tokens: (open) => open.holdTokens,
+  price_version: (open) => open.priceVersion,
+  budget_month: (open) => open.budgetMonth,
+};
+
+const endColumns: Columns<CallEnded> = {
+  state: (end) => end.state,
+  settled_at: (end) => end.settledAt,
+  ...ofMeters((end: CallEnded, name) => end.meters[name] ?? null),
+  usage_source: (end) => end.usageSource,
+  cost_nanodollars: (end) => end.costNanodollars,
+  charged_nanodollars: (end) => end.chargedNanodollars,
+  quota_tokens: (end) => end.quotaTokens,
+  route: (end) => end.route,
+  status: (end) => end.status,
+  error_code: (end) => end.errorCode,
+  first_byte_ms: (end) => end.firstByteMs,
+  duration_ms: (end) => end.durationMs,
+};
+
+/** What a batch adds to a row of `usage_hours`, whose key is account, hour and model. */
+interface UsageSum {
+  readonly accountId: string;
+  readonly hour: number;
+  readonly model: string;
+  readonly meters: Record<MeterName, number>;
+  requests: number;
+  failures: number;
+  cost: number;
+  charged: number;
+  quotaTokens: number;
+}
+
+const usageColumns: Columns<UsageSum> = {
+  requests: (sum) => sum.requests,
+  failures: (sum) => sum.failures,
+  ...ofMeters((sum: UsageSum, name) => sum.meters[name]),
+  cost_nanodollars: (sum) => sum.cost,
+  charged_nanodollars: (sum) => sum.charged,
+  quota_tokens: (sum) => sum.quotaTokens,
+};
+
+const openValues = createReader(openColumns);
+const endValues = createReader(endColumns);
+const usageValues = createReader(usageColumns);
+
+/** The statements of the hot path, prepared on the store's connection, which checks them against the schema. */
+export type LedgerStatements = ReturnType<typeof prepareLedgerStatements>;
+
+export function prepareLedgerStatements(database: DatabaseSync) {
+  const ended = Object.keys(endColumns).map((column) => `${column} = ?`);
+  return {
+    begin: database.prepare("begin immediate"),
+    commit: database.prepare("commit"),
+    openCall: database.prepare(insert("calls", Object.keys(openColumns))),
+    // An abandoned call can still be settled if its process turns out to be alive.
+    endCall: database.prepare(`update calls set ${ended} where id = ? and state in ('open', 'abandoned')`),
+    insertCharge: database.prepare(
+      "insert into entries (id, account_id, amount_nanodollars, at, kind) values (?, ?, ?, ?, 'charge')",
+    ),
+    moveWallet: database.prepare(addTo("wallets", ["account_id"], ["balance_nanodollars"])),
+    drawQuota: database.prepare(addTo("daily_quota_usage", ["account_id", "day"], ["used_tokens"])),
+    spendBudget: database.prepare(addTo("key_budget_usage", ["account_id", "key_id", "month"], ["spent_nanodollars"])),
+    addUsage: database.prepare(addTo("usage_hours", ["account_id", "hour", "model"], Object.keys(usageColumns))),
+  };
+}
 
 /** Writes a batch in one transaction: all of it or nothing. */
 export function writeBatch(database: DatabaseSync, statements: LedgerStatements, batch: readonly LedgerWrite[]): void {
@@ -11,7 +92,7 @@ export function writeBatch(database: DatabaseSync, statements: LedgerStatements,
   try {
     const totals = new BatchTotals();
     for (const write of batch) {
-      if (write.kind === "open") writeOpen(statements, write);
+      if (write.kind === "open") statements.openCall.run(...openValues(write));
       else if (writeEnd(statements, write)) totals.add(write);
     }
     totals.write(statements);
@@ -23,148 +104,54 @@ export function writeBatch(database: DatabaseSync, statements: LedgerStatements,
   }
 }
 
-function writeOpen(statements: LedgerStatements, open: CallOpened): void {
-  statements.openCall.run(...openValues(open));
-}
-
 /** Returns whether the call was still to be ended. */
 function writeEnd(statements: LedgerStatements, end: CallEnded): boolean {
-  const { changes } = statements.endCall.run(end.state, ...endValues(end), end.open.callId, "open", "abandoned");
-  if (changes === 0) return false;
-  insertCharge(statements, end);
+  const { open, chargedNanodollars, settledAt } = end;
+  if (statements.endCall.run(...endValues(end), open.callId).changes === 0) return false;
+  if (chargedNanodollars !== 0) {
+    statements.insertCharge.run(open.callId, open.accountId, -chargedNanodollars, settledAt);
+  }
   return true;
 }
 
-function insertCharge(statements: LedgerStatements, { open, chargedNanodollars, settledAt }: CallEnded): void {
-  if (chargedNanodollars === 0) return;
-  statements.insertCharge.run(open.callId, open.accountId, -chargedNanodollars, settledAt, "charge", null);
-}
-
-/** In the order of the columns that the opening of a call writes. */
-function openValues(open: CallOpened): SQLInputValue[] {
-  return [
-    open.callId,
-    open.accountId,
-    open.keyId,
-    open.model,
-    open.capability,
-    bit(open.premium),
-    "open",
-    open.openedAt,
-    open.quotaDay,
-    open.holdNanodollars,
-    open.holdTokens,
-    open.priceVersion,
-    open.budgetMonth,
-    open.partial ? 1 : null,
-  ];
-}
-
-/** In the order of the columns that the end of a call writes, after its state. */
-function endValues(end: CallEnded): SQLInputValue[] {
-  const { meters } = end;
-  return [
-    end.settledAt,
-    meters.inputToken ?? null,
-    meters.cacheReadToken ?? null,
-    meters.cacheWriteToken ?? null,
-    meters.outputToken ?? null,
-    meters.image ?? null,
-    meters.audioMs ?? null,
-    meters.character ?? null,
-    meters.call ?? null,
-    end.usageSource,
-    end.costNanodollars,
-    end.chargedNanodollars,
-    end.quotaTokens,
-    end.route,
-    end.status,
-    end.errorCode,
-    end.firstByteMs,
-    end.durationMs,
-  ];
-}
-
-/** One row of `usage_hours` to be added, its sums in the order of the statement. */
-interface UsageSum {
-  readonly accountId: string;
-  readonly hour: number;
-  readonly model: string;
-  requests: number;
-  failures: number;
-  readonly meters: Record<MeterName, number>;
-  cost: number;
-  charged: number;
-  quotaTokens: number;
-}
-
-/** What a batch adds to wallets, quota days, budgets and usage hours, so that each row is touched once a batch. */
+/** What a batch adds to wallets, quota days, budgets and usage hours, so that each row is written once a batch. */
 class BatchTotals {
-  readonly #wallets = new Map<string, number>();
-  readonly #quotas = new Map<string, { accountId: string; day: number; tokens: number }>();
-  readonly #budgets = new Map<string, { open: CallOpened; nanodollars: number }>();
+  readonly #wallets = new Map<string, [string, number]>();
+  readonly #quotas = new Map<string, [string, number, number]>();
+  readonly #budgets = new Map<string, [string, string, number, number]>();
   readonly #usage = new Map<string, UsageSum>();
 
   add(end: CallEnded): void {
-    const { open } = end;
-    if (end.chargedNanodollars !== 0) {
-      const before = this.#wallets.get(open.accountId);
-      this.#wallets.set(open.accountId, (before === undefined ? 0 : before) - end.chargedNanodollars);
-      if (open.budgetMonth !== null) this.#spend(open, end.chargedNanodollars);
+    const { open, chargedNanodollars, quotaTokens } = end;
+    const { accountId, keyId, quotaDay, budgetMonth } = open;
+    if (chargedNanodollars !== 0) {
+      addRow(this.#wallets, accountId, [accountId, -chargedNanodollars]);
+      if (budgetMonth !== null) {
+        addRow(this.#budgets, `${budgetMonth} ${keyId}`, [accountId, keyId, budgetMonth, chargedNanodollars]);
+      }
     }
-    if (open.quotaDay !== null && end.quotaTokens !== 0) this.#draw(open.accountId, open.quotaDay, end.quotaTokens);
+    if (quotaDay !== null && quotaTokens !== 0) {
+      addRow(this.#quotas, `${quotaDay} ${accountId}`, [accountId, quotaDay, quotaTokens]);
+    }
     this.#count(open, end);
   }
 
   write(statements: LedgerStatements): void {
-    for (const [accountId, amount] of this.#wallets) statements.moveWallet.run(accountId, amount);
-    for (const { accountId, day, tokens } of this.#quotas.values()) statements.drawQuota.run(accountId, day, tokens);
-    for (const { open, nanodollars } of this.#budgets.values()) {
-      statements.spendBudget.run(open.accountId, open.keyId, open.budgetMonth, nanodollars);
-    }
+    for (const row of this.#wallets.values()) statements.moveWallet.run(...row);
+    for (const row of this.#quotas.values()) statements.drawQuota.run(...row);
+    for (const row of this.#budgets.values()) statements.spendBudget.run(...row);
     for (const sum of this.#usage.values()) {
-      const { meters } = sum;
-      statements.addUsage.run(
-        sum.accountId,
-        sum.hour,
-        sum.model,
-        sum.requests,
-        sum.failures,
-        meters.inputToken,
-        meters.cacheReadToken,
-        meters.cacheWriteToken,
-        meters.outputToken,
-        meters.image,
-        meters.audioMs,
-        meters.character,
-        meters.call,
-        sum.cost,
-        sum.charged,
-        sum.quotaTokens,
-      );
+      statements.addUsage.run(sum.accountId, sum.hour, sum.model, ...usageValues(sum));
     }
   }
 
-  #draw(accountId: string, day: number, tokens: number): void {
-    const key = `${day} ${accountId}`;
-    const draw = this.#quotas.get(key);
-    if (draw === undefined) this.#quotas.set(key, { accountId, day, tokens });
-    else draw.tokens += tokens;
-  }
-
-  #spend(open: CallOpened, nanodollars: number): void {
-    const key = `${open.budgetMonth} ${open.keyId}`;
-    const spent = this.#budgets.get(key);
-    if (spent === undefined) this.#budgets.set(key, { open, nanodollars });
-    else spent.nanodollars += nanodollars;
-  }
-
-  #count(open: CallOpened, end: CallEnded): void {
-    const hour = Math.floor(open.openedAt / hourMs);
-    const key = `${hour} ${open.accountId} ${open.model}`;
+  #count({ accountId, openedAt, model }: CallOpened, end: CallEnded): void {
+    const hour = Math.floor(openedAt / hourMs);
+    const key = `${hour} ${accountId} ${model}`;
     let sum = this.#usage.get(key);
     if (sum === undefined) {
-      sum = emptySum(open.accountId, hour, open.model);
+      const meters = Object.fromEntries(meterNames.map((name) => [name, 0])) as Record<MeterName, number>;
+      sum = { accountId, hour, model, meters, requests: 0, failures: 0, cost: 0, charged: 0, quotaTokens: 0 };
       this.#usage.set(key, sum);
     }
     if (end.state === "settled") sum.requests += 1;
@@ -179,16 +166,28 @@ class BatchTotals {
   }
 }
 
-function emptySum(accountId: string, hour: number, model: string): UsageSum {
-  const meters = {
-    inputToken: 0,
-    cacheReadToken: 0,
-    cacheWriteToken: 0,
-    outputToken: 0,
-    image: 0,
-    audioMs: 0,
-    character: 0,
-    call: 0,
-  };
-  return { accountId, hour, model, requests: 0, failures: 0, meters, cost: 0, charged: 0, quotaTokens: 0 };
+/** Adds to the last value of a row. */
+function addRow<Row extends [...(string | number)[], number]>(rows: Map<string, Row>, key: string, row: Row): void {
+  const found = rows.get(key);
+  if (found === undefined) rows.set(key, row);
+  else found[found.length - 1] = (found.at(-1) as number) + (row.at(-1) as number);
+}
+
+/** Reads the values of a record in the order of its columns. */
+function createReader<Of>(columns: Columns<Of>): (record: Of) => SQLInputValue[] {
+  const reads = Object.values(columns);
+  return (record) => reads.map((read) => read(record));
+}
+
+function ofMeters<Of>(read: (record: Of, name: MeterName) => SQLInputValue): Columns<Of> {
+  return Object.fromEntries(meterNames.map((name) => [meterColumns[name], (record: Of) => read(record, name)]));
+}
+
+function insert(table: string, columns: readonly string[]): string {
+  return `insert into ${table} (${columns}) values (${columns.map(() => "?")})`;
+}
+
+function addTo(table: string, key: readonly string[], sums: readonly string[]): string {
+  const added = sums.map((column) => `${column} = ${table}.${column} + excluded.${column}`);
+  return `${insert(table, [...key, ...sums])} on conflict (${key}) do update set ${added}`;
 }

@@ -2,8 +2,14 @@ import { Elysia } from "elysia";
 import { type ChatChunk, ChatCompletion, ChatRequest } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toGatewayError } from "../middleware/errors.ts";
-import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
-import { callHeaders } from "../middleware/headers.ts";
+import {
+  apiKeyRoutes,
+  callHeaders,
+  executeCall,
+  type HttpCall,
+  jsonReply,
+  readJsonCall,
+} from "../middleware/handle-call.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { ChatEvent, responses } from "./openapi.ts";
@@ -39,19 +45,17 @@ async function stream(deps: HttpDeps, call: HttpCall, request: ChatRequest): Pro
   const sink = new SseStream<ChatChunk>(call, toEvent);
   deps.heartbeat.add(sink);
   const answer = executeCall(deps, call, { capability: "chat", request, sink });
-  const finished = answer.then(
-    () => {
+  answer
+    .then(
+      () => done,
+      (error) => toEvent(toGatewayError(error, deps.log).toBody()),
+    )
+    .then((last) => {
       deps.heartbeat.delete(sink);
-      sink.send(done);
+      sink.send(last);
       sink.end();
-    },
-    (error) => {
-      deps.heartbeat.delete(sink);
-      sink.send(toEvent(toGatewayError(error, deps.log).toBody()));
-      sink.end();
-    },
-  );
-  finished.catch((error) => deps.log.error("stream_failed", { call: call.id, error }));
+    })
+    .catch((error) => deps.log.error("stream_failed", { call: call.id, error }));
   // The status line waits for the first chunk or heartbeat: until then a failure is an ordinary HTTP error.
   await Promise.race([sink.opened, answer]);
   call.restoreIdleTimeout();

@@ -2,8 +2,7 @@ import { Elysia } from "elysia";
 import { SpeechRequest } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { ByteStream } from "../middleware/byte-stream.ts";
-import { apiKeyRoutes, executeCall, readJsonCall } from "../middleware/handle-call.ts";
-import { callHeaders } from "../middleware/headers.ts";
+import { apiKeyRoutes, callHeaders, executeCall, readJsonCall } from "../middleware/handle-call.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { Bytes, responses } from "./openapi.ts";
 

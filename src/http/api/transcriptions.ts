@@ -12,8 +12,8 @@ import {
 } from "../../contract/index.ts";
 import { readAudioMs } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, executeCall, jsonReply, readFormCall } from "../middleware/handle-call.ts";
-import { callHeaders } from "../middleware/headers.ts";
+import { apiKeyRoutes, callHeaders, executeCall, jsonReply } from "../middleware/handle-call.ts";
+import { readFormCall } from "../middleware/read-form.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { responses } from "./openapi.ts";
 

@@ -1,10 +1,10 @@
 import { Elysia } from "elysia";
 import { makeCallId } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readSmall, rejectNullCharacters } from "../middleware/read-body.ts";
 import { dataHeaders, isSecure } from "../middleware/security-headers.ts";
 import { expectStore } from "../middleware/store-timeout.ts";
 import { checkOrigin, parseUrl } from "./origin.ts";
+import { readSmall, rejectNullCharacters } from "./read-small-body.ts";
 
 interface Clients {
   requestIP(request: Request): { address: string } | null;

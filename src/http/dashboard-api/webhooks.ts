@@ -3,8 +3,8 @@ import { creditWallet } from "../../billing/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { makeCallId } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readSmall } from "../middleware/read-body.ts";
 import { dataHeaders } from "../middleware/security-headers.ts";
+import { readSmall } from "./read-small-body.ts";
 
 /**
  * POST /webhooks/stripe: payments that Stripe reports, authorized by their signature. A message that comes twice, or twice

@@ -5,7 +5,7 @@ import {
   type ProviderPlugin,
   UpstreamFault,
 } from "../../contract/index.ts";
-import { tokensMax } from "../normalize/token-counts.ts";
+import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 

@@ -6,7 +6,7 @@ import {
   type SpeechRequest,
   UpstreamFault,
 } from "../../contract/index.ts";
-import { tokensMax } from "../normalize/token-counts.ts";
+import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { closeIterator, withYielding } from "./iterators.ts";

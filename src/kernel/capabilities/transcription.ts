@@ -1,5 +1,5 @@
 import { GatewayError, isAmount, type Meters, type TranscriptionRequest, UpstreamFault } from "../../contract/index.ts";
-import { tokensMax } from "../normalize/token-counts.ts";
+import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 

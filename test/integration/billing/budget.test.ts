@@ -55,7 +55,7 @@ describe.each(engineNames)("%s engine", (name) => {
   }
 
   describe("the monthly budget of a key", () => {
-    test("pays its last nanodollar by one partial hold, and refuses the next call, naming all figures", async () => {
+    test("pays its last nanodollar by one hold of what is left, and refuses the next call, naming all figures", async () => {
       const made = await ground();
       await pay(made, 95);
       const last = createAdmission({ keyLimits, holdNanodollars: 10 });
@@ -63,7 +63,7 @@ describe.each(engineNames)("%s engine", (name) => {
       const error = (await errorOf(pay(made, 1))) as GatewayError;
       expect([error.code, error.status, error.retryAfterMs]).toEqual(["budget_exceeded", 403, 31 * dayMs]);
       expect(error.message).toBe(
-        "Monthly budget of this key reached: 0.0000001 USD, 0.000000095 USD spent and 0.000000005 USD held by running calls; it resets at 2026-02-01T00:00:00.000Z; until then raise the budget, or use another key or a model that is not premium",
+        "Monthly budget of this key reached: 0.0000001 USD, 0.000000095 USD spent and 0.000000005 USD held by running calls, and this request needs up to 0.000000001 USD; it resets at 2026-02-01T00:00:00.000Z; until then raise the budget, or use another key or a model that is not premium",
       );
       await made.ledger.settle(createSettlement(last.callId, { costNanodollars: 12 }));
       expect(await budgetOf(made)).toEqual({
@@ -183,7 +183,7 @@ describe.each(engineNames)("%s engine", (name) => {
       expect((await pay(again, 100)).heldNanodollars).toBe(60);
     });
 
-    test("is raced for by 64 calls: ten whole holds and one partial, the others refused", async () => {
+    test("is raced for by 64 calls: ten whole holds and one of what is left, the others refused", async () => {
       const made = await ground();
       const claims = Array.from({ length: 64 }, () => createAdmission({ keyLimits: { budgetNanodollars: 105 } }));
       const outcomes = await Promise.allSettled(claims.map((admission) => made.ledger.admit(admission)));

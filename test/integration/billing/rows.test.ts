@@ -11,7 +11,8 @@ const engines = useEngines();
  * Each row is a story of one account with a wallet of 100 nanodollars and a quota of 100 tokens a day. Steps:
  * `hold N` (premium, answers with what it got), `free N` (non-premium), `settle N`, `release`, `unpriced` (settled at
  * an unknown price), `balance N`, `held N`, `used N`, `refused CODE` (the step before it, which then is not counted as
- * running). Of calls that hold less than they may cost one runs at a time. A letter after a number names the call; without one it is the last.
+ * running), `min N` (the calls from here on must be able to hold so much). A letter after a number names the call; without
+ * one it is the last.
  */
 const rows = [
   "hold 15 | held 15 | settle 13 | balance 87 | held 0",
@@ -28,19 +29,22 @@ const rows = [
   "hold 60a | hold 60b | settle 60a | settle 60b | balance -20",
   "hold 100 | settle 100 | hold 1 | refused insufficient_balance | free 10 | settle 10 | used 10",
   "hold 0 | held 0 | settle 3 | balance 97",
-  "hold 60a | hold 60b | settle 10a | held 40 | hold 60 | refused insufficient_balance | hold 20c | held 60 | settle 60b | balance 30 | hold 60d | held 30 | settle 20c | settle 60d | balance -50",
+  "hold 60a | hold 60b | settle 10a | held 40 | hold 60c | held 90 | hold 1 | refused insufficient_balance | settle 40b | settle 50c | balance 0",
+  "hold 60a | min 41 | hold 60 | refused insufficient_balance | min 40 | hold 60b | held 100 | settle 60a | settle 40b | balance 0",
   "hold 60a | hold 60b | settle 10a | release b | hold 90 | held 90 | settle 90 | balance 0",
   "free 30 | settle 20 | used 20 | balance 100",
   "free 30 | release | used 0",
   "free 30 | settle 40 | used 40",
   "free 60a | free 60b | free 1 | refused quota_exceeded | settle 10a | free 1 | settle 1 | settle 60b | used 71",
-  "free 60a | free 60b | settle 10a | free 60 | refused quota_exceeded | free 20c | settle 20c | settle 60b | used 90 | free 60 | settle 60 | used 150",
+  "free 60a | free 60b | settle 10a | free 60c | free 1 | refused quota_exceeded | settle 40b | settle 50c | used 100",
+  "free 60a | min 41 | free 60 | refused quota_exceeded | min 40 | free 60b | settle 60a | settle 40b | used 100",
   "free 100 | settle 120 | used 120 | free 1 | refused quota_exceeded | hold 5 | settle 5 | balance 95",
 ];
 
 async function tell(ground: BillingFixture, story: string): Promise<void> {
   const calls = new Map<string, string>();
   let failure: Error | undefined;
+  let min: number | undefined;
   for (const step of story.split(" | ")) {
     const [verb = "", word = ""] = step.split(" ");
     const amount = Number.parseInt(word, 10);
@@ -52,8 +56,10 @@ async function tell(ground: BillingFixture, story: string): Promise<void> {
       continue;
     }
     expect(failure, step).toBeUndefined();
-    if (verb === "hold" || verb === "free") {
-      const hold = { premium: verb === "hold", holdNanodollars: amount, holdTokens: amount };
+    if (verb === "min") min = amount;
+    else if (verb === "hold" || verb === "free") {
+      const least = min === undefined ? {} : { minNanodollars: min, minTokens: min };
+      const hold = { premium: verb === "hold", holdNanodollars: amount, holdTokens: amount, ...least };
       const admission = createAdmission(hold);
       const outcome = await ground.ledger.admit(admission).catch((error: Error) => error);
       if (outcome instanceof Error) failure = outcome;
@@ -97,10 +103,10 @@ describe.each(engineNames)("%s engine", (name) => {
     await addAccount(store, "acc_1", 100);
     await ledger.admit(createAdmission({ holdNanodollars: 100 }));
     expect((await errorOf(ledger.admit(createAdmission()))).message).toBe(
-      "Insufficient balance for the premium model model-1: the wallet has 0.0000001 USD, of which 0.0000001 USD is held by running calls; wait for running calls to end, give them a smaller max_tokens, or credit the wallet",
+      "Insufficient balance for the premium model model-1: the wallet has 0.0000001 USD, of which 0.0000001 USD is held by running calls, and this request needs up to 0.000000001 USD; wait for running calls to end, give them a smaller max_tokens, or credit the wallet",
     );
     expect((await errorOf(ledger.admit(createAdmission({ accountId: "acc_2" })))).message).toEndWith(
-      "the wallet has 0 USD, of which 0 USD is held by running calls; credit the wallet, or use a model that is not premium",
+      "the wallet has 0 USD, of which 0 USD is held by running calls, and this request needs up to 0.000000001 USD; credit the wallet, or use a model that is not premium",
     );
   });
 

@@ -91,7 +91,7 @@ describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, red
   const store = () => stores[0] as Store;
 
   test(
-    `whole holds, at most one partial, then none: ${roundCount} rounds`,
+    `whole holds, one of what is left, then none: ${roundCount} rounds`,
     async () => {
       const below = randomBelow(41);
       for (let round = 0; round < roundCount; round++) {

@@ -16,7 +16,6 @@ export function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOp
     holdTokens: 0,
     priceVersion: "v1",
     budgetMonth: null,
-    partial: false,
     ...fields,
   };
 }

@@ -19,7 +19,6 @@ function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOpened {
     holdTokens: 0,
     priceVersion: "v1",
     budgetMonth: null,
-    partial: false,
     ...fields,
   };
 }

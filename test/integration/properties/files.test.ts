@@ -27,7 +27,7 @@ const manifestWords = [
   "openai",
   "authorize",
   "{key}",
-  "quirks",
+  "options",
   "hosts",
 ];
 

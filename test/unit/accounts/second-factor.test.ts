@@ -132,7 +132,7 @@ describe("the second factor", () => {
     const cookie = cookiesOf(await ask("sign-in/email", { email, password: temporary }));
     expect(await signIn.sessionUserOf(cookie)).toMatchObject({ passwordIsTemporary: true, secondFactor: false });
     const refused = await refusalOf(ask("two-factor/enable", { password: temporary }, cookie));
-    expect([refused.status, refused.shownCode]).toEqual([403, "password_change_required"]);
+    expect([refused.status, refused.publicCode]).toEqual([403, "password_change_required"]);
     await invite(store, account.id, now());
     expect(await store.db.selectFrom("two_factors").selectAll().execute()).toEqual([]);
   });

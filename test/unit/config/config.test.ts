@@ -31,6 +31,7 @@ describe("readConfig", () => {
       databaseUrl: undefined,
       sqliteSynchronous: "full",
       callRetentionDays: 90,
+      maxKeysPerAccount: 1000,
       maxConcurrentCalls: 12_000,
       overloadLagMs: 30,
       maxBufferedBodyMb: 256,

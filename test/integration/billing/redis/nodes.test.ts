@@ -24,7 +24,7 @@ async function race(nodes: Node[], fields: AdmissionFields) {
 }
 
 describe.skipIf(!canShare)("two nodes", () => {
-  test("race on a wallet for ten calls and a half, over and over: ten whole holds and one partial", async () => {
+  test("race on a wallet for ten calls and a half, over and over: ten whole holds and one of the rest", async () => {
     const { nodes, node } = await startNodes(2, 105);
     for (let round = 0; round < 25; round++) {
       const { admitted, refusals } = await race(nodes, { holdNanodollars: 10 });

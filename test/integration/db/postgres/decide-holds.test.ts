@@ -3,7 +3,7 @@ import type { CallOpened, Store } from "../../../../src/db/index.ts";
 import { queryPostgres } from "../../../support/postgres.ts";
 import { node, postgresTest } from "./ground.ts";
 
-const guard = { quotaLimit: 100 };
+const guard = { quotaLimit: 100, minHold: 20 };
 
 function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOpened {
   return {
@@ -20,7 +20,6 @@ function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOpened {
     holdTokens: 0,
     priceVersion: null,
     budgetMonth: null,
-    partial: false,
     guard,
     ...fields,
   };
@@ -30,30 +29,26 @@ const setWallet = (store: Store, nanodollars: number) =>
   store.db.insertInto("wallets").values({ account_id: "acc_1", balance_nanodollars: nanodollars }).execute();
 
 postgresTest(
-  "a batch is judged in its order: each hold by what those before it left, one may have less than it wants",
+  "a batch is decided in its order: each hold by what those before it left, and none below its minimum",
   async () => {
     const { store } = await node();
     await setWallet(store, 100);
-    const wants = [60, 60, 60, 1].map((holdNanodollars, index) => openOf(`c${index}`, { holdNanodollars }));
+    const wants = [50, 40, 60, 20].map((holdNanodollars, index) => openOf(`c${index}`, { holdNanodollars }));
     const judged = openOf("judged elsewhere", { holdNanodollars: 5, guard: undefined });
     const said = await store.writeLedger([judged, ...wants]);
     const left = { quotaDay: null, budgetMonth: null, holdTokens: 0 };
     expect(wants.map((open) => said?.get(open))).toEqual([
-      { ...left, holdNanodollars: 60, partial: false },
-      { ...left, holdNanodollars: 35, partial: true },
-      { refused: "balance", balanceNanodollars: 100, heldNanodollars: 100 },
-      { refused: "balance", balanceNanodollars: 100, heldNanodollars: 100 },
+      { ...left, holdNanodollars: 50 },
+      { ...left, holdNanodollars: 40 },
+      { refused: "balance", balanceNanodollars: 100, heldNanodollars: 95 },
+      { refused: "balance", balanceNanodollars: 100, heldNanodollars: 95 },
     ]);
     expect(said?.has(judged)).toBe(false);
-    const rows = await store.db
-      .selectFrom("calls")
-      .select(["id", "hold_nanodollars", "partial"])
-      .orderBy("id")
-      .execute();
-    expect(rows.map((row) => [row.id, row.hold_nanodollars, row.partial])).toEqual([
-      ["c0", 60, null],
-      ["c1", 35, 1],
-      ["judged elsewhere", 5, null],
+    const rows = await store.db.selectFrom("calls").select(["id", "hold_nanodollars"]).orderBy("id").execute();
+    expect(rows.map((row) => [row.id, row.hold_nanodollars])).toEqual([
+      ["c0", 50],
+      ["c1", 40],
+      ["judged elsewhere", 5],
     ]);
   },
 );
@@ -61,7 +56,7 @@ postgresTest(
 postgresTest("a budget, a quota and a wallet of one batch are each their own, exact to 2^53", async () => {
   const { store } = await node();
   await setWallet(store, Number.MAX_SAFE_INTEGER);
-  const budget = { budgetMonth: 20, guard: { ...guard, budgetLimit: 10 } };
+  const budget = { budgetMonth: 20, guard: { quotaLimit: 100, budgetLimit: 10, minHold: 1 } };
   const free = { premium: false, quotaDay: 7, holdTokens: 80 };
   const opens = [
     openOf("in the budget", { ...budget, holdNanodollars: 4 }),
@@ -76,12 +71,12 @@ postgresTest("a budget, a quota and a wallet of one batch are each their own, ex
   const money = { quotaDay: null, holdTokens: 0 };
   const tokens = { quotaDay: 7, budgetMonth: null, holdNanodollars: 0 };
   expect(opens.map((open) => said?.get(open))).toEqual([
-    { ...money, budgetMonth: 20, holdNanodollars: 4, partial: false },
-    { ...money, budgetMonth: 20, holdNanodollars: 6, partial: true },
+    { ...money, budgetMonth: 20, holdNanodollars: 4 },
+    { ...money, budgetMonth: 20, holdNanodollars: 6 },
     { refused: "budget", spentNanodollars: 0, heldNanodollars: 10, month: 20 },
-    { ...money, budgetMonth: null, holdNanodollars: Number.MAX_SAFE_INTEGER - 20, partial: false },
-    { ...tokens, holdTokens: 80, partial: false },
-    { ...tokens, holdTokens: 20, partial: true },
+    { ...money, budgetMonth: null, holdNanodollars: Number.MAX_SAFE_INTEGER - 20 },
+    { ...tokens, holdTokens: 80 },
+    { ...tokens, holdTokens: 20 },
     { refused: "quota", usedTokens: 0, heldTokens: 100, day: 7 },
   ]);
 });

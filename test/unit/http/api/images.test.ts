@@ -51,6 +51,15 @@ describe("POST /images/generations", () => {
     expect(log.lines.map(({ event }) => event)).toContain("image_store_failed");
   });
 
+  test("answers 503 for a stored picture that cannot be read now", async () => {
+    const { post, files, ask: get } = gateway(asBytes);
+    const { data } = await (await post("images/generations", ask)).json();
+    files.get = () => Promise.reject(new Error("PostgreSQL is not connected"));
+    const file = await get(data[0].url, { headers: { authorization: "" } });
+    expect(file.headers.get("retry-after")).toBe("1");
+    await expectError(file, { status: 503, code: "unavailable", says: "try again" });
+  });
+
   test("gives addresses as the client sees the gateway behind a proxy", async () => {
     const { post } = gateway(asBytes);
     const proto = async (value: string) => {

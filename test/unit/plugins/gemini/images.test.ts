@@ -57,7 +57,7 @@ describe("an image answer", () => {
     ["a blocked prompt", { promptFeedback: { blockReason: "SAFETY" } }],
     ["a blocked picture", answer([], "IMAGE_SAFETY")],
   ])("of %s is the caller's to mend", (_, body) => {
-    const refusal = { code: "invalid_request", param: "prompt", shownCode: "content_policy_violation" };
+    const refusal = { code: "invalid_request", param: "prompt", publicCode: "content_policy_violation" };
     expect(() => fromImageAnswer(body)).toThrow(expect.objectContaining(refusal));
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Meters } from "../../../../src/contract/index.ts";
-import { UsageMeter } from "../../../../src/kernel/normalize/usage-meter.ts";
+import type { ChatUsage, Meters } from "../../../../src/contract/index.ts";
+import { toChatUsage, UsageMeter } from "../../../../src/kernel/normalize/usage.ts";
 
 function tallyOf(estimate: Meters, state: Partial<UsageMeter>, ...reports: Meters[]) {
   let asked = 0;
@@ -69,4 +69,10 @@ describe("a count", () => {
     await usageMeter.count();
     expect(asked()).toBe(0);
   });
+});
+
+test("usage always has its sum, whatever the provider summed", () => {
+  const shown = (reported: ChatUsage) => toChatUsage(reported, { meters: {}, source: "reported" }, undefined);
+  expect(shown({ prompt_tokens: 2, completion_tokens: 3, total_tokens: 99 }).total_tokens).toBe(5);
+  expect(shown({ prompt_tokens: 2 })).toEqual({ prompt_tokens: 2, completion_tokens: 0, total_tokens: 2 });
 });

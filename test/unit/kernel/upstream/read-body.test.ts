@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { TimeoutScheduler } from "../../../../src/kernel/index.ts";
-import { readChunks, readEvents, readText } from "../../../../src/kernel/upstream/response-body.ts";
+import { readChunks, readText } from "../../../../src/kernel/upstream/http-client.ts";
+import { readEvents } from "../../../../src/sdk/sse.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { answerOf, type RawServer, startRaw } from "../../../support/raw-server.ts";
 import { until } from "../../../support/until.ts";
@@ -139,7 +140,8 @@ describe("events", () => {
       socket.end();
     });
     const seen: unknown[] = [];
-    for await (const event of readEvents(await client.request(requestTo(server.baseUrl)), limits)) seen.push(event);
+    for await (const event of readEvents(readChunks(await client.request(requestTo(server.baseUrl)), limits)))
+      seen.push(event);
     expect(seen).toEqual([
       { event: "message", data: "héé€" },
       { event: "message", data: "two" },
@@ -149,7 +151,7 @@ describe("events", () => {
 
   test("that are left early close their connection", async () => {
     const server = await start("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: one\n\ndata: two\n\n");
-    for await (const { data } of readEvents(await client.request(requestTo(server.baseUrl)), limits)) {
+    for await (const { data } of readEvents(readChunks(await client.request(requestTo(server.baseUrl)), limits))) {
       expect(data).toBe("one");
       break;
     }

@@ -41,7 +41,7 @@ export class CircuitBreaker {
     return !this.#opened || nowMs >= this.#probingUntilMs;
   }
 
-  /** Until when it is open, milliseconds since 1970; 0 when it is closed. */
+  /** Until when it is open, by {@link Kernel.now}; 0 when it is closed. */
   get openUntilMs(): number {
     return this.#openUntilMs;
   }
@@ -101,6 +101,74 @@ export class CircuitBreaker {
     this.#failures = 0;
     this.#successes = 0;
     this.#windowEndsMs = 0;
+  }
+}
+
+/** A refused key is refused for every call, so two refusals in ten minutes are enough. */
+const keyCircuitOptions: CircuitBreakerOptions = {
+  failuresMin: 2,
+  windowMs: 600_000,
+  openMs: 300_000,
+  openMsMax: 3_600_000,
+};
+
+/** A shorter one is a placeholder such as `none`, for a server that accepts any. */
+const keyCharactersMin = 8;
+
+const noKeys: ReadonlySet<number> = new Set();
+
+/** One key of a plugin, and whether its provider accepts it. */
+export interface PoolKey {
+  readonly index: number;
+  readonly key: string;
+  readonly circuitBreaker: CircuitBreaker;
+}
+
+/** The keys of one plugin, used in turn. A key that a provider refuses or limits is paused. */
+export class KeyPool {
+  readonly #keys: readonly PoolKey[];
+  #next = 0;
+
+  constructor(keys: readonly string[]) {
+    this.#keys = keys.map((key, index) => ({ index, key, circuitBreaker: new CircuitBreaker(keyCircuitOptions) }));
+  }
+
+  get size(): number {
+    return this.#keys.length;
+  }
+
+  /** How many can be used now other than as a last resort. */
+  readyAt(nowMs: number): number {
+    return this.#keys.filter(({ circuitBreaker }) => circuitBreaker.isReady(nowMs)).length;
+  }
+
+  /**
+   * The next key that is not paused and was not tried yet in this call; when all are paused, the one that is free first.
+   *
+   * @returns `undefined` when every key was tried.
+   */
+  take(nowMs: number, tried: ReadonlySet<number> = noKeys): PoolKey | undefined {
+    let best: PoolKey | undefined;
+    for (let step = 0; step < this.size; step++) {
+      const key = this.#keys[(this.#next + step) % this.size] as PoolKey;
+      if (tried.has(key.index)) continue;
+      if (key.circuitBreaker.isReady(nowMs)) {
+        best = key;
+        break;
+      }
+      if (best === undefined || key.circuitBreaker.openUntilMs < best.circuitBreaker.openUntilMs) best = key;
+    }
+    if (best === undefined) return undefined;
+    this.#next = (best.index + 1) % this.size;
+    best.circuitBreaker.begin(nowMs);
+    return best;
+  }
+
+  /** The text with all keys replaced, for what a provider says to others. */
+  hide(text: string): string {
+    let hidden = text;
+    for (const { key } of this.#keys) if (key.length >= keyCharactersMin) hidden = hidden.replaceAll(key, "[hidden]");
+    return hidden;
   }
 }
 

@@ -1,0 +1,94 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Kysely } from "kysely";
+import { createBlobs } from "../blobs.ts";
+import type { LedgerWrite } from "../ledger-write.ts";
+import { type Database, isOpen } from "../schema.ts";
+import { type AbandonedCall, readSetting, type Store } from "../store.ts";
+import type { KyselyConnection } from "./kysely-connection.ts";
+import { prepareBalanceReader, prepareKeyReader } from "./readers.ts";
+import { prepareLedgerStatements, writeBatch } from "./write-batch.ts";
+
+/** What an embedded store is made of. */
+interface Parts {
+  /** Takes the lock of the process that serves; undefined when another process has it. */
+  readonly takeLock: () => { release(): void } | undefined;
+  readonly database: DatabaseSync;
+  readonly connection: KyselyConnection;
+  readonly db: Kysely<Database>;
+  readonly now: () => number;
+}
+
+/** The embedded store over an open database whose schema is up to date. */
+export function createSqliteStore({ database, connection, db, now, takeLock }: Parts): Store {
+  const statements = prepareLedgerStatements(database);
+  const dataVersion = database.prepare("pragma data_version");
+  const readVersion = () => (dataVersion.get() as { data_version: number }).data_version;
+  let version = readVersion();
+  let revision = 0;
+  let lock: { release(): void } | undefined;
+  const bumpRevision = () => {
+    revision += 1;
+  };
+  const keyListeners: ((keyId: string) => void)[] = [];
+  return {
+    db,
+    shared: false,
+    nodeId: null,
+    blobs: createBlobs(db, now),
+    get revision() {
+      return revision;
+    },
+    async writeLedger(batch: readonly LedgerWrite[]) {
+      // Between the end of one transaction of Kysely's and this turn the next may have begun.
+      while (database.isOpen && database.isTransaction) await connection.free();
+      writeBatch(database, statements, batch);
+      return undefined;
+    },
+    abandonCalls: (at) => abandonAll(db, at),
+    async change(work, keyId) {
+      try {
+        return await db.transaction().execute(work);
+      } finally {
+        // Also when it failed: an account that was read meanwhile shows what was rolled back.
+        if (keyId === undefined) bumpRevision();
+        else for (const listener of keyListeners) listener(keyId);
+      }
+    },
+    onKeyChange: (listener) => void keyListeners.push(listener),
+    async ask(query) {
+      return (await db.executeQuery(query)).rows;
+    },
+    readBalance: prepareBalanceReader(database),
+    readKey: prepareKeyReader(db, database),
+    bumpRevision,
+    pollExternalChange() {
+      if (!database.isOpen) return false;
+      const found = readVersion();
+      if (found === version) return false;
+      version = found;
+      revision += 1;
+      return true;
+    },
+    setting: (name, make) => readSetting(db, name, make),
+    lockForServing() {
+      lock ??= takeLock();
+      return lock !== undefined;
+    },
+    async close() {
+      await connection.free();
+      connection.close();
+      lock?.release();
+      lock = undefined;
+    },
+  };
+}
+
+/** One process alone writes calls, so at its start every open one is a dead process's. */
+function abandonAll(db: Kysely<Database>, now: number): Promise<AbandonedCall[]> {
+  return db
+    .updateTable("calls")
+    .set({ state: "abandoned", settled_at: now })
+    .where(isOpen)
+    .returning(["id", "hold_nanodollars", "hold_tokens"])
+    .execute();
+}
