@@ -1,5 +1,14 @@
 import { apiKeyForm, parseApiKey } from "../contract/index.ts";
-import { areRedisUrls, hostPattern, isIssuer, isPlainUrl, isPostgresUrl, parseOrigin, parseOrigins } from "./urls.ts";
+import {
+  areRedisUrls,
+  hostPattern,
+  isIssuer,
+  isPlainUrl,
+  isPostgresUrl,
+  parseNetworks,
+  parseOrigin,
+  parseOrigins,
+} from "./urls.ts";
 
 /** How the text of a variable becomes a checked value; `undefined` means that it cannot be used. */
 interface Parser<T> {
@@ -131,6 +140,11 @@ export const settings = {
   publicUrl: optional("PUBLIC_URL", {
     expected: "the origin under which users reach the gateway, such as https://gate.example.com, without a path",
     parse: parseOrigin,
+  }),
+  /** Proxies that are believed when they name the client in `x-forwarded-for`. */
+  trustedProxies: setting("TRUSTED_PROXIES", "127.0.0.0/8,::1", {
+    expected: "comma-separated addresses or CIDR ranges such as 10.0.0.0/8",
+    parse: parseNetworks,
   }),
   /** The OpenID Connect identity provider; absent: users sign in with passwords only. */
   oidcIssuer: optional(

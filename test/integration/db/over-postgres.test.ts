@@ -18,10 +18,18 @@ const suites = [
     "latest-calls",
     "usage/read-usage",
   ].map((name) => `test/integration/billing/${name}.test.ts`),
-  ...["account-admin", "authenticate", "sessions", "second-factor", "sign-in", "vouchers"].map(
-    (name) => `test/unit/accounts/${name}.test.ts`,
-  ),
-  "test/unit/http/dashboard-api/audit.test.ts",
+  ...[
+    "account-admin",
+    "attempt-limit",
+    "authenticate",
+    "invitations",
+    "second-factor",
+    "sessions",
+    "sign-in",
+    "sign-up",
+    "vouchers",
+  ].map((name) => `test/unit/accounts/${name}.test.ts`),
+  ...["audit", "payments", "reversals"].map((name) => `test/unit/http/dashboard-api/${name}.test.ts`),
   ...["page-addresses", "page-mutants", "issuer-mutants"].map((name) => `test/integration/properties/${name}.test.ts`),
 ];
 
