@@ -41,15 +41,17 @@ export function toEffort(
 ) {
   if (!asked || asked === "none") return {};
   if (options?.thinking !== "adaptive" && options?.thinking !== "budget") {
-    warn("Left out reasoning_effort, because this model does not think");
+    warn("Left out reasoning_effort, because this model does not think", "reasoning_effort");
     return {};
   }
   const adaptive = options.thinking === "adaptive";
   const effort = adaptive && Array.isArray(options.efforts) ? nearestEffort(asked, options.efforts) : undefined;
-  if (adaptive && effort !== asked) warn(`Took reasoning_effort ${effort}, because this model does not have ${asked}`);
+  if (adaptive && effort !== asked) {
+    warn(`Took reasoning_effort ${effort}, because this model does not have ${asked}`, "reasoning_effort");
+  }
   const narrow = !adaptive && maxTokens <= budgetTokensMin ? "max_tokens leaves no room for it" : undefined;
   const reason = obstacle ?? narrow;
-  if (reason !== undefined) warn(`Turned thinking off, because ${reason}`);
+  if (reason !== undefined) warn(`Turned thinking off, because ${reason}`, "reasoning_effort");
   if (reason !== undefined) return { effort };
   if (adaptive) return { thinking: { type: "adaptive" }, effort };
   const budget = Math.min(budgetTokens.get(asked) ?? budgetTokensMin, Math.floor(maxTokens * 0.8));

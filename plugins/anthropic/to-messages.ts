@@ -21,7 +21,7 @@ const outputTokensMaxDefault = 4096;
 const temperatureDefaults = [0.7, 1];
 
 const translated = `max_tokens max_completion_tokens temperature top_p stop n tools
-  tool_choice parallel_tool_calls response_format reasoning_effort`.split(/\s+/);
+  tool_choice parallel_tool_calls response_format reasoning_effort user`.split(/\s+/);
 
 /** Translates a request, and says how its answer is to be read. What is undefined in the body is not there. */
 export function toMessages(asked: ChatRequest, model: Model, warn: Warn) {
@@ -82,14 +82,13 @@ function toFormat({ response_format: format }: ChatRequest, model: Model, plan: 
 function toSampling({ temperature, top_p: topP }: ChatRequest, thinks: boolean, warn: Warn) {
   const asksTopP = typeof topP === "number" && topP !== 1;
   const asksTemperature = typeof temperature === "number" && !temperatureDefaults.includes(temperature);
-  if (thinks) {
-    if (asksTopP || asksTemperature) warn("Left out temperature and top_p, which do not go with thinking");
-    return {};
-  }
+  const asks = asksTopP || asksTemperature;
+  if (thinks && asks) warn("Left out temperature and top_p, which do not go with thinking", ["temperature", "top_p"]);
+  if (thinks) return {};
   if (asksTopP && !asksTemperature) return { top_p: topP };
-  if (asksTopP) warn("Left out top_p, which does not go with temperature");
+  if (asksTopP) warn("Left out top_p, which does not go with temperature", "top_p");
   if (typeof temperature !== "number") return {};
-  if (temperature > 1) warn("Lowered temperature to 1, the most this provider takes");
+  if (temperature > 1) warn("Lowered temperature to 1, the most this provider takes", "temperature");
   return { temperature: Math.min(temperature, 1) };
 }
 

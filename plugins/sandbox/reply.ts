@@ -32,12 +32,8 @@ export function replyTo(request: ChatRequest, model: Model, prompt: string, choi
     return { reasoning, content: pieces, toolCalls, finishReason: "stop" };
   }
   const thought = reasoning.slice(0, tokensMax);
-  return {
-    reasoning: thought,
-    content: pieces.slice(0, tokensMax - thought.length),
-    toolCalls,
-    finishReason: "length",
-  };
+  const content = pieces.slice(0, tokensMax - thought.length);
+  return { reasoning: thought, content, toolCalls, finishReason: "length" };
 }
 
 /** What the simulated provider reports, in pieces of text as tokens. */

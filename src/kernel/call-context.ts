@@ -3,6 +3,7 @@ import {
   type Capability,
   type Hold,
   type Meters,
+  type TranscriptionRequest,
   UpstreamFault,
   type UsageSource,
 } from "../contract/index.ts";
@@ -66,6 +67,8 @@ export class CallContext<C extends Capability = Capability> {
   finishReasons: string[] | undefined = undefined;
   /** Warnings of plugins, for the log. */
   readonly warnings: string[] = [];
+  /** Request fields that the current attempt left out or could not keep to, for the caller. */
+  readonly ignored = new Set<string>();
 
   #controller = new AbortController();
   #onCancel: () => void = () => undefined;
@@ -146,6 +149,7 @@ export class CallContext<C extends Capability = Capability> {
   /** Aborts what a failed attempt may have left open, and gives the next attempt a signal of its own. */
   resetSignal(): void {
     this.#controller.abort();
+    this.ignored.clear();
     if (this.cancelReason === undefined) this.#controller = new AbortController();
   }
 
@@ -154,9 +158,18 @@ export class CallContext<C extends Capability = Capability> {
     this.#controller.abort();
   }
 
-  /** Keeps a plugin's warning for the log, within bounds. */
-  warn(sentence: string): void {
+  /** Keeps a plugin's warning for the log and the names of ignored fields for the caller, within bounds. */
+  warn(sentence: string, ignored: string | readonly string[] = []): void {
     if (this.warnings.length < warningsMax) this.warnings.push(sentence.slice(0, warningCharactersMax));
+    for (const field of [ignored].flat())
+      if (this.ignored.size < warningsMax && this.#isShowable(field)) this.ignored.add(field);
+  }
+
+  /** Whether the caller sent this field (a default of the gateway's own is no loss), under a name that a header can hold. */
+  #isShowable(field: string): boolean {
+    const request = this.request as Partial<TranscriptionRequest>;
+    const isSent = Object.hasOwn(request, field) || request.unknownFields?.includes(field) === true;
+    return isSent && /^[\w.-]{1,64}(\[\])?$/.test(field);
   }
 }
 

@@ -1,6 +1,5 @@
 export { CallContext } from "./call-context.ts";
 export { makeCallId } from "./call-id.ts";
-export { readAudioMs } from "./capabilities/transcription.ts";
 export type { AnswerOf, StreamSink } from "./exchange.ts";
 export { LoadShedder } from "./overload.ts";
 export { runCall } from "./pipeline.ts";

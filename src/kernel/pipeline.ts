@@ -36,7 +36,7 @@ export async function runCall<C extends Capability>(kernel: Kernel, call: CallCo
   const handler: CapabilityHandler<C> = handlers[call.capability];
   call.modelEntry = kernel.registry.find(call.request.model, call.capability, call.caller);
   call.model = call.modelEntry.model.id;
-  await handler.validate(call);
+  await handler.validate(call, kernel);
   validateByPlugins(call);
   await admit(kernel, call, handler);
   call.usageMeter = new UsageMeter(() => handler.estimate(call));

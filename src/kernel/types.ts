@@ -44,7 +44,7 @@ export interface CallObserver {
 /** How one capability is validated, bounded, executed and counted. */
 export interface CapabilityHandler<C extends Capability> {
   /** Runs before anything is held. @throws {GatewayError} `invalid_request` for what this model does not take. */
-  validate(call: CallContext<C>): void | Promise<void>;
+  validate(call: CallContext<C>, kernel: Kernel): void | Promise<void>;
   /** The most that the request can use, for the hold. */
   upperBound(call: CallContext<C>): Meters;
   /** The least that must be payable, where the request can be lowered; absent: the upper bound. */

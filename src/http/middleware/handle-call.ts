@@ -225,6 +225,7 @@ export function callHeaders(call: CallContext, sandbox: boolean, contentType: st
   }
   if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
   if (call.lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(call.lowered);
+  if (call.ignored.size > 0) headers["x-modelgate-ignored"] = [...call.ignored].join(", ");
   if (sandbox || route === "sandbox") headers["x-modelgate-sandbox"] = "true";
   return headers;
 }

@@ -53,7 +53,7 @@ export async function withFailover<Request, Answer>(
           model: route.model,
           signal: call.signal,
           upstream,
-          warn: (sentence) => call.warn(sentence),
+          warn: (sentence, ignored) => call.warn(sentence, ignored),
         });
         call.route = route.plugin.name;
         call.setDeadline(network.timeouts, call.startedMs + network.bounds.callMsMax);
