@@ -131,7 +131,12 @@ function listen(thrown: unknown[]): Log {
 /** A ledger that admits everything and keeps only the settlements. */
 function createLedger(settlements: Settlement[]): Ledger {
   return {
-    admit: async ({ callId }: AdmissionRequest) => ({ callId, heldNanodollars: 0, heldTokens: 0, limits }),
+    admit: async ({ callId, holdNanodollars: heldNanodollars, holdTokens: heldTokens }: AdmissionRequest) => ({
+      callId,
+      heldNanodollars,
+      heldTokens,
+      limits,
+    }),
     settle: async (settlement) => void settlements.push(settlement),
     walletOf: async () => ({ balanceNanodollars: 0, heldNanodollars: 0 }),
     quotaOf: async () => ({ limitTokens: 0, usedTokens: 0, heldTokens: 0, resetsAt: 0 }),
