@@ -3,30 +3,30 @@
 declare module "modelgate/plugin" {
   /** One request on its way through a handler. */
   interface Call<Request> {
-      /** The call's id: in the ledger, the log and the answer's `x-request-id`. */
-      readonly id: string;
-      /** The checked request in the uniform format. */
-      readonly request: Request;
-      readonly model: Model;
-      /** Aborted when the caller leaves or the deadline passes. `upstream` observes it by itself. */
-      readonly signal: AbortSignal;
-      readonly upstream: Upstream;
-      /**
-       * Logs what a translation had to leave out or change. At most 500 characters of a sentence are kept. The names of
-       * `ignored` request fields are sent to the caller in the header `x-modelgate-ignored`.
-       */
-      warn(sentence: string, ignored?: string | readonly string[]): void;
+    /** The call's id: in the ledger, the log and the answer's `x-request-id`. */
+    readonly id: string;
+    /** The checked request in the uniform format. */
+    readonly request: Request;
+    readonly model: Model;
+    /** Aborted when the caller leaves or the deadline passes. `upstream` observes it by itself. */
+    readonly signal: AbortSignal;
+    readonly upstream: Upstream;
+    /**
+     * Logs what a translation had to leave out or change. At most 500 characters of a sentence are kept. The names of
+     * `ignored` request fields are sent to the caller in the header `x-modelgate-ignored`.
+     */
+    warn(sentence: string, ignored?: string | readonly string[]): void;
   }
   type Capability = (typeof capabilities)[number];
   /** One piece of a streamed chat answer (spec 2.3). `usage` may come on any chunk, also with `choices: []`; the last stands. */
   interface ChatChunk {
-      id?: string;
-      object?: "chat.completion.chunk";
-      created?: number;
-      model?: string;
-      choices: ChunkChoice[];
-      usage?: ChatUsage | null;
-      [extension: string]: unknown;
+    id?: string;
+    object?: "chat.completion.chunk";
+    created?: number;
+    model?: string;
+    choices: ChunkChoice[];
+    usage?: ChatUsage | null;
+    [extension: string]: unknown;
   }
   /** The uniform chat answer (spec 2.2). */
   type ChatCompletion = {
@@ -34,7 +34,7 @@ declare module "modelgate/plugin" {
     object: "chat.completion";
     created: number;
     model: string;
-    choices: ({
+    choices: {
       index: number;
       message: {
         role: "assistant";
@@ -46,7 +46,7 @@ declare module "modelgate/plugin" {
       };
       finish_reason: "stop" | "length" | "tool_calls" | "content_filter" | "function_call" | null;
       [extension: string]: unknown;
-    })[];
+    }[];
     usage?: ChatUsage;
     [extension: string]: unknown;
   };
@@ -76,10 +76,14 @@ declare module "modelgate/plugin" {
     top_logprobs?: number | null;
     reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max" | null;
     functions?: FunctionDefinition[] | null;
-    function_call?: "auto" | "none" | {
-      name: string;
-      [extension: string]: unknown;
-    } | null;
+    function_call?:
+      | "auto"
+      | "none"
+      | {
+          name: string;
+          [extension: string]: unknown;
+        }
+      | null;
     user?: string | null;
     [extension: string]: unknown;
   };
@@ -105,59 +109,64 @@ declare module "modelgate/plugin" {
   };
   /** A request and the plugin's own row of its model. */
   interface CheckInput<Request> {
-      readonly request: Request;
-      readonly model: Model;
+    readonly request: Request;
+    readonly model: Model;
   }
   /** One piece of a choice in a stream. */
   interface ChunkChoice {
-      index: number;
-      delta: {
-          role?: "assistant";
-          content?: string | null;
-          refusal?: string | null;
-          reasoning_content?: string;
-          tool_calls?: ToolCallDelta[];
-          function_call?: {
-              name?: string;
-              arguments?: string;
-          };
-          [extension: string]: unknown;
+    index: number;
+    delta: {
+      role?: "assistant";
+      content?: string | null;
+      refusal?: string | null;
+      reasoning_content?: string;
+      tool_calls?: ToolCallDelta[];
+      function_call?: {
+        name?: string;
+        arguments?: string;
       };
-      logprobs?: unknown;
-      finish_reason?: FinishReason | null;
+      [extension: string]: unknown;
+    };
+    logprobs?: unknown;
+    finish_reason?: FinishReason | null;
   }
   /** A part of a message's content: text, a picture by URL or data URL, or sound as base64. */
-  type ContentPart = {
-    type: "text";
-    text: string;
-    [extension: string]: unknown;
-  } | {
-    type: "image_url";
-    image_url: {
-      url: string;
-      detail?: string;
-      [extension: string]: unknown;
-    };
-    [extension: string]: unknown;
-  } | {
-    type: "input_audio";
-    input_audio: {
-      data: string;
-      format: string;
-      [extension: string]: unknown;
-    };
-    [extension: string]: unknown;
-  } | {
-    type: "refusal";
-    refusal: string;
-    [extension: string]: unknown;
-  } | {
-    type: "file";
-    file: {
-      [extension: string]: unknown;
-    };
-    [extension: string]: unknown;
-  };
+  type ContentPart =
+    | {
+        type: "text";
+        text: string;
+        [extension: string]: unknown;
+      }
+    | {
+        type: "image_url";
+        image_url: {
+          url: string;
+          detail?: string;
+          [extension: string]: unknown;
+        };
+        [extension: string]: unknown;
+      }
+    | {
+        type: "input_audio";
+        input_audio: {
+          data: string;
+          format: string;
+          [extension: string]: unknown;
+        };
+        [extension: string]: unknown;
+      }
+    | {
+        type: "refusal";
+        refusal: string;
+        [extension: string]: unknown;
+      }
+    | {
+        type: "file";
+        file: {
+          [extension: string]: unknown;
+        };
+        [extension: string]: unknown;
+      };
   /**
    * The version of the contract between the gateway and its plugins. A plugin written for another version is refused at
    * load; `modelgate plugin upgrade` rewrites one of version 1.
@@ -168,10 +177,12 @@ declare module "modelgate/plugin" {
   const contractVersion = 2;
   /** What an `embeddings` handler returns: the vectors in input order, and the provider's own token count where it has one. */
   interface Embeddings {
-      vectors: (number[] | string)[];
-      usage?: {
+    vectors: (number[] | string)[];
+    usage?:
+      | {
           prompt_tokens: number;
-      } | undefined;
+        }
+      | undefined;
   }
   /** Body of POST /embeddings. */
   type EmbeddingsRequest = {
@@ -184,15 +195,15 @@ declare module "modelgate/plugin" {
   };
   /** What is known of a provider's failure. */
   interface FaultDetails {
-      /** The provider's HTTP status; absent when no answer came. */
-      status?: number | undefined;
-      /** The request field the provider named. */
-      param?: string | undefined;
-      /** The provider's own code (`context_length_exceeded`, `invalid_image_url` …). */
-      code?: string | undefined;
-      /** When the provider said a retry can succeed, in milliseconds from now. */
-      retryAfterMs?: number | undefined;
-      cause?: unknown;
+    /** The provider's HTTP status; absent when no answer came. */
+    status?: number | undefined;
+    /** The request field the provider named. */
+    param?: string | undefined;
+    /** The provider's own code (`context_length_exceeded`, `invalid_image_url` …). */
+    code?: string | undefined;
+    /** When the provider said a retry can succeed, in milliseconds from now. */
+    retryAfterMs?: number | undefined;
+    cause?: unknown;
   }
   /**
    * How a provider failed, told apart by what the gateway does next (wire facts: each provider's error table):
@@ -212,7 +223,16 @@ declare module "modelgate/plugin" {
    * After `bad_response` and `timeout` a request that was sent whole is not sent again: the provider may be working on it and
    * would bill it. It is tried elsewhere when no connection came about, or when `status` is an error (3xx to 5xx, `bad_response`).
    */
-  type FaultKind = "bad_request" | "context_length" | "model_not_found" | "auth" | "insufficient_quota" | "rate_limited" | "overloaded" | "bad_response" | "timeout";
+  type FaultKind =
+    | "bad_request"
+    | "context_length"
+    | "model_not_found"
+    | "auth"
+    | "insufficient_quota"
+    | "rate_limited"
+    | "overloaded"
+    | "bad_response"
+    | "timeout";
   type FinishReason = (typeof finishReasons)[number];
   type FunctionDefinition = {
     name: string;
@@ -232,30 +252,30 @@ declare module "modelgate/plugin" {
    * error.status; // => 400
    */
   class GatewayError extends Error {
-      readonly code: ErrorCode;
-      readonly param: string | undefined;
-      readonly retryAfterMs: number | undefined;
-      readonly publicCode: string;
-      constructor(code: ErrorCode, message: string, details?: ErrorDetails);
-      /** The HTTP status of this error's code. */
-      get status(): number;
-      /** The body in OpenAI's shape, the same for a JSON answer and for an error event in a stream. */
-      toBody(): ErrorBody;
+    readonly code: ErrorCode;
+    readonly param: string | undefined;
+    readonly retryAfterMs: number | undefined;
+    readonly publicCode: string;
+    constructor(code: ErrorCode, message: string, details?: ErrorDetails);
+    /** The HTTP status of this error's code. */
+    get status(): number;
+    /** The body in OpenAI's shape, the same for a JSON answer and for an error event in a stream. */
+    toBody(): ErrorBody;
   }
   /** One generated picture as a handler returns it. */
   interface GeneratedImage {
-      /** The bytes, or their base64 text when the provider sent that (it is passed on without decoding). */
-      data: Uint8Array<ArrayBuffer> | string;
-      /** `image/png`, `image/jpeg` or `image/webp`. */
-      mediaType: string;
-      /** The prompt as the model read it, where it says so. */
-      revisedPrompt?: string | undefined;
+    /** The bytes, or their base64 text when the provider sent that (it is passed on without decoding). */
+    data: Uint8Array<ArrayBuffer> | string;
+    /** `image/png`, `image/jpeg` or `image/webp`. */
+    mediaType: string;
+    /** The prompt as the model read it, where it says so. */
+    revisedPrompt?: string | undefined;
   }
   /** What an `images` handler returns. */
   interface GeneratedImages {
-      images: GeneratedImage[];
-      /** As the provider reported it, for the caller; the price is by the picture. The kernel drops what is no usage. */
-      usage?: Record<string, unknown> | undefined;
+    images: GeneratedImage[];
+    /** As the provider reported it, for the caller; the price is by the picture. The kernel drops what is no usage. */
+    usage?: Record<string, unknown> | undefined;
   }
   /**
    * Looks up a name that comes from outside in a table. Only the table's own entries count: a plain lookup would also find
@@ -273,12 +293,12 @@ declare module "modelgate/plugin" {
    * timestamps, the public model name, tool-call indexes, usage counting, retries and deadlines are the kernel's.
    */
   interface Handlers {
-      /** Returns a completion, or an iterable of chunks when `call.request.stream` is true. */
-      chat?(call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
-      embeddings?(call: Call<EmbeddingsRequest>): Promise<Embeddings>;
-      images?(call: Call<ImagesRequest>): Promise<GeneratedImages>;
-      transcription?(call: Call<TranscriptionRequest>): Promise<Transcript>;
-      speech?(call: Call<SpeechRequest>): Promise<Speech>;
+    /** Returns a completion, or an iterable of chunks when `call.request.stream` is true. */
+    chat?(call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
+    embeddings?(call: Call<EmbeddingsRequest>): Promise<Embeddings>;
+    images?(call: Call<ImagesRequest>): Promise<GeneratedImages>;
+    transcription?(call: Call<TranscriptionRequest>): Promise<Transcript>;
+    speech?(call: Call<SpeechRequest>): Promise<Speech>;
   }
   /** Body of POST /images/generations. `size` is open-ended: WIDTHxHEIGHT in pixels, or `auto`. */
   type ImagesRequest = {
@@ -375,59 +395,62 @@ declare module "modelgate/plugin" {
   };
   /** All that the gateway knows of a provider. Made by `definePlugin`, which fills in what a plugin leaves out. */
   interface ProviderPlugin {
-      /** kebab-case; also the folder, the catalogue file, and the prefix of `<NAME>_API_KEY` and `<NAME>_BASE_URL`. */
-      readonly name: string;
-      readonly contractVersion: typeof contractVersion;
-      /** Where the provider is, without a trailing slash. `<NAME>_BASE_URL` replaces it. */
-      readonly baseUrl: string;
-      /** Hosts beside that of `baseUrl` which the plugin may ask by a whole URL: `files.example.com`, with a port if any. */
-      readonly hosts: readonly string[];
-      /** `none`: needs no key and is served without one. */
-      readonly credential: "key" | "none";
-      /** The headers that carry a key. */
-      authorize(key: string): Record<string, string>;
-      readonly models: readonly Model[];
-      readonly handlers: Handlers;
-      /** Looked at before a call is admitted; without one, all that the schema lets through is translated. */
-      readonly checks?: Checks | undefined;
-      /** How many choices one request can ask for where the provider has a bound; beyond it the kernel sends several. */
-      readonly maxChoices: Partial<Record<Extract<Capability, "chat" | "images">, number>>;
-      /** Reads a refusal into a fault. */
-      readFault(answer: RefusedResponse): UpstreamFault;
+    /** kebab-case; also the folder, the catalogue file, and the prefix of `<NAME>_API_KEY` and `<NAME>_BASE_URL`. */
+    readonly name: string;
+    readonly contractVersion: typeof contractVersion;
+    /** Where the provider is, without a trailing slash. `<NAME>_BASE_URL` replaces it. */
+    readonly baseUrl: string;
+    /** Hosts beside that of `baseUrl` which the plugin may ask by a whole URL: `files.example.com`, with a port if any. */
+    readonly hosts: readonly string[];
+    /** `none`: needs no key and is served without one. */
+    readonly credential: "key" | "none";
+    /** The headers that carry a key. */
+    authorize(key: string): Record<string, string>;
+    readonly models: readonly Model[];
+    readonly handlers: Handlers;
+    /** Looked at before a call is admitted; without one, all that the schema lets through is translated. */
+    readonly checks?: Checks | undefined;
+    /** How many choices one request can ask for where the provider has a bound; beyond it the kernel sends several. */
+    readonly maxChoices: Partial<Record<Extract<Capability, "chat" | "images">, number>>;
+    /** Reads a refusal into a fault. */
+    readFault(answer: RefusedResponse): UpstreamFault;
   }
   /** A provider's refusal as it came over the wire. */
   interface RefusedResponse {
-      status: number;
-      headers: Headers;
-      /** The body as text, at most 64 kB of it. */
-      body: string;
+    status: number;
+    headers: Headers;
+    /** The body as text, at most 64 kB of it. */
+    body: string;
   }
-  type ResponseFormat = {
-    type: "text";
-    [extension: string]: unknown;
-  } | {
-    type: "json_object";
-    [extension: string]: unknown;
-  } | {
-    type: "json_schema";
-    json_schema: {
-      name: string;
-      schema?: {
+  type ResponseFormat =
+    | {
+        type: "text";
+        [extension: string]: unknown;
+      }
+    | {
+        type: "json_object";
+        [extension: string]: unknown;
+      }
+    | {
+        type: "json_schema";
+        json_schema: {
+          name: string;
+          schema?: {
+            [extension: string]: unknown;
+          };
+          strict?: boolean | null;
+          [extension: string]: unknown;
+        };
         [extension: string]: unknown;
       };
-      strict?: boolean | null;
-      [extension: string]: unknown;
-    };
-    [extension: string]: unknown;
-  };
   /** One event of a provider's SSE stream: `event:` name (`"message"` when unnamed) and its `data:` lines joined by `\n`. */
   interface ServerEvent {
-      event: string;
-      data: string;
+    event: string;
+    data: string;
   }
   /** What a `speech` handler returns: one valid WAV file, whole or as a stream of its bytes. */
   interface Speech {
-      wav: Uint8Array<ArrayBuffer> | AsyncIterable<Uint8Array<ArrayBuffer>>;
+    wav: Uint8Array<ArrayBuffer> | AsyncIterable<Uint8Array<ArrayBuffer>>;
   }
   /** Body of POST /audio/speech. The answer is always WAV, so `response_format` takes only `wav`. */
   type SpeechRequest = {
@@ -459,48 +482,53 @@ declare module "modelgate/plugin" {
   };
   /** A piece of a tool call: the first piece of an index has `id` and `function.name`, the others only `arguments`. */
   interface ToolCallDelta {
-      index?: number;
-      id?: string;
-      type?: "function";
-      function?: {
-          name?: string;
-          arguments?: string;
-      };
+    index?: number;
+    id?: string;
+    type?: "function";
+    function?: {
+      name?: string;
+      arguments?: string;
+    };
   }
-  type ToolChoice = "auto" | "none" | "required" | {
-    type: "function";
-    function: {
-      name: string;
-      [extension: string]: unknown;
-    };
-    [extension: string]: unknown;
-  } | {
-    type: "allowed_tools";
-    allowed_tools: {
-      [extension: string]: unknown;
-    };
-    [extension: string]: unknown;
-  };
+  type ToolChoice =
+    | "auto"
+    | "none"
+    | "required"
+    | {
+        type: "function";
+        function: {
+          name: string;
+          [extension: string]: unknown;
+        };
+        [extension: string]: unknown;
+      }
+    | {
+        type: "allowed_tools";
+        allowed_tools: {
+          [extension: string]: unknown;
+        };
+        [extension: string]: unknown;
+      };
   /** What a `transcription` handler returns. Only the text is always known. */
   interface Transcript {
-      text: string;
-      /** Language name or code as the provider says it. */
-      language?: string | undefined;
-      /** Length of the audio in seconds as the provider measured it. */
-      duration?: number | undefined;
-      segments?: TranscriptSegment[] | undefined;
-      words?: TranscriptWord[] | undefined;
+    text: string;
+    /** Language name or code as the provider says it. */
+    language?: string | undefined;
+    /** Length of the audio in seconds as the provider measured it. */
+    duration?: number | undefined;
+    segments?: TranscriptSegment[] | undefined;
+    words?: TranscriptWord[] | undefined;
   }
   /** What a `transcription` handler is given: the checked fields and the file, with its length where it could be read. */
   interface TranscriptionRequest extends TranscriptionFields {
-      file: File;
-      /** Length of the audio in milliseconds as the file itself says; absent when it does not. A caller can forge it. */
-      audioMs?: number | undefined;
-      /** The least and the most that so many bytes of this format can play, in milliseconds. Set by the kernel. */
-      audioMsMin?: number | undefined;
-      audioMsMax?: number | undefined;
-      /** Names of the form's fields that no transcription takes. They are not sent, and the caller is told. */
-      unknownFields?: readonly string[] | undefined;
+    file: File;
+    /** Length of the audio in milliseconds as the file itself says; absent when it does not. A caller can forge it. */
+    audioMs?: number | undefined;
+    /** The least and the most that so many bytes of this format can play, in milliseconds. Set by the kernel. */
+    audioMsMin?: number | undefined;
+    audioMsMax?: number | undefined;
+    /** Names of the form's fields that no transcription takes. They are not sent, and the caller is told. */
+    unknownFields?: readonly string[] | undefined;
   }
   type TranscriptSegment = {
     id: number;
@@ -529,29 +557,29 @@ declare module "modelgate/plugin" {
    * Every method throws {@link UpstreamFault} when the provider answers outside 2xx, not in time, or not at all.
    */
   interface Upstream {
-      /** POSTs JSON and reads a JSON answer. The answer is what the provider sent: check what you use. */
-      json<T = unknown>(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<T>;
-      /** POSTs a multipart form and reads a JSON answer. */
-      form<T = unknown>(path: string, form: FormData, init?: UpstreamRequestOptions): Promise<T>;
-      /** POSTs JSON and hands the binary answer on as it arrives. */
-      bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes>;
-      /** POSTs JSON and reads the SSE answer; resolves with the first byte's headers, so that a refusal keeps its status. */
-      events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>>;
-      /**
-       * Fetches a public file that the caller or the provider's answer named (an image URL) for those who want the bytes.
-       * https only, no private address, at most 20 MB and 10 s.
-       *
-       * @throws {GatewayError} `invalid_request` with the reason.
-       */
-      download(url: string): Promise<{
-          bytes: Uint8Array<ArrayBuffer>;
-          mediaType: string;
-      }>;
+    /** POSTs JSON and reads a JSON answer. The answer is what the provider sent: check what you use. */
+    json<T = unknown>(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<T>;
+    /** POSTs a multipart form and reads a JSON answer. */
+    form<T = unknown>(path: string, form: FormData, init?: UpstreamRequestOptions): Promise<T>;
+    /** POSTs JSON and hands the binary answer on as it arrives. */
+    bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes>;
+    /** POSTs JSON and reads the SSE answer; resolves with the first byte's headers, so that a refusal keeps its status. */
+    events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>>;
+    /**
+     * Fetches a public file that the caller or the provider's answer named (an image URL) for those who want the bytes.
+     * https only, no private address, at most 20 MB and 10 s.
+     *
+     * @throws {GatewayError} `invalid_request` with the reason.
+     */
+    download(url: string): Promise<{
+      bytes: Uint8Array<ArrayBuffer>;
+      mediaType: string;
+    }>;
   }
   /** A binary answer: its media type and its bytes as they arrive. */
   interface UpstreamBytes {
-      mediaType: string;
-      chunks: AsyncIterable<Uint8Array<ArrayBuffer>>;
+    mediaType: string;
+    chunks: AsyncIterable<Uint8Array<ArrayBuffer>>;
   }
   /**
    * A provider's failure, before the gateway has decided what it means for the caller.
@@ -560,16 +588,16 @@ declare module "modelgate/plugin" {
    * new UpstreamFault("bad_response", "The stream ended before its answer did").kind; // => "bad_response"
    */
   class UpstreamFault extends Error {
-      readonly kind: FaultKind;
-      readonly status: number | undefined;
-      readonly param: string | undefined;
-      readonly code: string | undefined;
-      readonly retryAfterMs: number | undefined;
-      constructor(kind: FaultKind, message: string, details?: FaultDetails);
+    readonly kind: FaultKind;
+    readonly status: number | undefined;
+    readonly param: string | undefined;
+    readonly code: string | undefined;
+    readonly retryAfterMs: number | undefined;
+    constructor(kind: FaultKind, message: string, details?: FaultDetails);
   }
   /** What one request to the provider may add to the plugin's own headers. */
   interface UpstreamRequestOptions {
-      headers?: Record<string, string>;
+    headers?: Record<string, string>;
   }
   /**
    * Reads a vector from OpenAI's base64 form.
@@ -605,9 +633,9 @@ declare module "modelgate/plugin" {
   function toBase64(bytes: Uint8Array): string;
   /** The parts of a `data:` URL. */
   interface DataUrl {
-      /** Lower case, without parameters: `image/png`. */
-      mediaType: string;
-      base64: string;
+    /** Lower case, without parameters: `image/png`. */
+    mediaType: string;
+    base64: string;
   }
   /**
    * Reads a `data:` URL, as clients send pictures in a message.
@@ -658,17 +686,18 @@ declare module "modelgate/plugin" {
    */
   function definePlugin(definition: PluginDefinition): ProviderPlugin;
   /** What an author writes: a {@link ProviderPlugin} of which most can be left out. */
-  type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models" | "handlers"> & Partial<Omit<ProviderPlugin, "contractVersion">> & {
+  type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models" | "handlers"> &
+    Partial<Omit<ProviderPlugin, "contractVersion">> & {
       /** The contract the plugin was written for; the current one when left out. */
       contractVersion?: number;
-  };
+    };
   /** Which capabilities a provider has in OpenAI's dialect, each with what it does differently (`{}`: nothing). */
   interface OpenaiOptions {
-      chat?: ChatOptions;
-      embeddings?: EmbeddingsOptions;
-      images?: ImagesOptions;
-      transcription?: TranscriptionOptions;
-      speech?: SpeechOptions;
+    chat?: ChatOptions;
+    embeddings?: EmbeddingsOptions;
+    images?: ImagesOptions;
+    transcription?: TranscriptionOptions;
+    speech?: SpeechOptions;
   }
   /**
    * The handlers of a provider that speaks OpenAI's wire format. A capability that is not named has no handler. A model
@@ -681,32 +710,32 @@ declare module "modelgate/plugin" {
   function openai(options: OpenaiOptions): Handlers;
   /** What one chat provider does differently. */
   interface ChatOptions extends RequestOptions {
-      /** Fields of a message it rejects. Default: those by which reasoning travels. */
-      messageOmit?: readonly string[];
-      /** What it calls a system message: `developer` becomes `system`, or the other way round. Both pass when left out. */
-      systemRole?: "system" | "developer";
-      /** Whether it takes the deprecated `functions` itself (`pass`) or they are sent as `tools` (`convert`, the default). */
-      functions?: "pass" | "convert";
-      /** The `reasoning_effort` values it takes; another is moved to the nearest; without a nearest one the field is left out. */
-      reasoningEfforts?: readonly string[];
-      /** The same in a request with tools, where that differs. */
-      toolEfforts?: readonly string[];
-      /** Request fields it rejects beside an effort other than `none`. */
-      reasoningOmit?: readonly string[];
-      /** Whether it takes `stream_options`. Default true: usage is always asked for. */
-      streamOptions?: boolean;
-      /** Whether it streams an answer held to a JSON schema. Default true; else such an answer is asked for whole. */
-      streamsSchemas?: boolean;
-      /** Fields of an answer that no OpenAI client knows: dropped wherever they stand. */
-      drop?: readonly string[];
-      /** Where its messages carry reasoning. Default `["reasoning_content", "reasoning"]`. */
-      reasoningFields?: readonly string[];
-      /** Whether the content begins with the reasoning as `<think>…</think>`. */
-      think?: boolean;
-      /** Its finish reasons in OpenAI's words. Default `{ eos: "stop" }`. */
-      finishReasons?: Readonly<Record<string, string>>;
-      /** The field of an answer or chunk that has the `usage` if it is not at the top level, such as `x_groq`. */
-      usageIn?: string;
+    /** Fields of a message it rejects. Default: those by which reasoning travels. */
+    messageOmit?: readonly string[];
+    /** What it calls a system message: `developer` becomes `system`, or the other way round. Both pass when left out. */
+    systemRole?: "system" | "developer";
+    /** Whether it takes the deprecated `functions` itself (`pass`) or they are sent as `tools` (`convert`, the default). */
+    functions?: "pass" | "convert";
+    /** The `reasoning_effort` values it takes; another is moved to the nearest; without a nearest one the field is left out. */
+    reasoningEfforts?: readonly string[];
+    /** The same in a request with tools, where that differs. */
+    toolEfforts?: readonly string[];
+    /** Request fields it rejects beside an effort other than `none`. */
+    reasoningOmit?: readonly string[];
+    /** Whether it takes `stream_options`. Default true: usage is always asked for. */
+    streamOptions?: boolean;
+    /** Whether it streams an answer held to a JSON schema. Default true; else such an answer is asked for whole. */
+    streamsSchemas?: boolean;
+    /** Fields of an answer that no OpenAI client knows: dropped wherever they stand. */
+    drop?: readonly string[];
+    /** Where its messages carry reasoning. Default `["reasoning_content", "reasoning"]`. */
+    reasoningFields?: readonly string[];
+    /** Whether the content begins with the reasoning as `<think>…</think>`. */
+    think?: boolean;
+    /** Its finish reasons in OpenAI's words. Default `{ eos: "stop" }`. */
+    finishReasons?: Readonly<Record<string, string>>;
+    /** The field of an answer or chunk that has the `usage` if it is not at the top level, such as `x_groq`. */
+    usageIn?: string;
   }
   /** What one embedding provider does differently. */
   type EmbeddingsOptions = RequestOptions;
@@ -714,21 +743,21 @@ declare module "modelgate/plugin" {
   type ImagesOptions = RequestOptions;
   /** How the requests of a provider differ from OpenAI's. All of it is data; a model row's `options` may have the same fields. */
   interface RequestOptions {
-      /** Request fields the provider rejects: left out, and noted in the log. */
-      omit?: readonly string[];
-      /** Request fields it knows by another name. If the request has a field of that name too, that one is sent. */
-      rename?: Readonly<Record<string, string>>;
-      /** Values it knows by another name, by field: `{ quality: { hd: "high" } }`; `null` leaves the field out. */
-      values?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-      /** Fields to send unless the request has them: `{ reasoning_format: "parsed" }`. */
-      extra?: Readonly<Record<string, unknown>>;
+    /** Request fields the provider rejects: left out, and noted in the log. */
+    omit?: readonly string[];
+    /** Request fields it knows by another name. If the request has a field of that name too, that one is sent. */
+    rename?: Readonly<Record<string, string>>;
+    /** Values it knows by another name, by field: `{ quality: { hd: "high" } }`; `null` leaves the field out. */
+    values?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+    /** Fields to send unless the request has them: `{ reasoning_format: "parsed" }`. */
+    extra?: Readonly<Record<string, unknown>>;
   }
   /** What one speech provider does differently. */
   type SpeechOptions = RequestOptions;
   /** What one transcription provider does differently. */
   interface TranscriptionOptions extends RequestOptions {
-      /** Whether it has `verbose_json`, which tells the length of the audio. Default true. */
-      verbose?: boolean;
+    /** Whether it has `verbose_json`, which tells the length of the audio. Default true. */
+    verbose?: boolean;
   }
   /**
    * The effort nearest to the one asked for, the lower of two. Thinking is never turned off for a caller who asked for
@@ -758,7 +787,7 @@ declare module "modelgate/plugin" {
    * new PluginError("Cannot read the voices: expected a list").message; // => "Cannot read the voices: expected a list"
    */
   class PluginError extends Error {
-      constructor(message: string, options?: ErrorOptions);
+    constructor(message: string, options?: ErrorOptions);
   }
   /**
    * Reads an error that came inside a 200 answer or a stream.
@@ -808,8 +837,8 @@ declare module "modelgate/plugin" {
   const openApiSubset: SchemaSubset;
   /** A schema within a subset, and the JSON pointers (`/properties/a/not`), as it is written out, of what was left out of it. */
   interface ReducedSchema {
-      schema: Record<string, unknown>;
-      dropped: string[];
+    schema: Record<string, unknown>;
+    dropped: string[];
   }
   /**
    * Rewrites a JSON schema in the words a provider takes: references are put in place (a cycle ends in a bare type),
@@ -827,18 +856,18 @@ declare module "modelgate/plugin" {
   function reduceSchema(schema: unknown, subset: SchemaSubset, param?: string): ReducedSchema;
   /** Which JSON schemas a provider takes, as data. */
   interface SchemaSubset {
-      /** Keywords kept beside `type`, `enum`, `properties`, `required`, `items` and `anyOf`, which every subset has. */
-      readonly keywords: ReadonlySet<string>;
-      /** Values of `format` that are kept. */
-      readonly formats: ReadonlySet<string>;
-      /** How "or null" is said: `nullable: true` beside the type, or an `anyOf` with `{ "type": "null" }`. */
-      readonly nullForm: "nullable" | "anyOf";
-      /** `strings`: an `enum` of anything else becomes a sentence of the description. */
-      readonly enumOf: "strings" | "anything";
-      /** Whether every object says `additionalProperties: false`. */
-      readonly closedObjects: boolean;
-      /** Whether an array must say `items`; where it does not, strings are assumed. */
-      readonly itemsRequired: boolean;
+    /** Keywords kept beside `type`, `enum`, `properties`, `required`, `items` and `anyOf`, which every subset has. */
+    readonly keywords: ReadonlySet<string>;
+    /** Values of `format` that are kept. */
+    readonly formats: ReadonlySet<string>;
+    /** How "or null" is said: `nullable: true` beside the type, or an `anyOf` with `{ "type": "null" }`. */
+    readonly nullForm: "nullable" | "anyOf";
+    /** `strings`: an `enum` of anything else becomes a sentence of the description. */
+    readonly enumOf: "strings" | "anything";
+    /** Whether every object says `additionalProperties: false`. */
+    readonly closedObjects: boolean;
+    /** Whether an array must say `items`; where it does not, strings are assumed. */
+    readonly itemsRequired: boolean;
   }
   /**
    * The subset of strict structured outputs: objects closed, no bounds on numbers, lengths or counts.
@@ -858,10 +887,10 @@ declare module "modelgate/plugin" {
    * [thoughts.get("a"), thoughts.get("c")]; // => [undefined, "of c"]
    */
   class LruMap<Value extends {}> {
-      #private;
-      constructor(countMax: number);
-      get(key: string): Value | undefined;
-      set(key: string, value: Value): void;
+    #private;
+    constructor(countMax: number);
+    get(key: string): Value | undefined;
+    set(key: string, value: Value): void;
   }
   /**
    * Fetches the pictures that messages name by address, each once, for providers that want their bytes.
@@ -900,9 +929,21 @@ declare module "modelgate/plugin" {
    */
   function precheckMultimodal(translate: Translate): (asked: CheckInput<ChatRequest>) => void;
   /** What has a shape; of an object's members each may be absent. */
-  type ParsedShape<S> = S extends "string" ? string : S extends "number" ? number : S extends "boolean" ? boolean : S extends "any" ? unknown : S extends readonly [infer Member] ? ParsedShape<Member>[] : keyof S extends never ? Record<string, unknown> : {
-      -readonly [Name in keyof S]?: ParsedShape<S[Name]> | undefined;
-  };
+  type ParsedShape<S> = S extends "string"
+    ? string
+    : S extends "number"
+      ? number
+      : S extends "boolean"
+        ? boolean
+        : S extends "any"
+          ? unknown
+          : S extends readonly [infer Member]
+            ? ParsedShape<Member>[]
+            : keyof S extends never
+              ? Record<string, unknown>
+              : {
+                  -readonly [Name in keyof S]?: ParsedShape<S[Name]> | undefined;
+                };
   /**
    * Makes an answer what it should be: members of another kind (`null`, most often) are taken away, in place, so that they
    * count as absent. Members that the shape does not name stay as they are.
@@ -916,9 +957,15 @@ declare module "modelgate/plugin" {
    */
   function parseShape<const S extends Shape>(value: unknown, shape: S): value is ParsedShape<S>;
   /** What something should be: of a type, a list of such, or an object with these members; `{}` is any object. */
-  type Shape = "string" | "number" | "boolean" | "any" | readonly [Shape] | {
-      readonly [name: string]: Shape;
-  };
+  type Shape =
+    | "string"
+    | "number"
+    | "boolean"
+    | "any"
+    | readonly [Shape]
+    | {
+        readonly [name: string]: Shape;
+      };
   /**
    * Reads a catalogue: `{ "models": [ … ] }` or the bare array of rows.
    *
@@ -939,16 +986,16 @@ declare module "modelgate/plugin" {
    * pieces.map(({ content, reasoning }) => [content, reasoning]); // => [["", ""], ["Yes", "Hm"]]
    */
   class ReasoningTagSplitter {
-      #private;
-      /** Takes the next piece. Text that could be the beginning of a tag is held back until it is known. */
-      push(text: string): SplitText;
-      /** Says that no more text comes, and gives what was held back. */
-      flush(): SplitText;
+    #private;
+    /** Takes the next piece. Text that could be the beginning of a tag is held back until it is known. */
+    push(text: string): SplitText;
+    /** Says that no more text comes, and gives what was held back. */
+    flush(): SplitText;
   }
   /** An answer's text with the model's thinking taken out of it. Either may be empty. */
   interface SplitText {
-      content: string;
-      reasoning: string;
+    content: string;
+    reasoning: string;
   }
   /**
    * Takes a leading `<think>…</think>` out of a whole answer. Only a tag at the beginning (white space aside) counts, so
@@ -960,7 +1007,7 @@ declare module "modelgate/plugin" {
   function splitReasoningTags(text: string): SplitText;
   /** The one text of a header, or `null`: what `Headers` offers. */
   interface HeaderReader {
-      get(name: string): string | null;
+    get(name: string): string | null;
   }
   /**
    * Reads a duration as Go writes it: `120ms`, `7.66s`, `6m0s`, `1h2m3.4s`.
@@ -1016,17 +1063,17 @@ declare module "modelgate/plugin" {
    * events.map(({ data }) => data); // => ["1", "2"]
    */
   class SseParser {
-      #private;
-      constructor(eventCharactersMax?: number);
-      /**
-       * Takes the next piece of text.
-       *
-       * @returns The events it completed, in order, often none.
-       * @throws {UpstreamFault} `bad_response` when one event grows beyond the bound.
-       */
-      push(text: string): ServerEvent[];
-      /** Ends the stream. Returns what is unfinished: a last event without its blank line, or `raw` text. */
-      end(): ServerEvent[];
+    #private;
+    constructor(eventCharactersMax?: number);
+    /**
+     * Takes the next piece of text.
+     *
+     * @returns The events it completed, in order, often none.
+     * @throws {UpstreamFault} `bad_response` when one event grows beyond the bound.
+     */
+    push(text: string): ServerEvent[];
+    /** Ends the stream. Returns what is unfinished: a last event without its blank line, or `raw` text. */
+    end(): ServerEvent[];
   }
   /**
    * The part of a chat request that a provider with its own wire format can be told. Fields in the row's `omit`, and those
@@ -1040,7 +1087,12 @@ declare module "modelgate/plugin" {
    * const asked = pickSupportedFields(request, ["top_p", "stop"], {}, (sentence) => lost.push(sentence));
    * [asked, lost.length]; // => [{ model: "m", messages: [], top_p: 0.9 }, 1]
    */
-  function pickSupportedFields(request: ChatRequest, translated: readonly string[], { omit }: Model, warn: Call<ChatRequest>["warn"]): ChatRequest;
+  function pickSupportedFields(
+    request: ChatRequest,
+    translated: readonly string[],
+    { omit }: Model,
+    warn: Call<ChatRequest>["warn"],
+  ): ChatRequest;
   /**
    * Tells of the fields of a request that a provider with its own wire format is not sent.
    *
@@ -1096,15 +1148,15 @@ declare module "modelgate/plugin" {
   function resultWithoutCall(param: string): GatewayError;
   /** What `tool_choice` comes to, in all its forms. */
   interface ToolDecision {
-      mode: "none" | "auto" | "required";
-      /** The functions that may be called, when not all may: the one that is named, or those of `allowed_tools`. */
-      names?: string[];
+    mode: "none" | "auto" | "required";
+    /** The functions that may be called, when not all may: the one that is named, or those of `allowed_tools`. */
+    names?: string[];
   }
   /** A tool message, the call it answers, and where it stands in the conversation. */
   interface ToolResult {
-      call: ToolCall;
-      message: Message;
-      index: number;
+    call: ToolCall;
+    message: Message;
+    index: number;
   }
   /**
    * Makes a chat handler take the deprecated `functions` and `function_call` without knowing of them: they reach it as
@@ -1139,14 +1191,14 @@ declare module "modelgate/plugin" {
   function readWav(bytes: Uint8Array<ArrayBuffer>): Wav;
   /** Sound as plain samples, and how to read them. */
   interface Wav {
-      /** Interleaved samples, little-endian. */
-      pcm: Uint8Array<ArrayBuffer>;
-      /** Hz. */
-      sampleRate: number;
-      channels: number;
-      bitsPerSample: number;
-      /** 1: whole numbers (PCM), the default when writing; 3: IEEE floats. */
-      format?: number | undefined;
+    /** Interleaved samples, little-endian. */
+    pcm: Uint8Array<ArrayBuffer>;
+    /** Hz. */
+    sampleRate: number;
+    channels: number;
+    bitsPerSample: number;
+    /** 1: whole numbers (PCM), the default when writing; 3: IEEE floats. */
+    format?: number | undefined;
   }
   /**
    * How long a WAV file plays, in whole milliseconds rounded up. `undefined` when it cannot be read.
@@ -1168,22 +1220,22 @@ declare module "modelgate/plugin" {
   type ErrorCode = keyof typeof errorTable;
   /** What may stand beside the sentence of a {@link GatewayError}. */
   interface ErrorDetails {
-      /** The request field at fault, as a path: `messages[0].role`. */
-      param?: string | undefined;
-      /** After how many milliseconds a retry can succeed; becomes `retry-after` in whole seconds. */
-      retryAfterMs?: number | undefined;
-      /** A provider's or an SDK's own code, shown in place of ours (the status stays ours). */
-      publicCode?: string | undefined;
-      cause?: unknown;
+    /** The request field at fault, as a path: `messages[0].role`. */
+    param?: string | undefined;
+    /** After how many milliseconds a retry can succeed; becomes `retry-after` in whole seconds. */
+    retryAfterMs?: number | undefined;
+    /** A provider's or an SDK's own code, shown in place of ours (the status stays ours). */
+    publicCode?: string | undefined;
+    cause?: unknown;
   }
   /** The JSON body of every failed answer, OpenAI's shape: all four members always there. */
   interface ErrorBody {
-      error: {
-          message: string;
-          type: string;
-          param: string | null;
-          code: string | null;
-      };
+    error: {
+      message: string;
+      type: string;
+      param: string | null;
+      code: string | null;
+    };
   }
   /** The price of a model: a rate a meter. An absent meter has no known price, which is not the same as being free. */
   type Price = {
@@ -1216,11 +1268,11 @@ declare module "modelgate/plugin" {
    * Every check throws {@link GatewayError} `invalid_request`, naming the field and what is expected there.
    */
   interface Checks {
-      chat?(input: CheckInput<ChatRequest>): void;
-      embeddings?(input: CheckInput<EmbeddingsRequest>): void;
-      images?(input: CheckInput<ImagesRequest>): void;
-      transcription?(input: CheckInput<TranscriptionRequest>): void;
-      speech?(input: CheckInput<SpeechRequest>): void;
+    chat?(input: CheckInput<ChatRequest>): void;
+    embeddings?(input: CheckInput<EmbeddingsRequest>): void;
+    images?(input: CheckInput<ImagesRequest>): void;
+    transcription?(input: CheckInput<TranscriptionRequest>): void;
+    speech?(input: CheckInput<SpeechRequest>): void;
   }
   /** Fields of POST /audio/transcriptions beside the file, as text from the multipart form made typed. */
   type TranscriptionFields = {
@@ -1233,91 +1285,94 @@ declare module "modelgate/plugin" {
     stream?: boolean;
     timestamp_granularities?: ("word" | "segment")[];
   };
-  type Translate = (request: ChatRequest, asked: CheckInput<ChatRequest> & {
+  type Translate = (
+    request: ChatRequest,
+    asked: CheckInput<ChatRequest> & {
       warn: () => void;
-  }) => unknown;
+    },
+  ) => unknown;
   type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
   /**
    * Every way a request to the gateway can end badly: one row a code. HTTP status and OpenAI `type` follow from the
    * code, so that no other file chooses a status. A test compares it with the table in docs/api.md.
    */
   const errorTable: {
-      readonly invalid_request: {
-          readonly status: 400;
-          readonly type: "invalid_request_error";
-      };
-      readonly model_not_found: {
-          readonly status: 400;
-          readonly type: "invalid_request_error";
-      };
-      readonly context_length_exceeded: {
-          readonly status: 400;
-          readonly type: "invalid_request_error";
-      };
-      readonly invalid_api_key: {
-          readonly status: 401;
-          readonly type: "invalid_request_error";
-      };
-      readonly invalid_session: {
-          readonly status: 401;
-          readonly type: "invalid_request_error";
-      };
-      readonly quota_exceeded: {
-          readonly status: 403;
-          readonly type: "insufficient_quota";
-      };
-      readonly insufficient_balance: {
-          readonly status: 403;
-          readonly type: "insufficient_quota";
-      };
-      readonly budget_exceeded: {
-          readonly status: 403;
-          readonly type: "insufficient_quota";
-      };
-      readonly model_not_allowed: {
-          readonly status: 403;
-          readonly type: "permission_error";
-      };
-      readonly forbidden: {
-          readonly status: 403;
-          readonly type: "permission_error";
-      };
-      readonly not_found: {
-          readonly status: 404;
-          readonly type: "invalid_request_error";
-      };
-      readonly method_not_allowed: {
-          readonly status: 405;
-          readonly type: "invalid_request_error";
-      };
-      readonly conflict: {
-          readonly status: 409;
-          readonly type: "invalid_request_error";
-      };
-      readonly payload_too_large: {
-          readonly status: 413;
-          readonly type: "invalid_request_error";
-      };
-      readonly rate_limit_exceeded: {
-          readonly status: 429;
-          readonly type: "rate_limit_error";
-      };
-      readonly upstream_error: {
-          readonly status: 500;
-          readonly type: "upstream_error";
-      };
-      readonly upstream_timeout: {
-          readonly status: 500;
-          readonly type: "upstream_error";
-      };
-      readonly internal_error: {
-          readonly status: 500;
-          readonly type: "server_error";
-      };
-      readonly unavailable: {
-          readonly status: 503;
-          readonly type: "server_error";
-      };
+    readonly invalid_request: {
+      readonly status: 400;
+      readonly type: "invalid_request_error";
+    };
+    readonly model_not_found: {
+      readonly status: 400;
+      readonly type: "invalid_request_error";
+    };
+    readonly context_length_exceeded: {
+      readonly status: 400;
+      readonly type: "invalid_request_error";
+    };
+    readonly invalid_api_key: {
+      readonly status: 401;
+      readonly type: "invalid_request_error";
+    };
+    readonly invalid_session: {
+      readonly status: 401;
+      readonly type: "invalid_request_error";
+    };
+    readonly quota_exceeded: {
+      readonly status: 403;
+      readonly type: "insufficient_quota";
+    };
+    readonly insufficient_balance: {
+      readonly status: 403;
+      readonly type: "insufficient_quota";
+    };
+    readonly budget_exceeded: {
+      readonly status: 403;
+      readonly type: "insufficient_quota";
+    };
+    readonly model_not_allowed: {
+      readonly status: 403;
+      readonly type: "permission_error";
+    };
+    readonly forbidden: {
+      readonly status: 403;
+      readonly type: "permission_error";
+    };
+    readonly not_found: {
+      readonly status: 404;
+      readonly type: "invalid_request_error";
+    };
+    readonly method_not_allowed: {
+      readonly status: 405;
+      readonly type: "invalid_request_error";
+    };
+    readonly conflict: {
+      readonly status: 409;
+      readonly type: "invalid_request_error";
+    };
+    readonly payload_too_large: {
+      readonly status: 413;
+      readonly type: "invalid_request_error";
+    };
+    readonly rate_limit_exceeded: {
+      readonly status: 429;
+      readonly type: "rate_limit_error";
+    };
+    readonly upstream_error: {
+      readonly status: 500;
+      readonly type: "upstream_error";
+    };
+    readonly upstream_timeout: {
+      readonly status: 500;
+      readonly type: "upstream_error";
+    };
+    readonly internal_error: {
+      readonly status: 500;
+      readonly type: "server_error";
+    };
+    readonly unavailable: {
+      readonly status: 503;
+      readonly type: "server_error";
+    };
   };
   /** A rate as people write it: decimal US dollars for a number of units, `{ "usd": "0.10", "per": 1000000 }`. */
   type Rate = {
@@ -1326,109 +1381,110 @@ declare module "modelgate/plugin" {
     /** For this many units */
     per: number;
   };
+
   export {
+    badRequest,
+    base64ToFloats,
+    bearer,
     Call,
     Capability,
     ChatChunk,
     ChatCompletion,
+    ChatOptions,
     ChatRequest,
     ChatUsage,
     CheckInput,
     ChunkChoice,
     ContentPart,
+    classifyError,
+    classifyFault,
     contractVersion,
+    DataUrl,
+    definePlugin,
     Embeddings,
+    EmbeddingsOptions,
     EmbeddingsRequest,
+    eventCharactersMaxDefault,
     FaultDetails,
     FaultKind,
     FinishReason,
     FunctionDefinition,
+    fetchImages,
+    floatsToBase64,
+    fromBase64,
     GatewayError,
     GeneratedImage,
     GeneratedImages,
     getOwn,
+    getToolResults,
     Handlers,
+    HeaderReader,
+    ImagesOptions,
     ImagesRequest,
+    isRecord,
+    joinWav,
+    LruMap,
     Message,
     Model,
+    nearestEffort,
+    OpenaiOptions,
+    openApiSubset,
+    openai,
+    ParsedShape,
+    PluginDefinition,
+    PluginError,
     ProviderPlugin,
+    parseJson,
+    parseShape,
+    pickSupportedFields,
+    placeholderImages,
+    precheckMultimodal,
+    ReasoningTagSplitter,
+    ReducedSchema,
     RefusedResponse,
+    RequestOptions,
     ResponseFormat,
+    readArguments,
+    readDataUrl,
+    readDurationMs,
+    readEvents,
+    readMedia,
+    readModels,
+    readToolChoice,
+    readWav,
+    reduceSchema,
+    resultWithoutCall,
+    retryAfterMs,
+    SchemaSubset,
     ServerEvent,
+    Shape,
     Speech,
+    SpeechOptions,
     SpeechRequest,
+    SplitText,
+    SseParser,
+    splitReasoningTags,
+    strictSubset,
     Tool,
     ToolCall,
     ToolCallDelta,
     ToolChoice,
+    ToolDecision,
+    ToolResult,
     Transcript,
+    TranscriptionOptions,
     TranscriptionRequest,
     TranscriptSegment,
     TranscriptWord,
+    toBase64,
     Upstream,
     UpstreamBytes,
     UpstreamFault,
     UpstreamRequestOptions,
-    base64ToFloats,
-    floatsToBase64,
-    fromBase64,
-    toBase64,
-    DataUrl,
-    readDataUrl,
-    readMedia,
-    bearer,
-    definePlugin,
-    PluginDefinition,
-    OpenaiOptions,
-    openai,
-    ChatOptions,
-    EmbeddingsOptions,
-    ImagesOptions,
-    RequestOptions,
-    SpeechOptions,
-    TranscriptionOptions,
-    nearestEffort,
-    badRequest,
-    PluginError,
-    classifyError,
-    classifyFault,
-    isRecord,
-    parseJson,
-    openApiSubset,
-    ReducedSchema,
-    reduceSchema,
-    SchemaSubset,
-    strictSubset,
-    LruMap,
-    fetchImages,
-    placeholderImages,
-    precheckMultimodal,
-    ParsedShape,
-    parseShape,
-    Shape,
-    readModels,
-    ReasoningTagSplitter,
-    SplitText,
-    splitReasoningTags,
-    HeaderReader,
-    readDurationMs,
-    retryAfterMs,
-    eventCharactersMaxDefault,
-    readEvents,
-    SseParser,
-    pickSupportedFields,
-    warnOfOthers,
-    getToolResults,
-    readArguments,
-    readToolChoice,
-    resultWithoutCall,
-    ToolDecision,
-    ToolResult,
-    withFunctionsAsTools,
-    joinWav,
-    readWav,
     Wav,
+    warnOfOthers,
     wavMs,
+    withFunctionsAsTools,
     writeWav,
   };
 }
