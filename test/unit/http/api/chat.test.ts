@@ -157,7 +157,7 @@ describe("a client that leaves", () => {
     expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 499, meters: { outputToken: 1 } });
   });
 
-  test("before the first byte of a stream pays nothing", async () => {
+  test("before anything was sent to a provider pays nothing", async () => {
     let call: Call<ChatRequest> | undefined;
     const plugin = pluginOf({
       chat(given) {
