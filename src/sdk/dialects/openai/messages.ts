@@ -1,12 +1,14 @@
 import type { Message } from "../../../contract/index.ts";
 import type { ChatOptions } from "./options.ts";
+import { withFiveMinutes } from "./request.ts";
 
 const reasoningFields = ["reasoning_content", "reasoning", "reasoning_details"];
 
 /** The messages as the provider takes them. A message that needs no change is passed on as it is, not copied. */
 export function toMessages(messages: readonly Message[], options: ChatOptions): Message[] {
-  const { messageOmit = reasoningFields, systemRole } = options;
-  return messages.map((message) => toMessage(message, messageOmit, systemRole));
+  const { messageOmit = reasoningFields, systemRole, pass } = options;
+  const toPriced = pass?.includes("cache_control") ? (message: Message) => message : withPricedMarks;
+  return messages.map((message) => toPriced(toMessage(message, messageOmit, systemRole)));
 }
 
 function toMessage(message: Message, omit: readonly string[], systemRole: ChatOptions["systemRole"]): Message {
@@ -20,6 +22,14 @@ function toMessage(message: Message, omit: readonly string[], systemRole: ChatOp
   for (const key of kept) copy[key] = message[key as keyof Message];
   copy.role = role;
   return copy as Message;
+}
+
+function withPricedMarks(message: Message): Message {
+  const marked = withFiveMinutes(message);
+  const { content } = marked;
+  if (!Array.isArray(content)) return marked;
+  const parts = content.map(withFiveMinutes);
+  return parts.some((part, index) => part !== content[index]) ? { ...marked, content: parts } : marked;
 }
 
 function toRole(role: Message["role"], systemRole: ChatOptions["systemRole"]): Message["role"] {
