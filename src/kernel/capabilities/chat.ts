@@ -62,11 +62,12 @@ export const chatHandler: CapabilityHandler<"chat"> = {
 
   promptTokens: ({ request }) => promptTokensMax(request),
 
-  async estimate({ request, modelEntry, usageMeter: { output } }) {
+  async estimate({ request, modelEntry, route, usageMeter: { output } }) {
     const { text, otherTokens } = countablePrompt(request);
     const promptTokens = (await countTokens(text)) + otherTokens;
+    const routes = modelEntry.routes.filter(({ plugin }) => route === undefined || plugin.name === route);
     return {
-      inputToken: promptCopiesMax(request, modelEntry) * promptTokens,
+      inputToken: promptCopiesMax(request, { ...modelEntry, routes }) * promptTokens,
       outputToken: await countTokens(output.text, output.length),
     };
   },

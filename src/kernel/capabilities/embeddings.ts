@@ -4,6 +4,7 @@ import {
   type Embeddings,
   type EmbeddingsRequest,
   GatewayError,
+  isReportable,
   UpstreamFault,
 } from "../../contract/index.ts";
 import { base64ToFloats, floatsToBase64 } from "../../sdk/base64.ts";
@@ -50,8 +51,7 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
     usageMeter.produced = true;
     usageMeter.complete = true;
     const reported = answer.usage?.prompt_tokens;
-    if (Number.isSafeInteger(reported) && (reported as number) > 0)
-      usageMeter.report({ inputToken: reported as number });
+    if (isReportable(reported) && reported > 0) usageMeter.report({ inputToken: reported });
     const { inputToken } = (await usageMeter.count()).meters;
     return toList(answer, call.modelEntry.model.id, inputToken as number);
   },

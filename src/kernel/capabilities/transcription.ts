@@ -1,4 +1,4 @@
-import { GatewayError, isAmount, type Meters, type TranscriptionRequest, UpstreamFault } from "../../contract/index.ts";
+import { GatewayError, isReportable, type Meters, type TranscriptionRequest, UpstreamFault } from "../../contract/index.ts";
 import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
@@ -38,7 +38,7 @@ export const transcriptionHandler: CapabilityHandler<"transcription"> = {
     usageMeter.produced = true;
     usageMeter.complete = true;
     const audioMs = transcript.duration === undefined ? undefined : Math.round(transcript.duration * 1000);
-    if (isAmount(audioMs) && audioMs > 0) usageMeter.report({ audioMs });
+    if (isReportable(audioMs) && audioMs > 0) usageMeter.report({ audioMs });
     return transcript;
   },
 };
