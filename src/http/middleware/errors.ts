@@ -39,6 +39,7 @@ async function errorResponse(deps: HttpDeps, thrown: unknown, known: FailedReque
   const clientRequestId = readClientRequestId(request);
   if (clientRequestId !== undefined) headers["x-client-request-id"] = clientRequestId;
   if (call?.attempts) headers["x-modelgate-attempts"] = String(call.attempts);
+  if (error.code === "request_too_large") headers["x-should-retry"] = "false";
   if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
   if (deps.snapshot().sandbox) headers["x-modelgate-sandbox"] = "true";
   if (deps.loadShedder.isDraining) headers.connection = "close";

@@ -1,4 +1,10 @@
-import { GatewayError, isReportable, type Meters, type TranscriptionRequest, UpstreamFault } from "../../contract/index.ts";
+import {
+  GatewayError,
+  isReportable,
+  type Meters,
+  type TranscriptionRequest,
+  UpstreamFault,
+} from "../../contract/index.ts";
 import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
