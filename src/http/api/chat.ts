@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type ChatChunk, ChatCompletion, ChatRequest } from "../../contract/index.ts";
+import { type ChatChunk, ChatCompletion, ChatRequest, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toGatewayError } from "../middleware/errors.ts";
 import {
@@ -23,6 +23,7 @@ export function chatController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/chat/completions",
     async ({ call, body }) => {
+      checkContent(body);
       if (body.stream === true) return await stream(deps, call, body);
       return jsonReply(deps, call, await executeCall(deps, call, { capability: "chat", request: body }));
     },
@@ -40,6 +41,14 @@ export function chatController(deps: HttpDeps) {
       },
     },
   );
+}
+
+/** Only an assistant's and a tool's message may say nothing. */
+function checkContent({ messages }: ChatRequest): void {
+  const index = messages.findIndex(({ role, content }) => content == null && /^(user|system|developer)$/.test(role));
+  if (index === -1) return;
+  const param = `messages[${index}].content`;
+  throw new GatewayError("invalid_request", `${param} is missing, but a string or an array was expected`, { param });
 }
 
 async function stream(deps: HttpDeps, call: HttpCall, request: ChatRequest): Promise<Response> {

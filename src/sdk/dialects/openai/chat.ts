@@ -13,8 +13,9 @@ import { ReasoningTagSplitter, splitReasoningTags } from "../../reasoning-tags.t
 import { withFunctionsAsTools } from "../../tools.ts";
 import { toMessages } from "./messages.ts";
 import { type ChatOptions, resolveOptions } from "./options.ts";
+import { warnOfTier, withFiveMinutes } from "./priced-fields.ts";
 import { fitReasoning } from "./reasoning.ts";
-import { toBody, withFiveMinutes } from "./request.ts";
+import { toBody } from "./request.ts";
 
 const path = "/chat/completions";
 
@@ -52,15 +53,6 @@ async function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<Chat
   const answer = await call.upstream.json(path, body);
   onTier(isRecord(answer) ? answer.service_tier : undefined);
   return toCompletion(answer, options);
-}
-
-/** The tiers that cost more than the standard one, as OpenAI and Groq call them. */
-const dearTiers: readonly unknown[] = ["priority", "fast", "performance"];
-
-/** The operator's account with the provider may be set to a tier that the caller did not ask for. */
-function warnOfTier(tier: unknown, { warn }: Pick<Call<ChatRequest>, "warn">, { pass = [] }: ChatOptions): void {
-  if (!dearTiers.includes(tier) || pass.includes("service_tier")) return;
-  warn(`The provider answered by its service tier ${tier}, which costs more than the price of this model says`);
 }
 
 /** Whether the provider is asked for a stream. If it cannot, the kernel streams its whole answer to the caller. */

@@ -1,6 +1,6 @@
 import type { Message } from "../../../contract/index.ts";
 import type { ChatOptions } from "./options.ts";
-import { withFiveMinutes } from "./request.ts";
+import { withPricedMarks } from "./priced-fields.ts";
 
 const reasoningFields = ["reasoning_content", "reasoning", "reasoning_details"];
 
@@ -22,14 +22,6 @@ function toMessage(message: Message, omit: readonly string[], systemRole: ChatOp
   for (const key of kept) copy[key] = message[key as keyof Message];
   copy.role = role;
   return copy as Message;
-}
-
-function withPricedMarks(message: Message): Message {
-  const marked = withFiveMinutes(message);
-  const { content } = marked;
-  if (!Array.isArray(content)) return marked;
-  const parts = content.map(withFiveMinutes);
-  return parts.some((part, index) => part !== content[index]) ? { ...marked, content: parts } : marked;
 }
 
 function toRole(role: Message["role"], systemRole: ChatOptions["systemRole"]): Message["role"] {

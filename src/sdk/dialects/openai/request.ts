@@ -1,15 +1,6 @@
 import { getOwn, type Model } from "../../../contract/index.ts";
-import { isRecord } from "../../json.ts";
 import type { RequestOptions } from "./options.ts";
-
-/**
- * Fields that change what the provider charges, or which model answers: tiers of service, sound in the answer, searches,
- * tools and other models of the provider's own. A row's price covers none of them unless the options `pass` them.
- */
-const pricedFields = new Set(
-  `service_tier modalities audio prediction web_search_options search_parameters search_settings best_of
-  models model_fallbacks fallbacks route provider preset plugins transforms safety_model compound_custom`.split(/\s+/),
-);
+import { toPriced } from "./priced-fields.ts";
 
 /** What of a call a request is made from. */
 interface CheckInput {
@@ -43,23 +34,6 @@ export function toBody(call: CheckInput, options: RequestOptions): Record<string
   for (const [field, value] of renamed) if (call.request[field as never] == null) body[field] = value;
   body.model = call.model.upstreamId;
   return body;
-}
-
-/** The value that the price of the row covers: the field's own, another, or none. */
-function toPriced(field: string, value: unknown): unknown {
-  if (field === "cache_control") return withFiveMinutes({ [field]: value })[field];
-  if (!pricedFields.has(field)) return value;
-  // "auto" means what the operator's account is set to, which may be dearer.
-  if (field === "service_tier") return value === "auto" || value === "default" ? "default" : undefined;
-  return field === "modalities" && JSON.stringify(value) === '["text"]' ? value : undefined;
-}
-
-/** A client's cache mark as the five-minute kind: an hour's write costs more than the price says. */
-export function withFiveMinutes<Holder extends object>(holder: Holder): Holder {
-  const mark = (holder as { cache_control?: unknown }).cache_control;
-  if (!isRecord(mark) || mark.ttl === undefined || mark.ttl === "5m") return holder;
-  const { ttl: _, ...rest } = mark;
-  return { ...holder, cache_control: rest };
 }
 
 function toValue(field: string, value: unknown, values: NonNullable<RequestOptions["values"]>): unknown {
