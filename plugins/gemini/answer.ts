@@ -19,7 +19,7 @@ import { answerShape, type Candidate, type GenerateAnswer, type Logprob } from "
 
 /** The provider's own sentences of these kinds name the gateway's project, quotas and region. */
 const sentences: Record<string, string> = {
-  auth: "The provider refused the gateway's credential or account",
+  auth: "The provider refused the gateway's credential, account or location",
   insufficient_quota: "The gateway's account with the provider is used up",
   rate_limited: "The provider's rate limit for this model is reached",
 };
@@ -85,6 +85,9 @@ function toDeltas(candidate: Candidate, given: Given, reading: CallReading): Chu
   for (const part of candidate.content?.parts ?? []) {
     const last = deltas.at(-1);
     if (part.functionCall !== undefined) {
+      const { willContinue, partialArgs } = part.functionCall;
+      if (willContinue || partialArgs)
+        throw new UpstreamFault("bad_response", "A function call came in parts, unasked");
       if (given.calls > 0 && reading.firstOnly) continue;
       deltas.push({ tool_calls: [{ index: given.calls++, ...toToolCall(part, reading) }] });
     } else if (part.text && part.thought === true) {

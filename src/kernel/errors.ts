@@ -67,7 +67,7 @@ function fromFault(fault: UpstreamFault, call: CallContext): GatewayError {
     case "insufficient_quota":
       return new GatewayError(
         "upstream_error",
-        "The provider refused the gateway's own account; the operator was told",
+        "The provider refused the gateway's credential, account or location; the operator was told",
         { cause: fault },
       );
     case "timeout":
