@@ -35,7 +35,7 @@ const reportedMax = 2 ** 33;
  *
  * @returns `undefined` when the report cannot be used (absent, malformed, or cached exceeding the prompt).
  */
-export function metersOfUsage(usage: ChatUsage | null | undefined): Meters | undefined {
+export function toMeters(usage: ChatUsage | null | undefined): Meters | undefined {
   if (usage === null || usage === undefined) return undefined;
   const { prompt_tokens: prompt, completion_tokens: completion } = usage;
   if (!isReportable(prompt)) return undefined;
@@ -56,6 +56,15 @@ export function metersOfUsage(usage: ChatUsage | null | undefined): Meters | und
 /** Whether a provider's figure can be believed and charged. */
 export function isReportable(value: unknown): value is number {
   return isAmount(value) && value <= reportedMax;
+}
+
+/** Tokens of all kinds; `undefined` if no meter counts tokens. */
+export function sumTokens({ inputToken, cacheReadToken, cacheWriteToken, outputToken }: Meters): number | undefined {
+  let tokens: number | undefined;
+  for (const amount of [inputToken, cacheReadToken, cacheWriteToken, outputToken]) {
+    if (amount !== undefined) tokens = tokens === undefined ? amount : tokens + amount;
+  }
+  return tokens;
 }
 
 /** Whether a figure may stand on a meter: a whole number from 0 to 2^53 − 1. */

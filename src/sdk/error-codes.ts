@@ -55,7 +55,7 @@ export const vagueErrorCodes: Readonly<Record<string, FaultKind>> = {
   requests: "rate_limited",
 };
 
-const kindOfStatusTable: Readonly<Record<number, FaultKind>> = {
+const statusKinds: Readonly<Record<number, FaultKind>> = {
   401: "auth",
   402: "insufficient_quota",
   403: "auth",
@@ -73,8 +73,8 @@ const kindOfStatusTable: Readonly<Record<number, FaultKind>> = {
 };
 
 /** What an HTTP status alone says. Anything that is no failure at all is `bad_response`: it was not expected here. */
-export function kindOfStatus(status: number): FaultKind {
-  const kind = kindOfStatusTable[status];
+export function classifyStatus(status: number): FaultKind {
+  const kind = statusKinds[status];
   if (kind !== undefined) return kind;
   if (status >= 500) return "overloaded";
   return status >= 400 ? "bad_request" : "bad_response";
@@ -106,7 +106,7 @@ function isBeyondLimit(sentence: string): boolean {
 }
 
 /** What the sentence says that its code does not: Anthropic and others send only a sentence for these. */
-export function kindOfSentence(kind: FaultKind, sentence: string): FaultKind {
+export function refineKind(kind: FaultKind, sentence: string): FaultKind {
   if (kind === "rate_limited") return isBeyondLimit(sentence) ? "request_too_large" : kind;
   if (kind !== "bad_request") return kind;
   if (outOfMoney.test(sentence)) return "insufficient_quota";
