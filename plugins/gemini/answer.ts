@@ -84,7 +84,7 @@ function toDeltas(candidate: Candidate, given: Given, reading: CallReading): Chu
   for (const part of candidate.content?.parts ?? []) {
     const last = deltas.at(-1);
     if (part.functionCall !== undefined) {
-      if (part.functionCall.willContinue || part.functionCall.partialArgs) throw faultOf("A tool call came in parts");
+      if (part.functionCall.willContinue || part.functionCall.partialArgs) throw readError("A tool call came in parts");
       if (given.calls > 0 && reading.firstOnly) continue;
       deltas.push({ tool_calls: [{ index: given.calls++, ...toToolCall(part, reading) }] });
     } else if (part.text && part.thought === true) {

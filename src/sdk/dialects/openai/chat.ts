@@ -16,6 +16,7 @@ import { type ChatOptions, resolveOptions } from "./options.ts";
 import { warnOfTier, withFiveMinutes } from "./priced-fields.ts";
 import { fitReasoning } from "./reasoning.ts";
 import { toBody } from "./request.ts";
+import { getStops, stopChunks, stopCompletion } from "./stop.ts";
 
 const path = "/chat/completions";
 
@@ -47,12 +48,16 @@ export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "
 }
 
 async function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
-  const body = toChatBody(call, options);
+  const stops = getStops(call.request, options);
+  const body = toChatBody(stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } }, options);
   const onTier = (tier: unknown) => warnOfTier(tier, call, options);
-  if (streams(call.request, options)) return toChunks(await call.upstream.events(path, body), options, onTier);
+  if (streams(call.request, options)) {
+    const chunks = toChunks(await call.upstream.events(path, body), options, onTier);
+    return stops.length === 0 ? chunks : stopChunks(chunks, stops);
+  }
   const answer = await call.upstream.json(path, body);
   onTier(isRecord(answer) ? answer.service_tier : undefined);
-  return toCompletion(answer, options);
+  return stopCompletion(toCompletion(answer, options), stops);
 }
 
 /** Whether the provider is asked for a stream. If it cannot, the kernel streams its whole answer to the caller. */
