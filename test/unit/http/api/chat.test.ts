@@ -46,6 +46,15 @@ describe("POST /chat/completions", () => {
     ]);
   });
 
+  test.each(["user", "system", "developer"])("refuses a message of the %s that says nothing", async (role) => {
+    const { post, ledger } = httpOf();
+    for (const message of [{ role }, { role, content: null }]) {
+      const response = await post("chat/completions", { ...chat, messages: [...messages, message] });
+      await expectError(response, { status: 400, param: "messages[1].content" });
+    }
+    expect(ledger.claims).toEqual([]);
+  });
+
   test("hands on fields that it does not know", async () => {
     const seen: ChatRequest[] = [];
     const plugin = pluginOf({
