@@ -205,24 +205,24 @@ function flood(name: string, perSecond: number, head: (index: number) => string,
   };
 }
 
-const withKey = (key: string) => `GET /v1/models HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\n\r\n`;
+const withKey = (key: string) => `GET /v1/models HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\n\r\n`;
 const tail = "0123456789abcdef0123456789abcdef";
 
 const ofConnections = [
   slow("1 000 idle connections", 1000, () => ""),
-  slow("500 heads, a byte at a time", 500, () => "GET /healthz HTTP/1.1\r\nhost: a\r\nx-slow: "),
+  slow("500 heads, a byte at a time", 500, () => "GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-slow: "),
   slow(
     "500 bodies, a byte at a time",
     500,
     ({ key }) =>
-      `POST ${chatPath} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-length: 30000000\r\n\r\n{`,
+      `POST ${chatPath} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\ncontent-length: 30000000\r\n\r\n{`,
   ),
   flood("1 500 unknown keys a second", 1500, (i) => withKey(`sk-mg-${String(i).padStart(8, "0")}-${tail}`), 401),
   flood("1 500 wrong secrets a second", 1500, () => withKey(`sk-mg-e2etest1-${tail.replace("f", "e")}`), 401),
   flood(
     "heads of 15 kB, 500 a second",
     500,
-    () => `GET /healthz HTTP/1.1\r\nhost: a\r\nx: ${"x".repeat(15_000)}\r\n\r\n`,
+    () => `GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: ${"x".repeat(15_000)}\r\n\r\n`,
     200,
   ),
   {
@@ -230,7 +230,7 @@ const ofConnections = [
     statuses: [200, 0],
     prepare:
       ({ origin }) =>
-      async () => [await exchange(origin, ["GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n".repeat(10_000)])],
+      async () => [await exchange(origin, ["GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(10_000)])],
   },
 ] satisfies HostileInput[];
 

@@ -24,7 +24,7 @@ function send({ origin, key }: Target, request: RawRequest): Promise<number> {
   const { contentType = "application/json", chunkBytes } = request;
   const length = chunkBytes === undefined ? `content-length: ${body.length}` : "transfer-encoding: chunked";
   const lines = [`authorization: Bearer ${request.key ?? key}`, `content-type: ${contentType}`, length];
-  const head = `POST ${request.path} HTTP/1.1\r\nhost: a\r\n${lines.join("\r\n")}\r\n\r\n`;
+  const head = `POST ${request.path} HTTP/1.1\r\nhost: localhost\r\n${lines.join("\r\n")}\r\n\r\n`;
   return exchange(origin, [head, chunkBytes === undefined ? body : toChunks(body, chunkBytes)]);
 }
 
