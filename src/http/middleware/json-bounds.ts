@@ -6,6 +6,8 @@ export const nestingMax = 200;
 export const valuesMax = 500_000;
 /** The most fields in a body: a name that was not seen before takes a microsecond to parse. */
 export const fieldsMax = 100_000;
+/** The most escapes in a body: as many as 32 MB of `\u0000` have. */
+const escapesMax = 6_000_000;
 
 const [quote, backslash] = [34, 92];
 
@@ -17,10 +19,12 @@ const [quote, backslash] = [34, 92];
  */
 export function checkJsonBounds(text: string): void {
   let [depth, values, fields] = [0, 0, 0];
+  const strings = { escapes: 0 };
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case quote:
-        at = endOfString(text, at);
+        at = endOfString(text, at, strings);
+        if (strings.escapes > escapesMax) throw tooMuch(`has more than ${escapesMax} escapes`);
         break;
       case 91: // [
       case 123: // {
@@ -40,8 +44,8 @@ export function checkJsonBounds(text: string): void {
   }
 }
 
-/** The index of the quote that ends a string. The platform's search is many times faster than a loop. */
-function endOfString(text: string, start: number): number {
+/** The index of the quote that ends a string. The platform's search is many times faster than a loop over its characters. */
+function endOfString(text: string, start: number, strings: { escapes: number }): number {
   let at = text.indexOf('"', start + 1);
   if (at === -1) return text.length;
   if (text.charCodeAt(at - 1) !== backslash) return at;
@@ -49,7 +53,9 @@ function endOfString(text: string, start: number): number {
   for (; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === quote) return at;
-    if (code === backslash) at++;
+    if (code !== backslash) continue;
+    at++;
+    strings.escapes++;
   }
   return at;
 }

@@ -15,6 +15,7 @@ describe("a JSON text", () => {
     ["of many empty lists", list("[]", valuesMax / 2 + 1), wide],
     ["of many empty objects", list("{}", valuesMax / 2 + 1), wide],
     ["of many names", object(fieldsMax + 1), named],
+    ["of many escapes", `"${'\\"'.repeat(6_000_001)}"`, "more than 6000000 escapes"],
     ["behind a string that ends in a backslash", `["\\\\",${"[".repeat(nestingMax)}`, deep],
   ])("%s is refused", (_, text, sentence) => {
     expect(() => checkJsonBounds(text)).toThrow(sentence);
