@@ -22,7 +22,7 @@ import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
 import { BodyMemoryLimiter } from "./http/middleware/body-memory.ts";
 import { SseHeartbeat } from "./http/middleware/sse-heartbeat.ts";
 import { createHttp } from "./http/server.ts";
-import { type Kernel, LoadShedder, type Log, type UpstreamBounds } from "./kernel/index.ts";
+import { type Kernel, LoadShedder, type Log, monotonicNow, type UpstreamBounds } from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
 import type { Observability } from "./observability/index.ts";
 import { PluginManager, type PluginSnapshot, watchFolders } from "./plugin-loader/index.ts";
@@ -41,7 +41,7 @@ export interface AppOptions {
   readonly store: Store;
   readonly plugins: readonly ProviderPlugin[];
   /** Creates the plugin that simulates these models. */
-  sandboxOf(models: readonly Model[]): ProviderPlugin;
+  createSandbox(models: readonly Model[]): ProviderPlugin;
   readonly log: Log;
   readonly version: string;
   /** The files of the dashboard; absent: no pages. */
@@ -80,20 +80,22 @@ class StartError extends Error {
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, store, log, observability, now = Date.now } = options;
   const pluginManager = openPluginManager(options, now);
-  const stamp = pluginManager.stamp();
+  const fingerprint = pluginManager.fingerprint();
   let snapshot = await pluginManager.load();
   if (snapshot.registry.size === 0) throw new StartError(describeNoProvider(snapshot, config));
   const accounts = createAccounts({ store, defaults: config, now });
-  const onCommit = observability?.onCommit;
-  const { ledger, degraded } = await openBilling(config, { store, log, now: options.now, onCommit });
+  await accounts.prepare();
+  const { calls: observer, onCommit } = observability ?? {};
+  const { ledger, degraded } = await openBilling(config, { ...options, onCommit });
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
-  const { network, close: closeNetwork } = openBunNetwork(now, { bounds: options.bounds, proxyEnv: config.proxyEnv });
-  const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now, observer: observability?.calls };
-  const { maxConcurrentCalls, overloadLagMs, sseHeartbeatSeconds } = config;
-  const loadShedder = new LoadShedder({ maxConcurrentCalls, lagMsMax: overloadLagMs }, now, (event, fields) =>
-    log.warn(event, fields),
-  );
+  const { network, close: closeNetwork } = openBunNetwork({
+    bounds: { ...silenceBounds(config), ...options.bounds },
+    proxyEnv: config.proxyEnv,
+  });
+  const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now: monotonicNow, observer };
+  const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
+  const loadShedder = new LoadShedder(bounds, monotonicNow, (event, fields) => log.warn(event, fields));
   const http = createHttp({
     ...(await openSignIn(options, now)),
     ...openPayments(options, await loadStripe(config), now),
@@ -109,7 +111,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
     loadShedder,
     bodies: new BodyMemoryLimiter(config.maxBufferedBodyMb * 2 ** 20),
-    heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? sseHeartbeatSeconds * 1000),
+    heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? config.sseHeartbeatSeconds * 1000),
     signingSecret: await store.setting("file_signing_secret", createSecret),
     readinessProblems: async () => getReadinessProblems(snapshot, options),
     degraded,
@@ -118,7 +120,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
   observability?.start({
     registry: () => kernel.registry,
-    now,
+    now: monotonicNow,
     ...describeLoad(loadShedder),
     ...describeStore(options, degraded),
     isSandbox: () => snapshot.sandbox,
@@ -126,7 +128,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const stopWatching = watchFolders(
     {
       folders: [...getPluginFolders(config), getCatalogueFolder(config)].map(({ path }) => path),
-      stamp: () => pluginManager.stamp(),
+      fingerprint: () => pluginManager.fingerprint(),
       async onChange() {
         try {
           snapshot = await pluginManager.load();
@@ -137,7 +139,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         }
       },
     },
-    stamp,
+    fingerprint,
   );
   options.onPluginsChanged?.(snapshot);
   const stopMaintenance = startMaintenance(options, { accounts, ledger });
@@ -158,6 +160,12 @@ export async function createApp(options: AppOptions): Promise<App> {
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
     },
   };
+}
+
+/** How long a provider may be silent, before its answer and within it. */
+function silenceBounds({ upstreamTimeoutSeconds }: Config): Partial<UpstreamBounds> {
+  const silenceMsMax = upstreamTimeoutSeconds * 1000;
+  return { firstByteMsMax: silenceMsMax, idleMsMax: silenceMsMax };
 }
 
 function describeLoad(loadShedder: LoadShedder) {
@@ -218,15 +226,15 @@ async function loadStripe({ stripeSecretKey, stripeWebhookSecret }: Config): Pro
 
 /** Creates the plugin manager of this configuration, for a server and for commands that list models or plugins. */
 export function openPluginManager(
-  { config, plugins, sandboxOf, log }: Pick<AppOptions, "config" | "plugins" | "sandboxOf" | "log">,
+  { config, plugins, createSandbox, log }: Pick<AppOptions, "config" | "plugins" | "createSandbox" | "log">,
   now: () => number,
 ): PluginManager {
   return new PluginManager({
     builtIns: plugins,
     pluginFolders: getPluginFolders(config),
     catalogueFolder: getCatalogueFolder(config),
-    sandbox: { setting: config.sandbox, isLoopback: isLoopback(config.host), sandboxOf },
-    credentialsOf: (name) => config.credentials(name),
+    sandbox: { setting: config.sandbox, isLoopback: isLoopback(config.host), createSandbox },
+    readCredentials: (name) => config.credentials(name),
     loadCode,
     log,
     now,

@@ -1,4 +1,4 @@
-import { type ContentPart, GatewayError, isRecord, type Message, readDataUrl } from "modelgate/plugin";
+import { badRequest, type ContentPart, isRecord, type Message, readDataUrl } from "modelgate/plugin";
 import type { Block } from "./wire.ts";
 
 const imageTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"];
@@ -14,10 +14,6 @@ export function toBlocks(content: Message["content"], path: string, takes: "text
 /** A client's cache mark, as the five-minute kind: an hour's write costs more than the price says. */
 export function cacheMark(holder: Record<string, unknown>): Pick<Block, "cache_control"> {
   return isRecord(holder.cache_control) ? { cache_control: { type: "ephemeral" } } : {};
-}
-
-export function badRequest(message: string, param: string): GatewayError {
-  return new GatewayError("invalid_request", message, { param });
 }
 
 function toBlock(part: ContentPart, path: string, takes: "text" | "media"): Block {

@@ -1,5 +1,14 @@
-import { type ChatRequest, isRecord, type Model, reduceSchema, strictSubset, type Tool } from "modelgate/plugin";
-import { badRequest, cacheMark } from "./parts.ts";
+import {
+  type ChatRequest,
+  isRecord,
+  type Model,
+  readToolChoice,
+  reduceSchema,
+  strictSubset,
+  type Tool,
+  type ToolDecision,
+} from "modelgate/plugin";
+import { cacheMark } from "./parts.ts";
 import type { Warn } from "./wire.ts";
 
 /** The tools of a request as the provider takes them, and which of them the model may or must call. */
@@ -9,17 +18,17 @@ export interface ToolPlan {
 }
 
 export function toTools(request: ChatRequest, model: Model, warn: Warn): ToolPlan {
-  const { tool_choice: wanted, messages } = request;
+  const decision = readToolChoice(request);
+  const choice = toChoice(decision, isRecord(request.tool_choice) && request.tool_choice.type === "function");
   const names = (request.tools ?? []).map((tool) => tool.function.name);
-  const choice = toChoice(wanted, names);
-  // Calls in the conversation need their tools defined, also when the request names none any more.
-  const called = messages.flatMap(({ tool_calls }) => (tool_calls ?? []).map((call) => call.function.name));
+  // Calls in the conversation need their tools defined, even when the request no longer has tools.
+  const called = request.messages.flatMap(({ tool_calls }) => (tool_calls ?? []).map((call) => call.function.name));
   if (names.length === 0 && called.length > 0) {
     const tools = [...new Set(called)].map((name) => ({ name, input_schema: { type: "object" } }));
     return { tools, choice: { type: "none" } };
   }
   if (names.length === 0) return { tools: [] };
-  const allowed = allowedOf(wanted, names);
+  const allowed = decision?.names ?? names;
   const tools = (request.tools ?? [])
     .map((tool, index) => toTool(tool, model.options?.jsonSchema === true, `tools[${index}].function.parameters`, warn))
     .filter(({ name }) => allowed.includes(name));
@@ -42,26 +51,9 @@ function toTool(tool: Tool, canBeStrict: boolean, param: string, warn: Warn) {
   return { ...definition, input_schema: strictSchema(schema, param, warn), strict };
 }
 
-function toChoice(wanted: ChatRequest["tool_choice"], names: string[]): ToolPlan["choice"] {
-  if (wanted === null || wanted === undefined) return undefined;
-  if (wanted === "auto" || wanted === "none") return names.length > 0 ? { type: wanted } : undefined;
-  if (names.length === 0) throw badRequest("tool_choice demands a tool, expected tools to choose from", "tool_choice");
-  if (wanted === "required") return { type: "any" };
-  if (wanted.type === "function") return { type: "tool", name: known(wanted, names, "tool_choice") };
-  const { mode }: { mode?: unknown } = wanted.allowed_tools;
-  return { type: mode === "required" ? "any" : "auto" };
-}
-
-function allowedOf(wanted: ChatRequest["tool_choice"], names: string[]): string[] {
-  if (!isRecord(wanted) || wanted.type !== "allowed_tools") return names;
-  const param = "tool_choice.allowed_tools.tools";
-  const { tools }: { tools?: unknown } = wanted.allowed_tools;
-  if (!Array.isArray(tools) || tools.length === 0) throw badRequest("Allows no tool, expected a list of tools", param);
-  return tools.map((tool) => known(tool, names, param));
-}
-
-function known(wanted: unknown, names: string[], param: string): string {
-  const name = isRecord(wanted) && isRecord(wanted.function) ? wanted.function.name : undefined;
-  if (typeof name === "string" && names.includes(name)) return name;
-  throw badRequest(`Names no tool of this request, expected ${names.join(", ")}`, param);
+function toChoice(decision: ToolDecision | undefined, isNamed: boolean): ToolPlan["choice"] {
+  if (decision === undefined) return undefined;
+  const { mode, names: [name] = [] } = decision;
+  if (mode !== "required") return { type: mode };
+  return isNamed && name !== undefined ? { type: "tool", name } : { type: "any" };
 }

@@ -1,4 +1,4 @@
-import { getOwn, isRecord } from "modelgate/plugin";
+import { getOwn, isRecord, parseJson } from "modelgate/plugin";
 
 /** Below this, only what a schema requires is filled in. */
 const depthMax = 6;
@@ -20,9 +20,23 @@ const formats: Record<string, string> = {
 type Schema = Record<string, unknown>;
 
 /** A value that fits a JSON schema as far as simple schemas go: types, enums, references, bounds; no patterns. */
-export function exampleOf(schema: unknown, text: string): unknown {
+export function createExample(schema: unknown, text: string): unknown {
   const root = isRecord(schema) ? schema : {};
   return example(root, { root, text, depth: 0, budget: { left: valuesMax } });
+}
+
+/** The last JSON schema of an object that a prompt spells out, as clients do that ask for `json_object`. */
+export function findSchema(text: string): Schema | undefined {
+  let found: Schema | undefined;
+  let [start, depth] = [0, 0];
+  // Braces and whole JSON strings; a brace in a string does not count.
+  for (const { 0: token, index } of text.matchAll(/[{}]|"(?:[^"\\\n]|\\.)*"?/g)) {
+    if (token === "{" && depth++ === 0) start = index;
+    if (token !== "}" || depth === 0 || --depth > 0) continue;
+    const value = parseJson(text.slice(start, index + 1));
+    if (isRecord(value) && isRecord(value.properties)) found = value;
+  }
+  return found;
 }
 
 interface Place {
@@ -41,7 +55,7 @@ function example(schema: Schema, place: Place): unknown {
   const choices = [schema.anyOf, schema.oneOf].find(Array.isArray);
   if (choices !== undefined) return example(choose(choices, place), below(place));
   if (Array.isArray(schema.allOf)) return example(merge(schema), place);
-  switch (typeOf(schema)) {
+  switch (getType(schema)) {
     case "object":
       return exampleObject(schema, place);
     case "array":
@@ -100,7 +114,7 @@ function exampleString(schema: Schema, text: string): string {
   return text.slice(0, maxLength).padEnd(Math.min(minLength, 10_000), ".");
 }
 
-function typeOf(schema: Schema): unknown {
+function getType(schema: Schema): unknown {
   const { type } = schema;
   if (Array.isArray(type)) return type.find((name) => name !== "null") ?? "null";
   if (type !== undefined) return type;

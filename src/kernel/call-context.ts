@@ -3,6 +3,7 @@ import {
   type Capability,
   type Hold,
   type Meters,
+  type TranscriptionRequest,
   UpstreamFault,
   type UsageSource,
 } from "../contract/index.ts";
@@ -14,6 +15,8 @@ import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 /** Why the gateway itself ended a call. */
 export type CancelReason = "client_disconnected" | "timeout" | "draining";
 
+/** How long a model that reasons may go on for a client that has left. */
+const runOnMsMax = 60_000;
 const warningsMax = 20;
 const warningCharactersMax = 500;
 
@@ -26,6 +29,8 @@ export class CallContext<C extends Capability = Capability> {
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly openedAt: number;
+  /** The same moment by {@link Kernel.now}, to measure from. */
+  readonly startedMs: number;
   readonly caller: Caller;
   /** The client's own id of the request. It is shown and logged, and never relied on. */
   clientRequestId: string | undefined = undefined;
@@ -43,6 +48,8 @@ export class CallContext<C extends Capability = Capability> {
   model: string | undefined = undefined;
   /** Present once the call was admitted. */
   hold: Hold | undefined = undefined;
+  /** Request fields that were lowered to what the hold covers. */
+  lowered: Readonly<Record<string, number>> | undefined = undefined;
 
   /** The name of the plugin that answered. */
   route: string | undefined = undefined;
@@ -53,6 +60,10 @@ export class CallContext<C extends Capability = Capability> {
   status = 200;
   errorCode: string | undefined = undefined;
   cancelReason: CancelReason | undefined = undefined;
+  /** The client has left while the call goes on. */
+  clientLeft = false;
+  /** Requests that providers may have received and have not refused: they bill at least the prompt. */
+  sentRequests = 0;
   firstByteMs: number | undefined = undefined;
   /** The final usage and its cost; set when the call is settled. */
   meters: Meters = {};
@@ -62,14 +73,18 @@ export class CallContext<C extends Capability = Capability> {
   finishReasons: string[] | undefined = undefined;
   /** Warnings of plugins, for the log. */
   readonly warnings: string[] = [];
+  /** Request fields that the current attempt left out or could not keep to, for the caller. */
+  readonly ignored = new Set<string>();
 
   #controller = new AbortController();
   #onCancel: () => void = () => undefined;
   #timeout: Timeout | undefined = undefined;
+  #runOn: NodeJS.Timeout | undefined = undefined;
 
-  constructor(id: string, openedAt: number, caller: Caller) {
+  constructor(id: string, openedAt: number, caller: Caller, startedMs: number = openedAt) {
     this.id = id;
     this.openedAt = openedAt;
+    this.startedMs = startedMs;
     this.caller = caller;
   }
 
@@ -97,9 +112,22 @@ export class CallContext<C extends Capability = Capability> {
     return this.#controller.signal;
   }
 
-  /** Ends the call: whatever it waits for is aborted, and it settles. Only the first reason counts. */
+  /**
+   * Ends the call: whatever it waits for is aborted, and it settles. Only the first reason counts. A model that reasons
+   * goes on for a while when its client has left: only its report tells what the hidden part of its answer costs.
+   */
   cancel(reason: CancelReason): void {
     if (this.cancelReason !== undefined) return;
+    if (
+      reason === "client_disconnected" &&
+      this.sentRequests > 0 &&
+      this.modelEntry.model.reasoning &&
+      !this.clientLeft
+    ) {
+      this.clientLeft = true;
+      this.#runOn = setTimeout(() => this.cancel(reason), runOnMsMax);
+      return;
+    }
     this.cancelReason = reason;
     this.#controller.abort();
     this.#onCancel();
@@ -113,6 +141,7 @@ export class CallContext<C extends Capability = Capability> {
 
   clearDeadline(timeouts: TimeoutScheduler): void {
     if (this.#timeout !== undefined) timeouts.cancel(this.#timeout);
+    clearTimeout(this.#runOn);
   }
 
   /**
@@ -141,6 +170,7 @@ export class CallContext<C extends Capability = Capability> {
   /** Aborts what a failed attempt may have left open, and gives the next attempt a signal of its own. */
   resetSignal(): void {
     this.#controller.abort();
+    this.ignored.clear();
     if (this.cancelReason === undefined) this.#controller = new AbortController();
   }
 
@@ -152,9 +182,18 @@ export class CallContext<C extends Capability = Capability> {
   /** Counts memory that is taken for the call until it ends. @throws {GatewayError} When there is no room. */
   reserveMemory(_bytes: number): void {}
 
-  /** Keeps a plugin's warning for the log, within bounds. */
-  warn(sentence: string): void {
+  /** Keeps a plugin's warning for the log and the names of ignored fields for the caller, within bounds. */
+  warn(sentence: string, ignored: string | readonly string[] = []): void {
     if (this.warnings.length < warningsMax) this.warnings.push(sentence.slice(0, warningCharactersMax));
+    for (const field of [ignored].flat())
+      if (this.ignored.size < warningsMax && this.#isShowable(field)) this.ignored.add(field);
+  }
+
+  /** Whether the caller sent this field (a default of the gateway's own is no loss), under a name that a header can hold. */
+  #isShowable(field: string): boolean {
+    const request = this.request as Partial<TranscriptionRequest>;
+    const isSent = Object.hasOwn(request, field) || request.unknownFields?.includes(field) === true;
+    return isSent && /^[\w.-]{1,64}(\[\])?$/.test(field);
   }
 }
 

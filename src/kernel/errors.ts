@@ -7,10 +7,10 @@ export function toClientError(thrown: unknown, call: CallContext): GatewayError 
   const keys = call.currentRoute?.keys;
   if (keys === undefined) return error;
   const { code, retryAfterMs } = error;
-  const [message, shownCode] = [keys.hide(error.message), keys.hide(error.shownCode)];
+  const [message, publicCode] = [keys.hide(error.message), keys.hide(error.publicCode)];
   const param = error.param === undefined ? undefined : keys.hide(error.param);
-  if (message === error.message && shownCode === error.shownCode && param === error.param) return error;
-  return new GatewayError(code, message, { param, shownCode, retryAfterMs, cause: thrown });
+  if (message === error.message && publicCode === error.publicCode && param === error.param) return error;
+  return new GatewayError(code, message, { param, publicCode, retryAfterMs, cause: thrown });
 }
 
 function toGatewayError(error: unknown, { cancelReason }: CallContext): GatewayError {
@@ -35,7 +35,7 @@ function fromFault(fault: UpstreamFault): GatewayError {
   const details = { param: fault.param, cause: fault };
   switch (fault.kind) {
     case "bad_request":
-      return new GatewayError("invalid_request", fault.message, { ...details, shownCode: fault.code });
+      return new GatewayError("invalid_request", fault.message, { ...details, publicCode: fault.code });
     case "context_length":
       return new GatewayError("context_length_exceeded", fault.message, details);
     case "model_not_found": {

@@ -1,6 +1,5 @@
 export { CallContext } from "./call-context.ts";
 export { makeCallId } from "./call-id.ts";
-export { readAudioMs } from "./capabilities/transcription.ts";
 export type { AnswerOf, StreamSink } from "./exchange.ts";
 export { LoadShedder } from "./overload.ts";
 export { runCall } from "./pipeline.ts";
@@ -15,4 +14,4 @@ export {
 export type { ModelEntry, Registry, Route } from "./routing/registry.ts";
 export type { CallObserver, Kernel, Log } from "./types.ts";
 export { openNetwork, type UpstreamBounds } from "./upstream/network.ts";
-export { TimeoutScheduler } from "./upstream/timeouts.ts";
+export { monotonicNow, TimeoutScheduler } from "./upstream/timeouts.ts";

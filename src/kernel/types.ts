@@ -18,6 +18,7 @@ export interface Kernel {
   readonly ledger: Ledger;
   readonly network: Network;
   readonly log: Log;
+  /** Milliseconds of a clock that never jumps, for deadlines, durations and circuits; not a date. */
   readonly now: () => number;
   /** Counts and traces calls; absent when metrics and traces are off. */
   readonly observer?: CallObserver | undefined;
@@ -43,11 +44,15 @@ export interface CallObserver {
 /** How one capability is validated, bounded, executed and counted. */
 export interface CapabilityHandler<C extends Capability> {
   /** Runs before anything is held. @throws {GatewayError} `invalid_request` for what this model does not take. */
-  validate(call: CallContext<C>): void | Promise<void>;
+  validate(call: CallContext<C>, kernel: Kernel): void | Promise<void>;
   /** The most that the request can use, for the hold. */
   upperBound(call: CallContext<C>): Meters;
-  /** Tokens of the prompt, counted against the rate limit at admission. */
-  promptTokens(call: CallContext<C>): number;
+  /** The least that must be payable, where the request can be lowered; absent: the upper bound. */
+  lowerBound?(call: CallContext<C>): Meters;
+  /** Lowers the request to what its hold covers, which is at least the lower bound. */
+  lower?(call: CallContext<C>, covers: (meters: Meters) => boolean): void;
+  /** Tokens counted against the rate limit at admission, where the upper bound is not in tokens. */
+  promptTokens?(call: CallContext<C>): number;
   /** Counts what went in and, by the output of the usage meter, came out. */
   estimate(call: CallContext<C>): Promise<Meters>;
   /** Asks the provider. Resolves with the whole answer, or with `undefined` once the sink has all of it. */

@@ -34,7 +34,7 @@ export async function startInProcess({ env, plugins = builtIns, ...injected }: P
     config,
     store,
     plugins,
-    sandboxOf: sandbox,
+    createSandbox: sandbox,
     log,
     version: "test",
     ...injected,

@@ -1,14 +1,25 @@
-import { reloadSession, signUp } from "../data/session.ts";
+import { isUnauthorized } from "../data/api.ts";
+import { reloadSession, signIn, signUp } from "../data/session.ts";
 import { LinkButton } from "../ui/button.tsx";
 import { NewPasswordField, TextField } from "../ui/field.tsx";
 import { Form, Submit, useForm } from "../ui/form.tsx";
 import { AuthCard } from "./auth-card.tsx";
 
+async function signInAfterSignUp({ email, password }: { email: string; password: string }): Promise<"in" | "code"> {
+  try {
+    return await signIn(email, password);
+  } catch (error) {
+    if (!isUnauthorized(error)) throw error;
+    throw new Error("You can't be signed in with this email and password. If you have an account, sign in to it.");
+  }
+}
+
 /** Registration, where `SIGNUP=open`. */
 export function SignUp({ onSignIn }: { onSignIn: () => void }) {
   const form = useForm({ name: "", email: "", password: "" }, async (fields) => {
     await signUp(fields);
-    await reloadSession();
+    if ((await signInAfterSignUp(fields)) === "code") onSignIn();
+    else await reloadSession();
   });
   return (
     <AuthCard

@@ -52,6 +52,7 @@ export async function disableSecondFactor(password: string): Promise<void> {
   await fetchJson("/api/auth/two-factor/disable", { password });
 }
 
+/** The answer does not tell whether the e-mail had an account already; signing in does, with a wrong password. */
 export async function signUp(fields: { name: string; email: string; password: string }): Promise<void> {
   await fetchJson("/api/auth/sign-up/email", fields);
 }

@@ -1,19 +1,11 @@
-import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type ChatChunk, ChatCompletion, ChatRequest } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { toGatewayError } from "../middleware/errors.ts";
-import {
-  apiKeyRoutes,
-  callHeaders,
-  executeCall,
-  type HttpCall,
-  jsonReply,
-  readJsonCall,
-} from "../middleware/handle-call.ts";
+import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
+import { sseReply, toEvent } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
-import { responses } from "./openapi.ts";
+import { ChatEvent, responses } from "./openapi.ts";
 
 const done = "data: [DONE]\n\n";
 const Body = requestBody(ChatRequest);
@@ -35,37 +27,20 @@ export function chatController(deps: HttpDeps) {
         tags: ["Models at work"],
         responses: responses({
           "application/json": ChatCompletion,
-          "text/event-stream": Type.Unknown({ description: "One ChatCompletionChunk per event" }),
+          "text/event-stream": ChatEvent,
         }),
       },
     },
   );
 }
 
-async function stream(deps: HttpDeps, call: HttpCall, request: ChatRequest): Promise<Response> {
+function stream(deps: HttpDeps, call: HttpCall, request: ChatRequest): Promise<Response> {
   const sink = new SseStream<ChatChunk>(call, toEvent);
-  deps.heartbeat.add(sink);
   const answer = executeCall(deps, call, { capability: "chat", request, sink });
-  answer
-    .then(
-      () => done,
-      (error) => toEvent(toGatewayError(error, deps.log).toBody()),
-    )
-    .then((last) => {
-      deps.heartbeat.delete(sink);
-      sink.send(last);
-      sink.end();
-    })
-    .catch((error) => deps.log.error("stream_failed", { call: call.id, error }));
-  // The status line waits for the first chunk or heartbeat: until then a failure is an ordinary HTTP error.
-  await Promise.race([sink.opened, answer]);
-  call.restoreIdleTimeout();
-  const headers = callHeaders(call, deps.snapshot().sandbox, "text/event-stream; charset=utf-8");
-  headers["cache-control"] = "no-cache";
-  headers["x-accel-buffering"] = "no";
-  return new Response(sink.body, { headers });
-}
-
-function toEvent(value: unknown): string {
-  return `data: ${JSON.stringify(value)}\n\n`;
+  return sseReply(
+    deps,
+    call,
+    sink,
+    answer.then(() => done),
+  );
 }

@@ -32,7 +32,7 @@ export class SseStream<Chunk> implements StreamSink<Chunk> {
   #backpressure: Promise<void> | undefined;
   #onPull: (() => void) | undefined;
 
-  constructor(call: CallContext, encode: (chunk: Chunk) => string) {
+  constructor(call: Pick<CallContext, "cancel">, encode: (chunk: Chunk) => string) {
     this.#encode = encode;
     this.body = new ReadableStream({
       type: "direct",

@@ -4,9 +4,10 @@ import {
   type ChatCompletion,
   type ChatRequest,
   GatewayError,
+  type Meters,
   type Model,
-  metersOfUsage,
   type ProviderPlugin,
+  toMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord } from "../../sdk/json.ts";
@@ -31,6 +32,8 @@ import { closeIterator, withYielding } from "./iterators.ts";
 const temperatureDefault = 0.7;
 /** The upper bound of an answer of a model that declares neither limit. */
 const outputTokensDefault = 128_000;
+/** A call is refused unless this much output can be paid beside its prompt: with less, an answer is of no use. */
+const firstOutputTokens = 256;
 /** A stream has begun after this many chunks, even if they are empty. */
 const firstChunksMax = 64;
 
@@ -40,7 +43,10 @@ type OpenedChat =
   | { completion?: undefined; first: ChatChunk[]; chunks: AsyncIterator<ChatChunk> };
 
 export const chatHandler: CapabilityHandler<"chat"> = {
-  validate({ request, modelEntry: { model, routes } }) {
+  validate(call) {
+    call.request = withOneOutputLimit(call.request);
+    const { request } = call;
+    const { model, routes } = call.modelEntry;
     const { n } = request;
     if (n && n > fanOutMax && routes.some(({ plugin }) => needsFanOut(plugin, request))) {
       throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
@@ -53,17 +59,28 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     }
   },
 
-  upperBound({ request, modelEntry }) {
-    return {
-      inputToken: promptCopiesMax(request, modelEntry) * promptTokensMax(request),
-      outputToken: (request.n ?? 1) * getOutputTokensMax(request, modelEntry.model),
-    };
+  upperBound: ({ request, modelEntry }) => toBound(request, modelEntry),
+
+  lowerBound: ({ request, modelEntry }) => toBound({ ...request, n: 1 }, modelEntry, firstOutputTokens),
+
+  /** As many choices as can have a first piece of output, and as much output as all of them can have. */
+  lower(call, covers) {
+    const { request, modelEntry } = call;
+    let n = request.n ?? 1;
+    while (n > 1 && !covers(toBound({ ...request, n }, modelEntry, firstOutputTokens))) n--;
+    let [fits, most] = [1, getOutputTokensMax(request, modelEntry.model)];
+    while (fits < most) {
+      const tokens = Math.ceil((fits + most) / 2);
+      if (covers(toBound({ ...request, n }, modelEntry, tokens))) fits = tokens;
+      else most = tokens - 1;
+    }
+    const param = request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
+    call.lowered = { [param]: fits, ...(n !== (request.n ?? 1) && { n }) };
+    call.request = { ...request, ...call.lowered };
   },
 
-  promptTokens: ({ request }) => promptTokensMax(request),
-
   async estimate({ request, modelEntry, usageMeter: { output } }) {
-    const { text, otherTokens } = countablePrompt(request);
+    const { text, otherTokens } = countablePrompt(request, modelEntry.model);
     const promptTokens = (await countTokens(text)) + otherTokens;
     return {
       inputToken: promptCopiesMax(request, modelEntry) * promptTokens,
@@ -76,8 +93,8 @@ export const chatHandler: CapabilityHandler<"chat"> = {
       requestFor: (model) => withDefaults(call.request, model),
       run: openChat,
     });
-    call.firstByteMs = kernel.now() - call.openedAt;
-    const head = createAnswerHead(call.id, call.modelEntry.model.id, kernel.now());
+    call.firstByteMs = kernel.now() - call.startedMs;
+    const head = createAnswerHead(call.id, call.modelEntry.model.id, call.openedAt);
     if (opened.completion !== undefined && call.sink === undefined) {
       return finishCompletion(kernel, call, normalizeCompletion(opened.completion, head));
     }
@@ -158,7 +175,7 @@ async function finishCompletion(
   if (kernel.observer !== undefined)
     call.finishReasons = completion.choices.flatMap((choice) => choice.finish_reason ?? []);
   usageMeter.produced = true;
-  const meters = metersOfUsage(completion.usage);
+  const meters = toMeters(completion.usage);
   if (meters !== undefined) usageMeter.report(meters);
   // The text is only needed for an estimate.
   if (!meters?.outputToken) output.text = collectText(completion);
@@ -230,6 +247,22 @@ function needsFanOut({ maxChoices }: ProviderPlugin, { n }: ChatRequest): boolea
 /** How many times the prompt is paid for. */
 function promptCopiesMax(request: ChatRequest, { routes }: ModelEntry): number {
   return routes.some(({ plugin }) => needsFanOut(plugin, request)) ? (request.n as number) : 1;
+}
+
+function toBound(request: ChatRequest, modelEntry: ModelEntry, outputTokensMax = Number.POSITIVE_INFINITY): Meters {
+  const { model } = modelEntry;
+  const outputTokens = Math.min(getOutputTokensMax(request, model), outputTokensMax);
+  return {
+    inputToken: promptCopiesMax(request, modelEntry) * promptTokensMax(request, model),
+    outputToken: (request.n ?? 1) * outputTokens,
+  };
+}
+
+/** Both names of the output limit mean one value: the smaller one, or a provider could follow the other. */
+function withOneOutputLimit(request: ChatRequest): ChatRequest {
+  const { max_tokens, max_completion_tokens, ...rest } = request;
+  if (!max_tokens || !max_completion_tokens) return request;
+  return { ...rest, max_completion_tokens: Math.min(max_tokens, max_completion_tokens) };
 }
 
 function getOutputTokens(request: ChatRequest): number | undefined {

@@ -2,8 +2,8 @@ import {
   type ChatChunk,
   type ChatUsage,
   type ChunkChoice,
-  metersOfUsage,
   type ToolCallDelta,
+  toMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
 import { type AnswerHead, makeToolCallId, normalizeLogprobs, toFinishReason } from "./completion.ts";
@@ -100,7 +100,7 @@ export class StreamNormalizer {
   }
 
   #report(usage: ChatUsage): void {
-    const meters = metersOfUsage(usage);
+    const meters = toMeters(usage);
     if (meters === undefined) return;
     // An empty report does not replace an earlier one.
     if (this.usage !== undefined && !usage.prompt_tokens && !usage.completion_tokens) return;

@@ -1,5 +1,8 @@
-import type { ChatRequest } from "../../contract/index.ts";
+import type { ChatRequest, Model } from "../../contract/index.ts";
 import { messageTokens, partTokensMax } from "./usage.ts";
+
+/** What a picture is estimated to cost at the most (high detail, 1024 px); providers that take pictures report usage. */
+const imageTokensEstimate = 1_500;
 
 /** Longer texts are counted by a sample of this many characters, so that an estimate stays cheap. */
 export const countedCharactersMax = 200_000;
@@ -8,7 +11,7 @@ const wordCharactersMax = 256;
 const longWord = new RegExp(`\\S{${wordCharactersMax + 1}}|\\s{${wordCharactersMax + 1}}`);
 
 /** The text of a conversation that a tokenizer can count, and the tokens of what is not text. */
-export function countablePrompt(request: ChatRequest): { text: string; otherTokens: number } {
+export function countablePrompt(request: ChatRequest, model: Model): { text: string; otherTokens: number } {
   let text = "";
   let otherTokens = 0;
   for (const message of request.messages) {
@@ -18,7 +21,8 @@ export function countablePrompt(request: ChatRequest): { text: string; otherToke
     else if (content) {
       for (const part of content) {
         if (part.type === "text") text += `${part.text}\n`;
-        else otherTokens += partTokensMax(part);
+        else if (part.type === "image_url") otherTokens += Math.min(partTokensMax(part, model), imageTokensEstimate);
+        else otherTokens += partTokensMax(part, model);
       }
     }
     if (message.tool_calls)

@@ -15,8 +15,10 @@ import {
   type UsageSource,
 } from "../../contract/index.ts";
 
-/** The most tokens that one picture can cost, for the hold and for an estimate (high detail, 1024 px). */
-const imageTokens = 1_500;
+/** The most tokens that one picture can cost where the row of the model does not say. */
+const imageTokensDefault = 10_000;
+/** Characters of base64 that hold one token of audio at the least: 32 tokens a second at 8 kbit/s. */
+const audioCharactersPerToken = 40;
 /** Tokens that a message costs beside its text (role and separators). */
 export const messageTokens = 6;
 /** What a call used, and how it is known. */
@@ -139,44 +141,47 @@ export function toQuotaTokens(meters: Meters, { quotaWeights }: Model): number {
 }
 
 /**
- * An upper bound of the tokens in a text without a tokenizer: a third of its UTF-8 bytes. Ordinary text has four and
- * more bytes a token, scripts of three bytes a character about one token a character.
+ * An upper bound of the tokens in a text, without a tokenizer: its UTF-8 bytes. Ordinary text has about four bytes a
+ * token, but rare characters and random letters have one, with every vocabulary.
  */
 export function tokensMax(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / 3);
+  return Buffer.byteLength(text);
 }
 
-/** An upper bound of the tokens of a conversation, with its tools. */
-export function promptTokensMax(request: ChatRequest): number {
+/** An upper bound of the tokens of a conversation, with its tools; no model takes more than its context. */
+export function promptTokensMax(request: ChatRequest, model: Model): number {
   let tokens = 0;
-  for (const message of request.messages) tokens += messageTokens + messageTextTokensMax(message);
+  for (const message of request.messages) tokens += messageTokens + messageTokensMax(message, model);
   if (request.tools) tokens += tokensMax(JSON.stringify(request.tools));
   if (request.functions) tokens += tokensMax(JSON.stringify(request.functions));
   if (request.response_format && request.response_format.type === "json_schema") {
     tokens += tokensMax(JSON.stringify(request.response_format));
   }
-  return tokens;
+  return model.contextTokens === undefined ? tokens : Math.min(tokens, model.contextTokens);
 }
 
-function messageTextTokensMax(message: Message): number {
+function messageTokensMax(message: Message, model: Model): number {
   let tokens = 0;
-  const { content, tool_calls } = message;
+  const { content, tool_calls, function_call, name, reasoning_content } = message;
+  for (const text of [name, reasoning_content, function_call?.name, function_call?.arguments]) {
+    if (text) tokens += tokensMax(text);
+  }
   if (typeof content === "string") tokens += tokensMax(content);
-  else if (content) for (const part of content) tokens += partTokensMax(part);
+  else if (content) for (const part of content) tokens += partTokensMax(part, model);
   if (tool_calls) for (const call of tool_calls) tokens += tokensMax(call.function.name + call.function.arguments);
   return tokens;
 }
 
-export function partTokensMax(part: ContentPart): number {
+export function partTokensMax(part: ContentPart, { imageTokensMax }: Model): number {
   switch (part.type) {
     case "text":
       return tokensMax(part.text);
     case "refusal":
       return tokensMax(part.refusal);
     case "image_url":
-      return imageTokens;
+      return imageTokensMax ?? imageTokensDefault;
     case "input_audio":
-      return Math.ceil(part.input_audio.data.length / 100);
+      return Math.ceil(part.input_audio.data.length / audioCharactersPerToken);
     case "file":
       return tokensMax(JSON.stringify(part.file));
   }

@@ -31,7 +31,9 @@ export async function withFailover<Request, Answer>(
 ): Promise<Answer> {
   const { now, network } = kernel;
   const routes = orderRoutes(call.modelEntry.routes, now(), kernel.random ?? Math.random);
-  call.setDeadline(network.timeouts, call.openedAt + network.bounds.beginMsMax);
+  const { beginMsMax } = network.bounds;
+  const longestMs = Math.max(...routes.map(({ model }) => (model.timeoutSeconds ?? 0) * 1000));
+  call.setDeadline(network.timeouts, call.startedMs + Math.max(beginMsMax, longestMs));
   let last: unknown;
   for (const route of routes) {
     // Created by the first failure: most calls need none.
@@ -53,10 +55,10 @@ export async function withFailover<Request, Answer>(
           model: route.model,
           signal: call.signal,
           upstream,
-          warn: (sentence) => call.warn(sentence),
+          warn: (sentence, ignored) => call.warn(sentence, ignored),
         });
         call.route = route.plugin.name;
-        call.setDeadline(network.timeouts, call.openedAt + network.bounds.callMsMax);
+        call.setDeadline(network.timeouts, call.startedMs + network.bounds.callMsMax);
         recordSuccess(route, key);
         kernel.observer?.attempted(call, route, nowMs);
         return answer;
@@ -66,7 +68,7 @@ export async function withFailover<Request, Answer>(
         const keyIndex = key === undefined ? 0 : key.index;
         triedKeys ??= new Set();
         triedKeys.add(keyIndex);
-        if (call.cancelReason !== undefined || error instanceof GatewayError) throw error;
+        if (call.cancelReason !== undefined || call.clientLeft || error instanceof GatewayError) throw error;
         const fault = toFault(kernel, route, call, error);
         last = fault;
         if (isFinal(fault)) {

@@ -90,15 +90,19 @@ export class BoundUpstream implements Upstream {
     const authorize = this.#key === undefined ? undefined : plugin.authorize(this.#key);
     // A form has no content type here: the platform sets it, with the boundary.
     const headers = createHeaders(authorize, init?.headers, typeof body === "string" ? json : undefined);
-    const timeout = timeouts.schedule(now() + bounds.firstByteMsMax, () => this.#timeout());
+    const timeout = timeouts.schedule(now() + this.#silenceMsMax(bounds.firstByteMsMax), () => this.#timeout());
     let response: Response;
+    let isSending = false;
     try {
       if (checked !== undefined) await checked;
+      isSending = true;
+      this.#call.sentRequests++;
       response = await client.request({ ...target, headers, body, signal: this.#signal });
       this.#wasSent = true;
     } catch (error) {
       const isUnsent = error instanceof UpstreamFault && !(error instanceof ConnectionError && error.wasSent);
       if (!isUnsent) this.#wasSent = true;
+      else if (isSending) this.#call.sentRequests--;
       throw this.#toFault(error);
     } finally {
       timeouts.cancel(timeout);
@@ -108,6 +112,7 @@ export class BoundUpstream implements Upstream {
   }
 
   async #readRefusal(response: Response): Promise<UpstreamFault> {
+    this.#call.sentRequests--;
     const { status, headers } = response;
     if (status >= 300 && status < 400) {
       cancelBody(response);
@@ -134,11 +139,16 @@ export class BoundUpstream implements Upstream {
     return {
       timeouts,
       now,
-      idleMsMax: bounds.idleMsMax,
+      idleMsMax: this.#silenceMsMax(bounds.idleMsMax),
       bytesMax,
       onIdle: () => this.#timeout(),
       toFault: (error) => this.#toFault(error instanceof UpstreamFault ? error : new ConnectionError(error, true)),
     };
+  }
+
+  #silenceMsMax(defaultMs: number): number {
+    const { timeoutSeconds } = this.#route.model;
+    return timeoutSeconds === undefined ? defaultMs : timeoutSeconds * 1000;
   }
 
   #timeout(): void {

@@ -93,13 +93,13 @@ describe("what lies in the plugin folder", () => {
   test("is loaded again only when its stamp differs", async () => {
     home.write("plugins/acme.json", manifest());
     const { pluginManager } = stockOf(home);
-    const empty = pluginManager.stamp();
+    const empty = pluginManager.fingerprint();
     home.write("plugins/acme.json", manifest({ hosts: ["files.example.org"] }));
-    const changed = pluginManager.stamp();
+    const changed = pluginManager.fingerprint();
     expect(changed).not.toBe(empty);
-    expect(pluginManager.stamp()).toBe(changed);
+    expect(pluginManager.fingerprint()).toBe(changed);
     home.write("plugins/notes.md", "mine");
-    expect(pluginManager.stamp()).toBe(changed);
+    expect(pluginManager.fingerprint()).toBe(changed);
   });
 });
 
@@ -140,13 +140,13 @@ describe("a version that cannot be taken in leaves the one before serving:", () 
 });
 
 describe("the sandbox", () => {
-  const sandboxOf = (models: readonly Model[]) => ({ ...builtIn("sandbox", models), credential: "none" as const });
+  const createSandbox = (models: readonly Model[]) => ({ ...builtIn("sandbox", models), credential: "none" as const });
 
   test("answers for all while no plugin has a key, and leaves when one is dropped in", async () => {
     const { pluginManager } = stockOf(home, {
       builtIns: [builtIn("stock")],
-      sandbox: { setting: "auto", isLoopback: true, sandboxOf },
-      credentialsOf: () => ({ keys: [] }),
+      sandbox: { setting: "auto", isLoopback: true, createSandbox },
+      readCredentials: () => ({ keys: [] }),
     });
     const alone = await pluginManager.load();
     expect([alone.sandbox, modelsOf(alone), standingOf(alone, "stock")]).toEqual([true, ["stock-1"], "sandbox"]);
@@ -156,4 +156,30 @@ describe("the sandbox", () => {
     home.remove("plugins/acme.json");
     expect((await pluginManager.load()).sandbox).toBe(true);
   });
+
+  test("keeps the names of the models that it simulates", async () => {
+    const { pluginManager } = stockOf(home, {
+      builtIns: [builtIn("stock", [{ aliases: ["known"] }])],
+      sandbox: { setting: "on", isLoopback: true, createSandbox },
+      readCredentials: () => ({ keys: [] }),
+    });
+    home.write("plugins/acme.json", manifest({ models: [{ id: "known", premium: false }] }));
+    const { registry, warnings } = await pluginManager.load();
+    expect([registry.size, registry.byName("known")?.model.id]).toEqual([1, "stock-1"]);
+    expect(warnings).toEqual([expect.stringContaining("Cannot load plugins/acme.json: Plugin 'acme' has 'known'")]);
+  });
+});
+
+test("a row of the operator's with a name of another model is left out, and the built-in plugins stay", async () => {
+  const builtIns = [builtIn("first"), builtIn("second", [{ aliases: ["known"] }])];
+  const { pluginManager } = stockOf(home, { builtIns });
+  home.write("catalogue/first.json", { models: [{ id: "first-1", aliases: ["fine"] }] });
+  expect((await pluginManager.load()).registry.byName("fine")?.model.id).toBe("first-1");
+  home.write("catalogue/first.json", { models: [{ id: "first-1", aliases: ["fine", "known"] }] });
+  const { registry, warnings } = await pluginManager.load();
+  const names = ["first-1", "fine", "second-1", "known"].map((name) => registry.byName(name)?.model.id);
+  expect(names).toEqual(["first-1", "first-1", "second-1", "second-1"]);
+  expect(warnings).toEqual([
+    "Cannot use catalogue/first.json: Plugin 'first' has 'known' as an alias of a model, but it is an alias of 'second-1' in the built-in plugin 'second': rename one of the two",
+  ]);
 });

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { ChatRequest, ContentPart } from "../../../../src/contract/index.ts";
+import type { ChatRequest, ContentPart, Model } from "../../../../src/contract/index.ts";
 import { countablePrompt, countTokens } from "../../../../src/kernel/normalize/tokenizer.ts";
 import { promptTokensMax, tokensMax } from "../../../../src/kernel/normalize/usage.ts";
+
+const model = { contextTokens: 20_000, imageTokensMax: 2000 } as Model;
 
 const ask = (content: string | ContentPart[], more: Partial<ChatRequest> = {}): ChatRequest => ({
   model: "m",
@@ -44,30 +46,30 @@ describe("countTokens", () => {
   });
 });
 
-describe("tokensAtMost", () => {
+describe("tokensMax", () => {
   test.each([
     ["", 0],
-    ["abc", 1],
-    ["abcd", 2],
-    ["é", 1],
-    ["नम", 2],
-    ["😀", 2],
+    ["abc", 3],
+    ["é", 2],
+    ["नम", 6],
+    ["😀", 4],
   ])("of %p is %d", (text, tokens) => expect(tokensMax(text)).toBe(tokens));
 
-  test("is not less than the count of ordinary text, of a sentence and more", async () => {
-    const texts = fc.lorem({ maxCount: 50 }).filter(({ length }) => length >= 100);
+  test("is not less than the count of any text, also of one that no tokenizer compresses", async () => {
+    const rare = fc.stringMatching(/^[\u3400-\u4dbf\ud840-\ud86f\udc00-\udfff]{0,200}$/);
+    const texts = fc.oneof(fc.lorem({ maxCount: 50 }), fc.string({ unit: "binary", maxLength: 300 }), rare);
     await fc.assert(
       fc.asyncProperty(texts, async (text) => {
         expect(tokensMax(text)).toBeGreaterThanOrEqual(await countTokens(text));
       }),
-      { numRuns: 50 },
+      { numRuns: 200, examples: [["QbQb".repeat(500)], ["gq".repeat(500)], ["1 1 ".repeat(500)]] },
     );
   });
 });
 
 describe("a prompt", () => {
   test.each<[string, ChatRequest, number]>([
-    ["a text", ask("abc"), 7],
+    ["a text", ask("abc"), 9],
     ["no text", ask(""), 6],
     [
       "parts",
@@ -75,25 +77,26 @@ describe("a prompt", () => {
         { type: "text", text: "abc" },
         { type: "refusal", refusal: "abc" },
       ]),
-      8,
+      12,
     ],
-    ["a picture", ask([{ type: "image_url", image_url: { url: "https://x.example/a.png" } }]), 1506],
-    ["sound", ask([{ type: "input_audio", input_audio: { data: "x".repeat(1000), format: "wav" } }]), 16],
-    ["a file", ask([{ type: "file", file: { id: "abc" } }]), 10],
-    ["tools", ask("abc", { tools: [{ type: "function", function: { name: "f" } }] }), 22],
-    ["functions", ask("abc", { functions: [{ name: "f" }] }), 12],
+    ["a picture", ask([{ type: "image_url", image_url: { url: "https://x.example/a.png" } }]), 2006],
+    ["sound", ask([{ type: "input_audio", input_audio: { data: "x".repeat(1000), format: "wav" } }]), 31],
+    ["a file", ask([{ type: "file", file: { id: "abc" } }]), 18],
+    ["tools", ask("abc", { tools: [{ type: "function", function: { name: "f" } }] }), 54],
+    ["functions", ask("abc", { functions: [{ name: "f" }] }), 23],
     [
       "a schema",
       ask("abc", { response_format: { type: "json_schema", json_schema: { name: "abc", schema: {} } } }),
-      28,
+      72,
     ],
-  ])("with %s has a known bound", (_, request, tokens) => expect(promptTokensMax(request)).toBe(tokens));
+    ["more than the context", ask("a".repeat(30_000)), 20_000],
+  ])("with %s has a known bound", (_, request, tokens) => expect(promptTokensMax(request, model)).toBe(tokens));
 
   test("with tool calls counts their names and arguments", () => {
     const tool_calls = [{ id: "a", type: "function" as const, function: { name: "abc", arguments: "{}x" } }];
     const request = { model: "m", messages: [{ role: "assistant" as const, content: null, tool_calls }] };
-    expect(promptTokensMax(request)).toBe(8);
-    expect(countablePrompt(request)).toEqual({ text: "abc{}x\n", otherTokens: 6 });
+    expect(promptTokensMax(request, model)).toBe(12);
+    expect(countablePrompt(request, model)).toEqual({ text: "abc{}x\n", otherTokens: 6 });
   });
 
   test("is split into what a tokenizer can count and what not", () => {
@@ -101,6 +104,6 @@ describe("a prompt", () => {
       { type: "text", text: "abc" },
       { type: "image_url", image_url: { url: "data:," } },
     ];
-    expect(countablePrompt(ask(parts))).toEqual({ text: "abc\n", otherTokens: 1506 });
+    expect(countablePrompt(ask(parts), model)).toEqual({ text: "abc\n", otherTokens: 1506 });
   });
 });

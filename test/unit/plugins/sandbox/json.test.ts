@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv } from "ajv";
-import { exampleOf } from "../../../../plugins/sandbox/example.ts";
+import { createExample } from "../../../../plugins/sandbox/example.ts";
+import type { ChatRequest } from "../../../../src/contract/index.ts";
 import { ask } from "./sandbox-call.ts";
 
 const ajv = new Ajv({ strict: false, validateFormats: false });
@@ -55,13 +56,13 @@ describe("an example of a schema", () => {
     ],
     ["anything", {}],
   ])("fits %s", (_, schema) => {
-    const value = exampleOf(schema, "some text");
+    const value = createExample(schema, "some text");
     const fits = ajv.validate(schema, value);
     expect(fits ? "" : `${JSON.stringify(value)} ${ajv.errorsText()}`).toBe("");
   });
 
   test("is found for what is no schema", () => {
-    expect(exampleOf(undefined, "a")).toBe("a");
+    expect(createExample(undefined, "a")).toBe("a");
   });
 
   const wide = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`p${at}`, { $ref: "#" }]));
@@ -70,7 +71,7 @@ describe("an example of a schema", () => {
     ["is a part of itself", { allOf: [{ $ref: "#" }] }],
     ["has no end", { type: "object", properties: wide, required: Object.keys(wide) }],
   ])("comes to an end for a schema that %s", (_, schema) => {
-    expect(JSON.stringify(exampleOf(schema, "a")).length).toBeLessThan(200_000);
+    expect(JSON.stringify(createExample(schema, "a")).length).toBeLessThan(200_000);
   });
 });
 
@@ -82,6 +83,17 @@ describe("the sandbox's JSON", () => {
       model: "acme-chat",
       echo: "Hello big world",
     });
+  });
+
+  test("fits the last schema that the prompt spells out, and no text around it", async () => {
+    const schema = { properties: { "a}": { type: "integer", minimum: 3 } }, required: ["a}"] };
+    const content = `Such as {"properties": {"x": {}}} or {this}, but now:\n${JSON.stringify(schema)}\nMind "the {".`;
+    const messages: ChatRequest["messages"] = [
+      { role: "system", content },
+      { role: "user", content: "Count" },
+    ];
+    const { choices } = await ask({ messages, response_format: { type: "json_object" } });
+    expect(JSON.parse(choices[0]?.message.content as string)).toEqual({ "a}": 3 });
   });
 
   test("fits the schema that is asked for", async () => {
