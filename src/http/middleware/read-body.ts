@@ -8,7 +8,7 @@ export const jsonBytesMax = 32 * 1024 * 1024;
 /** Above this average, no client is slowed down by sending its body in chunks. */
 const chunkBytesMin = 256;
 /** How many chunks may be smaller than that. */
-const smallChunksMax = 4096;
+const smallChunksMax = 1024;
 
 /** How a large body is read. */
 interface ReadOptions {
