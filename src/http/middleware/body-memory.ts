@@ -66,6 +66,7 @@ export class BodyReservation {
   readonly #accountId: string;
   #readBytes = 0;
   #reservedBytes = 0;
+  #isReleased = false;
 
   constructor(limiter: BodyMemoryLimiter, accountId: string) {
     this.#limiter = limiter;
@@ -74,6 +75,8 @@ export class BodyReservation {
 
   /** Adds bytes; the first {@link countedBytesMin} of them count once there are more. @throws {GatewayError} As `reserve`. */
   grow(bytes: number): void {
+    // A download may outlive its call by a moment; nobody would free what it adds.
+    if (this.#isReleased) throw new GatewayError("unavailable", "The call has ended; its files are not read further");
     this.#readBytes += bytes;
     if (this.#readBytes < countedBytesMin) return;
     this.#limiter.take(this.#accountId, this.#readBytes - this.#reservedBytes, this.#reservedBytes);
@@ -83,7 +86,7 @@ export class BodyReservation {
   /** Frees the memory. Repeating it does nothing. */
   release(): void {
     if (this.#reservedBytes > 0) this.#limiter.take(this.#accountId, -this.#reservedBytes, this.#reservedBytes);
-    this.#readBytes = 0;
     this.#reservedBytes = 0;
+    this.#isReleased = true;
   }
 }

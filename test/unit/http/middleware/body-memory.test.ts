@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { BodyMemoryLimiter } from "../../../../src/http/middleware/body-memory.ts";
+import { fetchImages } from "../../../../src/sdk/multimodal.ts";
 import { expectError } from "../../../support/expect-error.ts";
-import { caller } from "../../kernel/support.ts";
+import { fetchOf } from "../../kernel/fake-fetch.ts";
+import { completionOf } from "../../kernel/streams.ts";
+import { benchOf, caller, pluginOf } from "../../kernel/support.ts";
 import { httpOf, messages } from "../support.ts";
 
 const mebibyte = 2 ** 20;
@@ -37,6 +40,14 @@ describe("the memory for request bodies", () => {
     expect(() => only.grow(1)).toThrow("no room for");
     only.release();
     limiter.reserve("b", 2 * mebibyte);
+  });
+
+  test("is not taken by a call that has ended", () => {
+    const limiter = new BodyMemoryLimiter(2 * mebibyte);
+    const ended = limiter.reserve("a", mebibyte);
+    ended.release();
+    expect(() => ended.grow(mebibyte)).toThrow("The call has ended");
+    limiter.reserve("b", mebibyte).grow(mebibyte);
   });
 
   test("does not count short bodies", () => {
@@ -131,4 +142,27 @@ test.each([
   const response = await ask(path, { method: "POST", headers: { "content-type": type }, body });
   await expectError(response, { status: 400, says: "chunks of a few bytes" });
   expect(state.sent).toBeLessThan(10_000);
+});
+
+test("files that are fetched for a call count as its body does, until it ends", async () => {
+  const plugin = pluginOf({
+    chat: async ({ request, upstream }) => {
+      await fetchImages(request.messages, upstream);
+      return completionOf("Fine");
+    },
+  });
+  const bodies = new BodyMemoryLimiter(8 * mebibyte);
+  const file = new Response(new Uint8Array(mebibyte), { headers: { "content-type": "image/png" } });
+  const { kernel } = benchOf([plugin], { fetch: fetchOf(file) });
+  const { post } = httpOf([plugin], { bodies, kernel });
+  const images = (count: number) => {
+    const url = (index: number) => ({ url: `https://93.184.216.34/${index}.png` });
+    const content = Array.from({ length: count }, (_, index) => ({ type: "image_url", image_url: url(index) }));
+    return post("chat/completions", { model: "chat-1", messages: [{ role: "user", content }] });
+  };
+  const other = bodies.reserve("other", 4 * mebibyte);
+  await expectError(await images(5), { status: 503, says: full });
+  expect((await images(3)).status).toBe(200);
+  other.release();
+  bodies.reserve("third", 8 * mebibyte).release();
 });
