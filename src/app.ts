@@ -19,7 +19,7 @@ import {
 import type { Model, ProviderPlugin } from "./contract/index.ts";
 import type { Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
-import { BodyMemoryLimiter } from "./http/middleware/read-body.ts";
+import { BodyMemoryLimiter } from "./http/middleware/body-memory.ts";
 import { SseHeartbeat } from "./http/middleware/sse-heartbeat.ts";
 import { createHttp } from "./http/server.ts";
 import { type Kernel, LoadShedder, type Log, monotonicNow, type UpstreamBounds } from "./kernel/index.ts";

@@ -33,7 +33,8 @@ export async function fetchImages(messages: readonly Message[], upstream: Upstre
   }
   const fetches = [...params].map(async ([url, param]): Promise<[string, DataUrl]> => {
     const { bytes, mediaType } = await upstream.download(url).catch((cause) => {
-      throw cause instanceof GatewayError ? new GatewayError(cause.code, cause.message, { param, cause }) : cause;
+      if (!(cause instanceof GatewayError)) throw cause;
+      throw new GatewayError(cause.code, cause.message, { param, cause, retryAfterMs: cause.retryAfterMs });
     });
     return [url, { mediaType, base64: toBase64(bytes) }];
   });

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/index.ts";
-import { checkDepth, declaredBytes, parseJson, readChunks } from "../middleware/read-body.ts";
+import { declaredBytes, parseJson, readChunks } from "../middleware/read-body.ts";
 
 /** The largest body of a form of the dashboard, in bytes: a key with five hundred models. */
 const smallBytesMax = 256 * 1024;
@@ -23,7 +23,7 @@ export async function readSmall(request: Request): Promise<string> {
  */
 export async function readSmallJson(request: Request): Promise<unknown> {
   const text = await readSmall(request);
-  return text === "" ? null : checkDepth(parseJson(text));
+  return text === "" ? null : parseJson(text);
 }
 
 /** The JSON escape of a null character whose backslash is not itself escaped. */

@@ -2,7 +2,8 @@ import { Elysia } from "elysia";
 import { type Capability, formatUsd, GatewayError, type LimitState } from "../../contract/index.ts";
 import { type AnswerOf, CallContext, makeCallId, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { type BodyReservation, declaredBytes, jsonBytesMax, readJson } from "./read-body.ts";
+import type { BodyReservation } from "./body-memory.ts";
+import { declaredBytes, jsonBytesMax, readJson } from "./read-body.ts";
 import type { ResponseHeaders } from "./security-headers.ts";
 
 /** The part of Bun's server used here: how long the socket of a request may be idle, in seconds; 0 means for ever. */
@@ -16,7 +17,7 @@ const idleSecondsMax = 255;
 /** A call and the HTTP request it came by: `call` in the context of its route, also in `onError`. */
 export class HttpCall extends CallContext {
   readonly httpRequest: Request;
-  /** The memory reserved for its body; absent for a short one. */
+  /** The memory of its body and of what is fetched for it; absent without a body. */
   body: BodyReservation | undefined = undefined;
   readonly #server: Sockets | null;
   #onEnd: (() => void) | undefined;
@@ -42,6 +43,10 @@ export class HttpCall extends CallContext {
   /** From here on the client is waited for. */
   restoreIdleTimeout(): void {
     this.#server?.timeout(this.httpRequest, idleSecondsMax);
+  }
+
+  override reserveMemory(bytes: number): void {
+    this.body?.grow(bytes);
   }
 
   /** Frees what the request occupied, once the response or its head is there. Repeating it does nothing. */
@@ -85,7 +90,7 @@ export function readJsonCall(deps: HttpDeps) {
   return async (context: RouteContext): Promise<unknown> => {
     const call = await authenticate(deps, context.request, context.server);
     context.call = call;
-    call.body = deps.bodies.reserve(declaredBytes(context.request, jsonBytesMax));
+    call.body = deps.bodies.reserve(call.caller.accountId, declaredBytes(context.request, jsonBytesMax));
     return await readJson(context.request, { reservation: call.body, beforeParsing });
   };
 }
@@ -133,8 +138,9 @@ type CallRequest<C extends Capability> = Pick<CallContext<C>, "capability" | "re
   Partial<Pick<CallContext<C>, "sink">>;
 
 /**
- * Runs a call and logs it, whatever its outcome. A stream is cancelled when its client disconnects. A whole answer is not:
- * the provider bills it all the same, and a client that disconnects in time would not pay for it.
+ * Runs a call and logs it, whatever its outcome. A stream is cancelled when its client disconnects. A whole answer is
+ * cancelled only until a provider is asked for it: from then on the provider bills it, and a client that disconnects in
+ * time would not pay.
  */
 export async function executeCall<C extends Capability>(
   deps: HttpDeps,
@@ -143,7 +149,7 @@ export async function executeCall<C extends Capability>(
 ): Promise<AnswerOf<C>> {
   const call = httpCall.setRequest(capability, request, sink);
   deps.loadShedder.startCall(call);
-  if (sink !== undefined) cancelOnDisconnect(httpCall);
+  cancelOnDisconnect(httpCall);
   httpCall.disableIdleTimeout();
   try {
     return await runCall(deps.kernel, call);
@@ -163,10 +169,14 @@ export async function executeCall<C extends Capability>(
   }
 }
 
+/** Bun also closes the connection, and aborts, when bytes arrive behind a request that has no answer yet. */
 function cancelOnDisconnect(call: HttpCall): void {
   const { signal } = call.httpRequest;
-  if (signal.aborted) call.cancel("client_disconnected");
-  else signal.addEventListener("abort", () => call.cancel("client_disconnected"));
+  const cancel = () => {
+    if (call.sink !== undefined || call.attempts === 0) call.cancel("client_disconnected");
+  };
+  if (signal.aborted) cancel();
+  else signal.addEventListener("abort", cancel);
 }
 
 /** A JSON response with the headers of its call. */

@@ -1,7 +1,17 @@
 import { audioFileBytesMax, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import type { BodyReservation } from "./body-memory.ts";
 import { authenticate, type RouteContext } from "./handle-call.ts";
+
+<<<<<<< HEAD
+
 import { type BodyReservation, boundedChunks, declaredBytes, refuseEncoding } from "./read-body.ts";
+
+=======
+
+import { boundedChunks, declaredBytes } from "./read-body.ts";
+
+>>>>>>> w3-hostile
 
 /** The largest form: the largest audio file, and room for its other fields. */
 export const formBytesMax = audioFileBytesMax + 1024 * 1024;
@@ -11,12 +21,12 @@ export function readFormCall<Body>(deps: HttpDeps, toBody: (form: FormData) => B
   return async (context: RouteContext): Promise<Body> => {
     const call = await authenticate(deps, context.request, context.server);
     context.call = call;
-    call.body = deps.bodies.reserve(declaredBytes(context.request, formBytesMax));
+    call.body = deps.bodies.reserve(call.caller.accountId, declaredBytes(context.request, formBytesMax));
     return toBody(await readForm(context.request, call.body));
   };
 }
 
-/** Reads a body as multipart/form-data. @throws {GatewayError} `payload_too_large`, `unavailable` or `invalid_request`. */
+/** Reads a body as multipart/form-data. @throws {GatewayError} `payload_too_large`, `unavailable`, `rate_limit_exceeded` or `invalid_request`. */
 async function readForm(request: Request, reservation?: BodyReservation): Promise<FormData> {
   refuseEncoding(request);
   const contentType = request.headers.get("content-type");

@@ -80,7 +80,7 @@ function deepest(error: SchemaError): SchemaError {
   let best: SchemaError | undefined;
   const kinds: SchemaError[] = [];
   for (const member of error.errors ?? []) {
-    const errors = takeFirst(member);
+    const errors = takeFirst(member, error.path);
     const kind = errors.find((one) => isLiteral(one) && depth(one) === depth(error) + 1);
     if (kind !== undefined) kinds.push(kind);
     const first = selectError(errors);
@@ -95,10 +95,13 @@ function deepest(error: SchemaError): SchemaError {
   return { ...kind, schema: { anyOf: kinds.map(({ schema }) => ({ const: schema.const })) } as unknown as TSchema };
 }
 
-/** The first errors of a member: enough to find its literal among them. */
-function takeFirst(member: Iterable<SchemaError>): SchemaError[] {
+/**
+ * The first errors of a member: enough to find its literal among them. An error at the place of the union is about the
+ * whole value, such as a list that is too long: the items of that are not looked at.
+ */
+function takeFirst(member: Iterable<SchemaError>, path: string): SchemaError[] {
   const errors: SchemaError[] = [];
-  for (const error of member) if (errors.push(error) === 16) break;
+  for (const error of member) if (errors.push(error) === 16 || error.path === path) break;
   return errors;
 }
 

@@ -29,10 +29,16 @@ export interface Download {
 /**
  * Fetches a public file that a caller named by URL, for a provider that wants its bytes.
  *
+ * @param reserve Counts bytes before they are kept; throws when there is no room for them.
  * @throws {GatewayError} `invalid_request` when the URL is not https, leads to a private address, is too large, too
  * slow or not there.
  */
-export async function downloadPublic(get: PublicGet, text: string, signal: AbortSignal): Promise<Download> {
+export async function downloadPublic(
+  get: PublicGet,
+  text: string,
+  signal: AbortSignal,
+  reserve: (bytes: number) => void,
+): Promise<Download> {
   const timer = AbortSignal.timeout(downloadMsMax);
   const end = new AbortController();
   const anySignal = AbortSignal.any([signal, timer, end.signal]);
@@ -49,7 +55,7 @@ export async function downloadPublic(get: PublicGet, text: string, signal: Abort
       const encoding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
       if (encoding !== "identity") throw refusal("its server compresses it although it was asked not to");
       return {
-        bytes: await readBytes(body),
+        bytes: await readBytes(body, reserve),
         mediaType: mediaTypeOf(headers.get("content-type")) ?? "application/octet-stream",
       };
     }
@@ -139,12 +145,13 @@ function toResponse(message: IncomingMessage): PublicResponse {
   return { status: message.statusCode ?? 0, headers, body: message };
 }
 
-async function readBytes(body: PublicResponse["body"]): Promise<Bytes> {
+async function readBytes(body: PublicResponse["body"], reserve: (bytes: number) => void): Promise<Bytes> {
   const chunks: Bytes[] = [];
   let total = 0;
   for await (const chunk of body ?? []) {
     total += chunk.byteLength;
     if (total > downloadBytesMax) throw refusal(`it is larger than ${downloadBytesMax} bytes`);
+    reserve(chunk.byteLength);
     chunks.push(chunk as Bytes);
   }
   return new Blob(chunks).bytes();

@@ -77,7 +77,8 @@ export class BoundUpstream implements Upstream {
     if (!containsText(this.#call.request, url) && !this.#answers.some((answer) => containsText(answer, url))) {
       throw new TypeError("Cannot download a URL that is neither in the request nor in the provider's answer");
     }
-    return downloadPublic(this.#network.publicGet, url, this.#signal);
+    const reserve = (bytes: number) => this.#call.reserveMemory(bytes);
+    return downloadPublic(this.#network.publicGet, url, this.#signal, reserve);
   }
 
   async #post(path: string, body: string | FormData, init: UpstreamRequestOptions | undefined): Promise<Response> {

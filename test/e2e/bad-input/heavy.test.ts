@@ -27,8 +27,14 @@ describe("a request made to be heavy", () => {
     await expectError(response, { status: 400, param: "messages[0].role" });
   });
 
+  test("with a field of too many values is refused before it is parsed", async () => {
+    const body = `{"model":"m","messages":[],"extra":[${"0,".repeat(10_000_000)}0]}`;
+    const response = await shared.gateway.post("/chat/completions", body);
+    await expectError(response, { status: 400, says: "more than 500000 values" });
+  });
+
   test("with a wide and deep field beside a wrong one is refused for the wrong one", async () => {
-    const extra = `${"[".repeat(190)}${"0,".repeat(10_000_000)}0${"]".repeat(190)}`;
+    const extra = `${"[".repeat(190)}${"0,".repeat(499_000)}0${"]".repeat(190)}`;
     const response = await shared.gateway.post("/chat/completions", `{"model":"m","messages":[],"extra":${extra}}`);
     await expectError(response, { status: 400, param: "messages" });
   });

@@ -52,12 +52,14 @@ describe("a gateway", () => {
     expect(gateway.books.counts()).toEqual({ calls: 5, open: 0 });
   });
 
-  test("with MAX_BUFFERED_BODY_MB of large bodies at work refuses another large one, and takes small ones", async () => {
+  test("with MAX_BUFFERED_BODY_MB of large bodies of an account at work refuses it another large one, and takes small ones", async () => {
     const { ask, waiting, release } = await startHeld({ MAX_BUFFERED_BODY_MB: "1" });
     const large = "x".repeat(700_000);
     const first = ask(large);
     await until(() => waiting.length === 1);
-    await expectRefused(await ask(large), "no room for 7000");
+    const refused = await ask(large);
+    expect(refused.headers.get("retry-after")).toBe("1");
+    await expectError(refused, { status: 429, code: "rate_limit_exceeded", says: "no room for 7000" });
     const small = ask();
     await until(() => waiting.length === 2);
     release();

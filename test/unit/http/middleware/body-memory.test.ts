@@ -1,50 +1,73 @@
 import { describe, expect, test } from "bun:test";
-import { BodyMemoryLimiter } from "../../../../src/http/middleware/read-body.ts";
+import { BodyMemoryLimiter } from "../../../../src/http/middleware/body-memory.ts";
+import { fetchImages } from "../../../../src/sdk/multimodal.ts";
 import { expectError } from "../../../support/expect-error.ts";
+import { fetchOf } from "../../kernel/fake-fetch.ts";
+import { completionOf } from "../../kernel/streams.ts";
+import { benchOf, caller, pluginOf } from "../../kernel/support.ts";
 import { httpOf, messages } from "../support.ts";
 
 const mebibyte = 2 ** 20;
-const full = "no room for";
+const full = "of request bodies and has no room for";
 
 describe("the memory for request bodies", () => {
   test("bounds what all large bodies have together", () => {
     const limiter = new BodyMemoryLimiter(10 * mebibyte);
-    const first = limiter.reserve(6 * mebibyte);
-    expect(() => limiter.reserve(5 * mebibyte)).toThrow(full);
-    limiter.reserve(4 * mebibyte);
-    expect(() => limiter.reserve(mebibyte)).toThrow(full);
-    first?.release();
-    first?.release();
-    limiter.reserve(6 * mebibyte);
-    expect(() => limiter.reserve(mebibyte)).toThrow(full);
+    const first = limiter.reserve("a", 5 * mebibyte);
+    limiter.reserve("b", 4 * mebibyte);
+    expect(() => limiter.reserve("c", 2 * mebibyte)).toThrow(full);
+    first.release();
+    first.release();
+    limiter.reserve("c", 5 * mebibyte);
+    expect(() => limiter.reserve("d", 2 * mebibyte)).toThrow(full);
   });
 
-  test("always has room for one body alone", () => {
+  test("gives an account half of it at most, and the other half to the others", () => {
+    const limiter = new BodyMemoryLimiter(10 * mebibyte);
+    const first = limiter.reserve("a", 3 * mebibyte);
+    expect(() => limiter.reserve("a", 3 * mebibyte)).toThrow(`hold ${3 * mebibyte} bytes`);
+    limiter.reserve("a", 2 * mebibyte);
+    limiter.reserve("b", 5 * mebibyte);
+    first.release();
+    limiter.reserve("a", 3 * mebibyte);
+  });
+
+  test("always has room for one body alone, but not for all that it may have fetched", () => {
     const limiter = new BodyMemoryLimiter(mebibyte);
-    const only = limiter.reserve(30 * mebibyte);
-    expect(() => limiter.reserve(mebibyte)).toThrow(full);
-    only?.release();
-    limiter.reserve(2 * mebibyte);
+    const only = limiter.reserve("a", 30 * mebibyte);
+    expect(() => limiter.reserve("b", mebibyte)).toThrow(full);
+    only.grow(34 * mebibyte);
+    expect(() => only.grow(1)).toThrow("no room for");
+    only.release();
+    limiter.reserve("b", 2 * mebibyte);
+  });
+
+  test("is not taken by a call that has ended", () => {
+    const limiter = new BodyMemoryLimiter(2 * mebibyte);
+    const ended = limiter.reserve("a", mebibyte);
+    ended.release();
+    expect(() => ended.grow(mebibyte)).toThrow("The call has ended");
+    limiter.reserve("b", mebibyte).grow(mebibyte);
   });
 
   test("does not count short bodies", () => {
     const limiter = new BodyMemoryLimiter(mebibyte);
-    limiter.reserve(30 * mebibyte);
-    expect(limiter.reserve(200_000)).toBeUndefined();
-    limiter.reserve(undefined)?.grow(200_000);
+    limiter.reserve("a", 30 * mebibyte);
+    limiter.reserve("b", 200_000).release();
+    limiter.reserve("b").grow(200_000);
   });
 
   test("counts a body without a declared length as it grows, all of it once it is large", () => {
     const limiter = new BodyMemoryLimiter(2 * mebibyte);
-    const other = limiter.reserve(mebibyte);
-    const growing = limiter.reserve(undefined);
-    growing?.grow(200_000);
-    growing?.grow(mebibyte - 200_000);
-    expect(() => growing?.grow(1)).toThrow(full);
-    other?.release();
-    growing?.grow(30 * mebibyte);
-    growing?.release();
-    limiter.reserve(2 * mebibyte);
+    const other = limiter.reserve("a", mebibyte);
+    const growing = limiter.reserve("b");
+    growing.grow(200_000);
+    growing.grow(mebibyte - 200_000);
+    expect(() => growing.grow(1)).toThrow(full);
+    other.release();
+    growing.grow(30 * mebibyte);
+    growing.release();
+    limiter.reserve("a", 2 * mebibyte);
   });
 });
 
@@ -65,12 +88,12 @@ function chunkedBody(chunks: number) {
 
 test("a chunked body is read no further than there is room", async () => {
   const bodies = new BodyMemoryLimiter(4 * mebibyte);
-  const other = bodies.reserve(2 * mebibyte);
+  const other = bodies.reserve("other", 2 * mebibyte);
   const { ask } = httpOf(undefined, { bodies });
   const { body, state } = chunkedBody(30);
   await expectError(await ask("chat/completions", { method: "POST", body }), { status: 503, says: full });
   expect(state.sent).toBeLessThan(6);
-  other?.release();
+  other.release();
   expect((await ask("chat/completions", { method: "POST", body: chunkedBody(30).body })).status).toBe(200);
 });
 
@@ -87,8 +110,59 @@ test("the memory of a body is free after its answer, whatever that was", async (
   ] as const) {
     const headers = { "content-length": String(text.length + pad.length) };
     expect((await ask("chat/completions", { method: "POST", headers, body: pad + text })).status).toBe(status);
-    const room = bodies.reserve(4 * mebibyte);
-    expect(() => bodies.reserve(mebibyte)).toThrow(full);
-    room?.release();
+    const room = bodies.reserve("other", 4 * mebibyte);
+    expect(() => bodies.reserve("third", mebibyte)).toThrow(full);
+    room.release();
   }
+});
+
+test("a chunked body counts twice, as it arrives and put together, towards the account's half", async () => {
+  const bodies = new BodyMemoryLimiter(256 * mebibyte);
+  const { ask } = httpOf(undefined, { bodies });
+  const other = bodies.reserve(caller.accountId, 70 * mebibyte);
+  const response = await ask("chat/completions", { method: "POST", body: chunkedBody(31).body });
+  await expectError(response, { status: 429, code: "rate_limit_exceeded", says: "other requests hold" });
+  other.release();
+  expect((await ask("chat/completions", { method: "POST", body: chunkedBody(31).body })).status).toBe(200);
+});
+
+test.each([
+  ["chat/completions", "application/json"],
+  ["audio/transcriptions", "multipart/form-data; boundary=x"],
+])("a body for %s in chunks of one byte is refused", async (path, type) => {
+  const { ask } = httpOf();
+  const byte = new TextEncoder().encode(" ");
+  const state = { sent: 0 };
+  const body = new ReadableStream({
+    pull(controller) {
+      state.sent++;
+      controller.enqueue(byte);
+    },
+  });
+  const response = await ask(path, { method: "POST", headers: { "content-type": type }, body });
+  await expectError(response, { status: 400, says: "chunks of a few bytes" });
+  expect(state.sent).toBeLessThan(10_000);
+});
+
+test("files that are fetched for a call count as its body does, until it ends", async () => {
+  const plugin = pluginOf({
+    chat: async ({ request, upstream }) => {
+      await fetchImages(request.messages, upstream);
+      return completionOf("Fine");
+    },
+  });
+  const bodies = new BodyMemoryLimiter(8 * mebibyte);
+  const file = new Response(new Uint8Array(mebibyte), { headers: { "content-type": "image/png" } });
+  const { kernel } = benchOf([plugin], { fetch: fetchOf(file) });
+  const { post } = httpOf([plugin], { bodies, kernel });
+  const images = (count: number) => {
+    const url = (index: number) => ({ url: `https://93.184.216.34/${index}.png` });
+    const content = Array.from({ length: count }, (_, index) => ({ type: "image_url", image_url: url(index) }));
+    return post("chat/completions", { model: "chat-1", messages: [{ role: "user", content }] });
+  };
+  const other = bodies.reserve("other", 4 * mebibyte);
+  await expectError(await images(5), { status: 503, says: full });
+  expect((await images(3)).status).toBe(200);
+  other.release();
+  bodies.reserve("third", 8 * mebibyte).release();
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { GatewayError } from "../../../../src/contract/index.ts";
 import { downloadBytesMax, downloadPublic } from "../../../../src/kernel/upstream/download.ts";
 import { isPublicAddress } from "../../../../src/kernel/upstream/ssrf-guard.ts";
 import { fetchOf, liveBody, silence } from "../fake-fetch.ts";
@@ -6,10 +7,15 @@ import { rejectionOf } from "../support.ts";
 
 const here = "https://93.184.216.34/cat.png";
 const never = new AbortController().signal;
+const unlimited = () => undefined;
 const picture = new Response("PNG", { headers: { "content-type": "image/png; q=1" } });
 
-const get = (fetch: ReturnType<typeof fetchOf>, url = here, signal = never) =>
-  downloadPublic(({ href }, ended) => fetch(href, { signal: ended }), url, signal);
+const get = (
+  fetch: ReturnType<typeof fetchOf>,
+  url = here,
+  signal = never,
+  reserve: (bytes: number) => void = unlimited,
+) => downloadPublic(({ href }, ended) => fetch(href, { signal: ended }), url, signal, reserve);
 
 describe("an address", () => {
   test.each([
@@ -48,6 +54,16 @@ describe("an address", () => {
 });
 
 describe("a download", () => {
+  test("counts its bytes before it keeps them, and ends when there is no room", async () => {
+    const counted: number[] = [];
+    await get(fetchOf(picture), here, never, (bytes) => void counted.push(bytes));
+    expect(counted).toEqual([3]);
+    const refuse = () => {
+      throw new GatewayError("unavailable", "There is no room");
+    };
+    expect(await rejectionOf(get(fetchOf(picture), here, never, refuse))).toMatchObject({ code: "unavailable" });
+  });
+
   test("hands out bytes and media type", async () => {
     const { bytes, mediaType } = await get(fetchOf(picture));
     expect([new TextDecoder().decode(bytes), mediaType]).toEqual(["PNG", "image/png"]);

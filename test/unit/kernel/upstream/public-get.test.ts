@@ -101,7 +101,7 @@ describe.skipIf(certificates === undefined)("a download of a name", () => {
     const { ca } = certificates as NonNullable<typeof certificates>;
     const get = createPublicGet({ resolve, isPublic, ca, proxyEnv: byProxy ? { HTTPS_PROXY: proxyUrl } : undefined });
     const { path = "/a.png?b=1", signal = new AbortController().signal } = changes;
-    return downloadPublic(get, `https://${host}:${port}${path}`, signal);
+    return downloadPublic(get, `https://${host}:${port}${path}`, signal, () => undefined);
   }
   const textOf = ({ bytes, mediaType }: Download) => [new TextDecoder().decode(bytes), mediaType];
 
@@ -109,7 +109,12 @@ describe.skipIf(certificates === undefined)("a download of a name", () => {
     answer = answerOf("bytes", ["content-type: image/png"]);
     const { ca } = certificates as NonNullable<typeof certificates>;
     const get = createPublicGet({ resolve: async () => ["127.0.0.3", publicAddress], isPublic: () => true, ca });
-    const file = await downloadPublic(get, `https://${host}:${port}/a.png`, new AbortController().signal);
+    const file = await downloadPublic(
+      get,
+      `https://${host}:${port}/a.png`,
+      new AbortController().signal,
+      () => undefined,
+    );
     expect(textOf(file)).toEqual(["bytes", "image/png"]);
   });
 
@@ -161,7 +166,7 @@ describe.skipIf(certificates === undefined)("a download of a name", () => {
       const get = createPublicGet({ resolve: async () => [publicAddress], isPublic, ca, proxyEnv });
       const before = sites[publicAddress]?.heads.length;
       const error = await rejectionOf(
-        downloadPublic(get, `https://other.example:${port}/a.png`, new AbortController().signal),
+        downloadPublic(get, `https://other.example:${port}/a.png`, new AbortController().signal, () => undefined),
       );
       expect(error.message).toContain("could not be reached");
       expect(sites[publicAddress]?.heads.length).toBe(before as number);

@@ -1,0 +1,92 @@
+import { GatewayError } from "../../contract/index.ts";
+
+/** Shorter bodies are not counted: thousands of them fit into memory. */
+export const countedBytesMin = 256 * 1024;
+/** What a single body may take always has room when there is no other. */
+const singleBytesMax = 64 * 1024 * 1024;
+const retryAfterMs = 1000;
+
+/**
+ * Bounds the memory of all large request bodies together, and of the files that are fetched for them. One account may have
+ * half of it, so that its slow uploads do not refuse the bodies of all others.
+ */
+export class BodyMemoryLimiter {
+  readonly #bytesMax: number;
+  readonly #accountBytesMax: number;
+  readonly #byAccount = new Map<string, number>();
+  #bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+    this.#accountBytesMax = bytesMax / 2;
+  }
+
+  /**
+   * Reserves memory for a call until {@link BodyReservation.release}.
+   *
+   * @param declaredBytes The length that its body declares; the reservation of one without a length grows as it arrives.
+   * @throws {GatewayError} `unavailable`, or `rate_limit_exceeded` when it is this account that holds too much.
+   */
+  reserve(accountId: string, declaredBytes = 0): BodyReservation {
+    const reservation = new BodyReservation(this, accountId);
+    reservation.grow(declaredBytes);
+    return reservation;
+  }
+
+  /** Adds bytes to a body that has `ownBytes`; fewer than 0 are freed. */
+  take(accountId: string, bytes: number, ownBytes: number): void {
+    if (bytes > 0) this.#check(accountId, bytes, ownBytes);
+    this.#bytes += bytes;
+    const left = this.#ofAccount(accountId) + bytes;
+    if (left === 0) this.#byAccount.delete(accountId);
+    else this.#byAccount.set(accountId, left);
+  }
+
+  #check(accountId: string, bytes: number, ownBytes: number): void {
+    const ofAccount = this.#ofAccount(accountId);
+    const holds = (others: number, bytesMax: number) =>
+      others + ownBytes + bytes > bytesMax && (others > 0 || ownBytes + bytes > singleBytesMax);
+    if (holds(ofAccount - ownBytes, this.#accountBytesMax)) {
+      const sentence = `The account's other requests hold ${ofAccount - ownBytes} bytes, and there is no room for ${ownBytes + bytes} more; send the request again when one of them has ended`;
+      throw new GatewayError("rate_limit_exceeded", sentence, { retryAfterMs });
+    }
+    if (!holds(this.#bytes - ownBytes, this.#bytesMax)) return;
+    const sentence = `The gateway holds ${this.#bytes - ownBytes} bytes of request bodies and has no room for ${ownBytes + bytes} more; send the request again`;
+    throw new GatewayError("unavailable", sentence, { retryAfterMs });
+  }
+
+  #ofAccount(accountId: string): number {
+    return this.#byAccount.get(accountId) ?? 0;
+  }
+}
+
+/** The share of one call in a {@link BodyMemoryLimiter}. */
+export class BodyReservation {
+  readonly #limiter: BodyMemoryLimiter;
+  readonly #accountId: string;
+  #readBytes = 0;
+  #reservedBytes = 0;
+  #isReleased = false;
+
+  constructor(limiter: BodyMemoryLimiter, accountId: string) {
+    this.#limiter = limiter;
+    this.#accountId = accountId;
+  }
+
+  /** Adds bytes; the first {@link countedBytesMin} of them count once there are more. @throws {GatewayError} As `reserve`. */
+  grow(bytes: number): void {
+    // A download may outlive its call by a moment; nobody would free what it adds.
+    if (this.#isReleased) throw new GatewayError("unavailable", "The call has ended; its files are not read further");
+    this.#readBytes += bytes;
+    if (this.#readBytes < countedBytesMin) return;
+    this.#limiter.take(this.#accountId, this.#readBytes - this.#reservedBytes, this.#reservedBytes);
+    this.#reservedBytes = this.#readBytes;
+  }
+
+  /** Frees the memory. Repeating it does nothing. */
+  release(): void {
+    if (this.#reservedBytes > 0) this.#limiter.take(this.#accountId, -this.#reservedBytes, this.#reservedBytes);
+    this.#reservedBytes = 0;
+    this.#isReleased = true;
+  }
+}

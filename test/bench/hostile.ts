@@ -1,0 +1,29 @@
+/** `bun test/bench/hostile.ts [PATTERN]`: what hostile input does to the gateway, its health check and a neighbour's calls. */
+import { hostileInputs } from "../e2e/hostile/inputs.ts";
+import { type HostileResult, runHostile } from "../e2e/hostile/run-hostile.ts";
+import { formatTable } from "./table.ts";
+
+const [pattern = "", freeTokens] = process.argv.slice(2);
+const columns = ["input", "status", "healthz ms", "neighbour ms", "failures", "peak MB over idle"];
+
+function toRow({ input, statuses, ...seen }: HostileResult, idleRssMb: number): string[] {
+  const counts = [...new Set(statuses)].map(
+    (status) => `${status} × ${statuses.filter((each) => each === status).length}`,
+  );
+  const figures = [seen.healthMsMax, seen.neighbourMsMax, seen.failures, seen.rssMbMax - idleRssMb];
+  return [input.name, counts.join(", "), ...figures.map((figure) => figure.toFixed(0))];
+}
+
+const rows: string[][] = [];
+const { idleRssMb, hostileCalls, isVerified } = await runHostile(
+  (result, idle) => {
+    rows.push(toRow(result, idle));
+    process.stderr.write(`${rows.at(-1)?.join(" | ")}\n`);
+  },
+  { inputs: hostileInputs.filter(({ name }) => new RegExp(pattern).test(name)), freeTokens },
+);
+process.stdout.write(`${formatTable(columns, rows, [0, 1]).join("\n")}\n\n`);
+process.stdout.write(
+  `Idle: ${idleRssMb.toFixed(0)} MB. Calls in the books: ${hostileCalls}. Books in order: ${isVerified}\n`,
+);
+process.exit(0);
