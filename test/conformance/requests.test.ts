@@ -67,6 +67,8 @@ describe.skipIf(recordingsMissing !== undefined)("the recorded request", () => {
     for (const [field, value] of Object.entries(recorded)) {
       if (value === null || field === "model" || field === "stream" || field === "stream_options") continue;
       const name = body[field] === undefined ? (renamed[field] ?? field) : field;
+      // The gateway itself ends the answer.
+      if (field === "stop" && one.row.omit?.includes(field)) continue;
       const isLeftOut = body[name] === undefined && notes.some((note) => note.includes(`Left out ${field}`));
       if (!isLeftOut) expect({ [name]: comparable(name, body[name]) }).toEqual({ [name]: comparable(name, value) });
     }

@@ -29,6 +29,9 @@ function promisedFor({ status, body, path }: Recording): { status: number; their
   if (error.code === "context_length_exceeded" || path.includes("too-long")) {
     return { status: 400, theirWords: true, code: "context_length_exceeded" };
   }
+  // What the account must be allowed or sold is the operator's affair.
+  if (error.code === "model_terms_required") return refused;
+  if (path.includes("request-too-large")) return { status: 400, theirWords: false, code: "request_too_large" };
   if (text.includes("API_KEY_INVALID") || String(error.code).startsWith("insufficient_quota")) return refused;
   if (status === 400 || status === 422) return { status: 400, theirWords: true };
   if (status === 404) return { status: 400, theirWords: true, code: "model_not_found" };
