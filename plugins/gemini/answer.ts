@@ -19,14 +19,13 @@ import { answerShape, type Candidate, type GenerateAnswer, type Logprob } from "
 
 /** The provider's own sentences of these kinds name the gateway's project, quotas and region. */
 const sentences: Record<string, string> = {
-  auth: "The provider refused the gateway's credential or account",
+  auth: "The provider refused the gateway's credential, account or location",
   insufficient_quota: "The gateway's account with the provider is used up",
   rate_limited: "The provider's rate limit for this model is reached",
 };
 
 /** Reads a refusal: https://ai.google.dev/gemini-api/docs/troubleshooting */
 export const readFault = (answer: RefusedResponse) => refine(classifyFault(answer), parseJson(answer.body));
-
 /** Reads an error out of a 200 answer or a stream. */
 export const readError = (body: unknown) => refine(classifyError(body), body);
 
@@ -85,6 +84,7 @@ function toDeltas(candidate: Candidate, given: Given, reading: CallReading): Chu
   for (const part of candidate.content?.parts ?? []) {
     const last = deltas.at(-1);
     if (part.functionCall !== undefined) {
+      if (part.functionCall.willContinue || part.functionCall.partialArgs) throw readError("A tool call came in parts");
       if (given.calls > 0 && reading.firstOnly) continue;
       deltas.push({ tool_calls: [{ index: given.calls++, ...toToolCall(part, reading) }] });
     } else if (part.text && part.thought === true) {

@@ -30,7 +30,7 @@ const partShape = {
   thought: "boolean",
   thoughtSignature: "string",
   inlineData: { mimeType: "string", data: "string" },
-  functionCall: { name: "string", args: {}, id: "string" },
+  functionCall: { name: "string", args: {}, id: "string", willContinue: "boolean", partialArgs: "any" },
 } as const;
 const logprobShape = { token: "string", logProbability: "number" } as const;
 const candidateShape = {

@@ -64,7 +64,7 @@ export class Authenticator {
     if (verified !== undefined && this.#isCurrent(verified)) return this.#getCaller(verified);
     if (token === "") throw invalidKey("Missing API key: send the header Authorization: Bearer <API key>");
     const key = parseApiKey(token);
-    if (key === undefined) throw invalidKey(`Malformed API key: expected ${apiKeyForm}`);
+    if (key === undefined) throw incorrectKey(maskKey(token), `is malformed; expected ${apiKeyForm}`);
     const found = this.#find(key);
     if (found instanceof Promise) return found.then((known) => this.#check(token, key, known));
     return this.#check(token, key, found);
@@ -73,18 +73,16 @@ export class Authenticator {
   #check(token: string, { secret }: KeyParts, known: KnownKey | undefined): Caller {
     const matches = equalHashes(hashSecret(secret), known === undefined ? noHash : known.secretHash);
     if (known === undefined || !matches) {
-      throw invalidKey(
-        "Incorrect API key: no such key exists; check that it was copied completely, or create a new one",
-      );
+      throw incorrectKey(maskKey(token), "does not exist; check that it was copied completely, or create a new one");
     }
     if (this.#known.get(known.caller.keyId) === known) this.#verified.set(token, known);
     return this.#getCaller(known);
   }
 
   #getCaller({ revoked, disabled, expiresAt, caller }: KnownKey): Caller {
-    if (revoked) throw invalidKey(`API key ${caller.keyId} was revoked; use another key`);
+    if (revoked) throw incorrectKey(caller.keyId, "was revoked; use another key");
     if (expiresAt !== undefined && expiresAt <= this.#now()) {
-      throw invalidKey(`API key ${caller.keyId} expired at ${new Date(expiresAt).toISOString()}; use another key`);
+      throw incorrectKey(caller.keyId, `expired at ${new Date(expiresAt).toISOString()}; use another key`);
     }
     if (disabled) throw invalidKey("The account of this API key is disabled; contact the operator of this gateway");
     this.#use.note(caller.keyId);
@@ -184,4 +182,15 @@ function readKeyLimits(record: KeyRecord): KeyLimits | undefined {
 
 function invalidKey(message: string): GatewayError {
   return new GatewayError("invalid_api_key", message);
+}
+
+/** LiteLLM takes a 401 for an `AuthenticationError` only if it begins as OpenAI's sentence does. */
+function incorrectKey(shown: string, problem: string): GatewayError {
+  return invalidKey(`Incorrect API key provided: ${shown} ${problem}`);
+}
+
+/** A key as OpenAI shows it: enough to tell which one it is. */
+function maskKey(token: string): string {
+  const end = token.length < 20 ? "" : token.slice(-4);
+  return `${token.slice(0, end === "" ? 3 : 8)}***${end}`.replace(/[^\w*-]/g, "?");
 }

@@ -68,7 +68,10 @@ export const FunctionDefinition = Type.Object(
 );
 export type FunctionDefinition = Static<typeof FunctionDefinition>;
 
-export const Tool = Type.Object({ type: Type.Literal("function"), function: FunctionDefinition }, open);
+const functionType = Type.Literal("function", {
+  description: "custom tools are not supported here, use function tools",
+});
+export const Tool = Type.Object({ type: functionType, function: FunctionDefinition }, open);
 export type Tool = Static<typeof Tool>;
 
 export const ToolChoice = Type.Union([
@@ -122,7 +125,7 @@ export const ChatRequest = Type.Object(
     tool_choice: optional(ToolChoice),
     parallel_tool_calls: optional(Type.Boolean()),
     response_format: optional(ResponseFormat),
-    seed: optional(Type.Integer()),
+    seed: optional(Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
     logprobs: optional(Type.Boolean()),
     top_logprobs: optional(Type.Integer({ minimum: 0, maximum: 20 })),
     reasoning_effort: optional(

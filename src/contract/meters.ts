@@ -26,17 +26,20 @@ export type Meters = Partial<Record<MeterName, number>>;
  */
 export type UsageSource = "reported" | "estimated" | "none";
 
+/** More than any call uses. A larger figure is a provider's mistake; sums and costs of such reports stay below 2^53. */
+const reportedMax = 2 ** 33;
+
 /**
- * Turns the usage of a chat or embedding answer into disjoint meters. Figures that are not whole, not finite or
- * negative make the report unusable.
+ * Turns the usage of a chat or embedding answer into disjoint meters. Figures that are not whole, not finite, negative
+ * or beyond what any call uses make the report unusable.
  *
  * @returns `undefined` when the report cannot be used (absent, malformed, or cached exceeding the prompt).
  */
 export function toMeters(usage: ChatUsage | null | undefined): Meters | undefined {
   if (usage === null || usage === undefined) return undefined;
   const { prompt_tokens: prompt, completion_tokens: completion } = usage;
-  if (!isAmount(prompt)) return undefined;
-  if (completion !== undefined && !isAmount(completion)) return undefined;
+  if (!isReportable(prompt)) return undefined;
+  if (completion !== undefined && !isReportable(completion)) return undefined;
   const cacheRead = usage.prompt_tokens_details?.cached_tokens ?? undefined;
   const cacheWrite = usage.prompt_tokens_details?.cache_write_tokens ?? undefined;
   if (cacheRead !== undefined && !isAmount(cacheRead)) return undefined;
@@ -48,6 +51,11 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
   if (cacheWrite !== undefined && cacheWrite > 0) meters.cacheWriteToken = cacheWrite;
   if (completion !== undefined) meters.outputToken = completion;
   return meters;
+}
+
+/** Whether a provider's figure can be believed and charged. */
+export function isReportable(value: unknown): value is number {
+  return isAmount(value) && value <= reportedMax;
 }
 
 /** Tokens of all kinds; `undefined` if no meter counts tokens. */

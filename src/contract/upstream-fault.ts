@@ -9,6 +9,7 @@
  * | `auth` | our credential was refused | next key | 500, never the provider's words |
  * | `insufficient_quota` | our account there is used up | next key | 500, never the provider's words |
  * | `rate_limited` | rate limited, retry later | next key | 429 with `retry-after` |
+ * | `request_too_large` | more tokens than our account there may send at once | next route | 400, and no retry |
  * | `overloaded` | it is overloaded or down | yes | 500 |
  * | `bad_response` | no answer, or one that cannot be read | see below | 500 |
  * | `timeout` | no byte in the time allowed | see below | 500 `upstream_timeout` |
@@ -23,6 +24,7 @@ export type FaultKind =
   | "auth"
   | "insufficient_quota"
   | "rate_limited"
+  | "request_too_large"
   | "overloaded"
   | "bad_response"
   | "timeout";

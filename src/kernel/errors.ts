@@ -13,7 +13,8 @@ export function toClientError(thrown: unknown, call: CallContext): GatewayError 
   return new GatewayError(code, message, { param, publicCode, retryAfterMs, cause: thrown });
 }
 
-function toGatewayError(error: unknown, { cancelReason }: CallContext): GatewayError {
+function toGatewayError(error: unknown, call: CallContext): GatewayError {
+  const { cancelReason } = call;
   if (cancelReason === "client_disconnected") {
     return new GatewayError("invalid_request", "The client disconnected", { cause: error });
   }
@@ -26,18 +27,33 @@ function toGatewayError(error: unknown, { cancelReason }: CallContext): GatewayE
     return new GatewayError("upstream_timeout", sentence, { cause: error });
   }
   if (error instanceof GatewayError) return error;
-  if (error instanceof UpstreamFault) return fromFault(error);
+  if (error instanceof UpstreamFault) return fromFault(error, call);
   const sentence = "The gateway failed on this call; the operator finds the reason in the log under its x-request-id";
   return new GatewayError("internal_error", sentence, { cause: error });
 }
 
-function fromFault(fault: UpstreamFault): GatewayError {
+/**
+ * A provider's complaint about too many tokens, begun by OpenAI's sentence: clients know the error by it, and compress the
+ * conversation or take another model.
+ */
+function contextSentence({ message }: UpstreamFault, { modelEntry: { model } }: CallContext): string {
+  const tokensMax = model.contextTokens ?? model.inputTokensMax;
+  if (tokensMax === undefined || message.startsWith("This model's maximum context length")) return message;
+  const figures = (message.match(/\d{3,12}/g) ?? []).map(Number);
+  const tokens = Math.max(...figures.filter((figure) => figure > tokensMax));
+  const resulted = Number.isFinite(tokens) ? ` However, your messages resulted in ${tokens} tokens.` : "";
+  return `This model's maximum context length is ${tokensMax} tokens.${resulted} ${message}`;
+}
+
+function fromFault(fault: UpstreamFault, call: CallContext): GatewayError {
   const details = { param: fault.param, cause: fault };
   switch (fault.kind) {
     case "bad_request":
       return new GatewayError("invalid_request", fault.message, { ...details, publicCode: fault.code });
     case "context_length":
-      return new GatewayError("context_length_exceeded", fault.message, details);
+      return new GatewayError("context_length_exceeded", contextSentence(fault, call), details);
+    case "request_too_large":
+      return new GatewayError("request_too_large", fault.message, details);
     case "model_not_found": {
       const sentence = `The provider no longer serves this model: ${fault.message}`;
       return new GatewayError("model_not_found", sentence, { ...details, param: "model" });
@@ -51,7 +67,7 @@ function fromFault(fault: UpstreamFault): GatewayError {
     case "insufficient_quota":
       return new GatewayError(
         "upstream_error",
-        "The provider refused the gateway's own account; the operator was told",
+        "The provider refused the gateway's credential, account or location; the operator was told",
         { cause: fault },
       );
     case "timeout":

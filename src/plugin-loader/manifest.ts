@@ -18,6 +18,7 @@ const request = {
   omit: words,
   rename: Type.Record(Type.String(), Type.String()),
   values: Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown())),
+  pass: words,
   extra: Type.Record(Type.String(), Type.Unknown()),
 } satisfies Record<keyof RequestOptions, TSchema>;
 

@@ -9,7 +9,6 @@ export const errorCodes: Readonly<Record<string, FaultKind>> = {
   model_not_found: "model_not_found",
   model_decommissioned: "model_not_found",
   model_not_available: "model_not_found",
-  model_terms_required: "model_not_found",
   not_found_error: "model_not_found",
   NOT_FOUND: "model_not_found",
   invalid_api_key: "auth",
@@ -18,6 +17,7 @@ export const errorCodes: Readonly<Record<string, FaultKind>> = {
   permission_error: "auth",
   permission_denied: "auth",
   account_deactivated: "auth",
+  model_terms_required: "auth",
   unsupported_country_region_territory: "auth",
   API_KEY_INVALID: "auth",
   API_KEY_EXPIRED: "auth",
@@ -85,9 +85,30 @@ const tooLong =
 const outOfMoney =
   /credit balance|insufficient (?:credits?|balance|funds)|exceeded your current quota, please check your plan and billing/i;
 
+/** The figures of a rate limit's sentence: "Limit 7000, Used 0, Requested ~12903". */
+const limitFigure = /\blimit:? (\d[\d,]{0,15})/i;
+const requestedFigure = /\brequested:? ~?(\d[\d,]{0,15})/i;
+
+/** The tokens of a request by the sentence of a rate limit. */
+export function tokensRequested(sentence: string): number | undefined {
+  return toFigure(requestedFigure.exec(sentence));
+}
+
+function toFigure(match: RegExpExecArray | null): number | undefined {
+  return match === null ? undefined : Number(match[1]?.replaceAll(",", ""));
+}
+
+/** Whether a rate limit refuses what it could never take: waiting does not help. */
+function isBeyondLimit(sentence: string): boolean {
+  if (/\brequest too large\b/i.test(sentence)) return true;
+  const [limit, requested] = [toFigure(limitFigure.exec(sentence)), tokensRequested(sentence)];
+  return limit !== undefined && requested !== undefined && requested > limit;
+}
+
 /** What the sentence says that its code does not: Anthropic and others send only a sentence for these. */
 export function refineKind(kind: FaultKind, sentence: string): FaultKind {
-  if (kind !== "bad_request" && kind !== "rate_limited") return kind;
-  if (outOfMoney.test(sentence) && kind === "bad_request") return "insufficient_quota";
-  return kind === "bad_request" && tooLong.test(sentence) ? "context_length" : kind;
+  if (kind === "rate_limited") return isBeyondLimit(sentence) ? "request_too_large" : kind;
+  if (kind !== "bad_request") return kind;
+  if (outOfMoney.test(sentence)) return "insufficient_quota";
+  return tooLong.test(sentence) ? "context_length" : kind;
 }

@@ -1,5 +1,5 @@
 import { type FaultKind, getOwn, type RefusedResponse, UpstreamFault } from "../contract/index.ts";
-import { classifyStatus, errorCodes, refineKind, vagueErrorCodes } from "./error-codes.ts";
+import { classifyStatus, errorCodes, refineKind, tokensRequested, vagueErrorCodes } from "./error-codes.ts";
 import { isRecord, parseJson } from "./json.ts";
 import { type HeaderReader, retryAfterMs } from "./retry-after.ts";
 
@@ -54,13 +54,8 @@ export function classifyError(body: unknown, status?: number): UpstreamFault {
 
 function toFault(facts: ErrorFacts, status: number | undefined, retryMs: number | undefined): UpstreamFault {
   const kind = refineKind(toKind(facts, status), facts.message ?? "");
-  const cannotWait = kind === "rate_limited" && /request too large/i.test(facts.message ?? "");
-  return new UpstreamFault(kind, toSentence(kind, facts, status), {
-    status,
-    param: facts.param,
-    code: facts.code,
-    retryAfterMs: cannotWait ? undefined : retryMs,
-  });
+  const { param, code } = facts;
+  return new UpstreamFault(kind, toSentence(kind, facts, status), { status, param, code, retryAfterMs: retryMs });
 }
 
 function toKind({ words }: ErrorFacts, status: number | undefined): FaultKind {
@@ -76,6 +71,11 @@ function toSentence(kind: FaultKind, facts: ErrorFacts, status: number | undefin
   if (kind === "auth") return `The provider refused the gateway's credential: it ${answered}${named}`;
   if (kind === "insufficient_quota")
     return `The gateway's account with the provider is used up: it ${answered}${named}`;
+  if (kind === "request_too_large") {
+    const tokens = tokensRequested(facts.message ?? "");
+    const size = tokens === undefined ? "The request has more tokens" : `The request has about ${tokens} tokens, more`;
+    return `${size} than the gateway's provider account takes at once; send less`;
+  }
   if (facts.message === undefined) return `The provider ${answered} without saying why`;
   return redact(facts.message);
 }

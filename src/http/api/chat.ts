@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { type ChatChunk, ChatCompletion, ChatRequest } from "../../contract/index.ts";
+import { type ChatChunk, ChatCompletion, ChatRequest, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { sseReply, toEvent } from "../middleware/sse-reply.ts";
@@ -15,6 +15,7 @@ export function chatController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/chat/completions",
     async ({ call, body }) => {
+      checkContent(body);
       if (body.stream === true) return await stream(deps, call, body);
       return jsonReply(deps, call, await executeCall(deps, call, { capability: "chat", request: body }));
     },
@@ -32,6 +33,14 @@ export function chatController(deps: HttpDeps) {
       },
     },
   );
+}
+
+/** Only an assistant's and a tool's message may say nothing. */
+function checkContent({ messages }: ChatRequest): void {
+  const index = messages.findIndex(({ role, content }) => content == null && /^(user|system|developer)$/.test(role));
+  if (index === -1) return;
+  const param = `messages[${index}].content`;
+  throw new GatewayError("invalid_request", `${param} is missing, but a string or an array was expected`, { param });
 }
 
 function stream(deps: HttpDeps, call: HttpCall, request: ChatRequest): Promise<Response> {

@@ -46,7 +46,10 @@ const prefix = "/models/";
 /** GET /models, its alias /v1/models, and one model by its id (which may hold slashes). */
 export function modelsController(deps: HttpDeps) {
   const list = async ({ call }: { call: HttpCall }) => {
-    const data = [...deps.kernel.registry.modelEntries].map((modelEntry) => toModelJson(modelEntry.model));
+    const { allowedModels } = call.caller;
+    const data = [...deps.kernel.registry.modelEntries]
+      .filter(({ model }) => allowedModels === undefined || allowedModels.has(model.id))
+      .map(({ model }) => toModelJson(model));
     const asArray = parseUrl(call.httpRequest).searchParams.get("format") === "array";
     return jsonReply(deps, call, asArray ? data : { object: "list", data });
   };
@@ -56,7 +59,7 @@ export function modelsController(deps: HttpDeps) {
     return jsonReply(deps, call, findModel(deps, decodePercent(name)));
   };
   const detail = {
-    summary: "List the models that can be served now",
+    summary: "List the models that can be served now to this key",
     tags: ["Models"],
     parameters: [format],
     responses: responses({ "application/json": Type.Union([ModelList, Type.Array(ModelObject)]) }, [401, 500, 503]),

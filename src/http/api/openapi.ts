@@ -17,13 +17,14 @@ const errors = {
   403: "Quota, budget or balance used up, or not permitted",
   404: "Not found",
   413: "The body is too large",
+  415: "The body is compressed",
   429: "Rate limited; `retry-after` says for how long",
   500: "The provider failed",
   503: "Shutting down, overloaded, or the database does not answer",
 } as const;
 
 /** How calls can fail. */
-const errorsOfCalls = [400, 401, 403, 413, 429, 500, 503] as const;
+const errorsOfCalls = [400, 401, 403, 413, 415, 429, 500, 503] as const;
 
 const header = (description: string, required = false) => ({ description, required, schema: { type: "string" } });
 const headers = { "x-request-id": header("The id of the call in the request log", true) };

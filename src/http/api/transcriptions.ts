@@ -86,7 +86,9 @@ function toBody(form: FormData): Record<string, unknown> {
     if (typeof value === "string" && value !== "") body[name] = value;
   }
   const temperature = form.get("temperature");
-  if (typeof temperature === "string" && temperature !== "") body.temperature = Number(temperature);
+  // Text that is not a number stays, so that the error shows it.
+  if (typeof temperature === "string" && temperature !== "")
+    body.temperature = Number.isNaN(Number(temperature)) ? temperature : Number(temperature);
   const stream = form.get("stream");
   if (stream !== null && stream !== "") body.stream = stream === "true" ? true : stream === "false" ? false : stream;
   return body;

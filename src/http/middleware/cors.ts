@@ -9,17 +9,9 @@ const preflightMaxAgeSeconds = 7200;
  */
 export function cors(origins: readonly string[]) {
   if (origins.length === 0) return new Elysia();
-  const isAny = origins.includes("*");
-  const allow = (headers: Headers, { headers: asked }: Request): boolean => {
-    const origin = asked.get("origin");
-    if (!isAny) headers.set("vary", "origin");
-    if (origin === null || !(isAny || origins.includes(origin))) return false;
-    headers.set("access-control-allow-origin", isAny ? "*" : origin);
-    return true;
-  };
   const preflight = async ({ request }: { request: Request }) => {
     const headers = new Headers({ "cache-control": "no-store" });
-    if (allow(headers, request)) {
+    if (allow(origins, headers, request)) {
       headers.set("access-control-allow-methods", "GET, POST");
       headers.set("access-control-max-age", String(preflightMaxAgeSeconds));
       const asked = request.headers.get("access-control-request-headers");
@@ -29,8 +21,23 @@ export function cors(origins: readonly string[]) {
   };
   return new Elysia()
     .mapResponse({ as: "scoped" }, ({ request, response }) => {
-      if (!(response instanceof Response) || request.method === "OPTIONS") return;
-      if (allow(response.headers, request)) response.headers.set("access-control-expose-headers", "*");
+      if (response instanceof Response) exposeResponse(origins, response, request);
     })
     .options("/*", preflight, { detail: { hide: true } });
+}
+
+/** Lets the page that sent the request read its response. */
+export function exposeResponse(origins: readonly string[], response: Response, request: Request): Response {
+  const isRead = origins.length > 0 && request.method !== "OPTIONS" && allow(origins, response.headers, request);
+  if (isRead) response.headers.set("access-control-expose-headers", "*");
+  return response;
+}
+
+function allow(origins: readonly string[], headers: Headers, { headers: asked }: Request): boolean {
+  const isAny = origins.includes("*");
+  const origin = asked.get("origin");
+  if (!isAny) headers.set("vary", "origin");
+  if (origin === null || !(isAny || origins.includes(origin))) return false;
+  headers.set("access-control-allow-origin", isAny ? "*" : origin);
+  return true;
 }

@@ -3,6 +3,7 @@ import { type Caller, GatewayError } from "../../contract/index.ts";
 import { type Log, makeCallId } from "../../kernel/index.ts";
 import { invalidHost } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
+import { exposeResponse } from "./cors.ts";
 import { type HttpCall, limitHeaders, readClientRequestId } from "./handle-call.ts";
 import { dataHeaders, type ResponseHeaders } from "./security-headers.ts";
 import { toQueryError } from "./validation-errors.ts";
@@ -39,6 +40,7 @@ async function errorResponse(deps: HttpDeps, thrown: unknown, known: FailedReque
   const clientRequestId = readClientRequestId(request);
   if (clientRequestId !== undefined) headers["x-client-request-id"] = clientRequestId;
   if (call?.attempts) headers["x-modelgate-attempts"] = String(call.attempts);
+  if (error.code === "request_too_large") headers["x-should-retry"] = "false";
   if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
   if (deps.snapshot().sandbox) headers["x-modelgate-sandbox"] = "true";
   if (deps.loadShedder.isDraining) headers.connection = "close";
@@ -74,15 +76,22 @@ export function errorHandler(deps: HttpDeps, allowedMethods: (path: string) => s
     const url = URL.parse(request.url);
     if (url === null) return errorResponse(deps, invalidHost(), { request });
     const { pathname } = url;
-    const methods = allowedMethods(pathname);
-    if (methods.length === 0) {
-      const sentence = `There is no endpoint ${request.method} ${pathname}`;
-      return errorResponse(deps, new GatewayError("not_found", sentence), { request });
-    }
-    const sentence = `${pathname} takes ${methods.join(", ")}, not ${request.method}`;
-    const headers = { allow: methods.join(", ") };
-    return errorResponse(deps, new GatewayError("method_not_allowed", sentence), { request, headers });
+    const response = await noEndpoint(deps, request, pathname, allowedMethods(pathname));
+    const { basePath, corsOrigins = [] } = deps.config;
+    const isApi = pathname.startsWith(`${basePath}/`) || pathname.startsWith("/v1/");
+    // No route answers, so the hooks of the API's routes do not run.
+    return isApi ? exposeResponse(corsOrigins, response, request) : response;
   };
+}
+
+function noEndpoint(deps: HttpDeps, request: Request, pathname: string, methods: string[]): Promise<Response> {
+  if (methods.length === 0) {
+    const sentence = `There is no endpoint ${request.method} ${pathname}`;
+    return errorResponse(deps, new GatewayError("not_found", sentence), { request });
+  }
+  const sentence = `${pathname} takes ${methods.join(", ")}, not ${request.method}`;
+  const headers = { allow: methods.join(", ") };
+  return errorResponse(deps, new GatewayError("method_not_allowed", sentence), { request, headers });
 }
 
 /** Elysia wraps what `parse` throws. */

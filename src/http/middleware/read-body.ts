@@ -24,6 +24,7 @@ interface ReadOptions {
  * @throws {GatewayError} `payload_too_large`, `unavailable`, `rate_limit_exceeded` or `invalid_request`.
  */
 export async function readJson(request: Request, { reservation, beforeParsing }: ReadOptions = {}): Promise<unknown> {
+  refuseEncoding(request);
   const text = await readText(request, reservation);
   beforeParsing?.();
   if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
@@ -34,19 +35,37 @@ export async function readJson(request: Request, { reservation, beforeParsing }:
 /** The platform enforces a declared length; for a chunked body the limit is enforced here. */
 async function readText(request: Request, reservation: BodyReservation | undefined): Promise<string> {
   if (!request.headers.has("content-length")) return await readChunks(request, jsonBytesMax, reservation);
-  try {
-    return await request.text();
-  } catch (cause) {
+  const bytes = await request.bytes().catch((cause) => {
     throw brokeOff(cause);
+  });
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  return decode(decoder, bytes) + decode(decoder);
+}
+
+/** Text that is not UTF-8 is refused, because a replaced character would go unnoticed. */
+function decode(decoder: TextDecoder, bytes?: Uint8Array): string {
+  try {
+    return bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true });
+  } catch (cause) {
+    throw new GatewayError("invalid_request", "The body is not valid UTF-8", { cause });
   }
 }
 
+<<<<<<< HEAD
+/** @throws {GatewayError} `unsupported_media_type` for a compressed body. */
+export function refuseEncoding({ headers }: Request): void {
+  const encoding = headers.get("content-encoding");
+  if (encoding === null || encoding.toLowerCase() === "identity") return;
+  const sentence = "Content-Encoding is not supported; send the body without compression";
+  throw new GatewayError("unsupported_media_type", sentence);
+=======
 let turn = Promise.resolve();
 
 /** Large bodies are parsed in one turn of the event loop each, so that other requests are served in between. */
 function nextTurn(): Promise<void> {
   turn = turn.then(() => new Promise((resolve) => setImmediate(resolve)));
   return turn;
+>>>>>>> w3-hostile
 }
 
 function brokeOff(cause: unknown): GatewayError {
@@ -55,11 +74,10 @@ function brokeOff(cause: unknown): GatewayError {
 
 /** A body as text, up to a limit. It is decoded as it arrives: an array of many tiny chunks would take more memory. */
 export async function readChunks(request: Request, bytesMax: number, reservation?: BodyReservation): Promise<string> {
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder("utf-8", { fatal: true });
   let text = "";
-  for await (const chunk of boundedChunks(request, bytesMax, reservation))
-    text += decoder.decode(chunk, { stream: true });
-  return text + decoder.decode();
+  for await (const chunk of boundedChunks(request, bytesMax, reservation)) text += decode(decoder, chunk);
+  return text + decode(decoder);
 }
 
 /** The chunks of a body, up to a limit. A body of tiny chunks is refused: each takes as much time as a large one. */

@@ -2,7 +2,16 @@ import { audioFileBytesMax, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { BodyReservation } from "./body-memory.ts";
 import { authenticate, type RouteContext } from "./handle-call.ts";
+
+<<<<<<< HEAD
+
+import { type BodyReservation, boundedChunks, declaredBytes, refuseEncoding } from "./read-body.ts";
+
+=======
+
 import { boundedChunks, declaredBytes } from "./read-body.ts";
+
+>>>>>>> w3-hostile
 
 /** The largest form: the largest audio file, and room for its other fields. */
 export const formBytesMax = audioFileBytesMax + 1024 * 1024;
@@ -19,6 +28,7 @@ export function readFormCall<Body>(deps: HttpDeps, toBody: (form: FormData) => B
 
 /** Reads a body as multipart/form-data. @throws {GatewayError} `payload_too_large`, `unavailable`, `rate_limit_exceeded` or `invalid_request`. */
 async function readForm(request: Request, reservation?: BodyReservation): Promise<FormData> {
+  refuseEncoding(request);
   const contentType = request.headers.get("content-type");
   if (contentType === null || !contentType.toLowerCase().startsWith("multipart/form-data")) {
     const sentence = "The body is not multipart/form-data, which is how a file is sent here";

@@ -24,7 +24,7 @@ export function requestBody<Schema extends TSchema>(schema: Schema): Schema {
   const validate = (value: unknown) => {
     check ??= TypeCompiler.Compile(schema);
     if (check.Check(value)) return { value };
-    throw validationError(check.Errors(value).First() as unknown as SchemaError | undefined);
+    throw validationError(selectError(takeFirst(check.Errors(value) as unknown as Iterable<SchemaError>)));
   };
   // Not enumerable, so that it does not show in the OpenAPI document.
   return Object.defineProperty({ ...schema }, "~standard", { value: { version: 1, vendor: "modelgate", validate } });
@@ -50,13 +50,27 @@ function validationError(error: SchemaError | undefined): GatewayError {
   return toInvalidRequest(error);
 }
 
+/**
+ * The error to tell: the first, unless the `type` beside a missing field is wrong. That is what was meant: a tool of the type
+ * "custom" lacks a `function` for good reason.
+ */
+function selectError([first, ...others]: SchemaError[]): SchemaError | undefined {
+  if (first?.type !== ValueErrorType.ObjectRequiredProperty) return first;
+  const place = first.path.slice(0, first.path.lastIndexOf("/") + 1);
+  return (
+    others.find((error) => isLiteral(error) && error.value !== undefined && error.path === `${place}type`) ?? first
+  );
+}
+
 /** The sentence for the caller: which field, what was there, what was expected. */
 export function toInvalidRequest(error: SchemaError): GatewayError {
   const { path, schema, value } = deepest(error);
   const param = toParam(path);
   const name = param === "" ? "The body" : param;
   const problem = value === undefined ? "is missing" : `is ${describe(value)}`;
-  return new GatewayError("invalid_request", `${name} ${problem}, but ${expectation(schema)} was expected`, {
+  const hasRemedy = isLiteral({ schema }) && schema.description !== undefined && value !== undefined;
+  const remedy = hasRemedy ? `; ${schema.description}` : "";
+  return new GatewayError("invalid_request", `${name} ${problem}, but ${expectation(schema)} was expected${remedy}`, {
     param: param === "" ? undefined : param,
   });
 }
@@ -69,8 +83,9 @@ function deepest(error: SchemaError): SchemaError {
     const errors = takeFirst(member, error.path);
     const kind = errors.find((one) => isLiteral(one) && depth(one) === depth(error) + 1);
     if (kind !== undefined) kinds.push(kind);
-    else if (errors[0] !== undefined) {
-      const inner = deepest(errors[0]);
+    const first = selectError(errors);
+    if (kind === undefined && first !== undefined) {
+      const inner = deepest(first);
       if (depth(inner) > depth(best ?? error)) best = inner;
     }
   }
@@ -91,7 +106,7 @@ function takeFirst(member: Iterable<SchemaError>, path: string): SchemaError[] {
 }
 
 const depth = (error: SchemaError) => error.path.split("/").length;
-const isLiteral = (error: SchemaError) => "const" in error.schema;
+const isLiteral = (error: Pick<SchemaError, "schema">) => "const" in error.schema;
 
 /** `/messages/0/role` → `messages[0].role` */
 function toParam(path: string): string {
@@ -126,8 +141,14 @@ function expectation(schema: TSchema): string {
     case "string":
       return `a string${range(minLength, maxLength, " characters")}${pattern === undefined ? "" : ` of the form ${title ?? pattern}`}`;
     default:
-      return schema.type === "object" ? "an object" : `a ${schema.type}`;
+      return schema.type === "object" ? `an object${ofType(schema)}` : `a ${schema.type}`;
   }
+}
+
+/** The `type` that an object of a union is told by. */
+function ofType(schema: TSchema): string {
+  const type = schema.properties?.type?.const;
+  return type === undefined ? "" : ` of type ${JSON.stringify(type)}`;
 }
 
 function range(low: number | undefined, high: number | undefined, unit: string): string {

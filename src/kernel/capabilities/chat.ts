@@ -79,11 +79,12 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     call.request = { ...request, ...call.lowered };
   },
 
-  async estimate({ request, modelEntry, usageMeter: { output } }) {
+  async estimate({ request, modelEntry, route, usageMeter: { output } }) {
     const { text, otherTokens } = countablePrompt(request, modelEntry.model);
     const promptTokens = (await countTokens(text)) + otherTokens;
+    const routes = modelEntry.routes.filter(({ plugin }) => route === undefined || plugin.name === route);
     return {
-      inputToken: promptCopiesMax(request, modelEntry) * promptTokens,
+      inputToken: promptCopiesMax(request, { ...modelEntry, routes }) * promptTokens,
       outputToken: await countTokens(output.text, output.length),
     };
   },

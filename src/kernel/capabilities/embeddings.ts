@@ -4,11 +4,12 @@ import {
   type Embeddings,
   type EmbeddingsRequest,
   GatewayError,
+  isReportable,
   type Model,
   UpstreamFault,
 } from "../../contract/index.ts";
 import { base64ToFloats, floatsToBase64 } from "../../sdk/base64.ts";
-import { countTokens } from "../normalize/tokenizer.ts";
+import { countedCharactersMax, countTokens } from "../normalize/tokenizer.ts";
 import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { ModelEntry } from "../routing/registry.ts";
@@ -18,11 +19,13 @@ import type { CapabilityHandler } from "../types.ts";
 export const embeddingTokensMax = 300_000;
 /** Ordinary text has shorter tokens on average: a longer text is refused without tokenizing it. */
 const bytesPerTokenMax = 8;
+/** A foreign vocabulary counts up to a quarter more tokens than the model's own, so only what is beyond is refused. */
+const foreignMargin = 1.25;
 
 export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
-  async validate({ request, modelEntry: { model } }) {
+  validate({ request, modelEntry: { model } }) {
     checkDimensions(request.dimensions, model.dimensions, model.id);
-    await checkLength(getInputs(request), model.inputTokensMax, model.id);
+    checkBytes(getInputs(request), model);
   },
 
   upperBound: ({ request, modelEntry: { model } }) => ({ inputToken: promptTokensMax(request, model) }),
@@ -35,6 +38,7 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
 
   async execute(kernel, call) {
     const { request, usageMeter } = call;
+    await checkTokens(getInputs(request), call.modelEntry.model);
     const answer = await withFailover(kernel, call, {
       requestFor: () => request,
       async run(plugin, pluginCall) {
@@ -50,8 +54,7 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
     usageMeter.produced = true;
     usageMeter.complete = true;
     const reported = answer.usage?.prompt_tokens;
-    if (Number.isSafeInteger(reported) && (reported as number) > 0)
-      usageMeter.report({ inputToken: reported as number });
+    if (isReportable(reported) && reported > 0) usageMeter.report({ inputToken: reported });
     const { inputToken } = (await usageMeter.count()).meters;
     return toList(answer, call.modelEntry.model.id, inputToken as number);
   },
@@ -95,24 +98,40 @@ function checkDimensions(
   throw new GatewayError("invalid_request", sentence, { param: "dimensions" });
 }
 
-async function checkLength(inputs: string[], tokensMax: number | undefined, id: string): Promise<void> {
+/** Refuses, before anything is held, what is too long in any vocabulary. */
+function checkBytes(inputs: string[], { inputTokensMax }: Model): void {
   let total = 0;
   for (const [index, text] of inputs.entries()) {
-    const bytes = Buffer.byteLength(text);
-    if (tokensMax !== undefined && bytes > tokensMax) {
-      const tokens =
-        bytes > tokensMax * bytesPerTokenMax ? Math.ceil(bytes / bytesPerTokenMax) : await countTokens(text);
-      if (tokens > tokensMax)
-        throw tooLong(inputs.length === 1 ? "input" : `input[${index}]`, tokens, `${id} takes ${tokensMax}`);
+    const tokens = Math.ceil(Buffer.byteLength(text) / bytesPerTokenMax);
+    if (inputTokensMax !== undefined && tokens > inputTokensMax) {
+      throw tooLong(inputs.length === 1 ? "input" : `input[${index}]`, tokens, inputTokensMax);
     }
-    total += bytes / bytesPerTokenMax;
-    if (total > embeddingTokensMax)
-      throw tooLong("input", Math.ceil(total), `one request takes ${embeddingTokensMax} in all`);
+    total += tokens;
+    if (total > embeddingTokensMax) {
+      const sentence = `input has about ${total} tokens, but one request takes ${embeddingTokensMax} in all; send less`;
+      throw new GatewayError("context_length_exceeded", sentence, { param: "input" });
+    }
   }
 }
 
-function tooLong(param: string, tokens: number, bound: string): GatewayError {
-  return new GatewayError("context_length_exceeded", `${param} has about ${tokens} tokens, but ${bound}; send less`, {
-    param,
-  });
+/** Counts what may be too long, once the call is admitted. What is beyond the bound of a request is left to the provider. */
+async function checkTokens(inputs: string[], { inputTokensMax, upstreamId }: Model): Promise<void> {
+  if (inputTokensMax === undefined) return;
+  const isOpenai = /^text-embedding-(3-|ada-)/.test(upstreamId);
+  let charactersLeft = countedCharactersMax;
+  for (const [index, text] of inputs.entries()) {
+    // A token has at least a byte.
+    if (Buffer.byteLength(text) <= inputTokensMax) continue;
+    charactersLeft -= text.length;
+    if (charactersLeft < 0) return;
+    const tokens = await countTokens(text, text.length, isOpenai ? "cl100k_base" : "o200k_base");
+    if (tokens <= inputTokensMax * (isOpenai ? 1 : foreignMargin)) continue;
+    throw tooLong(inputs.length === 1 ? "input" : `input[${index}]`, tokens, inputTokensMax);
+  }
+}
+
+/** Begins as OpenAI's sentence does, by which clients know the error. */
+function tooLong(param: string, tokens: number, tokensMax: number): GatewayError {
+  const sentence = `This model's maximum context length is ${tokensMax} tokens. However, ${param} has about ${tokens} tokens; send less`;
+  return new GatewayError("context_length_exceeded", sentence, { param });
 }

@@ -28,7 +28,8 @@ export function withYielding<Chunk>(
   return paused;
 }
 
-function nextTurn(): Promise<void> {
+/** Resolves once other calls had their turn. */
+export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, 0);
   });

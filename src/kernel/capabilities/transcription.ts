@@ -1,4 +1,10 @@
-import { GatewayError, isAmount, type Model, type TranscriptionRequest, UpstreamFault } from "../../contract/index.ts";
+import {
+  GatewayError,
+  isReportable,
+  type Model,
+  type TranscriptionRequest,
+  UpstreamFault,
+} from "../../contract/index.ts";
 import { readAudioLength } from "../audio/audio-length.ts";
 import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
@@ -44,7 +50,9 @@ export const transcriptionHandler: CapabilityHandler<"transcription"> = {
     usageMeter.produced = true;
     usageMeter.complete = true;
     const audioMs = transcript.duration === undefined ? undefined : Math.round(transcript.duration * 1000);
-    if (isAmount(audioMs) && audioMs > 0) usageMeter.report({ audioMs: Math.max(audioMs, request.audioMsMin ?? 0) });
+    if (isReportable(audioMs) && audioMs > 0) {
+      usageMeter.report({ audioMs: Math.max(audioMs, request.audioMsMin ?? 0) });
+    }
     return transcript;
   },
 };

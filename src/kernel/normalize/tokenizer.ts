@@ -1,4 +1,5 @@
 import type { ChatRequest, Model } from "../../contract/index.ts";
+import { nextTurn } from "../capabilities/iterators.ts";
 import { messageTokens, partTokensMax } from "./usage.ts";
 
 /** What a picture is estimated to cost at the most (high detail, 1024 px); providers that take pictures report usage. */
@@ -6,9 +7,41 @@ const imageTokensEstimate = 1_500;
 
 /** Longer texts are counted by a sample of this many characters, so that an estimate stays cheap. */
 export const countedCharactersMax = 200_000;
+/** A text is counted in pieces of this many characters; between them other calls get a turn. */
+const pieceCharactersMax = 2048;
+/** So much time is spent on counting before other calls get a turn. */
+const turnMs = 4;
 /** The tokenizer's time grows with the square of a word's length: 200 kB without a space would take a minute. */
 const wordCharactersMax = 256;
-const longWord = new RegExp(`\\S{${wordCharactersMax + 1}}|\\s{${wordCharactersMax + 1}}`);
+const longWord = /[\p{L}\p{M}]{257}|\s{257}|[^\s\p{L}\p{N}]{257}/u;
+
+export type Vocabulary = "o200k_base" | "cl100k_base";
+type Count = (text: string, options: { disallowedSpecial: Set<string> }) => number;
+
+const options = { disallowedSpecial: new Set<string>() };
+const loaded = new Map<Vocabulary, Promise<Count>>();
+
+/** A vocabulary takes 70 MB and half a second, so it is loaded at its first use, in two turns. */
+const loaders: Record<Vocabulary, () => Promise<Count>> = {
+  async o200k_base() {
+    await import("gpt-tokenizer/bpeRanks/o200k_base");
+    await nextTurn();
+    return (await import("gpt-tokenizer/encoding/o200k_base")).countTokens;
+  },
+  async cl100k_base() {
+    await import("gpt-tokenizer/bpeRanks/cl100k_base");
+    await nextTurn();
+    return (await import("gpt-tokenizer/encoding/cl100k_base")).countTokens;
+  },
+};
+
+function load(vocabulary: Vocabulary): Promise<Count> {
+  const known = loaded.get(vocabulary);
+  if (known !== undefined) return known;
+  const count = loaders[vocabulary]();
+  loaded.set(vocabulary, count);
+  return count;
+}
 
 /** The text of a conversation that a tokenizer can count, and the tokens of what is not text. */
 export function countablePrompt(request: ChatRequest, model: Model): { text: string; otherTokens: number } {
@@ -33,22 +66,48 @@ export function countablePrompt(request: ChatRequest, model: Model): { text: str
 }
 
 /**
- * Counts the tokens of a text with OpenAI's o200k vocabulary, the closest public one for providers that report nothing.
- * The vocabulary is loaded at the first use. A text with very long words is counted in slices, which may add one token
- * for each slice.
+ * Counts the tokens of a text, by default with OpenAI's o200k vocabulary, the closest public one for providers that
+ * report nothing. The count is exact up to the sample's length, except that each very long word may add some tokens.
  *
  * @param length The length of the whole text in characters; `text` may be its beginning only.
  */
-export async function countTokens(text: string, length: number = text.length): Promise<number> {
+export async function countTokens(
+  text: string,
+  length: number = text.length,
+  vocabulary: Vocabulary = "o200k_base",
+): Promise<number> {
   if (text === "") return 0;
-  const { countTokens: count } = await import("gpt-tokenizer/encoding/o200k_base");
+  const count = await load(vocabulary);
   const sample = text.length <= countedCharactersMax ? text : text.slice(0, countedCharactersMax);
-  const options = { disallowedSpecial: new Set<string>() };
   let tokens = 0;
-  if (longWord.test(sample)) {
-    for (let at = 0; at < sample.length; at += wordCharactersMax) {
-      tokens += count(sample.slice(at, at + wordCharactersMax), options);
-    }
-  } else tokens = count(sample, options);
+  let turnEndsMs = performance.now() + turnMs;
+  for (let at = 0; at < sample.length; ) {
+    const piece = cutPiece(sample, at);
+    tokens += count(piece, options);
+    at += piece.length;
+    if (at >= sample.length || performance.now() < turnEndsMs) continue;
+    await nextTurn();
+    turnEndsMs = performance.now() + turnMs;
+  }
   return Math.ceil((tokens * length) / sample.length);
+}
+
+/** The next piece of a text, cut where no token can cross, unless a word is too long. */
+function cutPiece(text: string, at: number): string {
+  let end = Math.min(at + pieceCharactersMax, text.length);
+  if (end < text.length) {
+    let boundary = end;
+    while (boundary > at && !isBoundary(text, boundary)) boundary--;
+    if (boundary > at) end = boundary;
+  }
+  const piece = text.slice(at, end);
+  return longWord.test(piece) ? piece.slice(0, wordCharactersMax) : piece;
+}
+
+/** Whether every vocabulary begins a token here: a single space after a word, or a mark after a letter. */
+function isBoundary(text: string, at: number): boolean {
+  const here = text[at] as string;
+  if (!" ,.;:!?()，。、；：！？।".includes(here)) return false;
+  const before = text[at - 1] as string;
+  return here === " " ? /\S/.test(before) && /\S/.test(text[at + 1] ?? " ") : /\p{L}/u.test(before);
 }

@@ -137,7 +137,7 @@ export function toQuotaTokens(meters: Meters, { quotaWeights }: Model): number {
   const weights: Meters = { ...tokenWeights, ...quotaWeights };
   let tokens = 0;
   for (const name of meterNames) tokens += (meters[name] ?? 0) * (weights[name] ?? 0);
-  return Math.ceil(tokens);
+  return Math.min(Math.ceil(tokens), Number.MAX_SAFE_INTEGER);
 }
 
 /**

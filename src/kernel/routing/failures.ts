@@ -44,8 +44,9 @@ export function recordFailure(
   { plugin, model, circuitBreaker }: Route,
   { kind }: UpstreamFault,
 ): void {
-  if (!circuitBreaker.onFailure(now())) return;
-  log.warn("circuit_opened", { plugin: plugin.name, model: model.id, kind });
+  // The provider answered, and other requests fit.
+  if (kind === "request_too_large") circuitBreaker.onSuccess();
+  else if (circuitBreaker.onFailure(now())) log.warn("circuit_opened", { plugin: plugin.name, model: model.id, kind });
 }
 
 /** Returns whether another key of this route may work. */

@@ -20,7 +20,7 @@ interface KeyAnswer {
 
 test("a key with a budget is let in until it is used up, told so, and let in again when it is raised", async () => {
   const { gateway, books } = bench;
-  const flags = ["--budget-usd", "0.0001", "--requests-per-minute", "1000", "--concurrent-calls", "4"];
+  const flags = ["--budget-usd", "0.0026", "--requests-per-minute", "1000", "--concurrent-calls", "4"];
   const { id, key } = await gateway.cli<{ id: string; key: string }>(
     ...["key", "create", "--account", ownerEmail, "--name", "bounded", ...flags],
   );
@@ -39,7 +39,7 @@ test("a key with a budget is let in until it is used up, told so, and let in aga
   const resetsAt = new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1, 1)).toISOString();
   await expectError(await ask(), { status: 403, code: "budget_exceeded", says: `it resets at ${resetsAt}` });
   expect(await keyOf()).toMatchObject({
-    budget: { limit_usd: "0.0001", held_usd: "0", remaining_usd: "0", resets_at: resetsAt },
+    budget: { limit_usd: "0.0026", held_usd: "0", resets_at: resetsAt },
     limits: { requests_per_minute: { limit: 1000 }, concurrent_calls: { limit: 4 } },
   });
   expect(Number((await keyOf()).budget.used_usd) * 1e9).toBeCloseTo(paid, 3);

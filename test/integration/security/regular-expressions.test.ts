@@ -28,7 +28,6 @@ const bounded: Readonly<Record<string, string>> = {
 };
 /** Where one is put together, and whose tests read hostile text by it. */
 const madeIn: Readonly<Record<string, string>> = {
-  "src/kernel/normalize/tokenizer.ts": "test/e2e/bad-input/heavy.test.ts",
   "src/plugin-loader/contract-renames.ts": "test/unit/plugin-loader/contract-upgrade.test.ts",
   "src/sdk/fault.ts": "test/unit/sdk/fault.test.ts",
 };

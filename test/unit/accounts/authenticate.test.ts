@@ -69,11 +69,23 @@ describe("authenticate", () => {
 
   test.each([
     ["nothing", "", /^Missing API key: /],
-    ["a word", "hello", /^Malformed API key: expected sk-mg-<id>-<secret>/],
-    ["a key of another service", "sk-proj-abcdefghijklmnop", /^Malformed API key: /],
-    ["a short secret", "sk-mg-abcd1234-short", /^Malformed API key: /],
-    ["a line break", `sk-mg-abcd1234-${"a".repeat(48)}\n`, /^Malformed API key: /],
-    ["a key that nobody has", `sk-mg-abcd1234-${"a".repeat(48)}`, /^Incorrect API key: no such key exists; /],
+    ["a word", "hello", /^Incorrect API key provided: hel\*\*\* is malformed; expected sk-mg-<id>-<secret>/],
+    [
+      "a key of another service",
+      "sk-proj-abcdefghijklmnop",
+      /^Incorrect API key provided: sk-proj-\*\*\*mnop is malformed/,
+    ],
+    ["a short secret", "sk-mg-abcd1234-short", /^Incorrect API key provided: sk-mg-ab\*\*\*hort is malformed/],
+    [
+      "a line break",
+      `sk-mg-abcd1234-${"a".repeat(48)}\n`,
+      /^Incorrect API key provided: sk-mg-ab\*\*\*aaa\? is malformed/,
+    ],
+    [
+      "a key that nobody has",
+      `sk-mg-abcd1234-${"a".repeat(48)}`,
+      /^Incorrect API key provided: sk-mg-ab\*\*\*aaaa does not exist; /,
+    ],
   ])("refuses %s with 401", async (_what, token, message) => {
     const { accounts } = await ground();
     for (const _twice of [1, 2]) {
@@ -95,19 +107,20 @@ describe("authenticate", () => {
   test("answers a wrong secret like an unknown id, and reports revoked and expired only with the right secret", async () => {
     const { accounts, account, id, key, clock } = await holder();
     const wrong = `sk-mg-${id}-${"0".repeat(48)}`;
-    const unknown = await refusalOf(() => accounts.authenticate(`sk-mg-0000000-${"0".repeat(48)}`));
+    // The id is as long as the real one and begins like it, so that what is shown of both is the same.
+    const unknown = await refusalOf(() => accounts.authenticate(`sk-mg-${id.slice(0, -4)}zzzz-${"0".repeat(48)}`));
     expect((await refusalOf(() => accounts.authenticate(wrong))).message).toBe(unknown.message);
     await accounts.revokeKey(id);
     expect((await refusalOf(() => accounts.authenticate(wrong))).message).toBe(unknown.message);
     expect((await refusalOf(() => accounts.authenticate(key))).message).toBe(
-      `API key ${id} was revoked; use another key`,
+      `Incorrect API key provided: ${id} was revoked; use another key`,
     );
     const short = await accounts.createKey({ accountId: account.id, name: "s", expiresAt: clock.time + 1000 });
     clock.time += 999;
     expect((await accounts.authenticate(short.key)).keyId).toBe(short.id);
     clock.time += 1;
     expect((await refusalOf(() => accounts.authenticate(short.key))).message).toBe(
-      `API key ${short.id} expired at 1970-01-01T00:16:41.000Z; use another key`,
+      `Incorrect API key provided: ${short.id} expired at 1970-01-01T00:16:41.000Z; use another key`,
     );
   });
 

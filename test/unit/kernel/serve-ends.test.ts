@@ -30,6 +30,7 @@ describe("whatever happens, a call is settled once", () => {
     ["our key is refused", new UpstreamFault("auth", "sk-123 is wrong"), "upstream_error", 500],
     ["our account is used up", new UpstreamFault("insufficient_quota", "Pay"), "upstream_error", 500],
     ["the provider limits us", new UpstreamFault("rate_limited", "Slow"), "rate_limit_exceeded", 429],
+    ["the request is too large", new UpstreamFault("request_too_large", "Less"), "request_too_large", 400],
     ["the provider is overloaded", new UpstreamFault("overloaded", "Busy"), "upstream_error", 500],
     ["the provider takes too long", new UpstreamFault("timeout", "Late"), "upstream_timeout", 500],
   ])("when %s before the first piece", async (_, failure, code, status) => {
@@ -54,6 +55,18 @@ describe("whatever happens, a call is settled once", () => {
     expect(ledger.settlement.meters.outputToken).toBe(2);
     expect(ledger.settlement.costNanodollars).toBeGreaterThan(0);
     expect(source.returned).toBeLessThanOrEqual(2);
+  });
+
+  test.each([
+    [
+      "prompt is too long: 9100 tokens > 8000 maximum",
+      "This model's maximum context length is 8000 tokens. However, your messages resulted in 9100 tokens. prompt is too long: 9100 tokens > 8000 maximum",
+    ],
+    ["Send less", "This model's maximum context length is 8000 tokens. Send less"],
+    ["This model's maximum context length is 7000 tokens.", "This model's maximum context length is 7000 tokens."],
+  ])("when the prompt is too long, in the words that clients look for: %s", async (theirs, ours) => {
+    const { done } = await stream(new UpstreamFault("context_length", theirs));
+    expect((await rejectionOf(done)).message).toBe(ours);
   });
 
   test("when the stream ends without a finish", async () => {

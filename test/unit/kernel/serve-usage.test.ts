@@ -144,6 +144,14 @@ test("n answers of a provider that makes one at a time pay the prompt n times", 
   expect(ledger.settlement.meters).toEqual({ inputToken: 3 * estimatedInput, outputToken: 3 });
 });
 
+test("n answers of a provider that makes them at once pay the prompt once, whatever other routes can", async () => {
+  const chat = async () => completionOf("Hello", undefined);
+  const atOnce = pluginOf({ chat }, { name: "at-once", models: [{ ...chatModel, priority: 1 }] });
+  const { kernel, ledger } = benchOf([atOnce, pluginOf({ chat }, { maxChoices: { chat: 1 } })]);
+  await runCall(kernel, chatCall({ n: 3 }));
+  expect(ledger.settlement).toMatchObject({ route: "at-once", meters: { inputToken: estimatedInput } });
+});
+
 async function* stream(steps: (ChatChunk | Error)[]): AsyncGenerator<ChatChunk> {
   for (const step of steps) {
     if (step instanceof Error) throw step;

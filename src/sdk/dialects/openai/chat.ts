@@ -13,8 +13,10 @@ import { ReasoningTagSplitter, splitReasoningTags } from "../../reasoning-tags.t
 import { withFunctionsAsTools } from "../../tools.ts";
 import { toMessages } from "./messages.ts";
 import { type ChatOptions, resolveOptions } from "./options.ts";
+import { warnOfTier, withFiveMinutes } from "./priced-fields.ts";
 import { fitReasoning } from "./reasoning.ts";
 import { toBody } from "./request.ts";
+import { getStops, stopChunks, stopCompletion } from "./stop.ts";
 
 const path = "/chat/completions";
 
@@ -31,6 +33,8 @@ export function chatHandler(defaults: ChatOptions) {
 export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "warn">, options: ChatOptions) {
   const body = toBody(call, options);
   body.messages = toMessages(call.request.messages, options);
+  if (Array.isArray(body.tools) && !options.pass?.includes("cache_control"))
+    body.tools = body.tools.map(withFiveMinutes);
   fitReasoning(body, call, options);
   if (!streams(call.request, options)) {
     delete body.stream;
@@ -44,9 +48,16 @@ export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "
 }
 
 async function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
-  const body = toChatBody(call, options);
-  if (streams(call.request, options)) return toChunks(await call.upstream.events(path, body), options);
-  return toCompletion(await call.upstream.json(path, body), options);
+  const stops = getStops(call.request, options);
+  const body = toChatBody(stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } }, options);
+  const onTier = (tier: unknown) => warnOfTier(tier, call, options);
+  if (streams(call.request, options)) {
+    const chunks = toChunks(await call.upstream.events(path, body), options, onTier);
+    return stops.length === 0 ? chunks : stopChunks(chunks, stops);
+  }
+  const answer = await call.upstream.json(path, body);
+  onTier(isRecord(answer) ? answer.service_tier : undefined);
+  return stopCompletion(toCompletion(answer, options), stops);
 }
 
 /** Whether the provider is asked for a stream. If it cannot, the kernel streams its whole answer to the caller. */
@@ -137,13 +148,22 @@ type Chunk = Record<string, unknown> & { choices: unknown[] };
  * @throws {UpstreamFault} When an event is an error or not a chunk, and `bad_response` when the stream ends before `[DONE]`
  * and before a finish reason.
  */
-export async function* toChunks(events: AsyncIterable<ServerEvent>, options: ChatOptions): AsyncGenerator<ChatChunk> {
+export async function* toChunks(
+  events: AsyncIterable<ServerEvent>,
+  options: ChatOptions,
+  onTier?: (tier: unknown) => void,
+): AsyncGenerator<ChatChunk> {
   const splitters = options.think === true ? new Map<unknown, ReasoningTagSplitter>() : undefined;
   let finished = false;
+  let lastTier: unknown;
   for await (const event of events) {
     if (event.data === "[DONE]") return;
     const chunk = readChunk(event);
     if (chunk === undefined) continue;
+    if (chunk.service_tier !== undefined && chunk.service_tier !== lastTier) {
+      lastTier = chunk.service_tier;
+      onTier?.(lastTier);
+    }
     findUsage(chunk, options);
     for (const choice of chunk.choices) {
       if (isRecord(choice) && toChunkChoice(choice, options, splitters)) finished = true;

@@ -1,12 +1,14 @@
 import type { Message } from "../../../contract/index.ts";
 import type { ChatOptions } from "./options.ts";
+import { withPricedMarks } from "./priced-fields.ts";
 
 const reasoningFields = ["reasoning_content", "reasoning", "reasoning_details"];
 
 /** The messages as the provider takes them. A message that needs no change is passed on as it is, not copied. */
 export function toMessages(messages: readonly Message[], options: ChatOptions): Message[] {
-  const { messageOmit = reasoningFields, systemRole } = options;
-  return messages.map((message) => toMessage(message, messageOmit, systemRole));
+  const { messageOmit = reasoningFields, systemRole, pass } = options;
+  const toPriced = pass?.includes("cache_control") ? (message: Message) => message : withPricedMarks;
+  return messages.map((message) => toPriced(toMessage(message, messageOmit, systemRole)));
 }
 
 function toMessage(message: Message, omit: readonly string[], systemRole: ChatOptions["systemRole"]): Message {

@@ -9,6 +9,8 @@ export interface RequestOptions {
   rename?: Readonly<Record<string, string>>;
   /** Values it knows by another name, by field: `{ quality: { hd: "high" } }`; `null` leaves the field out. */
   values?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Request fields that change the price or choose another model, and whose price the rows do cover: they are sent. */
+  pass?: readonly string[];
   /** Fields to send unless the request has them: `{ reasoning_format: "parsed" }`. */
   extra?: Readonly<Record<string, unknown>>;
 }

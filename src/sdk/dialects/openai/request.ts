@@ -1,5 +1,6 @@
 import { getOwn, type Model } from "../../../contract/index.ts";
 import type { RequestOptions } from "./options.ts";
+import { toPriced } from "./priced-fields.ts";
 
 /** What of a call a request is made from. */
 interface CheckInput {
@@ -10,7 +11,7 @@ interface CheckInput {
 
 /** The body to send: the request with the provider's model name, without what it rejects. `null` counts as absent. */
 export function toBody(call: CheckInput, options: RequestOptions): Record<string, unknown> {
-  const { omit = [], rename = {}, values = {} } = options;
+  const { omit = [], rename = {}, values = {}, pass = [] } = options;
   const body: Record<string, unknown> = { ...options.extra };
   const renamed: [string, unknown][] = [];
   for (const [field, value] of Object.entries(call.request)) {
@@ -19,7 +20,12 @@ export function toBody(call: CheckInput, options: RequestOptions): Record<string
       call.warn(`Left out ${field}: the provider does not take it`, field);
       continue;
     }
-    const sent = toValue(field, value, values);
+    const priced = pass.includes(field) ? value : toPriced(field, value);
+    if (priced === undefined) {
+      call.warn(`Left out ${field}: the price of this model does not cover it`, field);
+      continue;
+    }
+    const sent = toValue(field, priced, values);
     const renamedTo = getOwn(rename, field);
     if (sent === null) call.warn(`Left out ${field} ${JSON.stringify(value)}: the provider has no such value`, field);
     else if (renamedTo === undefined) body[field] = sent;

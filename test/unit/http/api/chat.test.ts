@@ -46,6 +46,15 @@ describe("POST /chat/completions", () => {
     ]);
   });
 
+  test.each(["user", "system", "developer"])("refuses a message of the %s that says nothing", async (role) => {
+    const { post, ledger } = httpOf();
+    for (const message of [{ role }, { role, content: null }]) {
+      const response = await post("chat/completions", { ...chat, messages: [...messages, message] });
+      await expectError(response, { status: 400, param: "messages[1].content" });
+    }
+    expect(ledger.claims).toEqual([]);
+  });
+
   test("hands on fields that it does not know", async () => {
     const seen: ChatRequest[] = [];
     const plugin = pluginOf({
@@ -157,7 +166,7 @@ describe("a client that leaves", () => {
     expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 499, meters: { outputToken: 1 } });
   });
 
-  test("before the first byte of a stream pays nothing", async () => {
+  test("before anything was sent to a provider pays nothing", async () => {
     let call: Call<ChatRequest> | undefined;
     const plugin = pluginOf({
       chat(given) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Model } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
-import { chatModel, pluginOf } from "../../kernel/support.ts";
+import { caller, chatModel, pluginOf } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";
 
 const rows: Model[] = [
@@ -29,6 +29,16 @@ describe("GET /models", () => {
       aliases: ["oss"],
       price: chatModel.price,
     });
+  });
+
+  test("lists to a key that is limited to models only those", async () => {
+    const accounts = {
+      ...httpOf().deps.accounts,
+      authenticate: () => ({ ...caller, allowedModels: new Set(["plain"]) }),
+    };
+    const plugin = pluginOf({ chat: () => Promise.reject(new Error("not asked")) }, { models: rows });
+    const { data } = await (await httpOf([plugin], { accounts }).ask("models")).json();
+    expect(data.map(({ id }: { id: string }) => id)).toEqual(["plain"]);
   });
 
   test("lists the bare array where that is wanted", async () => {

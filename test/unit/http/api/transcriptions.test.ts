@@ -133,6 +133,11 @@ describe("POST /audio/transcriptions", () => {
     expect(ledger.claims).toEqual([]);
   });
 
+  test("shows a temperature that is not a number as it was sent", async () => {
+    const { error } = await (await gateway().send({ file, temperature: "hot" })).json();
+    expect(error.message).toBe('temperature is "hot", but a number of 0 to 1 was expected');
+  });
+
   test.each(["mp3", "MP3", "mp4", "mpeg", "mpga", "m4a", "wav", "webm"])("takes a file named .%s", async (ending) => {
     expect((await gateway().send({ file: new File(["x"], `a.b.${ending}`) })).status).toBe(200);
   });

@@ -58,7 +58,11 @@ describe("a page elsewhere", () => {
       [await post("chat/completions", { ...chat, model: "nobody" }, headers), 400],
       [await post("chat/completions", "{", headers), 400],
       [await post("chat/completions", chat, { ...headers, authorization: "Bearer sk-mg-wrong" }), 401],
+      [await post("chat/completions", "x".repeat(32 * 1024 * 1024 + 1), headers), 413],
       [await ask("models", { headers }), 200],
+      [await ask("nothing", { headers }), 404],
+      [await ask("/v1/nothing", { headers }), 404],
+      [await ask("chat/completions", { headers }), 405],
     ];
     for (const [answer, status] of answers) {
       expect([answer.status, saidOf(answer)]).toEqual([status, read]);
@@ -93,7 +97,7 @@ describe("a page elsewhere", () => {
     const { enter, deps } = await dashboardHttp();
     const { app } = httpOf(undefined, { ...deps, config: { ...deps.config, corsOrigins: ["*"] } });
     const { cookie } = await enter("ada@example.org");
-    for (const path of ["/dashboard/api/me", "/api/auth/get-session", "/healthz", "/"]) {
+    for (const path of ["/dashboard/api/me", "/dashboard/api/nothing", "/api/auth/get-session", "/healthz", "/"]) {
       const headers = { cookie, origin: page };
       expect(saidOf(await app.handle(new Request(`http://gateway.example${path}`, { headers })))).toEqual({});
     }

@@ -82,6 +82,42 @@ describe("a body", () => {
     expect(ledger.claims).toEqual([]);
   });
 
+  test.each([false, true])("that is not UTF-8 is refused, sent in chunks %p", async (inChunks) => {
+    const [before, after] = JSON.stringify({ model: "chat-1", messages }).split("hello");
+    const bytes = Buffer.concat([
+      Buffer.from(before as string),
+      Buffer.from([0xc3, 0x28]),
+      Buffer.from(after as string),
+    ]);
+    const body = inChunks ? new Blob([bytes]).stream() : bytes;
+    const headers = inChunks ? json : { ...json, "content-length": String(bytes.length) };
+    const { ask, ledger } = httpOf();
+    const response = await ask("chat/completions", { method: "POST", headers, body });
+    await expectError(response, { status: 400, says: "The body is not valid UTF-8" });
+    expect(ledger.claims).toEqual([]);
+  });
+
+  test("of several bytes a character is read, wherever a chunk ends", async () => {
+    const text = JSON.stringify({ model: "é€😀", messages });
+    const bytes = [...new TextEncoder().encode(text)].map((byte) => new Uint8Array([byte]));
+    const body = new ReadableStream({
+      start(controller) {
+        for (const byte of bytes) controller.enqueue(byte);
+        controller.close();
+      },
+    });
+    const response = await httpOf().ask("chat/completions", { method: "POST", headers: json, body });
+    await expectError(response, { status: 400, says: "The model 'é€😀' does not exist here" });
+  });
+
+  test.each(posts)("that is compressed is refused by %s", async (path) => {
+    const { body, state } = watchedBody();
+    const headers = { "content-type": "multipart/form-data; boundary=x", "content-encoding": "gzip" };
+    const response = await httpOf().ask(path, { method: "POST", headers, body });
+    await expectError(response, { status: 415, code: "unsupported_media_type", says: "Content-Encoding is not" });
+    expect(state.read).toBe(false);
+  });
+
   test("is read as JSON whatever its content type says", async () => {
     const body = JSON.stringify({ model: "chat-1", messages });
     for (const type of ["text/plain", "application/octet-stream", "application/json; charset=utf-8", "nonsense"]) {

@@ -8,7 +8,12 @@ import {
   SpeechRequest,
   TranscriptionFields,
 } from "../../../../src/contract/index.ts";
-import { formBody, type SchemaError, toInvalidRequest } from "../../../../src/http/middleware/validation-errors.ts";
+import {
+  formBody,
+  requestBody,
+  type SchemaError,
+  toInvalidRequest,
+} from "../../../../src/http/middleware/validation-errors.ts";
 
 /** The error that a wrong value makes. */
 function errorOf(schema: TSchema, value: unknown) {
@@ -228,3 +233,30 @@ test("a field that a form of the dashboard does not have is named, as is one tha
 interface StandardSchemaV1 {
   readonly "~standard": { validate(value: unknown): unknown };
 }
+
+test.each<[string, Record<string, unknown>, string]>([
+  [
+    "a custom tool",
+    { tools: [{ type: "custom", custom: { name: "f" } }] },
+    'tools[0].type is "custom", but "function" was expected; custom tools are not supported here, use function tools',
+  ],
+  ["a tool without anything", { tools: [{}] }, 'tools[0].type is missing, but "function" was expected'],
+  [
+    "Anthropic's tool choice",
+    { tool_choice: "any" },
+    'tool_choice is "any", but one of "auto", "none", "required", an object of type "function", an object of type "allowed_tools" was expected',
+  ],
+  [
+    "a seed that JSON cannot carry",
+    { seed: 2 ** 53 },
+    "seed is 9007199254740992, but a whole number of -9007199254740991 to 9007199254740991 was expected",
+  ],
+  [
+    "a format without its type",
+    { response_format: "json" },
+    'response_format is "json", but one of an object of type "text", an object of type "json_object", an object of type "json_schema" was expected',
+  ],
+])("%s is refused in words that name what is supported", (_, changes, sentence) => {
+  const { validate } = (requestBody(ChatRequest) as unknown as StandardSchemaV1)["~standard"];
+  expect(() => validate(chat(changes))).toThrow(sentence);
+});

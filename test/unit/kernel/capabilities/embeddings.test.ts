@@ -111,9 +111,8 @@ describe("an embedding request is refused before anything is held", () => {
     ["with the only size", { dimensions: 3 }, { dimensions: { default: 3, min: 3, max: 3 } }, undefined],
     ["with another than the only", { dimensions: 4 }, { dimensions: { default: 3, min: 3, max: 3 } }, "dimensions"],
     ["of as many tokens as taken", { input: words(20) }, {}, undefined],
-    ["of one token more", { input: words(21) }, {}, "input"],
-    ["of far more", { input: words(10_000) }, {}, "input"],
-    ["whose second input is too long", { input: ["a", words(21)] }, {}, "input[1]"],
+    ["of far more bytes than tokens are taken", { input: words(10_000) }, {}, "input"],
+    ["whose second input is so", { input: ["a", words(10_000)] }, {}, "input[1]"],
     ["of any length where none is known", { input: words(21) }, { inputTokensMax: 100_000 }, undefined],
     [
       "of too much in all",
@@ -130,5 +129,34 @@ describe("an embedding request is refused before anything is held", () => {
     }
     expect(await rejectionOf(done)).toMatchObject({ status: 400, param });
     expect([ledger.claims, ledger.settlements]).toEqual([[], []]);
+  });
+});
+
+describe("the tokens of an input", () => {
+  const words = (count: number) => "word ".repeat(count).trim();
+  const openai = { upstreamId: "text-embedding-3-small" };
+
+  test.each<[string, EmbeddingsRequest["input"], Partial<Model>, string | undefined]>([
+    ["as many as OpenAI's model takes", words(20), openai, undefined],
+    ["one more", words(21), openai, "input"],
+    ["one more in the second input", ["a", words(21)], openai, "input[1]"],
+    // 20 tokens of cl100k, 40 of o200k.
+    ["as many in the model's own vocabulary, and more in another", "getElementById".repeat(10), openai, undefined],
+    ["a quarter more by a foreign vocabulary", words(25), {}, undefined],
+    ["one more than that", words(26), {}, "input"],
+  ])("%s: are counted once the call is admitted, and cost nothing", async (_, input, changes, param) => {
+    const { done, ledger } = ask({ input }, { vectors: [[1], [2]].slice(0, [input].flat().length) }, changes);
+    if (param === undefined) return void (await done);
+    const error = await rejectionOf(done);
+    expect(error).toMatchObject({ code: "context_length_exceeded", status: 400, param });
+    expect(error.message).toStartWith("This model's maximum context length is 20 tokens. However, input");
+    expect(ledger.settlement).toMatchObject({ outcome: "released", meters: {} });
+  });
+
+  test("are left to the provider beyond what one request may have counted", async () => {
+    const input = Array(4).fill("é".repeat(80_000));
+    const { done, ledger } = ask({ input }, { vectors: Array(4).fill([1]) }, { inputTokensMax: 90_000 });
+    await done;
+    expect(ledger.settlement.outcome).toBe("settled");
   });
 });

@@ -1,5 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import fc from "fast-check";
+import { countTokens as cl100k } from "gpt-tokenizer/encoding/cl100k_base";
+import { countTokens as o200k } from "gpt-tokenizer/encoding/o200k_base";
 import type { ChatRequest, ContentPart, Model } from "../../../../src/contract/index.ts";
 import { countablePrompt, countTokens } from "../../../../src/kernel/normalize/tokenizer.ts";
 import { promptTokensMax, tokensMax } from "../../../../src/kernel/normalize/usage.ts";
@@ -36,6 +39,25 @@ describe("countTokens", () => {
     const tokens = await countTokens(text);
     expect(tokens).toBeGreaterThan(700);
     expect(tokens).toBeLessThan(text.length);
+  });
+
+  test.each(["o200k_base", "cl100k_base"] as const)("counts in pieces what %s counts at once", async (vocabulary) => {
+    const whole = { o200k_base: o200k, cl100k_base: cl100k }[vocabulary];
+    const readme = readFileSync(new URL("../../../../docs/api.md", import.meta.url), "utf8");
+    const chinese = "模型网关把许多供应商放在同一个接口后面，按照实际使用量计费。它很快！".repeat(200);
+    const hindi = "यह एक गेटवे है। यह कई मॉडल परोसता है, और हर कॉल का हिसाब रखता है। ".repeat(200);
+    for (const text of [readme, chinese, hindi])
+      expect(await countTokens(text, text.length, vocabulary)).toBe(whole(text));
+  });
+
+  test("gives other calls a turn while it counts", async () => {
+    await countTokens("load");
+    const text = Array.from({ length: 40_000 }, (_, index) => ((index * 7919) % 46_655).toString(36)).join(" ");
+    let turns = 0;
+    const timer = setInterval(() => turns++, 0);
+    await countTokens(text);
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(0);
   });
 
   test("a text longer than the sample is counted in proportion", async () => {

@@ -75,6 +75,25 @@ describe("attempt", () => {
     expect(ledger.settlement).toMatchObject({ outcome: "released", meters: {} });
   });
 
+  const tooLarge = refused(429, { message: "Limit 7000, Used 0, Requested ~12903", code: "rate_limit_exceeded" });
+
+  test("takes the next route after a request too large for the account, whatever other keys there are", async () => {
+    const fetch = fetchOf(tooLarge, good);
+    const { done, ledger } = ask(fetch);
+    await done;
+    expect(keysOf(fetch)).toEqual(["a", "z"]);
+    expect(ledger.settlement.route).toBe("backup");
+  });
+
+  test("tells that the request is too large for every route, and waits for nothing", async () => {
+    const fetch = fetchOf(tooLarge);
+    const { done, pauses } = ask(fetch, ["a"], [acme]);
+    const error = await rejectionOf(done);
+    expect(error).toMatchObject({ code: "request_too_large", status: 400, retryAfterMs: undefined });
+    expect(error.message).toContain("about 12903 tokens");
+    expect([fetch.asked.length, pauses.length]).toEqual([1, 0]);
+  });
+
   test("takes the next route after a plugin's own failure, and logs it", async () => {
     const bad = pluginOf({
       chat: () => {

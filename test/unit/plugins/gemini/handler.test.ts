@@ -27,6 +27,18 @@ describe("gemini", () => {
     expect(asked).toMatchObject([{ method: "json", path: "/models/gemini-3-flash-preview:generateContent" }]);
   });
 
+  test.each([{ willContinue: true }, { partialArgs: [{ jsonPath: "$.a", stringValue: "b" }] }])(
+    "refuses a function call that comes in parts: %p",
+    async (parts) => {
+      const answer = said({ functionCall: { name: "f", ...parts } });
+      const refusal = expect.objectContaining({ kind: "bad_response" });
+      expect(await errorOf(chat({}, { json: answer }).run())).toEqual(refusal);
+      const events = () => eventsOf(`data: ${JSON.stringify(answer)}\r\n\r\n`);
+      const { error } = await drain((await chat({ stream: true }, { events }).run()) as AsyncIterable<ChatChunk>);
+      expect(error).toEqual(refusal);
+    },
+  );
+
   test("asks for a stream", async () => {
     const text = `data: ${JSON.stringify(said({ text: "Hello" }))}\r\n\r\n`;
     const { run, asked } = chat({ stream: true }, { events: () => eventsOf(text) });

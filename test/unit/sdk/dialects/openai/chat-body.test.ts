@@ -32,12 +32,13 @@ describe("a chat body", () => {
 
   test("notes what it had to leave out, and why", () => {
     const { notes } = bodyOf(
-      { seed: 1, reasoning_effort: "max", temperature: 1 },
+      { seed: 1, ...{ service_tier: "priority" }, reasoning_effort: "max", temperature: 1 },
       { omit: ["seed"], reasoningOmit: ["temperature"] },
       { options: { reasoningEfforts: ["low"] } },
     );
     expect(notes).toEqual([
       "Left out seed: the provider does not take it",
+      "Left out service_tier: the price of this model does not cover it",
       "Sent reasoning_effort low for max: the model takes low",
       "Left out temperature: the model does not take it while it reasons",
     ]);

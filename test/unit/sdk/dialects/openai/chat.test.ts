@@ -32,6 +32,22 @@ describe("openai", () => {
     expect(items).toHaveLength(1);
   });
 
+  test.each([
+    ["priority", {}, 1],
+    ["performance", {}, 1],
+    ["default", {}, 0],
+    ["priority", { pass: ["service_tier"] }, 0],
+  ])("warns once of an answer by the tier %s with %p", async (service_tier, chat, times) => {
+    const whole = fakeCall(request, { json: { ...completion(), service_tier } });
+    await openai({ chat }).chat?.(whole.call);
+    const chunk = { service_tier, choices: [{ index: 0, delta: { content: "Yes" }, finish_reason: "stop" }] };
+    const events = eventsOf(`data: ${JSON.stringify(chunk)}\n\n`.repeat(2));
+    const streamed = fakeCall({ ...request, stream: true }, { events });
+    await drain((await openai({ chat }).chat?.(streamed.call)) as AsyncIterable<ChatChunk>);
+    const sentence = `The provider answered by its service tier ${service_tier}, which costs more than the price of this model says`;
+    for (const { notes } of [whole, streamed]) expect(notes).toEqual(Array(times).fill(sentence));
+  });
+
   test("asks for a whole answer where the provider streams none that is held to a schema", async () => {
     const response_format = { type: "json_schema" as const, json_schema: { name: "answer", schema: {} } };
     const { call, asked } = fakeCall({ ...request, stream: true, response_format }, { json: completion() });
