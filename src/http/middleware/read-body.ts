@@ -51,21 +51,20 @@ function decode(decoder: TextDecoder, bytes?: Uint8Array): string {
   }
 }
 
-<<<<<<< HEAD
 /** @throws {GatewayError} `unsupported_media_type` for a compressed body. */
 export function refuseEncoding({ headers }: Request): void {
   const encoding = headers.get("content-encoding");
   if (encoding === null || encoding.toLowerCase() === "identity") return;
   const sentence = "Content-Encoding is not supported; send the body without compression";
   throw new GatewayError("unsupported_media_type", sentence);
-=======
+}
+
 let turn = Promise.resolve();
 
 /** Large bodies are parsed in one turn of the event loop each, so that other requests are served in between. */
 function nextTurn(): Promise<void> {
   turn = turn.then(() => new Promise((resolve) => setImmediate(resolve)));
   return turn;
->>>>>>> w3-hostile
 }
 
 function brokeOff(cause: unknown): GatewayError {

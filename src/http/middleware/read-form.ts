@@ -2,16 +2,7 @@ import { audioFileBytesMax, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { BodyReservation } from "./body-memory.ts";
 import { authenticate, type RouteContext } from "./handle-call.ts";
-
-<<<<<<< HEAD
-
-import { type BodyReservation, boundedChunks, declaredBytes, refuseEncoding } from "./read-body.ts";
-
-=======
-
-import { boundedChunks, declaredBytes } from "./read-body.ts";
-
->>>>>>> w3-hostile
+import { boundedChunks, declaredBytes, refuseEncoding } from "./read-body.ts";
 
 /** The largest form: the largest audio file, and room for its other fields. */
 export const formBytesMax = audioFileBytesMax + 1024 * 1024;
