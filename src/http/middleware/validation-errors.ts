@@ -24,7 +24,7 @@ export function requestBody<Schema extends TSchema>(schema: Schema): Schema {
   const validate = (value: unknown) => {
     check ??= TypeCompiler.Compile(schema);
     if (check.Check(value)) return { value };
-    throw validationError(selectError(takeFirst(check.Errors(value) as unknown as Iterable<SchemaError>)));
+    throw validationError(selectError(takeFirst(check.Errors(value) as unknown as Iterable<SchemaError>, "")));
   };
   // Not enumerable, so that it does not show in the OpenAPI document.
   return Object.defineProperty({ ...schema }, "~standard", { value: { version: 1, vendor: "modelgate", validate } });
