@@ -1,0 +1,15 @@
+export { toStoredItems } from "./content.ts";
+export { toResponsesError } from "./errors.ts";
+export { createReasoningSeal, type ReasoningSeal } from "./reasoning-seal.ts";
+export {
+  checkResponsesRequest,
+  isResponsesBody,
+  listReferences,
+  previousResponseNotFound,
+  type ResponsePlan,
+  refuseChatBody,
+  type TranslationOptions,
+  toChatRequest,
+} from "./request.ts";
+export { createResponseHead, type ResponseHead } from "./response-object.ts";
+export { formatEvents, type ResponseEvent, ResponseStream, toResponse } from "./stream.ts";
