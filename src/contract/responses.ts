@@ -76,21 +76,23 @@ export type NamespaceTool = Static<typeof NamespaceTool>;
 export type ToolSearchTool = Static<typeof ToolSearchTool>;
 export type ResponseTool = Static<typeof ResponseTool>;
 
-/** A message; `type` may be left out. */
-const MessageItem = Type.Object(
-  {
-    type: optional(Type.Literal("message")),
-    id,
-    role: Type.Union([
-      Type.Literal("user"),
-      Type.Literal("assistant"),
-      Type.Literal("system"),
-      Type.Literal("developer"),
-    ]),
-    content: Content,
-  },
-  open,
-);
+const messageFields = {
+  id,
+  role: Type.Union([
+    Type.Literal("user"),
+    Type.Literal("assistant"),
+    Type.Literal("system"),
+    Type.Literal("developer"),
+  ]),
+  content: Content,
+};
+const untyped = Type.Optional(Type.Null());
+
+/** Messages and references may leave their type out. They are schemas of their own, so that errors name what was meant. */
+const TypedMessage = kind("message", messageFields);
+const UntypedMessage = Type.Object({ type: untyped, ...messageFields }, open);
+const TypedReference = kind("item_reference", { id: Type.String() });
+const UntypedReference = Type.Object({ type: untyped, id: Type.String() }, open);
 
 const itemKinds = [
   kind("function_call", { id, call_id: callId, name, namespace, arguments: Type.String() }),
@@ -102,13 +104,19 @@ const itemKinds = [
   kind("additional_tools", { id, tools: Type.Array(ResponseTool) }),
   kind("reasoning", { id, encrypted_content: optional(Type.String()) }),
 ] as const;
-const ItemReference = Type.Object({ type: optional(Type.Literal("item_reference")), id: Type.String() }, open);
-const OtherItem = otherKind([...itemKinds, kind("message", {}), kind("item_reference", {})], { id });
+const OtherItem = otherKind([...itemKinds, TypedMessage, TypedReference], { id });
 
 /** One item of `input`: a message, a call, its output, a thought, or a reference to an earlier item. */
-const ResponseItem = Type.Union([MessageItem, ...itemKinds, ItemReference, OtherItem]);
-export type MessageItem = Static<typeof MessageItem>;
-export type ItemReference = Static<typeof ItemReference>;
+const ResponseItem = Type.Union([
+  TypedMessage,
+  ...itemKinds,
+  TypedReference,
+  UntypedMessage,
+  UntypedReference,
+  OtherItem,
+]);
+export type MessageItem = Static<typeof TypedMessage> | Static<typeof UntypedMessage>;
+export type ItemReference = Static<typeof TypedReference> | Static<typeof UntypedReference>;
 /** The items that can be translated, by their `type`. */
 export type TypedItem = Static<(typeof itemKinds)[number]>;
 export type ResponseItem = Static<typeof ResponseItem>;

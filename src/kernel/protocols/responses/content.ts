@@ -1,4 +1,4 @@
-import type { ContentPart, Message, ResponseItem, ResponsePart } from "../../../contract/index.ts";
+import type { ContentPart, Message, MessageItem, ResponseItem, ResponsePart } from "../../../contract/index.ts";
 import { badRequest } from "../../../sdk/index.ts";
 
 type Content = string | readonly { type: string }[];
@@ -69,23 +69,26 @@ export function joinText(parts: readonly ContentPart[], separator: string): stri
   return parts.flatMap((part) => (part.type === "text" ? part.text : [])).join(separator);
 }
 
+/** Whether an item is a message, also without its `type`. */
+export function isMessage(item: ResponseItem): item is MessageItem {
+  return (item.type === undefined || item.type === null || item.type === "message") && "role" in item;
+}
+
 /**
  * The input with an id on every item and string content as parts: what is listed as input items, and kept for
  * `previous_response_id` and `item_reference`.
  */
 export function toStoredItems(input: readonly ResponseItem[], responseId: string): ResponseItem[] {
   const suffix = responseId.slice(responseId.indexOf("_") + 1);
-  return input.map((item, index) => {
-    const isMessage = "role" in item && "content" in item && (item.type ?? "message") === "message";
-    const id = item.id ?? `${isMessage ? "msg" : "item"}_${suffix}_in${index}`;
-    if (!isMessage) return { ...item, id };
-    const type = item.role === "assistant" ? ("output_text" as const) : ("input_text" as const);
-    const { content } = item as { content: Content };
-    const parts = typeof content === "string" ? [{ type, text: content, ...outputFields(type) }] : content;
-    return { ...item, type: "message", status: "completed", id, content: parts } as ResponseItem;
+  return input.map((item, index): ResponseItem => {
+    const id = item.id ?? `${isMessage(item) ? "msg" : "item"}_${suffix}_in${index}`;
+    if (!isMessage(item)) return { ...item, id };
+    const message = { status: "completed", ...item, type: "message" as const, id };
+    return typeof item.content === "string" ? { ...message, content: [toTextPart(item.role, item.content)] } : message;
   });
 }
 
-function outputFields(type: string): object {
-  return type === "output_text" ? { annotations: [], logprobs: [] } : {};
+function toTextPart(role: MessageItem["role"], text: string): ResponsePart {
+  if (role !== "assistant") return { type: "input_text", text };
+  return Object.assign({ type: "output_text" as const, text }, { annotations: [], logprobs: [] });
 }

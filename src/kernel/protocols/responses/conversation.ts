@@ -1,6 +1,6 @@
 import type { ContentPart, Message, MessageItem, ResponseItem, ToolCall, TypedItem } from "../../../contract/index.ts";
 import { badRequest } from "../../../sdk/index.ts";
-import { joinText, toContent, toParts } from "./content.ts";
+import { isMessage, joinText, toContent, toParts } from "./content.ts";
 import type { ReasoningSeal } from "./reasoning-seal.ts";
 import { type ToolSet, toFunctionName } from "./tools.ts";
 
@@ -192,9 +192,4 @@ export class Conversation {
     turn.details.push(...(thoughts.details ?? []));
     turn.thoughts += thoughts.text ?? "";
   }
-}
-
-/** Whether an item is a message, also without its `type`. */
-export function isMessage(item: ResponseItem): item is MessageItem {
-  return (item.type === undefined || item.type === null || item.type === "message") && "role" in item;
 }

@@ -1,5 +1,6 @@
 export { toStoredItems } from "./content.ts";
 export { toResponsesError } from "./errors.ts";
+export type { ResponseEvent } from "./item-writers.ts";
 export { createReasoningSeal, type ReasoningSeal } from "./reasoning-seal.ts";
 export {
   checkResponsesRequest,
@@ -12,4 +13,4 @@ export {
   toChatRequest,
 } from "./request.ts";
 export { createResponseHead, type ResponseHead } from "./response-object.ts";
-export { formatEvents, type ResponseEvent, ResponseStream, toResponse } from "./stream.ts";
+export { formatEvents, ResponseStream, toResponse } from "./stream.ts";

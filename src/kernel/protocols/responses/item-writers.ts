@@ -4,8 +4,15 @@ import { CustomInputDecoder } from "./custom-input.ts";
 import type { Thoughts } from "./reasoning-seal.ts";
 import type { ToolTarget } from "./tools.ts";
 
-/** Sends one event of the item. */
-export type Emit = (type: string, fields: Record<string, unknown>) => void;
+/** One event of a streamed response. */
+export interface ResponseEvent {
+  type: string;
+  sequence_number: number;
+  [field: string]: unknown;
+}
+
+/** Sends an event, and numbers it: until then its number is 0. */
+export type Emit = (event: ResponseEvent) => void;
 export type ItemStatus = "completed" | "incomplete";
 
 /** Where an item stands in the answer. */
@@ -33,15 +40,16 @@ class ItemEvents {
   }
 
   added(item: OutputItem): void {
-    this.#emit("response.output_item.added", { output_index: this.#outputIndex, item });
+    this.#emit({ type: "response.output_item.added", sequence_number: 0, output_index: this.#outputIndex, item });
   }
 
   send(type: string, fields: Record<string, unknown>): void {
-    this.#emit(`response.${type}`, { item_id: this.id, output_index: this.#outputIndex, ...fields });
+    const [item_id, output_index] = [this.id, this.#outputIndex];
+    this.#emit({ type: `response.${type}`, sequence_number: 0, item_id, output_index, ...fields });
   }
 
   done(item: OutputItem): OutputItem {
-    this.#emit("response.output_item.done", { output_index: this.#outputIndex, item });
+    this.#emit({ type: "response.output_item.done", sequence_number: 0, output_index: this.#outputIndex, item });
     return item;
   }
 }
@@ -111,7 +119,7 @@ export class MessageWriter implements ItemWriter {
     this.#openPart("text");
     this.#text += delta;
     const logprobs = Array.isArray(probabilities) ? probabilities.map(toLogprob) : [];
-    if (logprobs.length > 0) this.#logprobs.push(...logprobs);
+    this.#logprobs.push(...logprobs);
     this.#events.send("output_text.delta", { content_index: this.#content.length, delta, logprobs });
   }
 
@@ -136,25 +144,25 @@ export class MessageWriter implements ItemWriter {
     if (this.#kind === kind) return;
     this.#closePart();
     this.#kind = kind;
-    this.#events.send("content_part.added", { content_index: this.#content.length, part: this.#toPart() });
+    this.#text = "";
+    this.#logprobs = [];
+    this.#events.send("content_part.added", { content_index: this.#content.length, part: this.#toPart([]) });
   }
 
   #closePart(): void {
     if (this.#kind === undefined) return;
-    const part = this.#toPart();
+    const part = this.#toPart(this.#logprobs);
     const index = { content_index: this.#content.length };
     if (this.#kind === "refusal") this.#events.send("refusal.done", { ...index, refusal: this.#text });
     else this.#events.send("output_text.done", { ...index, text: this.#text, logprobs: this.#logprobs });
     this.#events.send("content_part.done", { ...index, part });
     this.#content.push(part);
     this.#kind = undefined;
-    this.#text = "";
-    this.#logprobs = [];
   }
 
-  #toPart(): Record<string, unknown> {
+  #toPart(logprobs: unknown[]): Record<string, unknown> {
     if (this.#kind === "refusal") return { type: "refusal", refusal: this.#text };
-    return { type: "output_text", text: this.#text, annotations: [], logprobs: this.#logprobs };
+    return { type: "output_text", text: this.#text, annotations: [], logprobs };
   }
 }
 

@@ -7,7 +7,8 @@ import {
   type ResponsesRequest,
 } from "../../../contract/index.ts";
 import { badRequest, isRecord } from "../../../sdk/index.ts";
-import { Conversation, isMessage } from "./conversation.ts";
+import { isMessage } from "./content.ts";
+import { Conversation } from "./conversation.ts";
 import type { ReasoningSeal } from "./reasoning-seal.ts";
 import { ToolSet, toToolFields } from "./tools.ts";
 

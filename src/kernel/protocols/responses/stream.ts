@@ -18,16 +18,10 @@ import {
   type ItemWriter,
   MessageWriter,
   ReasoningWriter,
+  type ResponseEvent,
 } from "./item-writers.ts";
 import type { ResponsePlan } from "./request.ts";
 import { buildResponse, type ResponseHead, type ResponseOutcome, toEcho } from "./response-object.ts";
-
-/** One event of a streamed response. */
-export interface ResponseEvent {
-  type: string;
-  sequence_number: number;
-  [field: string]: unknown;
-}
 
 /**
  * Turns the chunks of one chat answer into the events of a response. Each method returns the events to send; the first
@@ -75,26 +69,27 @@ export class ResponseStream {
     const finishReason = this.#finishReason ?? "stop";
     this.#closeItem(finishReason === "length" || finishReason === "content_filter" ? "incomplete" : "completed");
     const response = this.#build({ finishReason });
-    this.#emit(`response.${response.status}`, { response });
+    this.#emit({ type: `response.${response.status}`, sequence_number: 0, response });
     return this.#takeEvents();
   }
 
   /** The events that end an answer which broke off. */
   fail(error: GatewayError): ResponseEvent[] {
     this.#start();
-    this.#emit("response.failed", { response: this.#build({ error: toFailure(error) }) });
+    this.#emit({ type: "response.failed", sequence_number: 0, response: this.#build({ error: toFailure(error) }) });
     return this.#takeEvents();
   }
 
-  readonly #emit: Emit = (type, fields) => {
-    this.#events.push({ type, sequence_number: this.#sequence++, ...fields });
+  readonly #emit: Emit = (event) => {
+    event.sequence_number = this.#sequence++;
+    this.#events.push(event);
   };
 
   #start(): void {
     if (this.#sequence > 0) return;
     const response = this.#build({ output: [] });
-    this.#emit("response.created", { response });
-    this.#emit("response.in_progress", { response });
+    this.#emit({ type: "response.created", sequence_number: 0, response });
+    this.#emit({ type: "response.in_progress", sequence_number: 0, response });
   }
 
   #takeEvents(): ResponseEvent[] {
