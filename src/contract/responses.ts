@@ -61,7 +61,7 @@ const CustomTool = kind("custom", {
 const NamespaceTool = kind("namespace", {
   name: Type.String({ minLength: 1, maxLength: 64 }),
   description: optional(Type.String()),
-  tools: Type.Array(Type.Union([FunctionTool, CustomTool]), { minItems: 1 }),
+  tools: Type.Array(Type.Union([FunctionTool, CustomTool, otherKind([FunctionTool, CustomTool])]), { minItems: 1 }),
 });
 const ToolSearchTool = kind("tool_search", {
   execution: optional(Type.String()),

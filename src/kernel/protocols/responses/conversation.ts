@@ -10,13 +10,15 @@ const droppedItems: ReadonlySet<string> = new Set([
   ..."mcp_list_tools mcp_call".split(" "),
 ]);
 
+type Content = NonNullable<Message["content"]>;
+
 /** One answer of the model: text, thoughts and calls, and the results of the calls. */
 class AssistantTurn {
   readonly texts: string[] = [];
   readonly calls: ToolCall[] = [];
   readonly details: unknown[] = [];
   thoughts = "";
-  readonly results = new Map<string, ContentPart[]>();
+  readonly results = new Map<string, Content>();
 
   toMessages(): Message[] {
     const { texts, calls, details, thoughts } = this;
@@ -33,30 +35,10 @@ class AssistantTurn {
       ...(thoughts !== "" && { reasoning_content: thoughts }),
       ...(details.length > 0 && { reasoning_details: details }),
     };
-    return [message, ...calls.map((call) => this.#toResult(call)), ...this.#toFiles()];
-  }
-
-  #toResult({ id }: ToolCall): Message {
-    const text = joinText(this.results.get(id) ?? [], "\n");
-    return {
-      role: "tool",
-      tool_call_id: id,
-      content: text === "" && this.#hasFiles(id) ? "See the next message" : text,
-    };
-  }
-
-  #hasFiles(id: string): boolean {
-    return this.results.get(id)?.some(({ type }) => type !== "text") === true;
-  }
-
-  /** Few providers take pictures and files in a tool's result, so they follow in a message of the user. */
-  #toFiles(): Message[] {
-    const parts = this.calls.flatMap(({ id, function: { name } }): ContentPart[] => {
-      if (!this.#hasFiles(id)) return [];
-      const files = (this.results.get(id) ?? []).filter(({ type }) => type !== "text");
-      return [{ type: "text", text: `Output of ${name} (${id}):` }, ...files];
+    const results = calls.map(({ id }): Message => {
+      return { role: "tool", tool_call_id: id, content: this.results.get(id) ?? "" };
     });
-    return parts.length > 0 ? [{ role: "user", content: parts }] : [];
+    return [message, ...results];
   }
 }
 
@@ -178,7 +160,8 @@ export class Conversation {
     }
     if (turn.results.has(callId))
       throw badRequest(`The call ${callId} has two outputs, expected one`, `${path}.call_id`);
-    turn.results.set(callId, parts);
+    const isText = parts.every((part) => part.type === "text" && !("cache_control" in part));
+    turn.results.set(callId, isText ? joinText(parts, "\n") : parts);
   }
 
   #addThoughts(encryptedContent: string | null | undefined, path: string): void {

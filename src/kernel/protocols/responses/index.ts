@@ -1,7 +1,7 @@
 export { toStoredItems } from "./content.ts";
 export { toResponsesError } from "./errors.ts";
 export type { ResponseEvent } from "./item-writers.ts";
-export { createReasoningSeal, type ReasoningSeal } from "./reasoning-seal.ts";
+export { createReasoningSeal, type ReasoningSeal, removeOwnThoughts } from "./reasoning-seal.ts";
 export {
   checkResponsesRequest,
   isResponsesBody,

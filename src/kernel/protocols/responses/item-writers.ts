@@ -115,10 +115,10 @@ export class MessageWriter implements ItemWriter {
     this.#events.added({ id: this.#events.id, type: "message", status: "in_progress", role: "assistant", content: [] });
   }
 
-  writeText(delta: string, probabilities: unknown): void {
+  writeText(delta: string, probabilities: readonly unknown[]): void {
     this.#openPart("text");
     this.#text += delta;
-    const logprobs = Array.isArray(probabilities) ? probabilities.map(toLogprob) : [];
+    const logprobs = probabilities.map((one) => toLogprob(one as Logprob));
     this.#logprobs.push(...logprobs);
     this.#events.send("output_text.delta", { content_index: this.#content.length, delta, logprobs });
   }

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { GatewayError } from "../../../contract/index.ts";
+import { GatewayError, type ResponsesRequest } from "../../../contract/index.ts";
 
 const algorithm = "aes-256-gcm";
 const prefix = "mg1";
@@ -64,4 +64,17 @@ function decrypt(sealed: Buffer, key: Uint8Array, owner: Uint8Array): Thoughts {
   decipher.setAAD(owner).setAuthTag(sealed.subarray(-tagBytes));
   const text = Buffer.concat([decipher.update(sealed.subarray(nonceBytes, -tagBytes)), decipher.final()]);
   return JSON.parse(text.toString()) as Thoughts;
+}
+
+/** The request without thoughts that were sealed here, for a native route: its provider refuses them. */
+export function removeOwnThoughts(request: ResponsesRequest): ResponsesRequest {
+  if (!Array.isArray(request.input)) return request;
+  const input = request.input.filter(
+    (item) => item.type !== "reasoning" || !("encrypted_content" in item && isOwn(item.encrypted_content)),
+  );
+  return input.length === request.input.length ? request : { ...request, input };
+}
+
+function isOwn(encryptedContent: unknown): boolean {
+  return typeof encryptedContent === "string" && encryptedContent.startsWith(`${prefix}.`);
 }

@@ -73,6 +73,9 @@ export function toChatRequest(
     throw badRequest("Prompt templates are stored at their own provider, expected the text in input", "prompt");
   }
   const { seal, earlier = [], stored } = options;
+  if (request.previous_response_id && options.earlier === undefined) {
+    throw previousResponseNotFound(request.previous_response_id);
+  }
   const warnings = new Set<string>();
   const warn = (sentence: string) => void warnings.add(sentence);
   const tools = new ToolSet(warn);

@@ -38,6 +38,8 @@ export class ResponseStream {
   #item: ItemWriter | undefined;
   /** How many calls were begun; the last may be the open item. */
   #calls = 0;
+  /** Blank text that was held back. */
+  #blank: { text: string; logprobs: unknown[] } = { text: "", logprobs: [] };
   #finishReason: FinishReason | undefined;
   #usage: ChatUsage | undefined;
   #serviceTier: unknown;
@@ -67,6 +69,8 @@ export class ResponseStream {
   finish(): ResponseEvent[] {
     this.#start();
     const finishReason = this.#finishReason ?? "stop";
+    const { text, logprobs } = this.#blank;
+    if (text !== "" && this.#item === undefined) this.#getMessage().writeText(text, logprobs);
     this.#closeItem(finishReason === "length" || finishReason === "content_filter" ? "incomplete" : "completed");
     const response = this.#build({ finishReason });
     this.#emit({ type: `response.${response.status}`, sequence_number: 0, response });
@@ -107,12 +111,27 @@ export class ResponseStream {
     const { reasoning_content: thought, reasoning_details: details, content, refusal, tool_calls: calls } = delta;
     if (thought) this.#getReasoning().writeText(thought);
     if (Array.isArray(details) && details.length > 0) this.#getReasoning().addDetails(details);
-    if (content) this.#getMessage().writeText(content, (logprobs as { content?: unknown } | null | undefined)?.content);
+    if (content) this.#writeText(content, (logprobs as { content?: unknown } | null | undefined)?.content);
     if (refusal) this.#getMessage().writeRefusal(refusal);
     calls?.forEach((call, position) => {
       this.#writeCall(call, call.index ?? position);
     });
     if (finishReason) this.#finishReason = finishReason;
+  }
+
+  /** Blank text opens no message: some models begin with line breaks before they think or call a tool. */
+  #writeText(content: string, probabilities: unknown): void {
+    const logprobs = Array.isArray(probabilities) ? probabilities : [];
+    if (this.#item instanceof MessageWriter) {
+      this.#item.writeText(content, logprobs);
+      return;
+    }
+    const blank = this.#blank;
+    blank.text += content;
+    blank.logprobs.push(...logprobs);
+    if (content.trim() === "") return;
+    this.#blank = { text: "", logprobs: [] };
+    this.#getMessage().writeText(blank.text, blank.logprobs);
   }
 
   #getReasoning(): ReasoningWriter {

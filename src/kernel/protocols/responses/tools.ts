@@ -54,14 +54,12 @@ export class ToolSet {
       const place = `${path}[${index}]`;
       if (tool.type === "namespace") return this.#addNamespace(tool as NamespaceTool, place, isLoaded);
       if (tool.type === "tool_search") return this.#addToolSearch(tool as ToolSearchTool, place, isLoaded);
-      if (isCallable(tool)) return this.#addCallable(tool, { path: place, isLoaded });
-      this.#warn(`Left out the tool ${tool.type}, which only its own provider can run`);
-      return [];
+      return this.#addCallable(tool, { path: place, isLoaded });
     });
   }
 
   #addNamespace({ name, description, tools }: NamespaceTool, path: string, isLoaded: boolean): string[] {
-    return tools.map((tool, index) => {
+    return tools.flatMap((tool, index) => {
       // Chat has no place for the description of a namespace, so its first function carries it.
       const lead = index === 0 && description ? `${description}\n\n` : "";
       return this.#addCallable(tool, { path: `${path}.tools[${index}]`, isLoaded, namespace: name, lead });
@@ -69,19 +67,23 @@ export class ToolSet {
   }
 
   #addCallable(
-    tool: FunctionTool | CustomTool,
+    tool: ResponseTool,
     { path, isLoaded, namespace, lead = "" }: { path: string; isLoaded: boolean; namespace?: string; lead?: string },
-  ): string {
+  ): string[] {
+    if (!isCallable(tool)) {
+      this.#warn(`Left out the tool ${tool.type}, which only its own provider can run`);
+      return [];
+    }
     const target: ToolTarget = { kind: tool.type, name: tool.name, ...(namespace !== undefined && { namespace }) };
     const name = toFunctionName(tool.name, namespace);
-    if (!this.#register(name, target, path, isLoaded)) return name;
+    if (!this.#register(name, target, path, isLoaded)) return [name];
     const description = lead + (tool.type === "custom" ? describeCustom(tool) : (tool.description ?? ""));
     const definition = tool.type === "custom" ? { parameters: inputSchema } : pickDefinition(tool);
     this.tools.push({
       type: "function",
       function: { name, ...(description !== "" && { description }), ...definition },
     });
-    return name;
+    return [name];
   }
 
   #addToolSearch({ execution, description, parameters }: ToolSearchTool, path: string, isLoaded: boolean): string[] {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../../../src/contract/index.ts";
-import { createReasoningSeal } from "../../../../../src/kernel/protocols/responses/index.ts";
+import { createReasoningSeal, removeOwnThoughts } from "../../../../../src/kernel/protocols/responses/index.ts";
 
 const key = new Uint8Array(32).fill(7);
 const seal = createReasoningSeal(key, "acc_1", "model.1");
@@ -47,4 +47,13 @@ describe("sealed thoughts", () => {
     expect(error).toBeInstanceOf(GatewayError);
     expect([error.status, error.shownCode, error.param]).toEqual([400, "invalid_encrypted_content", param]);
   });
+});
+
+test("thoughts that were sealed here do not reach another provider", () => {
+  const foreign = { type: "reasoning" as const, id: "rs_1", summary: [], encrypted_content: "gAAAAABo" };
+  const own = { ...foreign, encrypted_content: sealed };
+  const message = { role: "user" as const, content: "Hi" };
+  expect(removeOwnThoughts({ model: "m", input: [own, foreign, message] }).input).toEqual([foreign, message]);
+  const other = { model: "m", input: [foreign, message] };
+  expect(removeOwnThoughts(other)).toBe(other);
 });

@@ -126,6 +126,12 @@ const refused: [about: string, request: object, message: string, param: string |
     "input[0].id",
   ],
   [
+    "a previous response that nobody looked up",
+    { input: "Hi", previous_response_id: "resp_1" },
+    "Previous response resp_1 not found: it has expired or was never stored; send all items in input",
+    "previous_response_id",
+  ],
+  [
     "two tools that become one function",
     { input: "Hi", tools: [space("a__b", "c"), space("a", "b__c")] },
     "the function tool b__c of a and the function tool c of a__b both become the function a__b__c for this model, expected different names",

@@ -148,6 +148,8 @@ function outputOf(events: readonly ResponseEvent[]): OutputItem[] {
   return (response?.output ?? []) as OutputItem[];
 }
 
+const textOf = ({ content }: OutputItem) => (content as { text?: string }[]).map((part) => part.text).join("|");
+
 /** Puts the events of items together, and holds them to their order. */
 function assemble(events: readonly ResponseEvent[]): OutputItem[] {
   const items: OutputItem[] = [];
@@ -254,6 +256,19 @@ describe("a stream", () => {
       summary: [],
       encrypted_content: `sealed:${JSON.stringify({ details })}`,
     });
+  });
+
+  test("makes no message of blank text before a thought or a call, and loses none of an answer", () => {
+    const blank = chunkOf({ content: "\n" });
+    const textsOf = (...chunks: ChatChunk[]) =>
+      outputOf(eventsOf(planFor({ tools }), chunks)).map((item) =>
+        item.type === "message" ? textOf(item) : item.type,
+      );
+    const thought = chunkOf({ reasoning_content: "Hm" });
+    expect(textsOf(blank, blank, thought, blank, chunkOf({ content: "4" }))).toEqual(["reasoning", "\n\n\n4"]);
+    expect(textsOf(blank, callChunk(0, "call_0", "{}"))).toEqual(["function_call"]);
+    expect(textsOf(blank, blank)).toEqual(["\n\n"]);
+    expect(textsOf(chunkOf({ content: "4" }), blank)).toEqual(["4\n"]);
   });
 
   test("seals thoughts for those who ask and for what is stored, and for nobody else", () => {
