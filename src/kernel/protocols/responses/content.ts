@@ -1,4 +1,11 @@
-import type { ContentPart, Message, MessageItem, ResponseItem, ResponsePart } from "../../../contract/index.ts";
+import {
+  type ContentPart,
+  type Message,
+  type MessageItem,
+  quoteValue,
+  type ResponseItem,
+  type ResponsePart,
+} from "../../../contract/index.ts";
 import { badRequest } from "../../../sdk/index.ts";
 
 type Content = string | readonly { type: string }[];
@@ -38,7 +45,10 @@ function toPart(part: ResponsePart, path: string): ContentPart {
       return { type: "input_audio", input_audio: part.input_audio };
     default: {
       const { type } = part as { type: string };
-      throw badRequest(`This model takes no ${type} part, expected text, image or file parts`, `${path}.type`);
+      throw badRequest(
+        `This model takes no part of type ${quoteValue(type)}, expected text, image or file parts`,
+        `${path}.type`,
+      );
     }
   }
 }

@@ -1,4 +1,12 @@
-import type { ContentPart, Message, MessageItem, ResponseItem, ToolCall, TypedItem } from "../../../contract/index.ts";
+import {
+  type ContentPart,
+  type Message,
+  type MessageItem,
+  quoteValue,
+  type ResponseItem,
+  type ToolCall,
+  type TypedItem,
+} from "../../../contract/index.ts";
 import { badRequest } from "../../../sdk/index.ts";
 import { isMessage, joinText, toContent, toParts } from "./content.ts";
 import type { ReasoningSeal } from "./reasoning-seal.ts";
@@ -24,7 +32,10 @@ class AssistantTurn {
     const { texts, calls, details, thoughts } = this;
     const unanswered = calls.find(({ id }) => !this.results.has(id));
     if (unanswered !== undefined) {
-      throw badRequest(`No tool output found for the call ${unanswered.id}, expected one for each call`, "input");
+      throw badRequest(
+        `No tool output found for the call ${quoteValue(unanswered.id)}, expected one for each call`,
+        "input",
+      );
     }
     // Thoughts alone are nothing that a model could go on from.
     if (texts.length === 0 && calls.length === 0) return [];
@@ -123,10 +134,10 @@ export class Conversation {
 
   #refuse(type: string, path: string): void {
     if (!droppedItems.has(type)) {
-      const sentence = `This model takes no ${type} items, expected messages, tool calls, their outputs or reasoning`;
+      const sentence = `This model takes no items of type ${quoteValue(type)}, expected messages, tool calls, their outputs or reasoning`;
       throw badRequest(sentence, `${path}.type`);
     }
-    this.#warn(`Left out an item ${type}, which only its own provider can read`);
+    this.#warn(`Left out an item of type ${quoteValue(type)}, which only its own provider can read`);
   }
 
   /** The answer that goes on: it is closed by the first result, and by anything the model did not say. */
@@ -146,7 +157,10 @@ export class Conversation {
     const turn = this.#getTurn();
     const open = this.#turns.get(id);
     if (open !== undefined && !open.results.has(id)) {
-      throw badRequest(`The call ${id} is there twice, expected an id of its own for each call`, `${path}.call_id`);
+      throw badRequest(
+        `The call ${quoteValue(id)} is there twice, expected an id of its own for each call`,
+        `${path}.call_id`,
+      );
     }
     turn.calls.push({ id, type: "function", function: { name: toFunctionName(name, namespace), arguments: text } });
     this.#turns.set(id, turn);
@@ -155,11 +169,11 @@ export class Conversation {
   #addResult(callId: string, parts: ContentPart[], path: string): void {
     const turn = this.#turns.get(callId);
     if (turn === undefined) {
-      const sentence = `No tool call found for the output of ${callId}, expected its call before it`;
+      const sentence = `No tool call found for the output of ${quoteValue(callId)}, expected its call before it`;
       throw badRequest(sentence, `${path}.call_id`);
     }
     if (turn.results.has(callId))
-      throw badRequest(`The call ${callId} has two outputs, expected one`, `${path}.call_id`);
+      throw badRequest(`The call ${quoteValue(callId)} has two outputs, expected one`, `${path}.call_id`);
     const isText = parts.every((part) => part.type === "text" && !("cache_control" in part));
     turn.results.set(callId, isText ? joinText(parts, "\n") : parts);
   }

@@ -2,6 +2,7 @@ import {
   type ChatRequest,
   GatewayError,
   type ItemReference,
+  quoteValue,
   type ResponseFormat,
   type ResponseItem,
   type ResponsesRequest,
@@ -11,6 +12,9 @@ import { isMessage } from "./content.ts";
 import { Conversation } from "./conversation.ts";
 import type { ReasoningSeal } from "./reasoning-seal.ts";
 import { ToolSet, toToolFields } from "./tools.ts";
+
+/** A request can hold thousands of things to leave out. */
+const warningsMax = 20;
 
 /** What a request's translation needs beside the request. */
 export interface TranslationOptions {
@@ -44,7 +48,7 @@ export function listReferences({ input }: ResponsesRequest): string[] {
 }
 
 /**
- * Refuses what no route serves: background answers, conversations and WebSocket-only fields.
+ * Refuses what no route serves: background answers and stored conversations.
  *
  * @throws {GatewayError} `invalid_request`
  */
@@ -77,7 +81,9 @@ export function toChatRequest(
     throw previousResponseNotFound(request.previous_response_id);
   }
   const warnings = new Set<string>();
-  const warn = (sentence: string) => void warnings.add(sentence);
+  const warn = (sentence: string) => {
+    if (warnings.size < warningsMax) warnings.add(sentence);
+  };
   const tools = new ToolSet(warn);
   tools.add(request.tools ?? [], "tools", false);
   const input = resolveInput(request, options);
@@ -123,13 +129,13 @@ function resolveInput({ input }: ResponsesRequest, { earlier = [], referenced }:
 
 /** The refusal of a reference to an item that is not stored, has expired, or belongs to another account. */
 function itemNotFound(id: string, param: string): GatewayError {
-  const sentence = `Item ${id} not found: it has expired or was never stored; send the item itself, or set store to false`;
+  const sentence = `Item ${quoteValue(id)} not found: it has expired or was never stored; send the item itself, or set store to false`;
   return new GatewayError("invalid_request", sentence, { param, shownCode: "item_not_found" });
 }
 
 /** The refusal of a `previous_response_id` that is not stored, has expired, or belongs to another account. */
 export function previousResponseNotFound(id: string): GatewayError {
-  const sentence = `Previous response ${id} not found: it has expired or was never stored; send all items in input`;
+  const sentence = `Previous response ${quoteValue(id)} not found: it has expired or was never stored; send all items in input`;
   return new GatewayError("invalid_request", sentence, {
     param: "previous_response_id",
     shownCode: "previous_response_not_found",
@@ -139,7 +145,8 @@ export function previousResponseNotFound(id: string): GatewayError {
 function toSettings(request: ResponsesRequest & Record<string, unknown>, warn: (sentence: string) => void) {
   const { text, reasoning, truncation, service_tier: tier } = request;
   if (truncation === "auto") warn("Left out truncation auto: an input that is too long is refused");
-  if (tier && tier !== "auto" && tier !== "default") warn(`Left out service_tier ${tier}, which has no price here`);
+  if (tier && tier !== "auto" && tier !== "default")
+    warn(`Left out service_tier ${quoteValue(tier)}, which has no price here`);
   if (Array.isArray(request.context_management)) warn("Left out context_management, which only its own provider has");
   const format = toResponseFormat(text?.format);
   const wantsLogprobs = Boolean(request.top_logprobs) || includes(request, "message.output_text.logprobs");

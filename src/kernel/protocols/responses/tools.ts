@@ -1,14 +1,15 @@
 import { createHash } from "node:crypto";
-import type {
-  ChatRequest,
-  CustomTool,
-  FunctionTool,
-  NamespaceTool,
-  ResponsesRequest,
-  ResponseTool,
-  Tool,
-  ToolChoice,
-  ToolSearchTool,
+import {
+  type ChatRequest,
+  type CustomTool,
+  type FunctionTool,
+  type NamespaceTool,
+  quoteValue,
+  type ResponsesRequest,
+  type ResponseTool,
+  type Tool,
+  type ToolChoice,
+  type ToolSearchTool,
 } from "../../../contract/index.ts";
 import { badRequest, isRecord } from "../../../sdk/index.ts";
 
@@ -71,7 +72,7 @@ export class ToolSet {
     { path, isLoaded, namespace, lead = "" }: { path: string; isLoaded: boolean; namespace?: string; lead?: string },
   ): string[] {
     if (!isCallable(tool)) {
-      this.#warn(`Left out the tool ${tool.type}, which only its own provider can run`);
+      this.#warn(`Left out the tool ${quoteValue(tool.type)}, which only its own provider can run`);
       return [];
     }
     const target: ToolTarget = { kind: tool.type, name: tool.name, ...(namespace !== undefined && { namespace }) };
@@ -178,7 +179,7 @@ function toToolChoice(choice: Choice, set: ToolSet, warn: (sentence: string) => 
   if (choice.type === "allowed_tools") return toAllowedTools(choice, set);
   const name = getChosen(choice, "tool_choice", set);
   if (name !== undefined) return { type: "function", function: { name } };
-  warn(`Left out tool_choice ${choice.type}, which only its own provider can run`);
+  warn(`Left out tool_choice ${quoteValue(choice.type)}, which only its own provider can run`);
   return undefined;
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { GatewayError, ResponseItem } from "../../../../../src/contract/index.ts";
-import { toInvalidRequest } from "../../../../../src/http/middleware/validation-errors.ts";
 import {
+  checkResponsesRequest,
   isResponsesBody,
   listReferences,
   previousResponseNotFound,
@@ -9,7 +9,7 @@ import {
   toStoredItems,
 } from "../../../../../src/kernel/protocols/responses/index.ts";
 import { errorOf } from "../../../../support/error-of.ts";
-import { goldenCases, isRequest, schemaError, sent, translate } from "./support.ts";
+import { goldenCases, sent, translate } from "./support.ts";
 
 interface Golden {
   about: string;
@@ -30,6 +30,18 @@ describe("a request", () => {
 
   test("gets no default temperature", () => {
     expect("temperature" in translate({ model: "m", input: "Hi" }).chat).toBe(false);
+  });
+
+  test("warns of twenty things at most, each in a short sentence", () => {
+    const tools = Array.from({ length: 99 }, (_, index) => ({ type: `${index}${"x".repeat(999)}` }));
+    const { warnings } = translate({ model: "m", input: "Hi", tools }).plan;
+    expect(warnings.length).toBe(20);
+    expect(Math.max(...warnings.map((sentence) => sentence.length))).toBeLessThan(150);
+  });
+
+  test("of a native route is refused for what no route serves, and for nothing else", () => {
+    expect(() => checkResponsesRequest({ model: "m", background: true })).toThrow("background is not available here");
+    checkResponsesRequest({ model: "m", background: false, prompt: { id: "pmpt_1" }, conversation: null });
   });
 
   test("lists the items it refers to, also those without a type", () => {
@@ -74,19 +86,19 @@ const refused: [about: string, request: object, message: string, param: string |
         { type: "of_next_year", id: "x" },
       ],
     },
-    "This model takes no of_next_year items, expected messages, tool calls, their outputs or reasoning",
+    'This model takes no items of type "of_next_year", expected messages, tool calls, their outputs or reasoning',
     "input[1].type",
   ],
   [
     "a compaction of another provider",
     { input: [{ type: "compaction", encrypted_content: "x" }] },
-    "This model takes no compaction items, expected messages, tool calls, their outputs or reasoning",
+    'This model takes no items of type "compaction", expected messages, tool calls, their outputs or reasoning',
     "input[0].type",
   ],
   [
     "an unknown part",
     { input: [{ role: "user", content: [{ type: "input_video", url: "x" }] }] },
-    "This model takes no input_video part, expected text, image or file parts",
+    'This model takes no part of type "input_video", expected text, image or file parts',
     "input[0].content[0].type",
   ],
   [
@@ -98,37 +110,37 @@ const refused: [about: string, request: object, message: string, param: string |
   [
     "a call without its output",
     { input: [call] },
-    "No tool output found for the call call_1, expected one for each call",
+    'No tool output found for the call "call_1", expected one for each call',
     "input",
   ],
   [
     "an output without its call",
     { input: [output, call] },
-    "No tool call found for the output of call_1, expected its call before it",
+    'No tool call found for the output of "call_1", expected its call before it',
     "input[0].call_id",
   ],
   [
     "two outputs of a call",
     { input: [call, output, output] },
-    "The call call_1 has two outputs, expected one",
+    'The call "call_1" has two outputs, expected one',
     "input[2].call_id",
   ],
   [
     "a call that is there twice",
     { input: [call, call, output] },
-    "The call call_1 is there twice, expected an id of its own for each call",
+    'The call "call_1" is there twice, expected an id of its own for each call',
     "input[1].call_id",
   ],
   [
     "a reference to an unknown item",
     { input: [{ type: "item_reference", id: "rs_1" }] },
-    "Item rs_1 not found: it has expired or was never stored; send the item itself, or set store to false",
+    'Item "rs_1" not found: it has expired or was never stored; send the item itself, or set store to false',
     "input[0].id",
   ],
   [
     "a previous response that nobody looked up",
     { input: "Hi", previous_response_id: "resp_1" },
-    "Previous response resp_1 not found: it has expired or was never stored; send all items in input",
+    'Previous response "resp_1" not found: it has expired or was never stored; send all items in input',
     "previous_response_id",
   ],
   [
@@ -160,65 +172,6 @@ const refused: [about: string, request: object, message: string, param: string |
 test.each(refused)("refuses %s", async (_, request, message, param) => {
   const error = await errorOf<GatewayError>((async () => translate({ model: "m", ...request }))());
   expect([error.code, error.message, error.param]).toEqual(["invalid_request", message, param]);
-});
-
-/** What the schema refuses, in its words. */
-const malformed: [about: string, request: object, message: string][] = [
-  ["a number as input", { input: 5 }, "input is 5, but a string or an array of at most 10000 items was expected"],
-  [
-    "a call without its id",
-    { input: [{ ...call, call_id: undefined }] },
-    "input[0].call_id is missing, but a string of at least 1 characters was expected",
-  ],
-  [
-    "a message without content",
-    { input: [{ role: "user" }] },
-    "input[0].content is missing, but a string or an array was expected",
-  ],
-  [
-    "an unknown role",
-    { input: [{ type: "message", role: "robot", content: "" }] },
-    'input[0].role is "robot", but one of "user", "assistant", "system", "developer" was expected',
-  ],
-  [
-    "a part without text",
-    { input: [{ role: "user", content: [{ type: "input_text" }] }] },
-    "input[0].content[0].text is missing, but a string was expected",
-  ],
-  [
-    "a tool of the form of chat",
-    { input: "Hi", tools: [{ type: "function", function: { name: "look" } }] },
-    "tools[0].name is missing, but a string of 1 to 128 characters was expected",
-  ],
-  [
-    "a name that is too long",
-    { input: "Hi", tools: [{ type: "function", name: "x".repeat(129) }] },
-    `tools[0].name is "${"x".repeat(60)}…", but a string of 1 to 128 characters was expected`,
-  ],
-  [
-    "a format without a schema",
-    { input: "Hi", text: { format: { type: "json_schema", name: "x" } } },
-    "text.format.schema is missing, but an object was expected",
-  ],
-  [
-    "an unknown effort",
-    { input: "Hi", reasoning: { effort: "huge" } },
-    'reasoning.effort is "huge", but one of "none", "minimal", "low", "medium", "high", "xhigh", "max" was expected',
-  ],
-];
-
-test.each(malformed)("the schema refuses %s", (_, request, message) => {
-  const body = { model: "m", ...request };
-  expect(isRequest(body)).toBe(false);
-  expect(toInvalidRequest(schemaError(body)).message).toBe(message);
-});
-
-test("items of other protocols and years pass the schema, for providers that know them", () => {
-  const input = [
-    { type: "of_next_year", id: "x" },
-    { role: "user", content: [{ type: "new_part" }] },
-  ];
-  expect(isRequest({ model: "m", input, tools: [{ type: "web_search_2027" }], of_next_year: {} })).toBe(true);
 });
 
 describe("a body of the wrong protocol", () => {
