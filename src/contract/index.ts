@@ -10,6 +10,7 @@ export * from "./meters.ts";
 export * from "./model.ts";
 export * from "./plugin.ts";
 export * from "./price.ts";
+export * from "./responses.ts";
 export * from "./speech.ts";
 export * from "./text.ts";
 export * from "./transcription.ts";
