@@ -52,7 +52,7 @@ export function createReasoningSeal(key: Uint8Array, accountId: string, model: s
       } catch (cause) {
         const sentence =
           "Cannot verify encrypted_content: it was changed, or made for another account; leave the item out";
-        throw new GatewayError("invalid_request", sentence, { param, shownCode: "invalid_encrypted_content", cause });
+        throw new GatewayError("invalid_request", sentence, { param, publicCode: "invalid_encrypted_content", cause });
       }
     },
   };

@@ -130,7 +130,7 @@ function resolveInput({ input }: ResponsesRequest, { earlier = [], referenced }:
 /** The refusal of a reference to an item that is not stored, has expired, or belongs to another account. */
 function itemNotFound(id: string, param: string): GatewayError {
   const sentence = `Item ${quoteValue(id)} not found: it has expired or was never stored; send the item itself, or set store to false`;
-  return new GatewayError("invalid_request", sentence, { param, shownCode: "item_not_found" });
+  return new GatewayError("invalid_request", sentence, { param, publicCode: "item_not_found" });
 }
 
 /** The refusal of a `previous_response_id` that is not stored, has expired, or belongs to another account. */
@@ -138,7 +138,7 @@ export function previousResponseNotFound(id: string): GatewayError {
   const sentence = `Previous response ${quoteValue(id)} not found: it has expired or was never stored; send all items in input`;
   return new GatewayError("invalid_request", sentence, {
     param: "previous_response_id",
-    shownCode: "previous_response_not_found",
+    publicCode: "previous_response_not_found",
   });
 }
 

@@ -45,7 +45,7 @@ describe("sealed thoughts", () => {
   ])("are refused when %s", (_, text, by) => {
     const error = refusalOf(text, by) as GatewayError;
     expect(error).toBeInstanceOf(GatewayError);
-    expect([error.status, error.shownCode, error.param]).toEqual([400, "invalid_encrypted_content", param]);
+    expect([error.status, error.publicCode, error.param]).toEqual([400, "invalid_encrypted_content", param]);
   });
 });
 

@@ -236,7 +236,7 @@ test("stored items have ids, types and parts, and can be sent back", () => {
 
 test("a previous response that is not there has OpenAI's code", () => {
   const error = previousResponseNotFound("resp_1");
-  expect([error.status, error.shownCode, error.param]).toEqual([
+  expect([error.status, error.publicCode, error.param]).toEqual([
     400,
     "previous_response_not_found",
     "previous_response_id",
