@@ -116,10 +116,8 @@ class StreamedAnswer {
     const { type, input } = this.#block;
     // A tool without arguments sends no piece of them, and nothing at all would be no JSON.
     if (input !== undefined && input !== null) this.#arguments(JSON.stringify(input));
-    if (type === "thinking" || type === "redacted_thinking") {
-      // With its thought, and not at the end: protocols that send thoughts as items of their own close them here.
-      this.#push({ reasoning_details: [toDetail(this.#block, this.#thoughtCount++)] });
-    }
+    const isThought = type === "thinking" || type === "redacted_thinking";
+    if (isThought) this.#push({ reasoning_details: [toDetail(this.#block, this.#thoughtCount++)] });
     this.#block = { type: "none" };
   }
 
