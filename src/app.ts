@@ -89,10 +89,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { ledger, degraded } = await openBilling(config, { ...options, onCommit });
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
-  const { network, close: closeNetwork } = openBunNetwork({
-    bounds: { ...silenceBounds(config), ...options.bounds },
-    proxyEnv: config.proxyEnv,
-  });
+  const { network, close: closeNetwork } = openProviderNetwork(options);
   const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now: monotonicNow, observer };
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
   const loadShedder = new LoadShedder(bounds, monotonicNow, (event, fields) => log.warn(event, fields));
@@ -162,10 +159,12 @@ export async function createApp(options: AppOptions): Promise<App> {
   };
 }
 
-/** How long a provider may be silent, before its answer and within it. */
-function silenceBounds({ upstreamTimeoutSeconds }: Config): Partial<UpstreamBounds> {
-  const silenceMsMax = upstreamTimeoutSeconds * 1000;
-  return { firstByteMsMax: silenceMsMax, idleMsMax: silenceMsMax };
+function openProviderNetwork({ config, bounds }: AppOptions) {
+  const silenceMsMax = config.upstreamTimeoutSeconds * 1000;
+  return openBunNetwork({
+    bounds: { firstByteMsMax: silenceMsMax, idleMsMax: silenceMsMax, ...bounds },
+    proxyEnv: config.proxyEnv,
+  });
 }
 
 function describeLoad(loadShedder: LoadShedder) {

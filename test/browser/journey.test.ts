@@ -71,7 +71,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
         await page.getByLabel("Monthly budget (USD)").fill("much");
         await page.getByRole("button", { name: "Save" }).click();
         await page.getByText("is not US dollars").waitFor();
-        await page.getByLabel("Monthly budget (USD)").fill("0.000001");
+        await page.getByLabel("Monthly budget (USD)").fill("0.003");
         await page.getByRole("button", { name: "Save" }).click();
         await page.getByText("“laptop” saved").waitFor();
         // Charges from before the budget was set do not count.
