@@ -1,19 +1,33 @@
-import { type ContentPart, GatewayError, isRecord, type Message, readDataUrl } from "modelgate/plugin";
+import { type ContentPart, GatewayError, isRecord, type Message, type Model, readDataUrl } from "modelgate/plugin";
 import type { Block } from "./wire.ts";
 
 const imageTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
+/** What content may hold, and for how long the model's caches may keep it. */
+export interface Takes {
+  kinds: "text" | "media";
+  hourly: boolean;
+}
+
 /** Content as blocks. Blank text is left out, because the provider refuses it. */
-export function toBlocks(content: Message["content"], path: string, takes: "text" | "media"): Block[] {
+export function toBlocks(content: Message["content"], path: string, { kinds, hourly }: Takes): Block[] {
   const parts: ContentPart[] = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
   return parts
-    .map((part, index) => ({ ...toBlock(part, `${path}[${index}]`, takes), ...cacheMark(part) }))
+    .map((part, index) => ({ ...toBlock(part, `${path}[${index}]`, kinds), ...cacheMark(part, hourly) }))
     .filter((block) => block.text?.trim() !== "");
 }
 
-/** A client's cache mark, as the five-minute kind: an hour's write costs more than the price says. */
-export function cacheMark(holder: Record<string, unknown>): Pick<Block, "cache_control"> {
-  return isRecord(holder.cache_control) ? { cache_control: { type: "ephemeral" } } : {};
+/** Whether a model's price tells what an hour's cache write costs, which is more than five minutes'. */
+export function cachesHourly({ options }: Model): boolean {
+  return options?.hourlyCache === true;
+}
+
+/** A client's cache mark. Its lifetime is kept where `hourly`, and is five minutes elsewhere. */
+export function cacheMark(holder: object, hourly: boolean): Pick<Block, "cache_control"> {
+  const { cache_control: mark }: { cache_control?: unknown } = holder;
+  if (!isRecord(mark)) return {};
+  const { ttl } = mark;
+  return { cache_control: { type: "ephemeral", ...(hourly && (ttl === "5m" || ttl === "1h") && { ttl }) } };
 }
 
 export function badRequest(message: string, param: string): GatewayError {

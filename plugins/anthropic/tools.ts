@@ -1,5 +1,5 @@
 import { type ChatRequest, isRecord, type Model, reduceSchema, strictSubset, type Tool } from "modelgate/plugin";
-import { badRequest, cacheMark } from "./parts.ts";
+import { badRequest, cacheMark, cachesHourly } from "./parts.ts";
 import type { Warn } from "./wire.ts";
 
 /** The tools of a request as the provider takes them, and which of them the model may or must call. */
@@ -21,7 +21,7 @@ export function toTools(request: ChatRequest, model: Model, warn: Warn): ToolPla
   if (names.length === 0) return { tools: [] };
   const allowed = allowedOf(wanted, names);
   const tools = (request.tools ?? [])
-    .map((tool, index) => toTool(tool, model.options?.jsonSchema === true, `tools[${index}].function.parameters`, warn))
+    .map((tool, index) => toTool(tool, model, `tools[${index}].function.parameters`, warn))
     .filter(({ name }) => allowed.includes(name));
   if (request.parallel_tool_calls !== false || choice?.type === "none") return { tools, choice };
   return { tools, choice: { type: "auto", ...choice, disable_parallel_tool_use: true } };
@@ -34,11 +34,16 @@ export function strictSchema(schema: object, param: string, warn: Warn): object 
   return reduced;
 }
 
-function toTool(tool: Tool, canBeStrict: boolean, param: string, warn: Warn) {
+function toTool(tool: Tool, model: Model, param: string, warn: Warn) {
   const { name, description, parameters, strict } = tool.function;
   const schema = { type: "object", properties: {}, ...parameters };
-  const definition = { name, description: description ?? undefined, input_schema: schema, ...cacheMark(tool) };
-  if (!strict || !canBeStrict) return definition;
+  const definition = {
+    name,
+    description: description ?? undefined,
+    input_schema: schema,
+    ...cacheMark(tool, cachesHourly(model)),
+  };
+  if (!strict || model.options?.jsonSchema !== true) return definition;
   return { ...definition, input_schema: strictSchema(schema, param, warn), strict };
 }
 
