@@ -54,8 +54,11 @@ class ConversationReader {
   }
 
   addSystem(blocks: MessagesBlock[], path: string): void {
-    const kept = blocks.filter(({ text }) => !(typeof text === "string" && text.startsWith(attribution)));
-    this.#add("system", this.#toParts(kept, path));
+    const parts = blocks.flatMap((block, index) => {
+      const isAttribution = typeof block.text === "string" && block.text.startsWith(attribution);
+      return isAttribution ? [] : this.#toParts(block, `${path}.${index}`);
+    });
+    this.#add("system", parts);
   }
 
   addUser(blocks: MessagesBlock[], path: string): void {
@@ -63,7 +66,7 @@ class ConversationReader {
     for (const [index, block] of blocks.entries()) {
       const place = `${path}.${index}`;
       if (block.type === "tool_result") this.#addResult(block, place);
-      else rest.push(...this.#toParts([block], place));
+      else rest.push(...this.#toParts(block, place));
     }
     if (this.#open.size === 0) this.#messages.push(...this.#held.splice(0));
     this.#add("user", rest);
@@ -77,7 +80,7 @@ class ConversationReader {
       if (block.type === "thinking" || block.type === "redacted_thinking") {
         turn = this.#addThought(block, place, turn);
       } else if (block.type === "tool_use") turn.calls.push(this.#toCall(block, place));
-      else turn.parts.push(...this.#toParts([block], place));
+      else turn.parts.push(...this.#toParts(block, place));
     }
     this.#addTurn(turn);
   }
@@ -98,14 +101,12 @@ class ConversationReader {
     (this.#open.size > 0 ? this.#held : this.#messages).push({ role, content });
   }
 
-  #toParts(blocks: MessagesBlock[], path: string): MarkedPart[] {
-    return blocks.flatMap((block, index) => {
-      const { type } = block;
-      if (isProviderBlock(type)) this.#dropped.add(type);
-      else if (type === "tool_addition" || type === "tool_removal") this.#toolChanges.push(block);
-      else return toParts(block, blocks.length === 1 ? path : `${path}.${index}`);
-      return [];
-    });
+  #toParts(block: MessagesBlock, path: string): MarkedPart[] {
+    const { type } = block;
+    if (isProviderBlock(type)) this.#dropped.add(type);
+    else if (type === "tool_addition" || type === "tool_removal") this.#toolChanges.push(block);
+    else return toParts(block, path);
+    return [];
   }
 
   #addResult(block: MessagesBlock, path: string): void {
@@ -116,7 +117,7 @@ class ConversationReader {
     }
     const { content, is_error: isError } = block;
     const blocks = content === undefined || content === null ? [] : toBlocks(content, `${path}.content`);
-    const parts = blocks.flatMap((part, index) => this.#toParts([part], `${path}.content.${index}`));
+    const parts = blocks.flatMap((part, index) => this.#toParts(part, `${path}.content.${index}`));
     const flags = { ...(isError === true && { is_error: true }), ...cacheMark(block) };
     this.#messages.push({ role: "tool", tool_call_id: id, content: toContent(parts) ?? "", ...flags });
   }

@@ -2,7 +2,7 @@ import type { Call, ChatChunk, ChatCompletion, ChatRequest } from "../../../cont
 import { withFunctionsAsTools } from "../../tools.ts";
 import { toCompletion } from "./chat-answer.ts";
 import { toChunks } from "./chat-stream.ts";
-import { toMessages } from "./messages.ts";
+import { toMessages, withoutMarks } from "./messages.ts";
 import { type ChatOptions, resolveOptions } from "./options.ts";
 import { fitReasoning } from "./reasoning.ts";
 import { toBody } from "./request.ts";
@@ -22,6 +22,7 @@ export function chatHandler(defaults: ChatOptions) {
 export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "warn">, options: ChatOptions) {
   const body = toBody(call, options);
   body.messages = toMessages(call.request.messages, options);
+  if (options.cacheControl !== true && Array.isArray(body.tools)) body.tools = withoutMarks(body.tools);
   fitReasoning(body, call, options);
   if (!streams(call.request, options)) {
     delete body.stream;
