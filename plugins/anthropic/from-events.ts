@@ -116,10 +116,7 @@ class StreamedAnswer {
     const { type, input } = this.#block;
     // A tool without arguments sends no piece of them, and nothing at all would be no JSON.
     if (input !== undefined && input !== null) this.#arguments(JSON.stringify(input));
-    // With its signature at once: what follows is another block, also for clients of the Messages protocol.
-    if (type === "thinking" || type === "redacted_thinking") {
-      this.#push({ reasoning_details: [toDetail(this.#block, this.#thoughtCount++)] });
-    }
+    if (type?.endsWith("thinking")) this.#push({ reasoning_details: [toDetail(this.#block, this.#thoughtCount++)] });
     this.#block = { type: "none" };
   }
 

@@ -69,6 +69,7 @@ export function toUsage(usage: Record<string, unknown> = {}): ChatUsage | undefi
     ...(typeof read === "number" && { cached_tokens: read }),
     ...(typeof written === "number" && { cache_write_tokens: written }),
   };
+  // Of the tokens written, those that are kept for an hour.
   const hourly = isRecord(split) ? split.ephemeral_1h_input_tokens : undefined;
   const prompt = Object.values(cached).reduce((sum, count) => sum + count, input);
   const thought = isRecord(details) ? details.thinking_tokens : undefined;
@@ -76,11 +77,7 @@ export function toUsage(usage: Record<string, unknown> = {}): ChatUsage | undefi
     prompt_tokens: prompt,
     completion_tokens: output,
     total_tokens: prompt + output,
-    // Of the tokens written, those that are kept for an hour.
-    prompt_tokens_details: {
-      ...cached,
-      ...(typeof hourly === "number" && hourly > 0 && { cache_write_1h_tokens: hourly }),
-    },
+    prompt_tokens_details: { ...cached, ...(hourly ? { cache_write_1h_tokens: hourly } : {}) },
     ...(typeof thought === "number" && { completion_tokens_details: { reasoning_tokens: thought } }),
   };
 }

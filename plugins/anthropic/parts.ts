@@ -1,37 +1,29 @@
-import { type ContentPart, GatewayError, isRecord, type Message, type Model, readDataUrl } from "modelgate/plugin";
+import { badRequest, type ContentPart, isRecord, type Message, readDataUrl } from "modelgate/plugin";
 import type { Block } from "./wire.ts";
 
 const imageTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/** What content may hold, and for how long the model's caches may keep it. */
-export interface Takes {
-  kinds: "text" | "media";
-  hourly: boolean;
-}
-
 /** Content as blocks. Blank text is left out, because the provider refuses it. */
-export function toBlocks(content: Message["content"], path: string, { kinds, hourly }: Takes): Block[] {
+export function toBlocks(content: Message["content"], path: string, takes: "text" | "media"): Block[] {
   const parts: ContentPart[] = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
   return parts
-    .map((part, index) => ({ ...toBlock(part, `${path}[${index}]`, kinds), ...cacheMark(part, hourly) }))
+    .map((part, index) => ({ ...toBlock(part, `${path}[${index}]`, takes), ...cacheMark(part) }))
     .filter((block) => block.text?.trim() !== "");
 }
 
-/** Whether a model's price tells what an hour's cache write costs, which is more than five minutes'. */
-export function cachesHourly({ options }: Model): boolean {
-  return options?.hourlyCache === true;
-}
-
-/** A client's cache mark. Its lifetime is kept where `hourly`, and is five minutes elsewhere. */
-export function cacheMark(holder: object, hourly: boolean): Pick<Block, "cache_control"> {
-  const { cache_control: mark }: { cache_control?: unknown } = holder;
+/** A client's cache mark, with its lifetime where it asks for an hour. */
+export function cacheMark(holder: object): Pick<Block, "cache_control"> {
+  const mark = "cache_control" in holder && holder.cache_control;
   if (!isRecord(mark)) return {};
-  const { ttl } = mark;
-  return { cache_control: { type: "ephemeral", ...(hourly && (ttl === "5m" || ttl === "1h") && { ttl }) } };
+  return { cache_control: mark.ttl === "1h" ? { type: "ephemeral", ttl: "1h" } : { type: "ephemeral" } };
 }
 
-export function badRequest(message: string, param: string): GatewayError {
-  return new GatewayError("invalid_request", message, { param });
+/** Makes marks those of five minutes, in place: an hour's write costs more, which not every price says. */
+export function shortenMarks(blocks: Pick<Block, "cache_control" | "content">[]): void {
+  for (const block of blocks) {
+    if (block.cache_control !== undefined) block.cache_control = { type: "ephemeral" };
+    if (Array.isArray(block.content)) shortenMarks(block.content);
+  }
 }
 
 function toBlock(part: ContentPart, path: string, takes: "text" | "media"): Block {

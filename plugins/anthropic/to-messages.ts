@@ -1,6 +1,6 @@
-import type { ChatRequest, Model } from "modelgate/plugin";
-import { getToolResults, type Message, readArguments, resultWithoutCall, type ToolCall } from "modelgate/plugin";
-import { badRequest, cacheMark, cachesHourly, toBlocks } from "./parts.ts";
+import type { ChatRequest, Model, ToolCall } from "modelgate/plugin";
+import { badRequest, getToolResults, type Message, readArguments, resultWithoutCall } from "modelgate/plugin";
+import { cacheMark, shortenMarks, toBlocks } from "./parts.ts";
 import { obstacleOf, readDetails, toEffort } from "./reasoning.ts";
 import { strictSchema, type ToolPlan, toTools } from "./tools.ts";
 import type { Block, Reading, Turn, Warn } from "./wire.ts";
@@ -23,7 +23,8 @@ export function toMessages(asked: ChatRequest, model: Model, warn: Warn) {
   const forced = choice?.type === "any" || choice?.type === "tool";
   const obstacle = forced ? "a tool call is forced" : obstacleOf(request.messages);
   const { thinking, effort } = toEffort(request, model, { maxTokens, obstacle, warn });
-  const { system, turns } = toTurns(request.messages, { thinks: thinking !== undefined, hourly: cachesHourly(model) });
+  const { system, turns } = toTurns(request.messages, thinking !== undefined);
+  if (model.options?.hourlyCache !== true) shortenMarks([{ content: system }, { content: tools }, ...turns]);
   if (reading.fenced) system.push({ type: "text", text: jsonInstruction });
   const marked = system.some((block) => block.cache_control);
   const stops = [request.stop ?? []].flat().filter((stop) => stop.trim() !== "");
@@ -96,10 +97,7 @@ function toSampling({ temperature, top_p: topP }: ChatRequest, thinks: boolean, 
  * Sorts messages into the system text and turns that alternate, each call's results first in theirs. Thoughts that the
  * client brought back go along only while the model is to think.
  */
-function toTurns(
-  messages: readonly Message[],
-  { thinks, hourly }: { thinks: boolean; hourly: boolean },
-): { system: Block[]; turns: Turn[] } {
+function toTurns(messages: readonly Message[], thinks: boolean): { system: Block[]; turns: Turn[] } {
   const system: Block[] = [];
   const turns: Turn[] = [];
   const ids = new Set<string>();
@@ -108,16 +106,13 @@ function toTurns(
     const { role, tool_calls: calls } = message;
     const path = `messages[${index}]`;
     if (role === "tool" || role === "function") throw resultWithoutCall(`${path}.tool_call_id`);
-    const blocks = toBlocks(message.content, `${path}.content`, { kinds: role === "user" ? "media" : "text", hourly });
+    const blocks = toBlocks(message.content, `${path}.content`, role === "user" ? "media" : "text");
     if (role === "system" || role === "developer") system.push(...blocks);
     else if (role === "user") append(turns, role, blocks);
     else {
-      const called = (calls ?? []).map((call, place) => ({
-        ...toCall(call, ids, `${path}.tool_calls[${place}]`),
-        ...cacheMark(call, hourly),
-      }));
+      const called = (calls ?? []).map((call, place) => toCall(call, ids, `${path}.tool_calls[${place}]`));
       append(turns, role, [...(thinks ? readDetails(message) : []), ...blocks, ...called]);
-      append(turns, "user", toResults(messages, index, called, hourly));
+      append(turns, "user", toResults(messages, index, called));
       if (called.length > 0) while (messages[index + 1]?.role === "tool") index++;
     }
   }
@@ -142,16 +137,15 @@ function toCall(call: ToolCall, ids: Set<string>, path: string): Block {
   let id = call.id.replace(/[^a-zA-Z0-9_-]/g, "_");
   while (ids.has(id)) id += "_";
   ids.add(id);
-  return { type: "tool_use", id, name: call.function.name, input: readArguments(call, path) };
+  return { type: "tool_use", id, name: call.function.name, input: readArguments(call, path), ...cacheMark(call) };
 }
 
 /** The results of a message's calls. A client of the Messages protocol may have marked one as failed, or to be cached. */
-function toResults(messages: readonly Message[], index: number, calls: Block[], hourly: boolean): Block[] {
-  return getToolResults(messages, index).map((result, place) => {
-    const message: Message & { is_error?: unknown } = result.message;
-    const content = toBlocks(message.content, `messages[${result.index}].content`, { kinds: "media", hourly });
-    const flags = { ...(message.is_error === true && { is_error: true }), ...cacheMark(message, hourly) };
-    const said = content.length > 0 ? content : undefined;
-    return { type: "tool_result", tool_use_id: calls[place]?.id, content: said, ...flags };
+function toResults(messages: readonly Message[], index: number, calls: Block[]): Block[] {
+  return getToolResults(messages, index).map(({ message, index: at }, place) => {
+    const blocks = toBlocks(message.content, `messages[${at}].content`, "media");
+    const content = blocks.length > 0 ? blocks : undefined;
+    const failed = "is_error" in message && message.is_error === true ? { is_error: true } : {};
+    return { type: "tool_result", tool_use_id: calls[place]?.id, content, ...failed, ...cacheMark(message) };
   });
 }

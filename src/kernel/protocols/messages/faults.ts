@@ -23,7 +23,7 @@ const chatRoles = ["tool", "developer", "function"];
  */
 export function refuseOtherProtocols(body: unknown): void {
   if (!isRecord(body)) return;
-  const { messages, input, tools } = body;
+  const { messages, input, tools, max_tokens: maxTokens } = body;
   if (messages === undefined && input !== undefined) {
     throw invalid("input", "This is a body of the Responses protocol; send it to /responses, or send `messages`");
   }
@@ -31,7 +31,7 @@ export function refuseOtherProtocols(body: unknown): void {
   const path =
     (Array.isArray(messages) ? findChatMessage(messages) : undefined) ??
     (Array.isArray(tools) && tools.some((tool) => isRecord(tool) && isRecord(tool.function)) ? "tools" : undefined) ??
-    chatField;
+    (maxTokens === undefined ? chatField : undefined);
   if (path === undefined) return;
   throw invalid(path, "This is a body of the chat protocol; send it to /chat/completions, or send a Messages body");
 }
