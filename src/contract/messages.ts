@@ -61,7 +61,7 @@ export type MessagesCountRequest = Static<typeof MessagesCountRequest>;
 export const MessagesRequest = Type.Object(
   {
     ...MessagesCountRequest.properties,
-    max_tokens: Type.Integer({ minimum: 1 }),
+    max_tokens: Type.Integer({ minimum: 0, description: "0 fills Anthropic's cache without an answer" }),
     stream: optional(Type.Boolean()),
     temperature: optional(Type.Number({ minimum: 0, maximum: 1 })),
     top_p: optional(Type.Number({ minimum: 0, maximum: 1 })),

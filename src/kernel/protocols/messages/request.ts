@@ -45,6 +45,7 @@ export function toChatRequest(
   if (body.cache_control) markLast(messages, body.cache_control);
   const effort = toEffort(body);
   const { max_tokens: asked, stop_sequences: stops, temperature, top_p: topP, metadata } = body;
+  if (asked < 1) throw invalid("max_tokens", "This model has no cache to fill without an answer, expected 1 or more");
   const format = toFormat(body);
   const lost = Object.keys(body).filter((field) => body[field as keyof MessagesRequest] && !read.includes(field));
   const told = lost.filter((field) => !silent.includes(field));
