@@ -4,10 +4,10 @@ import gemini from "./gemini/index.ts";
 import groq from "./groq/index.ts";
 import openai from "./openai/index.ts";
 import sarvam from "./sarvam/index.ts";
-import inTransaction from "./together/index.ts";
+import together from "./together/index.ts";
 
 /** The plugins compiled in. A new one is imported above and named here. */
-export const builtIns: readonly ProviderPlugin[] = [anthropic, gemini, groq, openai, sarvam, inTransaction];
+export const builtIns: readonly ProviderPlugin[] = [anthropic, gemini, groq, openai, sarvam, together];
 
 export { manifests } from "./manifests.ts";
 export { sandbox } from "./sandbox/index.ts";

@@ -19,7 +19,7 @@ import {
 import type { Model, ProviderPlugin } from "./contract/index.ts";
 import type { Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
-import { BodyMemoryLimiter } from "./http/middleware/body-memory.ts";
+import { BodyMemoryLimiter } from "./http/middleware/read-body.ts";
 import { SseHeartbeat } from "./http/middleware/sse-heartbeat.ts";
 import { createHttp } from "./http/server.ts";
 import { type Kernel, LoadShedder, type Log, type UpstreamBounds } from "./kernel/index.ts";
@@ -41,7 +41,7 @@ export interface AppOptions {
   readonly store: Store;
   readonly plugins: readonly ProviderPlugin[];
   /** Creates the plugin that simulates these models. */
-  sandboxOf(models: readonly Model[]): ProviderPlugin;
+  createSandbox(models: readonly Model[]): ProviderPlugin;
   readonly log: Log;
   readonly version: string;
   /** The files of the dashboard; absent: no pages. */
@@ -80,15 +80,19 @@ class StartError extends Error {
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, store, log, observability, now = Date.now } = options;
   const pluginManager = openPluginManager(options, now);
-  const stamp = pluginManager.stamp();
+  const fingerprint = pluginManager.fingerprint();
   let snapshot = await pluginManager.load();
   if (snapshot.registry.size === 0) throw new StartError(describeNoProvider(snapshot, config));
   const accounts = createAccounts({ store, defaults: config, now });
-  const onCommit = observability?.onCommit;
-  const { ledger, degraded } = await openBilling(config, { store, log, now: options.now, onCommit });
+  await accounts.prepare();
+  const { ledger, degraded } = await openBilling(config, { ...options, onCommit: observability?.onCommit });
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
-  const { network, close: closeNetwork } = openBunNetwork(now, { bounds: options.bounds, proxyEnv: config.proxyEnv });
+  const silenceMsMax = config.upstreamTimeoutSeconds * 1000;
+  const { network, close: closeNetwork } = openBunNetwork(now, {
+    bounds: { firstByteMsMax: silenceMsMax, idleMsMax: silenceMsMax, ...options.bounds },
+    proxyEnv: config.proxyEnv,
+  });
   const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now, observer: observability?.calls };
   const { maxConcurrentCalls, overloadLagMs, sseHeartbeatSeconds } = config;
   const loadShedder = new LoadShedder({ maxConcurrentCalls, lagMsMax: overloadLagMs }, now, (event, fields) =>
@@ -126,7 +130,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const stopWatching = watchFolders(
     {
       folders: [...getPluginFolders(config), getCatalogueFolder(config)].map(({ path }) => path),
-      stamp: () => pluginManager.stamp(),
+      fingerprint: () => pluginManager.fingerprint(),
       async onChange() {
         try {
           snapshot = await pluginManager.load();
@@ -137,7 +141,7 @@ export async function createApp(options: AppOptions): Promise<App> {
         }
       },
     },
-    stamp,
+    fingerprint,
   );
   options.onPluginsChanged?.(snapshot);
   const stopMaintenance = startMaintenance(options, { accounts, ledger });
@@ -218,15 +222,15 @@ async function loadStripe({ stripeSecretKey, stripeWebhookSecret }: Config): Pro
 
 /** Creates the plugin manager of this configuration, for a server and for commands that list models or plugins. */
 export function openPluginManager(
-  { config, plugins, sandboxOf, log }: Pick<AppOptions, "config" | "plugins" | "sandboxOf" | "log">,
+  { config, plugins, createSandbox, log }: Pick<AppOptions, "config" | "plugins" | "createSandbox" | "log">,
   now: () => number,
 ): PluginManager {
   return new PluginManager({
     builtIns: plugins,
     pluginFolders: getPluginFolders(config),
     catalogueFolder: getCatalogueFolder(config),
-    sandbox: { setting: config.sandbox, isLoopback: isLoopback(config.host), sandboxOf },
-    credentialsOf: (name) => config.credentials(name),
+    sandbox: { setting: config.sandbox, isLoopback: isLoopback(config.host), createSandbox },
+    readCredentials: (name) => config.credentials(name),
     loadCode,
     log,
     now,

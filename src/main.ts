@@ -13,7 +13,7 @@ const { runCli } = await import("./cli/index.ts");
 const { serveApp } = await import("./cli/serve-app.bun.ts");
 
 const buildVersion = typeof MODELGATE_COMMIT === "string" ? { version, commit: MODELGATE_COMMIT } : { version };
-const parts = { plugins: builtIns, sandboxOf: sandbox, version: buildVersion };
+const parts = { plugins: builtIns, createSandbox: sandbox, version: buildVersion };
 
 process.exitCode = await runCli(process.argv.slice(2), {
   env: process.env,
@@ -26,7 +26,7 @@ process.exitCode = await runCli(process.argv.slice(2), {
   stderr: (text) => process.stderr.write(text),
   plugins: builtIns,
   manifests,
-  sandboxOf: sandbox,
+  createSandbox: sandbox,
   serve: (config) => serveApp(config, parts),
   version: buildVersion,
 });

@@ -3,7 +3,7 @@ import type { AnswerBlock, Block, Warn } from "./wire.ts";
 
 const format = "anthropic-claude-v1";
 const budgetTokensMin = 1024;
-const budgetTokensOf = new Map(Object.entries({ low: 2048, medium: 8192, high: 24_576, xhigh: 32_000, max: 32_000 }));
+const budgetTokens = new Map(Object.entries({ low: 2048, medium: 8192, high: 24_576, xhigh: 32_000, max: 32_000 }));
 
 /** A thought as the answer carries it out, so that the client can bring it back with its signature unchanged. */
 export function toDetail({ type, thinking = "", signature = "", data = "" }: AnswerBlock, index: number) {
@@ -24,7 +24,7 @@ export function readDetails(message: Message & { reasoning_details?: unknown }):
 }
 
 /** Why the model cannot think in this conversation: an open tool turn must come back with its thoughts in front. */
-export function obstacleOf(messages: readonly Message[]): string | undefined {
+export function findObstacle(messages: readonly Message[]): string | undefined {
   if (messages.at(-1)?.role === "assistant") return "the last message is the beginning of the answer";
   const last = messages.findLastIndex(({ role }) => role === "assistant");
   const question = messages.findLastIndex(({ role }, index) => role === "user" && index < last);
@@ -41,17 +41,19 @@ export function toEffort(
 ) {
   if (!asked || asked === "none") return {};
   if (options?.thinking !== "adaptive" && options?.thinking !== "budget") {
-    warn("Left out reasoning_effort, because this model does not think");
+    warn("Left out reasoning_effort, because this model does not think", "reasoning_effort");
     return {};
   }
   const adaptive = options.thinking === "adaptive";
   const effort = adaptive && Array.isArray(options.efforts) ? nearestEffort(asked, options.efforts) : undefined;
-  if (adaptive && effort !== asked) warn(`Took reasoning_effort ${effort}, because this model does not have ${asked}`);
+  if (adaptive && effort !== asked) {
+    warn(`Took reasoning_effort ${effort}, because this model does not have ${asked}`, "reasoning_effort");
+  }
   const narrow = !adaptive && maxTokens <= budgetTokensMin ? "max_tokens leaves no room for it" : undefined;
   const reason = obstacle ?? narrow;
-  if (reason !== undefined) warn(`Turned thinking off, because ${reason}`);
+  if (reason !== undefined) warn(`Turned thinking off, because ${reason}`, "reasoning_effort");
   if (reason !== undefined) return { effort };
   if (adaptive) return { thinking: { type: "adaptive" }, effort };
-  const budget = Math.min(budgetTokensOf.get(asked) ?? budgetTokensMin, Math.floor(maxTokens * 0.8));
+  const budget = Math.min(budgetTokens.get(asked) ?? budgetTokensMin, Math.floor(maxTokens * 0.8));
   return { thinking: { type: "enabled", budget_tokens: Math.max(budget, budgetTokensMin) } };
 }

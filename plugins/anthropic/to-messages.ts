@@ -1,7 +1,16 @@
-import type { ChatRequest, Model, ToolCall } from "modelgate/plugin";
-import { badRequest, getToolResults, type Message, readArguments, resultWithoutCall } from "modelgate/plugin";
+import {
+  badRequest,
+  type ChatRequest,
+  getToolResults,
+  type Message,
+  type Model,
+  pickSupportedFields,
+  readArguments,
+  resultWithoutCall,
+  type ToolCall,
+} from "modelgate/plugin";
 import { cacheMark, shortenMarks, toBlocks } from "./parts.ts";
-import { obstacleOf, readDetails, toEffort } from "./reasoning.ts";
+import { findObstacle, readDetails, toEffort } from "./reasoning.ts";
 import { strictSchema, type ToolPlan, toTools } from "./tools.ts";
 import type { Block, Reading, Turn, Warn } from "./wire.ts";
 
@@ -11,17 +20,17 @@ const outputTokensMaxDefault = 4096;
 /** The gateway's own default, and the provider's. */
 const temperatureDefaults = [0.7, 1];
 
-const translated = `model messages max_tokens max_completion_tokens temperature top_p stop stream stream_options n tools
+const translated = `max_tokens max_completion_tokens temperature top_p stop n tools
   tool_choice parallel_tool_calls response_format reasoning_effort user`.split(/\s+/);
 
 /** Translates a request, and says how its answer is to be read. What is undefined in the body is not there. */
 export function toMessages(asked: ChatRequest, model: Model, warn: Warn) {
-  const request = leaveOut(asked, model, warn);
+  const request = pickSupportedFields(asked, translated, model, warn);
   const limit = model.outputTokensMax ?? outputTokensMaxDefault;
   const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);
   const { tools, choice, schema, reading } = toFormat(request, model, toTools(request, model, warn), warn);
   const forced = choice?.type === "any" || choice?.type === "tool";
-  const obstacle = forced ? "a tool call is forced" : obstacleOf(request.messages);
+  const obstacle = forced ? "a tool call is forced" : findObstacle(request.messages);
   const { thinking, effort } = toEffort(request, model, { maxTokens, obstacle, warn });
   const { system, turns } = toTurns(request.messages, thinking !== undefined);
   if (model.options?.hourlyCache !== true) shortenMarks([{ content: system }, { content: tools }, ...turns]);
@@ -43,14 +52,6 @@ export function toMessages(asked: ChatRequest, model: Model, warn: Warn) {
     metadata: request.user ? { user_id: request.user } : undefined,
   };
   return { body, reading };
-}
-
-function leaveOut(asked: ChatRequest, model: Model, warn: Warn): ChatRequest {
-  const kept = Object.entries(asked).filter(([field]) => translated.includes(field) && !model.omit?.includes(field));
-  const request = Object.fromEntries(kept) as ChatRequest;
-  const lost = Object.entries(asked).filter(([field, value]) => value && !(field in request));
-  if (lost.length > 0) warn(`Left out ${lost.map(([field]) => field).join(", ")}, which this model does not take`);
-  return request;
 }
 
 interface Format extends ToolPlan {
@@ -82,14 +83,13 @@ function toFormat({ response_format: format }: ChatRequest, model: Model, plan: 
 function toSampling({ temperature, top_p: topP }: ChatRequest, thinks: boolean, warn: Warn) {
   const asksTopP = typeof topP === "number" && topP !== 1;
   const asksTemperature = typeof temperature === "number" && !temperatureDefaults.includes(temperature);
-  if (thinks) {
-    if (asksTopP || asksTemperature) warn("Left out temperature and top_p, which do not go with thinking");
-    return {};
-  }
+  const asks = asksTopP || asksTemperature;
+  if (thinks && asks) warn("Left out temperature and top_p, which do not go with thinking", ["temperature", "top_p"]);
+  if (thinks) return {};
   if (asksTopP && !asksTemperature) return { top_p: topP };
-  if (asksTopP) warn("Left out top_p, which does not go with temperature");
+  if (asksTopP) warn("Left out top_p, which does not go with temperature", "top_p");
   if (typeof temperature !== "number") return {};
-  if (temperature > 1) warn("Lowered temperature to 1, the most this provider takes");
+  if (temperature > 1) warn("Lowered temperature to 1, the most this provider takes", "temperature");
   return { temperature: Math.min(temperature, 1) };
 }
 

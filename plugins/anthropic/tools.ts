@@ -19,7 +19,7 @@ export interface ToolPlan {
 export function toTools(request: ChatRequest, model: Model, warn: Warn): ToolPlan {
   const decision = readToolChoice(request);
   const choice = toChoice(request, decision);
-  // Calls in the conversation need their tools defined, also when the request names none any more.
+  // Calls in the conversation need their tools defined, even when the request no longer has tools.
   const called = request.messages.flatMap(({ tool_calls }) => (tool_calls ?? []).map((call) => call.function.name));
   if (!request.tools?.length && called.length > 0) {
     const tools = [...new Set(called)].map((name) => ({ name, input_schema: { type: "object" } }));

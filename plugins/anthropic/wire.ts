@@ -55,4 +55,4 @@ export interface Reading {
 }
 
 /** Takes what a translation had to leave out or change. */
-export type Warn = (sentence: string) => void;
+export type Warn = (sentence: string, ignored?: string | readonly string[]) => void;

@@ -28,7 +28,7 @@ const sentences: Record<string, string> = {
 export const readFault = (answer: RefusedResponse) => refine(classifyFault(answer), parseJson(answer.body));
 
 /** Reads an error out of a 200 answer or a stream. */
-export const faultOf = (body: unknown) => refine(classifyError(body), body);
+export const readError = (body: unknown) => refine(classifyError(body), body);
 
 /** An account's trouble comes as a failed precondition, and a day's quota as a rate limit. */
 function refine(fault: UpstreamFault, body: unknown): UpstreamFault {
@@ -70,8 +70,8 @@ export function toFinish({ reason = "OTHER", sentence, text, calls }: Given): Fi
  *
  * @throws {UpstreamFault} When it holds an error, or is no answer at all.
  */
-export function candidatesOf(answer: unknown): Candidate[] {
-  if (!parseShape(answer, answerShape) || answer.error !== undefined) throw faultOf(answer);
+export function readCandidates(answer: unknown): Candidate[] {
+  if (!parseShape(answer, answerShape) || answer.error !== undefined) throw readError(answer);
   const { candidates = [], promptFeedback: feedback } = answer;
   const isBlocked = (feedback?.blockReason ?? feedback?.blockReasonMessage) !== undefined;
   return isBlocked && candidates.length === 0 ? [{ finishReason: "SAFETY" }] : candidates;
@@ -118,8 +118,8 @@ const counted = ["prompt", "candidates", "thoughts", "cachedContent", "toolUsePr
 const numberIn = (count: unknown) => (typeof count === "number" ? count : undefined);
 
 function toLogprobs({ logprobsResult: { chosenCandidates: chosen, topCandidates: top } = {} }: Candidate) {
-  const topOf = (index: number) => top?.[index]?.candidates?.map(toLogprob) ?? [];
-  const content = chosen?.map((token, index) => ({ ...toLogprob(token), top_logprobs: topOf(index) }));
+  const getTop = (index: number) => top?.[index]?.candidates?.map(toLogprob) ?? [];
+  const content = chosen?.map((token, index) => ({ ...toLogprob(token), top_logprobs: getTop(index) }));
   return content && { content, refusal: null };
 }
 
@@ -129,7 +129,7 @@ function toLogprob({ token = "", logProbability: logprob = 0 }: Logprob) {
 
 /** A whole answer. Id, time and model name are the kernel's. */
 export function fromCandidates(answer: GenerateAnswer, reading: CallReading): ChatCompletion {
-  const candidates = candidatesOf(answer);
+  const candidates = readCandidates(answer);
   if (candidates.length === 0) throw new UpstreamFault("bad_response", "The provider's answer has no candidates");
   const choices = candidates.map((candidate, position) => toChoice(candidate, position, reading));
   const hasOutput = choices.some(({ message }) => message.content || message.tool_calls);
@@ -166,7 +166,7 @@ export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: C
   let usage: GenerateAnswer["usageMetadata"];
   for await (const event of events) {
     const answer = readEvent(event);
-    const candidates = candidatesOf(answer);
+    const candidates = readCandidates(answer);
     usage = answer.usageMetadata ?? usage;
     const usageSoFar = toUsage(usage, true);
     for (const candidate of candidates) {
@@ -199,7 +199,7 @@ export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: C
 
 function readEvent({ event, data }: ServerEvent): GenerateAnswer {
   const answer = parseJson(data);
-  if (event === "raw") throw faultOf(answer ?? data);
+  if (event === "raw") throw readError(answer ?? data);
   if (answer !== undefined) return answer as GenerateAnswer;
   throw new UpstreamFault("bad_response", "A piece of the provider's stream is not JSON");
 }

@@ -1,4 +1,4 @@
-import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault } from "modelgate/plugin";
+import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault, warnOfOthers } from "modelgate/plugin";
 
 /** How many texts one request takes. https://ai.google.dev/api/embeddings */
 const textsMax = 100;
@@ -27,7 +27,8 @@ export function fromEmbedAnswer(answer: unknown, count: number): number[][] {
 }
 
 /** The vectors in input order. The provider does not say what they cost in tokens. */
-export async function embeddings({ request, model, upstream }: Call<EmbeddingsRequest>): Promise<Embeddings> {
+export async function embeddings({ request, model, upstream, warn }: Call<EmbeddingsRequest>): Promise<Embeddings> {
+  warnOfOthers(request, ["model", "input", "dimensions", "encoding_format"], warn);
   const orders = toEmbedOrders(request, model.upstreamId);
   const vectors: number[][] = [];
   while (orders.length > 0) {

@@ -1,5 +1,5 @@
-import { GatewayError, type GeneratedImages, type ImagesRequest, UpstreamFault } from "modelgate/plugin";
-import { candidatesOf, toFinish } from "./answer.ts";
+import { GatewayError, type GeneratedImages, type ImagesRequest, UpstreamFault, warnOfOthers } from "modelgate/plugin";
+import { readCandidates, toFinish } from "./answer.ts";
 import type { GenerateAnswer, GenerateBody, Warn } from "./wire.ts";
 
 /** Width by height. https://ai.google.dev/gemini-api/docs/image-generation#aspect_ratios */
@@ -9,11 +9,13 @@ const imageSizes = { "1K": 1024, "2K": 2048, "4K": 4096 };
 const proportions = Object.fromEntries(
   aspectRatios.map((name): [string, number] => [name, Number(name.split(":")[0]) / Number(name.split(":")[1])]),
 );
-const mediaTypes = ["image/png", "image/jpeg", "image/webp"];
 
-export function toImageBody({ prompt, size, quality }: ImagesRequest, warn: Warn): GenerateBody {
+export function toImageBody(request: ImagesRequest, warn: Warn): GenerateBody {
+  const { prompt, size, quality } = request;
   const generationConfig = { responseModalities: ["TEXT", "IMAGE"], imageConfig: toImageConfig(size, quality) };
-  if (size) warn(`Took ${JSON.stringify(generationConfig.imageConfig)} for size ${size}`);
+  const taken = JSON.stringify(generationConfig.imageConfig);
+  if (size && !/^(auto|(1024|2048|4096)x\2)$/.test(size)) warn(`Took ${taken} for size ${size}`, "size");
+  warnOfOthers(request, ["model", "prompt", "n", "size", "quality", "response_format"], warn);
   return { contents: [{ role: "user", parts: [{ text: prompt }] }], generationConfig };
 }
 
@@ -36,20 +38,23 @@ function nearest(choices: Record<string, number>, wanted: number): string {
 /**
  * The picture of an answer; drafts among the thoughts are none.
  *
- * @throws {GatewayError} `invalid_request` when the prompt or the picture was blocked.
- * @throws {UpstreamFault} `bad_response` when the model answered in words only.
+ * @throws {GatewayError} `invalid_request` when the prompt or the picture was blocked, or the model answered in words.
+ * @throws {UpstreamFault} `bad_response` when it answered nothing.
  */
 export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
-  const [candidate] = candidatesOf(answer);
+  const [candidate] = readCandidates(answer);
   const parts = (candidate?.content?.parts ?? []).filter((part) => part.thought !== true);
+  const { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: total } = answer.usageMetadata ?? {};
+  const usage = { input_tokens: input, output_tokens: output, total_tokens: total };
   for (const { inlineData: { data = "", mimeType: mediaType = "" } = {} } of parts) {
-    if (data !== "" && mediaTypes.includes(mediaType)) return { images: [{ data, mediaType }] };
+    if (data !== "" && /^image\/(png|jpeg|webp)$/.test(mediaType)) return { images: [{ data, mediaType }], usage };
   }
   const words = parts.flatMap((part) => part.text ?? []).join("");
   const { finishReason: reason, finishMessage: sentence } = candidate ?? {};
-  if (toFinish({ reason, sentence, text: words !== "", calls: 0 }) === "content_filter") {
-    const message = `The provider's safety system refused this picture (${reason}): change the prompt`;
-    throw new GatewayError("invalid_request", message, { param: "prompt", shownCode: "content_policy_violation" });
-  }
-  throw new UpstreamFault("bad_response", `The model made no picture, it answered in words: ${words.slice(0, 300)}`);
+  const isBlocked = toFinish({ reason, sentence, text: words !== "", calls: 0 }) === "content_filter";
+  if (!isBlocked && words === "") throw new UpstreamFault("bad_response", "The provider's answer holds no picture");
+  const message = isBlocked
+    ? `The provider's safety system refused this picture (${reason}): change the prompt`
+    : `The model made no picture, it answered in words: ${words.slice(0, 300).trim()}`;
+  throw new GatewayError("invalid_request", message, { param: "prompt", publicCode: "content_policy_violation" });
 }

@@ -24,11 +24,7 @@ export default definePlugin({
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
   authorize: (key) => ({ "x-goog-api-key": key }),
   models: readModels(rows),
-  handlers: {
-    chat: withFunctionsAsTools(chat),
-    embeddings,
-    images,
-  },
+  handlers: { chat: withFunctionsAsTools(chat), embeddings, images },
   checks: { chat: precheckMultimodal((request, asked) => toContents(request, { ...asked, signatures, fetched })) },
   // The bound of `candidateCount`, and a picture a request.
   maxChoices: { chat: 8, images: 1 },

@@ -13,7 +13,7 @@ const jsonSchemaSubset = {
 } as const;
 
 /** As Google's own OpenAI-compatible endpoint has it. https://ai.google.dev/gemini-api/docs/openai#thinking */
-const budgetOf: Record<string, number> = { none: 0, minimal: 1024, low: 1024, medium: 8192, high: 24_576 };
+const budgets: Record<string, number> = { none: 0, minimal: 1024, low: 1024, medium: 8192, high: 24_576 };
 
 /** `generationConfig`. What is undefined is not sent. */
 export function toConfig(request: ChatRequest, model: Model, warn: Warn): Config {
@@ -42,16 +42,17 @@ function toThinking(effort: ChatRequest["reasoning_effort"], { options, id }: Mo
   const includeThoughts = effort !== "none";
   if (options?.thinking === "level") {
     const level = nearestEffort(effort, options.levels as string[]);
-    if (level !== effort) warn(`Took reasoning_effort ${level}, because ${id} does not have ${effort}`);
+    if (level !== effort)
+      warn(`Took reasoning_effort ${level}, because ${id} does not have ${effort}`, "reasoning_effort");
     return { thinkingLevel: level, includeThoughts };
   }
   if (options?.thinking === "budget") {
     if (effort === "none" && options.canDisable === true) return { thinkingBudget: 0 };
     const { budgetMin: min = 0, budgetMax: max = 0 } = options as Record<string, number>;
-    if (effort === "none") warn(`Took ${min} thinking tokens for reasoning_effort none: ${id} always thinks`);
-    return { thinkingBudget: Math.min(Math.max(getOwn(budgetOf, effort) ?? max, min), max), includeThoughts };
+    if (effort === "none") warn(`Took ${min} thinking tokens, because ${id} always thinks`, "reasoning_effort");
+    return { thinkingBudget: Math.min(Math.max(getOwn(budgets, effort) ?? max, min), max), includeThoughts };
   }
-  warn(`Left out reasoning_effort, because ${id} does not think`);
+  warn(`Left out reasoning_effort, because ${id} does not think`, "reasoning_effort");
   return undefined;
 }
 

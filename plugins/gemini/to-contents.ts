@@ -15,7 +15,7 @@ import {
   type ToolCall,
 } from "modelgate/plugin";
 import { jsonInstruction, toConfig } from "./to-config.ts";
-import { type Signatures, signatureOf, toTools } from "./tools.ts";
+import { getSignature, type Signatures, toTools } from "./tools.ts";
 import type { Content, GenerateBody, Part, Warn } from "./wire.ts";
 
 /** What a translation needs beside the request. */
@@ -83,7 +83,7 @@ function toCalls(calls: ToolCall[], { model, signatures }: Surroundings, path: s
   const isChecked = model.options?.thinking === "level";
   return calls.map((call, index) => ({
     functionCall: { name: call.function.name, args: readArguments(call, `${path}[${index}]`) },
-    thoughtSignature: signatureOf(call, signatures, isChecked && index === 0),
+    thoughtSignature: getSignature(call, signatures, isChecked && index === 0),
   }));
 }
 

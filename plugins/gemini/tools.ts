@@ -33,8 +33,7 @@ function toDeclaration({ function: { name, description, parameters } }: Tool, pa
   const { schema, dropped } = reduceSchema(parameters ?? {}, openApiSubset, `${path}.parameters`);
   if (dropped.length > 0) warn(`Left out of the parameters of ${name}: ${dropped.join(", ")}`);
   // The provider refuses an object of nothing.
-  const isEmpty =
-    schema.anyOf === undefined && !(isRecord(schema.properties) && Object.keys(schema.properties).length > 0);
+  const isEmpty = schema.anyOf === undefined && Object.keys(schema.properties ?? {}).length === 0;
   return { name, description: description ?? undefined, parameters: isEmpty ? undefined : schema };
 }
 
@@ -54,9 +53,7 @@ export interface CallReading {
   newId: () => string;
 }
 
-export function randomCallId(): string {
-  return `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
-}
+export const randomCallId = () => `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
 
 /** A call as OpenAI writes it, its signature beside it as Google's own OpenAI-compatible endpoint hands it out. */
 export function toToolCall(part: AnswerPart, { signatures, newId }: CallReading): ToolCall {
@@ -70,7 +67,7 @@ export function toToolCall(part: AnswerPart, { signatures, newId }: CallReading)
 }
 
 /** The signature of a call that comes back. Models refuse a turn whose first call has none; the others need none. */
-export function signatureOf(call: ToolCall, signatures: Signatures, isChecked: boolean): string | undefined {
+export function getSignature(call: ToolCall, signatures: Signatures, isChecked: boolean): string | undefined {
   const extra = "extra_content" in call && isRecord(call.extra_content) ? call.extra_content : {};
   const google = isRecord(extra.google) ? extra.google : {};
   if (typeof google.thought_signature === "string") return google.thought_signature;

@@ -52,4 +52,4 @@ export type Candidate = ParsedShape<typeof candidateShape>;
 export type AnswerPart = ParsedShape<typeof partShape>;
 export type Logprob = ParsedShape<typeof logprobShape>;
 
-export type Warn = (sentence: string) => void;
+export type Warn = (sentence: string, ignored?: string | readonly string[]) => void;

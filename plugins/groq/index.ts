@@ -1,6 +1,6 @@
 import { definePlugin, openai, readModels } from "modelgate/plugin";
 import rows from "../../catalogue/groq.json" with { type: "json" };
-import { chat } from "./quirks.ts";
+import { chat } from "./options.ts";
 
 export default definePlugin({
   name: "groq",

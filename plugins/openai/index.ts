@@ -1,6 +1,6 @@
 import { definePlugin, openai, readModels } from "modelgate/plugin";
 import rows from "../../catalogue/openai.json" with { type: "json" };
-import { chat, image } from "./quirks.ts";
+import { chat, image } from "./options.ts";
 
 export default definePlugin({
   name: "openai",

@@ -6,8 +6,8 @@ import {
   type TranscriptionRequest,
   writeWav,
 } from "modelgate/plugin";
-import { failWhole, readFaults, suffer, withFaults } from "./faults.ts";
-import { hashOf, toPieces } from "./reply.ts";
+import { applyFaults, failWhole, readFaults, withFaults } from "./faults.ts";
+import { hashText, toPieces } from "./reply.ts";
 
 const sampleRateDefault = 24_000;
 const msPerCharacter = 60;
@@ -17,12 +17,12 @@ const chunkBytes = 32 * 1024;
 /** A tone as long as the text would take to say, of a height that depends on the voice. */
 export async function speech({ request, model, signal }: Call<SpeechRequest>): Promise<Speech> {
   const { text, faults } = readFaults(request.input);
-  await suffer(faults, signal);
+  await applyFaults(faults, signal);
   if (faults.breakAfter === 0) failWhole(faults);
   const sampleRate = request.speech_sample_rate ?? model.sampleRates?.[0] ?? sampleRateDefault;
   const pace = request.pace ?? request.speed ?? 1;
   const playMs = Math.min(playMsMax, Math.max(msPerCharacter, (text.length * msPerCharacter) / pace));
-  const hertz = 220 + (hashOf(request.voice ?? model.voiceDefault ?? model.id) % 220);
+  const hertz = 220 + (hashText(request.voice ?? model.voiceDefault ?? model.id) % 220);
   const wav = writeWav({ pcm: tone(hertz, playMs, sampleRate), sampleRate, channels: 1, bitsPerSample: 16 });
   return { wav: withFaults(slices(wav), faults, signal) };
 }
@@ -45,7 +45,7 @@ const bytesPerSecond = 16_000;
 export async function transcription({ request, signal }: Call<TranscriptionRequest>): Promise<Transcript> {
   const { file, prompt = "", language = "en", audioMs } = request;
   const { faults } = readFaults(`${prompt} ${file.name}`);
-  await suffer(faults, signal);
+  await applyFaults(faults, signal);
   failWhole(faults);
   const text = `[sandbox] Transcript of ${readFaults(file.name).text}, ${file.size} bytes`;
   const duration = audioMs === undefined ? file.size / bytesPerSecond : audioMs / 1000;

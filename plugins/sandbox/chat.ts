@@ -1,15 +1,15 @@
 import type { Call, ChatChunk, ChatCompletion, ChatRequest, ChatUsage, ChunkChoice } from "modelgate/plugin";
-import { failWhole, readFaults, suffer, withFaults } from "./faults.ts";
-import { promptOf, type Reply, replyTo, toPieces, usageOf } from "./reply.ts";
+import { applyFaults, failWhole, readFaults, withFaults } from "./faults.ts";
+import { countUsage, getPrompt, type Reply, replyTo, toPieces } from "./reply.ts";
 
 /** Echoes the prompt, calls tools, fills schemas. */
 export async function chat(call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
   const { request, model, signal } = call;
-  const { text, faults } = readFaults(promptOf(request));
-  await suffer(faults, signal);
+  const { text, faults } = readFaults(getPrompt(request));
+  await applyFaults(faults, signal);
   const replies = Array.from({ length: request.n ?? 1 }, (_, choice) => replyTo(request, model, text, choice));
-  const usage = faults.usageMissing ? undefined : usageOf(request, replies);
-  if (request.stream === true) return withFaults(chunksOf(replies, usage), faults, signal);
+  const usage = faults.usageMissing ? undefined : countUsage(request, replies);
+  if (request.stream === true) return withFaults(toChunks(replies, usage), faults, signal);
   failWhole(faults);
   return {
     id: call.id,
@@ -35,7 +35,7 @@ function toChoice({ reasoning, content, toolCalls, finishReason }: Reply, index:
 }
 
 /** The choices piece by piece and by turns, as providers send them, and the usage at the end. */
-function* chunksOf(replies: readonly Reply[], usage: ChatUsage | undefined): Generator<ChatChunk> {
+function* toChunks(replies: readonly Reply[], usage: ChatUsage | undefined): Generator<ChatChunk> {
   const choices = replies.map(choicePieces);
   while (choices.length > 0) {
     for (const pieces of [...choices]) {

@@ -1,6 +1,6 @@
 import type { Call, Embeddings, EmbeddingsRequest } from "modelgate/plugin";
-import { failWhole, readFaults, suffer } from "./faults.ts";
-import { hashOf, toPieces } from "./reply.ts";
+import { applyFaults, failWhole, readFaults } from "./faults.ts";
+import { hashText, toPieces } from "./reply.ts";
 
 const dimensionsDefault = 1536;
 /** So many places of the vector each word moves: enough that two words rarely move the same ones. */
@@ -10,28 +10,26 @@ const placesPerWord = 8;
 export async function embeddings({ request, model, signal }: Call<EmbeddingsRequest>): Promise<Embeddings> {
   const inputs = typeof request.input === "string" ? [request.input] : request.input;
   const { faults } = readFaults(inputs.join("\n"));
-  await suffer(faults, signal);
+  await applyFaults(faults, signal);
   failWhole(faults);
   const dimensions = request.dimensions ?? model.dimensions?.default ?? dimensionsDefault;
-  const vectors = inputs.map((text) => vectorOf(text, dimensions));
+  const vectors = inputs.map((text) => toVector(text, dimensions));
   if (faults.usageMissing) return { vectors };
   let tokens = 0;
   for (const text of inputs) tokens += Math.max(1, toPieces(text).length);
   return { vectors, usage: { prompt_tokens: tokens } };
 }
 
-function vectorOf(text: string, dimensions: number): number[] {
+function toVector(text: string, dimensions: number): number[] {
   const vector = new Array<number>(dimensions).fill(0);
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [text];
   for (const word of words) {
     for (let place = 0; place < placesPerWord; place++) {
-      const hash = hashOf(`${word}/${place}`);
+      const hash = hashText(`${word}/${place}`);
       const at = (hash >>> 1) % dimensions;
       vector[at] = (vector[at] as number) + (hash % 2 === 0 ? 1 : -1);
     }
   }
-  let square = 0;
-  for (const value of vector) square += value * value;
-  if (square === 0) vector[0] = 1;
-  return square === 0 ? vector : vector.map((value) => value / Math.sqrt(square));
+  const length = Math.hypot(...vector);
+  return length === 0 ? vector.with(0, 1) : vector.map((value) => value / length);
 }

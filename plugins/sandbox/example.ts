@@ -20,7 +20,7 @@ const formats: Record<string, string> = {
 type Schema = Record<string, unknown>;
 
 /** A value that fits a JSON schema as far as simple schemas go: types, enums, references, bounds; no patterns. */
-export function exampleOf(schema: unknown, text: string): unknown {
+export function createExample(schema: unknown, text: string): unknown {
   const root = isRecord(schema) ? schema : {};
   return example(root, { root, text, depth: 0, budget: { left: valuesMax } });
 }
@@ -41,7 +41,7 @@ function example(schema: Schema, place: Place): unknown {
   const choices = [schema.anyOf, schema.oneOf].find(Array.isArray);
   if (choices !== undefined) return example(choose(choices, place), below(place));
   if (Array.isArray(schema.allOf)) return example(merge(schema), place);
-  switch (typeOf(schema)) {
+  switch (getType(schema)) {
     case "object":
       return exampleObject(schema, place);
     case "array":
@@ -100,7 +100,7 @@ function exampleString(schema: Schema, text: string): string {
   return text.slice(0, maxLength).padEnd(Math.min(minLength, 10_000), ".");
 }
 
-function typeOf(schema: Schema): unknown {
+function getType(schema: Schema): unknown {
   const { type } = schema;
   if (Array.isArray(type)) return type.find((name) => name !== "null") ?? "null";
   if (type !== undefined) return type;

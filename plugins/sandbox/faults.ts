@@ -31,7 +31,7 @@ export function readFaults(text: string): { text: string; faults: Faults } {
 }
 
 /** Does what was asked before any answer: waits, then refuses. */
-export async function suffer(faults: Faults, signal: AbortSignal): Promise<void> {
+export async function applyFaults(faults: Faults, signal: AbortSignal): Promise<void> {
   if (faults.hang) await sleep(delayMsMax, undefined, { signal });
   if (faults.delayMs !== undefined) await sleep(Math.min(faults.delayMs, delayMsMax), undefined, { signal });
   if (faults.garbage)

@@ -1,7 +1,7 @@
 import { crc32, deflateSync } from "node:zlib";
 import type { Call, GeneratedImages, ImagesRequest } from "modelgate/plugin";
-import { failWhole, readFaults, suffer } from "./faults.ts";
-import { hashOf } from "./reply.ts";
+import { applyFaults, failWhole, readFaults } from "./faults.ts";
+import { hashText } from "./reply.ts";
 
 const sideDefault = 1024;
 const sideMax = 2048;
@@ -15,13 +15,13 @@ const columns = letters.length * 4 + 1;
 /** A picture that says SANDBOX, in colours by the prompt. */
 export async function image({ request, model, signal }: Call<ImagesRequest>): Promise<GeneratedImages> {
   const { text, faults } = readFaults(request.prompt);
-  await suffer(faults, signal);
+  await applyFaults(faults, signal);
   failWhole(faults);
   const [width = sideDefault, height = sideDefault] = (/^\d+x\d+$/.exec(request.size ?? "")?.[0].split("x") ?? []).map(
     (side) => Math.min(Number(side), sideMax),
   );
   const images = Array.from({ length: request.n ?? 1 }, (_, index) => ({
-    data: toPng(draw(width, height, hashOf(`${text}/${index}`)), `Simulated by the sandbox for ${model.id}`),
+    data: toPng(draw(width, height, hashText(`${text}/${index}`)), `Simulated by the sandbox for ${model.id}`),
     mediaType: "image/png",
     revisedPrompt: `[sandbox] ${text}`,
   }));
@@ -55,7 +55,7 @@ const signature = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 const encoder = new TextEncoder();
 
 /** A picture of one byte a pixel, each the number of a colour. */
-export interface Picture {
+interface Picture {
   width: number;
   height: number;
   pixels: Uint8Array;

@@ -28,13 +28,13 @@ export function sandbox(models: readonly Model[]): ProviderPlugin {
     name: "sandbox",
     baseUrl: "http://sandbox.invalid",
     credential: "none",
-    models: withoutTwins(models),
+    models: withoutDuplicates(models),
     handlers: { chat: withFunctionsAsTools(chat), embeddings, images: image, transcription, speech },
   });
 }
 
 /** One row a name: a model that several plugins serve is simulated once. */
-function withoutTwins(models: readonly Model[]): Model[] {
+function withoutDuplicates(models: readonly Model[]): Model[] {
   const names = new Set<string>();
   return models.filter(({ id, aliases = [] }) => {
     const own = [id, ...aliases];

@@ -2,13 +2,13 @@ import {
   type ChatRequest,
   type ChatUsage,
   type FinishReason,
-  isRecord,
   type Message,
   type Model,
+  readToolChoice,
   type Tool,
   type ToolCall,
 } from "modelgate/plugin";
-import { exampleOf } from "./example.ts";
+import { createExample } from "./example.ts";
 
 /** One simulated choice, whole. */
 export interface Reply {
@@ -20,7 +20,7 @@ export interface Reply {
 
 /** The simulated answer to a prompt from which the directives are taken. */
 export function replyTo(request: ChatRequest, model: Model, prompt: string, choice: number): Reply {
-  const toolCalls = toolCallsOf(request, prompt, choice);
+  const toolCalls = chooseToolCalls(request, prompt, choice);
   const reasoning = reasons(request)
     ? toPieces(`[sandbox] ${model.id} thinks about ${toPieces(prompt).length} words.`)
     : [];
@@ -41,9 +41,9 @@ export function replyTo(request: ChatRequest, model: Model, prompt: string, choi
 }
 
 /** What the simulated provider reports, in pieces of text as tokens. */
-export function usageOf(request: ChatRequest, replies: readonly Reply[]): ChatUsage {
+export function countUsage(request: ChatRequest, replies: readonly Reply[]): ChatUsage {
   let prompt = 0;
-  for (const message of request.messages) prompt += 1 + toPieces(textOf(message)).length;
+  for (const message of request.messages) prompt += 1 + toPieces(getText(message)).length;
   let completion = 0;
   let reasoning = 0;
   for (const reply of replies) {
@@ -62,10 +62,10 @@ export function usageOf(request: ChatRequest, replies: readonly Reply[]): ChatUs
 function textFor(request: ChatRequest, model: Model, prompt: string, choice: number): string {
   const { response_format: format } = request;
   if (format?.type === "json_object") return JSON.stringify({ sandbox: true, model: model.id, echo: prompt });
-  if (format?.type === "json_schema") return JSON.stringify(exampleOf(format.json_schema.schema, prompt));
+  if (format?.type === "json_schema") return JSON.stringify(createExample(format.json_schema.schema, prompt));
   const last = request.messages.at(-1);
-  const heard = last?.role === "tool" ? `the tool's answer ${textOf(last)}` : prompt;
-  const attachments = attachmentsOf(request);
+  const heard = last?.role === "tool" ? `the tool's answer ${getText(last)}` : prompt;
+  const attachments = countAttachments(request);
   const beside = attachments === 0 ? "" : ` (and ${attachments} ${attachments === 1 ? "attachment" : "attachments"})`;
   const variant = [choice > 0 && `choice ${choice}`, typeof request.seed === "number" && `seed ${request.seed}`].filter(
     Boolean,
@@ -87,20 +87,20 @@ function reasons({ reasoning_effort: effort }: ChatRequest): boolean {
 }
 
 /** The text of a message; parts that are no text are left out. */
-function textOf({ content }: Message): string {
+function getText({ content }: Message): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
   return content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
 /** The text of the last message of the user. */
-export function promptOf({ messages }: ChatRequest): string {
+export function getPrompt({ messages }: ChatRequest): string {
   const message = messages.findLast(({ role }) => role === "user");
-  return message === undefined ? "" : textOf(message);
+  return message === undefined ? "" : getText(message);
 }
 
 /** How many parts of the last user message are no text. */
-function attachmentsOf({ messages }: ChatRequest): number {
+function countAttachments({ messages }: ChatRequest): number {
   const content = messages.findLast(({ role }) => role === "user")?.content;
   return Array.isArray(content) ? content.filter(({ type }) => type !== "text").length : 0;
 }
@@ -111,15 +111,19 @@ export function toPieces(text: string): string[] {
 }
 
 /** A whole number that is always the same for the same text (FNV-1a, 32 bits). */
-export function hashOf(text: string): number {
+export function hashText(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   return hash >>> 0;
 }
 
 /** The calls to answer with: as `tool_choice` demands, or of the tools that the prompt names. None for plain text. */
-function toolCallsOf(request: ChatRequest, prompt: string, choice: number): ToolCall[] {
-  const { tools, must } = offered(request);
+function chooseToolCalls(request: ChatRequest, prompt: string, choice: number): ToolCall[] {
+  const { mode, names } = readToolChoice(request) ?? {};
+  const must = mode === "required";
+  const tools = (request.tools ?? []).filter(
+    ({ function: { name } }) => mode !== "none" && (names?.includes(name) ?? true),
+  );
   const named = tools.filter((tool) => prompt.includes(tool.function.name));
   const isAnswered = request.messages.at(-1)?.role === "tool";
   let called = isAnswered ? [] : named;
@@ -128,23 +132,8 @@ function toolCallsOf(request: ChatRequest, prompt: string, choice: number): Tool
   return called.map((tool, index) => toCall(tool, prompt, `${choice}/${index}`));
 }
 
-function offered(request: ChatRequest): { tools: Tool[]; must: boolean } {
-  const { tool_choice: wanted } = request;
-  const tools = request.tools ?? [];
-  if (wanted === "none") return { tools: [], must: false };
-  if (typeof wanted !== "object" || wanted === null) return { tools, must: wanted === "required" };
-  if (wanted.type === "function") {
-    return { tools: tools.filter((tool) => tool.function.name === wanted.function.name), must: true };
-  }
-  const { mode, tools: allowed } = wanted.allowed_tools as { mode?: unknown; tools?: unknown };
-  const names = Array.isArray(allowed)
-    ? allowed.map((tool) => isRecord(tool) && isRecord(tool.function) && tool.function.name)
-    : [];
-  return { tools: tools.filter((tool) => names.includes(tool.function.name)), must: mode === "required" };
-}
-
 function toCall({ function: { name, parameters } }: Tool, prompt: string, place: string): ToolCall {
-  const id = `call_sandbox_${hashOf(`${name}/${prompt}/${place}`).toString(36)}`;
-  const values = exampleOf({ type: "object", ...parameters }, prompt);
+  const id = `call_sandbox_${hashText(`${name}/${prompt}/${place}`).toString(36)}`;
+  const values = createExample({ type: "object", ...parameters }, prompt);
   return { id, type: "function", function: { name, arguments: JSON.stringify(values) } };
 }

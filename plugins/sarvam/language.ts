@@ -1,4 +1,4 @@
-import { GatewayError, getOwn } from "modelgate/plugin";
+import { badRequest, getOwn } from "modelgate/plugin";
 
 /** Sarvam writes Odia as `od`, ISO 639-1 as `or`. */
 const ownNames: Readonly<Record<string, string>> = { "or-IN": "od-IN" };
@@ -24,8 +24,7 @@ const languageOfScript: readonly [RegExp, string][] = [
 export function toLanguageCode(param: string, language: string, known: readonly string[] | undefined): string {
   const code = language.includes("-") ? language : `${language}-IN`;
   if (known !== undefined && !known.includes(code)) {
-    const sentence = `${param} is '${language}', but this model takes: ${known.join(", ")}`;
-    throw new GatewayError("invalid_request", sentence, { param });
+    throw badRequest(`${param} is '${language}', but this model takes: ${known.join(", ")}`, param);
   }
   return getOwn(ownNames, code) ?? code;
 }

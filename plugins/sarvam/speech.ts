@@ -1,15 +1,21 @@
 import {
+  badRequest,
   type Call,
   fromBase64,
-  GatewayError,
   isRecord,
   joinWav,
   type Model,
   type Speech,
   type SpeechRequest,
   UpstreamFault,
+  warnOfOthers,
 } from "modelgate/plugin";
 import { guessLanguageCode, toLanguageCode } from "./language.ts";
+
+const translated = [
+  ...["model", "input", "voice", "response_format", "speed"],
+  ...["target_language_code", "speech_sample_rate", "pace"],
+];
 
 /** Text to speech: https://docs.sarvam.ai/api-reference-docs/text-to-speech/convert */
 export async function speech(call: Call<SpeechRequest>): Promise<Speech> {
@@ -24,7 +30,8 @@ export async function speech(call: Call<SpeechRequest>): Promise<Speech> {
  */
 export function toSpeechBody({ request, model, warn }: Pick<Call<SpeechRequest>, "request" | "model" | "warn">) {
   const { input, target_language_code: language, speech_sample_rate: sampleRate, voice: speaker } = request;
-  const pace = paceOf(request, model, warn);
+  const pace = toPace(request, model, warn);
+  warnOfOthers(request, translated, warn);
   return {
     text: input,
     target_language_code: toLanguageCode(
@@ -62,17 +69,16 @@ function toBytes(audio: unknown): Uint8Array<ArrayBuffer> {
 }
 
 /** `pace` is Sarvam's own, so that its bounds are said; `speed` is OpenAI's with wider bounds, so that it is moved into them. */
-function paceOf({ pace, speed }: SpeechRequest, model: Model, warn: (sentence: string) => void): number | undefined {
+function toPace({ pace, speed }: SpeechRequest, model: Model, warn: Call<SpeechRequest>["warn"]): number | undefined {
   const { paceMin, paceMax } = { ...model.options };
   const min = typeof paceMin === "number" ? paceMin : Number.NEGATIVE_INFINITY;
   const max = typeof paceMax === "number" ? paceMax : Number.POSITIVE_INFINITY;
   if (pace !== undefined && pace !== null) {
     if (pace >= min && pace <= max) return pace;
-    const sentence = `pace is ${pace}, but ${model.id} takes ${min} to ${max}`;
-    throw new GatewayError("invalid_request", sentence, { param: "pace" });
+    throw badRequest(`pace is ${pace}, but ${model.id} takes ${min} to ${max}`, "pace");
   }
   if (speed === undefined || speed === null) return undefined;
   const moved = Math.min(Math.max(speed, min), max);
-  if (moved !== speed) warn(`Took speed ${moved} for ${speed}: the model takes ${min} to ${max}`);
+  if (moved !== speed) warn(`Took speed ${moved} for ${speed}: the model takes ${min} to ${max}`, "speed");
   return moved;
 }

@@ -18,16 +18,18 @@ export async function transcription(call: Call<TranscriptionRequest>): Promise<T
   if (request.language !== undefined) {
     form.append("language_code", toLanguageCode("language", request.language, model.languages));
   }
-  if (wantsTimes(request)) form.append("with_timestamps", "true");
+  // Only the times say how long the provider listened.
+  form.append("with_timestamps", "true");
   for (const field of ["prompt", "temperature"] as const) {
-    if (request[field] !== undefined) call.warn(`Left out ${field}: the provider does not take it`);
+    if (request[field] !== undefined) call.warn(`Left out ${field}: the provider does not take it`, field);
   }
   return toTranscript(await upstream.form("/speech-to-text", form), request);
 }
 
 /**
  * An answer as a transcript. The provider times sentences and phrases rather than words, so that they are segments;
- * words are given only where each entry is one. The last end stands for the length where the file did not say it.
+ * words are given only where each entry is one. The length is the last end, or what the file says where that is more:
+ * the provider is paid for silence too.
  *
  * @throws {UpstreamFault} `bad_response` when there is no text in it.
  */
@@ -47,18 +49,9 @@ export function toTranscript(
     ...{ avg_logprob: 0, compression_ratio: 0, no_speech_prob: 0 },
   }));
   if (granularities.includes("word") && pieces.every(({ word }) => !/\s/.test(word))) transcript.words = pieces;
-  if (audioMs === undefined) transcript.duration = Math.max(...pieces.map(({ end }) => end));
+  const fileSeconds = audioMs === undefined ? 0 : audioMs / 1000;
+  transcript.duration = Math.max(fileSeconds, ...pieces.map(({ end }) => end));
   return transcript;
-}
-
-function wantsTimes({
-  response_format: format,
-  timestamp_granularities: granularities,
-  audioMs,
-}: TranscriptionRequest) {
-  return (
-    format === "verbose_json" || (granularities !== undefined && granularities.length > 0) || audioMs === undefined
-  );
 }
 
 /** The three parallel arrays as one; entries without a time are left out. */

@@ -88,9 +88,10 @@ export async function searchAccounts(
   text: string,
   after = "",
 ): Promise<{ rows: AccountRow[]; next: string | undefined }> {
-  const pattern = `%${text.toLowerCase().replaceAll(/[\\%_]/g, "\\$&")}%`;
+  const pattern = `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
   const has = (column: "accounts.email" | "accounts.name" | "accounts.id") =>
-    sql<boolean>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`;
+    // As it is written too: SQLite's `lower` knows only the letters of ASCII.
+    sql<boolean>`(lower(${sql.ref(column)}) like ${pattern.toLowerCase()} escape '\\' or ${sql.ref(column)} like ${pattern} escape '\\')`;
   const rows = await db
     .selectFrom("accounts")
     .leftJoin("wallets", "wallets.account_id", "accounts.id")

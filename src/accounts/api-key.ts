@@ -1,16 +1,40 @@
-import { createHash, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
 import type { KeyParts } from "../contract/index.ts";
+import type { Store } from "../db/index.ts";
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** 62^12 ids make a collision practically impossible. */
-const idLength = 12;
+const randomLength = 12;
+/** 62^6 checksums: at 1 000 guesses a second one is right in two years. */
+const checksumLength = 6;
 /** 24 bytes are 192 bits, 48 hex digits. */
 const secretBytes = 24;
 
-export function makeApiKey(): KeyParts {
-  let id = "";
-  while (id.length < idLength) id += alphabet[randomInt(alphabet.length)];
-  return { id, secret: randomBytes(secretBytes).toString("hex") };
+/** @param idSecret From {@link readIdSecret}. */
+export function makeApiKey(idSecret: string): KeyParts {
+  let random = "";
+  while (random.length < randomLength) random += alphabet[randomInt(alphabet.length)];
+  return { id: random + checksumOf(random, idSecret), secret: randomBytes(secretBytes).toString("hex") };
+}
+
+/** Reads the secret of this store from which the checksums of key ids are computed. */
+export function readIdSecret(store: Store): Promise<string> {
+  return store.setting("key_id_secret", () => randomBytes(32).toString("hex"));
+}
+
+/**
+ * Whether an id was made here. Imported keys, keys of version 0.1 and made-up ids have no checksum of this store, and
+ * only a look-up tells them apart.
+ */
+export function hasChecksum(id: string, idSecret: string): boolean {
+  if (id.length !== randomLength + checksumLength) return false;
+  const checksum = checksumOf(id.slice(0, randomLength), idSecret);
+  return equalHashes(Buffer.from(checksum), Buffer.from(id.slice(randomLength)));
+}
+
+function checksumOf(random: string, idSecret: string): string {
+  const digest = createHmac("sha256", idSecret).update(random).digest();
+  return Array.from(digest.subarray(0, checksumLength), (byte) => alphabet[byte % alphabet.length]).join("");
 }
 
 /** SHA-256 is enough: the secret is random, so a slow hash would not add security. */

@@ -4,9 +4,9 @@ import { type Account, createAccount, disableAccount, setQuota } from "./account
 import { invite } from "./invitations.ts";
 import { createVoucher, voidVoucher } from "./vouchers.ts";
 
-/** An action of an administrator. */
+/** An action of an administrator, or money that a payment provider took back or returned. */
 export interface AuditEntry {
-  /** The administrator's account. */
+  /** The administrator's account, or `stripe`. */
   accountId: string;
   /** `account.credit` */
   action: string;

@@ -53,9 +53,9 @@ export async function toCleanResponse(response: Response): Promise<Response> {
   const body = text === "" ? null : (JSON.parse(text) as Record<string, unknown> | null);
   if (!response.ok) {
     const code = codes[response.status as 400] ?? (response.status < 500 ? "invalid_request" : "internal_error");
-    const shownCode = typeof body?.code === "string" ? body.code.toLowerCase() : code;
+    const publicCode = typeof body?.code === "string" ? body.code.toLowerCase() : code;
     throw new GatewayError(code, typeof body?.message === "string" ? body.message : "The request was refused", {
-      shownCode,
+      publicCode,
     });
   }
   const headers = new Headers(response.headers);

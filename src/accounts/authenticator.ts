@@ -9,16 +9,20 @@ import {
   parseApiKey,
 } from "../contract/index.ts";
 import type { KeyRecord, Store } from "../db/index.ts";
-import { equalHashes, hashSecret } from "./api-key.ts";
+import { equalHashes, hasChecksum, hashSecret, readIdSecret } from "./api-key.ts";
 import { toKeyLimits } from "./key-fields.ts";
 import type { LastUsedTracker } from "./last-used.ts";
 
 /** Limits of accounts that have none of their own. */
 export interface AccountDefaults extends Limits {
   freeTokensPerDay: number;
+  /** Keys that are neither revoked nor expired; absent: unlimited. */
+  maxKeysPerAccount?: number;
 }
 
 interface KnownKey {
+  /** The store's revision at which it was read. */
+  readonly revision: number;
   readonly secretHash: Uint8Array;
   readonly expiresAt: number | undefined;
   readonly revoked: boolean;
@@ -32,7 +36,7 @@ const unknownMax = 5_000;
 /** Compared with when an id does not exist, so that it takes as long as a wrong secret. */
 const noHash = new Uint8Array(32);
 
-/** Checks API keys against a cache in memory, which is cleared whenever the store reports a change. */
+/** Checks API keys against a cache in memory, of which a change of the store makes one key or all stale. */
 export class Authenticator {
   readonly #store: Store;
   readonly #defaults: AccountDefaults;
@@ -41,22 +45,23 @@ export class Authenticator {
   readonly #known = new LRUCache<string, KnownKey>({ max: keysMax });
   /** Tokens whose secret was verified, so that a key is not hashed again for each call. */
   readonly #verified = new LRUCache<string, KnownKey>({ max: keysMax });
-  readonly #unknown = new LRUCache<string, true>({ max: unknownMax });
-  #revision: number;
+  /** The store's revision at which an id did not exist. */
+  readonly #unknown = new LRUCache<string, number>({ max: unknownMax });
+  #keyChanges = 0;
+  #idSecret: Promise<string> | undefined;
 
   constructor(store: Store, defaults: AccountDefaults, use: LastUsedTracker, now: () => number) {
     this.#store = store;
     this.#use = use;
     this.#defaults = defaults;
     this.#now = now;
-    this.#revision = store.revision;
+    store.onKeyChange((id) => this.#markStale(id));
   }
 
   /** Returns synchronously when the key is cached or the store is embedded. */
   authenticate(token: string): Caller | Promise<Caller> {
-    this.#dropStale();
     const verified = this.#verified.get(token);
-    if (verified !== undefined) return this.#getCaller(verified);
+    if (verified !== undefined && this.#isCurrent(verified)) return this.#getCaller(verified);
     if (token === "") throw invalidKey("Missing API key: send the header Authorization: Bearer <API key>");
     const key = parseApiKey(token);
     if (key === undefined) throw invalidKey(`Malformed API key: expected ${apiKeyForm}`);
@@ -86,34 +91,52 @@ export class Authenticator {
     return caller;
   }
 
-  /** Clears the caches when the store has changed. */
-  #dropStale(): void {
-    const { revision } = this.#store;
-    if (revision === this.#revision) return;
-    this.#known.clear();
-    this.#unknown.clear();
-    this.#verified.clear();
-    this.#revision = revision;
+  #isCurrent(known: KnownKey): boolean {
+    return known.revision === this.#store.revision && this.#known.get(known.caller.keyId) === known;
+  }
+
+  /** A stale key stays known to exist, so its next look-up is not queued with those of made-up ids. */
+  #markStale(id: string): void {
+    this.#keyChanges += 1;
+    this.#unknown.delete(id);
+    const known = this.#known.get(id);
+    if (known !== undefined) this.#known.set(id, { ...known, revision: -1 });
   }
 
   #find({ id }: KeyParts): KnownKey | undefined | Promise<KnownKey | undefined> {
     const { revision } = this.#store;
     const known = this.#known.get(id);
-    if (known !== undefined || this.#unknown.get(id)) return known;
+    if (known?.revision === revision) return known;
+    if (this.#unknown.get(id) === revision) return undefined;
+    const changes = this.#keyChanges;
+    const keep = (record: KeyRecord | undefined) => this.#keep(id, record, { revision, changes });
     try {
-      const record = this.#store.readKey(id);
-      if (!(record instanceof Promise)) return this.#keep(id, record, revision);
-      return record.then((read) => this.#keep(id, read, revision), storeUnavailable);
+      const record = this.#store.shared && known === undefined ? this.#readNew(id) : this.#store.readKey(id);
+      return record instanceof Promise ? record.then(keep, storeUnavailable) : keep(record);
     } catch (cause) {
       return storeUnavailable(cause);
     }
   }
 
+  /** Concurrent calls share one read, whose failure is not cached. */
+  readIdSecret(): Promise<string> {
+    this.#idSecret ??= readIdSecret(this.#store).catch((error) => {
+      this.#idSecret = undefined;
+      throw error;
+    });
+    return this.#idSecret;
+  }
+
+  /** Reads a key that was not in use; anyone may have made up its id. */
+  async #readNew(id: string): Promise<KeyRecord | undefined> {
+    return this.#store.readKey(id, !hasChecksum(id, await this.readIdSecret()));
+  }
+
   /** A record that was read before a change answers this request and is not cached. */
-  #keep(id: string, record: KeyRecord | undefined, revision: number): KnownKey | undefined {
-    const found = record === undefined ? undefined : toKnownKey(record, this.#defaults);
-    if (revision !== this.#store.revision) return found;
-    if (found === undefined) this.#unknown.set(id, true);
+  #keep(id: string, record: KeyRecord | undefined, at: { revision: number; changes: number }): KnownKey | undefined {
+    const found = record === undefined ? undefined : toKnownKey(record, this.#defaults, at.revision);
+    if (at.revision !== this.#store.revision || at.changes !== this.#keyChanges) return found;
+    if (found === undefined) this.#unknown.set(id, at.revision);
     else this.#known.set(id, found);
     return found;
   }
@@ -124,7 +147,7 @@ function storeUnavailable(cause: unknown): never {
   throw new GatewayError("unavailable", "The API key could not be checked; try again", { retryAfterMs: 1000, cause });
 }
 
-function toKnownKey(record: KeyRecord, defaults: AccountDefaults): KnownKey {
+function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: number): KnownKey {
   const caller: Caller = {
     accountId: record.account_id,
     keyId: record.id,
@@ -139,6 +162,7 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults): KnownKey {
   if (keyLimits !== undefined) caller.keyLimits = keyLimits;
   if (record.allowed_models !== null) caller.allowedModels = new Set(JSON.parse(record.allowed_models) as string[]);
   return {
+    revision,
     secretHash: Buffer.from(record.secret_hash, "hex"),
     expiresAt: record.expires_at ?? undefined,
     revoked: record.revoked_at !== null,

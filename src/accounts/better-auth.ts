@@ -2,6 +2,7 @@ import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { twoFactor } from "better-auth/plugins/two-factor";
 import type { Store } from "../db/index.ts";
 import { authOrigin, sessionCookie } from "./auth-http.ts";
+import { limitCodes } from "./code-limit.ts";
 import { hashPassword, passwordLengthMax, passwordLengthMin, verifyPassword } from "./password.ts";
 
 const secondsOfDay = 86_400;
@@ -28,8 +29,10 @@ interface Passwords {
 const ownPasswords: Passwords = { hash: hashPassword, verify: verifyPassword };
 
 /** Opens better-auth over the tables of the store. The module is loaded at the first request, because that is slow. */
-export function openBetterAuth(options: AuthOptions): (request: Request) => Promise<Response> {
-  const auth = betterAuth({ ...authOptions(options), plugins: [secondFactor()] });
+export function openBetterAuth(
+  options: AuthOptions & { readonly now: () => number },
+): (request: Request) => Promise<Response> {
+  const auth = betterAuth({ ...authOptions(options), plugins: [secondFactor()], hooks: limitCodes(options) });
   return (request) => auth.handler(request);
 }
 

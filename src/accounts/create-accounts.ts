@@ -14,6 +14,8 @@ export interface Accounts {
    * secret), or `unavailable` when the store cannot answer.
    */
   authenticate(token: string): Caller | Promise<Caller>;
+  /** Reads what {@link authenticate} needs, so that no call waits for it. Called at the start. */
+  prepare(): Promise<void>;
   create(fields: { email: string; name?: string | undefined }): Promise<Account>;
   list(): Promise<Account[]>;
   /** `undefined` when no account has this id or e-mail. */
@@ -30,7 +32,7 @@ export interface Accounts {
   setDisabled(accountId: string, disabled: boolean): Promise<void>;
   /** Saves when keys were last used. Called by a timer and at shutdown. */
   saveLastUsed(): Promise<void>;
-  /** Clears the caches when another process changed something. Called by a timer. */
+  /** Makes the caches stale when another process changed something. Called by a timer. */
   sync(): void;
 }
 
@@ -45,14 +47,16 @@ export interface AccountsOptions {
 export function createAccounts({ store, defaults, now = Date.now }: AccountsOptions): Accounts {
   const lastUsed = new LastUsedTracker();
   const authenticator = new Authenticator(store, defaults, lastUsed, now);
+  const keyRules = () => ({ now: now(), keysMax: defaults.maxKeysPerAccount });
   return {
     authenticate: (token) => authenticator.authenticate(token),
+    prepare: async () => void (await authenticator.readIdSecret()),
     create: (fields) => createAccount(store, fields, now()),
     list: () => listAccounts(store),
     find: (idOrEmail) => findAccount(store, idOrEmail),
-    createKey: (fields) => createKey(store, fields, now()),
+    createKey: (fields) => createKey(store, fields, keyRules()),
     listKeys: (accountId) => listKeys(store, now(), accountId),
-    changeKey: (id, changes) => changeKey(store, id, changes, now()),
+    changeKey: (id, changes) => changeKey(store, id, changes, keyRules()),
     revokeKey: (id) => revokeKey(store, id, now()),
     setQuota: (accountId, tokens) => setQuota(store, accountId, tokens),
     setDisabled: (accountId, disabled) => disableAccount(store, accountId, disabled ? now() : undefined),

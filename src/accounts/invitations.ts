@@ -1,15 +1,15 @@
 import { createHash, randomBytes } from "node:crypto";
 import { GatewayError } from "../contract/index.ts";
 import type { Store, TransactionScope } from "../db/index.ts";
-import { unknownAccount } from "./account-admin.ts";
 import { hashPassword } from "./password.ts";
-import { checkPassword, writePassword } from "./users.ts";
+import { checkPassword, endInvitations, lockAccount, writePassword } from "./users.ts";
 
 /** An invitation is valid for 48 hours. */
 const invitationLifetimeMs = 172_800_000;
 
 /**
- * Creates the token of a link with which an account holder sets a password, once and within 48 hours.
+ * Creates the token of a link with which an account holder sets a password, once and within 48 hours. Earlier
+ * invitations of the account end.
  *
  * @throws {GatewayError} `not_found` for an unknown account.
  */
@@ -18,8 +18,6 @@ export async function invite(
   accountId: string,
   now: number,
 ): Promise<{ token: string; expiresAt: number }> {
-  const account = await store.db.selectFrom("accounts").select("id").where("id", "=", accountId).executeTakeFirst();
-  if (account === undefined) throw unknownAccount(accountId);
   const token = randomBytes(24).toString("base64url");
   const expiresAt = now + invitationLifetimeMs;
   const row = {
@@ -29,12 +27,15 @@ export async function invite(
     expires_at: expiresAt,
     used_at: null,
   };
-  await store.db.insertInto("invitations").values(row).execute();
+  await store.change(async (db) => {
+    await endInvitations(db, accountId);
+    await db.insertInto("invitations").values(row).execute();
+  });
   return { token, expiresAt };
 }
 
 /**
- * Accepts an invitation.
+ * Accepts an invitation, which ends all others of the account.
  *
  * @returns The account's e-mail, to sign in with.
  * @throws {GatewayError} `not_found` for a token that is unknown, used or expired; `invalid_request` for the password.
@@ -47,23 +48,23 @@ export async function acceptInvitation(
   checkPassword(password);
   const known = await store.db
     .selectFrom("invitations")
-    .select("used_at")
+    .select("account_id")
     .where("token_hash", "=", hashToken(token))
     .executeTakeFirst();
   // Hashing a password takes a lot of CPU, so unknown tokens are refused first.
-  if (known === undefined || known.used_at !== null) throw invalidInvitation();
+  if (known === undefined) throw invalidInvitation();
   const hash = await hashPassword(password);
   return store.db.transaction().execute(async (db) => {
-    const accepted = await db
-      .updateTable("invitations")
-      .set({ used_at: now })
+    const { account_id: accountId } = known;
+    await lockAccount(db, accountId);
+    const { numDeletedRows } = await db
+      .deleteFrom("invitations")
       .where("token_hash", "=", hashToken(token))
       .where("used_at", "is", null)
       .where("expires_at", ">", now)
-      .returning("account_id")
-      .executeTakeFirst();
-    if (accepted === undefined) throw invalidInvitation();
-    return writePassword(db, { accountId: accepted.account_id, hash, temporary: false, role: "member" }, now);
+      .executeTakeFirstOrThrow();
+    if (numDeletedRows === 0n) throw invalidInvitation();
+    return writePassword(db, { accountId, hash, temporary: false, role: "member" }, now);
   });
 }
 

@@ -1,8 +1,8 @@
-import type { Selectable } from "kysely";
+import type { Selectable, Transaction } from "kysely";
 import { apiKeyForm, formatApiKey, GatewayError, type KeyLimits, parseApiKey } from "../contract/index.ts";
 import { type Database, isConstraintError, monthOf, type Store } from "../db/index.ts";
-import { findAccount, unknownAccount } from "./account-admin.ts";
-import { hashSecret, makeApiKey } from "./api-key.ts";
+import { unknownAccount } from "./account-admin.ts";
+import { hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
 import { checkKeyFields, columnOf, type KeyFields, limitColumns, toKeyLimits } from "./key-fields.ts";
 
 /** A stored API key, without its secret. */
@@ -33,16 +33,26 @@ export interface NewKey extends KeyFields {
   key?: string | undefined;
 }
 
+/** What limits a new or changed key. */
+interface KeyRules {
+  now: number;
+  /** Keys of the account that are neither revoked nor expired; `undefined`: unlimited. */
+  keysMax: number | undefined;
+}
+
 /**
  * Creates or imports a key. The key is returned only here; the store has its hash.
  *
  * @throws {GatewayError} `invalid_request` for a malformed key, name, time or model list, `not_found` for an unknown
- * account, `conflict` when another key has the id of the imported one.
+ * account, `conflict` when another key has the id of the imported one or the account has `keysMax` usable keys.
  */
-export async function createKey(store: Store, fields: NewKey, now: number): Promise<{ id: string; key: string }> {
+export async function createKey(
+  store: Store,
+  fields: NewKey,
+  { now, keysMax }: KeyRules,
+): Promise<{ id: string; key: string }> {
   checkKeyFields(fields, now);
-  if ((await findAccount(store, fields.accountId)) === undefined) throw unknownAccount(fields.accountId);
-  const parts = fields.key === undefined ? makeApiKey() : parseApiKey(fields.key);
+  const parts = fields.key === undefined ? makeApiKey(await readIdSecret(store)) : parseApiKey(fields.key);
   if (parts === undefined) {
     const sentence = `The given API key is malformed: expected ${apiKeyForm}`;
     throw new GatewayError("invalid_request", sentence, { param: "key" });
@@ -61,7 +71,10 @@ export async function createKey(store: Store, fields: NewKey, now: number): Prom
     last_used_at: null,
   };
   try {
-    await store.change((db) => db.insertInto("keys").values(row).execute());
+    await store.change(async (db) => {
+      await checkKeyCount(db, row, now, keysMax);
+      await db.insertInto("keys").values(row).execute();
+    }, row.id);
   } catch (error) {
     if (!isConstraintError(error)) throw error;
     const existing = await store.readKey(parts.id);
@@ -71,6 +84,28 @@ export async function createKey(store: Store, fields: NewKey, now: number): Prom
     });
   }
   return created;
+}
+
+/** Locks the account and counts its usable keys. Importing an existing key again is no new key. */
+async function checkKeyCount(
+  db: Transaction<Database>,
+  { account_id: accountId, id }: { account_id: string; id: string },
+  now: number,
+  keysMax = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const lock = db.updateTable("accounts").set((set) => ({ name: set.ref("name") }));
+  const { numUpdatedRows } = await lock.where("id", "=", accountId).executeTakeFirstOrThrow();
+  if (numUpdatedRows === 0n) throw unknownAccount(accountId);
+  const { count } = await db
+    .selectFrom("keys")
+    .select((select) => select.fn.countAll<number>().as("count"))
+    .where("account_id", "=", accountId)
+    .where("id", "<>", id)
+    .where("revoked_at", "is", null)
+    .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", now)]))
+    .executeTakeFirstOrThrow();
+  if (count < keysMax) return;
+  throw new GatewayError("conflict", `The account has ${count} API keys, its limit; revoke one that is not in use`);
 }
 
 /** Lists all keys or those of one account, oldest first. */
@@ -93,12 +128,14 @@ export async function listKeys({ db }: Store, now: number, accountId?: string): 
 
 /** Revokes a key. Revoking it again changes nothing. @throws {GatewayError} `not_found` for an unknown key. */
 export async function revokeKey(store: Store, id: string, now: number): Promise<void> {
-  const { numUpdatedRows } = await store.change((db) =>
-    db
-      .updateTable("keys")
-      .set((set) => ({ revoked_at: set.fn.coalesce("revoked_at", set.val(now)) }))
-      .where("id", "=", id)
-      .executeTakeFirstOrThrow(),
+  const { numUpdatedRows } = await store.change(
+    (db) =>
+      db
+        .updateTable("keys")
+        .set((set) => ({ revoked_at: set.fn.coalesce("revoked_at", set.val(now)) }))
+        .where("id", "=", id)
+        .executeTakeFirstOrThrow(),
+    id,
   );
   if (numUpdatedRows === 0n) throw unknownKey(id);
 }
@@ -131,9 +168,15 @@ export interface KeyChanges {
  * Changes a key but not its secret. A new budget ignores earlier calls; changing a budget keeps what this month has already
  * spent.
  *
- * @throws {GatewayError} `invalid_request` for an invalid value or an empty change, `not_found` for an unknown key.
+ * @throws {GatewayError} `invalid_request` for an invalid value or an empty change, `not_found` for an unknown key,
+ * `conflict` when a new expiry would give the account more than `keysMax` usable keys.
  */
-export async function changeKey(store: Store, id: string, changes: KeyChanges, now: number): Promise<void> {
+export async function changeKey(
+  store: Store,
+  id: string,
+  changes: KeyChanges,
+  { now, keysMax }: KeyRules,
+): Promise<void> {
   const { name, expiresAt, allowedModels } = changes;
   const given = Object.entries(changes.bounds ?? {}).filter(([, value]) => value !== undefined) as [
     keyof KeyLimits,
@@ -151,10 +194,13 @@ export async function changeKey(store: Store, id: string, changes: KeyChanges, n
   if (Object.keys(set).length === 0) {
     throw new GatewayError("invalid_request", "There is nothing to change: send at least one field");
   }
-  const { numUpdatedRows } = await store.change((db) =>
-    db.updateTable("keys").set(set).where("id", "=", id).executeTakeFirstOrThrow(),
-  );
-  if (numUpdatedRows === 0n) throw unknownKey(id);
+  await store.change(async (db) => {
+    const key = await db.selectFrom("keys").select(["id", "account_id"]).where("id", "=", id).executeTakeFirst();
+    if (key === undefined) throw unknownKey(id);
+    // An expired key does not count, and a later expiry may make it usable again.
+    if (expiresAt !== undefined) await checkKeyCount(db, key, now, keysMax);
+    await db.updateTable("keys").set(set).where("id", "=", id).execute();
+  }, id);
 }
 
 function unknownKey(id: string): GatewayError {

@@ -18,7 +18,7 @@ export class LastUsedTracker {
     this.#noted = new Set();
     try {
       while (ids.length > 0) {
-        // Not by `store.change`, which would clear the caches of keys for a field that they do not hold.
+        // Not by `store.change`, which would invalidate cached keys for a field that they do not have.
         await store.db
           .updateTable("keys")
           .set({ last_used_at: now })

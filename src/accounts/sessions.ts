@@ -53,7 +53,7 @@ export async function readSessionUser(
 
 export function passwordChangeRequired(): GatewayError {
   const sentence = "This temporary password only allows signing in: change it to continue";
-  return new GatewayError("forbidden", sentence, { shownCode: "password_change_required" });
+  return new GatewayError("forbidden", sentence, { publicCode: "password_change_required" });
 }
 
 /** A session of a browser. */
@@ -102,7 +102,7 @@ const pruneChunkMax = 100;
 /** The rest is deleted at the next run. */
 const chunksMax = 20;
 
-/** Deletes expired sessions, verifications and invitations and returns how many. Called by a timer. */
+/** Deletes expired sessions, verifications, invitations and counts of attempts and returns how many. Called by a timer. */
 export async function pruneSignIn({ db }: Store, now: number): Promise<number> {
   const at = new Date(now).toISOString();
   const sessions = () => {
@@ -120,8 +120,12 @@ export async function pruneSignIn({ db }: Store, now: number): Promise<number> {
       .where("token_hash", "in", expired.limit(pruneChunkMax))
       .executeTakeFirstOrThrow();
   };
+  const attempts = () => {
+    const expired = db.selectFrom("sign_in_attempts").select("key").where("ends_at", "<=", now).limit(pruneChunkMax);
+    return db.deleteFrom("sign_in_attempts").where("key", "in", expired).executeTakeFirstOrThrow();
+  };
   let pruned = 0;
-  for (const prune of [sessions, verifications, invitations]) {
+  for (const prune of [sessions, verifications, invitations, attempts]) {
     for (let chunk = 0; chunk < chunksMax; chunk++) {
       const { numDeletedRows } = await prune();
       pruned += Number(numDeletedRows);

@@ -1,5 +1,6 @@
 import { GatewayError } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
+import { takeAttempt, takePasswordAttempt } from "./attempt-limit.ts";
 import {
   authPrefix,
   missing,
@@ -13,9 +14,9 @@ import type { AuthOptions } from "./better-auth.ts";
 import type { OidcOptions } from "./oidc/identity-provider.ts";
 import { createOidcSignIn } from "./oidc/oidc-sign-in.ts";
 import { RateLimiter } from "./rate-limiter.ts";
-import { SecondFactorLimit, secondFactorPaths, withAccountLabel } from "./second-factor.ts";
+import { secondFactorPaths, withAccountLabel } from "./second-factor.ts";
 import { passwordChangeRequired, readSessionUser, type SessionUser } from "./sessions.ts";
-import { signUp } from "./users.ts";
+import { endOtherAccess, signUp } from "./users.ts";
 
 /** Handles sign-in and reads sessions. */
 export interface SignIn {
@@ -26,10 +27,12 @@ export interface SignIn {
    *
    * The caller has checked that the request comes from a page of its own origin.
    *
-   * @param peer The client whose attempts are counted.
+   * `sign-up/email` signs nobody in; `sign-in/email` does that afterwards.
+   *
+   * @param network The client whose attempts are counted: its IPv4 address or IPv6 /64.
    * @throws {GatewayError} When the request is refused.
    */
-  handle(request: Request, peer: string): Promise<Response>;
+  handle(request: Request, network: string): Promise<Response>;
   /** Reads the user of these cookies; `undefined` when they have no valid session. */
   sessionUserOf(cookies: string | null): Promise<SessionUser | undefined>;
 }
@@ -56,6 +59,14 @@ const allowedPaths: Readonly<Record<string, "GET" | "POST">> = {
   "revoke-other-sessions": "POST",
   ...Object.fromEntries(secondFactorPaths.map((path) => [path, "POST" as const])),
 };
+/** Endpoints that check the password of a user who is signed in. */
+const passwordPaths = [
+  "change-password",
+  ...secondFactorPaths.filter((path) => !path.startsWith("two-factor/verify-")),
+];
+const passwordChecks = { max: 10, windowMs: 60_000, what: "attempts for this account" };
+/** Endpoints of a signed-in user; the others also work during a sign-in. */
+const sessionPaths = [...passwordPaths, "revoke-sessions", "revoke-other-sessions"];
 /** Endpoints that check or hash a password, or make a request to the identity provider. */
 const attempts = [
   "sign-in/email",
@@ -75,12 +86,12 @@ export function createSignIn(options: SignInOptions): SignIn {
   });
   const callBetterAuth = async (request: Request) => toCleanResponse(await (await load()).handle(request));
   const oidcSignIn = oidc === undefined ? undefined : createOidcSignIn({ ...options, oidc });
-  const secondFactorLimit = new SecondFactorLimit(now);
-  /** Counted only after a correct password, so that nobody else can lock a user out. */
-  const withChallenge = async (response: Response, email: string): Promise<Response> => {
-    const body = (await response.json()) as Record<string, unknown> | null;
-    if (body?.twoFactorRedirect === true) secondFactorLimit.challenge(toSignInAddress(email));
-    return withBody(response, body);
+  const signInWithPassword = async (request: Request, body: Record<string, unknown>, network: string) => {
+    const signInRequest = toSignInRequest(request, body);
+    const forget = await takePasswordAttempt(store, { email: body.email as string, network }, now());
+    const response = await callBetterAuth(signInRequest);
+    await forget();
+    return response;
   };
   const sessionUserOf = async (cookies: string | null) => {
     if (!cookies?.includes(`${sessionCookie}=`)) return undefined;
@@ -89,26 +100,33 @@ export function createSignIn(options: SignInOptions): SignIn {
   };
   return {
     sessionUserOf,
-    async handle(request, peer) {
+    async handle(request, network) {
       const url = new URL(request.url);
       const action = `${request.method} ${url.pathname.slice(authPrefix.length)}`;
       const path = action.slice(request.method.length + 1);
-      if (attempts.includes(path)) limit.take(peer);
+      if (attempts.includes(path)) limit.take(network);
       if (action === "POST sign-in/oauth2" && oidcSignIn !== undefined) return oidcSignIn.begin(request);
       if (action === "GET oauth2/callback/oidc" && oidcSignIn !== undefined) return oidcSignIn.end(request);
       if (allowedPaths[path] !== request.method) throw unknownEndpoint(request.method, url.pathname);
       if (request.method === "GET") return callBetterAuth(request);
       const body = await readBody(request);
-      if (path === "sign-up/email") await signUp(options, body);
-      if (path.endsWith("/email"))
-        return withChallenge(await callBetterAuth(toSignInRequest(request, body)), body.email as string);
-      const cookies = request.headers.get("cookie");
-      if (path.startsWith("two-factor/")) secondFactorLimit.guess(cookies);
-      const sessionUser = await sessionUserOf(cookies);
-      if (sessionUser !== undefined) checkPasswordChange(sessionUser, path, body);
+      if (path === "sign-up/email") {
+        await signUp(options, body);
+        return Response.json({ success: true });
+      }
+      if (path === "sign-in/email") return signInWithPassword(request, body, network);
+      const sessionUser = await sessionUserOf(request.headers.get("cookie"));
+      // better-auth does not know of disabled accounts.
+      if (sessionUser === undefined && sessionPaths.includes(path)) throw notSignedIn();
+      if (sessionUser !== undefined) {
+        checkPasswordChange(sessionUser, path, body);
+        if (passwordPaths.includes(path)) {
+          await takeAttempt(store, `password:${sessionUser.userId}`, passwordChecks, now());
+        }
+      }
       const response = await callBetterAuth(toAuthRequest(request, path, body));
       if (sessionUser === undefined) return response;
-      if (path === "change-password") await markPasswordPermanent(store, sessionUser);
+      if (path === "change-password") await finishPasswordChange(store, sessionUser);
       return path === "two-factor/enable"
         ? withBody(response, withAccountLabel(sessionUser.email, await response.json()))
         : response;
@@ -145,13 +163,20 @@ function checkPasswordChange({ passwordIsTemporary }: SessionUser, path: string,
   if (passwordIsTemporary) body.revokeOtherSessions = true;
 }
 
-async function markPasswordPermanent({ db }: Store, { userId }: SessionUser): Promise<void> {
-  await db.updateTable("users").set({ password_is_temporary: 0 }).where("id", "=", userId).execute();
+async function finishPasswordChange(store: Store, user: SessionUser): Promise<void> {
+  await store.db.transaction().execute(async (db) => {
+    await db.updateTable("users").set({ password_is_temporary: 0 }).where("id", "=", user.userId).execute();
+    await endOtherAccess(db, user);
+  });
 }
 
 /** The same response with another body. */
 function withBody({ headers }: Response, body: unknown): Response {
   return new Response(JSON.stringify(body), { headers });
+}
+
+function notSignedIn(): GatewayError {
+  return new GatewayError("invalid_session", "Nobody is signed in, or the account is disabled; sign in again");
 }
 
 function unknownEndpoint(method: string, path: string): GatewayError {

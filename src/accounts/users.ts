@@ -3,6 +3,7 @@ import { GatewayError } from "../contract/index.ts";
 import { type Database, isConstraintError, type Role, type Store } from "../db/index.ts";
 import { newAccountRow, unknownAccount } from "./account-admin.ts";
 import { missing, toSignInAddress } from "./auth-http.ts";
+import type { AuthOptions } from "./better-auth.ts";
 import { hashPassword, makePassword, passwordLengthMax, passwordLengthMin } from "./password.ts";
 import { removeSecondFactor } from "./second-factor.ts";
 
@@ -84,8 +85,40 @@ export async function createUser(
 }
 
 /**
- * Sets the password of an account's user, who is created when there is none. Ends all sessions and removes the second
- * factor, which a user who needs a new password may have lost. Call within a transaction.
+ * Ends all invitations of an account. Locks the account first, so that of invitations that are created or accepted at the
+ * same time one is valid. Call within a transaction.
+ *
+ * @throws {GatewayError} `not_found` for an unknown account.
+ */
+export async function endInvitations(db: Transaction<Database>, accountId: string): Promise<void> {
+  await lockAccount(db, accountId);
+  await db.deleteFrom("invitations").where("account_id", "=", accountId).execute();
+}
+
+export async function lockAccount(db: Transaction<Database>, accountId: string): Promise<void> {
+  const { numUpdatedRows } = await db
+    .updateTable("accounts")
+    .set(({ ref }) => ({ email: ref("email") }))
+    .where("id", "=", accountId)
+    .executeTakeFirstOrThrow();
+  if (numUpdatedRows === 0n) throw unknownAccount(accountId);
+}
+
+/**
+ * Ends what else can lead into an account when its password changes: invitations, sign-ins that wait for a code, and
+ * devices that need none. Call within a transaction.
+ */
+export async function endOtherAccess(
+  db: Transaction<Database>,
+  { accountId, userId }: { accountId: string; userId: string },
+): Promise<void> {
+  await endInvitations(db, accountId);
+  await db.deleteFrom("verifications").where("value", "=", userId).execute();
+}
+
+/**
+ * Sets the password of an account's user, who is created when there is none. Ends all sessions, invitations and trusted
+ * devices and removes the second factor, which a user who needs a new password may have lost. Call within a transaction.
  */
 export async function writePassword(
   db: Transaction<Database>,
@@ -114,6 +147,7 @@ export async function writePassword(
     } as never)
     .execute();
   await db.deleteFrom("sessions").where("user_id", "=", userId).execute();
+  await endOtherAccess(db, { accountId, userId });
   return { email };
 }
 
@@ -123,15 +157,20 @@ interface PasswordHash extends Omit<NewPassword, "password"> {
   readonly claimed?: boolean;
 }
 
-interface SignUpOptions {
+interface SignUpOptions extends Pick<AuthOptions, "passwords"> {
   readonly store: Store;
   readonly signUp: "open" | "closed";
   readonly now: () => number;
 }
 
-/** Creates an account with its user and password. @throws {GatewayError} */
+/**
+ * Creates an account with its user and password, and nobody is signed in. Where the e-mail has an account already,
+ * nothing changes, and neither the result nor the work tells it.
+ *
+ * @throws {GatewayError} `forbidden` where sign-up is closed, `invalid_request`
+ */
 export async function signUp(
-  { store, signUp, now }: SignUpOptions,
+  { store, signUp, now, passwords }: SignUpOptions,
   { email, password, name }: Record<string, unknown>,
 ): Promise<void> {
   if (signUp === "closed") {
@@ -141,7 +180,7 @@ export async function signUp(
   if (typeof password !== "string") throw missing("password");
   checkPassword(password);
   const account = newAccountRow({ email, name: typeof name === "string" ? name : undefined }, now());
-  const hash = await hashPassword(password);
+  const hash = await (passwords?.hash ?? hashPassword)(password);
   const write = { accountId: account.id, hash, temporary: false, role: "member", claimed: true } as const;
   try {
     await store.db.transaction().execute(async (db) => {
@@ -150,9 +189,5 @@ export async function signUp(
     });
   } catch (error) {
     if (!isConstraintError(error)) throw error;
-    throw new GatewayError("conflict", "An account with this e-mail exists; sign in, or ask for an invitation", {
-      param: "email",
-      cause: error,
-    });
   }
 }

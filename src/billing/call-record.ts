@@ -1,4 +1,4 @@
-import { type AdmissionRequest, isAmount, type Meters, meterNames, type Settlement } from "../contract/index.ts";
+import { type AdmissionRequest, isAmount, meterNames, type Settlement, sumTokens } from "../contract/index.ts";
 import type { CallEnded, CallOpened, Store } from "../db/index.ts";
 
 /** What a call holds while it runs. */
@@ -91,21 +91,13 @@ export function unmadeCallEnd(open: CallOpened): CallEnded {
 }
 
 /**
- * Tokens of an ended call, of all kinds, beyond those that were counted against the minute when it was admitted; fewer
- * are negative, and 0 where it was not metered in tokens.
+ * Tokens of an ended call, of all kinds, beyond those that were counted against the minute when it was admitted; negative
+ * if it used fewer, and 0 if it was not metered in tokens.
  */
 export function additionalTokens({ limitTokens }: AdmissionRequest, { state, meters }: CallEnded): number {
-  const tokens = state === "settled" ? sumTokens(meters) : undefined;
+  if (state !== "settled") return -limitTokens;
+  const tokens = sumTokens(meters);
   return tokens === undefined ? 0 : tokens - limitTokens;
-}
-
-function sumTokens(meters: Meters): number | undefined {
-  const { inputToken, cacheReadToken, cacheWriteToken, outputToken } = meters;
-  let tokens: number | undefined;
-  for (const amount of [inputToken, cacheReadToken, cacheWriteToken, outputToken]) {
-    if (amount !== undefined) tokens = tokens === undefined ? amount : tokens + amount;
-  }
-  return tokens;
 }
 
 /** @throws {Error} When the store does not know the call: settling it is a fault of the program. */

@@ -3,36 +3,36 @@ import { requestsExceeded, tokensExceeded } from "./limit-errors.ts";
 
 const minuteMs = 60_000;
 
-/** Sums of thirds and sevenths of a minute miss the whole by less than this. */
+/** Rounding errors in sums of fractions of a minute are smaller than this. */
 const toleranceMs = 0.001;
 
-/** Limits per minute of an account or of one of its keys; an absent one does not bind. */
+/** Limits per minute of an account or of one of its keys; an absent one does not apply. */
 export type Rates = Pick<KeyLimits, "requestsPerMinute" | "tokensPerMinute">;
 
-/** What is used of limits per minute, as milliseconds that have to pass until nothing of them is used. */
+/** The used part of limits per minute, as milliseconds until all of it is free again. */
 export interface Backlogs {
   requestsMs: number;
   tokensMs: number;
 }
 
 /**
- * What an account, or a key apart from its account, has used of its requests and tokens per minute. By GCRA: each unit
- * adds its share of a minute to a backlog, which drains in real time. The backlog is in time and not in units, so that
- * callers with different limits can share it.
+ * The requests and tokens per minute that an account or one of its keys has used, by GCRA: each unit adds its share of a
+ * minute to a backlog, which drains in real time. The backlog is measured in time instead of units, so that callers with
+ * different limits can share it.
  */
 export class RateLimit {
   #requestsMs = 0;
   #tokensMs = 0;
   #drainedAt = 0;
 
-  /** Takes over what is kept elsewhere. */
+  /** Replaces the backlogs by those that are stored elsewhere. */
   restore({ requestsMs, tokensMs }: Backlogs, now: number): void {
     this.#requestsMs = requestsMs;
     this.#tokensMs = tokensMs;
     this.#drainedAt = now;
   }
 
-  /** @throws {GatewayError} When a call with so many tokens does not fit now. */
+  /** @throws {GatewayError} `rate_limit_exceeded` when a call with this many tokens does not fit now. */
   check(tokens: number, { requestsPerMinute, tokensPerMinute }: Rates, owner: "account" | "key", now: number): void {
     this.#drain(now);
     if (requestsPerMinute !== undefined) {
@@ -44,7 +44,7 @@ export class RateLimit {
     if (waitMs > 0) throw tokensExceeded({ limit: tokensPerMinute, limitTokens: tokens }, waitMs, owner);
   }
 
-  /** Counts requests and tokens, also beyond the limit (a debt), or gives them back when negative. */
+  /** Adds requests and tokens, also beyond the limit; negative numbers are returned to it. */
   add(requests: number, tokens: number, rates: Rates, now: number): void {
     this.#drain(now);
     const { requestsMs, tokensMs } = toBacklogs(requests, tokens, rates);
@@ -52,7 +52,6 @@ export class RateLimit {
     if (tokensMs !== undefined) this.#tokensMs = Math.max(0, this.#tokensMs + tokensMs);
   }
 
-  /** Whether nothing is used. */
   isEmpty(now: number): boolean {
     this.#drain(now);
     return this.#requestsMs === 0 && this.#tokensMs === 0;
@@ -70,7 +69,7 @@ export class RateLimit {
     };
   }
 
-  /** The state of an account's limits, or of these of its key where fewer are left of them. */
+  /** The limits of an account, each replaced by the one of its key if less is left of that. */
   narrow(account: LimitState, { requestsPerMinute, tokensPerMinute }: Rates, now: number): LimitState {
     this.#drain(now);
     const narrowed = { ...account };
@@ -93,7 +92,7 @@ export class RateLimit {
     return narrowed;
   }
 
-  /** A clock that steps back drains nothing and is followed, so that nobody waits for it to catch up. */
+  /** When the clock steps back, nothing drains, and draining continues from the new time. */
   #drain(now: number): void {
     const elapsedMs = now - this.#drainedAt;
     if (elapsedMs > 0) {
@@ -104,7 +103,7 @@ export class RateLimit {
   }
 }
 
-/** What requests and tokens add to the backlogs; absent where there is no such limit. */
+/** What requests and tokens add to the backlogs; `undefined` without a limit. */
 export function toBacklogs(
   requests: number,
   tokens: number,
@@ -116,7 +115,7 @@ export function toBacklogs(
   };
 }
 
-/** Milliseconds until `units` would fit; 0 when they fit now. More than a whole minute's worth fits an empty minute. */
+/** Milliseconds until `units` fit; 0 when they fit now. Units beyond the limit fit when nothing is used. */
 function waitMsFor(backlogMs: number, units: number, limit: number): number {
   const waitMs = backlogMs + (Math.min(units, limit) * minuteMs) / limit - minuteMs;
   return waitMs <= toleranceMs ? 0 : waitMs;

@@ -1,5 +1,5 @@
 import { type Account, type Accounts, hasAdmin, makeTemporaryPassword } from "../accounts/index.ts";
-import type { Store } from "../db/index.ts";
+import { oneNodeAtATime, type Store } from "../db/index.ts";
 
 const ownerEmail = "owner@localhost";
 
@@ -11,14 +11,19 @@ export interface Bootstrap {
   readonly admin: { readonly email: string; readonly password: string } | undefined;
 }
 
-/** Creates the first API key and the first administrator where they are missing; both belong to the owner's account. */
-export async function bootstrap(
+/**
+ * Creates the first API key and the first administrator where they are missing; both belong to the owner's account. Of
+ * nodes that start together one creates them.
+ */
+export function bootstrap(
   store: Store,
   accounts: Accounts,
   { bootstrapKey, now }: { bootstrapKey: string | undefined; now: number },
 ): Promise<Bootstrap> {
-  const key = await createFirstKey(store, accounts, bootstrapKey);
-  return { key, admin: await createFirstAdmin(store, accounts, now) };
+  return oneNodeAtATime(store, async () => {
+    const key = await createFirstKey(store, accounts, bootstrapKey);
+    return { key, admin: await createFirstAdmin(store, accounts, now) };
+  });
 }
 
 async function createFirstKey(

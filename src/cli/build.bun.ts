@@ -22,7 +22,7 @@ interface Built {
 
 /** Builds one self-contained executable. @throws {Error} With the messages of the bundler. */
 export async function buildBinary(outfile: string, foreign?: Foreign): Promise<Built> {
-  const commit = commitOf(root);
+  const commit = readCommit(root);
   const pageFolder = mkdtempSync(join(tmpdir(), "modelgate-page-"));
   try {
     const pageModule = await writePage(pageFolder);
@@ -77,7 +77,7 @@ async function writePage(folder: string): Promise<string> {
   ].join("\n");
 }
 
-function commitOf(folder: string): string | undefined {
+function readCommit(folder: string): string | undefined {
   const git = (...words: string[]) => Bun.spawnSync(["git", ...words], { cwd: folder, stderr: "ignore" });
   try {
     const head = git("rev-parse", "--short=12", "HEAD");

@@ -13,7 +13,7 @@ export interface CliContext {
   /** Ready-made manifests of popular servers and hosts, by name; absent: none. */
   readonly manifests?: Readonly<Record<string, unknown>>;
   /** Creates the plugin that simulates these models. */
-  sandboxOf(models: readonly Model[]): ProviderPlugin;
+  createSandbox(models: readonly Model[]): ProviderPlugin;
   /** Starts the gateway; resolves when it has stopped. */
   serve(config: Config): Promise<void>;
   readonly version: { readonly version: string; readonly commit?: string };

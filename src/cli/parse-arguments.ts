@@ -27,10 +27,11 @@ export function parseArguments(argv: readonly string[], commands: readonly Comma
   if (command === undefined) return parseWithoutCommand(words, rest, commands);
   const positionals = words.slice(command.name.split(" ").length);
   const parsed = parseFlags([...positionals, ...rest], command);
-  const { help, json, ...flags } = parsed.values as Record<string, string | boolean | undefined>;
-  const known = { command, json: json === true, help: help === true, group: undefined };
-  if (help === true) return { ...known, flags: {}, args: {} };
-  return { ...known, flags: requireFlags(flags, command), args: requireArgs(parsed.positionals, command) };
+  const { help, json, ...flags } = parsed.flags;
+  const known = { command, json: json !== undefined, help: help !== undefined, group: undefined };
+  if (known.help) return { ...known, flags: {}, args: {} };
+  requireFlags(flags, command);
+  return { ...known, flags, args: requireArgs(parsed.positionals, command) };
 }
 
 /** Splits off the flags; before the first flag are the command and its arguments. */
@@ -77,60 +78,41 @@ function describeUnknownCommand(words: readonly string[], commands: readonly Com
 }
 
 function parseFlags(argv: readonly string[], command: Command) {
-  const known = Object.fromEntries(
-    Object.entries(command.flags).map(([name, { value }]) => [
-      name,
-      { type: value === "" ? ("boolean" as const) : ("string" as const) },
-    ]),
-  );
-  try {
-    const options = { ...known, ...commonFlags };
-    const args = joinNegatives(argv, command);
-    const parsed = parseArgs({ args, options, strict: true, allowPositionals: true, tokens: true });
-    rejectDuplicates(parsed.tokens, command);
-    return parsed;
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    throw new UsageError(describeFlagError(error, argv, command), { cause: error });
+  const types = Object.entries(command.flags).map(([name, { value }]) => [name, value === "" ? "boolean" : "string"]);
+  const known: Record<string, { type: "boolean" | "string"; short?: string }> = {
+    ...Object.fromEntries(types.map(([name, type]) => [name, { type }])),
+    ...commonFlags,
+  };
+  const options = { args: [...argv], options: known, strict: false, allowPositionals: true, tokens: true } as const;
+  const { tokens, positionals } = parseArgs(options);
+  const flags: Record<string, string> = {};
+  for (const token of tokens) {
+    if (token.kind !== "option") continue;
+    const { name, value, inlineValue, index } = token;
+    const written = (argv[index] as string).split("=")[0] as string;
+    const flag = `Flag ${written} of ${command.name}`;
+    if (!Object.hasOwn(known, name)) {
+      const hint = getHint(name, Object.keys(known)) ?? `see modelgate ${command.name} --help`;
+      throw new UsageError(`Unknown flag ${written} of ${command.name}, ${hint}`);
+    }
+    if (Object.hasOwn(flags, name)) throw new UsageError(`${flag} is given twice, expected once`);
+    const { value: placeholder = "" } = command.flags[name] ?? {};
+    if (placeholder === "" && value !== undefined) throw new UsageError(`${flag} takes no value`);
+    // A separate value with a dash is a number or another flag.
+    if (placeholder !== "" && (value === undefined || (!inlineValue && /^-[^\d.]/.test(value)))) {
+      throw new UsageError(`${flag} has no value, expected ${written} ${placeholder}`);
+    }
+    flags[name] = value === undefined ? "yes" : value.trim();
+    if (flags[name] === "") throw new UsageError(`${flag} is empty, expected ${placeholder}`);
   }
+  return { flags, positionals };
 }
 
-/** Joins `--usd -5` to `--usd=-5`, because `parseArgs` rejects a separate value that starts with a dash. */
-function joinNegatives(argv: readonly string[], command: Command): string[] {
-  const joined: string[] = [];
-  for (const word of argv) {
-    const before = joined.at(-1);
-    const isFlag = before?.startsWith("--") && command.flags[before.slice(2)] !== undefined;
-    if (isFlag && /^-[\d.]/.test(word)) joined[joined.length - 1] = `${before}=${word}`;
-    else joined.push(word);
+function requireFlags(flags: Readonly<Record<string, string>>, command: Command): void {
+  for (const [name, { value, required }] of Object.entries(command.flags)) {
+    if (!required || flags[name] !== undefined) continue;
+    throw new UsageError(`Missing --${name} ${value}, expected modelgate ${command.example}`);
   }
-  return joined;
-}
-
-function rejectDuplicates(tokens: readonly { kind: string; name?: string }[], command: Command): void {
-  const seen = new Set<string>();
-  for (const { kind, name } of tokens) {
-    if (kind !== "option" || name === undefined) continue;
-    if (seen.has(name)) throw new UsageError(`Flag --${name} of ${command.name} is given twice, expected once`);
-    seen.add(name);
-  }
-}
-
-function requireFlags(
-  flags: Readonly<Record<string, string | boolean | undefined>>,
-  command: Command,
-): Record<string, string> {
-  const checked: Record<string, string> = {};
-  for (const [name, flag] of Object.entries(command.flags)) {
-    const value = flags[name];
-    if (value === true) checked[name] = "yes";
-    else if (typeof value === "string" && value.trim() !== "") checked[name] = value.trim();
-    else if (value !== undefined)
-      throw new UsageError(`Flag --${name} of ${command.name} is empty, expected ${flag.value}`);
-    else if (flag.required)
-      throw new UsageError(`Missing --${name} ${flag.value}, expected modelgate ${command.example}`);
-  }
-  return checked;
 }
 
 function requireArgs(positionals: readonly string[], command: Command): Record<string, string> {
@@ -148,39 +130,10 @@ function requireArgs(positionals: readonly string[], command: Command): Record<s
   );
 }
 
-/** Replaces an error of `parseArgs` by a sentence that names the command and the remedy. */
-function describeFlagError(error: unknown, argv: readonly string[], command: Command): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  const names = [...Object.keys(command.flags), "json", "help"];
-  const written = argv.find((word) => word.startsWith("-") && word !== "-h" && !names.includes(getFlagName(word)));
-  if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION" && written !== undefined) {
-    const hint = getHint(getFlagName(written), names) ?? `see modelgate ${command.name} --help`;
-    return `Unknown flag ${written.split("=")[0]} of ${command.name}, ${hint}`;
-  }
-  const bare = argv.find((word, index) => lacksValue(word, argv[index + 1], command));
-  if (bare !== undefined) {
-    const placeholder = command.flags[getFlagName(bare)]?.value;
-    return `Flag ${bare} of ${command.name} has no value, expected ${bare} ${placeholder}`;
-  }
-  const withValue = argv.find((word) => /^--(json|help)=/.test(word));
-  if (withValue !== undefined) return `Flag ${withValue.split("=")[0]} of ${command.name} takes no value`;
-  const sentence = error instanceof Error ? error.message.split(/[.\n]/)[0] : String(error);
-  return `Cannot read the flags of ${command.name}: ${sentence}`;
-}
-
 /** Users of other servers try `--port 80`; here it is an environment variable. */
 function getHint(name: string, flags: readonly string[]): string | undefined {
   const variable = name.toUpperCase().replaceAll("-", "_");
   if (variables.includes(variable)) return `set the environment variable ${variable}`;
   const near = didYouMean(name, flags);
   return near === undefined ? undefined : `did you mean --${near}?`;
-}
-
-function lacksValue(word: string, next: string | undefined, command: Command): boolean {
-  if (!word.startsWith("--") || word.includes("=") || !command.flags[getFlagName(word)]?.value) return false;
-  return next === undefined || next.startsWith("-");
-}
-
-function getFlagName(word: string): string {
-  return word.replace(/^-+/, "").split("=")[0] as string;
 }

@@ -1,11 +1,10 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import type { ProviderPlugin } from "../contract/index.ts";
+import { indexFiles } from "../plugin-loader/find-sources.ts";
 import { loadCode } from "../plugin-loader/load-code.bun.ts";
 import { loadSource } from "../plugin-loader/load-source.ts";
 import { UsageError } from "./command.ts";
-
-const indexes = ["index.ts", "index.js", "index.json"];
 
 /** A plugin given by its path on the command line. */
 export interface PluginFile {
@@ -26,16 +25,20 @@ export async function loadPluginAt(path: string): Promise<PluginFile> {
   const whole = resolve(path);
   if (!existsSync(whole))
     throw new UsageError(`There is no ${path}, expected a plugin: name.json, name.ts, name.js or a folder`);
-  const given = statSync(whole).isDirectory() ? whole : indexes.includes(basename(whole)) ? dirname(whole) : undefined;
+  const given = statSync(whole).isDirectory()
+    ? whole
+    : indexFiles.includes(basename(whole))
+      ? dirname(whole)
+      : undefined;
   const index =
-    given === undefined ? undefined : indexes.map((file) => join(given, file)).find((file) => existsSync(file));
+    given === undefined ? undefined : indexFiles.map((file) => join(given, file)).find((file) => existsSync(file));
   if (given !== undefined && index === undefined)
-    throw new UsageError(`${path} has no index file, expected one of ${indexes.join(", ")}`);
+    throw new UsageError(`${path} has no index file, expected one of ${indexFiles.join(", ")}`);
   const entry = index ?? whole;
   const ending = extname(entry);
   const name = given === undefined ? basename(entry, ending) : basename(given);
   const kind = ending === ".json" ? "manifest" : "code";
   const label = given === undefined ? basename(entry) : `${name}/${basename(entry)}`;
-  const plugin = await loadSource({ name, label, entry, kind, root: given, stamp: "" }, loadCode);
+  const plugin = await loadSource({ name, label, entry, kind, root: given, fingerprint: "" }, loadCode);
   return { plugin, entry, isFolder: given !== undefined };
 }

@@ -27,7 +27,7 @@ const requestBytesMax = 64 * 1024 * 1024;
 const flushMsMax = 1000;
 const exitMs = 100;
 
-type ServeOptions = Pick<AppOptions, "plugins" | "sandboxOf"> & Pick<CliContext, "version">;
+type ServeOptions = Pick<AppOptions, "plugins" | "createSandbox"> & Pick<CliContext, "version">;
 
 /** Starts the gateway, prints the startup banner, and resolves when a signal has ended it. */
 export async function serveApp(config: Config, { version, ...parts }: ServeOptions): Promise<void> {

@@ -1,5 +1,14 @@
 import { apiKeyForm, parseApiKey } from "../contract/index.ts";
-import { areRedisUrls, hostPattern, isIssuer, isPlainUrl, isPostgresUrl, parseOrigin, parseOrigins } from "./urls.ts";
+import {
+  areRedisUrls,
+  hostPattern,
+  isIssuer,
+  isPlainUrl,
+  isPostgresUrl,
+  parseNetworks,
+  parseOrigin,
+  parseOrigins,
+} from "./urls.ts";
 
 /** How the text of a variable becomes a checked value; `undefined` means that it cannot be used. */
 interface Parser<T> {
@@ -20,18 +29,17 @@ function setting<T>(variable: string, fallback: string, parser: Parser<T>): Sett
   return { variable, fallback, secret: false, ...parser };
 }
 
-function optional<T>(variable: string, parser: Parser<T>): Setting<T | undefined> {
-  return { variable, fallback: undefined, secret: false, ...parser };
+function optional<T>(variable: string, parser: Parser<T>, secret = false): Setting<T | undefined> {
+  return { variable, fallback: undefined, secret, ...parser };
 }
 
-function secret<T>(variable: string, parser: Parser<T>): Setting<T | undefined> {
-  return { variable, fallback: undefined, secret: true, ...parser };
-}
+const secret = <T>(variable: string, parser: Parser<T>) => optional(variable, parser, true);
 
-function integer(minimum: number, maximum = Number.MAX_SAFE_INTEGER, expected?: string): Parser<number> {
+/** @param units Such as ` of seconds`; `meaning` is that of the minimum. */
+function integer(minimum: number, maximum = Number.MAX_SAFE_INTEGER, units = "", meaning = ""): Parser<number> {
   const limit = maximum === Number.MAX_SAFE_INTEGER ? "" : ` to ${maximum}`;
   return {
-    expected: expected ?? `a whole number from ${minimum}${limit}`,
+    expected: `a whole number${units} from ${minimum}${meaning}${limit}`,
     parse(text) {
       const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
       return Number.isSafeInteger(value) && value >= minimum && value <= maximum ? value : undefined;
@@ -46,14 +54,11 @@ function choice<const T extends string>(...words: T[]): Parser<T> {
   };
 }
 
-function matching(pattern: RegExp, expected: string): Parser<string> {
-  return { expected, parse: (text) => (pattern.test(text) ? text : undefined) };
-}
-
 function accepted(isValid: (text: string) => boolean, expected: string): Parser<string> {
   return { expected, parse: (text) => (isValid(text) ? text : undefined) };
 }
 
+const matching = (pattern: RegExp, expected: string) => accepted((text) => pattern.test(text), expected);
 const anyText = (expected: string) => matching(/^/, expected);
 
 const hostName: Parser<string> = {
@@ -84,7 +89,7 @@ export const settings = {
   /** Free quota of an account in tokens per UTC day. */
   freeTokensPerDay: setting("FREE_TOKENS_PER_DAY", "250000", integer(0)),
   requestsPerMinute: setting("REQUESTS_PER_MINUTE", "600", integer(1)),
-  tokensPerMinute: setting("TOKENS_PER_MINUTE", "1000000", integer(1)),
+  tokensPerMinute: setting("TOKENS_PER_MINUTE", "4000000", integer(1)),
   /** PostgreSQL instead of the embedded database in the home folder. */
   databaseUrl: secret("DATABASE_URL", accepted(isPostgresUrl, "a URL such as postgres://user:password@host:5432/name")),
   /** `full`: a commit is on the disk before it is acknowledged; `normal`: some time later. */
@@ -93,36 +98,24 @@ export const settings = {
   callRetentionDays: setting("CALL_RETENTION_DAYS", "90", integer(1, 36_500)),
   /** Concurrent calls of one account; absent: unlimited. */
   concurrentCalls: optional("CONCURRENT_CALLS", integer(1)),
+  /** Usable keys of one account. */
+  maxKeysPerAccount: setting("MAX_KEYS_PER_ACCOUNT", "1000", integer(1)),
   /** Concurrent calls of all accounts in one process. */
   maxConcurrentCalls: setting("MAX_CONCURRENT_CALLS", "12000", integer(1, 1_000_000)),
   /** How late the event loop may be before new calls are refused; 0: any delay is accepted. */
-  overloadLagMs: setting(
-    "OVERLOAD_LAG_MS",
-    "30",
-    integer(0, 60_000, "a whole number of milliseconds from 0 (any) to 60000"),
-  ),
+  overloadLagMs: setting("OVERLOAD_LAG_MS", "30", integer(0, 60_000, " of milliseconds", " (any)")),
   /** Memory for large request bodies that are being handled, in megabytes. */
-  maxBufferedBodyMb: setting(
-    "MAX_BUFFERED_BODY_MB",
-    "256",
-    integer(1, 1_000_000, "a whole number of megabytes from 1 to 1000000"),
-  ),
+  maxBufferedBodyMb: setting("MAX_BUFFERED_BODY_MB", "256", integer(1, 1_000_000, " of megabytes")),
   /** How long a request may take to arrive, and a kept connection may be idle. */
-  requestTimeoutSeconds: setting(
-    "REQUEST_TIMEOUT_SECONDS",
-    "120",
-    integer(5, 255, "a whole number of seconds from 5 to 255"),
-  ),
+  requestTimeoutSeconds: setting("REQUEST_TIMEOUT_SECONDS", "120", integer(5, 255, " of seconds")),
   /** Silence in a stream before a comment is sent in it; 0: never. */
-  sseHeartbeatSeconds: setting(
-    "SSE_HEARTBEAT_SECONDS",
-    "10",
-    integer(0, 240, "a whole number of seconds from 0 (never) to 240"),
-  ),
+  sseHeartbeatSeconds: setting("SSE_HEARTBEAT_SECONDS", "10", integer(0, 240, " of seconds", " (never)")),
+  /** The longest silence of a provider, before its answer and within it; rows of models may have their own. */
+  upstreamTimeoutSeconds: setting("UPSTREAM_TIMEOUT_SECONDS", "300", integer(1, 3600, " of seconds")),
   /** How long running calls may go on after the process is asked to end. */
-  drainSeconds: setting("DRAIN_SECONDS", "30", integer(0, 3600, "a whole number of seconds from 0 to 3600")),
+  drainSeconds: setting("DRAIN_SECONDS", "30", integer(0, 3600, " of seconds")),
   /** How long new calls are still accepted after that, while `/readyz` already reports the drain. */
-  drainNoticeSeconds: setting("DRAIN_NOTICE_SECONDS", "0", integer(0, 300, "a whole number of seconds from 0 to 300")),
+  drainNoticeSeconds: setting("DRAIN_NOTICE_SECONDS", "0", integer(0, 300, " of seconds")),
   /** Shares limits and quotas between gateways with the same PostgreSQL; absent: each process has its own. */
   redisUrl: secret(
     "REDIS_URL",
@@ -134,7 +127,10 @@ export const settings = {
   /** Processes on one port. */
   workers: setting("WORKERS", "1", integer(1, 256)),
   /** The number of this worker, from 1; 0 for a single process and for the parent of several. */
-  worker: setting("MODELGATE_WORKER", "0", integer(0, 256, "it not to be set: the parent of several WORKERS sets it")),
+  worker: setting("MODELGATE_WORKER", "0", {
+    ...integer(0, 256),
+    expected: "it not to be set: the parent of several WORKERS sets it",
+  }),
   /** The first API key, for scripts; absent: one is generated. */
   bootstrapKey: secret(
     "MODELGATE_BOOTSTRAP_KEY",
@@ -146,6 +142,11 @@ export const settings = {
   publicUrl: optional("PUBLIC_URL", {
     expected: "the origin under which users reach the gateway, such as https://gate.example.com, without a path",
     parse: parseOrigin,
+  }),
+  /** Proxies that are believed when they name the client in `x-forwarded-for`. */
+  trustedProxies: setting("TRUSTED_PROXIES", "127.0.0.0/8,::1", {
+    expected: "comma-separated addresses or CIDR ranges such as 10.0.0.0/8",
+    parse: parseNetworks,
   }),
   /** The OpenID Connect identity provider; absent: users sign in with passwords only. */
   oidcIssuer: optional(

@@ -33,7 +33,7 @@ export interface ErrorDetails {
   /** After how many milliseconds a retry can succeed; becomes `retry-after` in whole seconds. */
   retryAfterMs?: number | undefined;
   /** A provider's or an SDK's own code, shown in place of ours (the status stays ours). */
-  shownCode?: string | undefined;
+  publicCode?: string | undefined;
   cause?: unknown;
 }
 
@@ -54,7 +54,7 @@ export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
   readonly retryAfterMs: number | undefined;
-  readonly shownCode: string;
+  readonly publicCode: string;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -62,7 +62,7 @@ export class GatewayError extends Error {
     this.code = code;
     this.param = details.param;
     this.retryAfterMs = details.retryAfterMs;
-    this.shownCode = details.shownCode ?? code;
+    this.publicCode = details.publicCode ?? code;
   }
 
   /** The HTTP status of this error's code. */
@@ -73,6 +73,6 @@ export class GatewayError extends Error {
   /** The body in OpenAI's shape, the same for a JSON answer and for an error event in a stream. */
   toBody(): ErrorBody {
     const type = errorTable[this.code].type;
-    return { error: { message: this.message, type, param: this.param ?? null, code: this.shownCode } };
+    return { error: { message: this.message, type, param: this.param ?? null, code: this.publicCode } };
   }
 }

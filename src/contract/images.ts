@@ -7,10 +7,16 @@ export const ImagesRequest = Type.Object(
     model: Type.String({ minLength: 1, maxLength: 200 }),
     prompt: Type.String({ minLength: 1, maxLength: 32_000 }),
     n: optional(Type.Integer({ minimum: 1, maximum: 10 })),
-    size: optional(Type.String({ pattern: "^(auto|[1-9]\\d{1,4}x[1-9]\\d{1,4})$" })),
+    size: optional(
+      Type.String({
+        pattern: "^(auto|[1-9]\\d{1,4}x[1-9]\\d{1,4})$",
+        title: "WIDTHxHEIGHT in pixels, such as 1024x1024, or auto",
+      }),
+    ),
     quality: optional(Type.Union([Type.Literal("standard"), Type.Literal("hd")])),
     response_format: optional(Type.Union([Type.Literal("url"), Type.Literal("b64_json")])),
     user: optional(Type.String()),
+    stream: optional(Type.Boolean()),
   },
   { additionalProperties: true },
 );
@@ -26,9 +32,18 @@ export interface GeneratedImage {
   revisedPrompt?: string | undefined;
 }
 
+/** What a provider counted for its pictures. */
+export const ImagesUsage = Type.Object(
+  { input_tokens: Type.Integer(), output_tokens: Type.Integer(), total_tokens: Type.Integer() },
+  { additionalProperties: true },
+);
+export type ImagesUsage = Static<typeof ImagesUsage>;
+
 /** What an `images` handler returns. */
 export interface GeneratedImages {
   images: GeneratedImage[];
+  /** As the provider reported it, for the caller; the price is by the picture. The kernel drops what is no usage. */
+  usage?: Record<string, unknown> | undefined;
 }
 
 /** The uniform answer. */
@@ -41,5 +56,6 @@ export const ImagesResponse = Type.Object({
       revised_prompt: Type.Optional(Type.String()),
     }),
   ),
+  usage: Type.Optional(ImagesUsage),
 });
 export type ImagesResponse = Static<typeof ImagesResponse>;

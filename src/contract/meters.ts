@@ -32,7 +32,7 @@ export type UsageSource = "reported" | "estimated" | "none";
  *
  * @returns `undefined` when the report cannot be used (absent, malformed, or cached exceeding the prompt).
  */
-export function metersOfUsage(usage: ChatUsage | null | undefined): Meters | undefined {
+export function toMeters(usage: ChatUsage | null | undefined): Meters | undefined {
   if (usage === null || usage === undefined) return undefined;
   const { prompt_tokens: prompt, completion_tokens: completion } = usage;
   if (!isAmount(prompt)) return undefined;
@@ -48,6 +48,15 @@ export function metersOfUsage(usage: ChatUsage | null | undefined): Meters | und
   if (cacheWrite !== undefined && cacheWrite > 0) meters.cacheWriteToken = cacheWrite;
   if (completion !== undefined) meters.outputToken = completion;
   return meters;
+}
+
+/** Tokens of all kinds; `undefined` if no meter counts tokens. */
+export function sumTokens({ inputToken, cacheReadToken, cacheWriteToken, outputToken }: Meters): number | undefined {
+  let tokens: number | undefined;
+  for (const amount of [inputToken, cacheReadToken, cacheWriteToken, outputToken]) {
+    if (amount !== undefined) tokens = tokens === undefined ? amount : tokens + amount;
+  }
+  return tokens;
 }
 
 /** Whether a figure may stand on a meter: a whole number from 0 to 2^53 − 1. */

@@ -23,6 +23,15 @@ export const Model = Type.Object(
     inputCharactersMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one speech input" })),
     audioMsMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one transcription" })),
     outputTokensMax: Type.Optional(Type.Integer({ minimum: 1 })),
+    reasoning: Type.Optional(
+      Type.Boolean({ description: "It reasons before it answers, and what it reasons is billed but not all shown" }),
+    ),
+    timeoutSeconds: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 3600, description: "The longest silence of its provider; default 300" }),
+    ),
+    imageTokensMax: Type.Optional(
+      Type.Integer({ minimum: 1, description: "The most that one picture of a prompt costs" }),
+    ),
     dimensions: Type.Optional(
       Type.Object(
         {

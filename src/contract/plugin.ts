@@ -68,8 +68,11 @@ export interface Call<Request> {
   /** Aborted when the caller leaves or the deadline passes. `upstream` observes it by itself. */
   readonly signal: AbortSignal;
   readonly upstream: Upstream;
-  /** Logs what a translation had to drop or change. At most 500 characters of a sentence are kept. */
-  warn(sentence: string): void;
+  /**
+   * Logs what a translation had to leave out or change. At most 500 characters of a sentence are kept. The names of
+   * `ignored` request fields are sent to the caller in the header `x-modelgate-ignored`.
+   */
+  warn(sentence: string, ignored?: string | readonly string[]): void;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { type Static, type TOptional, Type } from "@sinclair/typebox";
+import { type CompiledPrice, nanodollarsPerUsd, type RateTable } from "./cost.ts";
 import { type MeterName, meterNames } from "./meters.ts";
 
 /** A rate as people write it: decimal US dollars for a number of units, `{ "usd": "0.10", "per": 1000000 }`. */
@@ -34,3 +35,85 @@ export const Price = Type.Object(
   { additionalProperties: false },
 );
 export type Price = Static<typeof Price>;
+
+/**
+ * Prepares a price for `costNanodollars`.
+ *
+ * @throws {RangeError} When a rate cannot be held exactly in integers below 2^53.
+ */
+export function compilePrice(price: Price): CompiledPrice {
+  const known = compiled.get(price);
+  if (known !== undefined) return known;
+  const compiledPrice = compileTariff(price);
+  compiled.set(price, compiledPrice);
+  return compiledPrice;
+}
+
+/** A price is checked at load and compiled for each registry it stands in. */
+const compiled = new WeakMap<Price, CompiledPrice>();
+
+function compileTariff(price: Price): CompiledPrice {
+  const tiers = [...(price.tiers ?? [])].sort((a, b) => b.aboveInputTokens - a.aboveInputTokens);
+  const tables = tiers.map((tier) => compileTable({ ...price, ...tier }, tier.aboveInputTokens));
+  tables.push(compileTable(price, 0));
+  return { version: fingerprint(JSON.stringify(tables)), tables };
+}
+
+/** Whether every meter in use has a price, so that a premium model can be sold by it. */
+export function isPriced(compiledPrice: CompiledPrice, meters: readonly MeterName[]): boolean {
+  return compiledPrice.tables.every((table) => meters.every((name) => table.numerators[name] !== undefined));
+}
+
+/**
+ * Reads decimal US dollars as whole nanodollars.
+ *
+ * @returns `undefined` when the text is no such number, has more than nine decimals, or leaves 2^53 nanodollars.
+ */
+export function parseUsd(text: string): number | undefined {
+  const match = /^(-?)(\d{1,9})(?:\.(\d{1,9}))?$/.exec(text.trim());
+  if (match === null) return undefined;
+  const [, sign = "", whole = "", fraction = ""] = match;
+  const amount = Number(whole) * nanodollarsPerUsd + Number(fraction.padEnd(9, "0"));
+  if (!Number.isSafeInteger(amount)) return undefined;
+  return sign === "-" && amount !== 0 ? -amount : amount;
+}
+
+function compileTable(price: Omit<Price, "tiers">, aboveInputTokens: number): RateTable {
+  const percent = 100n + BigInt(price.markupPercent === undefined ? 0 : price.markupPercent);
+  const fractions = new Map<MeterName, [bigint, bigint]>();
+  for (const name of meterNames) {
+    const rate: Rate | undefined = price[name];
+    if (rate === undefined) continue;
+    const nanodollars = parseUsd(rate.usd);
+    if (nanodollars === undefined) throw new RangeError(`Cannot hold the price ${rate.usd} of ${name} exactly`);
+    fractions.set(name, reduce(BigInt(nanodollars) * percent, BigInt(rate.per) * 100n));
+  }
+  let denominator = 1n;
+  for (const [, part] of fractions.values()) denominator = (denominator / gcd(denominator, part)) * part;
+  const numerators: Partial<Record<MeterName, number>> = {};
+  for (const [name, [top, bottom]] of fractions) {
+    const numerator = Number(top * (denominator / bottom));
+    if (!Number.isSafeInteger(numerator)) throw new RangeError(`Cannot hold the price of ${name} exactly`);
+    numerators[name] = numerator;
+  }
+  if (denominator > BigInt(Number.MAX_SAFE_INTEGER)) throw new RangeError("Cannot hold the rates over one denominator");
+  return { aboveInputTokens, numerators, denominator: Number(denominator) };
+}
+
+function reduce(top: bigint, bottom: bigint): [bigint, bigint] {
+  const divisor = gcd(top, bottom);
+  return [top / divisor, bottom / divisor];
+}
+
+function gcd(a: bigint, b: bigint): bigint {
+  return b === 0n ? (a === 0n ? 1n : a) : gcd(b, a % b);
+}
+
+/** FNV-1a over 64 bits as hex: a short name for the rates, not a secret. */
+function fingerprint(text: string): string {
+  let hash = 0xcbf29ce484222325n;
+  for (let i = 0; i < text.length; i++) {
+    hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(i))) * 0x100000001b3n);
+  }
+  return hash.toString(16).padStart(16, "0");
+}

@@ -8,6 +8,7 @@ export const SpeechRequest = Type.Object(
     input: Type.String({ minLength: 1, maxLength: 100_000 }),
     voice: optional(Type.String({ minLength: 1, maxLength: 200 })),
     response_format: optional(Type.Literal("wav")),
+    stream_format: optional(Type.Union([Type.Literal("audio"), Type.Literal("sse")])),
     speed: optional(Type.Number({ minimum: 0.25, maximum: 4 })),
     target_language_code: optional(Type.String({ pattern: "^[a-z]{2,3}-[A-Z]{2}$", description: "Such as hi-IN" })),
     speech_sample_rate: optional(Type.Integer({ minimum: 8000, maximum: 48_000, description: "Hz" })),

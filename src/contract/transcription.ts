@@ -15,6 +15,7 @@ export const TranscriptionFields = Type.Object({
   ),
   temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
   prompt: Type.Optional(Type.String({ maxLength: 10_000 })),
+  stream: Type.Optional(Type.Boolean()),
   timestamp_granularities: Type.Optional(
     Type.Array(Type.Union([Type.Literal("word"), Type.Literal("segment")]), { maxItems: 2 }),
   ),
@@ -24,8 +25,13 @@ export type TranscriptionFields = Static<typeof TranscriptionFields>;
 /** What a `transcription` handler is given: the checked fields and the file, with its length where it could be read. */
 export interface TranscriptionRequest extends TranscriptionFields {
   file: File;
-  /** Length of the audio in milliseconds, read from the file itself; absent when its container does not say. */
+  /** Length of the audio in milliseconds as the file itself says; absent when it does not. A caller can forge it. */
   audioMs?: number | undefined;
+  /** The least and the most that so many bytes of this format can play, in milliseconds. Set by the kernel. */
+  audioMsMin?: number | undefined;
+  audioMsMax?: number | undefined;
+  /** Names of the form's fields that no transcription takes. They are not sent, and the caller is told. */
+  unknownFields?: readonly string[] | undefined;
 }
 
 export const TranscriptSegment = Type.Object({

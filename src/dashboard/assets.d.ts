@@ -1,4 +1,3 @@
-/** An imported image; the value is its URL. */
 declare module "*.svg" {
   const address: string;
   export default address;

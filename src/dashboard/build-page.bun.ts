@@ -1,6 +1,5 @@
 import { join } from "node:path";
 
-/** A file of the dashboard as it is served. */
 export interface BuiltFile {
   /** Such as `/assets/index-e3x037yk.js` or `/index.html`. */
   readonly path: string;

@@ -1,28 +1,15 @@
 const locale = "en-US";
 const whole = new Intl.NumberFormat(locale);
 const short = new Intl.NumberFormat(locale, { notation: "compact", maximumFractionDigits: 1 });
-const dateTime = new Intl.DateTimeFormat(locale, {
-  month: "short",
-  day: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23",
-});
-const dayOnly = new Intl.DateTimeFormat(locale, { year: "numeric", month: "short", day: "numeric" });
-const wholeDayInUtc = new Intl.DateTimeFormat(locale, {
-  year: "numeric",
-  month: "short",
-  day: "numeric",
-  timeZone: "UTC",
-});
-const dayInUtc = new Intl.DateTimeFormat(locale, { month: "short", day: "numeric", timeZone: "UTC" });
-const monthInUtc = new Intl.DateTimeFormat(locale, { month: "short", year: "numeric", timeZone: "UTC" });
-const hourInUtc = new Intl.DateTimeFormat(locale, {
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23",
-  timeZone: "UTC",
-});
+const day = { month: "short", day: "numeric" } as const;
+const minute = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+const utc = { timeZone: "UTC" } as const;
+const dateTime = new Intl.DateTimeFormat(locale, { ...day, ...minute });
+const dayOnly = new Intl.DateTimeFormat(locale, { ...day, year: "numeric" });
+const wholeDayInUtc = new Intl.DateTimeFormat(locale, { ...day, ...utc, year: "numeric" });
+const dayInUtc = new Intl.DateTimeFormat(locale, { ...day, ...utc });
+const monthInUtc = new Intl.DateTimeFormat(locale, { ...utc, month: "short", year: "numeric" });
+const hourInUtc = new Intl.DateTimeFormat(locale, { ...minute, ...utc });
 const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "short" });
 
 const minuteMs = 60_000;

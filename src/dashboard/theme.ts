@@ -1,49 +1,37 @@
-import { useSyncExternalStore } from "react";
+import { createStore } from "./ui/create-store.ts";
 
-export const themes = ["system", "light", "dark"] as const;
-export type Theme = (typeof themes)[number];
+const themes = ["system", "light", "dark"] as const;
+type Theme = (typeof themes)[number];
 
 const storageKey = "modelgate-theme";
-const listeners = new Set<() => void>();
-const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
-let chosen = readTheme();
+const chosen = createStore(readTheme());
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const systemIsDark = createStore(dark.matches);
+dark.addEventListener("change", ({ matches }) => systemIsDark.set(matches));
 
-systemIsDark.addEventListener("change", notifyListeners);
-
-/** Applies the theme stored on this device. */
-export function applyTheme(): void {
-  if (chosen === "system") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = chosen;
+export function applyTheme(theme = chosen.get()): void {
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
 }
 
 export function setTheme(theme: Theme): void {
-  chosen = theme;
   try {
     if (theme === "system") localStorage.removeItem(storageKey);
     else localStorage.setItem(storageKey, theme);
   } catch {
     // Storage is blocked: the theme lasts until the page is closed.
   }
-  applyTheme();
-  notifyListeners();
+  // First, because charts read their colours when they are told of the change.
+  applyTheme(theme);
+  chosen.set(theme);
 }
 
-export function useTheme(): Theme {
-  return useSyncExternalStore(subscribe, () => chosen);
-}
+export const useTheme = chosen.use;
 
 /** Whether the effective theme is dark, for canvas drawing. */
 export function useIsDark(): boolean {
-  return useSyncExternalStore(subscribe, () => (chosen === "system" ? systemIsDark.matches : chosen === "dark"));
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
-
-function notifyListeners(): void {
-  for (const listener of listeners) listener();
+  const [theme, isSystemDark] = [chosen.use(), systemIsDark.use()];
+  return theme === "system" ? isSystemDark : theme === "dark";
 }
 
 function readTheme(): Theme {

@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import type { CompiledQuery, Kysely } from "kysely";
 import type { Database } from "./schema.ts";
 
 /** A file that is served until it expires. */
@@ -13,27 +13,30 @@ export interface StoredBlob {
 export interface Blobs {
   /** Keeps a file and returns its id, which cannot be guessed. */
   put(blob: StoredBlob): Promise<string>;
-  /** Absent when it never was, or its time is over. */
+  /** `undefined` when there is no such file, or it has expired. */
   get(id: string): Promise<StoredBlob | undefined>;
-  /** Deletes what has expired and returns how many there were. */
+  /** Deletes expired files and returns their number. */
   prune(now: number): Promise<number>;
 }
 
-/** Deletes are cut so that no one of them holds the write lock for long. */
+/** Deletes in small batches, so that none holds the write lock for long. */
 const prunedAtOnceMax = 100;
 
-export function createBlobs(db: Kysely<Database>, now: () => number): Blobs {
+/** @param run Runs the queries that a caller waits for; default on `db`. */
+export function createBlobs(
+  db: Kysely<Database>,
+  now: () => number,
+  run = async <Row>(query: CompiledQuery<Row>): Promise<Row[]> => (await db.executeQuery(query)).rows,
+): Blobs {
   return {
     async put(blob) {
       const id = randomId();
-      await db
-        .insertInto("blobs")
-        .values({ id, media_type: blob.mediaType, bytes: blob.bytes, expires_at: blob.expiresAt })
-        .execute();
+      const row = { id, media_type: blob.mediaType, bytes: blob.bytes, expires_at: blob.expiresAt };
+      await run(db.insertInto("blobs").values(row).compile());
       return id;
     },
     async get(id) {
-      const row = await db.selectFrom("blobs").selectAll().where("id", "=", id).executeTakeFirst();
+      const [row] = await run(db.selectFrom("blobs").selectAll().where("id", "=", id).compile());
       if (row === undefined || row.expires_at <= now()) return undefined;
       return { mediaType: row.media_type, bytes: toArrayView(row.bytes), expiresAt: row.expires_at };
     },
@@ -49,7 +52,7 @@ export function createBlobs(db: Kysely<Database>, now: () => number): Blobs {
   };
 }
 
-/** PostgreSQL's driver answers with a Buffer, which prints and compares as something of its own. */
+/** PostgreSQL's driver returns a Buffer, which prints and compares differently. */
 function toArrayView({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
 }

@@ -4,6 +4,7 @@ export { dayOf, endOfMonth, monthOf, startOfDay } from "./dates.ts";
 export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
 export type { KeyRecord } from "./key-query.ts";
 export type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
+export { oneNodeAtATime } from "./migrate.ts";
 export { openStore } from "./open-store.ts";
 export { type CallState, type Database, isOpen, isSeen, meterColumns, type Role } from "./schema.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";

@@ -3,6 +3,7 @@ import { StoreError } from "./errors.ts";
 import { migrations } from "./migrations/index.ts";
 import type { Engine } from "./migrations/migration.ts";
 import type { Database } from "./schema.ts";
+import type { Store } from "./store.ts";
 
 /**
  * Brings the schema to the newest version, forward only. Processes that start at once are safe: a transaction takes a
@@ -34,6 +35,17 @@ export async function migrate(db: Kysely<Database>, engine: Engine, now: () => n
         .values({ version: migration.version, applied_at: now() })
         .execute();
     }
+  });
+}
+
+/**
+ * Runs work in one process at a time. An embedded store needs no lock: only one process serves from it.
+ */
+export function oneNodeAtATime<T>({ db, shared }: Pick<Store, "db" | "shared">, work: () => Promise<T>): Promise<T> {
+  if (!shared) return work();
+  return db.transaction().execute(async (transaction) => {
+    await lockSchema(transaction);
+    return work();
   });
 }
 

@@ -31,6 +31,8 @@ export interface Database {
   sessions: SessionsTable;
   verifications: VerificationsTable;
   invitations: InvitationsTable;
+  /** Attempts of sign-ins in a time window, by what is limited; `key` has no e-mail address in clear text. */
+  sign_in_attempts: { key: string; attempts: number; ends_at: number };
   vouchers: VouchersTable;
   audit: AuditTable;
   /** Generated files that are served until they expire. */

@@ -5,7 +5,7 @@ import type { KeyRecord } from "./key-query.ts";
 import type { CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
 import type { Database } from "./schema.ts";
 
-/** A call that its process did not live to end. */
+/** A call whose process died before it ended. */
 export interface AbandonedCall {
   id: string;
   hold_nanodollars: number;
@@ -18,12 +18,12 @@ export interface Store {
   readonly db: Kysely<Database>;
   /** Whether several processes may write calls to it at once: PostgreSQL. */
   readonly shared: boolean;
-  /** Which of them this process is, for the rows of its calls; `null` where it is alone. */
+  /** The id of this process in the rows of its calls; `null` in the embedded store. */
   readonly nodeId: string | null;
   readonly blobs: Blobs;
   /**
-   * Counts changes made outside {@link Store.writeLedger}, by {@link Store.change} or other processes. A cached row is
-   * stale when this differs from the count at the time it was read.
+   * Counts changes made outside {@link Store.writeLedger}, by {@link Store.change} or other processes, except changes of
+   * a single key. A cached row is stale when this differs from the count at the time it was read.
    */
   readonly revision: number;
   /**
@@ -38,32 +38,37 @@ export interface Store {
    */
   writeLedger(batch: readonly LedgerWrite[]): Promise<ReadonlyMap<CallOpened, HoldDecision> | undefined>;
   /**
-   * What is written of an account's money and quota: at once in the embedded store, else with all writes that were
-   * requested before, and none after. `budgetQuery` also reads the budget of one key.
+   * Reads the written balance and quota of an account: synchronously in the embedded store, else after all writes that
+   * were requested before and none that come later. `budgetQuery` also reads the budget of one key.
    */
   readBalance(accountId: string, budgetQuery?: BudgetQuery): AccountBalance | Promise<AccountBalance>;
   /**
    * Runs a query that a call waits for: unlike {@link Store.db}, it fails once it takes longer than a call may wait.
    */
   ask<Row>(query: CompiledQuery<Row>): Promise<Row[]>;
-  /** The key with this public id and what its account says about it; at once in the embedded store. */
-  readKey(keyId: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   /**
-   * Marks the open calls of dead processes as abandoned and returns them. Where the store is not shared all open calls
-   * are, so it is for the start. Else those of processes that this one has seen to be silent and without a connection
-   * for `deadAfterMs` without a gap in its own view: for a timer, for what is dead is known by looking again and again.
+   * Reads the key with this public id and the settings of its account; synchronously in the embedded store. An id that
+   * may be made up is `isUnproven`: a shared store looks these up apart and fails when too many come at once.
+   */
+  readKey(keyId: string, isUnproven?: boolean): KeyRecord | undefined | Promise<KeyRecord | undefined>;
+  /**
+   * Marks the open calls of dead processes as abandoned and returns them. In the embedded store these are all open calls,
+   * so call it at the start. In a shared store a process is dead after this one has observed `deadAfterMs` without a
+   * heartbeat or connection, so call it by a timer.
    */
   abandonCalls(now: number): Promise<AbandonedCall[]>;
   /**
    * Changes accounts, keys or wallets in one transaction. Cached copies are then invalidated: in this process at
-   * once, in others within a second.
+   * once, in others within a second. A change of only the key `keyId` invalidates only that key.
    */
-  change<T>(work: (db: Transaction<Database>) => Promise<T>): Promise<T>;
+  change<T>(work: (db: Transaction<Database>) => Promise<T>, keyId?: string): Promise<T>;
+  /** Calls `listener` when a single key was changed, by this or another process. */
+  onKeyChange(listener: (keyId: string) => void): void;
   /** Invalidates rows cached in this process. */
   bumpRevision(): void;
   /**
-   * Asks whether another process changed something since the last question; cheap enough for a timer, and to be asked
-   * about twice a second. Counts up `revision`.
+   * Returns whether another process changed something since the last call, and then increments `revision`. For a timer
+   * of about half a second.
    */
   pollExternalChange(): boolean;
   /**
@@ -71,11 +76,11 @@ export interface Store {
    * processes would both cache balances. Absent for a shared store.
    */
   lockForServing?(): boolean;
-  /** Why the gateway should not be sent calls, in one sentence; absent when nothing is wrong. */
+  /** Why the gateway cannot take calls, in one sentence; `undefined` when it can. */
   trouble?(): string | undefined;
-  /** The setting of this name, made and kept at the first question. */
+  /** Reads the setting of this name; the first call makes and stores it. */
   setting(name: string, make: () => string): Promise<string>;
-  /** Ends the connection. Repeating it does nothing. */
+  /** Closes all connections. Repeating it does nothing. */
   close(): Promise<void>;
 }
 
@@ -85,7 +90,7 @@ export interface Store {
  */
 export type Synchronous = "full" | "normal";
 
-/** A store to which one process alone writes calls, so that it may know in memory what is held and what is left. */
+/** A store to which only one process writes calls, so that it can keep holds and balances in memory. */
 export interface EmbeddedStore extends Store {
   readonly shared: false;
   readBalance(accountId: string, budgetQuery?: BudgetQuery): AccountBalance;
@@ -97,17 +102,17 @@ export function isEmbedded(store: Store): store is EmbeddedStore {
 
 /** Options of {@link openStore}. */
 export interface StoreOptions {
-  /** The SQLite file, made when absent; its folder must exist. */
+  /** The SQLite file, created when absent; its folder must exist. */
   file?: string;
-  /** `postgres://…`; it goes before the file. */
+  /** `postgres://…`; takes precedence over the file. */
   url?: string | undefined;
-  /** Milliseconds that a call may wait for PostgreSQL; default 200, so that with all else it stays below 250. */
+  /** Milliseconds that a call may wait for PostgreSQL; default 200, so that the whole overhead stays below 250. */
   timeoutMs?: number;
   /** Milliseconds of silence after which another process counts as dead (PostgreSQL); default 30 000. */
   deadAfterMs?: number;
   /**
    * Milliseconds that a statement waits for another process's lock on the SQLite file, which stops the event loop;
-   * default 250, as long as a call may hang for it. Who serves no calls can wait for longer.
+   * default 250, as long as a call may wait. A process that serves no calls can wait longer.
    */
   lockWaitMs?: number;
   /** Of the embedded store; default `full`. */
@@ -124,7 +129,7 @@ export function inTransaction<T>(store: TransactionScope, work: (books: Transact
   return store.change((db) => work({ db, change: (change) => change(db) }));
 }
 
-/** Gets a setting, or keeps the one made now; of two processes that make it at once, one wins and both get its value. */
+/** Reads a setting or stores the one made now; of two processes that do so at once, both get the same value. */
 export async function readSetting(db: Kysely<Database>, name: string, make: () => string): Promise<string> {
   const found = await find(db, name);
   if (found !== undefined) return found;

@@ -6,7 +6,7 @@ import type { Store } from "../db/index.ts";
 import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
 import type { PluginSnapshot } from "../plugin-loader/index.ts";
 import type { StaticAssets } from "./dashboard-api/static-assets.ts";
-import type { BodyMemoryLimiter } from "./middleware/body-memory.ts";
+import type { BodyMemoryLimiter } from "./middleware/read-body.ts";
 import type { SseHeartbeat } from "./middleware/sse-heartbeat.ts";
 
 /** The modules that the HTTP side uses; `app.ts` wires them. */

@@ -1,49 +1,22 @@
 import {
   type Caller,
   type Capability,
-  type ChatChunk,
-  type ChatCompletion,
-  type ChatRequest,
-  type EmbeddingList,
-  type EmbeddingsRequest,
-  type GeneratedImages,
   type Hold,
-  type ImagesRequest,
   type Meters,
-  type SpeechRequest,
-  type Transcript,
   type TranscriptionRequest,
   UpstreamFault,
   type UsageSource,
 } from "../contract/index.ts";
-import type { UsageMeter } from "./normalize/usage-meter.ts";
+import type { ChunkOf, RequestOf, StreamSink } from "./exchange.ts";
+import type { UsageMeter } from "./normalize/usage.ts";
 import type { ModelEntry, Route } from "./routing/registry.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
-
-/** What each capability takes, answers and streams. A streamed answer goes to the sink, and the answer is `undefined`. */
-interface Exchanges {
-  chat: { request: ChatRequest; answer: ChatCompletion | undefined; chunk: ChatChunk };
-  embeddings: { request: EmbeddingsRequest; answer: EmbeddingList; chunk: never };
-  images: { request: ImagesRequest; answer: GeneratedImages; chunk: never };
-  transcription: { request: TranscriptionRequest; answer: Transcript; chunk: never };
-  speech: { request: SpeechRequest; answer: undefined; chunk: Uint8Array<ArrayBuffer> };
-}
-
-export type RequestOf<C extends Capability> = Exchanges[C]["request"];
-export type AnswerOf<C extends Capability> = Exchanges[C]["answer"];
-type ChunkOf<C extends Capability> = Exchanges[C]["chunk"];
-
-/** Receives a streamed answer. The kernel writes to it, the HTTP side sends. */
-export interface StreamSink<Chunk> {
-  /** The provider has begun to answer: the head may be sent. Called once, before the first chunk. */
-  open(): void;
-  /** Takes a chunk. Returns a promise when the client is behind, to be awaited before the next chunk. */
-  write(chunk: Chunk): Promise<void> | undefined;
-}
 
 /** Why the gateway itself ended a call. */
 export type CancelReason = "client_disconnected" | "timeout" | "draining";
 
+/** How long a model that reasons may go on for a client that has left. */
+const runOnMsMax = 60_000;
 const warningsMax = 20;
 const warningCharactersMax = 500;
 
@@ -73,6 +46,8 @@ export class CallContext<C extends Capability = Capability> {
   model: string | undefined = undefined;
   /** Present once the call was admitted. */
   hold: Hold | undefined = undefined;
+  /** Request fields that were lowered to what the hold covers. */
+  lowered: Readonly<Record<string, number>> | undefined = undefined;
 
   /** The name of the plugin that answered. */
   route: string | undefined = undefined;
@@ -83,19 +58,26 @@ export class CallContext<C extends Capability = Capability> {
   status = 200;
   errorCode: string | undefined = undefined;
   cancelReason: CancelReason | undefined = undefined;
+  /** The client has left while the call goes on. */
+  clientLeft = false;
+  /** Requests that providers may have received and have not refused: they bill at least the prompt. */
+  sentRequests = 0;
   firstByteMs: number | undefined = undefined;
   /** The final usage and its cost; set when the call is settled. */
   meters: Meters = {};
   usageSource: UsageSource = "none";
   costNanodollars: number | undefined = undefined;
-  /** Of each choice; kept only when there is an observer. */
+  /** The finish reason of each choice; set only for an observer. */
   finishReasons: string[] | undefined = undefined;
   /** Warnings of plugins, for the log. */
   readonly warnings: string[] = [];
+  /** Request fields that the current attempt left out or could not keep to, for the caller. */
+  readonly ignored = new Set<string>();
 
   #controller = new AbortController();
   #onCancel: () => void = () => undefined;
   #timeout: Timeout | undefined = undefined;
+  #runOn: NodeJS.Timeout | undefined = undefined;
 
   constructor(id: string, openedAt: number, caller: Caller) {
     this.id = id;
@@ -127,9 +109,22 @@ export class CallContext<C extends Capability = Capability> {
     return this.#controller.signal;
   }
 
-  /** Ends the call: whatever it waits for is aborted, and it settles. Only the first reason counts. */
+  /**
+   * Ends the call: whatever it waits for is aborted, and it settles. Only the first reason counts. A model that reasons
+   * goes on for a while when its client has left: only its report tells what the hidden part of its answer costs.
+   */
   cancel(reason: CancelReason): void {
     if (this.cancelReason !== undefined) return;
+    if (
+      reason === "client_disconnected" &&
+      this.sentRequests > 0 &&
+      this.modelEntry.model.reasoning &&
+      !this.clientLeft
+    ) {
+      this.clientLeft = true;
+      this.#runOn = setTimeout(() => this.cancel(reason), runOnMsMax);
+      return;
+    }
     this.cancelReason = reason;
     this.#controller.abort();
     this.#onCancel();
@@ -143,6 +138,7 @@ export class CallContext<C extends Capability = Capability> {
 
   clearDeadline(timeouts: TimeoutScheduler): void {
     if (this.#timeout !== undefined) timeouts.cancel(this.#timeout);
+    clearTimeout(this.#runOn);
   }
 
   /**
@@ -171,6 +167,7 @@ export class CallContext<C extends Capability = Capability> {
   /** Aborts what a failed attempt may have left open, and gives the next attempt a signal of its own. */
   resetSignal(): void {
     this.#controller.abort();
+    this.ignored.clear();
     if (this.cancelReason === undefined) this.#controller = new AbortController();
   }
 
@@ -179,9 +176,18 @@ export class CallContext<C extends Capability = Capability> {
     this.#controller.abort();
   }
 
-  /** Keeps a plugin's warning for the log, within bounds. */
-  warn(sentence: string): void {
+  /** Keeps a plugin's warning for the log and the names of ignored fields for the caller, within bounds. */
+  warn(sentence: string, ignored: string | readonly string[] = []): void {
     if (this.warnings.length < warningsMax) this.warnings.push(sentence.slice(0, warningCharactersMax));
+    for (const field of [ignored].flat())
+      if (this.ignored.size < warningsMax && this.#isShowable(field)) this.ignored.add(field);
+  }
+
+  /** Whether the caller sent this field (a default of the gateway's own is no loss), under a name that a header can hold. */
+  #isShowable(field: string): boolean {
+    const request = this.request as Partial<TranscriptionRequest>;
+    const isSent = Object.hasOwn(request, field) || request.unknownFields?.includes(field) === true;
+    return isSent && /^[\w.-]{1,64}(\[\])?$/.test(field);
   }
 }
 

@@ -7,10 +7,10 @@ export function toClientError(thrown: unknown, call: CallContext): GatewayError 
   const keys = call.currentRoute?.keys;
   if (keys === undefined) return error;
   const { code, retryAfterMs } = error;
-  const [message, shownCode] = [keys.hide(error.message), keys.hide(error.shownCode)];
+  const [message, publicCode] = [keys.hide(error.message), keys.hide(error.publicCode)];
   const param = error.param === undefined ? undefined : keys.hide(error.param);
-  if (message === error.message && shownCode === error.shownCode && param === error.param) return error;
-  return new GatewayError(code, message, { param, shownCode, retryAfterMs, cause: thrown });
+  if (message === error.message && publicCode === error.publicCode && param === error.param) return error;
+  return new GatewayError(code, message, { param, publicCode, retryAfterMs, cause: thrown });
 }
 
 function toGatewayError(error: unknown, { cancelReason }: CallContext): GatewayError {
@@ -35,7 +35,7 @@ function fromFault(fault: UpstreamFault): GatewayError {
   const details = { param: fault.param, cause: fault };
   switch (fault.kind) {
     case "bad_request":
-      return new GatewayError("invalid_request", fault.message, { ...details, shownCode: fault.code });
+      return new GatewayError("invalid_request", fault.message, { ...details, publicCode: fault.code });
     case "context_length":
       return new GatewayError("context_length_exceeded", fault.message, details);
     case "model_not_found": {
@@ -60,20 +60,4 @@ function fromFault(fault: UpstreamFault): GatewayError {
     case "bad_response":
       return new GatewayError("upstream_error", fault.message, details);
   }
-}
-
-/**
- * Counts a failure after the answer began, or a timeout before it, against the route. Other failures were counted with
- * their attempt; a client that disconnects and an invalid request are nobody's fault here.
- *
- * @returns Whether a circuit opened.
- */
-export function recordLateFailure(error: unknown, call: CallContext, nowMs: number): boolean {
-  const { currentRoute, route, cancelReason } = call;
-  if (currentRoute === undefined || error instanceof GatewayError) return false;
-  if (cancelReason === "client_disconnected" || cancelReason === "draining") return false;
-  if (route === undefined && cancelReason !== "timeout") return false;
-  if (!(error instanceof UpstreamFault)) return currentRoute.health.onFault(nowMs);
-  const isOfRoute = error.kind === "bad_response" || error.kind === "overloaded" || error.kind === "timeout";
-  return isOfRoute && currentRoute.circuitBreaker.onFailure(nowMs);
 }

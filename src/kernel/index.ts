@@ -1,19 +1,17 @@
-export { type AnswerOf, CallContext, type StreamSink } from "./call-context.ts";
+export { CallContext } from "./call-context.ts";
 export { makeCallId } from "./call-id.ts";
-export { readAudioMs } from "./capabilities/transcription.ts";
+export type { AnswerOf, StreamSink } from "./exchange.ts";
 export { LoadShedder } from "./overload.ts";
 export { runCall } from "./pipeline.ts";
 export {
   buildRegistry,
   type Credential,
   describeRoutes,
-  type ModelEntry,
   type Refusal,
-  type Registry,
   type RegistryMemory,
-  type Route,
   type RouteState,
-} from "./routing/registry.ts";
+} from "./routing/build-registry.ts";
+export type { ModelEntry, Registry, Route } from "./routing/registry.ts";
 export type { CallObserver, Kernel, Log } from "./types.ts";
 export { openNetwork, type UpstreamBounds } from "./upstream/network.ts";
 export { TimeoutScheduler } from "./upstream/timeouts.ts";

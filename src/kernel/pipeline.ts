@@ -1,19 +1,21 @@
 import {
-  type AdmissionRequest,
   type Capability,
   type CheckInput,
   costNanodollars,
   GatewayError,
   type Meters,
+  sumTokens,
 } from "../contract/index.ts";
-import type { AnswerOf, CallContext } from "./call-context.ts";
+import type { CallContext } from "./call-context.ts";
 import { chatHandler } from "./capabilities/chat.ts";
 import { embeddingsHandler } from "./capabilities/embeddings.ts";
 import { imagesHandler } from "./capabilities/images.ts";
 import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
-import { recordLateFailure, toClientError } from "./errors.ts";
-import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage-meter.ts";
+import { toClientError } from "./errors.ts";
+import type { AnswerOf } from "./exchange.ts";
+import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
+import { recordLateFailure } from "./routing/failures.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
 
 const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
@@ -34,15 +36,15 @@ export async function runCall<C extends Capability>(kernel: Kernel, call: CallCo
   const handler: CapabilityHandler<C> = handlers[call.capability];
   call.modelEntry = kernel.registry.find(call.request.model, call.capability, call.caller);
   call.model = call.modelEntry.model.id;
-  const validation = handler.validate(call);
-  if (validation !== undefined) await validation;
+  await handler.validate(call, kernel);
   validateByPlugins(call);
-  call.hold = await kernel.ledger.admit(toAdmission(call, handler.upperBound(call), handler.promptTokens(call)));
+  await admit(kernel, call, handler);
   call.usageMeter = new UsageMeter(() => handler.estimate(call));
   try {
     // A plugin that ignores its signal, or a client that stops reading, does not keep the call from settling.
     const answer = await call.untilCancelled(handler.execute(kernel, call));
     call.currentRoute?.health.onSuccess();
+    if (call.clientLeft) recordDisconnect(call);
     return answer;
   } catch (error) {
     throw fail(kernel, call, error);
@@ -70,35 +72,58 @@ function validateByPlugins({ modelEntry, capability, request }: CallContext): vo
   if (refusal !== undefined) throw refusal;
 }
 
-function toAdmission(call: CallContext, bound: Meters, promptTokens: number): AdmissionRequest {
+/** Holds the most that the call can use, or what is left of it: then the request is lowered to that. */
+async function admit<C extends Capability>(
+  { ledger }: Kernel,
+  call: CallContext<C>,
+  handler: CapabilityHandler<C>,
+): Promise<void> {
   const { model, compiledPrice } = call.modelEntry;
-  const cost = compiledPrice === undefined || !model.premium ? undefined : costNanodollars(compiledPrice, bound);
-  return {
+  const upper = handler.upperBound(call);
+  const most = toHold(call, upper);
+  const least = handler.lowerBound === undefined ? most : toHold(call, handler.lowerBound(call));
+  call.hold = await ledger.admit({
     callId: call.id,
     caller: call.caller,
     model: model.id,
     capability: call.capability,
     premium: model.premium,
-    // A bound that is too large to compute holds the whole balance.
-    holdNanodollars: model.premium ? (cost === undefined ? Number.MAX_SAFE_INTEGER : cost) : 0,
-    minNanodollars: 0,
-    minTokens: 0,
-    holdTokens: model.premium ? 0 : toQuotaTokens(bound, model),
-    limitTokens: promptTokens,
+    holdNanodollars: most.nanodollars,
+    minNanodollars: least.nanodollars,
+    holdTokens: most.tokens,
+    minTokens: least.tokens,
+    limitTokens: sumTokens(upper) ?? handler.promptTokens?.(call) ?? 0,
     priceVersion: compiledPrice?.version,
     openedAt: call.openedAt,
-  };
+  });
+  const { heldNanodollars, heldTokens } = call.hold;
+  const covers = ({ nanodollars, tokens }: typeof most) => nanodollars <= heldNanodollars && tokens <= heldTokens;
+  if (!covers(most)) handler.lower?.(call, (meters) => covers(toHold(call, meters)));
+}
+
+/** What usage takes of the wallet, or of the free quota. A cost too large to compute is more than any wallet has. */
+function toHold({ modelEntry: { model, compiledPrice } }: CallContext, meters: Meters) {
+  if (!model.premium) return { nanodollars: 0, tokens: toQuotaTokens(meters, model) };
+  const cost = compiledPrice === undefined ? undefined : costNanodollars(compiledPrice, meters);
+  return { nanodollars: cost ?? Number.MAX_SAFE_INTEGER, tokens: 0 };
 }
 
 /** Records a failure in the call, at its route and in the log. Returns the error for the caller. */
 function fail(kernel: Kernel, call: CallContext, error: unknown): GatewayError {
   const failure = toClientError(error, call);
-  const isDisconnected = call.cancelReason === "client_disconnected";
-  call.status = isDisconnected ? 499 : failure.status;
-  call.errorCode = isDisconnected ? "client_disconnected" : failure.code;
+  call.status = failure.status;
+  call.errorCode = failure.code;
+  if (call.clientLeft || call.cancelReason === "client_disconnected") recordDisconnect(call);
   if (recordLateFailure(error, call, kernel.now())) kernel.log.warn("circuit_opened", { call: call.id });
   if (failure.code === "internal_error") kernel.log.error("call_failed", { call: call.id, error });
   return failure;
+}
+
+/** What was sent is owed: the provider bills the prompt, also where no part of the answer has come. */
+function recordDisconnect(call: CallContext): void {
+  call.status = 499;
+  call.errorCode = "client_disconnected";
+  if (call.sentRequests > 0) call.usageMeter.produced = true;
 }
 
 async function settle(kernel: Kernel, call: CallContext): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Capability, ErrorCode, Ledger, Meters } from "../contract/index.ts";
-import type { AnswerOf, CallContext } from "./call-context.ts";
+import type { CallContext } from "./call-context.ts";
+import type { AnswerOf } from "./exchange.ts";
 import type { Registry, Route } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";
 
@@ -42,11 +43,15 @@ export interface CallObserver {
 /** How one capability is validated, bounded, executed and counted. */
 export interface CapabilityHandler<C extends Capability> {
   /** Runs before anything is held. @throws {GatewayError} `invalid_request` for what this model does not take. */
-  validate(call: CallContext<C>): void | Promise<void>;
+  validate(call: CallContext<C>, kernel: Kernel): void | Promise<void>;
   /** The most that the request can use, for the hold. */
   upperBound(call: CallContext<C>): Meters;
-  /** Tokens of the prompt, counted against the rate limit at admission. */
-  promptTokens(call: CallContext<C>): number;
+  /** The least that must be payable, where the request can be lowered; absent: the upper bound. */
+  lowerBound?(call: CallContext<C>): Meters;
+  /** Lowers the request to what its hold covers, which is at least the lower bound. */
+  lower?(call: CallContext<C>, covers: (meters: Meters) => boolean): void;
+  /** Tokens counted against the rate limit at admission, where the upper bound is not in tokens. */
+  promptTokens?(call: CallContext<C>): number;
   /** Counts what went in and, by the output of the usage meter, came out. */
   estimate(call: CallContext<C>): Promise<Meters>;
   /** Asks the provider. Resolves with the whole answer, or with `undefined` once the sink has all of it. */

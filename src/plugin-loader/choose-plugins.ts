@@ -3,13 +3,13 @@ import type { Model, ProviderPlugin } from "../contract/index.ts";
 /** What decides whether answers are simulated. */
 export interface SandboxOptions {
   readonly setting: "on" | "off" | "auto";
-  /** Whether only this machine can ask. */
+  /** Whether only this machine can reach the gateway. */
   readonly isLoopback: boolean;
-  /** Makes the plugin that simulates these models. */
-  sandboxOf(models: readonly Model[]): ProviderPlugin;
+  /** Creates the plugin that simulates these models. */
+  createSandbox(models: readonly Model[]): ProviderPlugin;
 }
 
-/** The plugins to serve by. */
+/** The plugins to serve. */
 export interface Choice {
   readonly plugins: readonly ProviderPlugin[];
   /** Whether every answer is simulated. */
@@ -24,14 +24,14 @@ export interface Choice {
 export function choosePlugins(
   plugins: readonly ProviderPlugin[],
   hasKey: (plugin: ProviderPlugin) => boolean,
-  { setting, isLoopback, sandboxOf }: SandboxOptions,
+  { setting, isLoopback, createSandbox }: SandboxOptions,
 ): Choice {
   const served = plugins.filter((plugin) => plugin.credential === "none" || hasKey(plugin));
   if (setting === "on") {
     const real = new Set(served.flatMap((plugin) => plugin.models.map((model) => model.id)));
     const rest = plugins.flatMap((plugin) => plugin.models).filter((model) => !real.has(model.id));
-    return { plugins: [...served, sandboxOf(rest)], sandbox: served.length === 0 };
+    return { plugins: [...served, createSandbox(rest)], sandbox: served.length === 0 };
   }
   if (served.length > 0 || setting === "off" || !isLoopback) return { plugins: served, sandbox: false };
-  return { plugins: [sandboxOf(plugins.flatMap((plugin) => plugin.models))], sandbox: true };
+  return { plugins: [createSandbox(plugins.flatMap((plugin) => plugin.models))], sandbox: true };
 }

@@ -1,4 +1,4 @@
-/** Where a text stops being JSON, in lines and columns from 1, and what stands there. */
+/** Where a text stops being JSON, in lines and columns from 1, and what was found there. */
 export interface JsonError {
   line: number;
   column: number;
@@ -11,8 +11,7 @@ export interface JsonError {
  * @returns `undefined` when the text is JSON.
  */
 export function findJsonError(text: string): JsonError | undefined {
-  const reader = new JsonReader(text);
-  const at = reader.firstFault();
+  const at = findInvalid(text);
   if (at === undefined) return undefined;
   const before = text.slice(0, at).split("\n");
   const found = at >= text.length ? "the end of the file" : JSON.stringify(text.charAt(at));
@@ -24,83 +23,53 @@ const word = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 const plain = /[^"\\\n\r\t]*/y;
 const escaped = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
 
-/** Walks a text without recursion, so that no depth of brackets ends the process. */
-class JsonReader {
-  readonly #text: string;
-  #at = 0;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  firstFault(): number | undefined {
-    const open: ("{" | "[")[] = [];
-    while (true) {
-      this.#take(space);
-      const char = this.#text.charAt(this.#at);
-      if (char === "{" || char === "[") {
-        this.#at++;
-        this.#take(space);
-        if (this.#text.charAt(this.#at) !== (char === "{" ? "}" : "]")) {
-          open.push(char);
-          if (char === "{" && !this.#takeKey()) return this.#at;
-          continue;
-        }
-        this.#at++;
-      } else if (!(char === '"' ? this.#takeString() : this.#take(word))) return this.#at;
-      if (!this.#closeAll(open)) return this.#at;
-      if (open.length === 0) return this.#at === this.#text.length ? undefined : this.#at;
+/** Reads without recursion, so that no depth of brackets ends the process. */
+function findInvalid(text: string): number | undefined {
+  /** The closing brackets that are due. */
+  const closing: string[] = [];
+  let next: "value" | "key" | "colon" | "end" = "value";
+  let mayClose = false;
+  let at = 0;
+  while (true) {
+    at = skip(space, text, at) as number;
+    const [char, inner] = [text.charAt(at), closing.at(-1)];
+    if (char === "") return next === "end" && inner === undefined ? undefined : at;
+    if (mayClose && char === inner) {
+      closing.pop();
+      next = "end";
+    } else if (next === "end" && char === "," && inner !== undefined) {
+      next = inner === "}" ? "key" : "value";
+      mayClose = false;
+    } else if (next === "colon" && char === ":") next = "value";
+    else if (next === "value" && (char === "{" || char === "[")) {
+      closing.push(char === "{" ? "}" : "]");
+      next = char === "{" ? "key" : "value";
+      mayClose = true;
+    } else {
+      const isKey = next === "key" && char === '"';
+      const end = isKey || next === "value" ? (char === '"' ? skipString(text, at) : skip(word, text, at)) : undefined;
+      if (end === undefined) return at;
+      mayClose = next === "value";
+      next = next === "key" ? "colon" : "end";
+      at = end - 1;
     }
+    at++;
   }
+}
 
-  /** After a value: the brackets that end here, then a comma where one is still open. */
-  #closeAll(open: ("{" | "[")[]): boolean {
-    while (true) {
-      this.#take(space);
-      const inner = open.at(-1);
-      if (inner === undefined) return true;
-      const char = this.#text.charAt(this.#at);
-      if (char === (inner === "{" ? "}" : "]")) {
-        open.pop();
-        this.#at++;
-        continue;
-      }
-      if (char !== ",") return false;
-      this.#at++;
-      this.#take(space);
-      return inner === "[" || this.#takeKey();
-    }
+/** By pieces: one pattern for the whole string fails on a long text. */
+function skipString(text: string, start: number): number | undefined {
+  let at: number | undefined = start + 1;
+  while (at !== undefined) {
+    const end = skip(plain, text, at) as number;
+    if (text.charAt(end) === '"') return end + 1;
+    at = skip(escaped, text, end);
   }
+  return undefined;
+}
 
-  #takeKey(): boolean {
-    if (!this.#takeString()) return false;
-    this.#take(space);
-    if (this.#text.charAt(this.#at) !== ":") return false;
-    this.#at++;
-    return true;
-  }
-
-  /** By pieces: one pattern for the whole gives up on a long text. */
-  #takeString(): boolean {
-    const start = this.#at;
-    if (this.#text.charAt(this.#at) !== '"') return false;
-    this.#at++;
-    while (this.#take(plain)) {
-      if (this.#text.charAt(this.#at) === '"') {
-        this.#at++;
-        return true;
-      }
-      if (!this.#take(escaped)) break;
-    }
-    this.#at = start;
-    return false;
-  }
-
-  #take(pattern: RegExp): boolean {
-    pattern.lastIndex = this.#at;
-    const match = pattern.exec(this.#text);
-    if (match === null) return false;
-    this.#at += match[0].length;
-    return true;
-  }
+/** @returns Where the match ends; `undefined` when there is none here. */
+function skip(pattern: RegExp, text: string, at: number): number | undefined {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : undefined;
 }

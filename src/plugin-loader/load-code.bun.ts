@@ -1,17 +1,17 @@
 import { realpathSync } from "node:fs";
 import { basename, extname } from "node:path";
-import * as kit from "../sdk/index.ts";
+import * as sdk from "../sdk/index.ts";
 import type { LoadCode } from "./load-source.ts";
 import type { PluginSource } from "./plugin-directory.ts";
 import { isWithin } from "./plugin-directory.ts";
 import { readText } from "./read-files.ts";
 
-const door = "modelgate/plugin";
-/** What of the platform a plugin may import: pure computation, no file system, no network, no process. */
+const pluginModule = "modelgate/plugin";
+/** Platform modules that a plugin may import: pure computation, no file system, no network, no process. */
 const modules = new Set(
   ["buffer", "crypto", "path", "querystring", "string_decoder", "url", "util", "zlib"].map((name) => `node:${name}`),
 );
-const allowed = `a plugin imports ${door}, files of its own folder and ${[...modules].join(", ")}`;
+const allowed = `a plugin imports ${pluginModule}, files of its own folder and ${[...modules].join(", ")}`;
 const loaders: Readonly<Record<string, "ts" | "js" | "json" | "text">> = {
   ".ts": "ts",
   ".js": "js",
@@ -19,10 +19,10 @@ const loaders: Readonly<Record<string, "ts" | "js" | "json" | "text">> = {
   ".json": "json",
   ".txt": "text",
 };
-/** Names that a plugin's code finds empty, so that it goes by `call.upstream` and not past it by mistake. */
+/** Globals that are undefined in a plugin's code, so that it does not bypass `call.upstream` by mistake. */
 const hidden = ["process", "Bun", "Deno", "WebSocket", "EventSource", "XMLHttpRequest", "Worker"];
 const noFetch = () => {
-  throw new kit.PluginError("fetch is not given to plugins; ask call.upstream, which holds the key and the deadline");
+  throw new sdk.PluginError("fetch is not given to plugins; use call.upstream, which has the key and the deadline");
 };
 
 type Wrapped = (exports: object, require: (name: string) => unknown, module: { exports: Exports }) => void;
@@ -31,8 +31,8 @@ interface Exports {
 }
 
 /**
- * Bundles a plugin and the files beside it into one function and calls it. Nothing is left in a module cache: a changed
- * file is really the new one, and an old version is garbage as soon as no call uses it.
+ * Bundles a plugin and the files beside it into one function and calls it. No module cache is involved, so a changed file
+ * is always loaded anew, and an old version is collected as soon as no call uses it.
  */
 export const loadCode: LoadCode = async (source) => {
   const refusals: string[] = [];
@@ -41,25 +41,25 @@ export const loadCode: LoadCode = async (source) => {
     format: "cjs",
     target: "bun",
     throw: false,
-    plugins: [fence(source, refusals)],
+    plugins: [guardImports(source, refusals)],
   });
   const [refusal] = refusals;
-  if (refusal !== undefined) throw new kit.PluginError(refusal);
+  if (refusal !== undefined) throw new sdk.PluginError(refusal);
   const [output] = built.outputs;
-  if (!built.success || output === undefined) throw new kit.PluginError(placeOf(built.logs[0]));
+  if (!built.success || output === undefined) throw new sdk.PluginError(describeBuildError(built.logs[0]));
   const module: { exports: Exports } = { exports: {} };
   try {
     wrap(await output.text())(module.exports, requireModule, module);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    if (cause instanceof kit.PluginError) throw cause;
-    throw new kit.PluginError(`it failed while it was loaded: ${reason}`, { cause });
+    if (cause instanceof sdk.PluginError) throw cause;
+    throw new sdk.PluginError(`it failed while it was loaded: ${reason}`, { cause });
   }
   return module.exports.default;
 };
 
-/** Lets in the files of the plugin's own folder and what is named above, and keeps the sentence on all else. */
-function fence(source: PluginSource, refusals: string[]): Bun.BunPlugin {
+/** Allows imports of the plugin's own folder and of the modules above; collects a sentence for each other one. */
+function guardImports(source: PluginSource, refusals: string[]): Bun.BunPlugin {
   const badRequest = (sentence: string) => {
     refusals.push(sentence);
     return new Error(sentence);
@@ -71,11 +71,11 @@ function fence(source: PluginSource, refusals: string[]): Bun.BunPlugin {
     );
   };
   return {
-    name: "fence",
+    name: "guard imports",
     setup(build) {
       build.onResolve({ filter: /.*/ }, ({ path, importer }) => {
         if (importer === "") return undefined;
-        if (path === door || modules.has(path)) return { path, external: true };
+        if (path === pluginModule || modules.has(path)) return { path, external: true };
         if (path.startsWith("./") || path.startsWith("../")) {
           if (source.root !== undefined) return undefined;
           throw badRequest(`it imports ${path}, but is a single file; make it a folder ${source.name}/ with index.ts`);
@@ -92,7 +92,7 @@ function fence(source: PluginSource, refusals: string[]): Bun.BunPlugin {
         try {
           return { contents: readText(path), loader };
         } catch (error) {
-          throw badRequest(path === source.entry ? messageOf(error) : `${name}: ${messageOf(error)}`);
+          throw badRequest(path === source.entry ? getMessage(error) : `${name}: ${getMessage(error)}`);
         }
       });
     },
@@ -106,14 +106,14 @@ function wrap(code: string): Wrapped {
 }
 
 function requireModule(name: string): unknown {
-  if (name === door) return kit;
-  // The bundler takes the prefix off.
+  if (name === pluginModule) return sdk;
+  // The bundler removes the prefix.
   const full = name.startsWith("node:") ? name : `node:${name}`;
   if (modules.has(full)) return process.getBuiltinModule(full);
-  throw new kit.PluginError(`it imports ${full}, which is not given to plugins; ${allowed}`);
+  throw new sdk.PluginError(`it imports ${full}, which is not given to plugins; ${allowed}`);
 }
 
-function placeOf(log: BuildMessage | ResolveMessage | undefined): string {
+function describeBuildError(log: BuildMessage | ResolveMessage | undefined): string {
   if (log === undefined) return "it cannot be translated; see that it is TypeScript or JavaScript";
   const { position } = log;
   if (position === null || position === undefined) return log.message;
@@ -121,6 +121,6 @@ function placeOf(log: BuildMessage | ResolveMessage | undefined): string {
   return `${file}, line ${position.line}, column ${position.column}: ${log.message}; fix it there`;
 }
 
-function messageOf(error: unknown): string {
+function getMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

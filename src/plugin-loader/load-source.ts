@@ -8,17 +8,17 @@ import type { PluginSource } from "./plugin-directory.ts";
 import { readJson, readText } from "./read-files.ts";
 
 /**
- * Runs a plugin's code, the files beside it included, as they are now.
+ * Runs a plugin's code, including the files beside it.
  *
- * @returns What it exports by default; whatever that is.
- * @throws {PluginError} When it cannot be read, translated or run; with the place, without the file's name in front.
+ * @returns Its default export.
+ * @throws {PluginError} When it cannot be read, translated or run; with the position, without the file's name.
  */
 export type LoadCode = (source: PluginSource) => Promise<unknown>;
 
 /**
  * Loads and checks one plugin.
  *
- * @throws {PluginError} One sentence with file, place and cure.
+ * @throws {PluginError} One sentence with the file, the position and what to do.
  */
 export async function loadSource(source: PluginSource, loadCode: LoadCode): Promise<ProviderPlugin> {
   try {

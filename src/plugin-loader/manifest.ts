@@ -1,15 +1,16 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import type { Capability } from "../contract/index.ts";
-import { capabilities, type Model, type ProviderPlugin } from "../contract/index.ts";
+import { type Capability, capabilities, type Model, type ProviderPlugin } from "../contract/index.ts";
 import { shapeChecker } from "../sdk/check-shape.ts";
-import type { ChatOptions, RequestOptions, TranscriptionOptions } from "../sdk/index.ts";
 import {
+  type ChatOptions,
   definePlugin,
   isRecord,
   type OpenaiOptions,
   openai,
   type PluginDefinition,
   PluginError,
+  type RequestOptions,
+  type TranscriptionOptions,
 } from "../sdk/index.ts";
 
 const words = Type.Array(Type.String({ minLength: 1 }));
@@ -43,7 +44,7 @@ const transcription = { ...request, verbose: Type.Boolean() } satisfies Record<k
 const closed = (fields: Record<string, TSchema>) =>
   Type.Optional(Type.Partial(Type.Object(fields), { additionalProperties: false }));
 
-/** What a manifest may say under `quirks`: the options of the dialect, by capability. */
+/** The options of the dialect, by capability. */
 const DialectOptions = Type.Object(
   {
     chat: closed(chat),
@@ -55,7 +56,7 @@ const DialectOptions = Type.Object(
   { additionalProperties: false },
 );
 
-/** A plugin without code. */
+/** The form of a plugin without code. */
 const Manifest = Type.Object(
   {
     $schema: Type.Optional(Type.String()),
@@ -72,7 +73,7 @@ const Manifest = Type.Object(
       }),
     ),
     hosts: Type.Optional(Type.Array(Type.String())),
-    quirks: Type.Optional(DialectOptions),
+    options: Type.Optional(DialectOptions),
     maxChoices: Type.Optional(Type.Unknown()),
     models: Type.Array(Type.Record(Type.String(), Type.Unknown()), { minItems: 1 }),
   },
@@ -80,20 +81,20 @@ const Manifest = Type.Object(
 );
 type Manifest = Static<typeof Manifest>;
 
-const faultOfManifest = shapeChecker(Manifest);
+const findManifestError = shapeChecker(Manifest);
 
 /**
- * Makes a plugin of a manifest. A row may leave out what follows from the rest: `upstreamId` (the id), `capability`
+ * Creates a plugin from a manifest. A row may omit what has a default: `upstreamId` (the id), `capability`
  * (`chat`), `ownedBy` (the plugin's name) and `created` (0).
  *
- * @param name What the file is called without `.json`.
- * @throws {PluginError} With the field at fault.
+ * @param name The file's name without `.json`.
+ * @throws {PluginError} Naming the invalid field.
  */
 export function readManifest(value: unknown, name: string): ProviderPlugin {
   if (!isRecord(value)) throw new PluginError("expected a JSON object with name, baseUrl, dialect and models");
-  const fault = faultOfManifest(value);
+  const fault = findManifestError(value);
   if (fault !== undefined) throw new PluginError(`${fault.path.replace(/^\./, "") || "the file"}: ${fault.reason}`);
-  const { $schema: _, dialect: __, authorize, quirks = {}, models, ...rest } = value as unknown as Manifest;
+  const { $schema: _, dialect: __, authorize, options: written = {}, models, ...rest } = value as unknown as Manifest;
   const rows = models.map((row) => ({
     upstreamId: row.id,
     capability: "chat",
@@ -101,7 +102,7 @@ export function readManifest(value: unknown, name: string): ProviderPlugin {
     created: 0,
     ...row,
   })) as unknown as Model[];
-  const options: OpenaiOptions = { ...(quirks as OpenaiOptions) };
+  const options: OpenaiOptions = { ...(written as OpenaiOptions) };
   for (const capability of capabilities) {
     if (rows.some((row) => row.capability === capability)) options[capability] ??= {};
   }

@@ -1,34 +1,34 @@
+import { basename } from "node:path";
 import type { ProviderPlugin } from "../contract/index.ts";
 import { suggestName } from "../sdk/did-you-mean.ts";
 import { definePlugin, isRecord, PluginError } from "../sdk/index.ts";
 import { explainUpgrade, upgradeText } from "./contract-upgrade.ts";
-import type { DropFault, PluginDirectory } from "./plugin-directory.ts";
-import { listFolder } from "./plugin-directory.ts";
+import { type FileProblem, type FolderEntry, listFolder, type PluginDirectory } from "./plugin-directory.ts";
 import { readJson, readText } from "./read-files.ts";
 
-/** Rows of one file that change or extend what a plugin sells. */
+/** Rows of one file that change or extend the models of a plugin. */
 interface RowFile {
   readonly label: string;
   readonly plugin: string;
   readonly rows: readonly Record<string, unknown>[];
 }
 
-interface Seen {
+interface KnownFile {
   readonly label: string;
-  readonly stamp: string;
+  readonly fingerprint: string;
   /** The last version that could be read. */
-  readonly file: RowFile | undefined;
+  readonly rows: RowFile | undefined;
   readonly error: string | undefined;
 }
 
 /**
  * The operator's own catalogue: `catalogue/<plugin>.json` in the home folder, `{ "models": [ … ] }` or the bare array.
- * A row of a known id replaces the fields it names (`null` takes one away), any other is a model more.
+ * A row with a known id replaces the fields it names (`null` removes one); any other row adds a model.
  */
 export class Overrides {
   readonly #folder: PluginDirectory;
-  #seen: ReadonlyMap<string, Seen> = new Map();
-  #folderFaults: readonly DropFault[] = [];
+  #files: ReadonlyMap<string, KnownFile> = new Map();
+  #folderProblems: readonly FileProblem[] = [];
   #lastGood = new WeakMap<RowFile, RowFile>();
   #applied = new WeakMap<ProviderPlugin, { key: readonly RowFile[]; plugin: ProviderPlugin }>();
 
@@ -36,106 +36,94 @@ export class Overrides {
     this.#folder = folder;
   }
 
-  /** A text that differs whenever something in the folder does. Reads nothing. */
-  stamp(): string {
-    const { found, faults } = listFolder(this.#folder);
-    const parts = (found ?? []).map(({ label, stamp }) => `${label} ${stamp}`);
-    return [...parts, ...faults.map(({ sentence }) => sentence)].join("\n");
+  /** A text that differs whenever something in the folder does. Reads no file. */
+  fingerprint(): string {
+    const { entries = [], problems } = listFolder(this.#folder);
+    const parts = entries.map(({ label, fingerprint }) => `${label} ${fingerprint}`);
+    return [...parts, ...problems.map(({ sentence }) => sentence)].join("\n");
   }
 
-  /** Reads what is new or changed. */
+  /** Reads new and changed files. */
   refresh(): void {
-    const { found, faults } = listFolder(this.#folder);
-    this.#folderFaults = faults;
-    if (found === undefined) return;
-    const before = this.#seen;
-    const files = found.filter(({ name, isFolder }) => !isFolder && name.endsWith(".json"));
-    this.#seen = new Map(
-      files.map(({ name, path, label, stamp }) => {
-        const known = before.get(path);
-        if (known?.stamp === stamp) return [path, known];
-        return [path, this.#read({ path, label, stamp, stem: name.slice(0, -".json".length) }, known?.file)];
+    const { entries, problems } = listFolder(this.#folder);
+    this.#folderProblems = problems;
+    if (entries === undefined) return;
+    const before = this.#files;
+    const files = entries.filter(({ name, isFolder }) => !isFolder && name.endsWith(".json"));
+    this.#files = new Map(
+      files.map((entry) => {
+        const known = before.get(entry.path);
+        return [entry.path, known?.fingerprint === entry.fingerprint ? known : this.#read(entry, known?.rows)];
       }),
     );
   }
 
-  /**
-   * The plugins with the operator's rows. A file whose rows do not fit is left out, or stays at its last version that
-   * did; the faults say so.
-   */
-  apply(plugins: readonly ProviderPlugin[]): { plugins: ProviderPlugin[]; faults: DropFault[] } {
-    const files = [...this.#seen.values()].flatMap(({ file }) => (file === undefined ? [] : [file]));
-    const errors = [...this.#seen.values()].flatMap(({ label, error }) =>
-      error === undefined ? [] : [{ label, sentence: error }],
-    );
-    const faults: DropFault[] = [...this.#folderFaults, ...errors];
+  /** Adds the operator's rows to the plugins. A file with invalid rows is left out, or its last valid version is used. */
+  apply(plugins: readonly ProviderPlugin[]): { plugins: ProviderPlugin[]; problems: FileProblem[] } {
+    const known = [...this.#files.values()];
+    const files = known.flatMap(({ rows }) => rows ?? []);
+    const errors = known.flatMap(({ label, error }) => (error === undefined ? [] : [{ label, sentence: error }]));
+    const problems: FileProblem[] = [...this.#folderProblems, ...errors];
     const names = plugins.map(({ name }) => name);
     for (const { label, plugin } of files) {
       if (names.includes(plugin)) continue;
       const sentence = `Cannot use ${label}: there is no plugin ${plugin}${suggestName(plugin, names)}`;
-      faults.push({ label, sentence });
+      problems.push({ label, sentence });
     }
-    const changed = plugins.map((plugin) =>
-      this.#applyTo(
-        plugin,
-        files.filter((file) => file.plugin === plugin.name),
-        faults,
-      ),
-    );
-    return { plugins: changed, faults };
+    const byPlugin = Object.groupBy(files, ({ plugin }) => plugin);
+    const changed = plugins.map((plugin) => this.#applyTo(plugin, byPlugin[plugin.name] ?? [], problems));
+    return { plugins: changed, problems };
   }
 
-  #read(found: { path: string; label: string; stamp: string; stem: string }, before: RowFile | undefined): Seen {
+  #read({ path, name, label, fingerprint }: FolderEntry, before: RowFile | undefined): KnownFile {
     try {
-      const outdated = explainUpgrade(upgradeText(readText(found.path), "json").changes, found.label);
+      const outdated = explainUpgrade(upgradeText(readText(path), "json").changes, label);
       if (outdated !== undefined) throw new PluginError(outdated);
-      const file = toRowFile(readJson(found.path), found);
-      if (before !== undefined) this.#lastGood.set(file, before);
-      return { label: found.label, stamp: found.stamp, file, error: undefined };
+      const rows = toRowFile(readJson(path), label, basename(name, ".json"));
+      if (before !== undefined) this.#lastGood.set(rows, before);
+      return { label, fingerprint, rows, error: undefined };
     } catch (error) {
-      const kept = before === undefined ? "" : "; its last version stays in force";
-      const sentence = `Cannot use ${found.label}: ${(error as Error).message}${kept}`;
-      return { label: found.label, stamp: found.stamp, file: before, error: sentence };
+      return { label, fingerprint, rows: before, error: explain(label, (error as Error).message, before) };
     }
   }
 
-  #applyTo(plugin: ProviderPlugin, files: readonly RowFile[], faults: DropFault[]): ProviderPlugin {
+  #applyTo(plugin: ProviderPlugin, files: readonly RowFile[], problems: FileProblem[]): ProviderPlugin {
     if (files.length === 0) return plugin;
     const known = this.#applied.get(plugin);
     if (known !== undefined && known.key.length === files.length && known.key.every((file, i) => file === files[i])) {
       return known.plugin;
     }
     let result = plugin;
-    let whole = true;
+    let isComplete = true;
     for (const file of files) {
       try {
         result = merge(result, file);
       } catch (error) {
-        whole = false;
+        isComplete = false;
         const before = this.#lastGood.get(file);
-        const kept = before === undefined ? "" : "; its last version stays in force";
         const reason = (error as Error).message.replace(/^Cannot load the plugin \S+: (Cannot (read|sell) )?/, "");
-        faults.push({ label: file.label, sentence: `Cannot use ${file.label}: ${reason}${kept}` });
-        if (before !== undefined) result = mergeOrNot(result, before);
+        problems.push({ label: file.label, sentence: explain(file.label, reason, before) });
+        if (before !== undefined) result = tryMerge(result, before);
       }
     }
-    if (whole) this.#applied.set(plugin, { key: files, plugin: result });
+    if (isComplete) this.#applied.set(plugin, { key: files, plugin: result });
     return result;
   }
 }
 
-function toRowFile(value: unknown, { label, stem }: { label: string; stem: string }): RowFile {
-  const rows = isRecord(value) ? value.models : value;
-  let plugin = stem;
-  if (isRecord(value)) {
-    const stranger = Object.keys(value).find((field) => field !== "models" && field !== "plugin");
-    if (stranger !== undefined) {
-      throw new PluginError(`unknown field ${stranger}${suggestName(stranger, ["models", "plugin"])}`);
-    }
-    if (typeof value.plugin === "string") plugin = value.plugin;
-    else if (value.plugin !== undefined) {
-      throw new PluginError(`plugin is ${JSON.stringify(value.plugin)}, expected a plugin's name, such as ${stem}`);
-    }
+function explain(label: string, reason: string, before: RowFile | undefined): string {
+  return `Cannot use ${label}: ${reason}${before === undefined ? "" : "; its last version stays in force"}`;
+}
+
+/** @param name The file's name without its ending, which is the plugin's unless the file names another. */
+function toRowFile(value: unknown, label: string, name: string): RowFile {
+  const { models: rows, plugin = name, ...others } = isRecord(value) ? value : { models: value };
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) {
+    throw new PluginError(`unknown field ${unknown}${suggestName(unknown, ["models", "plugin"])}`);
+  }
+  if (typeof plugin !== "string") {
+    throw new PluginError(`plugin is ${JSON.stringify(plugin)}, expected a plugin's name, such as ${name}`);
   }
   if (!Array.isArray(rows)) throw new PluginError('expected { "models": [ … ] } or an array of rows');
   for (const [index, row] of rows.entries()) {
@@ -154,11 +142,11 @@ function merge(plugin: ProviderPlugin, file: RowFile): ProviderPlugin {
   return definePlugin({ ...plugin, models: [...models.values()] as unknown as ProviderPlugin["models"] });
 }
 
-function mergeOrNot(plugin: ProviderPlugin, file: RowFile): ProviderPlugin {
+function tryMerge(plugin: ProviderPlugin, file: RowFile): ProviderPlugin {
   try {
     return merge(plugin, file);
   } catch {
-    // Its plugin has changed too; without the file it is at least what its author sells.
+    // The plugin has changed too; without the file it is at least as its author wrote it.
     return plugin;
   }
 }

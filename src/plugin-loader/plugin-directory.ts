@@ -1,27 +1,27 @@
 import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
 import { isAbsolute, join, relative, sep } from "node:path";
-import { reasonOf } from "./read-files.ts";
+import { getReason } from "./read-files.ts";
 
 /** A folder that files are dropped into while the gateway runs. */
 export interface PluginDirectory {
   /** Absolute. */
   readonly path: string;
-  /** What sentences call it: `plugins`. Never the whole path, which is nobody's but the operator's. */
+  /** What sentences call it: `plugins`. Never the whole path, which only the operator may see. */
   readonly label: string;
-  /** Whether it is a fault when the folder is not there. */
+  /** Whether a missing folder is a problem. */
   readonly required: boolean;
 }
 
-/** Why something in a folder is not taken in. */
-export interface DropFault {
+/** Why something in a folder is not loaded. */
+export interface FileProblem {
   readonly label: string;
-  /** A whole sentence with file, place and cure. */
+  /** A sentence with the file, the position and what to do. */
   readonly sentence: string;
 }
 
-/** What makes one plugin. */
+/** The files of one plugin. */
 export interface PluginSource {
-  /** The plugin's name as the file or folder says it. */
+  /** The plugin's name according to its file or folder. */
   readonly name: string;
   /** What sentences call it: `plugins/acme.ts`, `plugins/acme/index.ts`. */
   readonly label: string;
@@ -31,51 +31,51 @@ export interface PluginSource {
   /** The folder whose files it may import; absent when it is a single file. */
   readonly root: string | undefined;
   /** Differs whenever one of its files does. */
-  readonly stamp: string;
+  readonly fingerprint: string;
 }
 
-/** A file or folder found in a drop folder. */
-export interface Found {
+/** A file or folder in a plugin or catalogue folder. */
+export interface FolderEntry {
   readonly name: string;
   readonly path: string;
   readonly label: string;
   readonly isFolder: boolean;
-  readonly stamp: string;
+  readonly fingerprint: string;
 }
 
-/** What a folder holds; `found` is absent when it could not be read, so that what it held before can stay. */
-export interface Listing {
-  readonly found: readonly Found[] | undefined;
-  readonly faults: readonly DropFault[];
+/** What a folder contains; `entries` is `undefined` when it could not be read, so that what it contained before stays. */
+export interface FolderListing {
+  readonly entries: readonly FolderEntry[] | undefined;
+  readonly problems: readonly FileProblem[];
 }
 
-/** Lists what is meant for us in a folder, by name. Links that lead out of it are refused. */
-export function listFolder(folder: PluginDirectory): Listing {
+/** Lists the files of a folder that can be plugins, by name. Links that lead out of it are refused. */
+export function listFolder(folder: PluginDirectory): FolderListing {
   let names: string[];
   let home: string;
   try {
     home = realpathSync(folder.path);
     names = readdirSync(home).sort();
   } catch (error) {
-    const reason = reasonOf(error);
-    if (reason === "ENOENT" && !folder.required) return { found: [], faults: [] };
+    const reason = getReason(error);
+    if (reason === "ENOENT" && !folder.required) return { entries: [], problems: [] };
     const cure = reason === "ENOENT" ? "make it" : "let the gateway's user read it";
     const sentence = `Cannot read the folder ${folder.label} (${reason}): what it held before stays; ${cure}`;
-    return { found: undefined, faults: [{ label: folder.label, sentence }] };
+    return { entries: undefined, problems: [{ label: folder.label, sentence }] };
   }
-  const found: Found[] = [];
-  const faults: DropFault[] = [];
+  const entries: FolderEntry[] = [];
+  const problems: FileProblem[] = [];
   for (const name of names) {
     if (isIgnored(name)) continue;
     const label = `${folder.label}/${name}`;
     const path = join(home, name);
     const stats = statWithin(path, home);
-    if (typeof stats === "string") faults.push({ label, sentence: `Cannot load ${label}: ${stats}` });
+    if (typeof stats === "string") problems.push({ label, sentence: `Cannot load ${label}: ${stats}` });
     else if (stats !== undefined) {
-      found.push({ name, path, label, isFolder: stats.isDirectory(), stamp: stampOf(stats) });
+      entries.push({ name, path, label, isFolder: stats.isDirectory(), fingerprint: getFingerprint(stats) });
     }
   }
-  return { found, faults };
+  return { entries, problems };
 }
 
 /** Files of editors, version control and package managers, and type declarations beside plugins. */
@@ -89,25 +89,20 @@ export function isWithin(path: string, folder: string): boolean {
   return way !== "" && way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
-/** What a path leads to, or a reason why it is refused; `undefined` when it has just gone or is no file. */
+/** Follows a path. Returns the reason when it is refused, `undefined` when the file has just been removed. */
 function statWithin(path: string, home: string): Stats | string | undefined {
   try {
     if (!lstatSync(path).isSymbolicLink()) return statSync(path);
-    const target = realpathSync(path);
-    return isWithin(target, home)
-      ? statSync(path)
-      : "it is a link that leads out of the folder; put the file itself there";
+    if (isWithin(realpathSync(path), home)) return statSync(path);
+    return "it is a link that leads out of the folder; put the file itself there";
   } catch (error) {
-    const reason = reasonOf(error);
+    const reason = getReason(error);
     if (reason !== "ENOENT") return `it cannot be read (${reason}); let the gateway's user read it`;
-    return isThere(path) ? "it is a link to nothing; put the file itself there" : undefined;
+    const isLink = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+    return isLink ? "it is a link to nothing; put the file itself there" : undefined;
   }
 }
 
-function isThere(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-}
-
-export function stampOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
+export function getFingerprint({ ino, size, mtimeMs, ctimeMs }: Stats): string {
   return `${ino}:${size}:${mtimeMs}:${ctimeMs}`;
 }

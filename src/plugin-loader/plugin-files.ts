@@ -1,11 +1,11 @@
 import type { ProviderPlugin } from "../contract/index.ts";
 import { contentVersion, findSources } from "./find-sources.ts";
 import { type LoadCode, loadSource } from "./load-source.ts";
-import type { DropFault, PluginDirectory, PluginSource } from "./plugin-directory.ts";
+import type { FileProblem, PluginDirectory, PluginSource } from "./plugin-directory.ts";
 
 const loadsAtOnce = 8;
 
-/** A plugin file as it was last seen: its last version that could be loaded, and what is wrong with the newest. */
+/** A plugin file: its last version that could be loaded, and what is wrong with the newest. */
 export interface PluginFile {
   readonly source: PluginSource;
   readonly plugin: ProviderPlugin | undefined;
@@ -16,18 +16,17 @@ export interface PluginFile {
   readonly error: string | undefined;
 }
 
-/** The plugins of the drop folders, as they were last looked at. */
+/** The plugins in the plugin folders, as they were when the folders were last read. */
 export class PluginFiles {
   readonly #folders: readonly PluginDirectory[];
-  readonly #loadCode: LoadCode;
-  readonly #now: () => number;
+  readonly #options: { readonly loadCode: LoadCode; readonly now: () => number };
   #all: ReadonlyMap<string, PluginFile> = new Map();
-  #faults: readonly DropFault[] = [];
+  /** Files in the folders that are not plugins. */
+  problems: readonly FileProblem[] = [];
 
-  constructor(folders: readonly PluginDirectory[], parts: { loadCode: LoadCode; now: () => number }) {
+  constructor(folders: readonly PluginDirectory[], options: { loadCode: LoadCode; now: () => number }) {
     this.#folders = folders;
-    this.#loadCode = parts.loadCode;
-    this.#now = parts.now;
+    this.#options = options;
   }
 
   /** By name, then by file. */
@@ -35,34 +34,29 @@ export class PluginFiles {
     return [...this.#all.values()];
   }
 
-  /** What lies in the folders and is no plugin. */
-  get faults(): readonly DropFault[] {
-    return this.#faults;
-  }
-
   /** A text that differs whenever something in the folders does. Loads nothing. */
-  stamp(): string {
-    const parts: string[] = [];
-    for (const folder of this.#folders) {
-      const { sources, faults } = findSources(folder);
-      for (const { label, stamp } of sources ?? []) parts.push(label, stamp);
-      for (const { sentence } of faults) parts.push(sentence);
-    }
+  fingerprint(): string {
+    const parts = this.#folders
+      .map(findSources)
+      .flatMap(({ sources = [], problems }) => [
+        ...sources.flatMap(({ label, fingerprint }) => [label, fingerprint]),
+        ...problems.map(({ sentence }) => sentence),
+      ]);
     return parts.join("\n");
   }
 
-  /** Loads what is new or changed, and forgets what is gone. One bad file never stops the others. */
+  /** Loads new and changed files, and drops removed ones. A bad file never affects the others. */
   async refresh(): Promise<void> {
     const before = this.#all;
-    const faults: DropFault[] = [];
+    const problems: FileProblem[] = [];
     const sources: PluginSource[] = [];
     for (const folder of this.#folders) {
       const found = findSources(folder);
-      faults.push(...found.faults);
-      sources.push(...(found.sources ?? keptOf(before, folder)));
+      problems.push(...found.problems);
+      sources.push(...(found.sources ?? getKnownSources(before, folder)));
     }
     sources.sort((a, b) => (a.name === b.name ? (a.label < b.label ? -1 : 1) : a.name < b.name ? -1 : 1));
-    const changed = sources.filter(({ entry, stamp }) => before.get(entry)?.source.stamp !== stamp);
+    const changed = sources.filter(({ entry, fingerprint }) => before.get(entry)?.source.fingerprint !== fingerprint);
     const loaded = new Map<PluginSource, PluginFile>();
     const queue = changed.values();
     const work = async () => {
@@ -72,22 +66,21 @@ export class PluginFiles {
     this.#all = new Map(
       sources.map((source) => [source.entry, loaded.get(source) ?? (before.get(source.entry) as PluginFile)]),
     );
-    this.#faults = faults;
+    this.problems = problems;
   }
 
   async #load(source: PluginSource, before: PluginFile | undefined): Promise<PluginFile> {
     try {
-      const plugin = await loadSource(source, this.#loadCode);
-      return { source, plugin, version: contentVersion(source), loadedAt: this.#now(), error: undefined };
+      const plugin = await loadSource(source, this.#options.loadCode);
+      return { source, plugin, version: contentVersion(source), loadedAt: this.#options.now(), error: undefined };
     } catch (error) {
-      const { message } = error as Error;
       const { plugin, version, loadedAt } = before ?? {};
-      return { source, plugin, version, loadedAt, error: message };
+      return { source, plugin, version, loadedAt, error: (error as Error).message };
     }
   }
 }
 
-/** What a folder that cannot be read at the moment held before. */
-function keptOf(before: ReadonlyMap<string, PluginFile>, folder: PluginDirectory): PluginSource[] {
+/** What a folder that cannot be read at the moment contained before. */
+function getKnownSources(before: ReadonlyMap<string, PluginFile>, folder: PluginDirectory): PluginSource[] {
   return [...before.values()].map(({ source }) => source).filter(({ label }) => label.startsWith(`${folder.label}/`));
 }

@@ -1,3 +1,4 @@
+import { parse } from "node:path";
 import type { ProviderPlugin } from "../contract/index.ts";
 import {
   buildRegistry,
@@ -7,219 +8,191 @@ import {
   type Registry,
   type RegistryMemory,
 } from "../kernel/index.ts";
-import { type Choice, choosePlugins, type SandboxOptions } from "./choose-plugins.ts";
+import { choosePlugins, type SandboxOptions } from "./choose-plugins.ts";
 import type { LoadCode } from "./load-source.ts";
 import { Overrides } from "./overrides.ts";
 import type { PluginDirectory } from "./plugin-directory.ts";
 import { type PluginFile, PluginFiles } from "./plugin-files.ts";
-import { countRoutes, type PluginState, refusedState, stateOf } from "./plugin-state.ts";
+import { countRoutes, describePlugin, describeRefused, type PluginState } from "./plugin-state.ts";
 
 /** The name of the plugin that simulates the others. */
 const sandboxName = "sandbox";
 
-/** What the stock stands on. */
+/** Options of {@link PluginManager}. */
 export interface PluginManagerOptions {
   readonly builtIns: readonly ProviderPlugin[];
   readonly pluginFolders: readonly PluginDirectory[];
   readonly catalogueFolder: PluginDirectory;
   readonly sandbox: SandboxOptions;
-  /** @throws When what the operator wrote for this plugin cannot be used. */
-  credentialsOf(pluginName: string): Credential;
+  /** @throws When the operator's settings for this plugin are invalid. */
+  readCredentials(pluginName: string): Credential;
   readonly loadCode: LoadCode;
   readonly log: Log;
   readonly now: () => number;
 }
 
-/** All that is on sale at one moment, and what is not and why. Immutable. */
+/** What is served at one moment, and what is not and why. Immutable. */
 export interface PluginSnapshot {
   readonly registry: Registry;
   readonly sandbox: boolean;
   readonly states: readonly PluginState[];
-  /** One sentence a fault; none of them stops anything else. */
+  /** One sentence per problem; a problem of one file does not affect the others. */
   readonly warnings: readonly string[];
   /** Every plugin that could be loaded, served or not, with the operator's own rows. */
   readonly plugins: readonly ProviderPlugin[];
 }
 
-/** A loaded plugin and the file it came from; none when it is compiled in. */
+/** A loaded plugin and the file it came from; absent when it is compiled in. */
 interface Candidate {
   readonly plugin: ProviderPlugin;
-  readonly drop: PluginFile | undefined;
+  readonly file: PluginFile | undefined;
 }
 
-/**
- * Everything that can be sold: the plugins compiled in, those in the drop folders, and the operator's own catalogue.
- * Each look at the folders makes a new shelf, or none when nothing has changed.
- */
+/** Combines the plugins compiled in, those of the plugin folders, and the operator's own catalogue. */
 export class PluginManager {
-  readonly #ground: PluginManagerOptions;
-  readonly #dropIns: PluginFiles;
+  readonly #options: PluginManagerOptions;
+  readonly #files: PluginFiles;
   readonly #overrides: Overrides;
   readonly #memory: RegistryMemory = new Map();
-  /** The last version of each drop-in that was sold, by file. */
-  #sold: ReadonlyMap<string, ProviderPlugin> = new Map();
-  #said = new Set<string>();
+  /** The last version of each plugin file that was served, by file. */
+  #active: ReadonlyMap<string, ProviderPlugin> = new Map();
+  /** What was logged about the last snapshot. */
+  #reported = new Set<string>();
 
-  constructor(ground: PluginManagerOptions) {
-    this.#ground = ground;
-    this.#dropIns = new PluginFiles(ground.pluginFolders, ground);
-    this.#overrides = new Overrides(ground.catalogueFolder);
+  constructor(options: PluginManagerOptions) {
+    this.#options = options;
+    this.#files = new PluginFiles(options.pluginFolders, options);
+    this.#overrides = new Overrides(options.catalogueFolder);
   }
 
   /** A text that differs whenever something in the folders does. */
-  stamp(): string {
-    return `${this.#dropIns.stamp()}\n${this.#overrides.stamp()}`;
+  fingerprint(): string {
+    return `${this.#files.fingerprint()}\n${this.#overrides.fingerprint()}`;
   }
 
-  /** Looks at the folders and puts together what they hold now. */
+  /** Reads the folders and combines what they contain now. */
   async load(): Promise<PluginSnapshot> {
-    await this.#dropIns.refresh();
+    await this.#files.refresh();
     this.#overrides.refresh();
     const snapshot = this.#compose();
-    this.#tell(snapshot);
+    this.#report(snapshot);
     return snapshot;
   }
 
   #compose(): PluginSnapshot {
     const errors = new Map<string, string>();
     const duplicates: PluginState[] = [];
-    const candidates = this.#candidates(errors, duplicates);
-    let built = this.#build(candidates, errors);
-    const settled = this.#rollback(candidates, built.refused, errors);
-    if (settled !== undefined) built = this.#build(settled, errors);
-    const { plugins, choice, registry, refused, warnings } = built;
-    const current = settled ?? candidates;
-    for (const { plugin, sentence } of refused) if (!errors.has(plugin.name)) errors.set(plugin.name, sentence);
+    const candidates = this.#chooseCandidates(errors, duplicates);
+    const first = this.#build(candidates, errors);
+    const rolledBack = this.#rollback(candidates, first.refused, errors);
+    const current = rolledBack ?? candidates;
+    const built = rolledBack === undefined ? first : this.#build(rolledBack, errors);
+    const { plugins, choice, registry, credentials } = built;
+    for (const { plugin, sentence } of built.refused) if (!errors.has(plugin.name)) errors.set(plugin.name, sentence);
     const routes = countRoutes(registry);
     for (const name of this.#memory.keys()) if (!routes.has(name)) this.#memory.delete(name);
-    const states = current.map(({ plugin, drop }) => {
-      const state = stateOf(plugin, drop, routes.get(plugin.name) ?? 0, {
-        keys: this.#keysOf(plugin.name),
-        sandbox: choice.plugins.every(({ name }) => name !== plugin.name) && choice.plugins.some(isSandbox),
-        error: errors.get(plugin.name),
-      });
-      return drop !== undefined && state.status === "no_credential" ? { ...state, error: keyless(state) } : state;
+    const served = new Set(choice.plugins.map(({ name }) => name));
+    const known = current.map(({ plugin, file }) => {
+      const { name } = plugin;
+      const sandbox = served.has(sandboxName) && !served.has(name);
+      const keys = credentials.get(name)?.keys.length ?? 0;
+      const error = errors.get(name);
+      const state = describePlugin({ plugin, file, routes: routes.get(name) ?? 0, keys, sandbox, error });
+      const lacksKey = file !== undefined && state.status === "no_credential";
+      return lacksKey ? { ...state, error: explainMissingKey(state) } : state;
     });
-    this.#sold = new Map(
-      current.flatMap(({ plugin, drop }) => (drop && routes.has(plugin.name) ? [[drop.source.entry, plugin]] : [])),
+    this.#active = new Map(
+      current.flatMap(({ plugin, file }) => (file && routes.has(plugin.name) ? [[file.source.entry, plugin]] : [])),
     );
-    const unloadable = this.#unloadable(current, duplicates);
-    const ownErrors = [...states, ...unloadable].flatMap(({ error }) => (error === null ? [] : [error]));
-    return {
-      registry,
-      sandbox: choice.sandbox,
-      states: [...states, ...unloadable],
-      warnings: [...new Set([...ownErrors, ...warnings])],
-      plugins,
-    };
+    const states = [...known, ...duplicates, ...this.#findUnloadable(current)];
+    const errorsOfStates = states.flatMap(({ error }) => error ?? []);
+    const warnings = [...new Set([...errorsOfStates, ...built.warnings])];
+    return { registry, sandbox: choice.sandbox, states, warnings, plugins };
   }
 
-  /** One plugin a name: a compiled-in one goes before a file, and a file that is sold already before a newcomer. */
-  #candidates(errors: Map<string, string>, duplicates: PluginState[]): Candidate[] {
+  /** One plugin per name: compiled-in ones first, then files that are served already, then new files. */
+  #chooseCandidates(errors: Map<string, string>, duplicates: PluginState[]): Candidate[] {
     const byName = new Map<string, Candidate>();
-    for (const plugin of this.#ground.builtIns) byName.set(plugin.name, { plugin, drop: undefined });
-    const isSold = ({ source }: PluginFile) => this.#sold.has(source.entry);
-    const drops = [...this.#dropIns.all].sort((a, b) => Number(isSold(b)) - Number(isSold(a)));
-    for (const drop of drops) {
-      const { name, label } = drop.source;
-      const twin = byName.get(name);
-      if (twin !== undefined || name === sandboxName) {
-        const other = twin?.drop === undefined ? "a built-in plugin" : twin.drop.source.label;
-        const sentence = `Cannot load ${label}: the name ${name} belongs to ${other}; rename one of the two`;
-        duplicates.push(refusedState(name, label, sentence));
-      } else if (drop.plugin !== undefined) {
-        byName.set(name, { plugin: drop.plugin, drop });
-        if (drop.error !== undefined) errors.set(name, drop.error);
+    for (const plugin of this.#options.builtIns) byName.set(plugin.name, { plugin, file: undefined });
+    const isActive = ({ source }: PluginFile) => this.#active.has(source.entry);
+    for (const file of this.#files.all.toSorted((a, b) => Number(isActive(b)) - Number(isActive(a)))) {
+      const { name, label } = file.source;
+      const other = byName.get(name);
+      if (other !== undefined || name === sandboxName) {
+        const owner = other?.file?.source.label ?? "a built-in plugin";
+        const sentence = `Cannot load ${label}: the name ${name} belongs to ${owner}; rename one of the two`;
+        duplicates.push(describeRefused(name, label, sentence));
+      } else if (file.plugin !== undefined) {
+        byName.set(name, { plugin: file.plugin, file });
+        if (file.error !== undefined) errors.set(name, file.error);
       }
     }
     return [...byName.values()];
   }
 
   #build(candidates: readonly Candidate[], errors: Map<string, string>) {
-    const { plugins, faults } = this.#overrides.apply(candidates.map(({ plugin }) => plugin));
-    const credentials = new Map(plugins.map(({ name }) => [name, this.#credentialOf(name, errors)]));
+    const { plugins, problems } = this.#overrides.apply(candidates.map(({ plugin }) => plugin));
+    const credentials = new Map<string, Credential>();
+    for (const { name } of plugins) {
+      try {
+        credentials.set(name, this.#options.readCredentials(name));
+      } catch (error) {
+        errors.set(name, (error as Error).message);
+      }
+    }
     const hasKey = ({ name }: ProviderPlugin) => (credentials.get(name)?.keys.length ?? 0) > 0;
-    const usable = plugins.filter(({ name }) => credentials.get(name) !== undefined);
-    const choice: Choice = choosePlugins(usable, hasKey, this.#ground.sandbox);
+    const usable = plugins.filter(({ name }) => credentials.has(name));
+    const choice = choosePlugins(usable, hasKey, this.#options.sandbox);
     const { registry, refused } = buildRegistry(choice.plugins, (name) => credentials.get(name), this.#memory);
-    const warnings = [...this.#dropIns.faults, ...faults].map(({ sentence }) => sentence);
-    return { plugins, choice, registry, refused, warnings };
+    const warnings = [...this.#files.problems, ...problems].map(({ sentence }) => sentence);
+    return { plugins, choice, registry, refused, warnings, credentials };
   }
 
-  /** Puts the version before in the place of a new one that disagrees with what is sold. */
+  /** Replaces new versions that the registry refused by those that are served; `undefined` when there are none. */
   #rollback(
     candidates: readonly Candidate[],
     refused: readonly Refusal[],
     errors: Map<string, string>,
   ): readonly Candidate[] | undefined {
     const sentences = new Map(refused.map(({ plugin, sentence }) => [plugin.name, sentence]));
-    let changed = false;
-    const settled = candidates.map((candidate) => {
-      const { plugin, drop } = candidate;
+    const result = candidates.map((candidate) => {
+      const { plugin, file } = candidate;
       const sentence = sentences.get(plugin.name);
-      const before = drop === undefined ? undefined : this.#sold.get(drop.source.entry);
-      if (sentence === undefined || drop === undefined) return candidate;
-      errors.set(plugin.name, `Cannot load ${drop.source.label}: ${sentence}`);
-      if (before === undefined || before === plugin) return candidate;
-      changed = true;
-      return { plugin: before, drop };
+      if (sentence === undefined || file === undefined) return candidate;
+      errors.set(plugin.name, `Cannot load ${file.source.label}: ${sentence}`);
+      const before = this.#active.get(file.source.entry);
+      return before === undefined || before === plugin ? candidate : { plugin: before, file };
     });
-    return changed ? settled : undefined;
+    return result.some((candidate, index) => candidate !== candidates[index]) ? result : undefined;
   }
 
-  #credentialOf(name: string, errors: Map<string, string>): Credential | undefined {
-    try {
-      return this.#ground.credentialsOf(name);
-    } catch (error) {
-      errors.set(name, (error as Error).message);
-      return undefined;
-    }
-  }
-
-  #keysOf(name: string): number {
-    const credential = this.#credentialOf(name, new Map());
-    return credential === undefined ? 0 : credential.keys.length;
-  }
-
-  /** Files of which no version could ever be loaded, and those whose name is taken. */
-  #unloadable(current: readonly Candidate[], duplicates: readonly PluginState[]): PluginState[] {
-    const shown = new Set(current.map(({ drop }) => drop?.source.entry));
-    const failed = this.#dropIns.all.filter(({ source, error }) => error !== undefined && !shown.has(source.entry));
+  /** Files of which no version could ever be loaded. */
+  #findUnloadable(current: readonly Candidate[]): PluginState[] {
+    const shown = new Set(current.map(({ file }) => file?.source.entry));
     return [
-      ...duplicates,
-      ...this.#dropIns.faults.map(({ label, sentence }) => refusedState(nameOf(label), label, sentence)),
-      ...failed.map(({ source, error }) => refusedState(source.name, source.label, error as string)),
+      ...this.#files.problems.map(({ label, sentence }) => describeRefused(parse(label).name, label, sentence)),
+      ...this.#files.all.flatMap(({ source, error }) =>
+        error === undefined || shown.has(source.entry) ? [] : [describeRefused(source.name, source.label, error)],
+      ),
     ];
   }
 
-  /** Says each thing once, when it begins. */
-  #tell(snapshot: PluginSnapshot): void {
-    const { log } = this.#ground;
-    const said = new Set<string>();
-    for (const sentence of snapshot.warnings) {
-      said.add(sentence);
-      if (!this.#said.has(sentence)) log.error("plugin_refused", { sentence });
-    }
-    for (const { origin, name, status, models, loaded_at } of snapshot.states) {
+  /** Logs each change once. */
+  #report({ warnings, states }: PluginSnapshot): void {
+    const { log } = this.#options;
+    const reported = new Set(warnings);
+    for (const sentence of warnings) if (!this.#reported.has(sentence)) log.error("plugin_refused", { sentence });
+    for (const { origin, name, status, models, loaded_at } of states) {
       if (origin === "built in" || status === "refused" || status === "no_credential") continue;
       const key = `${origin} ${status} ${loaded_at}`;
-      said.add(key);
-      if (!this.#said.has(key)) log.info("plugin_loaded", { plugin: name, file: origin, models, status });
+      reported.add(key);
+      if (!this.#reported.has(key)) log.info("plugin_loaded", { plugin: name, file: origin, models, status });
     }
-    this.#said = said;
+    this.#reported = reported;
   }
 }
 
-function keyless({ name, origin }: PluginState): string {
+function explainMissingKey({ name, origin }: PluginState): string {
   const variable = `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
   return `Cannot serve ${origin}: it has no key; set ${variable} and start again, or credential to none in the plugin`;
-}
-
-/** `plugins/acme.yaml` → `acme`. */
-function nameOf(label: string): string {
-  return label.slice(label.lastIndexOf("/") + 1).replace(/\.\w+$/, "");
-}
-
-function isSandbox({ name }: ProviderPlugin): boolean {
-  return name === sandboxName;
 }

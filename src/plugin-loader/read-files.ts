@@ -17,12 +17,12 @@ export function readText(path: string): string {
     return text;
   } catch (cause) {
     if (cause instanceof PluginError) throw cause;
-    throw new PluginError(`it cannot be read (${reasonOf(cause)}); let the gateway's user read it`, { cause });
+    throw new PluginError(`it cannot be read (${getReason(cause)}); let the gateway's user read it`, { cause });
   }
 }
 
-/** The short name of a file system's complaint: `EACCES`. */
-export function reasonOf(error: unknown): string {
+/** The code of a file system error, such as `EACCES`, or the message of any other. */
+export function getReason(error: unknown): string {
   if (error instanceof Error && "code" in error) return String(error.code);
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,13 +1,13 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import type { PluginState } from "./plugin-state.ts";
 
-/** What a running server says of its plugins, for commands beside it. */
+/** The plugins of a running server, for commands on the same home. */
 interface StateFile {
   readonly pid: number;
   readonly plugins: readonly PluginState[];
 }
 
-/** Writes what the server with this process id has on sale; a reader never sees half of it. */
+/** Writes the state of a server's plugins; a reader never sees a half-written file. */
 export function writeStateFile(path: string, state: StateFile): void {
   const fresh = `${path}.${state.pid}.tmp`;
   writeFileSync(fresh, JSON.stringify(state), { mode: 0o600 });
@@ -19,9 +19,9 @@ export function removeStateFile(path: string): void {
 }
 
 /**
- * What the running server said of its plugins.
+ * Reads the state of the running server's plugins.
  *
- * @param isRunning Whether a process of this id is there; a server that was killed has left its file.
+ * @param isRunning Whether a process with this id exists; a server that was killed has left its file.
  * @returns `undefined` when no server runs on this home.
  */
 export function readStateFile(path: string, isRunning: (pid: number) => boolean): readonly PluginState[] | undefined {

@@ -8,6 +8,8 @@ export interface Token {
   readonly start: number;
   /** The index of the bracket that encloses it, -1 at the top. */
   parent: number;
+  /** Of a bracket, the index of the one that closes it. */
+  close?: number;
 }
 
 const skipped = /\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\//y;
@@ -64,7 +66,10 @@ export function tokenize(text: string): Token[] {
   return tokens;
 
   function addPunctuation(part: string): void {
-    if (/[)\]}]/.test(part)) open.pop();
+    if (/[)\]}]/.test(part)) {
+      const opening = tokens[open.pop() ?? -1];
+      if (opening !== undefined) opening.close = tokens.length;
+    }
     add("punctuation", part);
     if (/[([{]/.test(part)) open.push(tokens.length - 1);
   }

@@ -4,25 +4,25 @@ const pollMs = 1000;
 const settleMs = 120;
 const settlesMax = 5;
 
-/** What is watched and what is to be done. */
-export interface Watching {
+/** Options of {@link watchFolders}. */
+export interface WatchOptions {
   readonly folders: readonly string[];
   /** A text that differs whenever something in the folders does. */
-  stamp(): string;
-  /** Takes up the folders as they are now; never rejects. */
+  fingerprint(): string;
+  /** Loads the folders as they are now; never rejects. */
   onChange(): Promise<void>;
 }
 
 /**
- * Calls back when files in the folders have changed and come to rest: at once by the platform's notice, and within a
- * second by looking, for folders that give none (network file systems, a folder made later, files deeper down).
+ * Calls back when files in the folders have changed and are no longer being written: at once where the platform reports
+ * changes, and within a second elsewhere (network file systems, new folders, subfolders).
  *
- * @param stamp The stamp of what was taken up before.
- * @returns Ends it.
+ * @param known The fingerprint of what was loaded before.
+ * @returns A function that stops the watch.
  */
-export function watchFolders({ folders, stamp, onChange }: Watching, taken: string): () => void {
+export function watchFolders({ folders, fingerprint, onChange }: WatchOptions, known: string): () => void {
   const watchers = new Map<string, FSWatcher>();
-  let last = taken;
+  let last = known;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let working = false;
   let stopped = false;
@@ -31,9 +31,9 @@ export function watchFolders({ folders, stamp, onChange }: Watching, taken: stri
     timer = undefined;
     working = true;
     watchNew();
-    const now = stamp();
+    const now = fingerprint();
     if (now !== last) {
-      last = await settled(now, stamp);
+      last = await waitUntilSettled(now, fingerprint);
       if (!stopped) await onChange();
     }
     working = false;
@@ -55,7 +55,7 @@ export function watchFolders({ folders, stamp, onChange }: Watching, taken: stri
           watchers.delete(folder);
         });
       } catch {
-        // It is not there yet, or the platform watches no more: the next look finds what changes.
+        // The folder does not exist yet, or there are too many watchers: polling finds the changes.
       }
     }
   };
@@ -68,12 +68,12 @@ export function watchFolders({ folders, stamp, onChange }: Watching, taken: stri
   };
 }
 
-/** Waits until nothing changes any more, so that a file is not read while it is being written. */
-async function settled(first: string, stamp: () => string): Promise<string> {
+/** Waits until nothing changes, so that a file is not read while it is being written. */
+async function waitUntilSettled(first: string, fingerprint: () => string): Promise<string> {
   let before = first;
-  for (let load = 0; load < settlesMax; load++) {
+  for (let round = 0; round < settlesMax; round++) {
     await new Promise((resolve) => setTimeout(resolve, settleMs));
-    const now = stamp();
+    const now = fingerprint();
     if (now === before) return now;
     before = now;
   }

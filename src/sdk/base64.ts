@@ -23,28 +23,28 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   while (characters > 0 && text.length - characters < 2 && text.charCodeAt(characters - 1) === 61) characters--;
   const length = Math.floor((characters * 3) / 4);
   const buffer = Buffer.alloc(length);
-  if (characters % 4 === 1 || buffer.write(text, "base64") !== length || hasStranger(text, characters)) {
+  // The decoder skips what it does not know; text it read to full length can still have a stranger in the last group.
+  const hasStranger = /[^A-Za-z0-9+/_-]/.test(text.slice(Math.max(0, characters - 4), characters));
+  if (characters % 4 === 1 || buffer.write(text, "base64") !== length || hasStranger) {
     throw new RangeError("Cannot read base64: the text holds other characters or is cut; send plain base64");
   }
   return new Uint8Array(buffer.buffer, buffer.byteOffset, length);
 }
 
 /**
- * A vector as OpenAI's base64 form: float32, little-endian. What does not fit a float32 is rounded to one.
+ * A vector as OpenAI's base64 form: float32, little-endian as every supported platform. What does not fit a float32 is rounded to one.
  *
  * @example
  * floatsToBase64([0.5, -0.25]); // => "AAAAPwAAgL4="
  */
 export function floatsToBase64(floats: readonly number[]): string {
-  const view = new DataView(new ArrayBuffer(floats.length * 4));
-  for (let i = 0; i < floats.length; i++) view.setFloat32(i * 4, floats[i] as number, true);
-  return toBase64(new Uint8Array(view.buffer));
+  return toBase64(new Uint8Array(Float32Array.from(floats).buffer));
 }
 
 /**
  * Reads a vector from OpenAI's base64 form.
  *
- * @throws {RangeError} When the text is no base64 or no whole number of float32.
+ * @throws {RangeError} When the text is not base64, or not a whole number of float32.
  *
  * @example
  * base64ToFloats("AAAAPwAAgL4="); // => [0.5, -0.25]
@@ -54,13 +54,5 @@ export function base64ToFloats(text: string): number[] {
   if (bytes.length % 4 !== 0) {
     throw new RangeError(`Cannot read a vector: ${bytes.length} bytes are no whole number of float32`);
   }
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  const floats = new Array<number>(bytes.length / 4);
-  for (let i = 0; i < floats.length; i++) floats[i] = view.getFloat32(i * 4, true);
-  return floats;
-}
-
-/** The decoder skips what it does not know; text it read to full length can still hide a stranger in the last group. */
-function hasStranger(text: string, characters: number): boolean {
-  return /[^A-Za-z0-9+/_-]/.test(text.slice(Math.max(0, characters - 4), characters));
+  return Array.from(new Float32Array(bytes.slice().buffer));
 }

@@ -23,7 +23,7 @@ export function shapeChecker(schema: TSchema): (value: unknown) => ShapeFault | 
     if (check.Check(value)) return undefined;
     const [error] = [...check.Errors(value)].sort(byUse);
     if (error === undefined) return { path: "", reason: "it has another shape" };
-    return { path: error.path.replace(/\/(\d+)/g, "[$1]").replaceAll("/", "."), reason: reasonOf(error) };
+    return { path: error.path.replace(/\/(\d+)/g, "[$1]").replaceAll("/", "."), reason: describeError(error) };
   };
 }
 
@@ -33,7 +33,7 @@ function byUse(a: ValueError, b: ValueError): number {
   return (second as number) - (first as number) || b.path.length - a.path.length;
 }
 
-function reasonOf(error: ValueError): string {
+function describeError(error: ValueError): string {
   const { schema, type, value } = error;
   const description = schema.description === undefined ? "" : `: ${lowerFirst(schema.description)}`;
   if (type === ValueErrorType.ObjectAdditionalProperties) {
@@ -48,6 +48,6 @@ function reasonOf(error: ValueError): string {
   return `got ${quoteValue(value)}, ${lowerFirst(error.message)}${description}`;
 }
 
-function lowerFirst(text: string): string {
+export function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);
 }

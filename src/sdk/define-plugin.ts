@@ -21,19 +21,8 @@ export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models
     contractVersion?: number;
   };
 
-const knownFields = [
-  "name",
-  "contractVersion",
-  "baseUrl",
-  "hosts",
-  "credential",
-  "authorize",
-  "models",
-  "handlers",
-  "checks",
-  "maxChoices",
-  "readFault",
-];
+const knownFields =
+  "name contractVersion baseUrl hosts credential authorize models handlers checks maxChoices readFault".split(" ");
 
 /**
  * The headers that carry a key as most providers want it.
@@ -112,10 +101,8 @@ function checkHosts(plugin: string, hosts: unknown): readonly string[] {
   if (!Array.isArray(hosts)) fail(plugin, "hosts must be an array of host names");
   for (const host of hosts) {
     if (typeof host !== "string" || !/^[a-z0-9.-]+(:\d+)?$/.test(host)) {
-      fail(
-        plugin,
-        `hosts has ${JSON.stringify(host)}; expected a host name such as files.example.com, without scheme or path`,
-      );
+      const expected = "expected a host name such as files.example.com, without scheme or path";
+      fail(plugin, `hosts has ${JSON.stringify(host)}; ${expected}`);
     }
   }
   return hosts;
@@ -152,10 +139,8 @@ function checkBounds(plugin: string, maxChoices: unknown): ProviderPlugin["maxCh
   if (!isRecord(maxChoices)) fail(plugin, "maxChoices must be an object, such as { chat: 1 }");
   for (const [name, bound] of Object.entries(maxChoices)) {
     if ((name !== "chat" && name !== "images") || !Number.isInteger(bound) || (bound as number) < 1) {
-      fail(
-        plugin,
-        `maxChoices.${name} is ${JSON.stringify(bound)}; expected chat or images with a whole number above 0`,
-      );
+      const expected = "expected chat or images with a whole number above 0";
+      fail(plugin, `maxChoices.${name} is ${JSON.stringify(bound)}; ${expected}`);
     }
   }
   return maxChoices;

@@ -7,7 +7,7 @@ export function didYouMean(word: string, candidates: readonly string[]): string 
   let best: string | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {
-    const distance = distanceOf(word.toLowerCase(), candidate.toLowerCase());
+    const distance = measureDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   if (best === undefined) return undefined;
@@ -15,7 +15,7 @@ export function didYouMean(word: string, candidates: readonly string[]): string 
 }
 
 /** Damerau–Levenshtein: letters left out, added, changed, or two neighbours swapped, each counts one. */
-function distanceOf(a: string, b: string): number {
+function measureDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

@@ -55,7 +55,7 @@ export const vagueErrorCodes: Readonly<Record<string, FaultKind>> = {
   requests: "rate_limited",
 };
 
-const kindOfStatusTable: Readonly<Record<number, FaultKind>> = {
+const statusKinds: Readonly<Record<number, FaultKind>> = {
   401: "auth",
   402: "insufficient_quota",
   403: "auth",
@@ -73,8 +73,8 @@ const kindOfStatusTable: Readonly<Record<number, FaultKind>> = {
 };
 
 /** What an HTTP status alone says. Anything that is no failure at all is `bad_response`: it was not expected here. */
-export function kindOfStatus(status: number): FaultKind {
-  const kind = kindOfStatusTable[status];
+export function classifyStatus(status: number): FaultKind {
+  const kind = statusKinds[status];
   if (kind !== undefined) return kind;
   if (status >= 500) return "overloaded";
   return status >= 400 ? "bad_request" : "bad_response";
@@ -86,7 +86,7 @@ const outOfMoney =
   /credit balance|insufficient (?:credits?|balance|funds)|exceeded your current quota, please check your plan and billing/i;
 
 /** What the sentence says that its code does not: Anthropic and others send only a sentence for these. */
-export function kindOfSentence(kind: FaultKind, sentence: string): FaultKind {
+export function refineKind(kind: FaultKind, sentence: string): FaultKind {
   if (kind !== "bad_request" && kind !== "rate_limited") return kind;
   if (outOfMoney.test(sentence) && kind === "bad_request") return "insufficient_quota";
   return kind === "bad_request" && tooLong.test(sentence) ? "context_length" : kind;

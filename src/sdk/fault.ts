@@ -1,6 +1,6 @@
 import { type FaultKind, getOwn, type RefusedResponse, UpstreamFault } from "../contract/index.ts";
-import { errorCodes, kindOfSentence, kindOfStatus, vagueErrorCodes } from "./error-codes.ts";
-import { isRecord } from "./json.ts";
+import { classifyStatus, errorCodes, refineKind, vagueErrorCodes } from "./error-codes.ts";
+import { isRecord, parseJson } from "./json.ts";
 import { type HeaderReader, retryAfterMs } from "./retry-after.ts";
 
 const sentenceCharactersMax = 1000;
@@ -27,7 +27,8 @@ interface ErrorFacts {
  * [fault.kind, fault.retryAfterMs]; // => ["rate_limited", 7000]
  */
 export function classifyFault(answer: RefusedResponse): UpstreamFault {
-  const facts = factsOf(parsed(answer.body));
+  const json = parseJson(answer.body);
+  const facts = readFacts(json === undefined ? answer.body : json);
   if (answer.status === 404 && answer.body.trimStart().startsWith("<")) {
     return new UpstreamFault("bad_response", "The provider answered 404 with a page: its base URL seems wrong", {
       status: 404,
@@ -46,15 +47,15 @@ export function classifyFault(answer: RefusedResponse): UpstreamFault {
  * classifyError({ error: { message: "Busy", type: "overloaded_error" } }).kind; // => "overloaded"
  */
 export function classifyError(body: unknown, status?: number): UpstreamFault {
-  const facts = factsOf(body);
+  const facts = readFacts(body);
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return toFault(facts, facts.status ?? status, retryAfterMs(noHeaders, text ?? ""));
 }
 
 function toFault(facts: ErrorFacts, status: number | undefined, retryMs: number | undefined): UpstreamFault {
-  const kind = kindOfSentence(kindOf(facts, status), facts.message ?? "");
+  const kind = refineKind(toKind(facts, status), facts.message ?? "");
   const cannotWait = kind === "rate_limited" && /request too large/i.test(facts.message ?? "");
-  return new UpstreamFault(kind, sentenceOf(kind, facts, status), {
+  return new UpstreamFault(kind, toSentence(kind, facts, status), {
     status,
     param: facts.param,
     code: facts.code,
@@ -62,20 +63,14 @@ function toFault(facts: ErrorFacts, status: number | undefined, retryMs: number 
   });
 }
 
-function kindOf(facts: ErrorFacts, status: number | undefined): FaultKind {
-  for (const word of facts.words) {
-    const kind = getOwn(errorCodes, word);
-    if (kind !== undefined) return kind;
-  }
-  if (status !== undefined && status >= 400) return kindOfStatus(status);
-  for (const word of facts.words) {
-    const kind = getOwn(vagueErrorCodes, word);
-    if (kind !== undefined) return kind;
-  }
-  return "bad_response";
+function toKind({ words }: ErrorFacts, status: number | undefined): FaultKind {
+  const find = (codes: typeof errorCodes) =>
+    words.map((word) => getOwn(codes, word)).find((kind) => kind !== undefined);
+  const byStatus = status !== undefined && status >= 400 ? classifyStatus(status) : undefined;
+  return find(errorCodes) ?? byStatus ?? find(vagueErrorCodes) ?? "bad_response";
 }
 
-function sentenceOf(kind: FaultKind, facts: ErrorFacts, status: number | undefined): string {
+function toSentence(kind: FaultKind, facts: ErrorFacts, status: number | undefined): string {
   const answered = status === undefined ? "failed" : `answered ${status}`;
   const named = facts.code === undefined ? "" : ` (${facts.code})`;
   if (kind === "auth") return `The provider refused the gateway's credential: it ${answered}${named}`;
@@ -85,43 +80,36 @@ function sentenceOf(kind: FaultKind, facts: ErrorFacts, status: number | undefin
   return redact(facts.message);
 }
 
-function factsOf(body: unknown): ErrorFacts {
+function readFacts(body: unknown): ErrorFacts {
   const value = Array.isArray(body) ? body[0] : body;
-  if (typeof value === "string") return { message: plainText(value), words: [] };
+  if (typeof value === "string") return { message: toPlainText(value), words: [] };
   if (!isRecord(value)) return { words: [] };
   const error = isRecord(value.error) ? value.error : value;
-  const message = textOf(error.message) ?? textOf(value.error) ?? textOf(error.detail) ?? textOf(value.message);
-  const code = wordOf(error.code);
-  const words = [code, reasonOf(error), wordOf(error.type), wordOf(error.status)].filter((word) => word !== undefined);
+  const message = toText(error.message) ?? toText(value.error) ?? toText(error.detail) ?? toText(value.message);
+  const code = toWord(error.code);
+  const words = [code, readReason(error), toWord(error.type), toWord(error.status)].filter(
+    (word) => word !== undefined,
+  );
   const status = [error.status_code, error.code, error.status].find(isHttpStatus);
-  return { message, words, code, param: textOf(error.param), status };
+  return { message, words, code, param: toText(error.param), status };
 }
 
 /** Google's machine-readable reason, which tells a bad key from a bad request. */
-function reasonOf(error: Record<string, unknown>): string | undefined {
-  if (!Array.isArray(error.details)) return undefined;
-  for (const detail of error.details) if (isRecord(detail) && wordOf(detail.reason)) return wordOf(detail.reason);
-  return undefined;
+function readReason(error: Record<string, unknown>): string | undefined {
+  const details: unknown[] = Array.isArray(error.details) ? error.details : [];
+  return details.map((detail) => isRecord(detail) && toWord(detail.reason)).find((reason) => reason) || undefined;
 }
 
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return body;
-  }
-}
-
-function plainText(text: string): string | undefined {
+function toPlainText(text: string): string | undefined {
   const trimmed = text.trim();
   return trimmed === "" || trimmed.startsWith("<") ? undefined : trimmed;
 }
 
-function textOf(value: unknown): string | undefined {
+function toText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-function wordOf(value: unknown): string | undefined {
+function toWord(value: unknown): string | undefined {
   return typeof value === "string" && /^[\w.:-]{1,64}$/.test(value) ? value : undefined;
 }
 

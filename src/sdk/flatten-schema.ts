@@ -1,4 +1,5 @@
-import { decodePercent, GatewayError } from "../contract/index.ts";
+import { decodePercent, type GatewayError } from "../contract/index.ts";
+import { badRequest } from "./errors.ts";
 import { isRecord } from "./json.ts";
 
 /** A schema as it was sent, and the references that led to it: what a cycle is known by. */
@@ -91,20 +92,18 @@ export class SchemaFlattener {
   #follow(flat: FlatSchema, piece: Piece, pointer: string, depth: number): void {
     const ref = (piece.schema as { $ref: string }).$ref;
     const target = resolve(this.#root, ref);
-    if (target === undefined) {
-      this.dropped.add(`${pointer}/$ref`);
-    } else if (piece.refs.includes(ref) || target === this.#root) {
-      // A cycle ends in the bare type of what it leads back to.
-      this.dropped.add(`${pointer}/$ref`);
-      if (isRecord(target) && target.type !== undefined) takeKeyword(flat, "type", target.type, []);
-    } else {
+    const isCycle = piece.refs.includes(ref) || target === this.#root;
+    if (target !== undefined && !isCycle) {
       this.#take(flat, { schema: target, refs: [...piece.refs, ref] }, pointer, depth + 1);
+      return;
     }
+    this.dropped.add(`${pointer}/$ref`);
+    // A cycle ends in the bare type of what it leads back to.
+    if (isRecord(target) && target.type !== undefined) takeKeyword(flat, "type", target.type, []);
   }
 
   #badRequest(reason: string): GatewayError {
-    const message = `The JSON schema ${reason}: send a smaller one, with fewer references`;
-    return new GatewayError("invalid_request", message, { param: this.#param });
+    return badRequest(`The JSON schema ${reason}: send a smaller one, with fewer references`, this.#param);
   }
 }
 
@@ -189,23 +188,11 @@ function takePlaces(flat: FlatSchema, places: Pieces[]): boolean {
 /** Of two bounds the narrower stands, of two annotations the outer one. */
 function takeOther(rest: Map<string, unknown>, keyword: string, value: unknown): boolean {
   const known = rest.get(keyword);
-  if (known === undefined) {
-    rest.set(keyword, value);
-  } else if (
-    typeof known === "number" &&
-    typeof value === "number" &&
-    /^(exclusiveM|m)inimum$|^min[A-Z]/.test(keyword)
-  ) {
-    rest.set(keyword, Math.max(known, value));
-  } else if (
-    typeof known === "number" &&
-    typeof value === "number" &&
-    /^(exclusiveM|m)aximum$|^max[A-Z]/.test(keyword)
-  ) {
-    rest.set(keyword, Math.min(known, value));
-  } else {
-    return annotations.has(keyword) || JSON.stringify(known) === JSON.stringify(value);
-  }
+  const bound = /^(?:exclusiveM|m)(in|ax)(?:imum$|[A-Z])/.exec(keyword)?.[1];
+  if (known === undefined) rest.set(keyword, value);
+  else if (bound !== undefined && typeof known === "number" && typeof value === "number") {
+    rest.set(keyword, bound === "in" ? Math.max(known, value) : Math.min(known, value));
+  } else return annotations.has(keyword) || JSON.stringify(known) === JSON.stringify(value);
   return true;
 }
 
@@ -217,13 +204,9 @@ function resolve(root: unknown, ref: string): unknown {
   if (!ref.startsWith("#/")) return undefined;
   let at = root;
   for (const part of ref.slice(2).split("/")) {
-    const name = unescapePart(part);
+    const name = decodePercent(part.replaceAll("~1", "/").replaceAll("~0", "~"));
     if (typeof at !== "object" || at === null || !Object.hasOwn(at, name)) return undefined;
     at = (at as Record<string, unknown>)[name];
   }
   return at;
-}
-
-function unescapePart(part: string): string {
-  return decodePercent(part.replaceAll("~1", "/").replaceAll("~0", "~"));
 }

@@ -66,7 +66,7 @@ export { readModels } from "./read-models.ts";
 export { ReasoningTagSplitter, type SplitText, splitReasoningTags } from "./reasoning-tags.ts";
 export { type HeaderReader, readDurationMs, retryAfterMs } from "./retry-after.ts";
 export { eventCharactersMaxDefault, readEvents, SseParser } from "./sse.ts";
-export { pickSupportedFields } from "./supported-fields.ts";
+export { pickSupportedFields, warnOfOthers } from "./supported-fields.ts";
 export {
   getToolResults,
   readArguments,

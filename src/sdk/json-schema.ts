@@ -1,4 +1,5 @@
-import { GatewayError, getOwn } from "../contract/index.ts";
+import { getOwn } from "../contract/index.ts";
+import { badRequest } from "./errors.ts";
 import { type FlatSchema, type Pieces, pointerPart, SchemaFlattener } from "./flatten-schema.ts";
 import { isRecord } from "./json.ts";
 
@@ -62,7 +63,7 @@ export const openApiSubset: SchemaSubset = {
 };
 
 /** The types that a keyword speaks of: where a place has several types, it goes to these. */
-const typesOfKeyword: Readonly<Record<string, readonly string[]>> = {
+const keywordTypes: Readonly<Record<string, readonly string[]>> = {
   minProperties: ["object"],
   maxProperties: ["object"],
   propertyOrdering: ["object"],
@@ -94,9 +95,7 @@ const typesOfKeyword: Readonly<Record<string, readonly string[]>> = {
  * schema.enum; // => ["yes"]
  */
 export function reduceSchema(schema: unknown, subset: SchemaSubset, param?: string): ReducedSchema {
-  if (!isRecord(schema)) {
-    throw new GatewayError("invalid_request", "Cannot read the JSON schema: expected an object", { param });
-  }
+  if (!isRecord(schema)) throw badRequest("Cannot read the JSON schema: expected an object", param);
   const flattener = new SchemaFlattener(schema, param);
   const reduced = reducePlace({ flattener, subset }, [{ schema, refs: [] }], "");
   return { schema: reduced, dropped: [...flattener.dropped] };
@@ -111,19 +110,19 @@ type Schema = Record<string, unknown>;
 
 function reducePlace(reduction: Reduction, pieces: Pieces, pointer: string): Schema {
   const flat = reduction.flattener.flatten(pieces, pointer);
-  const types = typesOf(flat);
-  const choices = flat.choices && choicesOf(reduction, flat.choices, `${pointer}/anyOf`);
+  const types = getTypes(flat);
+  const choices = flat.choices && reduceChoices(reduction, flat.choices, `${pointer}/anyOf`);
   const nullable = isNullable(flat, types, choices?.nullable === true);
   const plain = types?.filter((type) => type !== "null" || types.length === 1);
-  const result = annotationsOf(reduction, flat, pointer);
+  const result = getAnnotations(reduction, flat, pointer);
   const alternatives = choices?.schemas ?? [];
   if (plain === undefined || plain.length === 1) {
-    const assertions = assertionsOf(reduction, flat, plain?.[0], pointer);
+    const assertions = getAssertions(reduction, flat, plain?.[0], pointer);
     const sentences = [result.description, assertions.description].filter((text) => typeof text === "string");
     Object.assign(result, assertions);
     if (sentences.length > 1) result.description = sentences.join("\n");
   } else if (alternatives.length === 0) {
-    alternatives.push(...plain.map((type) => assertionsOf(reduction, flat, type, pointer)));
+    alternatives.push(...plain.map((type) => getAssertions(reduction, flat, type, pointer)));
   }
   addChoices(result, alternatives);
   return nullable ? withNull(result, reduction.subset) : result;
@@ -137,23 +136,23 @@ function isNullable(flat: FlatSchema, types: string[] | undefined, byChoice: boo
 }
 
 /** The types that are said, or those that the other keywords speak of. */
-function typesOf(flat: FlatSchema): string[] | undefined {
+function getTypes(flat: FlatSchema): string[] | undefined {
   if (flat.types !== undefined) return flat.types;
   if (flat.properties !== undefined) return ["object"];
   if (flat.items !== undefined || flat.places !== undefined) return ["array"];
-  const kinds = new Set(flat.values?.map(typeOfValue));
+  const kinds = new Set(flat.values?.map(getType));
   const [kind] = kinds;
   return kinds.size === 1 && kind !== undefined ? [kind] : kinds.size > 1 ? [...kinds] : undefined;
 }
 
-function typeOfValue(value: unknown): string {
+function getType(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   return Number.isInteger(value) ? "integer" : typeof value;
 }
 
 /** The alternatives at one place; "or null" stands apart from them. */
-function choicesOf(reduction: Reduction, choices: readonly Pieces[], pointer: string) {
+function reduceChoices(reduction: Reduction, choices: readonly Pieces[], pointer: string) {
   const all = choices.map((pieces, index) => reducePlace(reduction, pieces, `${pointer}/${index}`));
   const others = all.filter((schema) => schema.type !== "null");
   if (others.length === 0) return { schemas: all.slice(0, 1), nullable: false };
@@ -170,10 +169,10 @@ function addChoices(result: Schema, schemas: Schema[]): void {
   else if (schemas.length > 1) result.anyOf = schemas;
 }
 
-function annotationsOf(reduction: Reduction, flat: FlatSchema, pointer: string): Schema {
+function getAnnotations(reduction: Reduction, flat: FlatSchema, pointer: string): Schema {
   const result: Schema = {};
   for (const [keyword, value] of flat.rest) {
-    if (keyword === "nullable" || keyword in typesOfKeyword) continue;
+    if (keyword === "nullable" || keyword in keywordTypes) continue;
     if (reduction.subset.keywords.has(keyword)) result[keyword] = value;
     else if (!(keyword === "additionalProperties" && value === false && reduction.subset.closedObjects)) {
       reduction.flattener.dropped.add(`${pointer}/${keyword}`);
@@ -182,10 +181,10 @@ function annotationsOf(reduction: Reduction, flat: FlatSchema, pointer: string):
   return result;
 }
 
-function assertionsOf(reduction: Reduction, flat: FlatSchema, type: string | undefined, pointer: string): Schema {
+function getAssertions(reduction: Reduction, flat: FlatSchema, type: string | undefined, pointer: string): Schema {
   const result: Schema = type === undefined ? {} : { type };
   for (const [keyword, value] of flat.rest) {
-    const types = getOwn(typesOfKeyword, keyword);
+    const types = getOwn(keywordTypes, keyword);
     if (types === undefined || (type !== undefined && !types.includes(type))) continue;
     const kept =
       keyword === "format"
@@ -221,7 +220,7 @@ function addItems(reduction: Reduction, flat: FlatSchema, result: Schema, pointe
   if (flat.items !== undefined) {
     result.items = reducePlace(reduction, flat.items, `${pointer}/items`);
   } else if (flat.places !== undefined) {
-    const places = choicesOf(reduction, flat.places, `${pointer}/prefixItems`);
+    const places = reduceChoices(reduction, flat.places, `${pointer}/prefixItems`);
     const items: Schema = {};
     addChoices(items, places.schemas);
     result.items = places.nullable ? withNull(items, reduction.subset) : items;
@@ -234,7 +233,7 @@ function addItems(reduction: Reduction, flat: FlatSchema, result: Schema, pointe
 function addValues(reduction: Reduction, values: unknown[], result: Schema, pointer: string): void {
   const fitting = values.filter((value) => {
     if (value === null) return result.type === "null";
-    return result.type === undefined || typeOfValue(value) === result.type || result.type === "number";
+    return result.type === undefined || getType(value) === result.type || result.type === "number";
   });
   if (fitting.length === 0) return;
   if (reduction.subset.enumOf === "anything" || fitting.every((value) => typeof value === "string")) {

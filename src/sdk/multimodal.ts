@@ -1,5 +1,4 @@
-import type { ChatRequest, CheckInput } from "../contract/index.ts";
-import { GatewayError, type Message, type Upstream } from "../contract/index.ts";
+import { type ChatRequest, type CheckInput, GatewayError, type Message, type Upstream } from "../contract/index.ts";
 import { toBase64 } from "./base64.ts";
 import type { DataUrl } from "./data-url.ts";
 import { badRequest } from "./errors.ts";

@@ -1,10 +1,10 @@
 import { type Capability, compilePrice, isPriced, type MeterName, Model } from "../contract/index.ts";
-import { shapeChecker } from "./check-shape.ts";
+import { lowerFirst, shapeChecker } from "./check-shape.ts";
 import { PluginError } from "./errors.ts";
 import { isRecord } from "./json.ts";
 
-/** The meters that a call of each capability always uses: a model that is sold needs a price for them. */
-const metersInUse: Record<Capability, readonly MeterName[]> = {
+/** The meters that a call of each capability always uses: a premium model needs a price for them. */
+export const requiredMeters: Record<Capability, readonly MeterName[]> = {
   chat: ["inputToken", "outputToken"],
   embeddings: ["inputToken"],
   images: ["image"],
@@ -12,7 +12,7 @@ const metersInUse: Record<Capability, readonly MeterName[]> = {
   speech: ["character"],
 };
 
-const faultOfRow = shapeChecker(Model);
+const findRowError = shapeChecker(Model);
 const checked = new WeakSet<readonly Model[]>();
 
 /**
@@ -47,7 +47,7 @@ export function readModelsOnce(rows: readonly Model[]): readonly Model[] {
 }
 
 function checkShape(row: unknown, at: string): asserts row is Model {
-  const fault = faultOfRow(row);
+  const fault = findRowError(row);
   if (fault === undefined) return;
   const name = isRecord(row) && typeof row.id === "string" ? ` (${row.id})` : "";
   throw new PluginError(`Cannot read ${at}${fault.path}${name}: ${fault.reason}`);
@@ -56,12 +56,12 @@ function checkShape(row: unknown, at: string): asserts row is Model {
 function checkPrice(row: Model, at: string): void {
   const { id, capability, premium, price = {} } = row;
   try {
-    if (isPriced(compilePrice(price), metersInUse[capability]) || !premium) return;
+    if (isPriced(compilePrice(price), requiredMeters[capability]) || !premium) return;
   } catch (cause) {
     const sentence = lowerFirst(cause instanceof Error ? cause.message : String(cause));
     throw new PluginError(`Cannot read ${at}.price (${id}): ${sentence}; write fewer digits`, { cause });
   }
-  const missing = metersInUse[capability].filter((meter) => price[meter] === undefined);
+  const missing = requiredMeters[capability].filter((meter) => price[meter] === undefined);
   throw new PluginError(
     `Cannot sell ${at} (${id}): it is premium and has no price for ${missing.join(", ")}; ` +
       `add price.${missing[0]} as { "usd": "1.25", "per": 1000000 } or set premium to false`,
@@ -76,8 +76,4 @@ function checkNames(row: Model, at: string, owners: Map<string, string>): void {
     }
     owners.set(name, `${at} (${row.id})`);
   }
-}
-
-function lowerFirst(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1);
 }

@@ -17,9 +17,8 @@ const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000
  * retryAfterMs(new Headers({ "retry-after": "7" })); // => 7000
  */
 export function retryAfterMs(headers: HeaderReader, body = "", nowMs: number = Date.now()): number | undefined {
-  const exact = numberOf(headers.get("retry-after-ms"));
-  if (exact !== undefined) return Math.ceil(exact);
-  return readRetryAfter(headers.get("retry-after"), nowMs) ?? bodyDelayMs(body) ?? resetMs(headers);
+  const exact = readNumber(headers.get("retry-after-ms"), 1);
+  return exact ?? readRetryAfter(headers.get("retry-after"), nowMs) ?? bodyDelayMs(body) ?? resetMs(headers);
 }
 
 /** Longer than any true one, and short of what is no number any more. */
@@ -45,8 +44,8 @@ export function readDurationMs(text: string): number | undefined {
 
 function readRetryAfter(text: string | null, nowMs: number): number | undefined {
   if (text === null) return undefined;
-  const seconds = numberOf(text);
-  if (seconds !== undefined) return Math.ceil(seconds * 1000);
+  const ms = readNumber(text, 1000);
+  if (ms !== undefined) return ms;
   const date = /[a-z]{3}/i.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? readDurationMs(text.trim()) : Math.max(0, date - nowMs);
 }
@@ -62,16 +61,13 @@ function resetMs(headers: HeaderReader): number | undefined {
   for (const what of ["requests", "tokens"]) {
     if (headers.get(`x-ratelimit-remaining-${what}`)?.trim() !== "0") continue;
     const text = headers.get(`x-ratelimit-reset-${what}`)?.trim();
-    const reset = text === undefined ? undefined : (readDurationMs(text) ?? secondsToMs(numberOf(text)));
+    const reset = text === undefined ? undefined : (readDurationMs(text) ?? readNumber(text, 1000));
     if (reset !== undefined && (longest === undefined || reset > longest)) longest = reset;
   }
   return longest;
 }
 
-function secondsToMs(seconds: number | undefined): number | undefined {
-  return seconds === undefined ? undefined : Math.ceil(seconds * 1000);
-}
-
-function numberOf(text: string | null): number | undefined {
-  return text !== null && /^\s*\d{1,12}(\.\d+)?\s*$/.test(text) ? Number(text) : undefined;
+/** A number of `unit` milliseconds, rounded up. */
+function readNumber(text: string | null | undefined, unit: number): number | undefined {
+  return text && /^\s*\d{1,12}(\.\d+)?\s*$/.test(text) ? Math.ceil(Number(text) * unit) : undefined;
 }

@@ -9,15 +9,12 @@ import { type ServerEvent, UpstreamFault } from "../contract/index.ts";
 export const eventCharactersMaxDefault = 1024 * 1024;
 
 const byteOrderMark = "\uFEFF";
-const lineFeed = 10;
-const colon = 58;
-const space = 32;
 
 /**
  * Reads server-sent events from text that arrives in pieces of any size. Line ends may be `\n`, `\r\n` or `\r`.
  *
- * An event named `raw` carries text that stands in no field: JSON or HTML that a failing server wrote into the stream
- * as it was. It is offered when a field follows it or the stream ends.
+ * An event named `raw` carries text outside of any field: JSON or HTML that a failing server wrote into the stream. It is
+ * returned when a field follows it or the stream ends.
  *
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
  *
@@ -32,7 +29,7 @@ export class SseParser {
   /** The beginning of a line whose end has not arrived. It only grows by `+=`, which costs nothing until it is read. */
   #rest = "";
   #started = false;
-  #skipLineFeed = false;
+  #endedInReturn = false;
   #name = "";
   #data: string | undefined;
   #raw: string | undefined;
@@ -49,46 +46,34 @@ export class SseParser {
    * @throws {UpstreamFault} `bad_response` when one event grows beyond the bound.
    */
   push(text: string): ServerEvent[] {
-    if (text === "") return [];
-    let start = this.#firstCharacter(text);
-    let cr = text.indexOf("\r", start);
-    let lf = text.indexOf("\n", start);
-    for (;;) {
-      const atCr = cr !== -1 && (lf === -1 || cr < lf);
-      const end = atCr ? cr : lf;
-      if (end === -1) break;
-      this.#takeLine(text, start, end);
-      start = end + 1;
-      if (atCr) {
-        if (start === text.length) this.#skipLineFeed = true;
-        else if (text.charCodeAt(start) === lineFeed) start++;
-        cr = text.indexOf("\r", start);
-      }
-      if (lf !== -1 && lf < start) lf = text.indexOf("\n", start);
+    const lines = this.#trimStart(text).split(/\r\n?|\n/);
+    const rest = lines.pop() as string;
+    for (const line of lines) {
+      this.#readLine(this.#rest + line);
+      this.#rest = "";
     }
-    if (start < text.length) {
-      this.#rest += start === 0 ? text : text.slice(start);
-      this.#bound(this.#rest.length);
-    }
+    this.#rest += rest;
+    this.#bound(this.#rest.length);
     return this.#take();
   }
 
-  /** Says that no more text comes. Returns what stood unfinished: a last event without its blank line, or `raw` text. */
+  /** Ends the stream. Returns what is unfinished: a last event without its blank line, or `raw` text. */
   end(): ServerEvent[] {
-    if (this.#rest !== "") this.#takeLine("", 0, 0);
+    if (this.#rest !== "") this.#readLine(this.#rest);
     this.#dispatch();
     this.#dispatchRaw();
     return this.#take();
   }
 
-  #firstCharacter(text: string): number {
-    if (!this.#started) {
-      this.#started = true;
-      if (text.startsWith(byteOrderMark)) return 1;
-    }
-    if (!this.#skipLineFeed) return 0;
-    this.#skipLineFeed = false;
-    return text.charCodeAt(0) === lineFeed ? 1 : 0;
+  /** Drops the byte order mark, and the second half of a line break that was cut in two. */
+  #trimStart(piece: string): string {
+    if (piece === "") return piece;
+    let text = piece;
+    if (!this.#started && text.startsWith(byteOrderMark)) text = text.slice(1);
+    this.#started = true;
+    if (this.#endedInReturn && text.startsWith("\n")) text = text.slice(1);
+    this.#endedInReturn = text.endsWith("\r");
+    return text;
   }
 
   #take(): ServerEvent[] {
@@ -97,48 +82,28 @@ export class SseParser {
     return events;
   }
 
-  #takeLine(text: string, start: number, end: number): void {
-    if (this.#rest === "") {
-      this.#readLine(text, start, end);
-    } else {
-      const line = this.#rest + text.slice(start, end);
-      this.#rest = "";
-      this.#readLine(line, 0, line.length);
-    }
-  }
-
-  #readLine(text: string, start: number, end: number): void {
-    if (start === end) {
+  #readLine(line: string): void {
+    if (line === "") {
       if (this.#raw === undefined) this.#dispatch();
       return;
     }
-    if (text.startsWith("data", start)) {
-      const value = valueStart(text, start + 4, end);
-      if (value !== -1) {
-        this.#dispatchRaw();
-        const line = text.slice(value, end);
-        this.#data = this.#data === undefined ? line : `${this.#data}\n${line}`;
-        this.#eventCharacters += line.length;
-        this.#bound(0);
-        return;
-      }
+    const data = readField(line, "data");
+    const name = data === undefined ? readField(line, "event") : undefined;
+    if (data !== undefined) {
+      this.#dispatchRaw();
+      this.#data = this.#data === undefined ? data : `${this.#data}\n${data}`;
+      this.#grow(data.length);
+    } else if (name !== undefined) {
+      this.#dispatchRaw();
+      this.#name = name;
+    } else if (this.#raw !== undefined) {
+      this.#raw += `\n${line}`;
+      this.#grow(line.length);
+    } else if (/^[{[<]/.test(line)) {
+      this.#dispatch();
+      this.#raw = line;
+      this.#grow(line.length);
     }
-    if (text.startsWith("event", start)) {
-      const value = valueStart(text, start + 5, end);
-      if (value !== -1) {
-        this.#dispatchRaw();
-        this.#name = text.slice(value, end);
-        return;
-      }
-    }
-    if (this.#raw !== undefined || isRaw(text, start)) this.#takeRaw(text.slice(start, end));
-  }
-
-  #takeRaw(line: string): void {
-    this.#dispatch();
-    this.#raw = this.#raw === undefined ? line : `${this.#raw}\n${line}`;
-    this.#eventCharacters += line.length;
-    this.#bound(0);
   }
 
   #dispatch(): void {
@@ -157,12 +122,15 @@ export class SseParser {
     this.#eventCharacters = 0;
   }
 
+  #grow(characters: number): void {
+    this.#eventCharacters += characters;
+    this.#bound(0);
+  }
+
   #bound(restCharacters: number): void {
     if (this.#eventCharacters + restCharacters <= this.#eventCharactersMax) return;
-    throw new UpstreamFault(
-      "bad_response",
-      `The provider's stream has an event of more than ${this.#eventCharactersMax} characters`,
-    );
+    const sentence = `The provider's stream has an event of more than ${this.#eventCharactersMax} characters`;
+    throw new UpstreamFault("bad_response", sentence);
   }
 }
 
@@ -189,15 +157,9 @@ export async function* readEvents(
   for (const event of parser.end()) yield event;
 }
 
-/** Where the value of a field begins, or -1 when the field's name goes on. One space after the colon is not part of it. */
-function valueStart(text: string, nameEnd: number, end: number): number {
-  if (nameEnd === end) return end;
-  if (nameEnd > end || text.charCodeAt(nameEnd) !== colon) return -1;
-  return nameEnd + 1 < end && text.charCodeAt(nameEnd + 1) === space ? nameEnd + 2 : nameEnd + 1;
-}
-
-/** Whether a line opens JSON or HTML rather than a field. */
-function isRaw(text: string, start: number): boolean {
-  const first = text[start];
-  return first === "{" || first === "[" || first === "<";
+/** The value of a field, if the line is of this field. One space after the colon is not part of it. */
+function readField(line: string, name: string): string | undefined {
+  if (line === name) return "";
+  if (!line.startsWith(name) || line[name.length] !== ":") return undefined;
+  return line.slice(name.length + (line[name.length + 1] === " " ? 2 : 1));
 }

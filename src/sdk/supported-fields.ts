@@ -1,10 +1,7 @@
-import type { ChatRequest, Model } from "../contract/index.ts";
+import type { Call, ChatRequest, Model } from "../contract/index.ts";
 
-/** Fields that ask nothing of the model: leaving them out is no loss. */
-const silent = new Set(
-  `model messages stream stream_options user metadata store safety_identifier prompt_cache_key
-  parallel_tool_calls`.split(/\s+/),
-);
+/** Fields that every translation handles itself. */
+const handled = ["model", "messages", "stream", "stream_options", "parallel_tool_calls"];
 
 /**
  * The part of a chat request that a provider with its own wire format can be told. Fields in the row's `omit`, and those
@@ -22,11 +19,29 @@ export function pickSupportedFields(
   request: ChatRequest,
   translated: readonly string[],
   { omit = [] }: Model,
-  warn: (sentence: string) => void,
+  warn: Call<ChatRequest>["warn"],
 ): ChatRequest {
   const present = Object.entries(request).filter(([, value]) => value !== undefined && value !== null);
-  const kept = present.filter(([field]) => silent.has(field) || (translated.includes(field) && !omit.includes(field)));
+  const kept = present.filter(
+    ([field]) => handled.includes(field) || (translated.includes(field) && !omit.includes(field)),
+  );
   const lost = present.filter((entry) => !kept.includes(entry)).map(([field]) => field);
-  if (lost.length > 0) warn(`Left out, because the model does not take it: ${lost.join(", ")}`);
+  if (lost.length > 0) warn(`Left out, because the model does not take it: ${lost.join(", ")}`, lost);
   return Object.fromEntries(kept) as ChatRequest;
+}
+
+/**
+ * Tells of the fields of a request that a provider with its own wire format is not sent.
+ *
+ * @param known The fields that are translated, and those that ask nothing of the provider.
+ *
+ * @example
+ * const lost = [];
+ * warnOfOthers({ model: "m", style: "vivid", user: null }, ["model"], (_, fields) => lost.push(fields));
+ * lost; // => [["style"]]
+ */
+export function warnOfOthers(request: object, known: readonly string[], warn: Call<unknown>["warn"]): void {
+  const others = Object.entries(request).filter(([field, value]) => value != null && !known.includes(field));
+  const fields = others.map(([field]) => field);
+  if (fields.length > 0) warn(`Left out, because the model does not take it: ${fields.join(", ")}`, fields);
 }

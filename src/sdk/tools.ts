@@ -11,6 +11,8 @@ import type {
 import { badRequest } from "./errors.ts";
 import { isRecord, parseJson } from "./json.ts";
 
+const allowedToolsParam = "tool_choice.allowed_tools.tools";
+
 /** What `tool_choice` comes to, in all its forms. */
 export interface ToolDecision {
   mode: "none" | "auto" | "required";
@@ -32,9 +34,10 @@ export function readToolChoice({ tool_choice: choice, tools }: ChatRequest): Too
   const known = (tools ?? []).map((tool) => tool.function.name);
   if (choice === undefined || choice === null) return undefined;
   const decision = typeof choice === "string" ? { mode: choice } : readNames(choice);
-  const stranger = decision.names?.find((name) => !known.includes(name));
-  if (stranger !== undefined) {
-    throw badRequest(`tool_choice names ${stranger}, expected one of the tools: ${known.join(", ")}`, "tool_choice");
+  const unknown = decision.names?.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    const param = isRecord(choice) && choice.type === "allowed_tools" ? allowedToolsParam : "tool_choice";
+    throw badRequest(`tool_choice names ${unknown}, expected one of the tools: ${known.join(", ")}`, param);
   }
   if (known.length > 0) return decision;
   if (decision.mode === "required") throw badRequest("tool_choice demands a call, expected tools", "tool_choice");
@@ -50,7 +53,7 @@ function readNames(choice: Exclude<ChatRequest["tool_choice"], string | null | u
   if (names.length > 0 && names.every((name) => typeof name === "string")) {
     return { mode: mode === "required" ? "required" : "auto", names };
   }
-  throw badRequest("allowed_tools names no functions, expected a list of them", "tool_choice.allowed_tools.tools");
+  throw badRequest("allowed_tools names no functions, expected a list of them", allowedToolsParam);
 }
 
 /** A tool message, the call it answers, and where it stands in the conversation. */

@@ -1,7 +1,7 @@
 import { builtIns } from "../../plugins/index.ts";
 import type { Call, ChatChunk, ChatRequest } from "../../src/contract/index.ts";
 import { StreamNormalizer } from "../../src/kernel/normalize/stream.ts";
-import { UsageMeter } from "../../src/kernel/normalize/usage-meter.ts";
+import { UsageMeter } from "../../src/kernel/normalize/usage.ts";
 import { readEvents } from "../../src/sdk/index.ts";
 
 /** What one piece of a provider's stream costs from its bytes to ours, beside OpenAI's own, which is passed through. */
@@ -76,8 +76,7 @@ async function translate(provider: string, bytes: Uint8Array<ArrayBuffer>[]): Pr
   const normalizer = new StreamNormalizer(head, new UsageMeter(async () => ({})), false);
   let length = 0;
   for await (const raw of (await plugin.handlers.chat(call)) as AsyncIterable<ChatChunk>) {
-    const chunk = normalizer.push(raw);
-    if (chunk !== undefined) length += JSON.stringify(chunk).length;
+    for (const chunk of normalizer.push(raw)) length += JSON.stringify(chunk).length;
   }
   if (!normalizer.finished) throw new Error(`The stream of ${provider} was not read to its end`);
   return length;

@@ -74,6 +74,12 @@ describe.skipIf(!hasChromium)("signing in", () => {
       dashboard.visit(async (page) => {
         await page.goto("/");
         await page.getByRole("button", { name: "Create an account" }).click();
+        await createUser(dashboard, "dan@example.org");
+        await page.getByLabel("Name").fill("Dan");
+        await page.getByLabel("Email").fill("dan@example.org");
+        await page.getByLabel("Password", { exact: true }).fill("not the password of Dan");
+        await page.getByRole("button", { name: "Create account" }).click();
+        await page.getByText("If you have an account, sign in to it").waitFor();
         await page.getByLabel("Name").fill("<b>Dora</b>");
         await page.getByLabel("Email").fill("dora@example.org");
         await page.getByLabel("Password", { exact: true }).fill("short");

@@ -1,5 +1,5 @@
 import type { Capability, ChatChunk, ChatCompletion, GatewayError, ProviderPlugin } from "../../src/contract/index.ts";
-import type { AnswerOf, RequestOf } from "../../src/kernel/call-context.ts";
+import type { AnswerOf, RequestOf } from "../../src/kernel/exchange.ts";
 import { runCall } from "../../src/kernel/pipeline.ts";
 import type { Reply } from "../support/reply.ts";
 import { benchOf, callOf, type FakeFetch, type FakeLedger } from "../unit/kernel/support.ts";

@@ -5,7 +5,7 @@ import { builtIns, sandbox } from "../../plugins/index.ts";
 import { type App, type AppOptions, createApp } from "../../src/app.ts";
 import { creditWallet } from "../../src/billing/index.ts";
 import { readConfig } from "../../src/config/index.ts";
-import { openStore } from "../../src/db/index.ts";
+import { openStore, type Store } from "../../src/db/index.ts";
 import { createLog } from "../../src/observability/log.ts";
 import { openCliStore, type TransactionScope } from "./books.ts";
 
@@ -14,12 +14,15 @@ export interface InProcessGateway {
   baseUrl: string;
   key: string;
   books: TransactionScope;
+  store: Store;
   app: App;
   post(path: string, body: unknown): Promise<Response>;
   stop(): Promise<void>;
 }
 
-type Parts = Partial<Pick<AppOptions, "bounds" | "plugins" | "sseHeartbeatMs">> & { env: Record<string, string> };
+type Parts = Partial<Pick<AppOptions, "bounds" | "plugins" | "sseHeartbeatMs" | "site" | "observability" | "now">> & {
+  env: Record<string, string>;
+};
 
 /** Starts one on a free loopback port, with money in its wallet. */
 export async function startInProcess({ env, plugins = builtIns, ...injected }: Parts): Promise<InProcessGateway> {
@@ -31,7 +34,7 @@ export async function startInProcess({ env, plugins = builtIns, ...injected }: P
     config,
     store,
     plugins,
-    sandboxOf: sandbox,
+    createSandbox: sandbox,
     log,
     version: "test",
     ...injected,
@@ -46,6 +49,7 @@ export async function startInProcess({ env, plugins = builtIns, ...injected }: P
     baseUrl,
     key,
     books,
+    store,
     app,
     post: (path, body) =>
       fetch(baseUrl + path, {

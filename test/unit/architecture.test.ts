@@ -32,8 +32,8 @@ test("the path of a chat call is as long as the page says, and does not grow", (
   const lines = path.reduce((sum, file) => sum + linesOf(file), 0);
   const [, files, total] = /in order: (\d+) files, ([\d ]+) lines/.exec(table.replaceAll("\n", " ")) ?? [];
   expect([path.length, lines]).toEqual([Number(files), Number(total?.replaceAll(" ", ""))]);
-  expect(path.length).toBeLessThanOrEqual(40);
-  expect(lines).toBeLessThanOrEqual(5600);
+  expect(path.length).toBeLessThanOrEqual(30);
+  expect(lines).toBeLessThanOrEqual(4500);
 });
 
 test("the path of a chat call names every file that its files import", () => {

@@ -30,7 +30,7 @@ test("maintenance that fails once logs a warning, and an error when it fails aga
     for (const line of text.trim().split("\n")) lines.push(JSON.parse(line));
   });
   const config = readConfig({ MODELGATE_HOME: home, HOST: "127.0.0.1", SANDBOX: "on" });
-  const app = await createApp({ config, store, plugins: builtIns, sandboxOf: sandbox, log, version: "test" });
+  const app = await createApp({ config, store, plugins: builtIns, createSandbox: sandbox, log, version: "test" });
   try {
     const untilRound = async (round: number) => {
       const deadline = Date.now() + roundsMsMax;

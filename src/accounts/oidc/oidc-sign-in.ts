@@ -47,7 +47,7 @@ export function createOidcSignIn(options: OidcSignInOptions): OidcSignIn {
         return redirectToPage(await (await getHandler())(request));
       } catch (error) {
         report(error);
-        const code = error instanceof GatewayError ? error.shownCode : "internal_error";
+        const code = error instanceof GatewayError ? error.publicCode : "internal_error";
         return new Response(null, { status: 302, headers: { location: failedSignInUrl(code) } });
       }
     },

@@ -13,11 +13,15 @@ export interface CheckoutOrder {
   readonly returnTo: { readonly paid: string; readonly cancelled: string };
 }
 
-/** A received payment. */
+/** Money that was paid, or taken back. */
 export interface Payment {
+  readonly kind: "payment" | "refund" | "dispute" | "dispute_won";
   readonly accountId: string;
+  /** What the wallet gets; negative for what was taken back. */
   readonly nanodollars: number;
-  /** The same in every webhook of this payment, so that it is credited once. */
+  /** Whether `nanodollars` is the sum of all movements with this reference so far, rather than one of them. */
+  readonly isTotal: boolean;
+  /** The same in every webhook of this movement, so that it counts once. */
   readonly reference: string;
   /** Shown in the account's statement. */
   readonly note: string;
@@ -32,8 +36,9 @@ export interface Payments {
   /**
    * Verifies and reads a webhook of the provider.
    *
-   * @returns `undefined` for a valid message that is not a payment to this gateway.
-   * @throws {GatewayError} `invalid_request` for a message that is forged, too old, or has another amount than the checkout.
+   * @returns `undefined` for a valid message that moves no money of this gateway.
+   * @throws {GatewayError} `invalid_request` for a message that is forged, too old, or has another amount or currency than the
+   * checkout; `unavailable` when the provider has to be asked and does not respond.
    */
   readWebhook(body: string, headers: Headers): Promise<Payment | undefined>;
 }

@@ -3,6 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import Stripe from "stripe";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { type CheckoutOrder, nanodollarsOfCent, type Payment, type Payments } from "./payments.ts";
+import { isReversal, toReversal, unreadableMessage } from "./stripe-reversals.ts";
 
 export interface StripeOptions {
   readonly secretKey: string;
@@ -42,6 +43,18 @@ export function openStripe({ secretKey, webhookSecret, apiBase }: StripeOptions)
     ...(apiBase !== undefined && parseApiBase(apiBase)),
   });
   const crypto = Stripe.createSubtleCryptoProvider();
+  /** The account that got the money of a payment intent. Only the checkout's metadata says it. */
+  const findAccount = async (paymentIntent: string): Promise<string | undefined> => {
+    try {
+      const { data } = await stripe.checkout.sessions.list({ payment_intent: paymentIntent, limit: 1 });
+      const [checkout] = data;
+      const isCredited =
+        checkout?.currency === "usd" && String(checkout.amount_total) === checkout.metadata?.[metadataKeys.cents];
+      return isCredited ? checkout.metadata?.[metadataKeys.account] : undefined;
+    } catch (cause) {
+      throw providerUnavailable(cause);
+    }
+  };
   return {
     name: "Stripe",
     async createCheckout(order) {
@@ -61,9 +74,10 @@ export function openStripe({ secretKey, webhookSecret, apiBase }: StripeOptions)
         event = await webhooks.constructEventAsync(body, signature, webhookSecret, toleranceSeconds, crypto);
       } catch (cause) {
         const sentence = "This webhook is not signed with STRIPE_WEBHOOK_SECRET, or is too old";
-        throw new GatewayError("invalid_request", sentence, { shownCode: "invalid_signature", cause });
+        throw new GatewayError("invalid_request", sentence, { publicCode: "invalid_signature", cause });
       }
       if (!Value.Check(Message, event)) throw unreadableMessage();
+      if (isReversal(event.type)) return toReversal(event.type, event.data, findAccount);
       return paidEvents.includes(event.type) ? toPayment(event.data) : undefined;
     },
   };
@@ -99,21 +113,18 @@ function toPayment(data: unknown): Payment | undefined {
   const { amount_total: paid, currency } = session;
   if (currency !== "usd" || paid !== cents || !Number.isSafeInteger(cents) || cents <= 0) {
     const sentence = `Checkout ${session.id} paid ${paid} ${currency}, expected ${cents} cents in usd; nothing was credited`;
-    throw new GatewayError("invalid_request", sentence, { shownCode: "amount_mismatch" });
+    throw new GatewayError("invalid_request", sentence, { publicCode: "amount_mismatch" });
   }
   const nanodollars = cents * nanodollarsOfCent;
   const payment = typeof session.payment_intent === "string" ? session.payment_intent : session.id;
   return {
+    kind: "payment",
     accountId,
     nanodollars,
+    isTotal: false,
     reference: `stripe:${session.id}`,
     note: `Paid ${formatUsd(nanodollars)} USD by Stripe, ${payment}`,
   };
-}
-
-function unreadableMessage(): GatewayError {
-  const sentence = "This webhook from Stripe does not have the expected fields; nothing was credited";
-  return new GatewayError("invalid_request", sentence, { shownCode: "invalid_message" });
 }
 
 function providerUnavailable(cause: unknown): GatewayError {

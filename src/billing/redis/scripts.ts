@@ -1,14 +1,14 @@
 /**
- * What Redis runs, each script in one step. All of an account is one hash, so that a script has one key, and what Redis
- * loses of an account it loses whole:
+ * The Lua scripts that Redis runs, each atomically. An account is one hash, so that a script has one key and Redis
+ * evicts an account as a whole:
  *
- * - `rate`, `rate <key id>`: backlogs of requests and tokens per minute in milliseconds, and when they were drained.
- * - `call <call id>`: a running call: until when it counts unless it is renewed, its key, the day on whose quota it
- *   draws (-1: none), and the tokens it holds of that.
- * - `running`, `running <key id>`: how many calls run. `sweepAt`: when calls that nobody renewed are looked for again.
- * - `day`, `used`, `held`: the free quota; `loadedAt`: when `used` came from SQL.
+ * - `rate`, `rate <key id>`: backlogs of requests and tokens per minute in milliseconds, and when they were last drained.
+ * - `call <call id>`: a running call: the end of its lease, its key, the day of its free quota (-1: none), and the tokens
+ *   it holds of that quota.
+ * - `running`, `running <key id>`: the number of running calls. `sweepAt`: when expired leases are removed next.
+ * - `day`, `used`, `held`: the free quota; `loadedAt`: when `used` was read from SQL.
  *
- * Time is Redis's own unless the first argument gives one, so that all nodes share one clock.
+ * All nodes share the clock of Redis, unless the first argument is a time.
  */
 const common = `
 local account, minute, tolerance, keptMs = KEYS[1], 60000, 0.001, 172800000
@@ -27,7 +27,7 @@ local function setBacklogs(owner, requests, tokens)
   set('rate' .. owner, exact(requests) .. ' ' .. exact(tokens) .. ' ' .. whole(now))
 end
 
--- A clock that steps back drains nothing and is followed, so that nobody waits for it to catch up.
+-- When the clock steps back, nothing drains, and draining continues from the new time.
 local function backlogs(owner)
   local requests, tokens, drainedAt = string.match(get('rate' .. owner) or '0 0 0', '^(%S+) (%S+) (%S+)$')
   local elapsed = now - drainedAt
@@ -65,16 +65,16 @@ end
 `;
 
 /**
- * Counts a call in, or names the limit that blocks. Arguments: time, call id, for how long it counts unless it is
- * renewed, key id; what the request and its tokens add to the backlogs of the account, and how many of its calls may run;
- * the same three of the key; the most and the least tokens wanted of the free quota and its limit; the latest day of which
- * SQL knows something drawn, and what. Each is empty if it does not apply. Answers `load` when it must be told the last two.
+ * Admits a call or returns the limit that refuses it. Arguments: time, call id, lease in milliseconds, key id; what the
+ * request and its tokens add to the backlogs of the account, and its limit of concurrent calls; the same three of the
+ * key; the most and the least tokens requested of the free quota and its limit; the latest day with quota used according
+ * to SQL, and the tokens used on it. Missing values are empty. Returns `load` when it needs the last two.
  */
 export const admitScript = `${common}
 local callId, leaseMs, keyId = ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local keyOwner = ' ' .. keyId
 
--- Drops calls that no living node renewed, and counts the others anew.
+-- Removes calls with an expired lease and counts the others again.
 local function sweep()
   local fields, running, held, today = redis.call('HGETALL', account), {}, 0, get('day')
   for at = 1, #fields, 2 do
@@ -100,7 +100,7 @@ local function sweep()
   redis.call('PEXPIRE', account, keptMs)
 end
 
-local function blocked(name, owner, request, tokens, callsMax)
+local function findRefusal(name, owner, request, tokens, callsMax)
   local usedRequests, usedTokens = backlogs(owner)
   local wait = request and usedRequests + request - minute or 0
   if wait > tolerance then return { 'requests', name, exact(wait) } end
@@ -113,15 +113,16 @@ local sweepWait = tonumber(get('sweepAt') or 0) - now
 if sweepWait <= 0 or sweepWait > leaseMs then sweep() end
 local request, tokens, callsMax = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local keyRequest, keyTokens, keyCallsMax = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-local refusal = blocked('key', keyOwner, keyRequest, keyTokens, keyCallsMax)
-  or blocked('account', '', request, tokens, callsMax)
+local refusal = findRefusal('key', keyOwner, keyRequest, keyTokens, keyCallsMax)
+  or findRefusal('account', '', request, tokens, callsMax)
 if refusal then return refusal end
 
-local wanted, least, limit, loadedDay = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
+local requested, least, limit = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local loadedDay = tonumber(ARGV[14])
 local day, hold = '-1', 0
-if wanted then
+if requested then
   local known = redis.call('HMGET', account, 'day', 'used', 'loadedAt')
-  -- Never goes back, so that a clock that does mints no quota.
+  -- The day never goes back, so that a clock that does grants no quota twice.
   local ofDay = math.max(math.floor(now / 86400000), tonumber(known[1] or 0), loadedDay or 0)
   day = whole(ofDay)
   if not (known[1] == day and known[2] and now - known[3] < minute) then
@@ -131,7 +132,7 @@ if wanted then
   end
   local used, held = tonumber(get('used')), tonumber(get('held') or 0)
   local available = limit - used - held
-  hold = math.min(available, wanted)
+  hold = math.min(available, requested)
   if available <= 0 or hold < least then return { 'quota', whole(used), whole(held), day } end
 end
 
@@ -145,10 +146,9 @@ return answer
 `;
 
 /**
- * Counts a call out when SQL has its end. Arguments: time, call id, the day on whose quota it drew and how many tokens;
- * what is added to the backlogs of the account, then the key's id and what is added to its backlogs, empty where it has
- * none. Whether SQL's sum had the tokens of a call that is not known here when it was loaded cannot be told: it is loaded
- * anew.
+ * Removes a call whose end is written in SQL. Arguments: time, call id, the day of its free quota and the tokens used;
+ * what is added to the backlogs of the account; the key's id and what is added to its backlogs, empty without limits.
+ * For a call that Redis does not know, the loaded sum may or may not include its tokens, so the sum is loaded again.
  */
 export const settleScript = `${common}
 local isKnown = removeCall(ARGV[2])
@@ -165,8 +165,8 @@ return { 'ok' }
 `;
 
 /**
- * Says that these calls of an account still run, also where Redis has lost them. Arguments: time, for how long they count,
- * then of each its id, key, day and tokens held.
+ * Renews the leases of running calls of an account, and restores calls that Redis has lost. Arguments: time, lease in
+ * milliseconds, then of each call its id, key, day and tokens held.
  */
 export const renewScript = `${common}
 local deadline = whole(now + tonumber(ARGV[2]))
@@ -179,8 +179,8 @@ return { 'ok' }
 `;
 
 /**
- * Says whose this Redis is, and by writing proves that it can be written. Key: the format. Arguments: the format, and
- * those before it that may be replaced. Answers the format found.
+ * Checks that this Redis belongs to modelgate, and that it accepts writes. Key: the format. Arguments: the format, and
+ * older formats that may be replaced. Returns the format found.
  */
 export const formatScript = `
 local kind = redis.call('TYPE', KEYS[1]).ok

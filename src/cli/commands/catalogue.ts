@@ -2,12 +2,12 @@ import {
   compilePrice,
   formatUsd,
   isPriced,
-  type MeterName,
   type Model,
   meterNames,
   parseUsd,
   type Rate,
 } from "../../contract/index.ts";
+import { requiredMeters } from "../../sdk/read-models.ts";
 import { defineCommand } from "../command.ts";
 import { type CatalogueRow, getServedBy, loadSnapshot, toCatalogueRows } from "../lib/catalogue.ts";
 import { columns } from "../lib/format.ts";
@@ -56,14 +56,6 @@ function formatRate({ usd, per }: Rate): string {
 }
 
 const soonMs = 60 * 86_400_000;
-
-const requiredMeters: Record<Model["capability"], readonly MeterName[]> = {
-  chat: ["inputToken", "outputToken"],
-  embeddings: ["inputToken"],
-  images: ["image"],
-  transcription: ["audioMs"],
-  speech: ["character"],
-};
 
 /** Problems of a row, most severe first. */
 const findings = ["retired", "retiring", "unpriced"] as const;

@@ -13,12 +13,12 @@ export const pluginCheck = defineCommand({
     const { plugin, entry, isFolder } = await loadPluginAt(args.PATH);
     const marks = await checkPlugin(plugin, isFolder ? readFixtures(entry) : []);
     const passed = marks.filter(({ ok }) => ok).length;
-    const told = marks.flatMap(({ check, ok, wrong, cure }) =>
+    const problems = marks.flatMap(({ check, ok, wrong, cure }) =>
       ok ? [] : ["", check, `  wrong: ${wrong}`, `  cure:  ${cure}`],
     );
     const rows = marks.map(({ check, ok }) => [ok ? "ok" : "NOT OK", check]);
     const score = `${plugin.name}: ${passed} of ${marks.length}`;
-    const text = [columns(rows), ...told, "", score].join("\n");
+    const text = [columns(rows), ...problems, "", score].join("\n");
     const isGood = passed === marks.length;
     return { json: { plugin: plugin.name, passed, of: marks.length, marks }, text, exitCode: isGood ? 0 : 1 };
   },

@@ -14,9 +14,14 @@ export const pluginList = defineCommand({
     const live = readStateFile(getPluginStateFile(config), isRunning);
     const states = live ?? (await loadSnapshot(ground, config)).states;
     const heading = ["plugin", "status", "version", "contract", "models", "routes", "keys", "from"];
-    const told = states.filter(({ error }) => error !== null).map(({ error }) => `  ${error}`);
+    const problems = states.filter(({ error }) => error !== null).map(({ error }) => `  ${error}`);
     const source = live === undefined ? "No server runs on this home; this is what one would do" : "As the server says";
-    const text = [columns([heading, ...states.map(toRow)]), ...(told.length > 0 ? ["", ...told] : []), "", source];
+    const text = [
+      columns([heading, ...states.map(toRow)]),
+      ...(problems.length > 0 ? ["", ...problems] : []),
+      "",
+      source,
+    ];
     return { json: states, text: text.join("\n") };
   },
 });

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type CliContext, type CommandResult, defineCommand, UsageError } from "../command.ts";
-import { type Dialect, filesOfPlugin } from "../plugin-new/plugin-files.ts";
+import { createPluginFiles, type Dialect } from "../plugin-new/plugin-files.ts";
 
 export const pluginNew = defineCommand({
   name: "plugin new",
@@ -22,10 +22,10 @@ export const pluginNew = defineCommand({
     if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
       throw new UsageError(`Cannot name a plugin ${JSON.stringify(name)}: expected kebab-case, such as my-provider`);
     }
-    const dialect = dialectOf(flags.dialect, flags.translated !== undefined);
+    const dialect = parseDialect(flags.dialect, flags.translated !== undefined);
     if (existsSync(name))
       throw new UsageError(`Cannot make ${name}: it is there already; take another name or remove it`);
-    const files = await filesOfPlugin(name, dialect);
+    const files = await createPluginFiles(name, dialect);
     for (const [file, text] of files) {
       const path = join(name, file);
       mkdirSync(dirname(path), { recursive: true });
@@ -49,7 +49,7 @@ function writeReady({ manifests = {} }: CliContext, name: string): CommandResult
   return { json: { name, files: [file] }, text };
 }
 
-function dialectOf(dialect: string | undefined, translated: boolean): Dialect {
+function parseDialect(dialect: string | undefined, translated: boolean): Dialect {
   if (translated && dialect !== undefined)
     throw new UsageError("Cannot take both --dialect and --translated, expected one");
   if (translated) return "translated";

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { getVariablePrefix } from "../../config/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { recordCall } from "../plugin-check/record.ts";
 import { loadPluginAt } from "../plugin-source.ts";
@@ -15,36 +16,28 @@ export const pluginRecord = defineCommand({
   example: "plugin record ./acme",
   async run(_, { args, flags, config }) {
     const { plugin, entry, isFolder } = await loadPluginAt(args.PATH);
-    if (!isFolder)
-      throw new UsageError(
-        `${args.PATH} is a single file, expected a folder with an index file: fixtures go beside it`,
-      );
+    if (!isFolder) {
+      throw new UsageError(`${args.PATH} is a single file, expected a folder with an index file for its fixtures`);
+    }
     const model = plugin.models.find(({ id, capability }) => capability === "chat" && (flags.model ?? id) === id);
     if (model === undefined)
       throw new UsageError(`${plugin.name} has no chat model ${flags.model ?? ""}, expected one of its catalogue`);
     const credential = config.credentials(plugin.name);
     if (plugin.credential === "key" && credential.keys.length === 0) {
-      const variable = `${plugin.name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
-      throw new UsageError(`There is no key to ask ${plugin.name} with: set ${variable}`);
+      throw new UsageError(`There is no key to ask ${plugin.name} with: set ${getVariablePrefix(plugin.name)}_API_KEY`);
     }
     const folder = join(dirname(entry), "fixtures");
     mkdirSync(folder, { recursive: true });
     const written: string[] = [];
     for (const stream of [false, true]) {
-      const fixture = await recordCall(plugin, credential, {
-        model: model.id,
-        prompt: flags.prompt ?? "Say hello",
-        stream,
-      });
+      const request = { model: model.id, prompt: flags.prompt ?? "Say hello", stream };
+      const fixture = await recordCall(plugin, credential, request);
       const file = `recorded-${stream ? "stream" : "answer"}.json`;
       writeFileSync(join(folder, file), `${JSON.stringify(fixture, null, 2)}\n`);
       written.push(`fixtures/${file}`);
     }
-    const text = [
-      ...written,
-      "",
-      "Look through them before you share them: keys are taken out, what was said is not",
-    ].join("\n");
+    const advice = "Look through them before you share them: keys are taken out, what was said is not";
+    const text = [...written, "", advice].join("\n");
     return { json: { plugin: plugin.name, files: written }, text };
   },
 });

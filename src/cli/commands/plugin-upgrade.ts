@@ -8,13 +8,6 @@ import { pluginTypes } from "../plugin-new/plugin-files.ts";
 const typesFile = "modelgate-plugin.d.ts";
 const endings = [".ts", ".js", ".json"];
 
-interface Upgraded {
-  readonly path: string;
-  readonly before: string;
-  readonly text: string;
-  readonly changes: readonly { readonly line: number; readonly rename: string }[];
-}
-
 export const pluginUpgrade = defineCommand({
   name: "plugin upgrade",
   description:
@@ -58,7 +51,7 @@ function filesAt(path: string): string[] {
   return files.filter((file) => endings.includes(extname(file)));
 }
 
-function upgradeFile(path: string): Upgraded {
+function upgradeFile(path: string) {
   const before = readFileSync(path, "utf8");
   return { path, before, ...upgradeText(before, extname(path) === ".json" ? "json" : "code") };
 }

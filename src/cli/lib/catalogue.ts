@@ -17,9 +17,9 @@ export function toCatalogueRows(plugins: readonly ProviderPlugin[]): CatalogueRo
 }
 
 /** Loads what a server with this configuration would serve, drop-in plugins and catalogue files included. */
-export function loadSnapshot({ plugins, sandboxOf }: CliContext, config: Config): Promise<PluginSnapshot> {
+export function loadSnapshot({ plugins, createSandbox }: CliContext, config: Config): Promise<PluginSnapshot> {
   const log = createLog("silent", () => undefined);
-  return openPluginManager({ config, plugins, sandboxOf, log }, Date.now).load();
+  return openPluginManager({ config, plugins, createSandbox, log }, Date.now).load();
 }
 
 /** What answers for a plugin's models in a server with this configuration: the plugin, the sandbox, or why nothing does. */

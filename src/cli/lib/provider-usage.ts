@@ -47,11 +47,8 @@ export function parseProviderUsage(file: string, text: string, modelOf: (name: s
       const amount = column.parse(cell(name));
       const sum = amount === undefined || amount < 0 ? Number.NaN : (row.sums[column.figure] ?? 0) + amount;
       if (!Number.isSafeInteger(sum)) {
-        throw createError(
-          file,
-          line,
-          `${name} is ${JSON.stringify(cell(name))}, expected a number from 0, at most 2^53 in total`,
-        );
+        const problem = `${name} is ${JSON.stringify(cell(name))}`;
+        throw createError(file, line, `${problem}, expected a number from 0, at most 2^53 in total`);
       }
       row.sums[column.figure] = sum;
     }
@@ -70,11 +67,8 @@ function parseRows(file: string, text: string): CsvRow[] {
 function checkHeader(file: string, names: readonly string[]): Figure[] {
   const unknown = names.find((name) => !usageColumnNames.includes(name));
   if (unknown !== undefined) {
-    throw createError(
-      file,
-      1,
-      `column ${JSON.stringify(unknown)} is unknown, expected some of ${usageColumnNames.join(", ")}`,
-    );
+    const expected = `expected some of ${usageColumnNames.join(", ")}`;
+    throw createError(file, 1, `column ${JSON.stringify(unknown)} is unknown, ${expected}`);
   }
   const duplicate = names.find((name, index) => names.indexOf(name) !== index);
   if (duplicate !== undefined) throw createError(file, 1, `column ${duplicate} occurs twice`);

@@ -1,7 +1,7 @@
 import type { ProviderPlugin } from "../../contract/index.ts";
 import { type Finding, findMisbehaviour } from "./findings.ts";
 import type { Fixture } from "./fixture.ts";
-import { bytesOf, type Outcome, type Sent, saidIn, simulate } from "./simulate.ts";
+import { type Outcome, readReply, type Sent, simulate, toBytes } from "./simulate.ts";
 
 /** One row of the table: what is looked at, and how. */
 export interface Check {
@@ -14,9 +14,7 @@ const broken =
 
 /** What is tried with every chat fixture that has a good answer, beside the answer itself. */
 export function chatChecks(plugin: ProviderPlugin, fixtures: readonly Fixture[]): Check[] {
-  const good = fixtures.filter(
-    ({ capability = "chat", expect }) => capability === "chat" && expect?.error === undefined,
-  );
+  const good = fixtures.filter(({ expect }) => expect?.error === undefined);
   const whole = good.find(({ request }) => request.stream !== true);
   const stream = good.find(({ request }) => request.stream === true);
   const calling = good.filter(({ expect }) => expect?.toolCalls !== undefined);
@@ -61,7 +59,7 @@ function findMissing(
 async function tryNulls(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
   const nulls = { stop: null, tools: null, seed: null, max_tokens: null, response_format: null, logprobs: null };
   const outcome = await simulate(plugin, { ...fixture, request: { ...nulls, ...fixture.request } }, fixture.reply);
-  return findFailure(outcome, "treat null as absent: read fields with ?? or by translatable(…)");
+  return findFailure(outcome, "treat null as absent: read fields with ?? or by pickSupportedFields(…)");
 }
 
 async function tryConversation(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
@@ -74,7 +72,10 @@ async function tryConversation(plugin: ProviderPlugin, fixture: Fixture): Promis
   ];
   const outcome = await simulate(plugin, { ...fixture, request: { ...fixture.request, messages } }, fixture.reply);
   if (outcome.error?.code === "invalid_request") return undefined;
-  return findFailure(outcome, "translate every role and both forms of content, or refuse(…) what cannot be");
+  return findFailure(
+    outcome,
+    "translate every role and both forms of content, or throw badRequest(…) for what cannot be",
+  );
 }
 
 /** Takes every figure of tokens out of the provider's answer: by its name, or because the fixture says it is one. */
@@ -120,12 +121,12 @@ async function tryBytewise(plugin: ProviderPlugin, fixture: Fixture): Promise<Fi
   const bytewise = await simulate(plugin, fixture, { ...fixture.reply, pieces });
   const failure = findFailure(bytewise, "read events by call.upstream.events, which does not care where they are cut");
   if (failure !== undefined) return failure;
-  if (JSON.stringify(saidIn(once)) === JSON.stringify(saidIn(bytewise))) return undefined;
+  if (JSON.stringify(readReply(once)) === JSON.stringify(readReply(bytewise))) return undefined;
   return { wrong: "cut into single bytes it says something else", cure: "read events by call.upstream.events" };
 }
 
 async function tryCuts(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
-  const body = bytesOf(fixture.reply);
+  const body = toBytes(fixture.reply);
   const text = new TextDecoder("latin1").decode(body);
   const betweenEvents = [...text.matchAll(/\r?\n\r?\n/g)].map(({ index, 0: gap }) => index + gap.length);
   const insideEvents = [0.2, 0.4, 0.6].map((share) => Math.floor(body.length * share));
@@ -133,15 +134,15 @@ async function tryCuts(plugin: ProviderPlugin, fixture: Fixture): Promise<Findin
     const outcome = await simulate(plugin, fixture, { ...fixture.reply, pieces: (bytes) => [bytes.slice(0, end)] });
     const misbehaviour = findMisbehaviour(outcome);
     if (misbehaviour !== undefined) return misbehaviour;
-    const wasWhole = saidIn(outcome).finishReason !== undefined && outcome.error === undefined;
-    if (outcome.error === undefined && wasWhole && saidIn(outcome).content !== fixture.expect?.content) {
+    const wasWhole = readReply(outcome).finishReason !== undefined && outcome.error === undefined;
+    if (outcome.error === undefined && wasWhole && readReply(outcome).content !== fixture.expect?.content) {
       return { wrong: `cut after ${end} of ${body.length} bytes it passes for a whole answer`, cure: broken };
     }
   }
   return undefined;
 }
 
-/** Whatever kept a call from being answered. */
+/** Why a call was not answered. */
 function findFailure(outcome: Outcome, cure: string): Finding {
   const misbehaviour = findMisbehaviour(outcome);
   if (misbehaviour !== undefined) return misbehaviour;

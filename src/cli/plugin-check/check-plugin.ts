@@ -15,10 +15,10 @@ export interface Mark {
 }
 
 /** Runs the whole suite over a plugin: its own fixtures, or those of OpenAI's dialect where it speaks that. */
-export async function checkPlugin(plugin: ProviderPlugin, keyLimits: readonly Fixture[]): Promise<Mark[]> {
+export async function checkPlugin(plugin: ProviderPlugin, own: readonly Fixture[]): Promise<Mark[]> {
   const capabilities = new Set(plugin.models.map(({ capability }) => capability));
   const simulated = (await speaksOpenai(plugin)) ? openaiFixtures : [];
-  const fixtures = [...keyLimits, ...simulated].filter(({ capability = "chat" }) => capabilities.has(capability));
+  const fixtures = [...own, ...simulated].filter(({ capability = "chat" }) => capabilities.has(capability));
   const checks: Check[] = fixtures.map((fixture) => ({
     name: `${fixture.capability ?? "chat"}: ${fixture.about}`,
     run: async () => findDifference(fixture, await simulate(plugin, fixture, fixture.reply)),

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { quoteValue } from "../../contract/index.ts";
 import type { Fixture } from "./fixture.ts";
-import { type Outcome, saidIn, simulatedKey } from "./simulate.ts";
+import { type Outcome, readReply, simulatedKey } from "./simulate.ts";
 
 /** What is wrong and how to fix it; nothing when all is well. */
 export type Finding = { readonly wrong: string; readonly cure: string } | undefined;
@@ -27,39 +27,31 @@ export function findDifference(fixture: Fixture, outcome: Outcome): Finding {
   const { expect = {} } = fixture;
   const { error, settlement, asked } = outcome;
   if (expect.error !== undefined) {
-    if (error?.shownCode === expect.error || error?.code === expect.error) return undefined;
+    if (error?.publicCode === expect.error || error?.code === expect.error) return undefined;
     return { wrong: `the caller is told ${error?.code ?? "nothing"}, not ${expect.error}`, cure: "see readFault" };
   }
   const misbehaviour = findMisbehaviour(outcome);
   if (misbehaviour !== undefined) return misbehaviour;
   if (error !== undefined) return { wrong: `the caller is told: ${error.message}`, cure: "fix the handler" };
-  const said = saidIn(outcome);
+  const said = readReply(outcome);
   const meters = settlement?.meters ?? {};
-  const prompt = [meters.inputToken, meters.cacheReadToken, meters.cacheWriteToken].reduce<number>(
-    (sum, tokens) => sum + (tokens === undefined ? 0 : tokens),
-    0,
-  );
+  const { inputToken = 0, cacheReadToken = 0, cacheWriteToken = 0 } = meters;
+  const prompt = inputToken + cacheReadToken + cacheWriteToken;
   const found = { ...said, promptTokens: prompt, completionTokens: meters.outputToken };
   for (const [field, wanted] of Object.entries(expect)) {
     const got = found[field as keyof typeof found];
     if (!isDeepStrictEqual(got, wanted)) {
-      return {
-        wrong: `${field} is ${describe(got)}, expected ${describe(wanted)}`,
-        cure: "fix how the answer is read",
-      };
+      const wrong = `${field} is ${describe(got)}, expected ${describe(wanted)}`;
+      return { wrong, cure: "fix how the answer is read" };
     }
   }
   if (fixture.path !== undefined && asked[0] !== undefined && !asked[0].url.endsWith(fixture.path)) {
-    return {
-      wrong: `it asked ${asked[0].url}, expected …${fixture.path}`,
-      cure: "fix the path given to call.upstream",
-    };
+    const wrong = `it asked ${asked[0].url}, expected …${fixture.path}`;
+    return { wrong, cure: "fix the path given to call.upstream" };
   }
   if (fixture.body !== undefined && !isDeepStrictEqual(asked[0]?.body, fixture.body)) {
-    return {
-      wrong: `it sent ${describe(asked[0]?.body)}, expected ${describe(fixture.body)}`,
-      cure: "fix the translation",
-    };
+    const wrong = `it sent ${describe(asked[0]?.body)}, expected ${describe(fixture.body)}`;
+    return { wrong, cure: "fix the translation" };
   }
   return undefined;
 }

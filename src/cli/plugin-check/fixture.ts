@@ -46,7 +46,7 @@ const Fixture = Type.Object(
 );
 export type Fixture = Static<typeof Fixture>;
 
-const faultOf = shapeChecker(Fixture);
+const findFixtureError = shapeChecker(Fixture);
 
 /**
  * Reads the fixtures of a plugin: `fixtures/*.json` beside its index file.
@@ -67,7 +67,7 @@ function readFixture(path: string, label: string): Fixture {
   } catch (cause) {
     throw new PluginError(`Cannot read ${label}: it is not JSON; fix it or record it again`, { cause });
   }
-  const fault = faultOf(value);
+  const fault = findFixtureError(value);
   if (fault !== undefined) throw new PluginError(`Cannot read ${label}${fault.path}: ${fault.reason}`);
   return value as Fixture;
 }

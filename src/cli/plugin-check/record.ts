@@ -1,7 +1,8 @@
 import { mediaTypeOf, type ProviderPlugin } from "../../contract/index.ts";
 import { buildRegistry, type Credential, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
+import { parseJson } from "../../sdk/index.ts";
 import type { Fixture, Reply } from "./fixture.ts";
-import { saidIn, serveOnce } from "./simulate.ts";
+import { readReply, serveOnce } from "./simulate.ts";
 
 interface Wish {
   readonly model: string;
@@ -27,7 +28,7 @@ export async function recordCall(plugin: ProviderPlugin, credential: Credential,
     const response = await fetch(url, init);
     const text = await response.text();
     const path = url.startsWith(baseUrl) ? url.slice(baseUrl.length) : url;
-    kept.push({ path, body: parsed(String(init.body)), reply: replyOf(response, text) });
+    kept.push({ path, body: parseJson(String(init.body)), reply: toReply(response, text) });
     const headers = { "content-type": response.headers.get("content-type") ?? "" };
     return new Response(text, { status: response.status, headers });
   };
@@ -36,7 +37,7 @@ export async function recordCall(plugin: ProviderPlugin, credential: Credential,
   if (outcome.error !== undefined) throw outcome.error;
   const last = kept.at(-1);
   if (last === undefined) throw new Error("Cannot record: the plugin asked nobody");
-  const { content, finishReason } = saidIn(outcome);
+  const { content, finishReason } = readReply(outcome);
   const { inputToken, outputToken } = outcome.settlement?.meters ?? {};
   const isReported = outcome.settlement?.usageSource === "reported";
   const expect = {
@@ -58,17 +59,9 @@ function withoutSecrets(text: string, keys: readonly string[]): string {
   return clean.replace(secretForms, "hidden");
 }
 
-function replyOf(response: Response, text: string): Reply {
+function toReply(response: Response, text: string): Reply {
   const mediaType = mediaTypeOf(response.headers.get("content-type")) ?? "";
   const status = response.status === 200 ? {} : { status: response.status };
-  const json = mediaType === "application/json" ? parsed(text) : undefined;
+  const json = mediaType === "application/json" ? parseJson(text) : undefined;
   return json === undefined ? { ...status, mediaType, text } : { ...status, json };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

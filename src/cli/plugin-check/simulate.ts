@@ -19,6 +19,7 @@ import {
   TimeoutScheduler,
 } from "../../kernel/index.ts";
 import { SsrfGuard } from "../../kernel/upstream/ssrf-guard.ts";
+import { parseJson } from "../../sdk/index.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 
 /** The key a plugin is given here; it is to be sent to the provider, and never to be seen by the caller. */
@@ -31,7 +32,7 @@ export interface AskedOf {
   readonly body: unknown;
 }
 
-/** What came of one call through a plugin, with a simulated provider and simulated books. */
+/** What came of one call through a plugin, with a simulated provider and ledger. */
 export interface Outcome {
   readonly answer: unknown;
   readonly chunks: readonly ChatChunk[];
@@ -63,7 +64,11 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: S
   const capability = fixture.capability ?? "chat";
   const asked: AskedOf[] = [];
   const fetch = (async (url: string, init: RequestInit) => {
-    asked.push({ url, headers: new Headers(init.headers), body: readBody(init.body) });
+    asked.push({
+      url,
+      headers: new Headers(init.headers),
+      body: typeof init.body === "string" ? (parseJson(init.body) ?? init.body) : init.body,
+    });
     return respond(sent);
   }) as unknown as typeof globalThis.fetch;
   const { models } = plugin;
@@ -80,17 +85,17 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: S
   return { ...outcome, asked };
 }
 
-/** Serves one request over the given network, with books that admit everything and keep nothing. */
+/** Serves one request over the given network, without a real ledger. */
 export async function serveOnce(
-  ground: Pick<Kernel, "registry" | "network">,
+  parts: Pick<Kernel, "registry" | "network">,
   { capability = "chat", model, request }: Pick<Fixture, "capability" | "model" | "request">,
 ): Promise<Outcome> {
   const thrown: unknown[] = [];
   const settlements: Settlement[] = [];
   const now = Date.now;
   const kernel: Kernel = {
-    ...ground,
-    ledger: openCliStore(settlements),
+    ...parts,
+    ledger: createLedger(settlements),
     log: listen(thrown),
     now,
     pause: async () => undefined,
@@ -100,7 +105,7 @@ export async function serveOnce(
   const caller = { accountId: "check", keyId: "check", limits: limitsOfCaller, freeTokensPerDay: 1 };
   const call = new CallContext("req_check", now(), caller).setRequest(
     capability,
-    requestOf(capability, { ...request, model }) as never,
+    toRequest(capability, { ...request, model }) as never,
     request.stream === true || capability === "speech" ? sink : undefined,
   );
   const outcome = { chunks, asked: [], thrown };
@@ -122,9 +127,12 @@ function listen(thrown: unknown[]): Log {
   return { debug: quiet, info: quiet, warn: quiet, error };
 }
 
-function openCliStore(settlements: Settlement[]): Ledger {
+/** A ledger that admits everything and keeps only the settlements. */
+function createLedger(settlements: Settlement[]): Ledger {
   return {
-    admit: async ({ callId }: AdmissionRequest) => ({ callId, heldNanodollars: 0, heldTokens: 0, limits }),
+    admit: async ({ callId, holdNanodollars, holdTokens }: AdmissionRequest) => {
+      return { callId, heldNanodollars: holdNanodollars, heldTokens: holdTokens, limits };
+    },
     settle: async (settlement) => void settlements.push(settlement),
     walletOf: async () => ({ balanceNanodollars: 0, heldNanodollars: 0 }),
     quotaOf: async () => ({ limitTokens: 0, usedTokens: 0, heldTokens: 0, resetsAt: 0 }),
@@ -134,31 +142,22 @@ function openCliStore(settlements: Settlement[]): Ledger {
 }
 
 /** A transcription needs a file: a tenth of a second of silence. */
-function requestOf(capability: Capability, fields: Record<string, unknown>): unknown {
+function toRequest(capability: Capability, fields: Record<string, unknown>): unknown {
   if (capability === "speech") return { input: "Hello", ...fields };
   if (capability === "images") return { prompt: "A lighthouse", response_format: "b64_json", ...fields };
   if (capability !== "transcription") return fields;
   return { file: new File([new Uint8Array(3244)], "speech.wav", { type: "audio/wav" }), audioMs: 100, ...fields };
 }
 
-function readBody(body: unknown): unknown {
-  if (typeof body !== "string") return body;
-  try {
-    return JSON.parse(body);
-  } catch {
-    return body;
-  }
-}
-
 /** The bytes of a reply. */
-export function bytesOf({ json, text, base64 }: Reply): Uint8Array<ArrayBuffer> {
+export function toBytes({ json, text, base64 }: Reply): Uint8Array<ArrayBuffer> {
   if (base64 !== undefined) return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
   return new TextEncoder().encode(text ?? (json === undefined ? "" : JSON.stringify(json)));
 }
 
 function respond(sent: Sent): Response {
   const { status = 200, mediaType = defaultMediaType(sent), headers = {}, pieces } = sent;
-  const body = bytesOf(sent);
+  const body = toBytes(sent);
   const parts = pieces === undefined ? [body] : pieces(body);
   const stream = new ReadableStream<Uint8Array>({
     start(controller) {
@@ -175,7 +174,7 @@ function defaultMediaType({ text, base64 }: Reply): string {
 }
 
 /** All that was said in an outcome, whole or streamed, in one form. */
-export function saidIn({ answer, chunks }: Outcome) {
+export function readReply({ answer, chunks }: Outcome) {
   const completion = answer as ChatCompletion | undefined;
   const choice = completion?.choices?.[0];
   const pieces = chunks.flatMap(({ choices }) => choices ?? []);
@@ -190,15 +189,10 @@ export function saidIn({ answer, chunks }: Outcome) {
   const whole = choice?.message?.tool_calls?.map((call) => call.function);
   return {
     content: choice?.message?.content ?? pieces.map(({ delta }) => delta.content ?? "").join(""),
-    toolCalls: (whole ?? calls).map((call) => ({ name: call.name, arguments: parsed(call.arguments) })),
+    toolCalls: (whole ?? calls).map((call) => ({
+      name: call.name,
+      arguments: parseJson(call.arguments) ?? call.arguments,
+    })),
     finishReason: choice?.finish_reason ?? pieces.findLast(({ finish_reason }) => finish_reason)?.finish_reason,
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

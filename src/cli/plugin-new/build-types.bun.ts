@@ -26,7 +26,7 @@ export async function buildTypes(): Promise<string> {
   try {
     await emit(folder);
     const declarations = readDeclarations(join(folder, "src/sdk/index.d.ts"));
-    const exported = exportsOf(readFileSync(join(folder, "src/sdk/index.d.ts"), "utf8"));
+    const exported = readExports(readFileSync(join(folder, "src/sdk/index.d.ts"), "utf8"));
     const needed = closeOver(exported, declarations);
     const body = needed.map(({ text }) => text).join("\n");
     const list = exported.map((name) => `  ${name},`).join("\n");
@@ -89,12 +89,12 @@ const schemas = new Map<string, TSchema>(
   }),
 );
 
-function without(keyLimits: string): Map<string, string> {
-  const others = [...schemas].filter(([name]) => name !== keyLimits);
+function without(ownName: string): Map<string, string> {
+  const others = [...schemas].filter(([name]) => name !== ownName);
   return new Map(others.map(([name, schema]) => [JSON.stringify(schema), name]));
 }
 
-function exportsOf(index: string): string[] {
+function readExports(index: string): string[] {
   const lists = [...index.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, list = ""]) => list.split(","));
   return lists.map((word) => word.replace("type ", "").trim()).filter((word) => word !== "");
 }

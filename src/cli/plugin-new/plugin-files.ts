@@ -1,3 +1,4 @@
+import { getVariablePrefix } from "../../config/index.ts";
 import { builtTypes } from "./built-types.bun.ts";
 import openaiFixture from "./openai-fixture.txt" with { type: "text" };
 import openaiIndex from "./openai-index.txt" with { type: "text" };
@@ -17,11 +18,11 @@ export async function pluginTypes(): Promise<string> {
 }
 
 /** The files of a new plugin, by path in its folder. */
-export async function filesOfPlugin(name: string, dialect: Dialect): Promise<Map<string, string>> {
-  const named = (text: string) => text.replaceAll("__NAME__", name).replaceAll("__VARIABLE__", variableOf(name));
+export async function createPluginFiles(name: string, dialect: Dialect): Promise<Map<string, string>> {
+  const named = (text: string) => text.replaceAll("__NAME__", name).replaceAll("__VARIABLE__", getVariablePrefix(name));
   const files = new Map<string, string>([
     ["index.ts", named(dialect === "openai" ? openaiIndex : translatedIndex)],
-    ["catalogue.json", catalogueOf(name)],
+    ["catalogue.json", createCatalogue(name)],
     ["modelgate-plugin.d.ts", await pluginTypes()],
     ["tsconfig.json", tsconfig],
   ]);
@@ -34,11 +35,7 @@ export async function filesOfPlugin(name: string, dialect: Dialect): Promise<Map
   return files;
 }
 
-function variableOf(name: string): string {
-  return name.toUpperCase().replaceAll("-", "_");
-}
-
-function catalogueOf(name: string): string {
+function createCatalogue(name: string): string {
   const row = {
     id: `${name}-small`,
     upstreamId: "small",

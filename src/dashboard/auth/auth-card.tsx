@@ -1,5 +1,6 @@
-import { type ReactNode, useEffect } from "react";
+import type { ReactNode } from "react";
 import icon from "../icon.svg";
+import { useTitle } from "../ui/page.tsx";
 
 /** The centred card of the pages before sign-in. */
 export function AuthCard({
@@ -13,9 +14,7 @@ export function AuthCard({
   foot?: ReactNode;
   children: ReactNode;
 }) {
-  useEffect(() => {
-    document.title = `${title} · modelgate`;
-  }, [title]);
+  useTitle(title);
   return (
     <main className="auth">
       <div className="auth-inner">

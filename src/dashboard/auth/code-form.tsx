@@ -1,35 +1,27 @@
 import { useState } from "react";
 import { reloadSession, verifyCode } from "../data/session.ts";
-import { Callout } from "../ui/feedback.tsx";
+import { LinkButton } from "../ui/button.tsx";
 import { TextField } from "../ui/field.tsx";
-import { useAction } from "../ui/use-action.ts";
+import { Form, Submit, useForm } from "../ui/form.tsx";
 import { AuthCard } from "./auth-card.tsx";
 
-/** The second step of two-step sign-in. */
 export function CodeForm({ onBack }: { onBack: () => void }) {
   const [isBackupCode, setBackupCode] = useState(false);
-  const [code, setCode] = useState("");
-  const { submit, isBusy, formError, clear } = useAction(async () => {
+  const form = useForm({ code: "" }, async ({ code }) => {
     await verifyCode(code, isBackupCode);
     await reloadSession();
   });
   const change = () => {
     setBackupCode(!isBackupCode);
-    setCode("");
-    clear();
+    form.reset();
   };
   return (
     <AuthCard
       title="Two-step sign-in"
       description={isBackupCode ? "Enter one of your backup codes." : "Enter the code from your authenticator app."}
-      foot={
-        <button type="button" className="link" onClick={onBack}>
-          Back to sign-in
-        </button>
-      }
+      foot={<LinkButton onClick={onBack}>Back to sign-in</LinkButton>}
     >
-      <form className="stack" onSubmit={submit}>
-        <Callout tone="bad">{formError()}</Callout>
+      <Form form={form} isNative>
         <TextField
           key={String(isBackupCode)}
           label={isBackupCode ? "Backup code" : "6-digit code"}
@@ -40,16 +32,11 @@ export function CodeForm({ onBack }: { onBack: () => void }) {
           required
           autoFocus
           maxLength={40}
-          value={code}
-          onText={setCode}
+          {...form.field("code")}
         />
-        <button type="submit" className="btn btn-primary btn-wide" disabled={isBusy}>
-          {isBusy ? "Checking…" : "Continue"}
-        </button>
-        <button type="button" className="link" onClick={change}>
-          {isBackupCode ? "Use authenticator app" : "Use a backup code"}
-        </button>
-      </form>
+        <Submit form={form} label="Continue" busyLabel="Checking…" look="primary wide" />
+        <LinkButton onClick={change}>{isBackupCode ? "Use authenticator app" : "Use a backup code"}</LinkButton>
+      </Form>
     </AuthCard>
   );
 }

@@ -1,15 +1,14 @@
 import { useEffect, useState } from "react";
 import { api, request } from "../data/api.ts";
 import { reloadSession, signIn } from "../data/session.ts";
-import { Callout } from "../ui/feedback.tsx";
+import { LinkButton } from "../ui/button.tsx";
 import { NewPasswordField } from "../ui/field.tsx";
-import { useAction } from "../ui/use-action.ts";
+import { Form, Submit, useForm } from "../ui/form.tsx";
 import { AuthCard } from "./auth-card.tsx";
 
 /** Accepts an invitation: its link sets a password, once. */
 export function InvitationPage({ token, onDismiss }: { token: string; onDismiss: () => void }) {
-  const [password, setPassword] = useState("");
-  const { submit, isBusy, fieldError, formError } = useAction(async () => {
+  const form = useForm({ password: "" }, async ({ password }) => {
     const { email } = await request(api.invitations.accept.post({ token, password }));
     // With two-step sign-in on, this continues at the sign-in form.
     await signIn(email, password);
@@ -20,25 +19,12 @@ export function InvitationPage({ token, onDismiss }: { token: string; onDismiss:
     <AuthCard
       title="Welcome"
       description="You've been invited. Choose a password to sign in."
-      foot={
-        <button type="button" className="link" onClick={onDismiss}>
-          Skip
-        </button>
-      }
+      foot={<LinkButton onClick={onDismiss}>Skip</LinkButton>}
     >
-      <form className="stack" onSubmit={submit}>
-        <Callout tone="bad">{formError("password")}</Callout>
-        <NewPasswordField
-          name="password"
-          autoFocus
-          value={password}
-          onText={setPassword}
-          error={fieldError("password")}
-        />
-        <button type="submit" className="btn btn-primary btn-wide" disabled={isBusy}>
-          {isBusy ? "Setting…" : "Set password and sign in"}
-        </button>
-      </form>
+      <Form form={form} isNative>
+        <NewPasswordField name="password" autoFocus {...form.field("password")} />
+        <Submit form={form} label="Set password and sign in" busyLabel="Setting…" look="primary wide" />
+      </Form>
     </AuthCard>
   );
 }

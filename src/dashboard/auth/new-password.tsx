@@ -1,45 +1,55 @@
-import { useState } from "react";
 import { changePassword, type Me, reloadSession, signOut } from "../data/session.ts";
-import { Callout } from "../ui/feedback.tsx";
+import { LinkButton } from "../ui/button.tsx";
 import { NewPasswordField, PasswordField } from "../ui/field.tsx";
-import { useAction } from "../ui/use-action.ts";
+import { Form, Submit, useForm } from "../ui/form.tsx";
 import { AuthCard } from "./auth-card.tsx";
 
 /** Shown after signing in with a generated password. */
 export function NewPassword({ me }: { me: Me }) {
-  const [current, setCurrent] = useState("");
-  const [next, setNext] = useState("");
-  const { submit, isBusy, formError } = useAction(async () => {
-    await changePassword(current, next);
-    await reloadSession();
-  });
+  const form = usePasswordForm(reloadSession);
   return (
     <AuthCard
       title="Choose a new password"
       description={`You are signed in as ${me.email} with a generated password. Replace it to continue.`}
-      foot={
-        <button type="button" className="link" onClick={() => void signOut().then(reloadSession)}>
-          Sign out
-        </button>
-      }
+      foot={<LinkButton onClick={() => void signOut().then(reloadSession)}>Sign out</LinkButton>}
     >
-      <form className="stack" onSubmit={submit}>
-        <Callout tone="bad">{formError()}</Callout>
-        <input type="text" name="email" autoComplete="username" value={me.email} readOnly hidden />
-        <PasswordField
-          label="Current password"
-          name="current"
-          autoComplete="current-password"
-          required
-          autoFocus
-          value={current}
-          onText={setCurrent}
-        />
-        <NewPasswordField value={next} onText={setNext} />
-        <button type="submit" className="btn btn-primary btn-wide" disabled={isBusy}>
-          {isBusy ? "Changing…" : "Change password"}
-        </button>
-      </form>
+      <Form form={form} isNative>
+        <PasswordFields form={form} email={me.email} autoFocus />
+        <Submit form={form} label="Change password" busyLabel="Changing…" look="primary wide" />
+      </Form>
     </AuthCard>
+  );
+}
+
+export function usePasswordForm(onChanged: () => unknown) {
+  return useForm({ currentPassword: "", newPassword: "" }, async ({ currentPassword, newPassword }) => {
+    await changePassword(currentPassword, newPassword);
+    await onChanged();
+  });
+}
+
+/** The present and the new password; the hidden e-mail is for password managers. */
+export function PasswordFields({
+  form,
+  email,
+  autoFocus = false,
+}: {
+  form: ReturnType<typeof usePasswordForm>;
+  email: string;
+  autoFocus?: boolean;
+}) {
+  return (
+    <>
+      <input type="text" name="email" autoComplete="username" value={email} readOnly hidden />
+      <PasswordField
+        label="Current password"
+        name="current"
+        autoComplete="current-password"
+        required
+        autoFocus={autoFocus}
+        {...form.field("currentPassword")}
+      />
+      <NewPasswordField {...form.field("newPassword")} />
+    </>
   );
 }

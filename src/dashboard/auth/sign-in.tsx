@@ -1,8 +1,10 @@
 import { useState } from "react";
 import { useGateway } from "../data/api.ts";
 import { reloadSession, signIn, signInWithSso } from "../data/session.ts";
+import { Button, LinkButton } from "../ui/button.tsx";
 import { Callout } from "../ui/feedback.tsx";
 import { PasswordField, TextField } from "../ui/field.tsx";
+import { Form, Submit, useForm } from "../ui/form.tsx";
 import { useAction } from "../ui/use-action.ts";
 import { AuthCard } from "./auth-card.tsx";
 import { CodeForm } from "./code-form.tsx";
@@ -13,7 +15,6 @@ const ssoErrors = new Map([
   ["unavailable", "The identity provider is not responding. Try again."],
 ]);
 
-/** The sign-in methods that this gateway offers. */
 export function SignIn({ onSignUp }: { onSignUp: () => void }) {
   const { data: gateway } = useGateway();
   const [failure, setFailure] = useState(consumeSignInError);
@@ -26,10 +27,7 @@ export function SignIn({ onSignUp }: { onSignUp: () => void }) {
       foot={
         gateway?.sign_up === "open" ? (
           <>
-            New here?{" "}
-            <button type="button" className="link" onClick={onSignUp}>
-              Create an account
-            </button>
+            New here? <LinkButton onClick={onSignUp}>Create an account</LinkButton>
           </>
         ) : (
           "No account yet? Ask an administrator for an invitation."
@@ -44,16 +42,13 @@ export function SignIn({ onSignUp }: { onSignUp: () => void }) {
 }
 
 function PasswordForm({ onStart, onCodeRequired }: { onStart: () => void; onCodeRequired: () => void }) {
-  const [email, setEmail] = useState("");
-  const [password, setPassword] = useState("");
-  const { submit, isBusy, formError } = useAction(async () => {
+  const form = useForm({ email: "", password: "" }, async ({ email, password }) => {
     onStart();
     if ((await signIn(email, password)) === "code") onCodeRequired();
     else await reloadSession();
   });
   return (
-    <form className="stack" onSubmit={submit}>
-      <Callout tone="bad">{formError()}</Callout>
+    <Form form={form} isNative>
       <TextField
         label="Email"
         name="email"
@@ -65,8 +60,7 @@ function PasswordForm({ onStart, onCodeRequired }: { onStart: () => void; onCode
         required
         autoFocus
         maxLength={254}
-        value={email}
-        onText={setEmail}
+        {...form.field("email")}
       />
       <PasswordField
         label="Password"
@@ -74,13 +68,10 @@ function PasswordForm({ onStart, onCodeRequired }: { onStart: () => void; onCode
         autoComplete="current-password"
         required
         maxLength={1000}
-        value={password}
-        onText={setPassword}
+        {...form.field("password")}
       />
-      <button type="submit" className="btn btn-primary btn-wide" disabled={isBusy}>
-        {isBusy ? "Signing in…" : "Sign in"}
-      </button>
-    </form>
+      <Submit form={form} label="Sign in" busyLabel="Signing in…" look="primary wide" />
+    </Form>
   );
 }
 
@@ -91,9 +82,9 @@ function SsoButton() {
     <>
       <span className="or">or</span>
       <Callout tone="bad">{formError()}</Callout>
-      <button type="button" className="btn btn-wide" disabled={isBusy} onClick={() => void run()}>
+      <Button look="wide" disabled={isBusy} onClick={() => void run()}>
         Single sign-on
-      </button>
+      </Button>
     </>
   );
 }

@@ -2,9 +2,6 @@ import useSWR, { mutate } from "swr";
 import { api, request } from "./api.ts";
 import { refreshMs } from "./session.ts";
 
-/** For admin pages other than live calls. */
-const slowRefreshMs = 15_000;
-
 const getAccounts = (search: string, after: string) =>
   request(api.admin.accounts.get({ query: { search, ...(after !== "" && { after }) } }));
 const getVouchers = () => request(api.admin.vouchers.get());
@@ -21,27 +18,16 @@ export type CatalogueRow = Awaited<ReturnType<typeof getCatalogue>>["data"][numb
 export type LiveCall = Awaited<ReturnType<typeof getLive>>["data"][number];
 export type AuditEntry = Awaited<ReturnType<typeof getAuditEntries>>["data"][number];
 
-const slowRefresh = { refreshInterval: slowRefreshMs, keepPreviousData: true };
+/** For admin pages other than live calls. */
+const slowRefresh = { refreshInterval: 15_000, keepPreviousData: true };
 
-export function useAccounts(search: string, after: string) {
-  return useSWR(["admin-accounts", search, after], () => getAccounts(search, after), slowRefresh);
-}
-
-export function useVouchers() {
-  return useSWR("admin-vouchers", getVouchers, slowRefresh);
-}
-
-export function usePlugins() {
-  return useSWR("admin-plugins", getPlugins, slowRefresh);
-}
-
-export function useCatalogue() {
-  return useSWR("admin-catalogue", getCatalogue, slowRefresh);
-}
-
-export function useLive() {
-  return useSWR("admin-live", getLive, { refreshInterval: refreshMs / 2, keepPreviousData: true });
-}
+export const useAccounts = (search: string, after: string) =>
+  useSWR(["admin-accounts", search, after], () => getAccounts(search, after), slowRefresh);
+export const useVouchers = () => useSWR("admin-vouchers", getVouchers, slowRefresh);
+export const usePlugins = () => useSWR("admin-plugins", getPlugins, slowRefresh);
+export const useCatalogue = () => useSWR("admin-catalogue", getCatalogue, slowRefresh);
+export const useSettings = () => useSWR("admin-settings", () => request(api.admin.settings.get()));
+export const useLive = () => useSWR("admin-live", getLive, { refreshInterval: refreshMs / 2, keepPreviousData: true });
 
 /** The position of an entry in the audit log. */
 export interface AuditCursor {
@@ -52,10 +38,6 @@ export interface AuditCursor {
 /** Audit entries older than `last`; absent: the newest. */
 export function useAuditEntries(last: AuditCursor | undefined) {
   return useSWR(["admin-audit", last?.id], () => getAuditEntries(last), slowRefresh);
-}
-
-export function useSettings() {
-  return useSWR("admin-settings", () => request(api.admin.settings.get()));
 }
 
 export function refreshAccounts(): Promise<unknown> {

@@ -7,7 +7,6 @@ export class ApiError extends Error {
   override readonly name = "Refusal";
   readonly status: number;
   readonly code: string | undefined;
-  /** The invalid field. */
   readonly param: string | undefined;
 
   constructor(status: number, body: unknown) {
@@ -65,6 +64,12 @@ export async function fetchJson<T>(path: string, body?: unknown, more: RequestIn
 /** Public facts about the gateway: sign-in methods, base path of the API, sandbox mode. */
 export function useGateway() {
   return useSWR("gateway", () => request(api.gateway.get()), { revalidateOnFocus: false });
+}
+
+/** The base URL of the API. */
+export function useBaseUrl(): string {
+  const { data: gateway } = useGateway();
+  return `${location.origin}${gateway?.base_path ?? "/v1"}`;
 }
 
 export function isUnauthorized(error: unknown): boolean {

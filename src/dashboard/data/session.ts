@@ -8,7 +8,6 @@ export const refreshMs = 4000;
 
 export type Me = Awaited<ReturnType<typeof getMe>>;
 
-/** The signed-in user with wallet and quota. */
 export function useMe() {
   return useSWR("me", getMe, { refreshInterval: refreshMs, keepPreviousData: true });
 }
@@ -39,7 +38,6 @@ export async function verifyCode(code: string, isBackupCode: boolean): Promise<v
   await fetchJson(`/api/auth/two-factor/${isBackupCode ? "verify-backup-code" : "verify-totp"}`, { code: code.trim() });
 }
 
-/** Redirects to the identity provider. */
 export async function signInWithSso(): Promise<void> {
   const { url } = await fetchJson<{ url: string }>("/api/auth/sign-in/oauth2", {});
   location.assign(url);
@@ -54,6 +52,7 @@ export async function disableSecondFactor(password: string): Promise<void> {
   await fetchJson("/api/auth/two-factor/disable", { password });
 }
 
+/** The answer does not tell whether the e-mail had an account already; signing in does, with a wrong password. */
 export async function signUp(fields: { name: string; email: string; password: string }): Promise<void> {
   await fetchJson("/api/auth/sign-up/email", fields);
 }

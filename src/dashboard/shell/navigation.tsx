@@ -1,16 +1,18 @@
 import { Link, useLocation } from "wouter";
 import { type Me, reloadSession, signOut } from "../data/session.ts";
 import icon from "../icon.svg";
-import { setTheme, type Theme, themes, useTheme } from "../theme.ts";
-import { Icon, type IconName } from "../ui/icon.tsx";
+import { setTheme, useTheme } from "../theme.ts";
+import { Button } from "../ui/button.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Segmented } from "../ui/segmented.tsx";
 import { toastError } from "../ui/toast.tsx";
 import { adminPages, type PageEntry, userPages } from "./pages.tsx";
 
-const themeOptions: Record<Theme, { name: string; icon: IconName }> = {
-  system: { name: "System", icon: "screen" },
-  light: { name: "Light", icon: "sun" },
-  dark: { name: "Dark", icon: "moon" },
-};
+const themeOptions = [
+  ["system", "System", "screen"],
+  ["light", "Light", "sun"],
+  ["dark", "Dark", "moon"],
+] as const;
 
 /** Links to the pages and the signed-in user; in a sidebar, or in a drawer on small screens. */
 export function Navigation({ me }: { me: Me }) {
@@ -29,7 +31,7 @@ export function Navigation({ me }: { me: Me }) {
         )}
       </nav>
       <div className="side-end">
-        <ThemeSwitch />
+        <Segmented label="Theme" value={useTheme()} options={themeOptions} onChoose={setTheme} />
         <div className="row row-apart">
           <Link href="/settings" className="who cut" aria-current={path === "/settings" ? "page" : undefined}>
             <span className="who-mark" aria-hidden="true">
@@ -40,15 +42,7 @@ export function Navigation({ me }: { me: Me }) {
               <span className="cut soft">{me.name === me.email ? "Account settings" : me.email}</span>
             </span>
           </Link>
-          <button
-            type="button"
-            className="btn btn-plain btn-icon"
-            aria-label="Sign out"
-            title="Sign out"
-            onClick={leave}
-          >
-            <Icon name="out" />
-          </button>
+          <Button look="plain icon" icon="out" iconSize={18} aria-label="Sign out" title="Sign out" onClick={leave} />
         </div>
       </div>
     </div>
@@ -71,25 +65,4 @@ function Links({ pages, path }: { pages: readonly PageEntry[]; path: string }) {
       {entry.name}
     </Link>
   ));
-}
-
-function ThemeSwitch() {
-  const theme = useTheme();
-  return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset would draw its legend in the border
-    <div className="seg theme-switch" role="group" aria-label="Theme">
-      {themes.map((name) => (
-        <button
-          key={name}
-          type="button"
-          aria-pressed={name === theme}
-          aria-label={themeOptions[name].name}
-          title={themeOptions[name].name}
-          onClick={() => setTheme(name)}
-        >
-          <Icon name={themeOptions[name].icon} size={16} />
-        </button>
-      ))}
-    </div>
-  );
 }

@@ -2,7 +2,6 @@ import { type ComponentType, lazy } from "react";
 import { OverviewPage } from "../pages/overview/overview-page.tsx";
 import type { IconName } from "../ui/icon.tsx";
 
-/** A page of the dashboard in the navigation. */
 export interface PageEntry {
   readonly path: string;
   readonly name: string;
@@ -10,48 +9,32 @@ export interface PageEntry {
   readonly page: ComponentType;
 }
 
-/** Pages for everybody. All but the first are loaded on demand. */
+/** A page that is loaded on demand. */
+function onDemand(
+  path: string,
+  name: string,
+  icon: IconName,
+  load: () => Promise<{ default: ComponentType }>,
+): PageEntry {
+  return { path, name, icon, page: lazy(load) };
+}
+
+/** Pages for everybody. */
 export const userPages: readonly PageEntry[] = [
   { path: "/", name: "Overview", icon: "overview", page: OverviewPage },
-  { path: "/keys", name: "API keys", icon: "key", page: lazy(() => import("../pages/keys/keys-page.tsx")) },
-  { path: "/billing", name: "Billing", icon: "billing", page: lazy(() => import("../pages/billing/billing-page.tsx")) },
-  { path: "/models", name: "Models", icon: "models", page: lazy(() => import("../pages/models/models-page.tsx")) },
-  {
-    path: "/playground",
-    name: "Playground",
-    icon: "play",
-    page: lazy(() => import("../pages/playground/playground-page.tsx")),
-  },
+  onDemand("/keys", "API keys", "key", () => import("../pages/keys/keys-page.tsx")),
+  onDemand("/billing", "Billing", "billing", () => import("../pages/billing/billing-page.tsx")),
+  onDemand("/models", "Models", "models", () => import("../pages/models/models-page.tsx")),
+  onDemand("/playground", "Playground", "play", () => import("../pages/playground/playground-page.tsx")),
 ];
 
-/** Pages for administrators. */
 export const adminPages: readonly PageEntry[] = [
-  {
-    path: "/admin/accounts",
-    name: "Accounts",
-    icon: "accounts",
-    page: lazy(() => import("../pages/admin/accounts-page.tsx")),
-  },
-  {
-    path: "/admin/vouchers",
-    name: "Vouchers",
-    icon: "voucher",
-    page: lazy(() => import("../pages/admin/vouchers-page.tsx")),
-  },
-  {
-    path: "/admin/plugins",
-    name: "Plugins",
-    icon: "plugin",
-    page: lazy(() => import("../pages/admin/plugins-page.tsx")),
-  },
-  { path: "/admin/live", name: "Live calls", icon: "pulse", page: lazy(() => import("../pages/admin/live-page.tsx")) },
-  {
-    path: "/admin/settings",
-    name: "Configuration",
-    icon: "settings",
-    page: lazy(() => import("../pages/admin/config-page.tsx")),
-  },
-  { path: "/admin/audit", name: "Audit log", icon: "list", page: lazy(() => import("../pages/admin/audit-page.tsx")) },
+  onDemand("/admin/accounts", "Accounts", "accounts", () => import("../pages/admin/accounts-page.tsx")),
+  onDemand("/admin/vouchers", "Vouchers", "voucher", () => import("../pages/admin/vouchers-page.tsx")),
+  onDemand("/admin/plugins", "Plugins", "plugin", () => import("../pages/admin/plugins-page.tsx")),
+  onDemand("/admin/live", "Live calls", "pulse", () => import("../pages/admin/live-page.tsx")),
+  onDemand("/admin/settings", "Configuration", "settings", () => import("../pages/admin/config-page.tsx")),
+  onDemand("/admin/audit", "Audit log", "list", () => import("../pages/admin/audit-page.tsx")),
 ];
 
 export const settingsPage = lazy(() => import("../pages/settings/settings-page.tsx"));

@@ -1,13 +1,13 @@
-import { Component, type ReactNode, Suspense, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { Component, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 import type { Me } from "../data/session.ts";
+import { Button } from "../ui/button.tsx";
+import { Modal } from "../ui/dialog.tsx";
 import { Empty, LoadError, Skeleton } from "../ui/feedback.tsx";
-import { Icon } from "../ui/icon.tsx";
 import { PageHead } from "../ui/page.tsx";
 import { Brand, Navigation } from "./navigation.tsx";
 import { adminPages, settingsPage, userPages } from "./pages.tsx";
 
-/** The frame of every page after sign-in. */
 export function Shell({ me }: { me: Me }) {
   const [path] = useLocation();
   const main = useRef<HTMLElement>(null);
@@ -84,44 +84,13 @@ function TopBar({ me }: { me: Me }) {
   return (
     <div className="topbar">
       <Brand />
-      <button
-        type="button"
-        className="btn btn-plain btn-icon"
-        aria-label="Open navigation"
-        onClick={() => setOpen(true)}
-      >
-        <Icon name="menu" size={20} />
-      </button>
+      <Button look="plain icon" icon="menu" iconSize={20} aria-label="Open navigation" onClick={() => setOpen(true)} />
       {isOpen && (
-        <Drawer onClose={() => setOpen(false)}>
+        <Modal className="drawer" aria-label="Navigation" onClose={() => setOpen(false)}>
           <Navigation me={me} />
-        </Drawer>
+        </Modal>
       )}
     </div>
-  );
-}
-
-function Drawer({ onClose, children }: { onClose: () => void; children: ReactNode }) {
-  const element = useRef<HTMLDialogElement>(null);
-  useLayoutEffect(() => {
-    const drawer = element.current;
-    drawer?.showModal();
-    return () => drawer?.close();
-  }, []);
-  return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, like every dialog
-    <dialog
-      ref={element}
-      className="drawer"
-      aria-label="Navigation"
-      onCancel={(event) => {
-        event.preventDefault();
-        onClose();
-      }}
-      onClick={(event) => event.target === element.current && onClose()}
-    >
-      {children}
-    </dialog>
   );
 }
 

@@ -1,9 +1,9 @@
 import type { ReactNode } from "react";
+import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Callout } from "./feedback.tsx";
 import { useAction } from "./use-action.ts";
 
-/** Asks for confirmation of an irreversible action. */
 export function Confirm({
   title,
   action,
@@ -12,7 +12,6 @@ export function Confirm({
   children,
 }: {
   title: string;
-  /** The label of the button. */
   action: string;
   act: () => Promise<unknown>;
   onClose: () => void;
@@ -29,12 +28,10 @@ export function Confirm({
         <div className="soft break">{children}</div>
       </div>
       <footer className="dialog-foot">
-        <button type="button" className="btn" onClick={onClose}>
-          Cancel
-        </button>
-        <button type="button" className="btn btn-danger" disabled={isBusy} onClick={() => void confirm()}>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button look="danger" disabled={isBusy} onClick={() => void confirm()}>
           {action}
-        </button>
+        </Button>
       </footer>
     </Dialog>
   );

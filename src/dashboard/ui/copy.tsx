@@ -1,10 +1,9 @@
 import { useState } from "react";
-import { Icon } from "./icon.tsx";
+import { Button } from "./button.tsx";
 import { toastError } from "./toast.tsx";
 
 const copiedMs = 1800;
 
-/** Copies a text to the clipboard. */
 export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = async (from: HTMLElement) => {
@@ -17,15 +16,15 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
     }
   };
   return (
-    <button
-      type="button"
-      className="btn btn-small"
+    <Button
+      look="small"
+      icon={isCopied ? "check" : "copy"}
+      iconSize={14}
       aria-label={isCopied ? "Copied" : label}
       onClick={(event) => void copy(event.currentTarget)}
     >
-      <Icon name={isCopied ? "check" : "copy"} size={14} />
       <span aria-hidden="true">{isCopied ? "Copied" : "Copy"}</span>
-    </button>
+    </Button>
   );
 }
 
@@ -46,7 +45,6 @@ async function copyText(text: string, from: HTMLElement): Promise<void> {
   }
 }
 
-/** A code block with a copy button. */
 export function Code({ text, label }: { text: string; label: string }) {
   return (
     <div className="code">

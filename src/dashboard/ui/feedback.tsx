@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { toMessage, UnreachableError } from "../data/api.ts";
+import { Button } from "./button.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 
 type Tone = "plain" | "good" | "bad" | "warn";
@@ -39,16 +40,14 @@ export function LoadError({ error, onRetry }: { error: unknown; onRetry: () => u
       <h3>{error instanceof UnreachableError ? "The gateway can't be reached. Retrying…" : "Failed to load"}</h3>
       {!(error instanceof UnreachableError) && <p>{toMessage(error)}</p>}
       <div className="row">
-        <button type="button" className="btn" onClick={() => onRetry()}>
-          <Icon name="refresh" size={15} />
+        <Button icon="refresh" onClick={() => onRetry()}>
           Try again
-        </button>
+        </Button>
       </div>
     </div>
   );
 }
 
-/** Placeholder lines while data is loading. */
 export function Skeleton({ lines = 4 }: { lines?: number }) {
   const widths = ["92%", "78%", "86%", "64%", "81%", "70%"];
   return (

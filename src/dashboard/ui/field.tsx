@@ -1,10 +1,9 @@
-import { type InputHTMLAttributes, type ReactNode, useId, useState } from "react";
+import { type InputHTMLAttributes, type ReactNode, type TextareaHTMLAttributes, useId, useState } from "react";
 import { Icon } from "./icon.tsx";
 
 interface FieldProps {
   label: string;
   hint?: ReactNode;
-  /** The error message. */
   error?: string | undefined;
 }
 
@@ -42,12 +41,24 @@ type InputProps = FieldProps &
     onText: (text: string) => void;
   };
 
-/** A text input with its label. */
 export function TextField({ label, hint, error, onText, ...input }: InputProps) {
   return (
     <Field label={label} hint={hint} error={error}>
       {(control) => (
         <input {...control} {...input} className="input" onChange={(event) => onText(event.target.value)} />
+      )}
+    </Field>
+  );
+}
+
+type TextAreaProps = FieldProps &
+  Omit<TextareaHTMLAttributes<HTMLTextAreaElement>, "onChange"> & { onText: (text: string) => void };
+
+export function TextAreaField({ label, hint, error, onText, ...area }: TextAreaProps) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(control) => (
+        <textarea {...control} {...area} className="input" onChange={(event) => onText(event.target.value)} />
       )}
     </Field>
   );
@@ -90,29 +101,36 @@ export function NewPasswordField(input: Omit<InputProps, "label"> & { label?: st
   );
 }
 
-/** A select with its label; the options are pairs of value and label. */
-export function SelectField({
+interface SelectProps<T extends string> {
+  /** Pairs of value and label. */
+  options: readonly (readonly [T, string])[];
+  value: T;
+  onText: (value: T) => void;
+}
+
+export function SelectField<T extends string>({ options, value, onText, ...field }: FieldProps & SelectProps<T>) {
+  return <Field {...field}>{(control) => <Select {...control} {...{ options, value, onText }} />}</Field>;
+}
+
+/** A select whose label only screen readers get, or that a {@link SelectField} labels. */
+export function Select<T extends string>({
   options,
-  value,
   onText,
-  ...field
-}: FieldProps & {
-  options: readonly (readonly [string, string])[];
-  value: string;
-  onText: (value: string) => void;
-}) {
+  isSmall = false,
+  ...props
+}: SelectProps<T> & { isSmall?: boolean; id?: string; "aria-label"?: string }) {
   return (
-    <Field {...field}>
-      {(control) => (
-        <select {...control} className="input" value={value} onChange={(event) => onText(event.target.value)}>
-          {options.map(([key, name]) => (
-            <option key={key} value={key}>
-              {name}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
+    <select
+      {...props}
+      className={isSmall ? "input input-small" : "input"}
+      onChange={(event) => onText(event.target.value as T)}
+    >
+      {options.map(([key, name]) => (
+        <option key={key} value={key}>
+          {name}
+        </option>
+      ))}
+    </select>
   );
 }
 

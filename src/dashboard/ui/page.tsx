@@ -1,6 +1,13 @@
 import { type ReactNode, useEffect } from "react";
+import { formatUsd } from "../format.ts";
 
-/** The header of a page; also sets the title of the browser tab. */
+/** Sets the title of the browser tab. */
+export function useTitle(title: string): void {
+  useEffect(() => {
+    document.title = `${title} · modelgate`;
+  }, [title]);
+}
+
 export function PageHead({
   title,
   description,
@@ -10,9 +17,7 @@ export function PageHead({
   description?: ReactNode;
   children?: ReactNode;
 }) {
-  useEffect(() => {
-    document.title = `${title} · modelgate`;
-  }, [title]);
+  useTitle(title);
   return (
     <header className="page-head">
       <div>
@@ -24,7 +29,6 @@ export function PageHead({
   );
 }
 
-/** A card with a heading. */
 export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
     <section className="card" aria-label={title}>
@@ -35,4 +39,9 @@ export function Section({ title, actions, children }: { title: string; actions?:
       {children}
     </section>
   );
+}
+
+/** A rounded amount, with the exact one on hover. */
+export function Usd({ value }: { value: string }) {
+  return <span title={`$${value}`}>{formatUsd(value)}</span>;
 }

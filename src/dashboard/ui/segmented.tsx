@@ -1,4 +1,6 @@
-/** A segmented control: one of a few options. */
+import { Icon, type IconName } from "./icon.tsx";
+
+/** A segmented control: one of a few options, shown by name or by icon. */
 export function Segmented<T extends string>({
   label,
   value,
@@ -7,15 +9,21 @@ export function Segmented<T extends string>({
 }: {
   label: string;
   value: T;
-  options: readonly (readonly [T, string])[];
+  options: readonly (readonly [value: T, name: string, icon?: IconName])[];
   onChoose: (value: T) => void;
 }) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset would draw its legend in the border
     <div className="seg" role="group" aria-label={label}>
-      {options.map(([key, name]) => (
-        <button key={key} type="button" aria-pressed={key === value} onClick={() => onChoose(key)}>
-          {name}
+      {options.map(([key, name, icon]) => (
+        <button
+          key={key}
+          type="button"
+          aria-pressed={key === value}
+          {...(icon !== undefined && { "aria-label": name, title: name })}
+          onClick={() => onChoose(key)}
+        >
+          {icon === undefined ? name : <Icon name={icon} size={16} />}
         </button>
       ))}
     </div>

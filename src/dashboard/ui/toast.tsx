@@ -1,4 +1,5 @@
-import { useEffect, useRef, useSyncExternalStore } from "react";
+import { useEffect, useRef } from "react";
+import { createStore } from "./create-store.ts";
 import { Icon } from "./icon.tsx";
 
 interface Toast {
@@ -9,22 +10,19 @@ interface Toast {
 
 const shownMs = 6000;
 const shownMax = 4;
-const listeners = new Set<() => void>();
-let toasts: readonly Toast[] = [];
+const toasts = createStore<readonly Toast[]>([]);
 let lastId = 0;
 
-/** Shows a short confirmation in the corner of the page. */
 export function toast(text: string): void {
   add(text, false);
 }
 
-/** Shows an error as a toast. */
 export function toastError(error: unknown): void {
   add(error instanceof Error ? error.message : String(error), true);
 }
 
 export function Toasts() {
-  const shown = useSyncExternalStore(subscribe, () => toasts);
+  const shown = toasts.use();
   const element = useRef<HTMLDivElement>(null);
   // Reopened for each toast, so that it stays above dialogs opened meanwhile.
   useEffect(() => {
@@ -49,20 +47,10 @@ export function Toasts() {
 function add(text: string, isBad: boolean): void {
   lastId += 1;
   const id = lastId;
-  publish([...toasts, { id, text, isBad }].slice(-shownMax));
+  toasts.set([...toasts.get(), { id, text, isBad }].slice(-shownMax));
   setTimeout(() => remove(id), shownMs);
 }
 
 function remove(id: number): void {
-  if (toasts.some((known) => known.id === id)) publish(toasts.filter((known) => known.id !== id));
-}
-
-function publish(next: readonly Toast[]): void {
-  toasts = next;
-  for (const listener of listeners) listener();
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
+  toasts.set(toasts.get().filter((known) => known.id !== id));
 }

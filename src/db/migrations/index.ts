@@ -8,6 +8,7 @@ import { planBooks } from "./0007-plan-books.ts";
 import { usageDays } from "./0008-usage-days.ts";
 import { decideHolds } from "./0009-decide-holds.ts";
 import { standardTerms } from "./0010-standard-terms.ts";
+import { signInAttempts } from "./0011-sign-in-attempts.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
   usageDays,
   decideHolds,
   standardTerms,
+  signInAttempts,
 ];

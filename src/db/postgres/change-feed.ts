@@ -4,37 +4,49 @@ import type { Database } from "../schema.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
 /**
- * Tells the other nodes of changes and hears of theirs: by a notice at once, and by the row `revisions`, asked for at
- * each poll, when a notice was lost. The poll also says that this node lives.
+ * Publishes changes to the other nodes and receives theirs: by a notification at once, or, if that was lost, by the row
+ * `revisions`, which each poll reads. The poll is also the heartbeat of this node.
  */
 export class ChangeFeed {
   readonly #nodeId: string;
-  /** Unread changes of other nodes. */
+  readonly #keyListeners: ((keyId: string) => void)[] = [];
+  /** Whether another node changed something since {@link takeExternalChange}. */
   #changed = false;
-  /** Of the row `revisions`; absent before the first poll. */
+  /** The last known count of the row `revisions`; absent before the first poll. */
   #seen: number | undefined;
+  /** What `#seen` was at a poll that found a newer count. */
+  #behindAt: number | undefined;
   #polling = false;
-  /** Counts what copies in memory depend on, here and elsewhere. */
+  /** Counts the changes of all nodes that invalidate every cached row. */
   revision = 0;
 
   constructor(nodeId: string) {
     this.#nodeId = nodeId;
   }
 
-  /** What was changed while there was no connection is not known, so it is taken for changed. */
+  onKeyChange(listener: (keyId: string) => void): void {
+    this.#keyListeners.push(listener);
+  }
+
+  /** After a lost connection anything may have changed, so everything is invalidated. */
   async listen(client: pg.Client): Promise<void> {
     client.on("notification", ({ payload }) => {
-      const [nodeId, counted] = (payload ?? "").split(" ");
-      if (nodeId === this.#nodeId) return;
+      const [nodeId, counted, keyId] = (payload ?? "").split(" ");
       this.#count(Number(counted));
-      this.#noteChange();
+      if (nodeId === this.#nodeId) return;
+      if (keyId === undefined) this.#noteChange();
+      else this.#noteKeyChange(keyId);
     });
     const { rows } = await client.query<{ channel: string }>("select 'modelgate_' || current_schema() as channel");
     await client.query(`listen ${client.escapeIdentifier(rows[0]?.channel as string)}`);
     if (this.#seen !== undefined) this.#noteChange();
   }
 
-  async change<T>(db: Kysely<Database>, work: (db: Transaction<Database>) => Promise<T>): Promise<T> {
+  async change<T>(
+    db: Kysely<Database>,
+    work: (db: Transaction<Database>) => Promise<T>,
+    keyId: string | undefined,
+  ): Promise<T> {
     const { result, counted } = await db.transaction().execute(async (transaction) => {
       const result = await work(transaction);
       const { revision: counted } = await transaction
@@ -43,23 +55,24 @@ export class ChangeFeed {
         .where("name", "=", "copies")
         .returning("revision")
         .executeTakeFirstOrThrow();
-      await sql`select pg_notify('modelgate_' || current_schema(), ${`${this.#nodeId} ${counted}`})`.execute(
-        transaction,
-      );
+      const notice = [this.#nodeId, counted, ...(keyId === undefined ? [] : [keyId])].join(" ");
+      await sql`select pg_notify('modelgate_' || current_schema(), ${notice})`.execute(transaction);
       return { result, counted };
     });
     this.#count(counted);
-    this.revision += 1;
+    if (keyId === undefined) this.revision += 1;
+    else this.#noteKeyChange(keyId);
     return result;
   }
 
-  /** Whether another node's change was heard of since the last question. */
+  /** Whether another node changed more than single keys since the last call. */
   takeExternalChange(): boolean {
     const changed = this.#changed;
     this.#changed = false;
     return changed;
   }
 
+  /** Writes the heartbeat and looks for changes whose notification was lost. */
   async poll(connection: OrderedConnection, timeoutMs?: number): Promise<void> {
     if (this.#polling) return;
     this.#polling = true;
@@ -74,16 +87,28 @@ export class ChangeFeed {
       };
       const { rows } = await connection.query<{ revision: number }>(statement, timeoutMs);
       const revision = rows[0]?.revision as number;
-      if (this.#seen !== undefined && revision !== this.#seen) this.#noteChange();
-      this.#seen = revision;
+      this.#compare(revision);
     } finally {
       this.#polling = false;
     }
   }
 
-  /** A gap is a change that was not heard of yet: the next poll finds it. */
+  /** After a gap the count stays behind, so that the next poll finds the missing change. */
   #count(revision: number): void {
     if (this.#seen === revision - 1) this.#seen = revision;
+  }
+
+  /** A notification may arrive just after the poll that sees its change, so only the second such poll acts. */
+  #compare(revision: number): void {
+    const isBehind = this.#seen !== undefined && this.#seen !== revision;
+    const wasMissed = isBehind && this.#behindAt === this.#seen;
+    this.#behindAt = isBehind && !wasMissed ? this.#seen : undefined;
+    if (wasMissed) this.#noteChange();
+    if (wasMissed || this.#seen === undefined) this.#seen = revision;
+  }
+
+  #noteKeyChange(keyId: string): void {
+    for (const listener of this.#keyListeners) listener(keyId);
   }
 
   #noteChange(): void {

@@ -4,16 +4,14 @@ import { isOpen } from "../schema.ts";
 import type { AbandonedCall } from "../store.ts";
 
 /**
- * A node whose connection still stands may be busy, or cut off by a network that drops what it sends. It is dead only
- * after a silence so many times as long, which outlasts nearly every call.
+ * A node that is still connected may be busy, or behind a network that drops packets. It counts as dead only after a
+ * silence this many times as long, which is longer than nearly every call.
  */
 const connectedFactor = 20;
 
 interface DeadNodesOptions {
   nodeId: string;
   deadAfterMs: number;
-  /** What the name of a node's connection begins with, before its id. */
-  connectionOf: string;
 }
 
 interface NodeRow {
@@ -22,16 +20,16 @@ interface NodeRow {
   connected: boolean;
 }
 
-/** When another node last said that it lives, and since when this one has watched it say no more, by its own clock. */
+/** The last heartbeat of another node, and since when this node has seen no newer one, by its own monotonic clock. */
 interface Silence {
   seenAt: number;
   sinceMs: number;
 }
 
 /**
- * Tells the nodes that are dead from those that are only cut off, and ends the calls of the dead. Silence counts only
- * while this node looks on: after a gap in its own view, as when the database was away for all, it is counted anew. So
- * nodes that lost the database together do not take one another for dead, and no clock that jumps makes one so.
+ * Finds dead nodes and abandons their calls. A node is dead after a silence that this node has observed without a gap:
+ * after an outage of the database the silence of every node is measured from the beginning. So nodes that lost the
+ * database together do not declare each other dead, and neither does a node whose clock jumps.
  */
 export class DeadNodes {
   readonly #db: Kysely<Database>;
@@ -44,9 +42,9 @@ export class DeadNodes {
     this.#options = options;
   }
 
-  /** Should a node live after all, its settle still charges its calls, once. */
+  /** If such a node is alive after all, its settlements still charge its calls, once. */
   async abandonCalls(at: number): Promise<AbandonedCall[]> {
-    await this.#forget(await this.#look());
+    await this.#remove(await this.#findDead());
     return this.#db
       .updateTable("calls")
       .set({ state: "abandoned", settled_at: at })
@@ -61,13 +59,12 @@ export class DeadNodes {
       .execute();
   }
 
-  /** The nodes that are dead by now. */
-  async #look(): Promise<NodeRow[]> {
-    const { nodeId, connectionOf, deadAfterMs } = this.#options;
+  async #findDead(): Promise<NodeRow[]> {
+    const { nodeId, deadAfterMs } = this.#options;
     let nodes: NodeRow[];
     try {
       ({ rows: nodes } = await sql<NodeRow>`select id, seen_at, exists (
-          select from pg_stat_activity where application_name = ${connectionOf} || nodes.id) as connected
+          select from pg_stat_activity where application_name like 'modelgate % ' || nodes.id) as connected
         from nodes where id <> ${nodeId}`.execute(this.#db));
     } catch (error) {
       this.#silences.clear();
@@ -86,8 +83,8 @@ export class DeadNodes {
     });
   }
 
-  /** One that says in this moment that it lives is known again. */
-  async #forget(dead: readonly NodeRow[]): Promise<void> {
+  /** Keeps the row of a node that has just sent a heartbeat. */
+  async #remove(dead: readonly NodeRow[]): Promise<void> {
     for (const { id, seen_at: seenAt } of dead) {
       await this.#db.deleteFrom("nodes").where("id", "=", id).where("seen_at", "=", seenAt).execute();
     }

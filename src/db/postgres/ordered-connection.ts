@@ -7,8 +7,10 @@ export interface OrderedConnectionOptions {
   url: string;
   /** Unique among live connections, so that a lost one can be found on the server. */
   name: string;
-  /** How long a statement may take before the connection counts as lost. */
+  /** How long a statement may take from its sending before the connection counts as lost, and wait for its turn. */
   timeoutMs: number;
+  /** Connects when the first statement comes, which waits for that. */
+  connectsWhenUsed?: boolean;
   /** Prepares each new connection before anything else runs on it. */
   onConnect?(client: pg.Client): Promise<void>;
 }
@@ -16,12 +18,13 @@ export interface OrderedConnectionOptions {
 const connectWaitMs = 2000;
 const reconnectMsMin = 50;
 const reconnectMsMax = 1000;
-/** How long a connection of before may take to end on the server. */
+/** How long a lost connection may take to end on the server. */
 const fenceWaitMs = 2000;
 
 /**
- * One connection to PostgreSQL, on which statements run in the order in which they were asked for. A statement that is
- * not answered in time fails, and the connection with it; while there is none, statements fail at once.
+ * One connection to PostgreSQL, on which statements run in order. A statement that is not answered in time fails, and the
+ * connection with it; a statement that has waited too long for its turn fails alone. Without a connection statements fail
+ * at once.
  */
 export class OrderedConnection {
   readonly #options: OrderedConnectionOptions;
@@ -29,11 +32,12 @@ export class OrderedConnection {
   #connecting: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
   #retryMs = reconnectMsMin;
-  /** The server's process of a connection that was lost, which may still be about to run what it was sent. */
+  /** The server process of a lost connection, which may still run what it was sent. */
   #left: number | undefined;
   #cause: unknown;
-  /** Settles when the last statement asked for has been answered. */
+  /** Resolves when all statements so far have been answered. */
   #last: Promise<void> = Promise.resolve();
+  #unanswered = 0;
   #closed = false;
 
   constructor(options: OrderedConnectionOptions) {
@@ -52,7 +56,6 @@ export class OrderedConnection {
     return this.#connecting;
   }
 
-  /** `patienceMs` where it may take longer than a call waits. */
   async query<Row extends QueryResultRow>(
     statement: QueryConfig,
     timeoutMs = this.#options.timeoutMs,
@@ -60,13 +63,14 @@ export class OrderedConnection {
     const before = this.#last;
     const done = Promise.withResolvers<void>();
     this.#last = done.promise;
-    const timer = setTimeout(() => this.#lose(this.#client, silence(timeoutMs)), timeoutMs);
+    this.#unanswered += 1;
     try {
-      await before;
-      return await this.#send<Row>(statement);
+      if (this.#unanswered > 1) await waitForTurn(before, timeoutMs);
+      return await this.#send<Row>(statement, timeoutMs);
     } finally {
-      clearTimeout(timer);
-      done.resolve();
+      this.#unanswered -= 1;
+      // The statements before one that gave up waiting still run.
+      void before.then(done.resolve);
     }
   }
 
@@ -111,17 +115,22 @@ export class OrderedConnection {
     this.#left = undefined;
   }
 
-  async #send<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>> {
+  async #send<Row extends QueryResultRow>(statement: QueryConfig, timeoutMs: number): Promise<QueryResult<Row>> {
+    // If this fails, the statement does, with the same cause.
+    if (this.#client === undefined && this.#options.connectsWhenUsed) await this.open().catch(() => undefined);
     const client = this.#client;
     if (client === undefined) {
       this.#reconnectLater();
       throw new LostConnection("PostgreSQL is not connected", false, this.#cause);
     }
+    const timer = setTimeout(() => this.#lose(client, silence(timeoutMs)), timeoutMs);
     try {
       return await client.query<Row>(statement);
     } catch (error) {
       if (error instanceof pg.DatabaseError) throw error;
       throw new LostConnection("The connection to PostgreSQL was lost", true, this.#cause ?? error);
+    } finally {
+      clearTimeout(timer);
     }
   }
 
@@ -142,6 +151,17 @@ export class OrderedConnection {
     }, this.#retryMs);
     this.#retry.unref();
     this.#retryMs = Math.min(reconnectMsMax, this.#retryMs * 2);
+  }
+}
+
+async function waitForTurn(before: Promise<void>, ms: number): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const error = new LostConnection(`PostgreSQL was busy with earlier statements for ${ms} ms`, false);
+  const timer = setTimeout(() => late.reject(error), ms);
+  try {
+    await Promise.race([before, late.promise]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -1,6 +1,8 @@
-import type { CompiledQuery, Kysely } from "kysely";
+import { setTimeout } from "node:timers/promises";
+import { type CompiledQuery, type Kysely, type SqlBool, sql } from "kysely";
 import type { QueryResultRow } from "pg";
 import type { AccountBalance, BudgetQuery } from "../account-balance.ts";
+import { LostConnection } from "../errors.ts";
 import { type KeyRecord, keyQuery } from "../key-query.ts";
 import type { Database } from "../schema.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
@@ -71,13 +73,54 @@ export async function readBalance(
   };
 }
 
-/** Compiles the look-up once and returns the reader. */
-export function keyReader(
+const idsPerQuery = 500;
+const waitingMax = 5000;
+
+/**
+ * Returns a reader of keys. However many are read at once, one query at a time looks up all ids that wait, and ids beyond
+ * a bound fail at once.
+ *
+ * @param pauseMs Before each query; bounds the queries per second.
+ */
+export function createKeyReader(
   db: Kysely<Database>,
   connection: OrderedConnection,
+  pauseMs = 0,
 ): (keyId: string) => Promise<KeyRecord | undefined> {
-  const text = keyQuery(db).compile().sql;
-  return async (keyId) => (await connection.query<KeyRecord>({ name: "key", text, values: [keyId] })).rows[0];
+  const byIds = keyQuery(db).clearWhere().where(sql<SqlBool>`keys.id = any(${[]})`);
+  const text = byIds.compile().sql;
+  const waiting = new Map<string, PromiseWithResolvers<KeyRecord | undefined>>();
+  let isRunning = false;
+  const lookUp = async (batch: [string, PromiseWithResolvers<KeyRecord | undefined>][]) => {
+    try {
+      const values = [batch.map(([id]) => id)];
+      const { rows } = await connection.query<KeyRecord>({ name: "keys", text, values });
+      const found = new Map(rows.map((row) => [row.id, row]));
+      for (const [id, { resolve }] of batch) resolve(found.get(id));
+    } catch (error) {
+      for (const [, { reject }] of batch) reject(error);
+    }
+  };
+  const run = async () => {
+    isRunning = true;
+    while (waiting.size > 0) {
+      if (pauseMs > 0) await setTimeout(pauseMs);
+      const batch = [...waiting.entries().take(idsPerQuery)];
+      for (const [id] of batch) waiting.delete(id);
+      await lookUp(batch);
+    }
+    isRunning = false;
+  };
+  return (keyId) => {
+    const pending = waiting.get(keyId);
+    if (pending !== undefined) return pending.promise;
+    if (waiting.size >= waitingMax)
+      return Promise.reject(new LostConnection("Too many keys are waiting to be looked up", false));
+    const added = Promise.withResolvers<KeyRecord | undefined>();
+    waiting.set(keyId, added);
+    if (!isRunning) void run();
+    return added.promise;
+  };
 }
 
 export async function ask<Row>(connection: OrderedConnection, { sql, parameters }: CompiledQuery<Row>): Promise<Row[]> {

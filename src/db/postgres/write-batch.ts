@@ -1,18 +1,18 @@
 import type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "../ledger-write.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
-/** `40P01` and `40001`: nothing was written, and trying again helps. */
+/** Deadlock (40P01) and serialization failure (40001): nothing was written, and a retry helps. */
 const transient = /^40/;
 
 /** A decision of `record_calls` about a hold. */
 interface DecisionRow {
   id: string;
   refused: "balance" | "budget" | "quota" | null;
-  /** What is there of the wallet; or what is spent of the budget, or used of the quota. */
+  /** The balance of the wallet, or what is spent of the budget or used of the quota. */
   there: number;
   /** What running calls hold of it. */
   held: number;
-  /** What the call may hold, where it is not refused. */
+  /** What the call may hold if it is not refused. */
   hold: number;
   day: number | null;
   month: number | null;
@@ -52,11 +52,11 @@ function toDecision({ callId, premium }: CallOpened, row: DecisionRow | undefine
     : { quotaDay: day, budgetMonth: null, holdNanodollars: 0, holdTokens: hold };
 }
 
-/** A batch by what is done with it, in this order. */
+/** The writes of a batch, in the order in which they are executed. */
 interface Sorted {
-  /** They come first, since they free what the holds may need. */
+  /** First, because they free what the holds may need. */
   ends: CallEnded[];
-  /** Holds that Redis has decided already. */
+  /** Holds that Redis has already decided. */
   decided: CallOpened[];
   undecided: CallOpened[];
   /** Ends of calls that begin in the same batch. */

@@ -29,6 +29,7 @@ export function createSqliteStore({ database, connection, db, now, takeLock }: P
   const bumpRevision = () => {
     revision += 1;
   };
+  const keyListeners: ((keyId: string) => void)[] = [];
   return {
     db,
     shared: false,
@@ -44,14 +45,16 @@ export function createSqliteStore({ database, connection, db, now, takeLock }: P
       return undefined;
     },
     abandonCalls: (at) => abandonAll(db, at),
-    async change(work) {
+    async change(work, keyId) {
       try {
         return await db.transaction().execute(work);
       } finally {
-        // Also when it failed: an account that was read meanwhile shows what was taken back.
-        bumpRevision();
+        // Also when it failed: an account that was read meanwhile shows what was rolled back.
+        if (keyId === undefined) bumpRevision();
+        else for (const listener of keyListeners) listener(keyId);
       }
     },
+    onKeyChange: (listener) => void keyListeners.push(listener),
     async ask(query) {
       return (await db.executeQuery(query)).rows;
     },

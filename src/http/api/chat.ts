@@ -2,9 +2,8 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type ChatChunk, ChatCompletion, ChatRequest } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { toGatewayError } from "../middleware/errors.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
-import { callHeaders } from "../middleware/headers.ts";
+import { sseReply, toEvent } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { responses } from "./openapi.ts";
@@ -36,32 +35,13 @@ export function chatController(deps: HttpDeps) {
   );
 }
 
-async function stream(deps: HttpDeps, call: HttpCall, request: ChatRequest): Promise<Response> {
+function stream(deps: HttpDeps, call: HttpCall, request: ChatRequest): Promise<Response> {
   const sink = new SseStream<ChatChunk>(call, toEvent);
-  deps.heartbeat.add(sink);
   const answer = executeCall(deps, call, { capability: "chat", request, sink });
-  const finished = answer.then(
-    () => {
-      deps.heartbeat.delete(sink);
-      sink.send(done);
-      sink.end();
-    },
-    (error) => {
-      deps.heartbeat.delete(sink);
-      sink.send(toEvent(toGatewayError(error, deps.log).toBody()));
-      sink.end();
-    },
+  return sseReply(
+    deps,
+    call,
+    sink,
+    answer.then(() => done),
   );
-  finished.catch((error) => deps.log.error("stream_failed", { call: call.id, error }));
-  // The status line waits for the first chunk or heartbeat: until then a failure is an ordinary HTTP error.
-  await Promise.race([sink.opened, answer]);
-  call.restoreIdleTimeout();
-  const headers = callHeaders(call, deps.snapshot().sandbox, "text/event-stream; charset=utf-8");
-  headers["cache-control"] = "no-cache";
-  headers["x-accel-buffering"] = "no";
-  return new Response(sink.body, { headers });
-}
-
-function toEvent(value: unknown): string {
-  return `data: ${JSON.stringify(value)}\n\n`;
 }

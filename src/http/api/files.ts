@@ -32,7 +32,7 @@ export function filesController(deps: HttpDeps) {
       const id = pathname.split("/").at(-1) as string;
       const expires = Number(searchParams.get("expires"));
       const isSigned = matches(sign(deps, id, expires), searchParams.get("signature") ?? "");
-      const file = isSigned && expires * 1000 > deps.now() ? await deps.store.blobs.get(id) : undefined;
+      const file = isSigned && expires * 1000 > deps.now() ? await readFile(deps, id) : undefined;
       if (file === undefined) {
         const sentence = "File not found: its URL is wrong or has expired (files live for an hour)";
         throw new GatewayError("not_found", sentence);
@@ -61,6 +61,14 @@ export function filesController(deps: HttpDeps) {
       },
     },
   );
+}
+
+async function readFile({ store }: HttpDeps, id: string) {
+  try {
+    return await store.blobs.get(id);
+  } catch (cause) {
+    throw new GatewayError("unavailable", "The file could not be read; try again", { retryAfterMs: 1000, cause });
+  }
 }
 
 function sign(deps: HttpDeps, id: string, expires: number): string {

@@ -1,7 +1,9 @@
+import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type GeneratedImage, ImagesRequest, ImagesResponse } from "../../contract/index.ts";
+import { type GeneratedImage, type GeneratedImages, ImagesRequest, ImagesResponse } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
+import { sseReplyOf } from "../middleware/sse-reply.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { storeFile } from "./files.ts";
 import { responses } from "./openapi.ts";
@@ -12,27 +14,46 @@ const Body = requestBody(ImagesRequest);
 export function imagesController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/images/generations",
-    async ({ call, body }) => {
-      const { images } = await executeCall(deps, call, { capability: "images", request: body });
-      const asBase64 = body.response_format === "b64_json";
+    async ({ call, body: { stream, ...request } }) => {
+      const answer = executeCall(deps, call, { capability: "images", request });
+      if (stream === true) return await sseReplyOf(deps, call, answer, (whole) => toEvents(whole, call));
+      const { images, usage } = await answer;
+      const asBase64 = request.response_format === "b64_json";
       const data = await Promise.all(
         images.map(async (image) => ({
           ...(asBase64 ? { b64_json: toBase64(image) } : await storedImage(deps, image, call)),
           ...(image.revisedPrompt !== undefined && { revised_prompt: image.revisedPrompt }),
         })),
       );
-      return jsonReply(deps, call, { created: Math.floor(call.openedAt / 1000), data });
+      return jsonReply(deps, call, { created: toSeconds(call.openedAt), data, ...(usage && { usage }) });
     },
     {
       parse: [readJsonCall(deps), "json"],
       body: Body,
       detail: {
         summary: "Image generation",
+        description: "With `stream: true` one `image_generation.completed` event per image, always as base64.",
         tags: ["Models at work"],
-        responses: responses({ "application/json": ImagesResponse }),
+        responses: responses({
+          "application/json": ImagesResponse,
+          "text/event-stream": Type.Unknown({ description: "One image_generation.completed event per image" }),
+        }),
       },
     },
   );
+}
+
+const toSeconds = (ms: number) => Math.floor(ms / 1000);
+
+function toEvents({ images, usage }: GeneratedImages, { openedAt }: HttpCall) {
+  return images.map((image) => ({
+    type: "image_generation.completed",
+    b64_json: toBase64(image),
+    created_at: toSeconds(openedAt),
+    output_format: image.mediaType.replace("image/", ""),
+    // The provider counts for all of them: the sum must be right for those who add events up.
+    ...(usage && images.length === 1 && { usage }),
+  }));
 }
 
 function toBase64({ data }: GeneratedImage): string {

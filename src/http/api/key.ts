@@ -11,8 +11,7 @@ import {
   type WalletState,
 } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes } from "../middleware/handle-call.ts";
-import { limitHeaders } from "../middleware/headers.ts";
+import { apiKeyRoutes, limitHeaders } from "../middleware/handle-call.ts";
 import { dataHeaders } from "../middleware/security-headers.ts";
 import { responses } from "./openapi.ts";
 

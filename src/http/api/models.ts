@@ -82,7 +82,7 @@ function findModel(deps: HttpDeps, name: string): Static<typeof ModelObject> {
     return { ...toModelJson(modelEntry.model), routes: describeRoutes(modelEntry, deps.now()) };
   throw new GatewayError("not_found", `The model '${name}' does not exist here; GET /models lists what does`, {
     param: "model",
-    shownCode: "model_not_found",
+    publicCode: "model_not_found",
   });
 }
 

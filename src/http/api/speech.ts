@@ -1,9 +1,12 @@
+import { Buffer } from "node:buffer";
+import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { SpeechRequest } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { ByteStream } from "../middleware/byte-stream.ts";
-import { apiKeyRoutes, executeCall, readJsonCall } from "../middleware/handle-call.ts";
-import { callHeaders } from "../middleware/headers.ts";
+import { apiKeyRoutes, callHeaders, executeCall, type HttpCall, readJsonCall } from "../middleware/handle-call.ts";
+import { sseReply, toNamedEvent } from "../middleware/sse-reply.ts";
+import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { Bytes, responses } from "./openapi.ts";
 
@@ -13,9 +16,10 @@ const Body = requestBody(SpeechRequest);
 export function speechController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/audio/speech",
-    async ({ call, body }) => {
+    async ({ call, body: { stream_format: format, ...request } }) => {
+      if (format === "sse") return await streamEvents(deps, call, request);
       const sink = new ByteStream(call);
-      const answer = executeCall(deps, call, { capability: "speech", request: body, sink });
+      const answer = executeCall(deps, call, { capability: "speech", request, sink });
       const finished = answer.then(
         () => sink.end(),
         (error) => sink.abort(error),
@@ -30,9 +34,26 @@ export function speechController(deps: HttpDeps) {
       body: Body,
       detail: {
         summary: "Text to speech",
+        description: "With `stream_format: sse` the WAV file comes in `speech.audio.delta` events.",
         tags: ["Models at work"],
-        responses: responses({ "audio/wav": Bytes }),
+        responses: responses({
+          "audio/wav": Bytes,
+          "text/event-stream": Type.Unknown({ description: "speech.audio.delta events, then speech.audio.done" }),
+        }),
       },
     },
+  );
+}
+
+function streamEvents(deps: HttpDeps, call: HttpCall, request: SpeechRequest): Promise<Response> {
+  const sink = new SseStream<Uint8Array>(call, (bytes) => {
+    return toNamedEvent({ type: "speech.audio.delta", audio: Buffer.from(bytes).toString("base64") });
+  });
+  const answer = executeCall(deps, call, { capability: "speech", request, sink });
+  return sseReply(
+    deps,
+    call,
+    sink,
+    answer.then(() => toNamedEvent({ type: "speech.audio.done" })),
   );
 }

@@ -10,10 +10,10 @@ import {
   TranscriptSegment,
   TranscriptWord,
 } from "../../contract/index.ts";
-import { readAudioMs } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, executeCall, jsonReply, readFormCall } from "../middleware/handle-call.ts";
-import { callHeaders } from "../middleware/headers.ts";
+import { apiKeyRoutes, callHeaders, executeCall, jsonReply } from "../middleware/handle-call.ts";
+import { readFormCall } from "../middleware/read-form.ts";
+import { sseReplyOf } from "../middleware/sse-reply.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { responses } from "./openapi.ts";
 
@@ -41,10 +41,11 @@ const Transcription = Type.Object({
 export function transcriptionsController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/audio/transcriptions",
-    async ({ call, body: { model: name = model.default as string, ...fields } }) => {
-      const audioMs = await readAudioMs(fields.file);
-      const request = { ...fields, model: name, ...(audioMs !== undefined && { audioMs }) };
-      const transcript = await executeCall(deps, call, { capability: "transcription", request });
+    async ({ call, body: { model: name = model.default as string, stream, ...fields } }) => {
+      const request: TranscriptionRequest = { ...fields, model: name };
+      const answer = executeCall(deps, call, { capability: "transcription", request });
+      if (stream === true) return await sseReplyOf(deps, call, answer, (whole) => toEvents(whole, call.meters.audioMs));
+      const transcript = await answer;
       if (request.response_format !== "text")
         return jsonReply(deps, call, toJson(transcript, request, call.meters.audioMs));
       const headers = callHeaders(call, deps.snapshot().sandbox, "text/plain; charset=utf-8");
@@ -55,12 +56,19 @@ export function transcriptionsController(deps: HttpDeps) {
       body: Body,
       detail: {
         summary: "Speech to text",
+        description: "With `stream: true` a `transcript.text.delta` event, then `transcript.text.done`.",
         tags: ["Models at work"],
-        responses: responses({ "application/json": Transcription, "text/plain": Type.String() }),
+        responses: responses({
+          "application/json": Transcription,
+          "text/plain": Type.String(),
+          "text/event-stream": Type.Unknown({ description: "transcript.text.delta, then transcript.text.done" }),
+        }),
       },
     },
   );
 }
+
+const knownFields = [...Object.keys(TranscriptionFields.properties), "timestamp_granularities[]", "file"];
 
 /** The fields of the form with the types of the schema. */
 function toBody(form: FormData): Record<string, unknown> {
@@ -71,13 +79,16 @@ function toBody(form: FormData): Record<string, unknown> {
   }
   checkFile(file);
   const granularities = [...form.getAll("timestamp_granularities[]"), ...form.getAll("timestamp_granularities")];
-  const body: Record<string, unknown> = { file, timestamp_granularities: granularities };
+  const unknownFields = [...new Set(form.keys())].filter((name) => !knownFields.includes(name)).slice(0, 20);
+  const body: Record<string, unknown> = { file, timestamp_granularities: granularities, unknownFields };
   for (const name of ["model", "language", "response_format", "prompt"]) {
     const value = form.get(name);
     if (typeof value === "string" && value !== "") body[name] = value;
   }
   const temperature = form.get("temperature");
   if (typeof temperature === "string" && temperature !== "") body.temperature = Number(temperature);
+  const stream = form.get("stream");
+  if (stream !== null && stream !== "") body.stream = stream === "true" ? true : stream === "false" ? false : stream;
   return body;
 }
 
@@ -93,14 +104,28 @@ function checkFile(file: File): void {
   throw new GatewayError("invalid_request", sentence, { param: "file" });
 }
 
+/** The whole text as one event: no provider here sends it in pieces. */
+function toEvents({ text }: Transcript, audioMs: number | undefined) {
+  const usage = toUsage(audioMs);
+  return [
+    { type: "transcript.text.delta", delta: text },
+    { type: "transcript.text.done", text, ...(usage && { usage }) },
+  ];
+}
+
+/** The length that is charged. */
+function toUsage(audioMs: number | undefined) {
+  return audioMs === undefined ? undefined : { type: "duration", seconds: Math.ceil(audioMs / 1000) };
+}
+
 function toJson(transcript: Transcript, request: TranscriptionRequest, audioMs: number | undefined) {
   const seconds = transcript.duration ?? (audioMs === undefined ? undefined : audioMs / 1000);
-  const usage = seconds === undefined ? undefined : { type: "duration", seconds: Math.ceil(seconds) };
+  const usage = toUsage(audioMs);
   if (request.response_format !== "verbose_json") return { text: transcript.text, ...(usage && { usage }) };
   return {
     task: "transcribe",
     language: transcript.language?.toLowerCase() ?? request.language ?? "unknown",
-    duration: seconds ?? 0,
+    duration: seconds,
     text: transcript.text,
     segments: transcript.segments ?? [],
     ...(transcript.words && { words: transcript.words }),

@@ -5,7 +5,7 @@ import { readLatestCalls, readRecentCalls, readStatement } from "../../billing/i
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
-import { readMoment, readUsd } from "./read-fields.ts";
+import { CursorQuery, readCursor, readUsd } from "./read-fields.ts";
 import {
   pageSize,
   toCallJson,
@@ -18,15 +18,11 @@ import {
 } from "./serializers.ts";
 import { withAnySession, withSession } from "./session.ts";
 
-const detail = { hide: true };
 const MeQuery = Type.Object({ calls: Type.Optional(Type.String({ maxLength: 40 })) });
 const Page = Type.Object({ page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })) });
-const CallsQuery = Type.Object({
-  before: Type.Optional(Type.String({ maxLength: 40 })),
-  before_id: Type.Optional(Type.String({ maxLength: 100 })),
-});
 const Redeem = formBody({ code: Type.String({ minLength: 1, maxLength: 100 }) });
 const Checkout = formBody({ usd: Type.String({ minLength: 1, maxLength: 30 }) });
+const csvColumns = ["at", "kind", "amount_usd", "balance_usd", "note"] as const;
 
 /**
  * GET /me: who is signed in; also for users who have to change their password first. With `calls`, the stamp of the calls
@@ -50,14 +46,10 @@ export function meController(deps: HttpDeps) {
       ]);
       const person = { email, name, role, password_is_temporary: passwordIsTemporary, second_factor: secondFactor };
       const money = { wallet: toWalletJson(wallet), quota: toQuotaJson(quota) };
-      return {
-        account: accountId,
-        ...person,
-        ...money,
-        calls: latest === undefined ? null : toLatestCallsJson(latest),
-      };
+      const calls = latest === undefined ? null : toLatestCallsJson(latest);
+      return { account: accountId, ...person, ...money, calls };
     },
-    { detail, query: MeQuery },
+    { query: MeQuery },
   );
 }
 
@@ -74,49 +66,34 @@ export function accountController(deps: HttpDeps) {
         const shown = lines.slice((page - 1) * pageSize, page * pageSize);
         return { data: shown.map(toStatementLineJson), page, pages: Math.max(1, Math.ceil(lines.length / pageSize)) };
       },
-      { detail, query: Page },
+      { query: Page },
     )
-    .get(
-      "/entries.csv",
-      async ({ user, set }) => {
-        set.headers["content-type"] = "text/csv; charset=utf-8";
-        set.headers["content-disposition"] = 'attachment; filename="modelgate-entries.csv"';
-        const lines = (await readStatement(store, user.accountId)).map(toStatementLineJson);
-        const rows = lines.map(({ at, kind, amount_usd, balance_usd, note }) => [
-          at,
-          kind,
-          amount_usd,
-          balance_usd,
-          cell(note),
-        ]);
-        return `${[["at", "kind", "amount_usd", "balance_usd", "note"], ...rows].map((row) => row.join(",")).join("\r\n")}\r\n`;
-      },
-      { detail },
-    )
+    .get("/entries.csv", async ({ user, set }) => {
+      set.headers["content-type"] = "text/csv; charset=utf-8";
+      set.headers["content-disposition"] = 'attachment; filename="modelgate-entries.csv"';
+      const lines = (await readStatement(store, user.accountId)).map(toStatementLineJson);
+      const rows = lines.map((line) => csvColumns.map((name) => (name === "note" ? toCsvText(line.note) : line[name])));
+      return [csvColumns, ...rows].map((row) => `${row.join(",")}\r\n`).join("");
+    })
     .get(
       "/calls",
       async ({ user, query }) => {
-        const before = query.before === undefined ? undefined : readMoment(query.before, "before");
-        const asked = { limit: pageSize, before, beforeId: query.before_id };
-        return { data: (await readRecentCalls(store, user.accountId, asked)).map(toCallJson) };
+        const page = { limit: pageSize, ...readCursor(query) };
+        return { data: (await readRecentCalls(store, user.accountId, page)).map(toCallJson) };
       },
-      { detail, query: CallsQuery },
+      { query: CursorQuery },
     )
-    .get("/models", () => ({ data: [...deps.kernel.registry.modelEntries].map(({ model }) => model) }), { detail })
-    .get(
-      "/vouchers",
-      async ({ user }) => ({ data: (await redeemedVouchers(store, user.accountId)).map(toVoucherJson) }),
-      {
-        detail,
-      },
-    )
+    .get("/models", () => ({ data: [...deps.kernel.registry.modelEntries].map(({ model }) => model) }))
+    .get("/vouchers", async ({ user }) => ({
+      data: (await redeemedVouchers(store, user.accountId)).map(toVoucherJson),
+    }))
     .post(
       "/vouchers/redeem",
       async ({ user: { accountId }, body: { code } }) => {
         const { nanodollars } = await redeemVoucher(store, { accountId, code }, deps.now());
         return { usd: formatUsd(nanodollars) };
       },
-      { detail, body: Redeem },
+      { body: Redeem },
     );
 }
 
@@ -128,7 +105,7 @@ export function checkoutController(deps: HttpDeps) {
       "/checkout",
       ({ user: { accountId, email }, body: { usd } }) =>
         deps.beginPayment({ accountId, email, nanodollars: readUsd(usd) }),
-      { detail, body: Checkout },
+      { body: Checkout },
     );
 }
 
@@ -137,31 +114,23 @@ export function sessionsController(deps: HttpDeps) {
   const { store } = deps;
   return new Elysia({ prefix: "/sessions" })
     .use(withSession(deps))
-    .get(
-      "",
-      async ({ user }) => ({
-        data: (await listSessions(store, user.userId, deps.now())).map(({ id, createdAt, expiresAt, userAgent }) => ({
-          id,
-          created_at: toIso(createdAt),
-          expires_at: toIso(expiresAt),
-          user_agent: userAgent ?? null,
-          is_this_one: id === user.sessionId,
-        })),
-      }),
-      { detail },
-    )
-    .delete(
-      "/:id",
-      async ({ user, params: { id } }) => {
-        if (await endSession(store, user.userId, id)) return { id };
-        throw new GatewayError("not_found", "There is no such session; it may have ended already");
-      },
-      { detail },
-    );
+    .get("", async ({ user }) => ({
+      data: (await listSessions(store, user.userId, deps.now())).map(({ id, createdAt, expiresAt, userAgent }) => ({
+        id,
+        created_at: toIso(createdAt),
+        expires_at: toIso(expiresAt),
+        user_agent: userAgent ?? null,
+        is_this_one: id === user.sessionId,
+      })),
+    }))
+    .delete("/:id", async ({ user, params: { id } }) => {
+      if (await endSession(store, user.userId, id)) return { id };
+      throw new GatewayError("not_found", "There is no such session; it may have ended already");
+    });
 }
 
-/** A note as a CSV cell: quoted, and escaped where a spreadsheet would read a formula. */
-function cell(text: string | null): string {
+/** A note in CSV: quoted, and escaped where a spreadsheet would read a formula. */
+function toCsvText(text: string | null): string {
   if (text === null) return "";
   const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return `"${harmless.replaceAll('"', '""')}"`;

@@ -12,11 +12,10 @@ import { creditWallet } from "../../billing/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
-import { readCredit, readMoment, readUsd } from "./read-fields.ts";
+import { CursorQuery, readCredit, readCursor, readMoment, readUsd } from "./read-fields.ts";
 import { toAccountRowJson, toAuditEntryJson, toVoucherJson } from "./serializers.ts";
 import { withAdminSession } from "./session.ts";
 
-const detail = { hide: true };
 const Search = Type.Object({
   search: Type.Optional(Type.String({ maxLength: 254 })),
   after: Type.Optional(Type.String({ maxLength: 254 })),
@@ -24,10 +23,6 @@ const Search = Type.Object({
 const NewAccount = formBody({
   email: Type.String({ minLength: 1, maxLength: 254 }),
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-});
-const AuditQuery = Type.Object({
-  before: Type.Optional(Type.String({ maxLength: 40 })),
-  before_id: Type.Optional(Type.String({ maxLength: 100 })),
 });
 const Usd = Type.String({ minLength: 1, maxLength: 30 });
 const Credit = formBody({
@@ -52,7 +47,7 @@ export function adminAccountsController(deps: HttpDeps) {
         const { rows, next } = await searchAccounts(store, search, after);
         return { data: rows.map(toAccountRowJson), next: next ?? null };
       },
-      { detail, query: Search },
+      { query: Search },
     )
     .post(
       "/accounts",
@@ -60,16 +55,12 @@ export function adminAccountsController(deps: HttpDeps) {
         const { id, email } = await actions.createAccount(admin.accountId, body);
         return { id, email };
       },
-      { detail, body: NewAccount },
+      { body: NewAccount },
     )
-    .post(
-      "/accounts/:id/invite",
-      async ({ admin, params: { id } }) => {
-        const { token, expiresAt } = await actions.invite(admin.accountId, id);
-        return { token, expires_at: new Date(expiresAt).toISOString() };
-      },
-      { detail },
-    )
+    .post("/accounts/:id/invite", async ({ admin, params: { id } }) => {
+      const { token, expiresAt } = await actions.invite(admin.accountId, id);
+      return { token, expires_at: new Date(expiresAt).toISOString() };
+    })
     .post(
       "/accounts/:id/credit",
       async ({ admin, params: { id }, body: { usd, note, reference } }) => {
@@ -84,7 +75,7 @@ export function adminAccountsController(deps: HttpDeps) {
         );
         return { balance_usd: formatUsd(result.balanceNanodollars), repeated: result.repeated };
       },
-      { detail, body: Credit },
+      { body: Credit },
     )
     .post(
       "/accounts/:id/quota",
@@ -92,31 +83,30 @@ export function adminAccountsController(deps: HttpDeps) {
         await actions.setQuota(admin.accountId, id, tokens ?? undefined);
         return { id, tokens };
       },
-      { detail, body: Quota },
+      { body: Quota },
     )
     .post(
       "/accounts/:id/disabled",
       async ({ admin, params: { id }, body: { disabled } }) => {
         if (id === admin.accountId && disabled) {
-          throw new GatewayError("conflict", "The own account cannot be disabled: nobody might be left to enable it");
+          throw new GatewayError("conflict", "You cannot disable your own account: nobody might be left to enable it");
         }
         await actions.setDisabled(admin.accountId, id, disabled);
         return { id, disabled };
       },
-      { detail, body: Disabled },
+      { body: Disabled },
     )
     .get(
       "/audit",
-      async ({ query: { before, before_id: beforeId } }) => {
-        const from = before === undefined ? undefined : readMoment(before, "before");
-        const entries = await listAudit(store, { before: from, beforeId });
+      async ({ query }) => {
+        const entries = await listAudit(store, readCursor(query));
         const emails = await emailsOf(
           store,
           entries.flatMap(({ accountId, subject }) => [accountId, subject]),
         );
         return { data: entries.map((entry) => toAuditEntryJson(entry, emails)) };
       },
-      { detail, query: AuditQuery },
+      { query: CursorQuery },
     );
 }
 
@@ -126,24 +116,18 @@ export function adminVouchersController(deps: HttpDeps) {
   const actions = auditedActions(createAudited(store, now), now);
   return new Elysia({ prefix: "/admin/vouchers" })
     .use(withAdminSession(deps))
-    .get(
-      "",
-      async () => {
-        const vouchers = await listVouchers(store);
-        const emails = await emailsOf(
-          store,
-          vouchers.flatMap(({ redeemedBy }) => redeemedBy ?? []),
-        );
-        const emailOf = (id: string | undefined) => (id === undefined ? null : (emails.get(id) ?? null));
-        return {
-          data: vouchers.map((voucher) => ({
-            ...toVoucherJson(voucher),
-            redeemed_by_email: emailOf(voucher.redeemedBy),
-          })),
-        };
-      },
-      { detail },
-    )
+    .get("", async () => {
+      const vouchers = await listVouchers(store);
+      const emails = await emailsOf(
+        store,
+        vouchers.flatMap(({ redeemedBy }) => redeemedBy ?? []),
+      );
+      const data = vouchers.map((voucher) => {
+        const email = emails.get(voucher.redeemedBy ?? "");
+        return { ...toVoucherJson(voucher), redeemed_by_email: email ?? null };
+      });
+      return { data };
+    })
     .post(
       "",
       async ({ admin, body: { usd, expires_at } }) => {
@@ -151,14 +135,10 @@ export function adminVouchersController(deps: HttpDeps) {
         const expiresAt = expires_at === undefined ? undefined : readMoment(expires_at, "expires_at");
         return await actions.createVoucher(admin.accountId, { nanodollars, expiresAt });
       },
-      { detail, body: NewVoucher },
+      { body: NewVoucher },
     )
-    .post(
-      "/:id/void",
-      async ({ admin, params }) => {
-        const { id } = await actions.voidVoucher(admin.accountId, params.id);
-        return { id };
-      },
-      { detail },
-    );
+    .post("/:id/void", async ({ admin, params }) => {
+      const { id } = await actions.voidVoucher(admin.accountId, params.id);
+      return { id };
+    });
 }

@@ -20,7 +20,8 @@ const Invitation = formBody({
  * acceptance of an invitation, which is authorized by its token.
  */
 export function dashboardApi(deps: HttpDeps) {
-  return new Elysia({ prefix: "/dashboard/api" })
+  // Not in the API's documentation.
+  return new Elysia({ prefix: "/dashboard/api", detail: { hide: true } })
     .use(meController(deps))
     .use(accountController(deps))
     .use(keysController(deps))
@@ -33,17 +34,16 @@ export function dashboardApi(deps: HttpDeps) {
 }
 
 function publicController(deps: HttpDeps) {
-  const detail = { hide: true };
   return new Elysia()
     .use(publicRoutes(deps))
-    .get("/gateway", () => toGatewayJson(deps), { detail })
+    .get("/gateway", () => toGatewayJson(deps))
     .post(
       "/invitations/accept",
       async ({ body }) => {
         await expectStore(deps);
         return await acceptInvitation(deps.store, body, deps.now());
       },
-      { detail, body: Invitation },
+      { body: Invitation },
     );
 }
 

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { RateLimiter } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
@@ -7,7 +8,6 @@ import { readBudget, readMoment } from "./read-fields.ts";
 import { toKeyJson } from "./serializers.ts";
 import { withSession } from "./session.ts";
 
-const detail = { hide: true };
 const Budget = Type.String({ minLength: 1, maxLength: 30 });
 const Limit = Type.Integer({ minimum: 1 });
 const Name = Type.String({ minLength: 1, maxLength: 200 });
@@ -33,22 +33,25 @@ const KeyChange = formBody({
   concurrent_calls: Type.Optional(Type.Union([Limit, Type.Null()])),
 });
 
+/** Each change is written to the database and announced to all nodes. */
+const changesPerMinuteMax = 60;
+
 /** The API keys of the user's account. */
 export function keysController(deps: HttpDeps) {
   const { accounts } = deps;
+  const changes = new RateLimiter(changesPerMinuteMax, deps.now, { what: "key changes" });
   const expectOwn = async (accountId: string, id: string) => {
     const isOwn = (await accounts.listKeys(accountId)).some((key) => key.id === id);
     if (!isOwn) throw new GatewayError("not_found", "No API key of this account has this id");
   };
   return new Elysia({ prefix: "/keys" })
     .use(withSession(deps))
-    .get("", async ({ user }) => ({ data: (await accounts.listKeys(user.accountId)).map(toKeyJson) }), {
-      detail,
-    })
+    .get("", async ({ user }) => ({ data: (await accounts.listKeys(user.accountId)).map(toKeyJson) }))
     .post(
       "",
-      ({ user, body }) =>
-        accounts.createKey({
+      ({ user, body }) => {
+        changes.take(user.accountId);
+        return accounts.createKey({
           accountId: user.accountId,
           name: body.name,
           expiresAt: body.expires_at === undefined ? undefined : readMoment(body.expires_at, "expires_at"),
@@ -59,12 +62,14 @@ export function keysController(deps: HttpDeps) {
             tokensPerMinute: body.tokens_per_minute,
             concurrentCalls: body.concurrent_calls,
           },
-        }),
-      { detail, body: NewKey },
+        });
+      },
+      { body: NewKey },
     )
     .patch(
       "/:id",
       async ({ user, params: { id }, body }) => {
+        changes.take(user.accountId);
         await expectOwn(user.accountId, id);
         const { expires_at: expires, budget_usd: budget } = body;
         await accounts.changeKey(id, {
@@ -80,15 +85,12 @@ export function keysController(deps: HttpDeps) {
         });
         return { id };
       },
-      { detail, body: KeyChange },
+      { body: KeyChange },
     )
-    .delete(
-      "/:id",
-      async ({ user, params: { id } }) => {
-        await expectOwn(user.accountId, id);
-        await accounts.revokeKey(id);
-        return { id };
-      },
-      { detail },
-    );
+    .delete("/:id", async ({ user, params: { id } }) => {
+      changes.take(user.accountId);
+      await expectOwn(user.accountId, id);
+      await accounts.revokeKey(id);
+      return { id };
+    });
 }

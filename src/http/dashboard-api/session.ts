@@ -3,10 +3,10 @@ import { passwordChangeRequired, type SessionUser } from "../../accounts/index.t
 import { GatewayError } from "../../contract/index.ts";
 import { makeCallId } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readSmallJson, rejectNullCharacters } from "../middleware/read-body.ts";
 import { dataHeaders } from "../middleware/security-headers.ts";
 import { withStoreTimeout } from "../middleware/store-timeout.ts";
 import { checkOrigin } from "./origin.ts";
+import { readSmallJson, rejectNullCharacters } from "./read-small-body.ts";
 
 /**
  * Reads the user of the session cookie.
@@ -23,8 +23,8 @@ async function readAnyUser(deps: HttpDeps, request: Request): Promise<SessionUse
   const user = await withStoreTimeout(deps, deps.signIn.sessionUserOf(request.headers.get("cookie")));
   if (user !== undefined) return user;
   const sentence = request.headers.has("authorization")
-    ? "This endpoint takes the cookie 'session' of a person who is signed in, not an API key; GET /key tells a key's own figures"
-    : "Nobody is signed in: the cookie 'session' is missing, wrong or over; sign in again";
+    ? "This endpoint needs the cookie 'session' of a signed-in user, not an API key; GET /key returns the limits of a key"
+    : "Nobody is signed in: the cookie 'session' is missing, wrong or expired; sign in again";
   throw new GatewayError("invalid_session", sentence);
 }
 

@@ -1,10 +1,11 @@
 import { Elysia } from "elysia";
 import { makeCallId } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readSmall, rejectNullCharacters } from "../middleware/read-body.ts";
+import { readClientAddress, toNetwork } from "../middleware/client-address.ts";
 import { dataHeaders, isSecure } from "../middleware/security-headers.ts";
 import { expectStore } from "../middleware/store-timeout.ts";
 import { checkOrigin, parseUrl } from "./origin.ts";
+import { readSmall, rejectNullCharacters } from "./read-small-body.ts";
 
 interface Clients {
   requestIP(request: Request): { address: string } | null;
@@ -12,32 +13,32 @@ interface Clients {
 
 /** Everything below /api/auth: sign in, out and up, change the password, end sessions. */
 export function signInController(deps: HttpDeps) {
+  const readAddress = readClientAddress(deps.config.trustedProxies);
   const answer = async ({ request, server }: { request: Request; server: Clients | null }): Promise<Response> => {
     rejectNullCharacters(parseUrl(request).href, "address");
     checkOrigin(request);
-    const small = await readBounded(request);
+    const peer = server?.requestIP(request)?.address ?? "unknown";
+    const address = readAddress(peer, request.headers.get("x-forwarded-for"));
+    const small = await readBounded(request, address);
     // First, so that a silent store is reported before anything is begun.
     await expectStore(deps);
-    const response = await deps.signIn.handle(small, clientAddress(request, server));
+    const response = await deps.signIn.handle(small, toNetwork(address));
     return withHeaders(deps, response, request);
   };
   const detail = { hide: true };
   return new Elysia().get("/api/auth/*", answer, { detail }).post("/api/auth/*", answer, { detail });
 }
 
-/** The request with its body read already, and bounded: the sender may be anyone. */
-async function readBounded(request: Request): Promise<Request> {
-  if (request.method === "GET") return request;
+/**
+ * The request with its body read already, and bounded: the sender may be anyone. `x-forwarded-for` has only the address of
+ * the client, which better-auth stores with a session.
+ */
+async function readBounded(request: Request, address: string): Promise<Request> {
   const headers = new Headers(request.headers);
+  headers.set("x-forwarded-for", address);
+  if (request.method === "GET") return new Request(request.url, { headers });
   headers.delete("content-length");
   return new Request(request.url, { method: request.method, headers, body: await readSmall(request) });
-}
-
-/** The client whose attempts are counted. `x-forwarded-for` is trusted from a proxy on this machine alone. */
-function clientAddress(request: Request, server: Clients | null): string {
-  const address = server?.requestIP(request)?.address ?? "unknown";
-  const forwarded = request.headers.get("x-forwarded-for")?.split(",").at(-1)?.trim();
-  return /^(127\.|::1$|::ffff:127\.)/.test(address) && forwarded ? forwarded : address;
 }
 
 /** Adds our headers, and `Secure` to cookies of a request over TLS. */

@@ -52,23 +52,17 @@ const always = {
 
 /** The dashboard: the same page at each of its paths, and its assets. */
 export function staticAssetsController(site: StaticAssets) {
-  const detail = { hide: true };
   const page = ({ request }: { request: Request }) => answer(site, request, "/index.html");
-  const app = new Elysia().get(
-    "/assets/:file",
-    ({ request, params }) => answer(site, request, `/assets/${params.file}`),
-    {
-      detail,
-    },
-  );
-  for (const path of pagePaths) app.get(path, page, { detail });
+  const app = new Elysia({ detail: { hide: true } });
+  app.get("/assets/:file", ({ request, params }) => answer(site, request, `/assets/${params.file}`));
+  for (const path of pagePaths) app.get(path, page);
   return app;
 }
 
 async function answer(site: StaticAssets, request: Request, path: string): Promise<Response> {
   const file = await site.find(path);
   if (file === undefined) throw new GatewayError("not_found", `There is no file ${path}; reload the page`);
-  const encoding = encodingOf(request.headers.get("accept-encoding") ?? "");
+  const encoding = chooseEncoding(request.headers.get("accept-encoding") ?? "");
   const bytes = file[encoding];
   // The name of an asset changes with its content; that of the page does not.
   const isImmutable = path.startsWith("/assets/");
@@ -85,7 +79,7 @@ async function answer(site: StaticAssets, request: Request, path: string): Promi
   return new Response(bytes, { headers });
 }
 
-function encodingOf(accepted: string): keyof Omit<StaticAsset, "mediaType"> {
+function chooseEncoding(accepted: string): keyof Omit<StaticAsset, "mediaType"> {
   const words = accepted
     .toLowerCase()
     .split(",")

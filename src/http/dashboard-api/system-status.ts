@@ -6,44 +6,32 @@ import { liveCalls } from "./live.ts";
 import { toIso } from "./serializers.ts";
 import { withAdminSession } from "./session.ts";
 
-const detail = { hide: true };
-
 /** The state of the gateway for administrators; read-only. */
 export function systemStatusController(deps: HttpDeps) {
   const { config, kernel, snapshot } = deps;
   return new Elysia({ prefix: "/admin" })
     .use(withAdminSession(deps))
-    .get(
-      "/plugins",
-      () => ({
-        data: snapshot().states.map((state) => ({ ...state, loaded_at: toIso(state.loaded_at) })),
-        warnings: snapshot().warnings,
-        degraded: deps.degraded?.() ?? [],
-      }),
-      { detail },
-    )
-    .get(
-      "/catalogue",
-      () => {
-        const now = deps.now();
-        return {
-          data: [...kernel.registry.modelEntries].map((modelEntry) => {
-            const { id, aliases, capability, premium, ownedBy, price, retiredOn, successor, checkedOn } =
-              modelEntry.model;
-            return {
-              ...{ id, capability, premium, aliases: aliases ?? [], owned_by: ownedBy, price: price ?? null },
-              ...{ retired_on: retiredOn ?? null, successor: successor ?? null, checked_on: checkedOn ?? null },
-              routes: describeRoutes(modelEntry, now),
-            };
-          }),
-        };
-      },
-      { detail },
-    )
-    .get("/live", () => liveCalls(deps), { detail })
-    .get("/settings", () => ({ data: describeConfig(config, readableCredentials(deps)), version: deps.version }), {
-      detail,
-    });
+    .get("/plugins", () => ({
+      data: snapshot().states.map((state) => ({ ...state, loaded_at: toIso(state.loaded_at) })),
+      warnings: snapshot().warnings,
+      degraded: deps.degraded?.() ?? [],
+    }))
+    .get("/catalogue", () => {
+      const now = deps.now();
+      return {
+        data: [...kernel.registry.modelEntries].map((modelEntry) => {
+          const { id, aliases, capability, premium, ownedBy, price, retiredOn, successor, checkedOn } =
+            modelEntry.model;
+          return {
+            ...{ id, capability, premium, aliases: aliases ?? [], owned_by: ownedBy, price: price ?? null },
+            ...{ retired_on: retiredOn ?? null, successor: successor ?? null, checked_on: checkedOn ?? null },
+            routes: describeRoutes(modelEntry, now),
+          };
+        }),
+      };
+    })
+    .get("/live", () => liveCalls(deps))
+    .get("/settings", () => ({ data: describeConfig(config, readableCredentials(deps)), version: deps.version }));
 }
 
 /** Plugins whose credentials can be read; what is wrong with the others is in their state. */

@@ -1,14 +1,16 @@
 import { Elysia } from "elysia";
+import { type Payment, recordAudit } from "../../accounts/index.ts";
 import { creditWallet } from "../../billing/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { inTransaction, moveWallet, type TransactionScope } from "../../db/index.ts";
 import { makeCallId } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readSmall } from "../middleware/read-body.ts";
 import { dataHeaders } from "../middleware/security-headers.ts";
+import { readSmall } from "./read-small-body.ts";
 
 /**
- * POST /webhooks/stripe: payments that Stripe reports, authorized by their signature. A message that comes twice, or twice
- * at once, is credited once; a 5xx makes Stripe send it again.
+ * POST /webhooks/stripe: payments, refunds and disputes that Stripe reports, authorized by their signature. A message that
+ * comes twice, or twice at once, counts once; a 5xx makes Stripe send it again.
  */
 export function webhooksController(deps: HttpDeps) {
   const answer = async ({ request }: { request: Request }): Promise<Response> => {
@@ -31,8 +33,41 @@ async function receive({ payments, store, log, now }: HttpDeps, request: Request
   }
   const payment = await payments.readWebhook(await readSmall(request), request.headers);
   if (payment === undefined) return false;
-  const { repeated } = await creditWallet(store, payment, now);
-  const { accountId: account, nanodollars, reference } = payment;
-  if (!repeated) log.info("payment_received", { account, usd: formatUsd(nanodollars), reference });
-  return !repeated;
+  const nanodollars = await inTransaction(store, (scope) => movePayment(scope, payment, now));
+  if (nanodollars === 0) return false;
+  const { kind, accountId: account, reference } = payment;
+  const event = kind === "payment" ? "payment_received" : "payment_reversed";
+  log.info(event, { account, usd: formatUsd(nanodollars), reference, ...(kind !== "payment" && { kind }) });
+  return kind === "payment";
+}
+
+/** Moves what was not moved before, and returns how much. Everything but a payment leaves an audit entry. */
+async function movePayment(scope: TransactionScope, payment: Payment, now: () => number): Promise<number> {
+  const { kind, accountId, isTotal, note } = payment;
+  let { nanodollars, reference } = payment;
+  if (isTotal) {
+    nanodollars -= await readMoved(scope, payment);
+    // Messages may be overtaken by later ones with a larger total.
+    if (Math.sign(nanodollars) !== Math.sign(payment.nanodollars)) return 0;
+    reference = `${reference}:${formatUsd(Math.abs(payment.nanodollars))}`;
+  }
+  const { repeated } = await creditWallet(scope, { accountId, nanodollars, reference, note }, now);
+  if (repeated) return 0;
+  if (kind === "payment") return nanodollars;
+  const detail = { usd: formatUsd(nanodollars), note };
+  await recordAudit(scope, { accountId: "stripe", action: `payment.${kind}`, subject: accountId, detail }, now());
+  return nanodollars;
+}
+
+/** What was moved for a reference so far. Locks the wallet, so that of messages that come at once one waits for the other. */
+async function readMoved(scope: TransactionScope, { accountId, reference }: Payment): Promise<number> {
+  await scope.change((db) => moveWallet(db, accountId, 0));
+  const prefix = `credit:${accountId}:${reference}:`;
+  const { moved } = await scope.db
+    .selectFrom("entries")
+    .select(({ fn }) => fn.sum<number | null>("amount_nanodollars").as("moved"))
+    .where("account_id", "=", accountId)
+    .where(({ fn, val }) => fn("substr", ["id", val(1), val(prefix.length)]), "=", prefix)
+    .executeTakeFirstOrThrow();
+  return moved === null ? 0 : Number(moved);
 }

@@ -3,9 +3,8 @@ import { type Caller, GatewayError } from "../../contract/index.ts";
 import { type Log, makeCallId } from "../../kernel/index.ts";
 import { invalidHost } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { HttpCall } from "./handle-call.ts";
-import { limitHeaders, type ResponseHeaders, readClientRequestId } from "./headers.ts";
-import { dataHeaders } from "./security-headers.ts";
+import { type HttpCall, limitHeaders, readClientRequestId } from "./handle-call.ts";
+import { dataHeaders, type ResponseHeaders } from "./security-headers.ts";
 import { toQueryError } from "./validation-errors.ts";
 
 /** The error that the caller sees. An unexpected one is logged in full and not shown. */

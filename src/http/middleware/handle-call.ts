@@ -1,10 +1,9 @@
 import { Elysia } from "elysia";
-import { type Capability, GatewayError } from "../../contract/index.ts";
+import { type Capability, formatUsd, GatewayError, type LimitState } from "../../contract/index.ts";
 import { type AnswerOf, CallContext, makeCallId, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { type BodyReservation, declaredBytes } from "./body-memory.ts";
-import { callHeaders, readClientRequestId } from "./headers.ts";
-import { formBytesMax, jsonBytesMax, readForm, readJson } from "./read-body.ts";
+import { type BodyReservation, declaredBytes, jsonBytesMax, readJson } from "./read-body.ts";
+import type { ResponseHeaders } from "./security-headers.ts";
 
 /** The part of Bun's server used here: how long the socket of a request may be idle, in seconds; 0 means for ever. */
 interface Sockets {
@@ -57,7 +56,7 @@ export class HttpCall extends CallContext {
  * The part of Elysia's context used here; `call` is set by `parse` or `apiKey`. Hooks must not pass the whole context on:
  * Elysia reads their source, and then parses query, cookies and headers for every request.
  */
-interface RouteContext {
+export interface RouteContext {
   request: Request;
   server: Sockets | null;
   call: HttpCall;
@@ -91,18 +90,8 @@ export function readJsonCall(deps: HttpDeps) {
   };
 }
 
-/** The `parse` of a route with a multipart form, which `toBody` turns into the body. */
-export function readFormCall<Body>(deps: HttpDeps, toBody: (form: FormData) => Body) {
-  return async (context: RouteContext): Promise<Body> => {
-    const call = await authenticate(deps, context.request, context.server);
-    context.call = call;
-    call.body = deps.bodies.reserve(declaredBytes(context.request, formBytesMax));
-    return toBody(await readForm(context.request, call.body));
-  };
-}
-
 /** @throws {GatewayError} `unavailable` when load is shed, or `invalid_api_key`. */
-async function authenticate(deps: HttpDeps, request: Request, server: Sockets | null): Promise<HttpCall> {
+export async function authenticate(deps: HttpDeps, request: Request, server: Sockets | null): Promise<HttpCall> {
   const openedAt = deps.now();
   refuseOverload(deps, openedAt);
   deps.loadShedder.startRequest();
@@ -208,4 +197,54 @@ function logCall(deps: HttpDeps, call: CallContext): void {
     attempts: call.attempts,
     warnings: warnings.length === 0 ? undefined : warnings,
   });
+}
+
+/** The state of the rate limits by the names that OpenAI's clients read; resets are seconds with the unit `s`. */
+export function limitHeaders(limits: LimitState): ResponseHeaders {
+  return {
+    "x-ratelimit-limit-requests": String(limits.limitRequests),
+    "x-ratelimit-remaining-requests": String(limits.remainingRequests),
+    "x-ratelimit-reset-requests": seconds(limits.resetRequestsMs),
+    "x-ratelimit-limit-tokens": String(limits.limitTokens),
+    "x-ratelimit-remaining-tokens": String(limits.remainingTokens),
+    "x-ratelimit-reset-tokens": seconds(limits.resetTokensMs),
+  };
+}
+
+/** The headers of a call's response. The cost is known only for a whole answer. */
+export function callHeaders(call: CallContext, sandbox: boolean, contentType: string): ResponseHeaders {
+  const { hold, route, costNanodollars } = call;
+  const headers = hold === undefined ? {} : limitHeaders(hold.limits);
+  headers["content-type"] = contentType;
+  headers["x-content-type-options"] = "nosniff";
+  headers["x-request-id"] = call.id;
+  if (call.clientRequestId !== undefined) headers["x-client-request-id"] = call.clientRequestId;
+  if (route !== undefined) {
+    headers["x-modelgate-route"] = route;
+    headers["x-modelgate-attempts"] = String(call.attempts);
+  }
+  if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
+  if (call.lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(call.lowered);
+  if (call.ignored.size > 0) headers["x-modelgate-ignored"] = [...call.ignored].join(", ");
+  if (sandbox || route === "sandbox") headers["x-modelgate-sandbox"] = "true";
+  return headers;
+}
+
+/** UUIDs, ULIDs, base64, paths. Others are ignored. */
+const clientRequestIdForm = /^[\w.:/+=@-]{1,128}$/;
+
+/** The client's own `x-request-id`, if it is safe in a header and a log line. */
+export function readClientRequestId({ headers }: Request): string | undefined {
+  const given = headers.get("x-request-id");
+  return given !== null && clientRequestIdForm.test(given) ? given : undefined;
+}
+
+function formatLowered(lowered: Readonly<Record<string, number>>): string {
+  return Object.entries(lowered)
+    .map(([field, value]) => `${field}=${value}`)
+    .join(", ");
+}
+
+function seconds(ms: number): string {
+  return `${Math.max(0, Math.ceil(ms)) / 1000}s`;
 }

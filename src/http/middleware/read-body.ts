@@ -1,14 +1,12 @@
-import { audioFileBytesMax, GatewayError } from "../../contract/index.ts";
-import { type BodyReservation, declaredBytes, tooLarge } from "./body-memory.ts";
+import { GatewayError } from "../../contract/index.ts";
 
 /** The largest JSON body, in bytes: a long conversation with several pictures. */
 export const jsonBytesMax = 32 * 1024 * 1024;
-/** The largest form: the largest audio file, and room for its other fields. */
-export const formBytesMax = audioFileBytesMax + 1024 * 1024;
-/** The largest body of a form of the dashboard, in bytes: a key with five hundred models. */
-const smallBytesMax = 256 * 1024;
 /** The maximum nesting of objects and arrays in a body: the code that translates them is recursive. */
 export const nestingMax = 200;
+
+/** Shorter bodies are not counted: thousands of them fit into memory. */
+const countedBytesMin = 256 * 1024;
 
 /** How a large body is read. */
 interface ReadOptions {
@@ -44,7 +42,8 @@ function brokeOff(cause: unknown): GatewayError {
   return new GatewayError("invalid_request", "The body ended early", { cause });
 }
 
-async function readChunks(request: Request, bytesMax: number, reservation?: BodyReservation): Promise<string> {
+/** A body as text, up to a limit. It is decoded as it arrives: an array of many tiny chunks would take more memory. */
+export async function readChunks(request: Request, bytesMax: number, reservation?: BodyReservation): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   for await (const chunk of boundedChunks(request, bytesMax, reservation))
@@ -53,7 +52,7 @@ async function readChunks(request: Request, bytesMax: number, reservation?: Body
 }
 
 /** The chunks of a body, up to a limit. */
-async function* boundedChunks(request: Request, bytesMax: number, reservation?: BodyReservation) {
+export async function* boundedChunks(request: Request, bytesMax: number, reservation?: BodyReservation) {
   let bytes = 0;
   try {
     for await (const chunk of request.body ?? []) {
@@ -67,46 +66,8 @@ async function* boundedChunks(request: Request, bytesMax: number, reservation?: 
   }
 }
 
-/**
- * Reads a body of at most {@link smallBytesMax} as JSON text: the sender may be unauthenticated.
- *
- * @throws {GatewayError} `payload_too_large`, or `invalid_request` for a null character in it.
- */
-export async function readSmall(request: Request): Promise<string> {
-  declaredBytes(request, smallBytesMax);
-  const text = await readChunks(request, smallBytesMax);
-  rejectNullCharacters(text, "body");
-  return text;
-}
-
-/**
- * Like {@link readSmall}, but parses the JSON. An empty body is `null`: after `undefined` Elysia would read it again.
- *
- * @throws {GatewayError} `invalid_request` as well.
- */
-export async function readSmallJson(request: Request): Promise<unknown> {
-  const text = await readSmall(request);
-  return text === "" ? null : checkDepth(parseJson(text));
-}
-
-/** Reads a body as multipart/form-data. @throws {GatewayError} as {@link readJson} */
-export async function readForm(request: Request, reservation?: BodyReservation): Promise<FormData> {
-  const contentType = request.headers.get("content-type");
-  if (contentType === null || !contentType.toLowerCase().startsWith("multipart/form-data")) {
-    const sentence = "The body is not multipart/form-data, which is how a file is sent here";
-    throw new GatewayError("invalid_request", sentence);
-  }
-  try {
-    if (request.headers.has("content-length")) return await request.formData();
-    const chunks = await Array.fromAsync(boundedChunks(request, formBytesMax, reservation));
-    return await new Response(new Blob(chunks), { headers: { "content-type": contentType } }).formData();
-  } catch (cause) {
-    if (cause instanceof GatewayError) throw cause;
-    throw new GatewayError("invalid_request", "Cannot read the body as multipart/form-data", { cause });
-  }
-}
-
-function parseJson(text: string): unknown {
+/** @throws {GatewayError} `invalid_request` */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -116,7 +77,7 @@ function parseJson(text: string): unknown {
 }
 
 /** @throws {GatewayError} `invalid_request` for what is nested deeper than {@link nestingMax}. */
-function checkDepth(value: unknown): unknown {
+export function checkDepth(value: unknown): unknown {
   if (isWithin(value, nestingMax)) return value;
   throw new GatewayError("invalid_request", `The body is nested deeper than ${nestingMax} levels`);
 }
@@ -129,11 +90,78 @@ function isWithin(value: unknown, levels: number): boolean {
   return true;
 }
 
-/** The JSON escape of a null character whose backslash is not itself escaped. */
-const nullInJson = /(?<!\\)(?:\\\\)*\\u0000/;
+/**
+ * The length that a request declares for its body; `undefined` when it is sent in chunks.
+ *
+ * @throws {GatewayError} `payload_too_large`
+ */
+export function declaredBytes(request: Request, bytesMax: number): number | undefined {
+  const declared = request.headers.get("content-length");
+  if (declared === null) return undefined;
+  const bytes = Number(declared);
+  if (bytes > bytesMax) throw tooLarge(bytesMax);
+  return bytes;
+}
 
-/** Refuses a null character, which PostgreSQL does not store, in an address or a JSON body. @throws {GatewayError} `invalid_request` */
-export function rejectNullCharacters(text: string, where: "address" | "body"): void {
-  if (!(where === "address" ? text.includes("%00") : nullInJson.test(text))) return;
-  throw new GatewayError("invalid_request", `The ${where} has a null character (U+0000); remove it`);
+function tooLarge(bytesMax: number): GatewayError {
+  return new GatewayError("payload_too_large", `The body is larger than ${bytesMax} bytes, the limit of this endpoint`);
+}
+
+/** Bounds the memory of all large request bodies together. */
+export class BodyMemoryLimiter {
+  readonly #bytesMax: number;
+  #reservedBytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /**
+   * Reserves memory for a body, until {@link BodyReservation.release}.
+   *
+   * @param bytes Its declared length; `undefined` for one whose reservation grows while it is read.
+   * @returns `undefined` for a short body, which needs no reservation.
+   * @throws {GatewayError} `unavailable` when there is no room. A single body always has room.
+   */
+  reserve(bytes: number | undefined): BodyReservation | undefined {
+    if (bytes !== undefined && bytes < countedBytesMin) return undefined;
+    const reservation = new BodyReservation((more, ownBytes) => this.#take(more, ownBytes));
+    reservation.grow(bytes ?? 0);
+    return reservation;
+  }
+
+  #take(bytes: number, ownBytes: number): void {
+    const others = this.#reservedBytes - ownBytes;
+    if (bytes > 0 && others > 0 && this.#reservedBytes + bytes > this.#bytesMax) {
+      const sentence = `The gateway holds ${others} bytes of request bodies and has no room for ${ownBytes + bytes} more; send the request again`;
+      throw new GatewayError("unavailable", sentence, { retryAfterMs: 1000 });
+    }
+    this.#reservedBytes += bytes;
+  }
+}
+
+/** The share of one body in a {@link BodyMemoryLimiter}. */
+export class BodyReservation {
+  readonly #take: (bytes: number, ownBytes: number) => void;
+  #readBytes = 0;
+  #reservedBytes = 0;
+
+  constructor(take: (bytes: number, ownBytes: number) => void) {
+    this.#take = take;
+  }
+
+  /** Adds bytes of the body; the first {@link countedBytesMin} of it count once there are more. @throws {GatewayError} `unavailable` */
+  grow(bytes: number): void {
+    this.#readBytes += bytes;
+    if (this.#readBytes < countedBytesMin) return;
+    this.#take(this.#readBytes - this.#reservedBytes, this.#reservedBytes);
+    this.#reservedBytes = this.#readBytes;
+  }
+
+  /** Frees the memory. Repeating it does nothing. */
+  release(): void {
+    this.#take(-this.#reservedBytes, this.#reservedBytes);
+    this.#readBytes = 0;
+    this.#reservedBytes = 0;
+  }
 }

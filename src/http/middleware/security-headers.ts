@@ -1,4 +1,4 @@
-import type { ResponseHeaders } from "./headers.ts";
+export type ResponseHeaders = Record<string, string>;
 
 /** Keeps browsers from guessing the media type. */
 export const nosniff = { "x-content-type-options": "nosniff" };

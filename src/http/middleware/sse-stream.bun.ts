@@ -19,14 +19,12 @@ interface DirectController {
  */
 export class SseStream<Chunk> implements StreamSink<Chunk> {
   readonly body: ReadableStream<Uint8Array>;
-  /** Resolves when the response head may be sent. */
-  readonly opened: Promise<void>;
   readonly #encode: (chunk: Chunk) => string;
+  readonly #opened = Promise.withResolvers<void>();
   readonly #closed = Promise.withResolvers<void>();
   /** Ticks of the {@link SseHeartbeat} since something was sent. */
   silentTicks = 0;
   isOpen = false;
-  #open: () => void = () => undefined;
   #controller: DirectController | undefined;
   #buffered = "";
   #isClosed = false;
@@ -34,11 +32,8 @@ export class SseStream<Chunk> implements StreamSink<Chunk> {
   #backpressure: Promise<void> | undefined;
   #onPull: (() => void) | undefined;
 
-  constructor(call: CallContext, encode: (chunk: Chunk) => string) {
+  constructor(call: Pick<CallContext, "cancel">, encode: (chunk: Chunk) => string) {
     this.#encode = encode;
-    this.opened = new Promise((resolve) => {
-      this.#open = resolve;
-    });
     this.body = new ReadableStream({
       type: "direct",
       pull: (controller: DirectController) => this.#start(controller),
@@ -49,9 +44,14 @@ export class SseStream<Chunk> implements StreamSink<Chunk> {
     } as unknown as UnderlyingDefaultSource<Uint8Array>);
   }
 
+  /** Resolves when the response head may be sent. */
+  get opened(): Promise<void> {
+    return this.#opened.promise;
+  }
+
   open(): void {
     this.isOpen = true;
-    this.#open();
+    this.#opened.resolve();
   }
 
   write(chunk: Chunk): Promise<void> | undefined {

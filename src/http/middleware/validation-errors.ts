@@ -113,7 +113,7 @@ function expectation(schema: TSchema): string {
       ? `${members.length > 2 ? "one of " : ""}${members.join(members.length > 2 ? ", " : " or ")}`
       : (members[0] as string);
   }
-  const { minimum, maximum, minItems, maxItems, minLength, maxLength, pattern } = schema;
+  const { minimum, maximum, minItems, maxItems, minLength, maxLength, pattern, title } = schema;
   switch (schema.type) {
     case "integer":
     case "number":
@@ -121,7 +121,7 @@ function expectation(schema: TSchema): string {
     case "array":
       return `an array${range(minItems, maxItems, " items")}`;
     case "string":
-      return `a string${range(minLength, maxLength, " characters")}${pattern === undefined ? "" : ` of the form ${pattern}`}`;
+      return `a string${range(minLength, maxLength, " characters")}${pattern === undefined ? "" : ` of the form ${title ?? pattern}`}`;
     default:
       return schema.type === "object" ? "an object" : `a ${schema.type}`;
   }

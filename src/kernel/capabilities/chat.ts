@@ -1,39 +1,56 @@
 import {
+  type Call,
   type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
-  type ChatUsage,
-  type ChunkChoice,
-  costNanodollars,
   GatewayError,
   type Meters,
   type Model,
-  metersOfUsage,
-  nanodollarsPerUsd,
+  type ProviderPlugin,
+  toMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
+import { isRecord } from "../../sdk/json.ts";
 import type { CallContext } from "../call-context.ts";
 import {
   type AnswerHead,
+  collectText,
   createAnswerHead,
   normalizeCompletion,
-  normalizeUsage,
   toChunks,
 } from "../normalize/completion.ts";
-import { StreamNormalizer } from "../normalize/stream.ts";
-import { countablePrompt, countTokens, promptTokensMax } from "../normalize/token-counts.ts";
+import { hasSubstance, StreamNormalizer } from "../normalize/stream.ts";
+import { countablePrompt, countTokens } from "../normalize/tokenizer.ts";
+import { promptTokensMax, toChatUsage } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
-import { closeIterator } from "./iterators.ts";
-import { checkChoices, type OpenedChat, openChat } from "./open-chat.ts";
+import { fanOutChunks, fanOutCompletions, fanOutMax } from "./fan-out.ts";
+import { closeIterator, withYielding } from "./iterators.ts";
 
 /** The API's default where a model takes the field; other defaults are the provider's. */
 const temperatureDefault = 0.7;
+/** The upper bound of an answer of a model that declares neither limit. */
+const outputTokensDefault = 128_000;
+/** A call is refused unless this much output can be paid beside its prompt: with less, an answer is of no use. */
+const firstOutputTokens = 256;
+/** A stream has begun after this many chunks, even if they are empty. */
+const firstChunksMax = 64;
+
+/** A chat answer that has begun: whole, or its first chunks and an iterator of the others. */
+type OpenedChat =
+  | { completion: ChatCompletion }
+  | { completion?: undefined; first: ChatChunk[]; chunks: AsyncIterator<ChatChunk> };
 
 export const chatHandler: CapabilityHandler<"chat"> = {
-  validate({ request, modelEntry: { model, routes } }) {
-    for (const route of routes) checkChoices(route.plugin, request.n);
+  validate(call) {
+    call.request = withOneOutputLimit(call.request);
+    const { request } = call;
+    const { model, routes } = call.modelEntry;
+    const { n } = request;
+    if (n && n > fanOutMax && routes.some(({ plugin }) => needsFanOut(plugin, request))) {
+      throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
+    }
     const wanted = getOutputTokens(request);
     if (wanted !== undefined && model.contextTokens !== undefined && wanted > model.contextTokens) {
       const param = request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
@@ -42,18 +59,28 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     }
   },
 
-  upperBound({ request, modelEntry }) {
-    const choices = request.n ? request.n : 1;
-    return {
-      inputToken: promptCopiesMax(request, modelEntry) * promptTokensMax(request),
-      outputToken: choices * outputTokensMax(request, modelEntry.model),
-    };
+  upperBound: ({ request, modelEntry }) => toBound(request, modelEntry),
+
+  lowerBound: ({ request, modelEntry }) => toBound({ ...request, n: 1 }, modelEntry, firstOutputTokens),
+
+  /** As many choices as can have a first piece of output, and as much output as all of them can have. */
+  lower(call, covers) {
+    const { request, modelEntry } = call;
+    let n = request.n ?? 1;
+    while (n > 1 && !covers(toBound({ ...request, n }, modelEntry, firstOutputTokens))) n--;
+    let [fits, most] = [1, getOutputTokensMax(request, modelEntry.model)];
+    while (fits < most) {
+      const tokens = Math.ceil((fits + most) / 2);
+      if (covers(toBound({ ...request, n }, modelEntry, tokens))) fits = tokens;
+      else most = tokens - 1;
+    }
+    const param = request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
+    call.lowered = { [param]: fits, ...(n !== (request.n ?? 1) && { n }) };
+    call.request = { ...request, ...call.lowered };
   },
 
-  promptTokens: ({ request }) => promptTokensMax(request),
-
   async estimate({ request, modelEntry, usageMeter: { output } }) {
-    const { text, otherTokens } = countablePrompt(request);
+    const { text, otherTokens } = countablePrompt(request, modelEntry.model);
     const promptTokens = (await countTokens(text)) + otherTokens;
     return {
       inputToken: promptCopiesMax(request, modelEntry) * promptTokens,
@@ -68,52 +95,98 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     });
     call.firstByteMs = kernel.now() - call.openedAt;
     const head = createAnswerHead(call.id, call.modelEntry.model.id, kernel.now());
-    if (call.sink === undefined) return finishCompletion(kernel, call, opened, head);
+    if (opened.completion !== undefined && call.sink === undefined) {
+      return finishCompletion(kernel, call, normalizeCompletion(opened.completion, head));
+    }
     await streamChunks(kernel, call, opened, head);
     return undefined;
   },
 };
 
+/**
+ * Runs a chat handler and waits for the first content: a stream that fails after an empty role has not begun, so that
+ * another route can still serve the call.
+ */
+async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<OpenedChat> {
+  const answer = await callHandler(plugin, call);
+  if (isIterable(answer)) {
+    if (call.request.stream !== true) throw new TypeError("A stream was returned where stream is not true");
+    return openStream(answer);
+  }
+  const choices = (answer as ChatCompletion | null)?.choices;
+  if (!Array.isArray(choices) || choices.length === 0) throw badAnswer("The provider's answer has no choices");
+  for (const choice of choices) {
+    if (!isRecord(choice?.message)) throw badAnswer("A choice of the provider's answer has no message");
+    const calls: unknown = choice.message.tool_calls ?? [];
+    if (!Array.isArray(calls) || !calls.every((call) => isRecord(call?.function))) {
+      throw badAnswer("A tool call in the provider's answer names no function");
+    }
+  }
+  return { completion: answer };
+}
+
+function callHandler(plugin: ProviderPlugin, call: Call<ChatRequest>) {
+  const { handlers, name } = plugin;
+  if (handlers.chat === undefined) throw new TypeError(`Plugin '${name}' has no chat handler`);
+  if (!needsFanOut(plugin, call.request)) return handlers.chat(call);
+  const chat = handlers.chat.bind(handlers);
+  return call.request.stream === true ? fanOutChunks(chat, call) : fanOutCompletions(chat, call);
+}
+
+async function openStream(stream: AsyncIterable<ChatChunk>): Promise<OpenedChat> {
+  const chunks = withYielding(stream[Symbol.asyncIterator]());
+  const first: ChatChunk[] = [];
+  try {
+    while (true) {
+      const { done, value } = await chunks.next();
+      if (done) throw badAnswer("The provider's stream ended before it began");
+      first.push(value);
+      if (hasBegun(value) || first.length >= firstChunksMax) return { first, chunks };
+    }
+  } catch (error) {
+    closeIterator(chunks);
+    throw error;
+  }
+}
+
+function hasBegun(chunk: ChatChunk): boolean {
+  if (!Array.isArray(chunk?.choices)) throw badAnswer("A chunk of the provider's stream has no choices");
+  return chunk.choices.some((choice) => {
+    if (!isRecord(choice)) throw badAnswer("A choice in the provider's stream is not an object");
+    return choice.finish_reason || hasSubstance(choice.delta);
+  });
+}
+
+function isIterable(answer: ChatCompletion | AsyncIterable<ChatChunk>): answer is AsyncIterable<ChatChunk> {
+  return answer !== null && typeof answer === "object" && Symbol.asyncIterator in answer;
+}
+
+function badAnswer(sentence: string): UpstreamFault {
+  return new UpstreamFault("bad_response", sentence);
+}
+
 async function finishCompletion(
   kernel: Kernel,
   call: CallContext<"chat">,
-  opened: OpenedChat,
-  head: AnswerHead,
+  completion: ChatCompletion,
 ): Promise<ChatCompletion> {
-  if (opened.completion === undefined) throw new TypeError("A stream was returned where a completion was asked for");
-  const completion = normalizeCompletion(opened.completion, head);
   const { usageMeter, modelEntry } = call;
   const { output } = usageMeter;
   if (kernel.observer !== undefined)
     call.finishReasons = completion.choices.flatMap((choice) => choice.finish_reason ?? []);
   usageMeter.produced = true;
-  usageMeter.complete = true;
-  const meters = metersOfUsage(completion.usage);
+  const meters = toMeters(completion.usage);
   if (meters !== undefined) usageMeter.report(meters);
-  const isCounted = meters !== undefined && meters.outputToken !== undefined && meters.outputToken > 0;
-  if (!isCounted) output.text = collectText(completion);
+  // The text is only needed for an estimate.
+  if (!meters?.outputToken) output.text = collectText(completion);
   output.length = output.text.length;
-  if (meters !== undefined && (isCounted || output.text === "")) {
-    if (isNothing(meters)) usageMeter.produced = false;
-    completion.usage = withCost(normalizeUsage(completion.usage as ChatUsage), modelEntry, meters);
-    return completion;
-  }
   usageMeter.wrote = output.text !== "";
-  const counted = (await usageMeter.count()).meters;
-  completion.usage = withCost(toUsage(counted), modelEntry, counted);
-  kernel.log.warn("usage_estimated", { call: call.id, model: head.model, route: call.route });
+  usageMeter.finish();
+  const count = await usageMeter.count();
+  completion.usage = toChatUsage(completion.usage, count, modelEntry.compiledPrice);
+  if (count.source === "estimated")
+    kernel.log.warn("usage_estimated", { call: call.id, model: call.model, route: call.route });
   return completion;
-}
-
-/** All text of a completion. */
-function collectText(completion: ChatCompletion): string {
-  let text = "";
-  for (const { message } of completion.choices) {
-    const parts: unknown[] = [message.content, message.reasoning_content, message.refusal];
-    for (const call of message.tool_calls ?? []) parts.push(call.function.name, call.function.arguments);
-    for (const part of parts) if (part) text += typeof part === "string" ? part : JSON.stringify(part);
-  }
-  return text;
 }
 
 /** Sends the chunks as they come. Throws unless the stream ends in order; the HTTP side makes an error event of it. */
@@ -129,45 +202,35 @@ async function streamChunks(
   const normalizer = new StreamNormalizer(head, usageMeter, includeUsage);
   const send = (raw: ChatChunk) => {
     call.throwIfCancelled();
-    const chunk = normalizer.push(raw);
-    sendEach(normalizer.before, raw);
-    const drained = chunk === undefined ? undefined : sink.write(chunk);
-    sendEach(normalizer.after, raw);
+    let drained: Promise<void> | undefined;
+    for (const chunk of normalizer.push(raw)) drained = sink.write(chunk);
     return drained;
   };
-  const sendEach = (choices: ChunkChoice[], raw: ChatChunk) => {
-    if (choices.length === 0) return;
-    for (const choice of choices.splice(0)) sink.write(normalizer.toChunk(raw, [choice]));
-  };
+  sink.open();
+  if (opened.completion !== undefined) for (const chunk of toChunks(opened.completion)) await send(chunk);
+  else await forEachChunk(opened, send);
+  if (!normalizer.finished) throw badAnswer("The provider's stream ended before the answer was complete");
+  usageMeter.finish();
+  if (kernel.observer !== undefined) call.finishReasons = normalizer.finishReasons;
+  if (!includeUsage) return;
+  const usage = toChatUsage(normalizer.usage, await usageMeter.count(), modelEntry.compiledPrice);
+  await sink.write(normalizer.usageChunk(usage));
+}
+
+async function forEachChunk(
+  { first, chunks }: Exclude<OpenedChat, { completion: ChatCompletion }>,
+  send: (chunk: ChatChunk) => Promise<void> | undefined,
+): Promise<void> {
   try {
-    sink.open();
-    const first = opened.completion === undefined ? opened.first : toChunks(opened.completion);
     for (const chunk of first) await send(chunk);
-    for await (const chunk of getRest(opened)) {
-      const drained = send(chunk);
+    for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
+      const drained = send(next.value);
       if (drained !== undefined) await drained;
     }
   } catch (error) {
-    closeIterator(opened.chunks);
+    closeIterator(chunks);
     throw error;
   }
-  if (!normalizer.finished)
-    throw new UpstreamFault("bad_response", "The provider's stream ended before the answer was complete");
-  usageMeter.complete = true;
-  if (kernel.observer !== undefined) call.finishReasons = normalizer.finishReasons;
-  // As for a completion, an empty report counts for an empty answer.
-  if (!usageMeter.wrote && usageMeter.reported !== undefined && isNothing(usageMeter.reported))
-    usageMeter.produced = false;
-  if (!includeUsage) return;
-  const { meters, source } = await usageMeter.count();
-  const reported =
-    source === "estimated" || normalizer.usage === undefined ? toUsage(meters) : normalizeUsage(normalizer.usage);
-  await sink.write(normalizer.usageChunk(withCost(reported, modelEntry, meters)));
-}
-
-/** The chunks after the first ones. */
-function getRest({ chunks }: OpenedChat): AsyncIterable<ChatChunk> | [] {
-  return chunks === undefined ? [] : { [Symbol.asyncIterator]: () => chunks };
 }
 
 function withDefaults(request: ChatRequest, model: Model): ChatRequest {
@@ -176,44 +239,39 @@ function withDefaults(request: ChatRequest, model: Model): ChatRequest {
   return { ...request, temperature: temperatureDefault };
 }
 
-/** How many times the prompt is paid for: it is sent once for each choice to a provider that makes one at a time. */
-function promptCopiesMax({ n }: ChatRequest, modelEntry: ModelEntry): number {
-  if (n === undefined || n === null) return 1;
-  return modelEntry.routes.some(({ plugin }) => plugin.maxChoices.chat !== undefined && n > plugin.maxChoices.chat)
-    ? n
-    : 1;
+/** Whether the provider makes fewer choices at a time than are asked for, so that it is asked once for each. */
+function needsFanOut({ maxChoices }: ProviderPlugin, { n }: ChatRequest): boolean {
+  return n !== undefined && n !== null && maxChoices.chat !== undefined && n > maxChoices.chat;
+}
+
+/** How many times the prompt is paid for. */
+function promptCopiesMax(request: ChatRequest, { routes }: ModelEntry): number {
+  return routes.some(({ plugin }) => needsFanOut(plugin, request)) ? (request.n as number) : 1;
+}
+
+function toBound(request: ChatRequest, modelEntry: ModelEntry, outputTokensMax = Number.POSITIVE_INFINITY): Meters {
+  const { model } = modelEntry;
+  const outputTokens = Math.min(getOutputTokensMax(request, model), outputTokensMax);
+  return {
+    inputToken: promptCopiesMax(request, modelEntry) * promptTokensMax(request, model),
+    outputToken: (request.n ?? 1) * outputTokens,
+  };
+}
+
+/** Both names of the output limit mean one value: the smaller one, or a provider could follow the other. */
+function withOneOutputLimit(request: ChatRequest): ChatRequest {
+  const { max_tokens, max_completion_tokens, ...rest } = request;
+  if (!max_tokens || !max_completion_tokens) return request;
+  return { ...rest, max_completion_tokens: Math.min(max_tokens, max_completion_tokens) };
 }
 
 function getOutputTokens(request: ChatRequest): number | undefined {
-  if (request.max_completion_tokens) return request.max_completion_tokens;
-  return request.max_tokens ? request.max_tokens : undefined;
+  return request.max_completion_tokens || request.max_tokens || undefined;
 }
 
-function outputTokensMax(request: ChatRequest, model: Model): number {
+function getOutputTokensMax(request: ChatRequest, { outputTokensMax, contextTokens }: Model): number {
+  const max = outputTokensMax ?? contextTokens;
   const wanted = getOutputTokens(request);
-  const max = model.outputTokensMax === undefined ? model.contextTokens : model.outputTokensMax;
-  if (wanted === undefined) return max === undefined ? 128_000 : max;
+  if (wanted === undefined) return max ?? outputTokensDefault;
   return max === undefined ? wanted : Math.min(wanted, max);
-}
-
-function toUsage(meters: Meters): ChatUsage {
-  let prompt = 0;
-  for (const amount of [meters.inputToken, meters.cacheReadToken, meters.cacheWriteToken]) {
-    if (amount !== undefined) prompt += amount;
-  }
-  return normalizeUsage({
-    prompt_tokens: prompt,
-    completion_tokens: meters.outputToken === undefined ? 0 : meters.outputToken,
-  });
-}
-
-/** Adds the cost by list price in dollars, if the price is known. */
-function withCost(usage: ChatUsage, { compiledPrice }: ModelEntry, meters: Meters): ChatUsage {
-  const cost = compiledPrice === undefined ? undefined : costNanodollars(compiledPrice, meters);
-  if (cost === undefined) return usage;
-  return { ...usage, cost: cost / nanodollarsPerUsd };
-}
-
-function isNothing(meters: Meters): boolean {
-  return !meters.outputToken && !meters.inputToken && !meters.cacheReadToken;
 }

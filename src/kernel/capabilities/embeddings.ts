@@ -4,10 +4,12 @@ import {
   type Embeddings,
   type EmbeddingsRequest,
   GatewayError,
+  type Model,
   UpstreamFault,
 } from "../../contract/index.ts";
 import { base64ToFloats, floatsToBase64 } from "../../sdk/base64.ts";
-import { countTokens, tokensMax } from "../normalize/token-counts.ts";
+import { countTokens } from "../normalize/tokenizer.ts";
+import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler } from "../types.ts";
@@ -23,8 +25,7 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
     await checkLength(getInputs(request), model.inputTokensMax, model.id);
   },
 
-  upperBound: ({ request }) => ({ inputToken: promptTokensMax(request) }),
-  promptTokens: ({ request }) => promptTokensMax(request),
+  upperBound: ({ request, modelEntry: { model } }) => ({ inputToken: promptTokensMax(request, model) }),
 
   async estimate({ request }) {
     let inputToken = 0;
@@ -76,10 +77,10 @@ function getInputs(request: EmbeddingsRequest): string[] {
   return typeof request.input === "string" ? [request.input] : request.input;
 }
 
-function promptTokensMax(request: EmbeddingsRequest): number {
+function promptTokensMax(request: EmbeddingsRequest, { inputTokensMax = Number.POSITIVE_INFINITY }: Model): number {
   let tokens = 0;
-  for (const text of getInputs(request)) tokens += tokensMax(text);
-  return tokens;
+  for (const text of getInputs(request)) tokens += Math.min(tokensMax(text), inputTokensMax);
+  return Math.min(tokens, embeddingTokensMax);
 }
 
 function checkDimensions(

@@ -4,9 +4,12 @@ import { closeIterator } from "./iterators.ts";
 
 type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
 
+/** How many requests one call may become where the provider has no `n`. */
+export const fanOutMax = 16;
+
 /** Asks `n` times for one choice each, and combines the answers into one completion. */
-export async function fanOutCompletions(chat: Chat, call: Call<ChatRequest>, n: number): Promise<ChatCompletion> {
-  const answers = (await Promise.all(splitChoices(call, n).map((single) => chat(single)))) as ChatCompletion[];
+export async function fanOutCompletions(chat: Chat, call: Call<ChatRequest>): Promise<ChatCompletion> {
+  const answers = (await Promise.all(splitChoices(call).map((single) => chat(single)))) as ChatCompletion[];
   const choices = answers.flatMap((answer, index) =>
     answer.choices.slice(0, 1).map((choice) => ({ ...choice, index })),
   );
@@ -16,8 +19,8 @@ export async function fanOutCompletions(chat: Chat, call: Call<ChatRequest>, n: 
 }
 
 /** Asks `n` times for a stream of one choice each, and merges the chunks as they come. */
-export async function fanOutChunks(chat: Chat, call: Call<ChatRequest>, n: number): Promise<AsyncIterable<ChatChunk>> {
-  const answers = await Promise.all(splitChoices(call, n).map((single) => chat(single)));
+export async function fanOutChunks(chat: Chat, call: Call<ChatRequest>): Promise<AsyncIterable<ChatChunk>> {
+  const answers = await Promise.all(splitChoices(call).map((single) => chat(single)));
   return merge(answers.map(toIterator));
 }
 
@@ -53,9 +56,9 @@ async function* merge(streams: AsyncIterator<ChatChunk>[]): AsyncGenerator<ChatC
 }
 
 /** One call for each choice. A seed is incremented, or all answers would be the same. */
-function splitChoices(call: Call<ChatRequest>, n: number): Call<ChatRequest>[] {
-  return Array.from({ length: n }, (_, index) => {
-    const { n: __, seed, ...request } = call.request;
+function splitChoices(call: Call<ChatRequest>): Call<ChatRequest>[] {
+  const { n, seed, ...request } = call.request;
+  return Array.from({ length: n as number }, (_, index) => {
     return { ...call, request: typeof seed === "number" ? { ...request, seed: seed + index } : request };
   });
 }

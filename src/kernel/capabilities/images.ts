@@ -1,11 +1,13 @@
+import { Value } from "@sinclair/typebox/value";
 import {
   type Call,
   type GeneratedImages,
   type ImagesRequest,
+  ImagesUsage,
   type ProviderPlugin,
   UpstreamFault,
 } from "../../contract/index.ts";
-import { tokensMax } from "../normalize/token-counts.ts";
+import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 
@@ -46,5 +48,9 @@ function checkImages(answer: GeneratedImages, wanted: number): GeneratedImages {
   if (!Array.isArray(answer?.images) || answer.images.length === 0) {
     throw new UpstreamFault("bad_response", "The provider's answer has no image");
   }
-  return { images: answer.images.slice(0, wanted) };
+  const { usage } = answer;
+  const images = answer.images.slice(0, wanted);
+  if (!Value.Check(ImagesUsage, usage)) return { images };
+  // Requests hold no pictures, so that all input is text where the provider does not divide it.
+  return { images, usage: { input_tokens_details: { text_tokens: usage.input_tokens, image_tokens: 0 }, ...usage } };
 }

@@ -6,7 +6,7 @@ import {
   type SpeechRequest,
   UpstreamFault,
 } from "../../contract/index.ts";
-import { tokensMax } from "../normalize/token-counts.ts";
+import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
@@ -15,6 +15,10 @@ type Bytes = Uint8Array<ArrayBuffer>;
 
 /** `RIFF`, with which every WAV file begins. */
 const riff = [0x52, 0x49, 0x46, 0x46];
+/** The header that nearly every WAV file has. */
+const wavHeaderBytes = 44;
+/** Speech at an ordinary pace, for a file that does not say how long it is. */
+const charactersPerSecond = 15;
 
 export const speechHandler: CapabilityHandler<"speech"> = {
   validate({ request, modelEntry: { model } }) {
@@ -32,7 +36,8 @@ export const speechHandler: CapabilityHandler<"speech"> = {
 
   upperBound: ({ request }) => toMeters(request),
   promptTokens: ({ request }) => tokensMax(request.input),
-  estimate: async ({ request }) => toMeters(request),
+  /** Speech that broke off costs the characters that were spoken until then. */
+  estimate: async ({ usageMeter }) => ({ character: usageMeter.output.length }),
 
   async execute(kernel, call) {
     const { request, usageMeter, sink } = call;
@@ -47,36 +52,56 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     });
     call.firstByteMs = kernel.now() - call.openedAt;
     usageMeter.produced = true;
-    usageMeter.report(toMeters(request));
+    const all = countCharacters(request.input);
+    const perByte = rest === undefined ? Number.POSITIVE_INFINITY : getCharactersPerByte(request, first);
+    let total = 0;
+    const write = (bytes: Bytes) => {
+      total += bytes.length;
+      usageMeter.output.length = Math.min(all, Math.ceil(total * perByte));
+      return sink.write(bytes);
+    };
     try {
       sink.open();
-      await sink.write(first);
-      let total = first.length;
+      await write(first);
       for await (const bytes of rest === undefined ? [] : { [Symbol.asyncIterator]: () => rest }) {
-        total += bytes.length;
-        if (total > kernel.network.bounds.streamBytesMax)
+        if (total + bytes.length > kernel.network.bounds.streamBytesMax)
           throw new UpstreamFault("bad_response", "The audio does not end");
         call.throwIfCancelled();
-        await sink.write(bytes);
+        await write(bytes);
       }
     } catch (error) {
       closeIterator(rest);
       throw error;
     }
+    usageMeter.report(toMeters(request));
     usageMeter.complete = true;
     return undefined;
   },
 };
 
-/** Waits for the first bytes and checks that they begin a WAV file, while another route can still be tried. */
+/**
+ * The characters that a byte of the answer speaks: by the size that the header of the file says, otherwise by the time
+ * that the byte plays. Infinite when neither is known.
+ */
+function getCharactersPerByte(request: SpeechRequest, first: Bytes): number {
+  if (first.length < wavHeaderBytes) return Number.POSITIVE_INFINITY;
+  const header = new DataView(first.buffer, first.byteOffset, wavHeaderBytes);
+  const [fileBytes, bytesPerSecond] = [header.getUint32(4, true) + 8, header.getUint32(28, true)];
+  // Encoders that stream write a size of nothing, or the largest there is.
+  if (fileBytes > wavHeaderBytes && fileBytes < 2 ** 31) return countCharacters(request.input) / fileBytes;
+  return (charactersPerSecond * (request.pace ?? request.speed ?? 1)) / bytesPerSecond;
+}
+
+/** Waits for the header and checks that it begins a WAV file, while another route can still be tried. */
 async function openWav({ wav }: Speech): Promise<{ first: Bytes; rest?: AsyncIterator<Bytes> }> {
   if (wav instanceof Uint8Array) return { first: checkRiff(wav) };
   const rest = withYielding(wav[Symbol.asyncIterator]());
   try {
     let first = new Uint8Array(0);
-    while (first.length < riff.length) {
+    while (first.length < wavHeaderBytes) {
       const { done, value } = await rest.next();
-      if (done) throw new UpstreamFault("bad_response", "The provider sent no audio");
+      if (done && first.length === 0) throw new UpstreamFault("bad_response", "The provider sent no audio");
+      if (done) break;
       first = first.length === 0 ? value : concat(first, value);
     }
     return { first: checkRiff(first), rest };

@@ -1,33 +1,39 @@
-import { GatewayError, isAmount, type Meters, type TranscriptionRequest, UpstreamFault } from "../../contract/index.ts";
-import { tokensMax } from "../normalize/token-counts.ts";
+import { GatewayError, isAmount, type Model, type TranscriptionRequest, UpstreamFault } from "../../contract/index.ts";
+import { readAudioLength } from "../audio/audio-length.ts";
+import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 
-/** For audio of unknown length: one millisecond per byte, as at 8 kbit/s. */
-const msPerByteMax = 1;
-
 export const transcriptionHandler: CapabilityHandler<"transcription"> = {
-  validate({ request, modelEntry: { model } }) {
-    const { audioMs, language } = request;
-    if (model.audioMsMax !== undefined && audioMs !== undefined && audioMs > model.audioMsMax) {
-      const sentence = `The audio lasts ${(audioMs / 1000).toFixed(1)} s, but ${model.id} takes at most ${model.audioMsMax / 1000} s; send it in parts`;
-      throw new GatewayError("invalid_request", sentence, { param: "file" });
-    }
-    if (language === undefined || model.languages === undefined) return;
-    if (model.languages.some((code) => code === language || code.split("-")[0] === language)) return;
-    const sentence = `language is '${language}', but ${model.id} takes: ${model.languages.join(", ")}`;
-    throw new GatewayError("invalid_request", sentence, { param: "language" });
+  async validate({ request, modelEntry: { model }, caller }, kernel) {
+    checkLanguage(request.language, model);
+    const { remainingRequests } = await kernel.ledger.limitsOf(caller);
+    // A caller over its limit is refused by the admission, whatever the length.
+    if (remainingRequests < 1) return;
+    Object.assign(request, await readAudioLength(request.file));
+    const longest = Math.max(request.audioMs ?? 0, request.audioMsMin as number);
+    if (model.audioMsMax === undefined || longest <= model.audioMsMax) return;
+    const sentence = `The audio lasts ${(longest / 1000).toFixed(1)} s, but ${model.id} takes at most ${model.audioMsMax / 1000} s; send it in parts`;
+    throw new GatewayError("invalid_request", sentence, { param: "file" });
   },
 
-  upperBound: ({ request, modelEntry }) => getLength(request, modelEntry.model.audioMsMax),
+  upperBound: ({ request, modelEntry: { model } }) => ({ audioMs: getLongest(request, model) }),
   promptTokens: ({ request }) => (request.prompt === undefined ? 0 : tokensMax(request.prompt)),
-  estimate: async ({ request, modelEntry }) => getLength(request, modelEntry.model.audioMsMax),
+
+  /** What the file says may raise the estimate, but it does not lower it below what its bytes must play. */
+  estimate: async ({ request, modelEntry: { model } }) => {
+    const { audioMs, audioMsMin } = request;
+    if (audioMs === undefined || audioMsMin === undefined) return { audioMs: getLongest(request, model) };
+    return { audioMs: Math.max(audioMs, audioMsMin) };
+  },
 
   async execute(kernel, call) {
     const { request, usageMeter } = call;
     const transcript = await withFailover(kernel, call, {
       requestFor: () => request,
       async run(plugin, pluginCall) {
+        const { unknownFields = [] } = request;
+        if (unknownFields.length > 0) pluginCall.warn(`Left out ${unknownFields.join(", ")}`, unknownFields);
         const answer = await plugin.handlers.transcription?.(pluginCall);
         if (typeof answer?.text !== "string")
           throw new UpstreamFault("bad_response", "The provider's answer has no text");
@@ -38,32 +44,19 @@ export const transcriptionHandler: CapabilityHandler<"transcription"> = {
     usageMeter.produced = true;
     usageMeter.complete = true;
     const audioMs = transcript.duration === undefined ? undefined : Math.round(transcript.duration * 1000);
-    if (isAmount(audioMs) && audioMs > 0) usageMeter.report({ audioMs });
+    if (isAmount(audioMs) && audioMs > 0) usageMeter.report({ audioMs: Math.max(audioMs, request.audioMsMin ?? 0) });
     return transcript;
   },
 };
 
-/** The length read from the file; if it has none, the longest it can be. */
-function getLength({ audioMs, file }: TranscriptionRequest, audioMsMax: number | undefined): Meters {
-  if (audioMs !== undefined) return { audioMs };
-  const longest = file.size * msPerByteMax;
-  return { audioMs: audioMsMax === undefined ? longest : Math.min(longest, audioMsMax) };
+/** The most that the file can play and the model takes. */
+function getLongest({ audioMsMax, file }: TranscriptionRequest, model: Model): number {
+  return Math.min(audioMsMax ?? file.size, model.audioMsMax ?? Number.POSITIVE_INFINITY);
 }
 
-/**
- * The length of an audio file in milliseconds, read from the file itself.
- *
- * @returns `undefined` when its container has no length or cannot be read.
- */
-export async function readAudioMs(file: Blob): Promise<number | undefined> {
-  try {
-    // Loaded for the first file: gateways without transcriptions save its 10 MB.
-    const { parseBlob } = await import("music-metadata");
-    const { format } = await parseBlob(file, { duration: true, skipCovers: true });
-    const { duration } = format;
-    if (duration === undefined || !Number.isFinite(duration) || duration < 0) return undefined;
-    return Math.ceil(duration * 1000);
-  } catch {
-    return undefined;
-  }
+function checkLanguage(language: string | undefined, { id, languages }: Model): void {
+  if (language === undefined || languages === undefined) return;
+  if (languages.some((code) => code === language || code.split("-")[0] === language)) return;
+  const sentence = `language is '${language}', but ${id} takes: ${languages.join(", ")}`;
+  throw new GatewayError("invalid_request", sentence, { param: "language" });
 }

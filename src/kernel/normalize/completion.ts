@@ -1,7 +1,7 @@
 import {
   type ChatChunk,
   type ChatCompletion,
-  type ChatUsage,
+  type ChunkChoice,
   type FinishReason,
   finishReasons,
   type ToolCall,
@@ -71,36 +71,31 @@ export function toFinishReason(reason: string | null | undefined, hasToolCalls: 
   return finishReasons.includes(reason as FinishReason) ? (reason as FinishReason) : "stop";
 }
 
-/** Usage with its sum, as in OpenAI's schema: details are present or left out, never `null`. */
-export function normalizeUsage(usage: ChatUsage): ChatUsage {
-  const completion = usage.completion_tokens === undefined ? 0 : usage.completion_tokens;
-  const normalized = { ...usage, completion_tokens: completion, total_tokens: usage.prompt_tokens + completion };
-  if (normalized.prompt_tokens_details === null) delete normalized.prompt_tokens_details;
-  if (normalized.completion_tokens_details === null) delete normalized.completion_tokens_details;
-  return normalized;
-}
-
 /** OpenAI's shape has both lists of log probabilities; providers leave out the one of refusals. */
 export function normalizeLogprobs(logprobs: unknown): unknown {
   if (typeof logprobs !== "object" || logprobs === null) return null;
   return { content: null, refusal: null, ...logprobs };
 }
 
+/** All text of a completion. */
+export function collectText(completion: ChatCompletion): string {
+  let text = "";
+  for (const { message } of completion.choices) {
+    const parts: unknown[] = [message.content, message.reasoning_content, message.refusal];
+    for (const call of message.tool_calls ?? []) parts.push(call.function.name, call.function.arguments);
+    for (const part of parts) if (part) text += typeof part === "string" ? part : JSON.stringify(part);
+  }
+  return text;
+}
+
 /** A completion as the chunks of a stream, for providers that do not stream it. */
 export function toChunks(completion: ChatCompletion): ChatChunk[] {
-  const choices = completion.choices.map(({ message, finish_reason }, index) => {
-    const { role: _, ...delta } = message;
-    return { index, delta: delta as ChatChunk["choices"][number]["delta"], finish_reason };
+  const begun = completion.choices.map(
+    ({ message: { role: _, ...delta } }, index) => ({ index, delta }) as ChunkChoice,
+  );
+  const ended = completion.choices.map(({ finish_reason }, index): ChunkChoice => {
+    return { index, delta: {}, finish_reason: finish_reason ?? "stop" };
   });
-  return [
-    { choices: choices.map(({ index, delta }) => ({ index, delta })) },
-    {
-      choices: choices.map(({ index, finish_reason }) => ({
-        index,
-        delta: {},
-        finish_reason: finish_reason ?? "stop",
-      })),
-    },
-    ...(completion.usage ? [{ choices: [], usage: completion.usage }] : []),
-  ];
+  const usage = completion.usage ? [{ choices: [], usage: completion.usage }] : [];
+  return [{ choices: begun }, { choices: ended }, ...usage];
 }

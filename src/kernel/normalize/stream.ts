@@ -2,14 +2,13 @@ import {
   type ChatChunk,
   type ChatUsage,
   type ChunkChoice,
-  type Meters,
-  metersOfUsage,
   type ToolCallDelta,
+  toMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
 import { type AnswerHead, makeToolCallId, normalizeLogprobs, toFinishReason } from "./completion.ts";
-import { countedCharactersMax } from "./token-counts.ts";
-import type { UsageMeter } from "./usage-meter.ts";
+import { countedCharactersMax } from "./tokenizer.ts";
+import type { UsageMeter } from "./usage.ts";
 
 /** More characters than any answer has. They are held in memory until they are counted. */
 const charactersMax = 64 * 1024 * 1024;
@@ -36,9 +35,9 @@ export class StreamNormalizer {
   readonly #choices: ChoiceState[] = [];
   /** The last usable report. */
   usage: ChatUsage | undefined;
-  /** What is to be sent before and after the chunk that was pushed last; mostly empty. */
-  readonly before: ChunkChoice[] = [];
-  readonly after: ChunkChoice[] = [];
+  /** What is to be sent before and after the current chunk; mostly empty. */
+  readonly #before: ChunkChoice[] = [];
+  readonly #after: ChunkChoice[] = [];
 
   constructor(head: AnswerHead, usageMeter: UsageMeter, includeUsage: boolean) {
     this.#head = head;
@@ -47,11 +46,11 @@ export class StreamNormalizer {
   }
 
   /**
-   * The chunk to send, or `undefined` when it is empty or only reports usage.
+   * The chunks to send for a chunk of the provider; none when it is empty or only reports usage.
    *
    * @throws {UpstreamFault} When it is malformed. Only the fields that are used are checked.
    */
-  push(raw: ChatChunk): ChatChunk | undefined {
+  push(raw: ChatChunk): ChatChunk[] {
     try {
       return this.#normalize(raw);
     } catch (cause) {
@@ -60,19 +59,20 @@ export class StreamNormalizer {
     }
   }
 
-  #normalize(raw: ChatChunk): ChatChunk | undefined {
+  #normalize(raw: ChatChunk): ChatChunk[] {
     if (raw.usage) this.#report(raw.usage);
     const { choices } = raw;
     if (!Array.isArray(choices))
       throw new UpstreamFault("bad_response", "A chunk of the provider's stream has no choices");
-    if (choices.length === 0) return undefined;
     for (const choice of choices) this.#normalizeChoice(choice);
-    if (choices.length === 1 && isEmpty(choices[0] as ChunkChoice)) return undefined;
-    return this.toChunk(raw, choices);
+    const chunks = this.#before.splice(0).map((choice) => this.#toChunk(raw, [choice]));
+    if (choices.length > 1 || !choices.every(isEmpty)) chunks.push(this.#toChunk(raw, choices));
+    for (const choice of this.#after.splice(0)) chunks.push(this.#toChunk(raw, [choice]));
+    return chunks;
   }
 
   /** A chunk of the provider with other choices in it. */
-  toChunk(raw: ChatChunk, choices: ChunkChoice[]): ChatChunk {
+  #toChunk(raw: ChatChunk, choices: ChunkChoice[]): ChatChunk {
     const { id, created, model } = this.#head;
     const chunk: ChatChunk = { id, object: "chat.completion.chunk", created, model, choices };
     if (typeof raw.system_fingerprint === "string") chunk.system_fingerprint = raw.system_fingerprint;
@@ -100,7 +100,7 @@ export class StreamNormalizer {
   }
 
   #report(usage: ChatUsage): void {
-    const meters: Meters | undefined = metersOfUsage(usage);
+    const meters = toMeters(usage);
     if (meters === undefined) return;
     // An empty report does not replace an earlier one.
     if (this.usage !== undefined && !usage.prompt_tokens && !usage.completion_tokens) return;
@@ -116,10 +116,10 @@ export class StreamNormalizer {
     const { delta } = choice;
     if (!state.begun) this.#begin(state, choice);
     else if (delta.role !== undefined) delete delta.role;
-    if (typeof delta.content === "string") this.#onText(delta.content);
-    if (typeof delta.reasoning_content === "string") this.#onText(delta.reasoning_content);
-    if (typeof delta.refusal === "string") this.#onText(delta.refusal);
-    if (delta.function_call) this.#onText(delta.function_call.arguments);
+    this.#onText(delta.content);
+    this.#onText(delta.reasoning_content);
+    this.#onText(delta.refusal);
+    this.#onText(delta.function_call?.arguments);
     if (delta.tool_calls) this.#normalizeToolCalls(delta, state);
     choice.logprobs = choice.logprobs ? normalizeLogprobs(choice.logprobs) : null;
     if (choice.finish_reason) {
@@ -140,14 +140,14 @@ export class StreamNormalizer {
       choice.delta = role;
       return;
     }
-    this.before.push({ index: choice.index, delta: role, logprobs: null, finish_reason: null });
+    this.#before.push({ index: choice.index, delta: role, logprobs: null, finish_reason: null });
     delete delta.role;
     for (const name of ["content", "refusal"] as const) if (!delta[name]) delete delta[name];
   }
 
   /** Every choice ends with a chunk of its finish reason alone. */
   #end(choice: ChunkChoice): void {
-    this.after.push({ ...choice, delta: {}, logprobs: null });
+    this.#after.push({ ...choice, delta: {}, logprobs: null });
     choice.finish_reason = null;
   }
 
@@ -162,11 +162,14 @@ export class StreamNormalizer {
   }
 
   #getState(index: number): ChoiceState {
-    const known = this.#choices[index];
-    if (known !== undefined) return known;
-    const state = { begun: false, finish: undefined, indexByProvider: new Map(), indexById: new Map(), toolCalls: 0 };
-    this.#choices[index] = state;
-    return state;
+    this.#choices[index] ??= {
+      begun: false,
+      finish: undefined,
+      indexByProvider: new Map(),
+      indexById: new Map(),
+      toolCalls: 0,
+    };
+    return this.#choices[index];
   }
 
   #normalizeToolCalls(delta: ChunkChoice["delta"], state: ChoiceState): void {

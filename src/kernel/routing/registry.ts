@@ -2,21 +2,12 @@ import {
   type Caller,
   type Capability,
   type CompiledPrice,
-  compilePrice,
   endpointOf,
   GatewayError,
   type Model,
   type ProviderPlugin,
 } from "../../contract/index.ts";
-import { CircuitBreaker, type CircuitState, PluginHealth } from "./circuit-breaker.ts";
-import { KeyPool } from "./key-pool.ts";
-import { getPriority, getWeight, routeCircuitOptions } from "./route-order.ts";
-
-/** What an operator configured for a plugin: its keys and perhaps another base URL. */
-export interface Credential {
-  keys: readonly string[];
-  baseUrl?: string | undefined;
-}
+import type { CircuitBreaker, KeyPool, PluginHealth } from "./health.ts";
 
 /** One way to serve a model: a plugin, its row for the model, and its keys. */
 export interface Route {
@@ -29,19 +20,6 @@ export interface Route {
   /** Of the provider's answers for this model. */
   readonly circuitBreaker: CircuitBreaker;
 }
-
-/** What is known of a plugin's keys and health, carried from one registry to the next. */
-interface PluginState {
-  readonly plugin: ProviderPlugin;
-  readonly keyText: string;
-  readonly keys: KeyPool;
-  readonly health: PluginHealth;
-  /** By model id. */
-  readonly circuits: ReadonlyMap<string, CircuitBreaker>;
-}
-
-/** What survives a new registry: paused keys and open circuits. */
-export type RegistryMemory = Map<string, PluginState>;
 
 /** A model and the routes that serve it. */
 export interface ModelEntry {
@@ -105,116 +83,36 @@ export class Registry {
   }
 }
 
-/** A plugin that was left out, and why. */
-export interface Refusal {
-  readonly plugin: ProviderPlugin;
-  readonly sentence: string;
+/** Lower is tried first. */
+export function getPriority({ priority }: Model): number {
+  return priority ?? 100;
 }
 
-/** A registry and what was left out of it. */
-export interface RegistryReport {
-  registry: Registry;
-  refused: Refusal[];
+/** The share among routes of one priority; 0 is tried only after the others. */
+export function getWeight({ weight }: Model): number {
+  return weight ?? 1;
+}
+
+function isReady({ circuitBreaker, health }: Route, nowMs: number): boolean {
+  return circuitBreaker.isReady(nowMs) && health.openForMs(nowMs) === 0;
 }
 
 /**
- * Creates a registry of the plugins that have credentials. A plugin whose row disagrees with an earlier one (capability
- * or premium flag) is refused as a whole; the others are not affected.
- *
- * @param memory The state of keys and circuits from the registry before; updated for the next one.
+ * The order in which one call tries the routes: by priority, among equals drawn by weight. Routes with an open circuit
+ * come last, because a last resort is better than a refusal.
  */
-export function buildRegistry(
-  plugins: readonly ProviderPlugin[],
-  credentialOf: (pluginName: string) => Credential | undefined,
-  memory: RegistryMemory = new Map(),
-): RegistryReport {
-  const models = new Map<string, ModelEntry>();
-  const refused: Refusal[] = [];
-  const names = new Set<string>();
-  for (const plugin of plugins) {
-    if (names.has(plugin.name)) {
-      refused.push({ plugin, sentence: `Plugin '${plugin.name}' exists twice: rename one of the two` });
-      continue;
-    }
-    names.add(plugin.name);
-    const credential = credentialOf(plugin.name);
-    if (plugin.credential === "key" && (credential === undefined || credential.keys.length === 0)) continue;
-    const disagreement = plugin.models.map((model) => findDisagreement(plugin, model, models)).find(Boolean);
-    if (disagreement !== undefined) {
-      refused.push({ plugin, sentence: disagreement });
-      continue;
-    }
-    addRoutes(models, plugin, credential, memory);
-  }
-  return { registry: new Registry(models), refused };
-}
-
-function addRoutes(
-  models: Map<string, ModelEntry>,
-  plugin: ProviderPlugin,
-  credential: Credential | undefined,
-  memory: RegistryMemory,
-): void {
-  const { keys, health, circuits } = recall(memory, plugin, credential?.keys ?? []);
-  const baseUrl = (credential?.baseUrl ?? plugin.baseUrl).replace(/\/+$/, "");
-  for (const model of plugin.models) {
-    const circuitBreaker = circuits.get(model.id) as CircuitBreaker;
-    const route: Route = { plugin, model, baseUrl, keys, health, circuitBreaker };
-    const known = models.get(model.id);
-    if (known === undefined) {
-      models.set(model.id, { model, compiledPrice: model.price && compilePrice(model.price), routes: [route] });
-      continue;
-    }
-    const routes = [...known.routes, route].sort((a, b) => getPriority(a.model) - getPriority(b.model));
-    models.set(model.id, { ...known, routes });
-  }
-}
-
-/** The same keys keep their state; a changed plugin starts with closed circuits. */
-function recall(memory: RegistryMemory, plugin: ProviderPlugin, keys: readonly string[]): PluginState {
-  const keyText = keys.join(",");
-  const before = memory.get(plugin.name);
-  const isSame = before?.plugin.handlers === plugin.handlers;
-  const state: PluginState = {
-    plugin,
-    keyText,
-    keys: before?.keyText === keyText ? before.keys : new KeyPool(keys),
-    health: isSame ? before.health : new PluginHealth(),
-    circuits: new Map(plugin.models.map(({ id }) => [id, recallCircuit(id, isSame ? before : undefined)])),
-  };
-  memory.set(plugin.name, state);
-  return state;
-}
-
-function recallCircuit(modelId: string, before: PluginState | undefined): CircuitBreaker {
-  const known = before?.circuits.get(modelId);
-  return known === undefined ? new CircuitBreaker(routeCircuitOptions) : known;
-}
-
-function findDisagreement(plugin: ProviderPlugin, model: Model, models: Map<string, ModelEntry>): string | undefined {
-  const known = models.get(model.id);
-  if (known === undefined) return undefined;
-  const [first] = known.routes;
-  for (const field of ["capability", "premium"] as const) {
-    if (known.model[field] === model[field]) continue;
-    return `Plugin '${plugin.name}' sells '${model.id}' with ${field} ${model[field]}, but plugin '${first?.plugin.name}' with ${known.model[field]}: make the two rows agree`;
-  }
-  return undefined;
-}
-
-/** One route of a model as a caller may see it: no keys and no addresses. */
-export interface RouteState {
-  plugin: string;
-  priority: number;
-  weight: number;
-  state: CircuitState;
-}
-
-/** The routes of a model, the first to be tried first. */
-export function describeRoutes({ routes }: ModelEntry, nowMs: number): RouteState[] {
-  return routes.map(({ plugin, model, circuitBreaker, health, keys }) => {
-    const isWithoutKey = keys.size > 0 && keys.readyAt(nowMs) === 0;
-    const state = health.openForMs(nowMs) > 0 || isWithoutKey ? "open" : circuitBreaker.stateAt(nowMs);
-    return { plugin: plugin.name, priority: getPriority(model), weight: getWeight(model), state };
+export function orderRoutes(routes: readonly Route[], nowMs: number, random: () => number): readonly Route[] {
+  if (routes.length === 1) return routes;
+  const drawn = routes.map((route) => {
+    const weight = getWeight(route.model);
+    // Each place is drawn with the chance weight / sum of the weights left (Efraimidis and Spirakis, 2006).
+    const draw = weight === 0 ? Number.NEGATIVE_INFINITY : Math.log(random()) / weight;
+    return { route, draw, ready: isReady(route, nowMs), priority: getPriority(route.model) };
   });
+  drawn.sort((a, b) => {
+    if (a.ready !== b.ready) return a.ready ? -1 : 1;
+    if (a.priority !== b.priority) return a.priority - b.priority;
+    return a.draw === b.draw ? 0 : b.draw - a.draw;
+  });
+  return drawn.map(({ route }) => route);
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { GatewayError, mediaTypeOf } from "../../contract/index.ts";
-import { type Bytes, joinBytes } from "./response-body.ts";
+import type { Bytes } from "./http-client.ts";
 import { isLocalHost, isPublicAddress, type Resolve, resolveHost } from "./ssrf-guard.ts";
 
 /** The largest file fetched for a caller, in bytes. */
@@ -61,6 +61,14 @@ export async function downloadPublic(get: PublicGet, text: string, signal: Abort
     end.abort();
   }
   throw refusal(`it redirects more than ${redirectsMax} times`);
+}
+
+/** Whether a value contains exactly this text somewhere. */
+export function containsText(value: unknown, text: string): boolean {
+  if (typeof value === "string") return value === text;
+  if (typeof value !== "object" || value === null) return false;
+  for (const name in value) if (containsText((value as Record<string, unknown>)[name], text)) return true;
+  return false;
 }
 
 function readUrl(text: string): URL {
@@ -139,7 +147,7 @@ async function readBytes(body: PublicResponse["body"]): Promise<Bytes> {
     if (total > downloadBytesMax) throw refusal(`it is larger than ${downloadBytesMax} bytes`);
     chunks.push(chunk as Bytes);
   }
-  return joinBytes(chunks);
+  return new Blob(chunks).bytes();
 }
 
 function bareHost({ hostname }: URL): string {

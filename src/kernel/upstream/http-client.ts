@@ -1,4 +1,6 @@
 import { UpstreamFault } from "../../contract/index.ts";
+import { ConnectionError } from "./connection-error.ts";
+import type { Timeout, TimeoutScheduler } from "./timeouts.ts";
 
 /** One POST to a provider. */
 export interface HttpRequest {
@@ -66,55 +68,6 @@ export class HttpClient {
   }
 }
 
-/** Why there is no connection, by the code of the error: nothing of the request was sent. */
-const notConnected: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "connection refused",
-  ENOTFOUND: "its host name is unknown",
-  EAI_AGAIN: "its host name could not be looked up",
-  EAI_FAIL: "its host name could not be looked up",
-  EHOSTUNREACH: "its host is unreachable",
-  ENETUNREACH: "its network is unreachable",
-  EMFILE: "the gateway has no more file descriptors; raise its limit (ulimit -n)",
-  EADDRNOTAVAIL: "the gateway's machine has no free port",
-  EPROTO: "the TLS handshake failed",
-  ERR_PROXY_TUNNEL: "the proxy refused to connect",
-};
-
-/** Codes of OpenSSL and of the host name check for a certificate that is not accepted. */
-const certificateCode = /CERT|ALTNAME|UNABLE_TO|ISSUER|HOSTNAME_MISMATCH|INVALID_CA/;
-
-/** A connection to a provider that failed. */
-export class ConnectionError extends UpstreamFault {
-  /** Whether the provider may have received the request. */
-  readonly wasSent: boolean;
-  /** Whether the connection was closed before an answer began. */
-  readonly isReset: boolean;
-
-  /** @param error What `fetch` was rejected with. Only its code is shown: its message may name hosts. */
-  constructor(error: unknown, isAnswering = false) {
-    const code = readCode(error);
-    const isTimeout = code === "ETIMEDOUT" && !isAnswering;
-    const reason =
-      notConnected[code] ?? (certificateCode.test(code) ? `certificate not accepted (${code})` : undefined);
-    super(isTimeout ? "timeout" : "bad_response", describeError(code, reason, isAnswering), { cause: error });
-    this.wasSent = isAnswering || (reason === undefined && !isTimeout);
-    this.isReset = !isAnswering && (code === "ECONNRESET" || code === "EPIPE");
-  }
-}
-
-function describeError(code: string, reason: string | undefined, isAnswering: boolean): string {
-  if (isAnswering) return "The connection to the provider was closed in the middle of its answer";
-  if (code === "ETIMEDOUT") return "Timed out connecting to the provider";
-  if (reason !== undefined) return `Cannot connect to the provider: ${reason}`;
-  if (code === "ECONNRESET" || code === "EPIPE") return "The connection to the provider was closed before it answered";
-  return `The connection to the provider failed${code === "" ? "" : ` (${code})`}`;
-}
-
-function readCode(error: unknown): string {
-  const code = (error as { code?: unknown } | null | undefined)?.code;
-  return typeof code === "string" && /^\w{1,64}$/.test(code) ? code : "";
-}
-
 const namePattern = /^[\w!#$%&'*+\-.^`|~]+$/;
 const valuePattern = /^[\t\x20-\x7e]*$/;
 
@@ -155,4 +108,96 @@ export function createHeaders(...given: (Readonly<Record<string, string>> | unde
     headers[lower] = value;
   }
   return headers;
+}
+
+export type Bytes = Uint8Array<ArrayBuffer>;
+
+/** The limits for reading a body. */
+export interface BodyLimits {
+  readonly timeouts: TimeoutScheduler;
+  now(): number;
+  /** The longest wait for a chunk. */
+  readonly idleMsMax: number;
+  /** Counted after decompression. */
+  readonly bytesMax: number;
+  /** Called when the provider is silent for longer; it aborts the request. */
+  onIdle(): void;
+  /** Converts a read error into the error to throw. */
+  toFault(error: unknown): Error;
+}
+
+/**
+ * The chunks of a body as they arrive. Time counts only while a chunk is waited for. Leaving the loop early closes the
+ * connection.
+ *
+ * @throws {UpstreamFault} When the body breaks off, stalls or is too long.
+ */
+export async function* readChunks(response: Response, limits: BodyLimits): AsyncGenerator<Bytes, undefined> {
+  const { timeouts, now, idleMsMax, bytesMax, onIdle, toFault } = limits;
+  if (response.body === null) return;
+  const reader = response.body.getReader();
+  const timeout: Timeout = { atMs: 0, onTimeout: onIdle };
+  let total = 0;
+  try {
+    while (true) {
+      timeouts.reschedule(timeout, now() + idleMsMax);
+      const { value } = await reader.read();
+      timeouts.cancel(timeout);
+      if (value === undefined) return;
+      total += value.byteLength;
+      if (total > bytesMax) throw tooLong(bytesMax);
+      yield value;
+    }
+  } catch (error) {
+    throw toFault(error);
+  } finally {
+    timeouts.cancel(timeout);
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+/**
+ * A whole body as text.
+ *
+ * @throws {UpstreamFault} When it breaks off, stalls or is too long.
+ */
+export async function readText(response: Response, limits: BodyLimits): Promise<string> {
+  const length = getDeclaredLength(response);
+  if (length !== undefined && length > limits.bytesMax) {
+    cancelBody(response);
+    throw tooLong(limits.bytesMax);
+  }
+  return new Blob(await Array.fromAsync(readChunks(response, limits))).text();
+}
+
+/** The beginning of a body as text, as far as it arrives within the limits. After an error it is empty. */
+export async function readTextStart(response: Response, limits: BodyLimits): Promise<string> {
+  const chunks: Bytes[] = [];
+  let total = 0;
+  try {
+    for await (const chunk of readChunks(response, { ...limits, bytesMax: Number.POSITIVE_INFINITY })) {
+      chunks.push(chunk);
+      total += chunk.byteLength;
+      if (total >= limits.bytesMax) break;
+    }
+  } catch {
+    return "";
+  }
+  return new Blob(chunks).slice(0, limits.bytesMax).text();
+}
+
+/** Closes the connection of a response whose body is not read. */
+export function cancelBody({ body }: Response): void {
+  body?.cancel().catch(() => undefined);
+}
+
+/** The declared length of a body; `undefined` when it is not the length after decompression. */
+function getDeclaredLength({ headers }: Response): number | undefined {
+  const length = headers.get("content-length");
+  if (length === null || headers.has("content-encoding") || headers.has("transfer-encoding")) return undefined;
+  return /^\d{1,15}$/.test(length) ? Number(length) : undefined;
+}
+
+function tooLong(bytesMax: number): UpstreamFault {
+  return new UpstreamFault("bad_response", `The provider's answer is longer than ${bytesMax} bytes`);
 }

@@ -1,38 +1,20 @@
-import type { ProviderPlugin, RefusedResponse, ServerEvent, Upstream } from "../../contract/index.ts";
-import { mediaTypeOf, type UpstreamBytes, UpstreamFault, type UpstreamRequestOptions } from "../../contract/index.ts";
+import {
+  mediaTypeOf,
+  type ServerEvent,
+  type Upstream,
+  type UpstreamBytes,
+  UpstreamFault,
+  type UpstreamRequestOptions,
+} from "../../contract/index.ts";
+import { readEvents } from "../../sdk/sse.ts";
 import type { CallContext } from "../call-context.ts";
 import type { Route } from "../routing/registry.ts";
-import { type Download, downloadPublic } from "./download.ts";
-import { ConnectionError, createHeaders } from "./http-client.ts";
+import { ConnectionError } from "./connection-error.ts";
+import { containsText, type Download, downloadPublic } from "./download.ts";
+import { type BodyLimits, cancelBody, createHeaders, readChunks, readText, readTextStart } from "./http-client.ts";
 import type { Network } from "./network.ts";
-import { type BodyLimits, readChunks, readEvents, readText, readTextStart } from "./response-body.ts";
 
 const json = { "content-type": "application/json" };
-
-/** The headers of one key. `form` has no content type: the platform sets it, with the boundary. */
-interface KeyHeaders {
-  readonly authorize: Readonly<Record<string, string>>;
-  readonly json: Readonly<Record<string, string>>;
-  readonly form: Readonly<Record<string, string>>;
-}
-
-/** Created once for each key of a plugin. */
-const headersByKey = new WeakMap<ProviderPlugin, Map<string | undefined, KeyHeaders>>();
-
-function getHeaders(plugin: ProviderPlugin, key: string | undefined): KeyHeaders {
-  let byKey = headersByKey.get(plugin);
-  if (byKey === undefined) {
-    byKey = new Map();
-    headersByKey.set(plugin, byKey);
-  }
-  let headers = byKey.get(key);
-  if (headers === undefined) {
-    const authorize = key === undefined ? {} : plugin.authorize(key);
-    headers = { authorize, json: createHeaders(authorize, json), form: createHeaders(authorize) };
-    byKey.set(key, headers);
-  }
-  return headers;
-}
 
 /** How much of an error response is read. */
 const refusalBytesMax = 65_536;
@@ -84,10 +66,10 @@ export class BoundUpstream implements Upstream {
     const response = await this.#post(path, JSON.stringify(body), init);
     const mediaType = mediaTypeOf(response.headers.get("content-type")) ?? "";
     if (mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
-      cancel(response);
+      cancelBody(response);
       throw new UpstreamFault("bad_response", `The provider answered ${mediaType} where an event stream was expected`);
     }
-    return readEvents(response, this.#limits(this.#network.bounds.streamBytesMax));
+    return readEvents(readChunks(response, this.#limits(this.#network.bounds.streamBytesMax)));
   }
 
   async download(url: string): Promise<Download> {
@@ -103,16 +85,23 @@ export class BoundUpstream implements Upstream {
     const isPath = path.charCodeAt(0) === 47;
     const checked = isPath ? guard.check(this.#route) : guard.checkUrl(this.#route, path);
     const target = isPath ? { baseUrl: this.#route.baseUrl, path } : splitUrl(path);
-    const headers = this.#headers(body, init);
-    const timeout = timeouts.schedule(now() + bounds.firstByteMsMax, () => this.#timeout());
+    const { plugin } = this.#route;
+    const authorize = this.#key === undefined ? undefined : plugin.authorize(this.#key);
+    // A form has no content type here: the platform sets it, with the boundary.
+    const headers = createHeaders(authorize, init?.headers, typeof body === "string" ? json : undefined);
+    const timeout = timeouts.schedule(now() + this.#silenceMsMax(bounds.firstByteMsMax), () => this.#timeout());
     let response: Response;
+    let isSending = false;
     try {
       if (checked !== undefined) await checked;
+      isSending = true;
+      this.#call.sentRequests++;
       response = await client.request({ ...target, headers, body, signal: this.#signal });
       this.#wasSent = true;
     } catch (error) {
       const isUnsent = error instanceof UpstreamFault && !(error instanceof ConnectionError && error.wasSent);
       if (!isUnsent) this.#wasSent = true;
+      else if (isSending) this.#call.sentRequests--;
       throw this.#toFault(error);
     } finally {
       timeouts.cancel(timeout);
@@ -121,23 +110,16 @@ export class BoundUpstream implements Upstream {
     return response;
   }
 
-  #headers(body: string | FormData, init: UpstreamRequestOptions | undefined): Readonly<Record<string, string>> {
-    const isText = typeof body === "string";
-    const { authorize, json: jsonHeaders, form } = getHeaders(this.#route.plugin, this.#key);
-    if (init?.headers === undefined) return isText ? jsonHeaders : form;
-    return createHeaders(authorize, init.headers, isText ? json : undefined);
-  }
-
   async #readRefusal(response: Response): Promise<UpstreamFault> {
+    this.#call.sentRequests--;
     const { status, headers } = response;
     if (status >= 300 && status < 400) {
-      cancel(response);
+      cancelBody(response);
       const sentence = `The provider answered with a redirect (${status}), which is not followed`;
       return new UpstreamFault("bad_response", sentence, { status });
     }
     const body = await readTextStart(response, this.#limits(refusalBytesMax));
-    const refused: RefusedResponse = { status, headers, body };
-    return this.#route.plugin.readFault(refused);
+    return this.#route.plugin.readFault({ status, headers, body });
   }
 
   async #readJson(response: Response): Promise<unknown> {
@@ -156,11 +138,16 @@ export class BoundUpstream implements Upstream {
     return {
       timeouts,
       now,
-      idleMsMax: bounds.idleMsMax,
+      idleMsMax: this.#silenceMsMax(bounds.idleMsMax),
       bytesMax,
       onIdle: () => this.#timeout(),
       toFault: (error) => this.#toFault(error instanceof UpstreamFault ? error : new ConnectionError(error, true)),
     };
+  }
+
+  #silenceMsMax(defaultMs: number): number {
+    const { timeoutSeconds } = this.#route.model;
+    return timeoutSeconds === undefined ? defaultMs : timeoutSeconds * 1000;
   }
 
   #timeout(): void {
@@ -175,18 +162,6 @@ export class BoundUpstream implements Upstream {
     if (error instanceof UpstreamFault) return error;
     return new UpstreamFault("bad_response", "The connection to the provider failed", { cause: error });
   }
-}
-
-function cancel({ body }: Response): void {
-  body?.cancel().catch(() => undefined);
-}
-
-/** Whether a value contains exactly this text somewhere. */
-function containsText(value: unknown, text: string): boolean {
-  if (typeof value === "string") return value === text;
-  if (typeof value !== "object" || value === null) return false;
-  for (const name in value) if (containsText((value as Record<string, unknown>)[name], text)) return true;
-  return false;
 }
 
 /** A whole URL as the base URL and the path of a request. */

@@ -1,12 +1,5 @@
 import { Counter, Histogram, type Registry } from "prom-client";
-import {
-  type Capability,
-  type ErrorCode,
-  type MeterName,
-  type Meters,
-  nanodollarsPerUsd,
-  type UsageSource,
-} from "../../contract/index.ts";
+import { type ErrorCode, type MeterName, type Meters, nanodollarsPerUsd } from "../../contract/index.ts";
 import type { CallContext, CallObserver, Route } from "../../kernel/index.ts";
 import { attemptOutcome } from "../attempt-outcome.ts";
 
@@ -33,45 +26,20 @@ const meterLabels: Readonly<Record<MeterName, readonly ["tokens" | "units", labe
   call: ["units", "calls", 1],
 };
 
+type ModelLabels = Record<(typeof modelLabels)[number], string>;
+
 interface CallMetricsOptions {
   readonly now: () => number;
   /** Whether a model is premium; `undefined` when it is no longer served. */
   isPremium(model: string): boolean | undefined;
 }
 
-/** The metrics of one model, capability and plugin, with their labels bound. */
-interface CallSeries {
-  readonly capability: Capability;
-  readonly model: string;
-  /** `none` when no plugin answered. */
-  readonly plugin: string;
-  /** By status and state. */
-  readonly ends: Map<string, Counter.Internal>;
-  readonly duration: Histogram.Internal<string>;
-  readonly firstByte: Histogram.Internal<string>;
-  /** Absent until a call is admitted. */
-  admitted: AdmittedSeries | undefined;
-}
-
-interface AdmittedSeries {
-  readonly meters: Map<MeterName, Counter.Internal>;
-  readonly usage: Record<UsageSource, Counter.Internal>;
-  readonly cost: Counter.Internal;
-  readonly holdExceeded: Counter.Internal;
-}
-
-interface AttemptSeries {
-  readonly outcomes: Map<string, Counter.Internal>;
-  readonly duration: Histogram.Internal<string>;
-}
-
 /** Counts calls as they end. */
 export class CallMetrics implements CallObserver {
   readonly #metrics: ReturnType<typeof registerCallMetrics>;
   readonly #options: CallMetricsOptions;
-  readonly #calls = new Map<string, CallSeries[]>();
-  #callsCount = 0;
-  readonly #attempts = new Map<string, AttemptSeries>();
+  readonly #series = new Set<string>();
+  readonly #plugins = new Set<string>();
 
   constructor(registry: Registry, options: CallMetricsOptions) {
     this.#metrics = registerCallMetrics(registry);
@@ -79,110 +47,65 @@ export class CallMetrics implements CallObserver {
   }
 
   attempted(call: CallContext, { plugin: { name } }: Route, startedMs: number, error?: unknown): void {
-    const plugin = this.#attempts.has(name) || this.#attempts.size < seriesMax ? name : other;
-    let series = this.#attempts.get(plugin);
-    if (series === undefined) {
-      series = { outcomes: new Map(), duration: this.#metrics.upstreamDuration.labels(plugin) };
-      this.#attempts.set(plugin, series);
-    }
-    const outcome = attemptOutcome(call, error);
-    getOrCreate(series.outcomes, outcome, () => this.#metrics.attempts.labels(plugin, outcome)).inc();
-    series.duration.observe((this.#options.now() - startedMs) / 1000);
+    const plugin = addWithin(seriesMax, this.#plugins, name) ? name : other;
+    this.#metrics.attempts.inc({ plugin, outcome: attemptOutcome(call, error) });
+    this.#metrics.upstreamDuration.observe({ plugin }, (this.#options.now() - startedMs) / 1000);
   }
 
   ended(call: CallContext): void {
     const { capability, status, state, errorCode, firstByteMs, openedAt } = call;
-    const series = this.#seriesOf(call.model ?? other, call.route ?? "none", capability);
-    const { model, plugin } = series;
-    const labels = [capability, model, plugin, String(status), state];
-    getOrCreate(series.ends, `${status} ${state}`, () => this.#metrics.calls.labels(...labels)).inc();
+    const labels = this.#labels(call);
+    this.#metrics.calls.inc({ capability, ...labels, status, state });
     if (errorCode !== undefined) this.#metrics.errors.inc({ code: errorCode });
-    series.duration.observe((this.#options.now() - openedAt) / 1000);
-    if (call.sink !== undefined && firstByteMs !== undefined) series.firstByte.observe(firstByteMs / 1000);
-    if (call.hold !== undefined) this.#countUsage(series, call, call.hold);
+    this.#metrics.duration.observe({ capability, ...labels }, (this.#options.now() - openedAt) / 1000);
+    if (call.sink !== undefined && firstByteMs !== undefined) {
+      this.#metrics.firstByte.observe({ capability, ...labels }, firstByteMs / 1000);
+    }
+    if (call.hold !== undefined) this.#countUsage(labels, call, call.hold);
   }
 
   refused(code: ErrorCode): void {
     this.#metrics.errorAnswers.inc({ code });
   }
 
-  #countUsage(series: CallSeries, call: CallContext, { heldNanodollars }: { heldNanodollars: number }): void {
+  /** The plugin is `none` when no plugin answered. */
+  #labels({ capability, model = other, route = "none" }: CallContext): ModelLabels {
+    const isKnown = model === other || addWithin(seriesMax, this.#series, `${model} ${route} ${capability}`);
+    return isKnown ? { model, plugin: route } : { model: other, plugin: "none" };
+  }
+
+  /** Counters whose first increase alerts depend on start at 0. */
+  #countUsage(labels: ModelLabels, call: CallContext, { heldNanodollars }: { heldNanodollars: number }): void {
     const { usageSource, costNanodollars, meters } = call;
-    series.admitted ??= this.#admit(series);
-    const { usage, cost, holdExceeded } = series.admitted;
-    usage[usageSource].inc();
-    const isUsed = this.#countMeters(series, series.admitted, meters);
-    if (isUsed && !costNanodollars) this.#metrics.zeroCost.inc(this.#zeroCostLabels(series));
-    if (costNanodollars === undefined) return;
-    cost.inc(costNanodollars / nanodollarsPerUsd);
-    if (heldNanodollars > 0 && costNanodollars > heldNanodollars) holdExceeded.inc();
+    this.#metrics.usage.inc({ ...labels, source: usageSource });
+    const isUsed = this.#countMeters(labels, meters);
+    const premium = String(this.#options.isPremium(labels.model) ?? "unknown");
+    this.#metrics.zeroCost.inc({ ...labels, premium }, isUsed && !costNanodollars ? 1 : 0);
+    this.#metrics.cost.inc(labels, costNanodollars === undefined ? 0 : costNanodollars / nanodollarsPerUsd);
+    const isExceeded = heldNanodollars > 0 && costNanodollars !== undefined && costNanodollars > heldNanodollars;
+    this.#metrics.holdExceeded.inc(labels, isExceeded ? 1 : 0);
   }
 
   /** Returns whether anything was used. */
-  #countMeters({ model, plugin }: CallSeries, { meters: counters }: AdmittedSeries, meters: Meters): boolean {
+  #countMeters(labels: ModelLabels, meters: Meters): boolean {
     let isUsed = false;
     for (const name in meters) {
-      const meter = name as MeterName;
-      const amount = meters[meter];
+      const amount = meters[name as MeterName];
       if (amount === undefined || amount === 0) continue;
       isUsed = true;
-      const [metric, label, per] = meterLabels[meter];
-      getOrCreate(counters, meter, () => this.#metrics[metric].labels(model, plugin, label)).inc(amount / per);
+      const [metric, label, per] = meterLabels[name as MeterName];
+      if (metric === "tokens") this.#metrics.tokens.inc({ ...labels, type: label }, amount / per);
+      else this.#metrics.units.inc({ ...labels, unit: label }, amount / per);
     }
     return isUsed;
   }
-
-  #seriesOf(model: string, plugin: string, capability: Capability): CallSeries {
-    const known = this.#calls.get(model);
-    for (const series of known ?? []) if (series.plugin === plugin && series.capability === capability) return series;
-    if (this.#callsCount >= seriesMax && model !== other) return this.#seriesOf(other, "none", capability);
-    const series: CallSeries = {
-      capability,
-      model,
-      plugin,
-      ends: new Map(),
-      duration: this.#metrics.duration.labels(capability, model, plugin),
-      firstByte: this.#metrics.firstByte.labels(capability, model, plugin),
-      admitted: undefined,
-    };
-    this.#callsCount++;
-    if (known === undefined) this.#calls.set(model, [series]);
-    else known.push(series);
-    return series;
-  }
-
-  /** Starts counters at 0 whose first increase alerts depend on. */
-  #admit(series: CallSeries): AdmittedSeries {
-    const { model, plugin } = series;
-    const { usage, cost, holdExceeded, zeroCost } = this.#metrics;
-    const admitted = {
-      meters: new Map(),
-      usage: {
-        reported: usage.labels(model, plugin, "reported"),
-        estimated: usage.labels(model, plugin, "estimated"),
-        none: usage.labels(model, plugin, "none"),
-      },
-      cost: cost.labels(model, plugin),
-      holdExceeded: holdExceeded.labels(model, plugin),
-    };
-    admitted.cost.inc(0);
-    admitted.holdExceeded.inc(0);
-    zeroCost.inc(this.#zeroCostLabels(series), 0);
-    return admitted;
-  }
-
-  #zeroCostLabels({ model, plugin }: CallSeries) {
-    return { model, plugin, premium: String(this.#options.isPremium(model) ?? "unknown") };
-  }
 }
 
-function getOrCreate<Key, Value>(values: Map<Key, Value>, key: Key, make: () => Value): Value {
-  let value = values.get(key);
-  if (value === undefined) {
-    value = make();
-    values.set(key, value);
-  }
-  return value;
+/** Adds a value to a set of at most `most` values. Returns whether the set has it. */
+function addWithin(most: number, values: Set<string>, value: string): boolean {
+  if (values.size >= most) return values.has(value);
+  values.add(value);
+  return true;
 }
 
 function registerCallMetrics(registry: Registry) {

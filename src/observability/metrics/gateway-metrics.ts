@@ -2,7 +2,7 @@ import { Gauge, Histogram, type Registry } from "prom-client";
 import { type Capability, capabilities, nanodollarsPerUsd } from "../../contract/index.ts";
 import { type CallContext, describeRoutes, type Registry as ModelRegistry } from "../../kernel/index.ts";
 import type { SpanCounts } from "../traces/span-queue.ts";
-import { addCounter, addGauge, type Sample } from "./scraped-metrics.ts";
+import { addCounter, addGauge, addValue, type Sample } from "./scraped-metrics.ts";
 
 /** What a scrape reads from the running gateway. */
 export interface GatewaySnapshot {
@@ -31,16 +31,8 @@ const overdrawnTtlMs = 60_000;
 
 /** Adds metrics of models and their routes. */
 export function addRouteMetrics(registry: Registry, snapshot: GatewaySnapshot): void {
-  addGauge(registry, {
-    name: "modelgate_models",
-    help: "Models that the gateway serves",
-    read: () => [[{}, snapshot.registry().size]],
-  });
-  addGauge(registry, {
-    name: "modelgate_sandbox",
-    help: "1 when the sandbox simulates answers",
-    read: () => [[{}, snapshot.isSandbox() ? 1 : 0]],
-  });
+  addValue(registry, "modelgate_models", "Models that the gateway serves", () => snapshot.registry().size);
+  addValue(registry, "modelgate_sandbox", "1 when the sandbox simulates answers", () => (snapshot.isSandbox() ? 1 : 0));
   addGauge(registry, {
     name: "modelgate_route_state",
     help: "1 for the state of the circuit breaker of a route: closed, open or half_open",
@@ -108,25 +100,18 @@ export function addLoadMetrics(registry: Registry, snapshot: GatewaySnapshot): v
       return Array.from(running, ([capability, count]) => [{ capability }, count] as const);
     },
   });
-  addGauge(registry, {
-    name: "modelgate_held_usd",
-    help: "Held in wallets for the running calls of this process",
-    read() {
-      let held = 0;
-      for (const { hold } of snapshot.running()) if (hold !== undefined) held += hold.heldNanodollars;
-      return [[{}, held / nanodollarsPerUsd]];
-    },
+  addValue(registry, "modelgate_held_usd", "Held in wallets for the running calls of this process", () => {
+    const holds = Array.from(snapshot.running(), ({ hold }) => hold?.heldNanodollars ?? 0);
+    return holds.reduce((sum, held) => sum + held, 0) / nanodollarsPerUsd;
   });
   addCounter(registry, {
     name: "modelgate_requests_shed_total",
     help: "Requests refused because of overload or shutdown",
     read: () => [[{}, snapshot.shedCount()]],
   });
-  addGauge(registry, {
-    name: "modelgate_draining",
-    help: "1 while the process shuts down and lets calls finish",
-    read: () => [[{}, snapshot.isDraining() ? 1 : 0]],
-  });
+  addValue(registry, "modelgate_draining", "1 while the process shuts down and lets calls finish", () =>
+    snapshot.isDraining() ? 1 : 0,
+  );
 }
 
 /** Adds metrics of the database and Redis. */

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Registry } from "prom-client";
-import { addCounter, addGauge, type Sample } from "./scraped-metrics.ts";
+import { addCounter, addGauge, addValue, type Sample } from "./scraped-metrics.ts";
 
 /** The sampling interval of the event-loop lag. */
 const lagResolutionMs = 20;
@@ -39,16 +39,8 @@ export function addProcessMetrics(registry: Registry, version: { version: string
       return [[{}, (user + system) / 1e6]];
     },
   });
-  addGauge(registry, {
-    name: "process_resident_memory_bytes",
-    help: "Resident memory",
-    read: () => [[{}, process.memoryUsage.rss()]],
-  });
-  addGauge(registry, {
-    name: "process_start_time_seconds",
-    help: "When the process started, seconds since 1970",
-    read: () => [[{}, startedAt]],
-  });
+  addValue(registry, "process_resident_memory_bytes", "Resident memory", () => process.memoryUsage.rss());
+  addValue(registry, "process_start_time_seconds", "When the process started, seconds since 1970", () => startedAt);
   addGauge(registry, {
     name: "process_open_fds",
     help: "Open files and sockets; only on Linux",

@@ -12,6 +12,11 @@ interface ScrapedMetric {
   read(): Iterable<Sample> | Promise<Iterable<Sample>>;
 }
 
+/** Adds a gauge of one number without labels. */
+export function addValue(registry: Registry, name: string, help: string, read: () => number): void {
+  addGauge(registry, { name, help, read: () => [[{}, read()]] });
+}
+
 export function addCounter(registry: Registry, { name, help, labels = [], read }: ScrapedMetric): void {
   new Counter({
     name,

@@ -136,6 +136,35 @@ describe("the official openai client for Node", () => {
     expect(Buffer.from(await heard.arrayBuffer()).toString("latin1", 0, 4)).toBe("RIFF");
   });
 
+  test("streams an image, a transcript and speech as events", async () => {
+    const events: string[] = [];
+    const image = await client.images.generate({ model: "famB-3-pro-image-preview", prompt: "A kite", stream: true });
+    for await (const event of image) {
+      events.push(event.type);
+      expect(Buffer.from(event.b64_json, "base64").toString("latin1", 1, 4)).toBe("PNG");
+    }
+    const body = { file: wavFile(2000), model: "famW-large-v3" };
+    let text = "";
+    for await (const event of await client.audio.transcriptions.create({ ...body, stream: true })) {
+      events.push(event.type);
+      if (event.type === "transcript.text.delta") text += event.delta;
+      if (event.type === "transcript.text.done") expect(event.text).toBe(text);
+    }
+    const voice = catalogueRow("famT/v1-english").voices?.[0] as "alloy";
+    const speech = { model: "famT/v1-english", input: "Hello", voice, stream_format: "sse" } as const;
+    const heard = await (await client.audio.speech.create(speech)).text();
+    expect(events).toEqual(["image_generation.completed", "transcript.text.delta", "transcript.text.done"]);
+    expect(heard).toStartWith('event: speech.audio.delta\ndata: {"type":"speech.audio.delta","audio":"UklGR');
+    expect(heard).toEndWith('event: speech.audio.done\ndata: {"type":"speech.audio.done"}\n\n');
+  });
+
+  test("gets an ordinary error where a stream has not begun", async () => {
+    const asked = { model: "famB-3-pro-image-preview", prompt: "[[fault:status=503]]", stream: true } as const;
+    const error = await client.images.generate(asked).then(undefined, (failure: unknown) => failure);
+    expect(error).toBeInstanceOf(APIError);
+    expect((error as APIError).status).toBe(500);
+  });
+
   test("lists models and retrieves one, slashes and all", async () => {
     const ids: string[] = [];
     for await (const { id } of client.models.list()) ids.push(id);

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { filesOfPlugin } from "../../../src/cli/plugin-new/plugin-files.ts";
+import { createPluginFiles } from "../../../src/cli/plugin-new/plugin-files.ts";
 import { gatewayShell } from "./gateway-shell.ts";
 import { codeBlocks, readPage, readSection, root } from "./pages.ts";
 
@@ -93,7 +93,7 @@ describe("the pages on providers, followed word for word", () => {
 
 test("the section on translated providers shows the code that is written", async () => {
   const flush = (text: string) => text.trim().replaceAll(/^ +/gm, "");
-  const written = flush((await filesOfPlugin("gamma", "translated")).get("index.ts") as string);
+  const written = flush((await createPluginFiles("gamma", "translated")).get("index.ts") as string);
   const shown = codeBlocks(tutorial, "ts");
   expect(shown.length).toBeGreaterThan(4);
   for (const block of shown) expect(written).toContain(flush(block));

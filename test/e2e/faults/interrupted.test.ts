@@ -129,6 +129,15 @@ const outcomes: Record<string, (call: CallRow, happening: Happening) => void> = 
     expect(call).toMatchObject({ state: "released", usage_source: "none" });
     expect([call.charged_nanodollars, call.quota_tokens, call.output_tokens ?? 0]).toEqual([0, 0, 0]);
   },
+  "the prompt"(call) {
+    expect(call).toMatchObject({ state: "settled", usage_source: "estimated", status: 499, output_tokens: 0 });
+    expect(call.input_tokens).toBeGreaterThan(0);
+    expect((call.charged_nanodollars as number) + (call.quota_tokens as number)).toBeGreaterThan(0);
+  },
+  /** By what the gateway notices first. */
+  "nothing, or the prompt"(call, happening) {
+    outcomes[call.state === "settled" ? "the prompt" : "nothing"]?.(call, happening);
+  },
   estimated(call) {
     expect(call).toMatchObject({ state: "settled", usage_source: "estimated" });
     // Of the words, and not of what was never made.

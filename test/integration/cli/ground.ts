@@ -31,7 +31,7 @@ export function makeBench(given: Partial<CliContext> = {}): Bench {
     const outcome: Outcome = { code: -1, stdout: "", stderr: "" };
     outcome.code = await runCli(argv, {
       plugins: [makePlugin("acme", [makeRow()])],
-      sandboxOf: (models) => makePlugin("sandbox", models),
+      createSandbox: (models) => makePlugin("sandbox", models),
       serve: async () => undefined,
       version: { version: "1.2.3" },
       now: () => benchNow,

@@ -4,25 +4,34 @@ import { whyNoPostgres } from "../../support/postgres.ts";
 
 /** The suites that ask the store by its interface alone. Those of the ledger run there with and without Redis. */
 const suites = [
-  ...["blobs", "setting", "write-books"].map((name) => `test/store/${name}.test.ts`),
+  ...["blobs", "setting", "write-books"].map((name) => `test/integration/db/${name}.test.ts`),
   ...[
     "rows",
     "wallet",
     "limits",
     "quota",
     "budget",
-    "refusals",
+    "limit-errors",
     "races",
+    "capability-race",
     "verify",
     "prune-calls",
     "latest-calls",
     "usage/read-usage",
-  ].map((name) => `test/ledger/${name}.test.ts`),
-  ...["administration", "authenticate", "prune-sign-in", "second-factor", "sign-in", "vouchers"].map(
-    (name) => `test/accounts/${name}.test.ts`,
-  ),
-  "test/unit/http/dashboard-api/audit.test.ts",
-  ...["page-addresses", "page-mutants", "issuer-mutants"].map((name) => `test/properties/${name}.test.ts`),
+  ].map((name) => `test/integration/billing/${name}.test.ts`),
+  ...[
+    "account-admin",
+    "attempt-limit",
+    "authenticate",
+    "invitations",
+    "second-factor",
+    "sessions",
+    "sign-in",
+    "sign-up",
+    "vouchers",
+  ].map((name) => `test/unit/accounts/${name}.test.ts`),
+  ...["audit", "payments", "reversals"].map((name) => `test/unit/http/dashboard-api/${name}.test.ts`),
+  ...["page-addresses", "page-mutants", "issuer-mutants"].map((name) => `test/integration/properties/${name}.test.ts`),
 ];
 
 if (whyNoPostgres !== undefined) console.warn(`The suites over PostgreSQL are skipped: ${whyNoPostgres}`);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { UpstreamFault } from "../../../src/contract/index.ts";
-import { readAudioMs } from "../../../src/kernel/capabilities/transcription.ts";
+import { readAudioLength } from "../../../src/kernel/audio/audio-length.ts";
 import { readManifest } from "../../../src/plugin-loader/manifest.ts";
 import { joinWav, PluginError, readModels, readWav, wavMs, writeWav } from "../../../src/sdk/index.ts";
 import { anyJson, expectPrototypesClean, runs, thrownBy } from "../../support/hostile.ts";
@@ -27,7 +27,7 @@ const manifestWords = [
   "openai",
   "authorize",
   "{key}",
-  "quirks",
+  "options",
   "hosts",
 ];
 
@@ -100,8 +100,10 @@ describe("sound", () => {
         fc.oneof(bytes, spoilt),
         fc.constantFrom("a.wav", "a.mp3", "a.m4a", "a.webm"),
         async (given, name) => {
-          const ms = await readAudioMs(new File([given], name));
-          expect(ms === undefined || (Number.isSafeInteger(ms) && ms >= 0)).toBe(true);
+          const { audioMs, audioMsMin, audioMsMax } = await readAudioLength(new File([given], name));
+          for (const ms of [audioMs ?? 0, audioMsMin, audioMsMax])
+            expect(Number.isSafeInteger(ms) && ms >= 0).toBe(true);
+          expect(audioMsMax).toBeGreaterThanOrEqual(audioMs ?? audioMsMin);
         },
       ),
       runs(50),

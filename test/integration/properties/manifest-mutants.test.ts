@@ -68,7 +68,13 @@ const manifest = {
   credential: "key",
   authorize: { "x-api-key": "{key}" },
   hosts: ["cdn.example.com"],
-  quirks: { chat, embeddings: request, images: request, transcription: { ...request, verbose: true }, speech: request },
+  options: {
+    chat,
+    embeddings: request,
+    images: request,
+    transcription: { ...request, verbose: true },
+    speech: request,
+  },
   maxChoices: { chat: 2 },
   models: [row],
 };

@@ -19,14 +19,17 @@ const bounded: Readonly<Record<string, string>> = {
   "src/cli/plugin-new/build-types.bun.ts": "our own source, when the program is built",
   "src/config/config.ts": "what the operator set",
   "src/contract/cost.ts": "the digits of a number",
-  "src/kernel/routing/registry.ts": "a base URL of a plugin or its operator",
+  "src/kernel/routing/build-registry.ts": "a base URL of a plugin or its operator",
+  "src/plugin-loader/contract-renames.ts": "the place of a name: at most 60 tokens of 40 characters",
+  "src/plugin-loader/contract-upgrade.ts": "the place of a name: at most 60 tokens of 40 characters",
   "src/sdk/define-plugin.ts": "a base URL of a plugin",
   "src/sdk/retry-after.ts": "a duration of at most 40 characters",
   "src/observability/traces/open-traces.bun.ts": "what the operator set",
 };
 /** Where one is put together, and whose tests read hostile text by it. */
 const madeIn: Readonly<Record<string, string>> = {
-  "src/kernel/normalize/token-counts.ts": "test/e2e/bad-input/heavy.test.ts",
+  "src/kernel/normalize/tokenizer.ts": "test/e2e/bad-input/heavy.test.ts",
+  "src/plugin-loader/contract-renames.ts": "test/unit/plugin-loader/contract-upgrade.test.ts",
   "src/sdk/fault.ts": "test/unit/sdk/fault.test.ts",
 };
 

@@ -5,9 +5,11 @@ import { temporaryStore } from "../../integration/db/temporary-store.ts";
 
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
 
-async function ground() {
+async function ground(maxKeysPerAccount?: number) {
   const store = await temporaryStore();
-  return { store, accounts: createAccounts({ store, defaults, now: () => 1000 }) };
+  const clock = { time: 1000 };
+  const given = { ...defaults, ...(maxKeysPerAccount !== undefined && { maxKeysPerAccount }) };
+  return { store, clock, accounts: createAccounts({ store, defaults: given, now: () => clock.time }) };
 }
 
 async function refusalOf(promise: Promise<unknown>): Promise<[string, string]> {
@@ -68,11 +70,43 @@ describe("accounts", () => {
 });
 
 describe("keys", () => {
+  test("are limited per account, also when they are created at once; revoked and expired ones do not count", async () => {
+    const { accounts, clock } = await ground(3);
+    const [ada, ben] = [
+      await accounts.create({ email: "ada@example.org" }),
+      await accounts.create({ email: "ben@example.org" }),
+    ];
+    const create = (name: string, expiresAt?: number) => accounts.createKey({ accountId: ada.id, name, expiresAt });
+    const outcomes = await Promise.allSettled(["a", "b", "c", "d", "e"].map((name) => create(name, 2000)));
+    const created = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+    expect(created).toHaveLength(3);
+    const full = ["conflict", "The account has 3 API keys, its limit; revoke one that is not in use"] as [
+      string,
+      string,
+    ];
+    expect(await refusalOf(create("f"))).toEqual(full);
+    await accounts.createKey({ accountId: ben.id, name: "of another account" });
+    const [first, second] = created as [{ id: string; key: string }, { id: string; key: string }];
+    await accounts.changeKey(second.id, { expiresAt: 3000 });
+    await accounts.revokeKey(first.id);
+    const imported = `sk-mg-given123-${"g".repeat(32)}`;
+    await accounts.createKey({ accountId: ada.id, name: "f", key: imported });
+    await accounts.createKey({ accountId: ada.id, name: "f", key: imported });
+    expect(await refusalOf(create("g"))).toEqual(full);
+    clock.time = 2000;
+    await create("h");
+    // The expired key cannot come back while three others are usable.
+    const expired = created[2] as { id: string };
+    expect(await refusalOf(accounts.changeKey(expired.id, { expiresAt: 9000 }))).toEqual(full);
+    await accounts.revokeKey(second.id);
+    await accounts.changeKey(expired.id, { expiresAt: 9000 });
+  });
+
   test("are shown once and stored as a hash", async () => {
     const { accounts, store } = await ground();
     const account = await accounts.create({ email: "ada@example.org" });
     const { id, key } = await accounts.createKey({ accountId: account.id, name: "first" });
-    expect(key).toMatch(/^sk-mg-[0-9A-Za-z]{12}-[0-9a-f]{48}$/);
+    expect(key).toMatch(/^sk-mg-[0-9A-Za-z]{18}-[0-9a-f]{48}$/);
     expect(key).toStartWith(`sk-mg-${id}-`);
     const row = await store.db.selectFrom("keys").selectAll().executeTakeFirstOrThrow();
     expect(row.secret_hash).toMatch(/^[0-9a-f]{64}$/);

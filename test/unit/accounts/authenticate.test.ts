@@ -4,6 +4,7 @@ import { type Caller, GatewayError } from "../../../src/contract/index.ts";
 import type { Store } from "../../../src/db/index.ts";
 import { engine, temporaryFile, temporaryStore, untilHeard } from "../../integration/db/temporary-store.ts";
 import { errorOf } from "../../support/error-of.ts";
+import { until } from "../../support/until.ts";
 
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
 
@@ -181,10 +182,74 @@ describe("authenticate", () => {
     const { id, key } = await mine.accounts.createKey({ accountId: account.id, name: "first" });
     await mine.accounts.authenticate(key);
     await outside.accounts.revokeKey(id);
-    if (engine === "sqlite") await mine.accounts.authenticate(key);
-    await untilHeard(mine.store);
-    mine.accounts.sync();
+    if (engine === "sqlite") {
+      await mine.accounts.authenticate(key);
+      await untilHeard(mine.store);
+      mine.accounts.sync();
+    } else {
+      const isRefused = () =>
+        Promise.resolve(mine.accounts.authenticate(key)).then(
+          () => false,
+          () => true,
+        );
+      await until(isRefused);
+    }
     await refusalOf(() => mine.accounts.authenticate(key));
+  });
+
+  test("reads only the changed key again after a change of one key", async () => {
+    const { store, accounts: making, account, id, key } = await holder();
+    const others = await Promise.all(["b", "c"].map((name) => making.createKey({ accountId: account.id, name })));
+    const read: string[] = [];
+    const counting: Store = Object.create(store, {
+      readKey: {
+        value: (keyId: string, isUnproven?: boolean) => {
+          read.push(keyId);
+          return store.readKey(keyId, isUnproven);
+        },
+      },
+    });
+    const accounts = createAccounts({ store: counting, defaults, now: () => 1_000_000 });
+    const authenticateAll = async () => {
+      for (const each of [key, ...others.map((other) => other.key)]) await accounts.authenticate(each);
+    };
+    await authenticateAll();
+    await authenticateAll();
+    expect(read).toHaveLength(3);
+    const { revision } = store;
+    await making.changeKey(id, { bounds: { requestsPerMinute: 5 } });
+    await making.createKey({ accountId: account.id, name: "d" });
+    await authenticateAll();
+    expect(read.slice(3)).toEqual([id]);
+    expect((await accounts.authenticate(key)).keyLimits?.requestsPerMinute).toBe(5);
+    expect(store.revision).toBe(revision);
+    await making.setQuota(account.id, 7);
+    await authenticateAll();
+    expect(read.slice(4).sort()).toEqual([id, ...others.map((other) => other.id)].sort());
+  });
+
+  test("does not cache a key that was read before a change of it", async () => {
+    const { store, accounts: making, id, key } = await holder();
+    const answers: (() => void)[] = [];
+    const slow: Store = Object.create(store, {
+      readKey: {
+        value: async (keyId: string) => {
+          const record = await store.readKey(keyId);
+          await new Promise<void>((resolve) => answers.push(resolve));
+          return record;
+        },
+      },
+    });
+    const accounts = createAccounts({ store: slow, defaults, now: () => 1_000_000 });
+    const first = Promise.resolve(accounts.authenticate(key));
+    await until(() => answers.length === 1);
+    await making.revokeKey(id);
+    answers[0]?.();
+    expect((await first).keyId).toBe(id);
+    const second = refusalOf(() => accounts.authenticate(key));
+    await until(() => answers.length === 2);
+    answers[1]?.();
+    expect((await second).message).toContain("was revoked");
   });
 
   test("returns 503 and caches nothing while the store cannot be read", async () => {

@@ -1,55 +1,9 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createAccounts } from "../../../src/accounts/index.ts";
-import { acceptInvitation, invite } from "../../../src/accounts/invitations.ts";
-import { createSignIn, type SignInOptions } from "../../../src/accounts/sign-in.ts";
-import { hasAdmin, makeTemporaryPassword, setPassword } from "../../../src/accounts/users.ts";
-import { GatewayError } from "../../../src/contract/index.ts";
-import { temporaryStore } from "../../integration/db/temporary-store.ts";
+import { makeTemporaryPassword } from "../../../src/accounts/users.ts";
+import { cookieOf, dayMs, member, password, refusalOf } from "./member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);
-
-const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
-const secret = "0123456789abcdef0123456789abcdef";
-const password = "correct horse battery";
-const dayMs = 86_400_000;
-
-async function ground(changes: Partial<SignInOptions> = {}) {
-  const clock = { time: Date.now() };
-  const now = () => clock.time;
-  const store = await temporaryStore(undefined, now);
-  const failures: unknown[] = [];
-  const report = (error: unknown) => failures.push(error);
-  const signIn = createSignIn({ store, secret, signUp: "closed", now, report, attemptsPerMinuteMax: 50, ...changes });
-  const accounts = createAccounts({ store, defaults, now });
-  const ask = (action: string, body?: unknown, cookie = "") =>
-    signIn.handle(
-      new Request(`http://gateway.example/api/auth/${action}`, {
-        headers: { cookie },
-        ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
-      }),
-      "peer",
-    );
-  return { store, signIn, accounts, ask, clock, now, failures };
-}
-
-async function member(email = "ada@example.org", changes: Partial<SignInOptions> = {}) {
-  const parts = await ground(changes);
-  const account = await parts.accounts.create({ email, name: "Ada" });
-  await setPassword(parts.store, { accountId: account.id, password, temporary: false, role: "member" }, parts.now());
-  return { ...parts, account };
-}
-
-function cookieOf(response: Response): string {
-  const [cookie] = response.headers.getSetCookie().filter((line) => line.startsWith("session="));
-  return cookie?.split(";")[0] ?? "";
-}
-
-async function refusalOf(promise: Promise<unknown>): Promise<GatewayError> {
-  const error = await promise.catch((thrown: unknown) => thrown);
-  expect(error).toBeInstanceOf(GatewayError);
-  return error as GatewayError;
-}
 
 describe("sign-in", () => {
   test.each(["ada@example.org", "owner@localhost", "ümit@beispiel.de"])("creates a session for %s", async (email) => {
@@ -162,6 +116,14 @@ describe("a session", () => {
     ).toEqual(expected);
   });
 
+  test("allows ten guesses of its user's password a minute, from any address", async () => {
+    const { cookie, askFrom } = await signedIn();
+    const change = (network: string, given = "not this one") =>
+      askFrom(network, "change-password", { currentPassword: given, newPassword: "another password" }, cookie);
+    for (let times = 0; times < 10; times++) expect((await refusalOf(change(`10.0.0.${times}`))).status).toBe(400);
+    expect((await refusalOf(change("10.0.1.1", password))).code).toBe("rate_limit_exceeded");
+  });
+
   test("can change a temporary password, which ends other sessions", async () => {
     const { ask, store, account, now, signIn } = await member();
     const temporary = await makeTemporaryPassword(store, { accountId: account.id, role: "member" }, now());
@@ -179,60 +141,5 @@ describe("a session", () => {
     expect((await signIn.sessionUserOf(changed))?.passwordIsTemporary).toBe(false);
     expect((await refusalOf(ask("sign-in/email", { email: "ada@example.org", password: temporary }))).status).toBe(401);
     expect((await ask("sign-in/email", { email: "ada@example.org", password: "another password" })).status).toBe(200);
-  });
-});
-
-describe("sign-up", () => {
-  test("creates a member's account and signs in when it is open", async () => {
-    const { ask, signIn, accounts } = await ground({ signUp: "open" });
-    const response = await ask("sign-up/email", { email: "Ada@Example.org", password, name: "Ada" });
-    const account = await accounts.find("ada@example.org");
-    expect(await signIn.sessionUserOf(cookieOf(response))).toMatchObject({
-      accountId: account?.id,
-      role: "member",
-      name: "Ada",
-    });
-  });
-
-  test.each([
-    [{ email: "ada@example.org", password }, "conflict"],
-    [{ email: "new@example.org", password: "short" }, "invalid_request"],
-    [{ email: "new@example.org", password: "x".repeat(201) }, "invalid_request"],
-    [{ email: "no address", password }, "invalid_request"],
-    [{ email: "new@example.org", password, name: "x".repeat(10_000) }, "invalid_request"],
-  ])("that is invalid is refused and creates nothing", async (body, code) => {
-    const { ask, accounts } = await member("ada@example.org", { signUp: "open" });
-    expect((await refusalOf(ask("sign-up/email", body))).code).toBe(code as never);
-    expect(await accounts.list()).toHaveLength(1);
-  });
-});
-
-describe("an invitation", () => {
-  test("sets a password once and ends existing sessions", async () => {
-    const { store, ask, now, account, signIn } = await member();
-    const cookie = cookieOf(await ask("sign-in/email", { email: "ada@example.org", password }));
-    const { token } = await invite(store, account.id, now());
-    const accept = () => acceptInvitation(store, { token, password: "another password" }, now());
-    expect((await refusalOf(acceptInvitation(store, { token, password: "short" }, now()))).code).toBe(
-      "invalid_request",
-    );
-    const outcomes = await Promise.allSettled([accept(), accept()]);
-    expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
-    expect(await signIn.sessionUserOf(cookie)).toBeUndefined();
-    expect((await ask("sign-in/email", { email: "ada@example.org", password: "another password" })).status).toBe(200);
-  });
-
-  test("is valid for 48 hours", async () => {
-    const { store, account, now } = await member();
-    const { token, expiresAt } = await invite(store, account.id, now());
-    expect(expiresAt - now()).toBe(2 * dayMs);
-    const late = acceptInvitation(store, { token, password: "another password" }, expiresAt);
-    expect((await refusalOf(late)).code).toBe("not_found");
-  });
-
-  test("is refused for an unknown account", async () => {
-    const { store, now } = await ground();
-    expect((await refusalOf(invite(store, "acc_none", now()))).code).toBe("not_found");
-    expect(await hasAdmin(store)).toBe(false);
   });
 });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type ChatUsage, isAmount, type Meters, metersOfUsage } from "../../../src/contract/index.ts";
+import { type ChatUsage, isAmount, type Meters, toMeters } from "../../../src/contract/index.ts";
 
 /** A report as it came over the wire, which no type holds to anything. */
 const report = (usage: unknown) => usage as ChatUsage;
 
-describe("metersOfUsage", () => {
+describe("toMeters", () => {
   test.each<[string, unknown, Meters]>([
     ["prompt and completion", { prompt_tokens: 12, completion_tokens: 3 }, { inputToken: 12, outputToken: 3 }],
     ["an embedding's prompt alone", { prompt_tokens: 8, total_tokens: 8 }, { inputToken: 8 }],
@@ -50,7 +50,7 @@ describe("metersOfUsage", () => {
     ],
     ["nothing at all used", { prompt_tokens: 0, completion_tokens: 0 }, { inputToken: 0, outputToken: 0 }],
   ])("reads %s", (_, usage, meters) => {
-    expect(metersOfUsage(report(usage))).toEqual(meters);
+    expect(toMeters(report(usage))).toEqual(meters);
   });
 
   test.each<[string, unknown]>([
@@ -75,7 +75,7 @@ describe("metersOfUsage", () => {
     ["has half a cached token", { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 0.5 } }],
     ["has a negative written part", { prompt_tokens: 5, prompt_tokens_details: { cache_write_tokens: -1 } }],
   ])("cannot use a report that %s", (_, usage) => {
-    expect(metersOfUsage(report(usage))).toBeUndefined();
+    expect(toMeters(report(usage))).toBeUndefined();
   });
 
   test("neither loses nor doubles a token of a true report", () => {
@@ -83,7 +83,7 @@ describe("metersOfUsage", () => {
       fc.property(
         fc.array(fc.nat(1e9), { minLength: 4, maxLength: 4 }),
         ([plain = 0, read = 0, write = 0, out = 0]) => {
-          const meters = metersOfUsage({
+          const meters = toMeters({
             prompt_tokens: plain + read + write,
             completion_tokens: out,
             prompt_tokens_details: { cached_tokens: read, cache_write_tokens: write },
@@ -101,7 +101,7 @@ describe("metersOfUsage", () => {
     const anything = fc.oneof(fc.anything(), fc.integer(), fc.double());
     fc.assert(
       fc.property(anything, anything, anything, (prompt, completion, cached) => {
-        const meters = metersOfUsage(
+        const meters = toMeters(
           report({
             prompt_tokens: prompt,
             completion_tokens: completion,

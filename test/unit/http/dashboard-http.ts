@@ -1,15 +1,13 @@
 import { createAccounts, type Payments } from "../../../src/accounts/index.ts";
-import { hashPassword } from "../../../src/accounts/password.ts";
-import { writePassword } from "../../../src/accounts/users.ts";
 import { openPayments, openSignIn } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import type { ProviderPlugin } from "../../../src/contract/index.ts";
-import type { Role, Store } from "../../../src/db/index.ts";
+import type { Role } from "../../../src/db/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
-import { sessionCookieOf } from "../../support/session-cookie.ts";
+import { enterAs } from "../../support/session-cookie.ts";
 import { helloPlugin, httpOf } from "./support.ts";
 
-export const password = "correct horse battery";
+export { password } from "../../support/session-cookie.ts";
 export const origin = "http://gateway.example";
 
 /** The HTTP side over a real store and fakes of all else, where people sign in. */
@@ -34,10 +32,7 @@ export async function dashboardHttp(
   /** Makes an account with a person who has {@link password}, and returns a browser in which that person is signed in. */
   const enter = async (email: string, role: Role = "member", temporary = false) => {
     const account = await accounts.create({ email });
-    hash ??= hashPassword(password);
-    const write = { accountId: account.id, hash: await hash, temporary, role };
-    await store.db.transaction().execute((db) => writePassword(db, write, now()));
-    const cookie = await beginSession(store, account.id, now());
+    const cookie = await enterAs(store, { accountId: account.id, role, temporary }, now());
     const headers = { cookie, origin, "content-type": "application/json" };
     return {
       account,
@@ -49,32 +44,6 @@ export async function dashboardHttp(
     };
   };
   return { ...http, log: bench.log, clock: bench.clock, store, accounts, send, enter };
-}
-
-/** Of the one password; each hash costs a core for a while. */
-let hash: Promise<string> | undefined;
-
-/** What a sign-in leaves behind, without the cost of one. */
-async function beginSession(store: Store, accountId: string, now: number): Promise<string> {
-  const secret = await store.setting("session_secret", () => "");
-  const token = crypto.randomUUID();
-  const at = new Date(now).toISOString();
-  const { id: user_id } = await store.db
-    .selectFrom("users")
-    .select("id")
-    .where("account_id", "=", accountId)
-    .executeTakeFirstOrThrow();
-  // better-auth goes by the true clock.
-  const times = {
-    expires_at: new Date(Math.max(now, Date.now()) + 604_800_000).toISOString(),
-    created_at: at,
-    updated_at: at,
-  };
-  await store.db
-    .insertInto("sessions")
-    .values({ id: crypto.randomUUID(), token, user_id, ip_address: null, user_agent: null, ...times })
-    .execute();
-  return sessionCookieOf(token, secret);
 }
 
 export function cookieOf(response: Response): string {

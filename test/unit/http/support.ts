@@ -7,7 +7,7 @@ import { readConfig } from "../../../src/config/index.ts";
 import { type Caller, GatewayError, type ProviderPlugin } from "../../../src/contract/index.ts";
 import { type Blobs, openStore, type StoredBlob } from "../../../src/db/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
-import { BodyMemoryLimiter } from "../../../src/http/middleware/body-memory.ts";
+import { BodyMemoryLimiter } from "../../../src/http/middleware/read-body.ts";
 import { SseHeartbeat } from "../../../src/http/middleware/sse-heartbeat.ts";
 import { createHttp } from "../../../src/http/server.ts";
 import { LoadShedder } from "../../../src/kernel/index.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Call, ChatCompletion, ChatRequest } from "../../../src/contract/index.ts";
 import { GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
-import { KeyPool } from "../../../src/kernel/routing/key-pool.ts";
+import { KeyPool } from "../../../src/kernel/routing/health.ts";
 import { fetchOf, json, refused } from "./fake-fetch.ts";
 import { benchOf, chatCall, pluginOf, rejectionOf } from "./support.ts";
 
@@ -21,8 +21,8 @@ function ask(handler: (call: Call<ChatRequest>) => Promise<ChatCompletion>, ...a
 describe("a key that a provider repeats", () => {
   test.each([400, 404, 413, 422, 429, 500, 503])("with %d is not told to the caller", async (status) => {
     const details = { message: `Bad key ${key} or ${other}`, code: key, param: key };
-    const { message, shownCode, param } = await ask(chat, refused(status, details));
-    expect(JSON.stringify({ message, shownCode, param })).not.toContain("0123456789");
+    const { message, publicCode, param } = await ask(chat, refused(status, details));
+    expect(JSON.stringify({ message, publicCode, param })).not.toContain("0123456789");
   });
 
   test("in a 400 leaves the rest of the sentence as it was", async () => {
@@ -41,11 +41,11 @@ describe("a key that a provider repeats", () => {
 
   test.each([
     ["fault", new UpstreamFault("bad_request", `Bad key ${key}`)],
-    ["refusal", new GatewayError("invalid_request", `Bad key ${key}`, { param: key, shownCode: key })],
+    ["refusal", new GatewayError("invalid_request", `Bad key ${key}`, { param: key, publicCode: key })],
     ["error", new Error(`Bad key ${key}`)],
   ])("in a plugin's own %s is not told either", async (_, thrown) => {
     const error = await ask(() => Promise.reject(thrown));
-    expect(JSON.stringify([error.message, error.param, error.shownCode])).not.toContain(key);
+    expect(JSON.stringify([error.message, error.param, error.publicCode])).not.toContain(key);
   });
 });
 

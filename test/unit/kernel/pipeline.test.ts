@@ -93,9 +93,11 @@ describe("runCall", () => {
     await runCall(kernel, chatCall({ n: 2 }));
     const [admission] = ledger.claims;
     expect(admission).toMatchObject({ callId: "req_0123456789abcdefghjkmnpqrs", premium: true, holdTokens: 0 });
-    // 9 bytes are 3 tokens at most, and 6 for the message; twice 1,000 tokens out at $2 a million.
-    expect(admission?.holdNanodollars).toBe(9 * 1000 + 2000 * 2000);
-    expect(admission?.limitTokens).toBe(9);
+    // 9 bytes are 9 tokens at most, and 6 for the message; twice 1,000 tokens out at $2 a million.
+    expect(admission?.holdNanodollars).toBe(15 * 1000 + 2000 * 2000);
+    // One choice with a first piece of output.
+    expect(admission?.minNanodollars).toBe(15 * 1000 + 256 * 2000);
+    expect(admission?.limitTokens).toBe(15 + 2000);
     expect(admission?.priceVersion).toBeString();
   });
 
@@ -103,7 +105,7 @@ describe("runCall", () => {
     const free = { ...chatModel, premium: false };
     const { kernel, ledger } = benchOf([pluginOf({ chat: async () => completionOf("Hi") }, { models: [free] })]);
     await runCall(kernel, chatCall());
-    expect(ledger.claims[0]).toMatchObject({ premium: false, holdNanodollars: 0, holdTokens: 1009 });
+    expect(ledger.claims[0]).toMatchObject({ premium: false, holdNanodollars: 0, holdTokens: 1015, minTokens: 271 });
     expect(ledger.settlement).toMatchObject({ quotaTokens: 120, costNanodollars: 100 * 1000 + 20 * 2000 });
   });
 

@@ -140,7 +140,7 @@ test("n answers of a provider that makes one at a time pay the prompt n times", 
   const changes = { maxChoices: { chat: 1 }, models: [{ ...chatModel, price }] };
   const { kernel, ledger } = benchOf([pluginOf({ chat: async () => completionOf("Hello", undefined) }, changes)]);
   await runCall(kernel, chatCall({ n: 3 }));
-  expect(ledger.claims[0]?.holdNanodollars).toBe(3 * 9 * 1000);
+  expect(ledger.claims[0]?.holdNanodollars).toBe(3 * 15 * 1000);
   expect(ledger.settlement.meters).toEqual({ inputToken: 3 * estimatedInput, outputToken: 3 });
 });
 

@@ -13,7 +13,7 @@ import {
   type Settlement,
   UpstreamFault,
 } from "../../../src/contract/index.ts";
-import type { RequestOf } from "../../../src/kernel/call-context.ts";
+import type { RequestOf } from "../../../src/kernel/exchange.ts";
 import {
   buildRegistry,
   CallContext,

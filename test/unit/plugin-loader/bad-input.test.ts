@@ -39,8 +39,8 @@ const bad: readonly (readonly [string, string, string | object, string])[] = [
   [
     "an unknown quirk",
     "bad.json",
-    manifest({ quirks: { chat: { omits: ["seed"] } } }),
-    "quirks.chat.omits: unknown field, did you mean omit?",
+    manifest({ options: { chat: { omits: ["seed"] } } }),
+    "options.chat.omits: unknown field, did you mean omit?",
   ],
   [
     "a misspelt field of a row",
@@ -104,7 +104,7 @@ const bad: readonly (readonly [string, string, string | object, string])[] = [
     "code that asks the network",
     "bad.ts",
     "export default fetch('http://127.0.0.1');\n",
-    "fetch is not given to plugins; ask call.upstream",
+    "fetch is not given to plugins; use call.upstream",
   ],
   ["code that asks the environment", "bad.ts", "export default process.env.HOME;\n", "it failed while it was loaded"],
   [
@@ -272,7 +272,7 @@ describe("a dropped file is refused in one sentence, and everything else goes on
     home.write("plugins/bad.json", manifest({ models: [row] }));
     home.write("plugins/keyless.json", manifest({ credential: "key", models: [{ ...row, id: "k-1" }] }));
     const { pluginManager, log } = stockOf(home, {
-      credentialsOf(name) {
+      readCredentials(name) {
         if (name === "bad") throw new Error("Cannot use BAD_BASE_URL: it is wrong");
         return { keys: [] };
       },

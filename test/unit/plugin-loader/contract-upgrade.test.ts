@@ -32,6 +32,11 @@ describe("code of contract 1", () => {
       'const kinds: Record<string, FaultKind> = { a: "key" }',
       'const kinds: Record<string, FaultKind> = { a: "auth" }',
     ],
+    [
+      "the code of an error",
+      'new GatewayError("a", "b", { shownCode: "c" })',
+      'new GatewayError("a", "b", { publicCode: "c" })',
+    ],
     ["a warning", 'call.note("Left out")', 'call.warn("Left out")'],
     [
       "a warning taken out of a call",
@@ -101,8 +106,13 @@ test("a manifest keeps its layout, and data inside a row is left alone", () => {
   "models": [{ "id": "embed", "capability": "embed", "options": { "capability": "image" } }] }`;
   expect(
     rewritten(before, "json"),
-  ).toBe(`{ "contractVersion": 2, "maxChoices": {"images": 2},\n  "quirks": { "embeddings": { "extra": { "image": 1 } } },
+  ).toBe(`{ "contractVersion": 2, "maxChoices": {"images": 2},\n  "options": { "embeddings": { "extra": { "image": 1 } } },
   "models": [{ "id": "embed", "capability": "embeddings", "options": { "capability": "image" } }] }`);
+});
+
+test.each(["{,", "note : { … ( ", "a . ", "`$\u007b", "x".repeat(50)])("a long file of %j is read", (part) => {
+  const text = `${part.repeat(20_000)} embed note, "quota" nMax`;
+  expect(upgradeText(text, "code").text).toBe(text);
 });
 
 test("a guess alone is no reason to refuse a plugin", () => {
@@ -122,7 +132,7 @@ test.each([
   [
     "plugins/acme.json",
     manifest({ nMax: { chat: 1 }, quirks: { speak: {} }, models: [{ id: "a", capability: "speak", premium: false }] }),
-    "rename speak to speech, nMax to maxChoices, or run modelgate plugin upgrade plugins/acme.json",
+    "rename speak to speech, nMax to maxChoices, quirks to options, or run modelgate plugin upgrade plugins/acme.json",
   ],
   [
     "plugins/acme.ts",

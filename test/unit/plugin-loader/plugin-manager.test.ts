@@ -93,13 +93,13 @@ describe("what lies in the plugin folder", () => {
   test("is loaded again only when its stamp differs", async () => {
     home.write("plugins/acme.json", manifest());
     const { pluginManager } = stockOf(home);
-    const empty = pluginManager.stamp();
+    const empty = pluginManager.fingerprint();
     home.write("plugins/acme.json", manifest({ hosts: ["files.example.org"] }));
-    const changed = pluginManager.stamp();
+    const changed = pluginManager.fingerprint();
     expect(changed).not.toBe(empty);
-    expect(pluginManager.stamp()).toBe(changed);
+    expect(pluginManager.fingerprint()).toBe(changed);
     home.write("plugins/notes.md", "mine");
-    expect(pluginManager.stamp()).toBe(changed);
+    expect(pluginManager.fingerprint()).toBe(changed);
   });
 });
 
@@ -140,13 +140,13 @@ describe("a version that cannot be taken in leaves the one before serving:", () 
 });
 
 describe("the sandbox", () => {
-  const sandboxOf = (models: readonly Model[]) => ({ ...builtIn("sandbox", models), credential: "none" as const });
+  const createSandbox = (models: readonly Model[]) => ({ ...builtIn("sandbox", models), credential: "none" as const });
 
   test("answers for all while no plugin has a key, and leaves when one is dropped in", async () => {
     const { pluginManager } = stockOf(home, {
       builtIns: [builtIn("stock")],
-      sandbox: { setting: "auto", isLoopback: true, sandboxOf },
-      credentialsOf: () => ({ keys: [] }),
+      sandbox: { setting: "auto", isLoopback: true, createSandbox },
+      readCredentials: () => ({ keys: [] }),
     });
     const alone = await pluginManager.load();
     expect([alone.sandbox, modelsOf(alone), standingOf(alone, "stock")]).toEqual([true, ["stock-1"], "sandbox"]);

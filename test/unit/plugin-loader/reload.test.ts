@@ -44,7 +44,7 @@ test("200 plugins with 10 000 models are put on sale at once, and again without 
   const { registry } = await pluginManager.load();
   const firstMs = performance.now() - beganAt;
   const again = performance.now();
-  pluginManager.stamp();
+  pluginManager.fingerprint();
   const stampMs = performance.now() - again;
   await pluginManager.load();
   const lookMs = performance.now() - again - stampMs;

@@ -12,14 +12,14 @@ const keep = (request: Partial<ChatRequest> & Record<string, unknown>, omit?: st
   return { kept, notes };
 };
 
-test("keeps what has a counterpart and what asks nothing of the model, and takes null for absent", () => {
-  const { kept, notes } = keep({ seed: 1, user: "me", stop: null, verbosity: null });
-  expect(kept).toEqual({ model: "m", messages: [], seed: 1, user: "me" });
+test("keeps what has a counterpart and what every translation handles, and takes null for absent", () => {
+  const { kept, notes } = keep({ seed: 1, stream: true, stop: null, verbosity: null });
+  expect(kept).toEqual({ model: "m", messages: [], seed: 1, stream: true });
   expect(notes).toEqual([]);
 });
 
 test("leaves out and notes what has none, and what the row omits", () => {
-  const { kept, notes } = keep({ seed: 1, stop: "x", verbosity: "low" }, ["seed"]);
+  const { kept, notes } = keep({ seed: 1, stop: "x", verbosity: "low", user: "me" }, ["seed"]);
   expect(kept).toEqual({ model: "m", messages: [], stop: "x" });
-  expect(notes).toEqual(["Left out, because the model does not take it: seed, verbosity"]);
+  expect(notes).toEqual(["Left out, because the model does not take it: seed, verbosity, user"]);
 });

@@ -32,7 +32,7 @@ test.each(["none", "auto"])("tool_choice %s means nothing without tools", (choic
 test.each([
   ["a demand without tools", "required", null, "tool_choice"],
   ["a name that is none of the tools", named("c"), tools, "tool_choice"],
-  ["an allowed name that is none of the tools", allowed("auto", "a", "c"), tools, "tool_choice"],
+  ["an allowed name that is none of the tools", allowed("auto", "a", "c"), tools, "tool_choice.allowed_tools.tools"],
   [
     "allowed tools without a list",
     { type: "allowed_tools", allowed_tools: {} },

@@ -1,11 +1,13 @@
-import { useState } from "react";
 import { type AdminAccount, refreshAccounts } from "../../data/admin.ts";
 import { api, request } from "../../data/api.ts";
 import { useMe } from "../../data/session.ts";
 import { formatDay, formatUsd } from "../../format.ts";
+import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Callout } from "../../ui/feedback.tsx";
 import { TextField } from "../../ui/field.tsx";
+import { Form, Submit, useForm } from "../../ui/form.tsx";
+import { Usd } from "../../ui/page.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-action.ts";
 import { InviteSection } from "./invite-section.tsx";
@@ -20,7 +22,9 @@ export function AccountDialog({ account, onClose }: { account: AdminAccount; onC
           <dt>Account ID</dt>
           <dd className="mono">{account.id}</dd>
           <dt>Balance</dt>
-          <dd title={`$${account.balance_usd}`}>{formatUsd(account.balance_usd)}</dd>
+          <dd>
+            <Usd value={account.balance_usd} />
+          </dd>
           <dt>Created</dt>
           <dd>{formatDay(account.created_at)}</dd>
         </dl>
@@ -29,86 +33,63 @@ export function AccountDialog({ account, onClose }: { account: AdminAccount; onC
         <InviteSection accountId={account.id} />
       </div>
       <footer className="dialog-foot">
-        <button type="button" className="btn" onClick={onClose}>
-          Done
-        </button>
+        <Button onClick={onClose}>Done</Button>
         {me !== undefined && me.account !== account.id && <DisableButton account={account} />}
       </footer>
     </Dialog>
   );
 }
 
-/** Adds credit to the wallet. */
 function CreditForm({ account: { id, email } }: { account: AdminAccount }) {
-  const [usd, setUsd] = useState("");
-  const [note, setNote] = useState("");
-  const { submit, isBusy, fieldError, formError } = useAction(async () => {
-    const { balance_usd } = await request(
-      api.admin.accounts({ id }).credit.post({ usd: usd.trim(), note: note.trim() }),
-    );
-    setUsd("");
-    setNote("");
+  const form = useForm({ usd: "", note: "" }, async ({ usd, note }) => {
+    const credit = { usd: usd.trim(), note: note.trim() };
+    const { balance_usd } = await request(api.admin.accounts({ id }).credit.post(credit));
+    form.reset();
     await refreshAccounts();
     toast(`The balance of ${email} is ${formatUsd(balance_usd)}`);
   });
+  const { usd, note } = form.values;
   return (
-    <form className="stack stack-tight" onSubmit={submit} noValidate>
-      <Callout tone="bad">{formError("usd", "note")}</Callout>
+    <Form form={form} className="stack stack-tight">
       <TextField
         label="Credit (USD)"
         inputMode="decimal"
         autoComplete="off"
         placeholder="25.00"
-        value={usd}
-        onText={setUsd}
-        error={fieldError("usd")}
+        {...form.field("usd")}
         hint="To deduct, use the command: modelgate wallet debit"
       />
-      <TextField
-        label="Note (shown on the statement)"
-        autoComplete="off"
-        maxLength={500}
-        value={note}
-        onText={setNote}
-        error={fieldError("note")}
-      />
+      <TextField label="Note (shown on the statement)" autoComplete="off" maxLength={500} {...form.field("note")} />
       <div className="row">
-        <button type="submit" className="btn" disabled={isBusy || usd.trim() === "" || note.trim() === ""}>
-          Add credit
-        </button>
+        <Submit form={form} label="Add credit" look="" isComplete={usd.trim() !== "" && note.trim() !== ""} />
       </div>
-    </form>
+    </Form>
   );
 }
 
 /** Sets the daily free quota of the account, or resets it to the default. */
 function QuotaForm({ account: { id, email, free_tokens_per_day } }: { account: AdminAccount }) {
-  const [text, setText] = useState(free_tokens_per_day === null ? "" : String(free_tokens_per_day));
-  const { submit, isBusy, fieldError, formError } = useAction(async () => {
-    const tokens = text.trim() === "" ? null : Number(text);
+  const form = useForm({ tokens: String(free_tokens_per_day ?? "") }, async (values) => {
+    const tokens = values.tokens.trim() === "" ? null : Number(values.tokens);
     await request(api.admin.accounts({ id }).quota.post({ tokens }));
     await refreshAccounts();
     toast(tokens === null ? `${email} uses the default quota` : `${email} has a custom quota`);
   });
-  const isValid = /^\d{0,15}$/.test(text.trim());
+  const isValid = /^\d{0,15}$/.test(form.values.tokens.trim());
   return (
-    <form className="stack stack-tight" onSubmit={submit} noValidate>
-      <Callout tone="bad">{formError("tokens")}</Callout>
+    <Form form={form} className="stack stack-tight">
       <TextField
         label="Free tokens per day"
         inputMode="numeric"
         autoComplete="off"
-        value={text}
-        onText={setText}
-        error={isValid ? fieldError("tokens") : "Enter a whole number of tokens"}
+        {...form.field("tokens")}
+        {...(!isValid && { error: "Enter a whole number of tokens" })}
         hint="Leave empty for the default quota"
       />
       <div className="row">
-        <button type="submit" className="btn" disabled={isBusy || !isValid}>
-          Set quota
-        </button>
+        <Submit form={form} label="Set quota" look="" isComplete={isValid} />
       </div>
-    </form>
+    </Form>
   );
 }
 
@@ -122,14 +103,9 @@ function DisableButton({ account: { id, email, disabled_at } }: { account: Admin
   return (
     <>
       <Callout tone="bad">{formError()}</Callout>
-      <button
-        type="button"
-        className={isDisabled ? "btn btn-primary" : "btn btn-danger"}
-        disabled={isBusy}
-        onClick={() => void run()}
-      >
+      <Button look={isDisabled ? "primary" : "danger"} disabled={isBusy} onClick={() => void run()}>
         {isDisabled ? "Enable account" : "Disable account"}
-      </button>
+      </Button>
     </>
   );
 }

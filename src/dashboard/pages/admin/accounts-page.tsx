@@ -1,16 +1,14 @@
 import { useDeferredValue, useState } from "react";
 import { type AdminAccount, useAccounts } from "../../data/admin.ts";
-import { formatCount, formatDay, formatUsd } from "../../format.ts";
+import { formatCount, formatDay } from "../../format.ts";
+import { Button, LinkButton } from "../../ui/button.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { SearchField } from "../../ui/field.tsx";
-import { Icon } from "../../ui/icon.tsx";
-import { PageHead } from "../../ui/page.tsx";
-import { Pager } from "../../ui/pager.tsx";
-import { Table } from "../../ui/table.tsx";
+import { PageHead, Usd } from "../../ui/page.tsx";
+import { Pager, Table } from "../../ui/table.tsx";
 import { AccountDialog } from "./account-dialog.tsx";
 import { NewAccountDialog } from "./new-account-dialog.tsx";
 
-/** All accounts, with search. */
 export default function AccountsPage() {
   const [search, setSearch] = useState("");
   const query = useDeferredValue(search.trim().slice(0, 254));
@@ -23,10 +21,9 @@ export default function AccountsPage() {
   return (
     <>
       <PageHead title="Accounts" description="Users of this gateway, with their balances and quotas.">
-        <button type="button" className="btn btn-primary" onClick={() => setCreating(true)}>
-          <Icon name="plus" size={15} />
+        <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
           New account
-        </button>
+        </Button>
       </PageHead>
       <section className="card" aria-label="Accounts">
         <div className="card-head is-ruled">
@@ -41,22 +38,16 @@ export default function AccountsPage() {
           />
         </div>
         <Loaded state={accounts} lines={8}>
-          {({ data, next }) =>
-            data.length === 0 ? (
-              <Empty icon="search" title="No matching accounts">
-                <p>Try a broader search, or create an account.</p>
-              </Empty>
-            ) : (
-              <>
-                <AccountsTable accounts={data} onOpen={(account: AdminAccount) => setOpenId(account.id)} />
-                <Pager
-                  labels={["Previous", "Next"]}
-                  onBack={cursors.length > 1 ? () => setCursors(cursors.slice(0, -1)) : undefined}
-                  onNext={next === null ? undefined : () => setCursors([...cursors, next])}
-                />
-              </>
-            )
-          }
+          {({ data, next }) => (
+            <>
+              <AccountsTable accounts={data} onOpen={setOpenId} />
+              <Pager
+                labels={["Previous", "Next"]}
+                onBack={cursors.length > 1 ? () => setCursors(cursors.slice(0, -1)) : undefined}
+                onNext={next === null ? undefined : () => setCursors([...cursors, next])}
+              />
+            </>
+          )}
         </Loaded>
       </section>
       {shown !== undefined && <AccountDialog account={shown} onClose={() => setOpenId(undefined)} />}
@@ -65,36 +56,39 @@ export default function AccountsPage() {
   );
 }
 
-function AccountsTable({
-  accounts,
-  onOpen,
-}: {
-  accounts: readonly AdminAccount[];
-  onOpen: (account: AdminAccount) => void;
-}) {
+function AccountsTable({ accounts, onOpen }: { accounts: readonly AdminAccount[]; onOpen: (id: string) => void }) {
   return (
-    <Table columns={["Account", "Status", ["Balance", "end"], ["Free tokens per day", "end"], "Created"]}>
-      {accounts.map((account) => (
-        <tr key={account.id}>
-          <td className="name lead">
-            <button type="button" className="link cut" onClick={() => onOpen(account)}>
-              {account.email}
-            </button>
-            <span className="sub cut">{account.name ?? account.id}</span>
-          </td>
-          <td data-name="Status">
-            <AccountState account={account} />
-          </td>
-          <td className="end" data-name="Balance" title={`$${account.balance_usd}`}>
-            {formatUsd(account.balance_usd)}
-          </td>
-          <td className="end" data-name="Free tokens per day">
-            {account.free_tokens_per_day === null ? "default" : formatCount(account.free_tokens_per_day)}
-          </td>
-          <td data-name="Created">{formatDay(account.created_at)}</td>
-        </tr>
-      ))}
-    </Table>
+    <Table
+      rows={accounts}
+      rowKey={({ id }) => id}
+      empty={
+        <Empty icon="search" title="No matching accounts">
+          <p>Try a broader search, or create an account.</p>
+        </Empty>
+      }
+      columns={[
+        {
+          name: "Account",
+          className: "name lead",
+          cell: ({ id, email, name }) => (
+            <>
+              <LinkButton look="link cut" onClick={() => onOpen(id)}>
+                {email}
+              </LinkButton>
+              <span className="sub cut">{name ?? id}</span>
+            </>
+          ),
+        },
+        { name: "Status", cell: (account) => <AccountState account={account} /> },
+        { name: "Balance", className: "end", cell: ({ balance_usd }) => <Usd value={balance_usd} /> },
+        {
+          name: "Free tokens per day",
+          className: "end",
+          cell: ({ free_tokens_per_day: tokens }) => (tokens === null ? "default" : formatCount(tokens)),
+        },
+        { name: "Created", cell: ({ created_at }) => formatDay(created_at) },
+      ]}
+    />
   );
 }
 

@@ -4,7 +4,7 @@ import { capabilityNames } from "../../data/models.ts";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { SearchField } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
-import { Table } from "../../ui/table.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
 
 /** By the state of the route's circuit breaker. */
 const routeStates = {
@@ -33,52 +33,48 @@ export function CatalogueSection() {
       }
     >
       <Loaded state={catalogue} lines={8}>
-        {({ data }) => {
-          const shown = data.filter(matches);
-          return shown.length === 0 ? (
-            <Empty icon="search" title="No models match">
-              <p>Try another search.</p>
-            </Empty>
-          ) : (
-            <CatalogueTable rows={shown} />
-          );
-        }}
+        {({ data }) => <Table rows={data.filter(matches)} rowKey={({ id }) => id} columns={columns} empty={empty} />}
       </Loaded>
     </Section>
   );
 }
 
-function CatalogueTable({ rows }: { rows: readonly CatalogueRow[] }) {
-  return (
-    <Table columns={["Model", "Capability", "Details", "Routes"]}>
-      {rows.map((row) => (
-        <tr key={row.id}>
-          <td className="name lead">
-            <span className="cut">{row.id}</span>
-            <span className="sub cut">{row.aliases.join(", ") || row.owned_by}</span>
-          </td>
-          <td data-name="Capability">{capabilityNames[row.capability]}</td>
-          <td className="soft" data-name="Details">
-            {describeModel(row)}
-          </td>
-          <td data-name="Routes">
-            <span className="row">
-              {row.routes.map(({ plugin, state, priority, weight }) => (
-                <span
-                  key={plugin}
-                  className={routeStates[state].badge}
-                  title={`Circuit breaker ${state.replace("_", "-")}, priority ${priority}, weight ${weight}`}
-                >
-                  {plugin} {routeStates[state].name}
-                </span>
-              ))}
-            </span>
-          </td>
-        </tr>
-      ))}
-    </Table>
-  );
-}
+const columns: readonly Column<CatalogueRow>[] = [
+  {
+    name: "Model",
+    className: "name lead",
+    cell: ({ id, aliases, owned_by }) => (
+      <>
+        <span className="cut">{id}</span>
+        <span className="sub cut">{aliases.join(", ") || owned_by}</span>
+      </>
+    ),
+  },
+  { name: "Capability", cell: ({ capability }) => capabilityNames[capability] },
+  { name: "Details", className: "soft", cell: describeModel },
+  {
+    name: "Routes",
+    cell: ({ routes }) => (
+      <span className="row">
+        {routes.map(({ plugin, state, priority, weight }) => (
+          <span
+            key={plugin}
+            className={routeStates[state].badge}
+            title={`Circuit breaker ${state.replace("_", "-")}, priority ${priority}, weight ${weight}`}
+          >
+            {plugin} {routeStates[state].name}
+          </span>
+        ))}
+      </span>
+    ),
+  },
+];
+
+const empty = (
+  <Empty icon="search" title="No models match">
+    <p>Try another search.</p>
+  </Empty>
+);
 
 function describeModel({ premium, price, retired_on, successor, checked_on }: CatalogueRow): string {
   const details = [premium ? "wallet" : "free quota"];

@@ -16,19 +16,20 @@ export default function ConfigPage() {
         <Loaded state={settings} lines={10}>
           {({ data, version }) => (
             <>
-              <Table columns={["Variable", "Value", "Source"]}>
-                {data.map(({ name, value, source }) => (
-                  <tr key={name}>
-                    <td className="mono lead">{name}</td>
-                    <td className="break" data-name="Value">
-                      {value}
-                    </td>
-                    <td data-name="Source">
+              <Table
+                rows={data}
+                rowKey={({ name }) => name}
+                columns={[
+                  { name: "Variable", className: "mono lead", cell: ({ name }) => name },
+                  { name: "Value", className: "break", cell: ({ value }) => value },
+                  {
+                    name: "Source",
+                    cell: ({ source }) => (
                       <span className={source === "environment" ? "badge is-accent" : "badge"}>{source}</span>
-                    </td>
-                  </tr>
-                ))}
-              </Table>
+                    ),
+                  },
+                ]}
+              />
               <div className="table-foot">modelgate {version}</div>
             </>
           )}

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { api, request } from "../../data/api.ts";
 import { formatMoment } from "../../format.ts";
+import { Button } from "../../ui/button.tsx";
 import { Code } from "../../ui/copy.tsx";
 import { Callout } from "../../ui/feedback.tsx";
 import { useAction } from "../../ui/use-action.ts";
@@ -17,9 +18,9 @@ export function InviteSection({ accountId }: { accountId: string }) {
       <Callout tone="bad">{formError()}</Callout>
       {created === undefined ? (
         <div className="row">
-          <button type="button" className="btn" disabled={isBusy} onClick={() => void run()}>
+          <Button disabled={isBusy} onClick={() => void run()}>
             Create invitation
-          </button>
+          </Button>
           <span className="faint">A single-use link for setting a password, valid for 48 hours</span>
         </div>
       ) : (

@@ -3,9 +3,8 @@ import { capabilityNames } from "../../data/models.ts";
 import { formatCount, formatMs, formatUsd } from "../../format.ts";
 import { Callout, Empty, Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import { Table } from "../../ui/table.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
 
-/** The calls in progress in all processes, the longest-running first. */
 export default function LivePage() {
   const live = useLive();
   return (
@@ -22,18 +21,24 @@ export default function LivePage() {
                   </Callout>
                 </div>
               )}
-              {data.length === 0 ? (
-                <Empty icon="pulse" title={complete ? "No calls in progress" : "No calls in progress in this process"}>
-                  <p>Calls are listed here while they run, and afterwards on the overview of their account.</p>
-                </Empty>
-              ) : (
-                <>
-                  <LiveTable calls={data} />
-                  <div className="table-foot">
-                    {count === data.length ? formatCount(count) : `${data.length} of ${formatCount(count)}`} running
-                    {!complete && " in this process"}
-                  </div>
-                </>
+              <Table
+                rows={data}
+                rowKey={({ id }) => id}
+                columns={columns}
+                empty={
+                  <Empty
+                    icon="pulse"
+                    title={complete ? "No calls in progress" : "No calls in progress in this process"}
+                  >
+                    <p>Calls are listed here while they run, and afterwards on the overview of their account.</p>
+                  </Empty>
+                }
+              />
+              {data.length > 0 && (
+                <div className="table-foot">
+                  {count === data.length ? formatCount(count) : `${data.length} of ${formatCount(count)}`} running
+                  {!complete && " in this process"}
+                </div>
               )}
             </>
           )}
@@ -43,41 +48,32 @@ export default function LivePage() {
   );
 }
 
-function LiveTable({ calls }: { calls: readonly LiveCall[] }) {
-  return (
-    <Table
-      columns={["Model", "Account", "Route", ["Duration", "end"], ["First byte", "end"], ["Hold", "end"], "Request ID"]}
-    >
-      {calls.map((call) => (
-        <tr key={call.id}>
-          <td className="name lead">
-            <span className="cut">{call.model ?? "–"}</span>
-            <span className="sub">
-              {capabilityNames[call.capability]}
-              {call.stream && ", streaming"}
-            </span>
-          </td>
-          <td className="break" data-name="Account">
-            {call.email ?? call.account}
-          </td>
-          <td data-name="Route">
-            {call.elsewhere ? <span className="faint">in another process</span> : (call.route ?? "–")}
-            {call.attempts !== null && call.attempts > 1 && <span className="faint"> · attempt {call.attempts}</span>}
-          </td>
-          <td className="end" data-name="Duration">
-            {formatMs(call.running_ms)}
-          </td>
-          <td className="end" data-name="First byte">
-            {formatMs(call.first_byte_ms)}
-          </td>
-          <td className="end" data-name="Hold">
-            {call.held_usd === null ? "–" : formatUsd(call.held_usd)}
-          </td>
-          <td className="mono cut" data-name="Request ID">
-            {call.id}
-          </td>
-        </tr>
-      ))}
-    </Table>
-  );
-}
+const columns: readonly Column<LiveCall>[] = [
+  {
+    name: "Model",
+    className: "name lead",
+    cell: ({ model, capability, stream }) => (
+      <>
+        <span className="cut">{model ?? "–"}</span>
+        <span className="sub">
+          {capabilityNames[capability]}
+          {stream && ", streaming"}
+        </span>
+      </>
+    ),
+  },
+  { name: "Account", className: "break", cell: ({ email, account }) => email ?? account },
+  {
+    name: "Route",
+    cell: ({ elsewhere, route, attempts }) => (
+      <>
+        {elsewhere ? <span className="faint">in another process</span> : (route ?? "–")}
+        {attempts !== null && attempts > 1 && <span className="faint"> · attempt {attempts}</span>}
+      </>
+    ),
+  },
+  { name: "Duration", className: "end", cell: ({ running_ms }) => formatMs(running_ms) },
+  { name: "First byte", className: "end", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
+  { name: "Hold", className: "end", cell: ({ held_usd }) => (held_usd === null ? "–" : formatUsd(held_usd)) },
+  { name: "Request ID", className: "mono cut", cell: ({ id }) => id },
+];

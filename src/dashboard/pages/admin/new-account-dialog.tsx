@@ -1,62 +1,39 @@
 import { useState } from "react";
 import { refreshAccounts } from "../../data/admin.ts";
 import { api, request } from "../../data/api.ts";
-import { Dialog } from "../../ui/dialog.tsx";
+import { Dialog, DialogContent } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
-import { FormDialog } from "../../ui/form-dialog.tsx";
-import { useAction } from "../../ui/use-action.ts";
+import { FormDialog, useForm } from "../../ui/form.tsx";
 import { InviteSection } from "./invite-section.tsx";
 
 /** Creates an account, then offers to invite its holder. */
 export function NewAccountDialog({ onClose }: { onClose: () => void }) {
-  const [email, setEmail] = useState("");
-  const [name, setName] = useState("");
   const [created, setCreated] = useState<{ id: string; email: string }>();
-  const action = useAction(async () => {
-    const fields = { email: email.trim(), ...(name.trim() !== "" && { name: name.trim() }) };
-    setCreated(await request(api.admin.accounts.post(fields)));
+  const form = useForm({ email: "", name: "" }, async (values) => {
+    const [email, name] = [values.email.trim(), values.name.trim()];
+    setCreated(await request(api.admin.accounts.post({ email, ...(name !== "" && { name }) })));
     await refreshAccounts();
   });
   if (created !== undefined) {
     return (
       <Dialog title={`Account ${created.email} created`} isPersistent onClose={onClose}>
-        <div className="dialog-body">
+        <DialogContent label="Done" onClose={onClose}>
           <InviteSection accountId={created.id} />
-        </div>
-        <footer className="dialog-foot">
-          <button type="button" className="btn btn-primary" onClick={onClose}>
-            Done
-          </button>
-        </footer>
+        </DialogContent>
       </Dialog>
     );
   }
   return (
     <FormDialog
       title="New account"
-      labels={["Create account", "Creating…"]}
-      action={action}
-      isComplete={email.trim() !== ""}
-      error={action.formError("email", "name")}
+      form={form}
+      label="Create account"
+      busyLabel="Creating…"
+      isComplete={form.values.email.trim() !== ""}
       onClose={onClose}
     >
-      <TextField
-        label="Email"
-        inputMode="email"
-        autoComplete="off"
-        autoFocus
-        value={email}
-        onText={setEmail}
-        error={action.fieldError("email")}
-      />
-      <TextField
-        label="Name (optional)"
-        autoComplete="off"
-        maxLength={200}
-        value={name}
-        onText={setName}
-        error={action.fieldError("name")}
-      />
+      <TextField label="Email" inputMode="email" autoComplete="off" autoFocus {...form.field("email")} />
+      <TextField label="Name (optional)" autoComplete="off" maxLength={200} {...form.field("name")} />
     </FormDialog>
   );
 }

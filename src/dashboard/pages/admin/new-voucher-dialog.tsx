@@ -2,17 +2,14 @@ import { useState } from "react";
 import { mutate } from "swr";
 import { api, request } from "../../data/api.ts";
 import { Code } from "../../ui/copy.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
+import { Dialog, DialogContent } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
-import { FormDialog } from "../../ui/form-dialog.tsx";
-import { useAction } from "../../ui/use-action.ts";
+import { FormDialog, useForm } from "../../ui/form.tsx";
 
 /** Creates a voucher and shows its code once. */
 export function NewVoucherDialog({ onClose }: { onClose: () => void }) {
-  const [usd, setUsd] = useState("");
-  const [day, setDay] = useState("");
   const [code, setCode] = useState<string>();
-  const action = useAction(async () => {
+  const form = useForm({ usd: "", expires_at: "" }, async ({ usd, expires_at: day }) => {
     // Inclusive: until the end of that day.
     const expires = day === "" ? {} : { expires_at: `${day}T23:59:59Z` };
     const created = await request(api.admin.vouchers.post({ usd: usd.trim(), ...expires }));
@@ -27,24 +24,19 @@ export function NewVoucherDialog({ onClose }: { onClose: () => void }) {
         isPersistent
         onClose={onClose}
       >
-        <div className="dialog-body">
+        <DialogContent label="I've saved it" onClose={onClose}>
           <Code text={code} label="code" />
-        </div>
-        <footer className="dialog-foot">
-          <button type="button" className="btn btn-primary" onClick={onClose}>
-            I've saved it
-          </button>
-        </footer>
+        </DialogContent>
       </Dialog>
     );
   }
   return (
     <FormDialog
       title="New voucher"
-      labels={["Create voucher", "Creating…"]}
-      action={action}
-      isComplete={usd.trim() !== ""}
-      error={action.formError("usd", "expires_at")}
+      form={form}
+      label="Create voucher"
+      busyLabel="Creating…"
+      isComplete={form.values.usd.trim() !== ""}
       onClose={onClose}
     >
       <TextField
@@ -53,16 +45,12 @@ export function NewVoucherDialog({ onClose }: { onClose: () => void }) {
         autoComplete="off"
         placeholder="25.00"
         autoFocus
-        value={usd}
-        onText={setUsd}
-        error={action.fieldError("usd")}
+        {...form.field("usd")}
       />
       <TextField
         label="Valid through (UTC)"
         type="date"
-        value={day}
-        onText={setDay}
-        error={action.fieldError("expires_at")}
+        {...form.field("expires_at")}
         hint="Leave empty for no expiry"
       />
     </FormDialog>

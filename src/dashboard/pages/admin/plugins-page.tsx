@@ -2,7 +2,7 @@ import { type PluginRow, usePlugins } from "../../data/admin.ts";
 import { formatAge } from "../../format.ts";
 import { Callout, Loaded } from "../../ui/feedback.tsx";
 import { PageHead, Section } from "../../ui/page.tsx";
-import { Table } from "../../ui/table.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
 import { CatalogueSection } from "./catalogue-section.tsx";
 
 const statuses: Record<string, readonly [string, string]> = {
@@ -13,7 +13,6 @@ const statuses: Record<string, readonly [string, string]> = {
   refused: ["refused", "badge is-bad"],
 };
 
-/** The status of every plugin and route. */
 export default function PluginsPage() {
   const plugins = usePlugins();
   return (
@@ -32,7 +31,7 @@ export default function PluginsPage() {
                 </Callout>
               ))}
               <Section title="Plugins">
-                <PluginsTable plugins={data} />
+                <Table rows={data} rowKey={({ name, origin }) => `${name} ${origin}`} columns={columns} />
               </Section>
             </>
           )}
@@ -43,36 +42,26 @@ export default function PluginsPage() {
   );
 }
 
-function PluginsTable({ plugins }: { plugins: readonly PluginRow[] }) {
-  return (
-    <Table columns={["Plugin", "Status", ["Models", "end"], ["Routes", "end"], ["Keys", "end"], "Version", "Loaded"]}>
-      {plugins.map((plugin) => {
-        const [label, badge] = statuses[plugin.status] ?? [plugin.status, "badge"];
-        return (
-          <tr key={`${plugin.name} ${plugin.origin}`}>
-            <td className="name lead">
-              <span>{plugin.name}</span>
-              <span className="sub break">{plugin.error ?? plugin.origin}</span>
-            </td>
-            <td data-name="Status">
-              <span className={badge}>{label}</span>
-            </td>
-            <td className="end" data-name="Models">
-              {plugin.models}
-            </td>
-            <td className="end" data-name="Routes">
-              {plugin.routes}
-            </td>
-            <td className="end" data-name="Keys">
-              {plugin.keys}
-            </td>
-            <td className="mono" data-name="Version">
-              {plugin.version ?? "–"}
-            </td>
-            <td data-name="Loaded">{formatAge(plugin.loaded_at)}</td>
-          </tr>
-        );
-      })}
-    </Table>
-  );
+const columns: readonly Column<PluginRow>[] = [
+  {
+    name: "Plugin",
+    className: "name lead",
+    cell: ({ name, error, origin }) => (
+      <>
+        <span>{name}</span>
+        <span className="sub break">{error ?? origin}</span>
+      </>
+    ),
+  },
+  { name: "Status", cell: ({ status }) => <PluginStatus status={status} /> },
+  { name: "Models", className: "end", cell: ({ models }) => models },
+  { name: "Routes", className: "end", cell: ({ routes }) => routes },
+  { name: "Keys", className: "end", cell: ({ keys }) => keys },
+  { name: "Version", className: "mono", cell: ({ version }) => version ?? "–" },
+  { name: "Loaded", cell: ({ loaded_at }) => formatAge(loaded_at) },
+];
+
+function PluginStatus({ status }: { status: string }) {
+  const [label, badge] = statuses[status] ?? [status, "badge"];
+  return <span className={badge}>{label}</span>;
 }

@@ -3,9 +3,9 @@ import { mutate } from "swr";
 import { type AdminVoucher, useVouchers } from "../../data/admin.ts";
 import { api, request } from "../../data/api.ts";
 import { formatDay, formatMoment, formatUsd } from "../../format.ts";
+import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
-import { Icon } from "../../ui/icon.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
 import { NewVoucherDialog } from "./new-voucher-dialog.tsx";
@@ -19,7 +19,6 @@ const badges: Record<State, string> = {
   expired: "badge is-warn",
 };
 
-/** All vouchers and their state. */
 export default function VouchersPage() {
   const vouchers = useVouchers();
   const [isCreating, setCreating] = useState(false);
@@ -35,22 +34,13 @@ export default function VouchersPage() {
         title="Vouchers"
         description="Single-use codes that add credit to a wallet. Anyone who has the code can redeem it."
       >
-        <button type="button" className="btn btn-primary" onClick={() => setCreating(true)}>
-          <Icon name="plus" size={15} />
+        <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
           New voucher
-        </button>
+        </Button>
       </PageHead>
       <section className="card" aria-label="Vouchers">
         <Loaded state={vouchers} lines={6}>
-          {({ data }) =>
-            data.length === 0 ? (
-              <Empty icon="voucher" title="No vouchers yet">
-                <p>Create one and give its code to the person who should get the credit.</p>
-              </Empty>
-            ) : (
-              <VouchersTable vouchers={data} onVoid={setVoiding} />
-            )
-          }
+          {({ data }) => <VouchersTable vouchers={data} onVoid={setVoiding} />}
         </Loaded>
       </section>
       {isCreating && <NewVoucherDialog onClose={() => setCreating(false)} />}
@@ -77,40 +67,40 @@ function VouchersTable({
 }) {
   return (
     <Table
-      columns={["Voucher", "Status", ["Amount", "end"], "Created", "Expires", "Redeemed by", ["Actions", "unseen"]]}
-    >
-      {vouchers.map((voucher) => {
-        const state = getVoucherState(voucher);
-        return (
-          <tr key={voucher.id}>
-            <td className="mono lead">{voucher.id}</td>
-            <td data-name="Status">
-              <span className={badges[state]}>{state}</span>
-            </td>
-            <td className="end" data-name="Amount">
-              {formatUsd(voucher.usd)}
-            </td>
-            <td data-name="Created">{formatMoment(voucher.created_at)}</td>
-            <td data-name="Expires">{formatDay(voucher.expires_at)}</td>
-            <td className="break" data-name="Redeemed by">
-              {voucher.redeemed_by_email ?? voucher.redeemed_by ?? "–"}
-            </td>
-            <td className="tight actions">
-              {state === "unused" && (
-                <button
-                  type="button"
-                  className="btn btn-small"
-                  aria-label={`Void ${voucher.id}`}
-                  onClick={() => onVoid(voucher)}
-                >
-                  Void
-                </button>
-              )}
-            </td>
-          </tr>
-        );
-      })}
-    </Table>
+      rows={vouchers}
+      rowKey={({ id }) => id}
+      empty={
+        <Empty icon="voucher" title="No vouchers yet">
+          <p>Create one and give its code to the person who should get the credit.</p>
+        </Empty>
+      }
+      columns={[
+        { name: "Voucher", className: "mono lead", cell: ({ id }) => id },
+        {
+          name: "Status",
+          cell: (voucher) => <span className={badges[getVoucherState(voucher)]}>{getVoucherState(voucher)}</span>,
+        },
+        { name: "Amount", className: "end", cell: ({ usd }) => formatUsd(usd) },
+        { name: "Created", cell: ({ created_at }) => formatMoment(created_at) },
+        { name: "Expires", cell: ({ expires_at }) => formatDay(expires_at) },
+        {
+          name: "Redeemed by",
+          className: "break",
+          cell: ({ redeemed_by_email, redeemed_by }) => redeemed_by_email ?? redeemed_by ?? "–",
+        },
+        {
+          name: "Actions",
+          className: "tight actions",
+          isUnnamed: true,
+          cell: (voucher) =>
+            getVoucherState(voucher) === "unused" && (
+              <Button look="small" aria-label={`Void ${voucher.id}`} onClick={() => onVoid(voucher)}>
+                Void
+              </Button>
+            ),
+        },
+      ]}
+    />
   );
 }
 

@@ -5,11 +5,9 @@ import { formatMoment, formatUsd } from "../../format.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHead, Section } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
+import { PayForm, RedeemForm } from "./credit-forms.tsx";
 import { EntriesSection } from "./entries-section.tsx";
-import { PayForm } from "./pay-form.tsx";
-import { RedeemForm } from "./redeem-form.tsx";
 
-/** The wallet: balance, payments, vouchers and all transactions. */
 export default function BillingPage() {
   const { data: me } = useMe();
   return (
@@ -52,15 +50,16 @@ function RedeemedVouchers() {
   if (vouchers === undefined || vouchers.data.length === 0) return null;
   return (
     <Section title="Redeemed vouchers">
-      <Table isCards={false} columns={["Voucher", "Redeemed", ["Amount", "end"]]}>
-        {vouchers.data.map(({ id, usd, redeemed_at }) => (
-          <tr key={id}>
-            <td className="mono">{id}</td>
-            <td>{formatMoment(redeemed_at)}</td>
-            <td className="end">{formatUsd(usd)}</td>
-          </tr>
-        ))}
-      </Table>
+      <Table
+        isPlain
+        rows={vouchers.data}
+        rowKey={({ id }) => id}
+        columns={[
+          { name: "Voucher", className: "mono", cell: ({ id }) => id },
+          { name: "Redeemed", cell: ({ redeemed_at }) => formatMoment(redeemed_at) },
+          { name: "Amount", className: "end", cell: ({ usd }) => formatUsd(usd) },
+        ]}
+      />
     </Section>
   );
 }

@@ -1,11 +1,10 @@
 import { useState } from "react";
 import useSWR from "swr";
 import { api, request } from "../../data/api.ts";
-import { formatMoment, formatUsd, formatUtcDay } from "../../format.ts";
+import { formatMoment, formatUtcDay } from "../../format.ts";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
-import { Section } from "../../ui/page.tsx";
-import { Pager } from "../../ui/pager.tsx";
-import { Table } from "../../ui/table.tsx";
+import { Section, Usd } from "../../ui/page.tsx";
+import { type Column, Pager, Table } from "../../ui/table.tsx";
 
 const getEntries = (page: number) => request(api.entries.get({ query: { page: String(page) } }));
 type Entry = Awaited<ReturnType<typeof getEntries>>["data"][number];
@@ -22,52 +21,47 @@ export function EntriesSection() {
   return (
     <Section title="Transactions">
       <Loaded state={entries}>
-        {({ data, pages }) =>
-          data.length === 0 ? (
-            <Empty icon="billing" title="No transactions yet">
-              <p>Credits, vouchers and the daily cost of your calls are listed here with the balance after each.</p>
-            </Empty>
-          ) : (
-            <>
-              <EntriesTable entries={data} />
-              <Pager
-                onBack={page > 1 ? () => setPage(page - 1) : undefined}
-                onNext={page < pages ? () => setPage(page + 1) : undefined}
-              >
-                <span>
-                  Page {page} of {pages}
-                </span>
-              </Pager>
-            </>
-          )
-        }
+        {({ data, pages }) => (
+          <>
+            <Table rows={data} rowKey={toRowKey} columns={columns} empty={empty} />
+            <Pager
+              onBack={page > 1 ? () => setPage(page - 1) : undefined}
+              onNext={page < pages ? () => setPage(page + 1) : undefined}
+            >
+              <span>
+                Page {page} of {pages}
+              </span>
+            </Pager>
+          </>
+        )}
       </Loaded>
     </Section>
   );
 }
 
-function EntriesTable({ entries }: { entries: readonly Entry[] }) {
-  return (
-    <Table columns={["Date", "Type", "Note", ["Amount", "end"], ["Balance", "end"]]}>
-      {entries.map((entry) => (
-        <tr key={`${entry.at} ${entry.kind} ${entry.balance_usd} ${entry.amount_usd}`}>
-          <td className="tight" data-name="Date">
-            {entry.kind === "charges" ? formatUtcDay(entry.at) : formatMoment(entry.at)}
-          </td>
-          <td data-name="Type">
-            <span className={entry.kind === "credit" ? "badge is-good" : "badge"}>{kinds[entry.kind]}</span>
-          </td>
-          <td className="break soft" data-name="Note">
-            {entry.note ?? (entry.kind === "charges" ? "Calls on this day (UTC)" : "–")}
-          </td>
-          <td className="end" data-name="Amount" title={`$${entry.amount_usd}`}>
-            {formatUsd(entry.amount_usd)}
-          </td>
-          <td className="end" data-name="Balance" title={`$${entry.balance_usd}`}>
-            {formatUsd(entry.balance_usd)}
-          </td>
-        </tr>
-      ))}
-    </Table>
-  );
-}
+const toRowKey = ({ at, kind, amount_usd, balance_usd }: Entry) => `${at} ${kind} ${balance_usd} ${amount_usd}`;
+
+const columns: readonly Column<Entry>[] = [
+  {
+    name: "Date",
+    className: "tight",
+    cell: ({ kind, at }) => (kind === "charges" ? formatUtcDay(at) : formatMoment(at)),
+  },
+  {
+    name: "Type",
+    cell: ({ kind }) => <span className={kind === "credit" ? "badge is-good" : "badge"}>{kinds[kind]}</span>,
+  },
+  {
+    name: "Note",
+    className: "break soft",
+    cell: ({ kind, note }) => note ?? (kind === "charges" ? "Calls on this day (UTC)" : "–"),
+  },
+  { name: "Amount", className: "end", cell: ({ amount_usd }) => <Usd value={amount_usd} /> },
+  { name: "Balance", className: "end", cell: ({ balance_usd }) => <Usd value={balance_usd} /> },
+];
+
+const empty = (
+  <Empty icon="billing" title="No transactions yet">
+    <p>Credits, vouchers and the daily cost of your calls are listed here with the balance after each.</p>
+  </Empty>
+);

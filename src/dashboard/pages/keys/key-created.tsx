@@ -1,8 +1,8 @@
 import { useState } from "react";
-import { useGateway } from "../../data/api.ts";
+import { useBaseUrl } from "../../data/api.ts";
 import { useModels } from "../../data/models.ts";
 import { Code, CopyButton } from "../../ui/copy.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
+import { Dialog, DialogContent } from "../../ui/dialog.tsx";
 import { Callout } from "../../ui/feedback.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
 import { createSnippet, languages, pickExampleModel, type SnippetLanguage } from "./snippets.ts";
@@ -19,13 +19,12 @@ export function KeyCreated({
   onClose: () => void;
 }) {
   const [language, setLanguage] = useState<SnippetLanguage>("curl");
-  const { data: gateway } = useGateway();
   const { data: models } = useModels();
-  const baseUrl = `${location.origin}${gateway?.base_path ?? "/v1"}`;
+  const baseUrl = useBaseUrl();
   const shown = model ?? pickExampleModel(models?.data ?? []);
   return (
     <Dialog title="API key created" isWide isPersistent onClose={onClose}>
-      <div className="dialog-body">
+      <DialogContent label="I've saved it" onClose={onClose}>
         <Callout tone="warn">
           Copy the key now and store it safely; it will not be shown again. Anyone who has it can spend from your
           account.
@@ -50,12 +49,7 @@ export function KeyCreated({
             />
           </div>
         )}
-      </div>
-      <footer className="dialog-foot">
-        <button type="button" className="btn btn-primary" onClick={onClose}>
-          I've saved it
-        </button>
-      </footer>
+      </DialogContent>
     </Dialog>
   );
 }

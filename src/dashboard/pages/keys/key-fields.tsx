@@ -1,9 +1,9 @@
 import { SelectField, TextField } from "../../ui/field.tsx";
+import type { useForm } from "../../ui/form.tsx";
 import { ModelPicker } from "./model-picker.tsx";
 
 const dayMs = 86_400_000;
 
-/** Choices for the expiry of a key. */
 const expiries = [
   ["never", "Never"],
   ["7", "In 7 days"],
@@ -13,77 +13,58 @@ const expiries = [
   ["day", "On a date…"],
 ] as const;
 
-/** The values of the form. */
 export interface KeyDraft {
   readonly name: string;
   /** One of the choices, or `keep`. */
-  readonly expiry: string;
+  readonly expires_at: string;
   /** The date, if the choice is `day`. */
   readonly day: string;
-  /** US dollars; empty: no limit. */
-  readonly budget: string;
+  /** Empty: no limit. */
+  readonly budget_usd: string;
   /** Absent: all models. */
-  readonly models: readonly string[] | undefined;
+  readonly allowed_models: readonly string[] | undefined;
 }
 
-/** Error parameters that have a field in this form. */
-export const keyParams = ["name", "expires_at", "budget_usd", "allowed_models"] as const;
 const nameLengthMax = 200;
 
-export function isComplete({ name, expiry, day, models }: KeyDraft): boolean {
-  return name.trim() !== "" && !(expiry === "day" && day === "") && models?.length !== 0;
+export function isComplete({ name, expires_at, day, allowed_models }: KeyDraft): boolean {
+  return name.trim() !== "" && !(expires_at === "day" && day === "") && allowed_models?.length !== 0;
 }
 
-/** The name and limits of a key. */
 export function KeyFields({
-  draft,
-  onDraft,
-  fieldError,
+  form: { values, set, field, fieldError },
   kept,
 }: {
-  draft: KeyDraft;
-  onDraft: (draft: KeyDraft) => void;
-  fieldError: (...params: string[]) => string | undefined;
+  form: ReturnType<typeof useForm<KeyDraft>>;
   /** The label of the present expiry; absent for a new key. */
   kept?: string;
 }) {
-  const set = (change: Partial<KeyDraft>) => onDraft({ ...draft, ...change });
-  const choices = kept === undefined ? expiries : ([["keep", kept], ...expiries] as const);
+  const { length } = values.name;
   return (
     <>
       <TextField
         label="Name"
         placeholder="e.g. website, laptop, nightly job"
         autoFocus
-        value={draft.name}
-        onText={(name) => set({ name })}
-        hint={
-          draft.name.length > nameLengthMax ? `${draft.name.length} of at most ${nameLengthMax} characters` : undefined
-        }
-        error={fieldError("name")}
+        {...field("name")}
+        hint={length > nameLengthMax ? `${length} of at most ${nameLengthMax} characters` : undefined}
       />
       <SelectField
         label="Expires"
-        options={choices}
-        value={draft.expiry}
-        onText={(expiry) => set({ expiry })}
-        error={fieldError("expires_at")}
+        options={kept === undefined ? expiries : [["keep", kept], ...expiries]}
+        {...field("expires_at")}
       />
-      {draft.expiry === "day" && (
-        <TextField label="Valid through (UTC)" type="date" required value={draft.day} onText={(day) => set({ day })} />
-      )}
+      {values.expires_at === "day" && <TextField label="Valid through (UTC)" type="date" required {...field("day")} />}
       <TextField
         label="Monthly budget (USD)"
         inputMode="decimal"
         placeholder="No limit"
         hint="Maximum cost of premium calls per calendar month (UTC)"
-        value={draft.budget}
-        onText={(budget) => set({ budget })}
-        error={fieldError("budget_usd")}
+        {...field("budget_usd")}
       />
       <ModelPicker
-        selected={draft.models}
-        onSelect={(models) => set({ models })}
+        selected={values.allowed_models}
+        onSelect={(allowed_models) => set({ allowed_models })}
         error={fieldError("allowed_models")}
       />
     </>

@@ -1,13 +1,17 @@
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { mutate } from "swr";
 import { getKeyState, type Key, maskKey, revokeKey } from "../../data/keys.ts";
 import { formatAge, formatDay, formatMoment, formatUsd } from "../../format.ts";
+import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
-import { Table } from "../../ui/table.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { EditKeyDialog } from "./edit-key-dialog.tsx";
+import { EditKeyDialog } from "./key-dialogs.tsx";
 
-export function KeysTable({ keys }: { keys: readonly Key[] }) {
+const badges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
+const never = <span className="faint">never</span>;
+
+export function KeysTable({ keys, empty }: { keys: readonly Key[]; empty: ReactNode }) {
   const [editing, setEditing] = useState<Key>();
   const [revoking, setRevoking] = useState<Key>();
   const revoke = async (key: Key) => {
@@ -17,12 +21,8 @@ export function KeysTable({ keys }: { keys: readonly Key[] }) {
   };
   return (
     <>
-      <Table columns={["Name", "Status", "Models", "Budget", "Last used", "Expires", "Created", ["Actions", "unseen"]]}>
-        {keys.map((key) => (
-          <Row key={key.id} of={key} onEdit={() => setEditing(key)} onRevoke={() => setRevoking(key)} />
-        ))}
-      </Table>
-      {editing !== undefined && <EditKeyDialog of={editing} onClose={() => setEditing(undefined)} />}
+      <Table rows={keys} rowKey={({ id }) => id} columns={toColumns(setEditing, setRevoking)} empty={empty} />
+      {editing !== undefined && <EditKeyDialog apiKey={editing} onClose={() => setEditing(undefined)} />}
       {revoking !== undefined && (
         <Confirm
           title="Revoke this key?"
@@ -40,59 +40,49 @@ export function KeysTable({ keys }: { keys: readonly Key[] }) {
   );
 }
 
-function Row({ of: key, onEdit, onRevoke }: { of: Key; onEdit: () => void; onRevoke: () => void }) {
-  const state = getKeyState(key);
-  const tone = state === "active" ? "is-good" : state === "expired" ? "is-warn" : "is-bad";
-  return (
-    <tr>
-      <td className="name lead">
-        <strong className="cut" title={key.name}>
-          {key.name}
-        </strong>
-        <span className="sub mono">{maskKey(key.id)}</span>
-      </td>
-      <td data-name="Status">
-        <span className={`badge ${tone}`}>{state}</span>
-      </td>
-      <td data-name="Models">
-        <Models allowed={key.allowed_models} />
-      </td>
-      <td data-name="Budget">
-        <Budget of={key} />
-      </td>
-      <td data-name="Last used">
-        {key.last_used_at === null ? <span className="faint">never</span> : formatAge(key.last_used_at)}
-      </td>
-      <td data-name="Expires">
-        {key.expires_at === null ? (
-          <span className="faint">never</span>
-        ) : (
-          <span title={formatMoment(key.expires_at)}>{formatAge(key.expires_at)}</span>
-        )}
-      </td>
-      <td data-name="Created">{formatDay(key.created_at)}</td>
-      <td className="actions tight end">
-        {state !== "revoked" && (
+function toColumns(onEdit: (key: Key) => void, onRevoke: (key: Key) => void): readonly Column<Key>[] {
+  return [
+    {
+      name: "Name",
+      className: "name lead",
+      cell: ({ id, name }) => (
+        <>
+          <strong className="cut" title={name}>
+            {name}
+          </strong>
+          <span className="sub mono">{maskKey(id)}</span>
+        </>
+      ),
+    },
+    { name: "Status", cell: (key) => <span className={badges[getKeyState(key)]}>{getKeyState(key)}</span> },
+    { name: "Models", cell: ({ allowed_models }) => <Models allowed={allowed_models} /> },
+    { name: "Budget", cell: (key) => <Budget apiKey={key} /> },
+    { name: "Last used", cell: ({ last_used_at: at }) => (at === null ? never : formatAge(at)) },
+    {
+      name: "Expires",
+      cell: ({ expires_at: at }) => (at === null ? never : <span title={formatMoment(at)}>{formatAge(at)}</span>),
+    },
+    { name: "Created", cell: ({ created_at }) => formatDay(created_at) },
+    {
+      name: "Actions",
+      className: "actions tight end",
+      isUnnamed: true,
+      cell: (key) =>
+        getKeyState(key) !== "revoked" && (
           <>
-            <button type="button" className="btn btn-plain btn-small" aria-label={`Edit ${key.name}`} onClick={onEdit}>
+            <Button look="plain small" aria-label={`Edit ${key.name}`} onClick={() => onEdit(key)}>
               Edit
-            </button>
-            <button
-              type="button"
-              className="btn btn-plain btn-small is-bad"
-              aria-label={`Revoke ${key.name}`}
-              onClick={onRevoke}
-            >
+            </Button>
+            <Button look="plain small bad" aria-label={`Revoke ${key.name}`} onClick={() => onRevoke(key)}>
               Revoke
-            </button>
+            </Button>
           </>
-        )}
-      </td>
-    </tr>
-  );
+        ),
+    },
+  ];
 }
 
-function Budget({ of: { budget_usd, budget_used_usd } }: { of: Key }) {
+function Budget({ apiKey: { budget_usd, budget_used_usd } }: { apiKey: Key }) {
   if (budget_usd === null) return <span className="faint">no limit</span>;
   return (
     <span title={`$${budget_used_usd} of $${budget_usd} this month`}>

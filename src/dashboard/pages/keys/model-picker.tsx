@@ -2,7 +2,6 @@ import { useState } from "react";
 import { capabilityNames, useModels } from "../../data/models.ts";
 import { SearchField } from "../../ui/field.tsx";
 
-/** All models, or a selection. */
 export function ModelPicker({
   selected,
   onSelect,

@@ -20,7 +20,6 @@ export function pickExampleModel(models: readonly Model[]): string | undefined {
   return (current.find(({ premium }) => !premium) ?? current[0] ?? chats[0])?.id;
 }
 
-/** A ready-to-paste example. */
 export function createSnippet(language: SnippetLanguage, { baseUrl, key, model }: SnippetOptions): string {
   if (language === "curl") {
     return [

@@ -8,7 +8,6 @@ import { Callout } from "../../ui/feedback.tsx";
 import { Tier } from "./models-table.tsx";
 import { priceLines } from "./price-lines.ts";
 
-/** The details of a model. */
 export function ModelDialog({ model, onClose }: { model: Model; onClose: () => void }) {
   const { contextTokens, outputTokensMax, inputTokensMax, inputCharactersMax, audioMsMax, dimensions } = model;
   const count = (value: number | undefined, unit: string) =>

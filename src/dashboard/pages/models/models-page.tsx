@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { type Capability, capabilityNames, isRetired, type Model, useModels } from "../../data/models.ts";
-import { Empty, Loaded } from "../../ui/feedback.tsx";
-import { SearchField } from "../../ui/field.tsx";
+import { Loaded } from "../../ui/feedback.tsx";
+import { SearchField, Select } from "../../ui/field.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
 import { ModelDialog } from "./model-dialog.tsx";
@@ -11,8 +11,12 @@ type Kind = "all" | Capability;
 type Tier = "all" | "free" | "premium";
 
 const kinds = [["all", "All"], ...Object.entries(capabilityNames)] as readonly (readonly [Kind, string])[];
+const tiers = [
+  ["all", "All billing"],
+  ["free", "Free quota"],
+  ["premium", "Wallet"],
+] as const satisfies readonly (readonly [Tier, string])[];
 
-/** The models that can be called now, with prices. */
 export default function ModelsPage() {
   const models = useModels();
   const [search, setSearch] = useState("");
@@ -33,31 +37,20 @@ export default function ModelsPage() {
             value={search}
             onText={setSearch}
           />
-          <select
-            className="input input-small"
-            aria-label="Billing"
-            value={tier}
-            onChange={(event) => setTier(event.target.value as Tier)}
-          >
-            <option value="all">All billing</option>
-            <option value="free">Free quota</option>
-            <option value="premium">Wallet</option>
-          </select>
+          <Select isSmall aria-label="Billing" options={tiers} value={tier} onText={setTier} />
           <Segmented label="Capability" value={kind} options={kinds} onChoose={setKind} />
         </div>
         <Loaded state={models} lines={8}>
           {({ data }) => {
             const shown = data.filter((model) => matches(model, { search, kind, tier })).sort(byRetirement);
-            return shown.length === 0 ? (
-              <Empty icon="search" title="No models match">
-                <p>Try another search or clear the filters.</p>
-              </Empty>
-            ) : (
+            return (
               <>
                 <ModelsTable models={shown} onShow={setShownModel} />
-                <div className="table-foot">
-                  {shown.length === data.length ? `${data.length} models` : `${shown.length} of ${data.length} models`}
-                </div>
+                {shown.length > 0 && (
+                  <div className="table-foot">
+                    {shown.length === data.length ? data.length : `${shown.length} of ${data.length}`} models
+                  </div>
+                )}
               </>
             );
           }}

@@ -1,37 +1,54 @@
 import { capabilityNames, isRetired, type Model } from "../../data/models.ts";
 import { formatShort } from "../../format.ts";
+import { LinkButton } from "../../ui/button.tsx";
+import { Empty } from "../../ui/feedback.tsx";
 import { Table } from "../../ui/table.tsx";
 import { shortPrice } from "./price-lines.ts";
 
 export function ModelsTable({ models, onShow }: { models: readonly Model[]; onShow: (model: Model) => void }) {
   return (
-    <Table columns={["Model", "Capability", ["Context window", "end"], "Price", "Billing"]}>
-      {models.map((model) => (
-        <tr key={model.id}>
-          <td className="name lead">
-            <button type="button" className="link cut" onClick={() => onShow(model)}>
-              {model.id}
-            </button>
-            <span className="sub cut">{model.aliases?.join(", ") ?? model.ownedBy}</span>
-          </td>
-          <td data-name="Capability">
+    <Table
+      rows={models}
+      rowKey={({ id }) => id}
+      empty={
+        <Empty icon="search" title="No models match">
+          <p>Try another search or clear the filters.</p>
+        </Empty>
+      }
+      columns={[
+        {
+          name: "Model",
+          className: "name lead",
+          cell: (model) => (
+            <>
+              <LinkButton look="link cut" onClick={() => onShow(model)}>
+                {model.id}
+              </LinkButton>
+              <span className="sub cut">{model.aliases?.join(", ") ?? model.ownedBy}</span>
+            </>
+          ),
+        },
+        {
+          name: "Capability",
+          cell: ({ capability, voices }) => (
             <span>
-              {capabilityNames[model.capability]}
-              {model.voices !== undefined && <span className="faint"> · {model.voices.length} voices</span>}
+              {capabilityNames[capability]}
+              {voices !== undefined && <span className="faint"> · {voices.length} voices</span>}
             </span>
-          </td>
-          <td className="end" data-name="Context window">
-            {formatLimit(model)}
-          </td>
-          <td data-name="Price">{shortPrice(model.price)}</td>
-          <td data-name="Billing">
+          ),
+        },
+        { name: "Context window", className: "end", cell: formatLimit },
+        { name: "Price", cell: ({ price }) => shortPrice(price) },
+        {
+          name: "Billing",
+          cell: (model) => (
             <span className="row">
               <Tier model={model} />
             </span>
-          </td>
-        </tr>
-      ))}
-    </Table>
+          ),
+        },
+      ]}
+    />
   );
 }
 

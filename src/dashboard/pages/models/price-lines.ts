@@ -32,8 +32,8 @@ export function shortPrice(price: Model["price"]): string {
   const lines = priceLines(price);
   const [input, output] = [price?.inputToken, price?.outputToken];
   if (input !== undefined && output !== undefined) {
-    const usdOf = (unit: string) => lines.find((line) => line.unit === unit)?.usd ?? "";
-    return `${usdOf(meters.inputToken.unit)} in · ${usdOf(meters.outputToken.unit)} out`;
+    const findUsd = (unit: string) => lines.find((line) => line.unit === unit)?.usd ?? "";
+    return `${findUsd(meters.inputToken.unit)} in · ${findUsd(meters.outputToken.unit)} out`;
   }
   const [first] = lines;
   return first === undefined ? "–" : `${first.usd} ${first.unit}`;

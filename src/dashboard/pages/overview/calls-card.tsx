@@ -2,10 +2,11 @@ import { useState } from "react";
 import { type Call, callsPageSize, getOlderCalls, type useCalls } from "../../data/calls.ts";
 import { maskKey, useKeyNames } from "../../data/keys.ts";
 import { capabilityNames } from "../../data/models.ts";
-import { formatAge, formatCount, formatMoment, formatMs, formatUsd } from "../../format.ts";
+import { formatAge, formatCount, formatMoment, formatMs } from "../../format.ts";
+import { Button } from "../../ui/button.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
-import { Section } from "../../ui/page.tsx";
-import { Table } from "../../ui/table.tsx";
+import { Section, Usd } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
 import { toastError } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-action.ts";
 
@@ -14,15 +15,7 @@ export function CallsCard({ calls }: { calls: ReturnType<typeof useCalls> }) {
   return (
     <Section title="Recent calls">
       <Loaded state={calls} lines={6}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty icon="pulse" title="No calls yet">
-              <p>Calls made with your API keys are listed here with status, tokens, cost and route.</p>
-            </Empty>
-          ) : (
-            <Calls latest={data} />
-          )
-        }
+        {({ data }) => <Calls latest={data} />}
       </Loaded>
     </Section>
   );
@@ -53,9 +46,9 @@ function Calls({ latest }: { latest: readonly Call[] }) {
         <div className="table-foot">
           <span>{isJoined && isAll ? `All ${calls.length} calls` : `The latest ${calls.length} calls`}</span>
           {!(isJoined && isAll) && (
-            <button type="button" className="btn btn-small" disabled={isBusy} onClick={() => void run()}>
+            <Button look="small" disabled={isBusy} onClick={() => void run()}>
               {isBusy ? "Loading…" : "Load older calls"}
-            </button>
+            </Button>
           )}
         </div>
       )}
@@ -63,61 +56,50 @@ function Calls({ latest }: { latest: readonly Call[] }) {
   );
 }
 
+const toColumns = (keyName: (id: string) => string): readonly Column<Call>[] => [
+  {
+    name: "Model",
+    className: "name lead",
+    cell: ({ id, model, key_id, capability }) => (
+      <>
+        <span className="cut" title={id}>
+          {model}
+        </span>
+        <span className="sub cut" title={maskKey(key_id)}>
+          {capabilityNames[capability]} · {keyName(key_id)}
+        </span>
+      </>
+    ),
+  },
+  { name: "Status", cell: (call) => <Status call={call} /> },
+  { name: "Tokens", className: "end", cell: formatTokens },
+  { name: "First byte", className: "end", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
+  { name: "Duration", className: "end", cell: ({ duration_ms }) => formatMs(duration_ms) },
+  { name: "Cost", className: "end", cell: (call) => <Cost call={call} /> },
+  { name: "Route", cell: ({ route }) => route ?? "–" },
+  {
+    name: "Time",
+    className: "end tight",
+    cell: ({ at }) => (
+      <time dateTime={at ?? undefined} title={formatMoment(at)}>
+        {formatAge(at)}
+      </time>
+    ),
+  },
+];
+
 function CallsTable({ calls }: { calls: readonly Call[] }) {
-  const keyName = useKeyNames();
   return (
     <Table
-      columns={[
-        "Model",
-        "Status",
-        ["Tokens", "end"],
-        ["First byte", "end"],
-        ["Duration", "end"],
-        ["Cost", "end"],
-        "Route",
-        ["Time", "end"],
-      ]}
-    >
-      {calls.map((call) => (
-        <CallRow key={call.id} call={call} keyName={keyName(call.key_id)} />
-      ))}
-    </Table>
-  );
-}
-
-function CallRow({ call, keyName }: { call: Call; keyName: string }) {
-  return (
-    <tr>
-      <td className="name lead">
-        <span className="cut" title={call.id}>
-          {call.model}
-        </span>
-        <span className="sub cut" title={maskKey(call.key_id)}>
-          {capabilityNames[call.capability]} · {keyName}
-        </span>
-      </td>
-      <td data-name="Status">
-        <Status call={call} />
-      </td>
-      <td className="end" data-name="Tokens">
-        {formatTokens(call)}
-      </td>
-      <td className="end" data-name="First byte">
-        {formatMs(call.first_byte_ms)}
-      </td>
-      <td className="end" data-name="Duration">
-        {formatMs(call.duration_ms)}
-      </td>
-      <td className="end" data-name="Cost">
-        <Cost call={call} />
-      </td>
-      <td data-name="Route">{call.route ?? "–"}</td>
-      <td className="end tight" data-name="Time">
-        <time dateTime={call.at ?? undefined} title={formatMoment(call.at)}>
-          {formatAge(call.at)}
-        </time>
-      </td>
-    </tr>
+      columns={toColumns(useKeyNames())}
+      rows={calls}
+      rowKey={({ id }) => id}
+      empty={
+        <Empty icon="pulse" title="No calls yet">
+          <p>Calls made with your API keys are listed here with status, tokens, cost and route.</p>
+        </Empty>
+      }
+    />
   );
 }
 
@@ -143,7 +125,7 @@ function Cost({ call }: { call: Call }) {
       <span title="Charged to the free quota">{formatCount(call.quota_tokens)} free</span>
     );
   }
-  return call.charged_usd === null ? "–" : <span title={`$${call.charged_usd}`}>{formatUsd(call.charged_usd)}</span>;
+  return call.charged_usd === null ? "–" : <Usd value={call.charged_usd} />;
 }
 
 function Status({ call }: { call: Call }) {

@@ -2,6 +2,7 @@ import { useEffect, useState } from "react";
 import { useCalls } from "../../data/calls.ts";
 import { type Period, useUsage } from "../../data/usage.ts";
 import { Loaded } from "../../ui/feedback.tsx";
+import { Select } from "../../ui/field.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
 import { CallsCard } from "./calls-card.tsx";
@@ -11,7 +12,6 @@ import { type Metric, UsageCard } from "./usage-card.tsx";
 
 const minuteMs = 60_000;
 
-/** Balance, quota, usage and the latest calls. */
 export function OverviewPage() {
   const [range, setRange] = useState<RangeName>("month");
   const [chosenPeriod, setPeriod] = useState<Period>();
@@ -32,18 +32,13 @@ export function OverviewPage() {
           options={rangeNames.map((name) => [name, ranges[name].name] as const)}
           onChoose={setRange}
         />
-        <select
-          className="input input-small"
+        <Select
+          isSmall
           aria-label="Interval"
+          options={offered.map((name) => [name, name.charAt(0).toUpperCase() + name.slice(1)] as const)}
           value={period}
-          onChange={(event) => setPeriod(event.target.value as Period)}
-        >
-          {offered.map((name) => (
-            <option key={name} value={name}>
-              {name.charAt(0).toUpperCase() + name.slice(1)}
-            </option>
-          ))}
-        </select>
+          onText={setPeriod}
+        />
       </PageHead>
       <div className="stack">
         <Stats usage={shown} range={ranges[range].name} />

@@ -4,7 +4,6 @@ import { useMe } from "../../data/session.ts";
 import type { Usage } from "../../data/usage.ts";
 import { formatCount, formatShort, formatUntil, formatUsd } from "../../format.ts";
 
-/** The key figures of the account. */
 export function Stats({ usage, range }: { usage: Pick<Usage, "totals"> | undefined; range: string }) {
   const { data: me } = useMe();
   if (me === undefined) return null;
@@ -13,7 +12,11 @@ export function Stats({ usage, range }: { usage: Pick<Usage, "totals"> | undefin
   return (
     <div className="stats">
       <Stat name="Balance" value={formatUsd(wallet.balance_usd)} exact={`$${wallet.balance_usd}`}>
-        {Number(wallet.held_usd) > 0 ? `${formatUsd(wallet.held_usd)} held for running calls` : <TopUp />}
+        {Number(wallet.held_usd) > 0 ? (
+          `${formatUsd(wallet.held_usd)} held for running calls`
+        ) : (
+          <Link href="/billing">Add credit</Link>
+        )}
       </Stat>
       <Quota quota={quota} />
       <Stat
@@ -21,11 +24,8 @@ export function Stats({ usage, range }: { usage: Pick<Usage, "totals"> | undefin
         value={totals && formatShort(totals.requests)}
         exact={totals && formatCount(totals.requests)}
       >
-        {totals === undefined
-          ? range
-          : totals.failures === 0
-            ? `${range}, no failures`
-            : `${range}, ${formatCount(totals.failures)} failed`}
+        {range}
+        {totals && (totals.failures === 0 ? ", no failures" : `, ${formatCount(totals.failures)} failed`)}
       </Stat>
       <Stat
         name="Tokens"
@@ -74,10 +74,6 @@ function Stat({
 /** Long values get a smaller font instead of being cut off. */
 function toSizeClass({ length }: string): string {
   return length > 9 ? "is-longest" : length > 7 ? "is-long" : "";
-}
-
-function TopUp() {
-  return <Link href="/billing">Add credit</Link>;
 }
 
 function Quota({ quota }: { quota: NonNullable<ReturnType<typeof useMe>["data"]>["quota"] }) {

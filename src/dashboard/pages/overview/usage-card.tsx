@@ -1,8 +1,9 @@
 import type { Bucket, ModelUsage, Usage, UsageTotals } from "../../data/usage.ts";
 import { formatBucket, formatCount, formatShort, formatTick, formatUsd } from "../../format.ts";
-import { type Series, StackedBars } from "../../ui/chart/stacked-bars.tsx";
+import { type Series, StackedBars, Swatch } from "../../ui/chart/stacked-bars.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
+import { Table } from "../../ui/table.tsx";
 
 export type Metric = "requests" | "tokens" | "cost";
 
@@ -12,7 +13,6 @@ const names: Record<Metric, string> = { requests: "Requests", tokens: "Tokens", 
 /** Models with a colour of their own; the rest share one. */
 const shownMax = 5;
 
-/** Usage over time, by model. */
 export function UsageCard({
   usage,
   metric,
@@ -63,41 +63,29 @@ export function UsageCard({
 }
 
 function ByModel({ ranked }: { ranked: ReturnType<typeof rankModels> }) {
-  const colour = (place: number) => (place < 5 || (place === 5 && ranked.length === 6) ? place + 1 : 6);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable regions must be reachable by keyboard
-    <section className="table-wrap by-model" tabIndex={0} aria-label="Usage by model">
-      <table className="table">
-        <thead>
-          <tr>
-            <th scope="col">Model</th>
-            <th scope="col" className="end">
-              Requests
-            </th>
-            <th scope="col" className="end">
-              Tokens
-            </th>
-            <th scope="col" className="end">
-              Cost
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {ranked.map((row, place) => (
-            <tr key={row.model}>
-              <td className="name">
-                <span className="legend-name">
-                  <span className={`swatch swatch-${colour(place)}`} />
-                  <span className="cut">{row.model}</span>
-                </span>
-              </td>
-              <td className="end">{formatCount(row.requests)}</td>
-              <td className="end">{formatShort(row.total_tokens)}</td>
-              <td className="end">{formatUsd(row.cost_usd)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <section className="by-model" tabIndex={0} aria-label="Usage by model">
+      <Table
+        isPlain
+        rows={ranked}
+        rowKey={({ model }) => model}
+        columns={[
+          {
+            name: "Model",
+            className: "name",
+            cell: (row) => (
+              <span className="legend-name">
+                <Swatch place={Math.min(ranked.indexOf(row), shownMax)} />
+                <span className="cut">{row.model}</span>
+              </span>
+            ),
+          },
+          { name: "Requests", className: "end", cell: ({ requests }) => formatCount(requests) },
+          { name: "Tokens", className: "end", cell: ({ total_tokens }) => formatShort(total_tokens) },
+          { name: "Cost", className: "end", cell: ({ cost_usd }) => formatUsd(cost_usd) },
+        ]}
+      />
     </section>
   );
 }

@@ -1,11 +1,11 @@
 import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { useBaseUrl } from "../../data/api.ts";
+import { Button } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
-import { TextField } from "../../ui/field.tsx";
-import { Icon } from "../../ui/icon.tsx";
-import { ModelField, Panel, type PanelProps, toCurl, useBaseUrl } from "./panel.tsx";
+import { TextAreaField, TextField } from "../../ui/field.tsx";
+import { ModelField, Panel, type PanelProps, toCurl } from "./panel.tsx";
 import { type Turn, toRequestBody, useChat } from "./use-chat.ts";
 
-/** A chat with a model. */
 export function ChatPanel(props: PanelProps) {
   const { model } = props;
   const [system, setSystem] = useState("");
@@ -30,17 +30,13 @@ export function ChatPanel(props: PanelProps) {
       settings={
         <>
           <ModelField {...props} />
-          <div className="field">
-            <label htmlFor="system">System message</label>
-            <textarea
-              id="system"
-              className="input"
-              rows={3}
-              placeholder="How the model should behave"
-              value={system}
-              onChange={(event) => setSystem(event.target.value)}
-            />
-          </div>
+          <TextAreaField
+            label="System message"
+            rows={3}
+            placeholder="How the model should behave"
+            value={system}
+            onText={setSystem}
+          />
           <TextField
             label="Temperature"
             type="number"
@@ -60,10 +56,9 @@ export function ChatPanel(props: PanelProps) {
             value={maxTokens}
             onText={setMaxTokens}
           />
-          <button type="button" className="btn" disabled={turns.length === 0 || isRunning} onClick={clear}>
-            <Icon name="trash" size={15} />
+          <Button icon="trash" disabled={turns.length === 0 || isRunning} onClick={clear}>
             Clear chat
-          </button>
+          </Button>
         </>
       }
     >
@@ -143,15 +138,13 @@ function Composer({
         onKeyDown={onKey}
       />
       {isRunning ? (
-        <button type="button" className="btn btn-danger" onClick={onStop}>
-          <Icon name="stop" size={15} />
+        <Button look="danger" icon="stop" onClick={onStop}>
           Stop
-        </button>
+        </Button>
       ) : (
-        <button type="submit" className="btn btn-primary" disabled={draft.trim() === ""}>
-          <Icon name="send" size={15} />
+        <Button type="submit" look="primary" icon="send" disabled={draft.trim() === ""}>
           Send
-        </button>
+        </Button>
       )}
     </form>
   );

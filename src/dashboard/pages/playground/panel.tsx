@@ -1,13 +1,15 @@
 import { type ReactNode, useState } from "react";
-import { useGateway } from "../../data/api.ts";
 import type { Model } from "../../data/models.ts";
+import { refreshUsage } from "../../data/playground-key.ts";
+import { Button } from "../../ui/button.tsx";
 import { Code } from "../../ui/copy.tsx";
+import { Callout, Empty } from "../../ui/feedback.tsx";
 import { SelectField } from "../../ui/field.tsx";
-import { Icon } from "../../ui/icon.tsx";
+import type { IconName } from "../../ui/icon.tsx";
+import { useAction } from "../../ui/use-action.ts";
 
 const authorization = `-H "Authorization: Bearer $MODELGATE_KEY"`;
 
-/** The props of every panel: the selected model and the choices. */
 export interface PanelProps {
   readonly model: Model;
   readonly models: readonly Model[];
@@ -34,14 +36,48 @@ export function Panel({
       <div className="stack play-main">
         {children}
         <div>
-          <button type="button" className="btn" aria-expanded={showsCurl} onClick={() => setShowsCurl(!showsCurl)}>
-            <Icon name="list" size={15} />
+          <Button icon="list" aria-expanded={showsCurl} onClick={() => setShowsCurl(!showsCurl)}>
             {showsCurl ? "Hide curl" : "Show as curl"}
-          </button>
+          </Button>
         </div>
         {showsCurl && <Code text={curl} label="curl command" />}
       </div>
     </div>
+  );
+}
+
+/** The card of a panel whose call is one request: its fields, the button, and the error or result. */
+export function CallCard({
+  label,
+  icon,
+  action: [idle, busy, empty],
+  isComplete,
+  call,
+  fields,
+  children,
+}: {
+  label: string;
+  icon: IconName;
+  /** The label of the button, the label while the call runs, and the text shown without a result. */
+  action: readonly [string, string, string];
+  isComplete: boolean;
+  call: () => Promise<void>;
+  fields: ReactNode;
+  /** The result, if there is one. */
+  children: ReactNode;
+}) {
+  const { run, isBusy, formError } = useAction(() => call().finally(refreshUsage));
+  return (
+    <section className="card card-body stack" aria-label={label}>
+      {fields}
+      <div className="row">
+        <Button look="primary" icon={icon} disabled={isBusy || !isComplete} onClick={() => void run()}>
+          {isBusy ? busy : idle}
+        </Button>
+      </div>
+      <Callout tone="bad">{formError()}</Callout>
+      {children ?? <Empty icon={icon} title={empty} />}
+    </section>
   );
 }
 
@@ -55,12 +91,6 @@ export function ModelField({ model, models, onModel }: PanelProps) {
       onText={onModel}
     />
   );
-}
-
-/** The base URL of the API. */
-export function useBaseUrl(): string {
-  const { data: gateway } = useGateway();
-  return `${location.origin}${gateway?.base_path ?? "/v1"}`;
 }
 
 /** A JSON request as a curl command, with the key from the environment. */

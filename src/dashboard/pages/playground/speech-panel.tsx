@@ -1,13 +1,11 @@
 import { useEffect, useState } from "react";
-import { callApiWithJson, refreshUsage } from "../../data/playground-key.ts";
+import { useBaseUrl } from "../../data/api.ts";
+import { callApiWithJson } from "../../data/playground-key.ts";
 import { formatCount } from "../../format.ts";
-import { Callout, Empty } from "../../ui/feedback.tsx";
-import { Field, SelectField } from "../../ui/field.tsx";
+import { SelectField, TextAreaField } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { useAction } from "../../ui/use-action.ts";
-import { ModelField, Panel, type PanelProps, toCurl, useBaseUrl } from "./panel.tsx";
+import { CallCard, ModelField, Panel, type PanelProps, toCurl } from "./panel.tsx";
 
-/** Text to speech. */
 export function SpeechPanel(props: PanelProps) {
   const { model } = props;
   const { voices = [], voiceDefault, inputCharactersMax } = model;
@@ -17,13 +15,7 @@ export function SpeechPanel(props: PanelProps) {
   const voice = voices.includes(chosenVoice) ? chosenVoice : (voiceDefault ?? voices[0]);
   const baseUrl = useBaseUrl();
   const body = { model: model.id, input: text === "" ? "Hello, world" : text, ...(voice !== undefined && { voice }) };
-  const { run, isBusy, formError } = useAction(async () => {
-    try {
-      setAudio(await (await callApiWithJson("/audio/speech", body)).blob());
-    } finally {
-      refreshUsage();
-    }
-  });
+  const call = async () => setAudio(await (await callApiWithJson("/audio/speech", body)).blob());
   const limit = inputCharactersMax === undefined ? "" : ` of ${formatCount(inputCharactersMax)}`;
   return (
     <Panel
@@ -37,33 +29,25 @@ export function SpeechPanel(props: PanelProps) {
         </>
       }
     >
-      <section className="card card-body stack" aria-label="Speech">
-        <Field label="Text" hint={`${formatCount(text.length)}${limit} characters`}>
-          {(control) => (
-            <textarea
-              {...control}
-              className="input"
-              rows={4}
-              placeholder="Hello, world"
-              value={text}
-              onChange={(event) => setText(event.target.value)}
-            />
-          )}
-        </Field>
-        <div className="row">
-          <button
-            type="button"
-            className="btn btn-primary"
-            disabled={isBusy || text.trim() === ""}
-            onClick={() => void run()}
-          >
-            <Icon name="sound" size={15} />
-            {isBusy ? "Generating…" : "Generate speech"}
-          </button>
-        </div>
-        <Callout tone="bad">{formError()}</Callout>
-        {audio === undefined ? <Empty icon="sound" title="No audio yet" /> : <Player audio={audio} />}
-      </section>
+      <CallCard
+        label="Speech"
+        icon="sound"
+        action={["Generate speech", "Generating…", "No audio yet"]}
+        isComplete={text.trim() !== ""}
+        call={call}
+        fields={
+          <TextAreaField
+            label="Text"
+            hint={`${formatCount(text.length)}${limit} characters`}
+            rows={4}
+            placeholder="Hello, world"
+            value={text}
+            onText={setText}
+          />
+        }
+      >
+        {audio && <Player audio={audio} />}
+      </CallCard>
     </Panel>
   );
 }

@@ -1,16 +1,13 @@
 import { useState } from "react";
-import { callApi, refreshUsage } from "../../data/playground-key.ts";
+import { useBaseUrl } from "../../data/api.ts";
+import { callApi } from "../../data/playground-key.ts";
 import { CopyButton } from "../../ui/copy.tsx";
-import { Callout, Empty } from "../../ui/feedback.tsx";
 import { Field, TextField } from "../../ui/field.tsx";
-import { Icon } from "../../ui/icon.tsx";
-import { useAction } from "../../ui/use-action.ts";
-import { ModelField, Panel, type PanelProps, toFormCurl, useBaseUrl } from "./panel.tsx";
+import { CallCard, ModelField, Panel, type PanelProps, toFormCurl } from "./panel.tsx";
 
 const extensions = [".mp3", ".mp4", ".mpeg", ".mpga", ".m4a", ".wav", ".webm"];
 const bytesMax = 25 * 1024 * 1024;
 
-/** Speech to text. */
 export function TranscriptionPanel(props: PanelProps) {
   const { model } = props;
   const [file, setFile] = useState<File>();
@@ -18,18 +15,14 @@ export function TranscriptionPanel(props: PanelProps) {
   const [text, setText] = useState<string>();
   const baseUrl = useBaseUrl();
   const fields = { model: model.id, ...(language !== "" && { language }) };
-  const { run, isBusy, formError } = useAction(async () => {
+  const call = async () => {
     if (file === undefined) return;
     const form = new FormData();
     form.set("file", file);
     for (const [name, value] of Object.entries(fields)) form.set(name, value);
-    try {
-      const answer = (await (await callApi("/audio/transcriptions", form)).json()) as { text: string };
-      setText(answer.text);
-    } finally {
-      refreshUsage();
-    }
-  });
+    const answer = (await (await callApi("/audio/transcriptions", form)).json()) as { text: string };
+    setText(answer.text);
+  };
   const fileError = file === undefined ? undefined : validateFile(file);
   return (
     <Panel
@@ -48,33 +41,27 @@ export function TranscriptionPanel(props: PanelProps) {
         </>
       }
     >
-      <section className="card card-body stack" aria-label="Transcription">
-        <Field label="Audio file" hint="mp3, mp4, mpeg, mpga, m4a, wav or webm, up to 25 MB" error={fileError}>
-          {(control) => (
-            <input
-              {...control}
-              className="input"
-              type="file"
-              accept={extensions.join(",")}
-              onChange={(event) => setFile(event.target.files?.[0])}
-            />
-          )}
-        </Field>
-        <div className="row">
-          <button
-            type="button"
-            className="btn btn-primary"
-            disabled={isBusy || file === undefined || fileError !== undefined}
-            onClick={() => void run()}
-          >
-            <Icon name="mic" size={15} />
-            {isBusy ? "Transcribing…" : "Transcribe"}
-          </button>
-        </div>
-        <Callout tone="bad">{formError()}</Callout>
-        {text === undefined ? (
-          <Empty icon="mic" title="No transcript yet" />
-        ) : (
+      <CallCard
+        label="Transcription"
+        icon="mic"
+        action={["Transcribe", "Transcribing…", "No transcript yet"]}
+        isComplete={file !== undefined && fileError === undefined}
+        call={call}
+        fields={
+          <Field label="Audio file" hint="mp3, mp4, mpeg, mpga, m4a, wav or webm, up to 25 MB" error={fileError}>
+            {(control) => (
+              <input
+                {...control}
+                className="input"
+                type="file"
+                accept={extensions.join(",")}
+                onChange={(event) => setFile(event.target.files?.[0])}
+              />
+            )}
+          </Field>
+        }
+      >
+        {text === undefined ? undefined : (
           <div className="stack stack-tight" aria-live="polite">
             <p className="turn-text">{text}</p>
             <div className="row">
@@ -82,7 +69,7 @@ export function TranscriptionPanel(props: PanelProps) {
             </div>
           </div>
         )}
-      </section>
+      </CallCard>
     </Panel>
   );
 }

@@ -2,14 +2,13 @@ import { useState } from "react";
 import { mutate } from "swr";
 import { useGateway } from "../../data/api.ts";
 import { disableSecondFactor, enableSecondFactor } from "../../data/session.ts";
+import { Button } from "../../ui/button.tsx";
 import { PasswordField } from "../../ui/field.tsx";
-import { FormDialog } from "../../ui/form-dialog.tsx";
+import { FormDialog, useForm } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { useAction } from "../../ui/use-action.ts";
 import { SecondFactorSetup } from "./second-factor-setup.tsx";
 
-/** Turns two-step sign-in on and off. */
 export function SecondFactorSection({ isOn }: { isOn: boolean }) {
   const { data: gateway } = useGateway();
   const [isAsking, setAsking] = useState(false);
@@ -38,9 +37,7 @@ export function SecondFactorSection({ isOn }: { isOn: boolean }) {
           <p className="soft">Not required for single sign-on: your identity provider decides how to verify you.</p>
         )}
         <div className="row">
-          <button type="button" className="btn" onClick={() => setAsking(true)}>
-            {isOn ? "Turn off" : "Set up"}
-          </button>
+          <Button onClick={() => setAsking(true)}>{isOn ? "Turn off" : "Set up"}</Button>
         </div>
       </div>
       {isAsking && (
@@ -64,15 +61,14 @@ function ConfirmPassword({
   act: (password: string) => Promise<void>;
   onClose: () => void;
 }) {
-  const [password, setPassword] = useState("");
-  const action = useAction(() => act(password));
+  const form = useForm({ password: "" }, ({ password }) => act(password));
   return (
     <FormDialog
       title={title}
-      labels={["Continue", "Checking…"]}
-      action={action}
-      isComplete={password !== ""}
-      error={action.formError()}
+      form={form}
+      label="Continue"
+      busyLabel="Checking…"
+      isComplete={form.values.password !== ""}
       onClose={onClose}
     >
       <PasswordField
@@ -80,8 +76,7 @@ function ConfirmPassword({
         autoComplete="current-password"
         required
         autoFocus
-        value={password}
-        onText={setPassword}
+        {...form.field("password")}
       />
     </FormDialog>
   );

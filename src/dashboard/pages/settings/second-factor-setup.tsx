@@ -1,13 +1,11 @@
-import { useState } from "react";
 import { mutate } from "swr";
 import { encode } from "uqr";
 import { verifyCode } from "../../data/session.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Callout } from "../../ui/feedback.tsx";
 import { TextField } from "../../ui/field.tsx";
-import { FormDialog } from "../../ui/form-dialog.tsx";
+import { FormDialog, useForm } from "../../ui/form.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { useAction } from "../../ui/use-action.ts";
 
 /** Shows the TOTP secret and backup codes, and verifies the first code. */
 export function SecondFactorSetup({
@@ -17,8 +15,7 @@ export function SecondFactorSetup({
   setup: { totpURI: string; backupCodes: readonly string[] };
   onClose: () => void;
 }) {
-  const [code, setCode] = useState("");
-  const action = useAction(async () => {
+  const form = useForm({ code: "" }, async ({ code }) => {
     await verifyCode(code, false);
     await mutate("me");
     toast("Two-step sign-in is on");
@@ -30,9 +27,11 @@ export function SecondFactorSetup({
       title="Set up two-step sign-in"
       isPersistent
       isWide
-      labels={["Turn on", "Checking…"]}
-      action={action}
-      isComplete={code.trim() !== ""}
+      // The error is shown at the code, below the steps.
+      form={{ ...form, error: undefined }}
+      label="Turn on"
+      busyLabel="Checking…"
+      isComplete={form.values.code.trim() !== ""}
       onClose={onClose}
     >
       <div className="enrol">
@@ -56,15 +55,14 @@ export function SecondFactorSetup({
           <CopyButton text={backupCodes.join("\n")} label="Copy backup codes" />
         </div>
       </div>
-      <Callout tone="bad">{action.formError()}</Callout>
+      <Callout tone="bad">{form.error}</Callout>
       <TextField
         label="3. Enter the 6-digit code from the app"
         inputMode="numeric"
         autoComplete="one-time-code"
         required
         maxLength={10}
-        value={code}
-        onText={setCode}
+        {...form.field("code")}
       />
     </FormDialog>
   );

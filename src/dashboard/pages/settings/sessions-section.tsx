@@ -2,6 +2,7 @@ import useSWR from "swr";
 import { api, request } from "../../data/api.ts";
 import { reloadSession, signOutEverywhere } from "../../data/session.ts";
 import { formatAge } from "../../format.ts";
+import { Button } from "../../ui/button.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
@@ -23,7 +24,6 @@ const systems = [
   [/Linux/, "Linux"],
 ] as const;
 
-/** The active sessions of the user. */
 export function SessionsSection() {
   const sessions = useSWR("sessions", () => request(api.sessions.get()));
   const { run, isBusy } = useAction(() => signOutEverywhere().then(reloadSession, toastError));
@@ -49,9 +49,9 @@ export function SessionsSection() {
                   <span className="sub">Signed in {formatAge(created_at)}</span>
                 </span>
                 {!is_this_one && (
-                  <button type="button" className="btn btn-small" onClick={() => void end(id)}>
+                  <Button look="small" onClick={() => void end(id)}>
                     Sign out
-                  </button>
+                  </Button>
                 )}
               </li>
             ))}
@@ -60,9 +60,9 @@ export function SessionsSection() {
       </Loaded>
       <div className="table-foot">
         <span>API keys keep working.</span>
-        <button type="button" className="btn" disabled={isBusy} onClick={() => void run()}>
+        <Button disabled={isBusy} onClick={() => void run()}>
           Sign out everywhere
-        </button>
+        </Button>
       </div>
     </Section>
   );

@@ -1,10 +1,11 @@
+import { PasswordFields, usePasswordForm } from "../../auth/new-password.tsx";
 import { useMe } from "../../data/session.ts";
+import { Form, Submit } from "../../ui/form.tsx";
 import { PageHead, Section } from "../../ui/page.tsx";
-import { PasswordForm } from "./password-form.tsx";
+import { toast } from "../../ui/toast.tsx";
 import { SecondFactorSection } from "./second-factor-section.tsx";
 import { SessionsSection } from "./sessions-section.tsx";
 
-/** Profile, password, two-step sign-in and sessions. */
 export default function SettingsPage() {
   const { data: me } = useMe();
   if (me === undefined) return null;
@@ -29,5 +30,29 @@ export default function SettingsPage() {
         <SessionsSection />
       </div>
     </>
+  );
+}
+
+/** Changes the password and signs out all other sessions. */
+function PasswordForm({ email }: { email: string }) {
+  const form = usePasswordForm(() => {
+    form.reset();
+    toast("Password changed; other devices are signed out");
+  });
+  const { currentPassword, newPassword } = form.values;
+  return (
+    <Section title="Password">
+      <Form form={form} className="stack card-body" isNative>
+        <PasswordFields form={form} email={email} />
+        <div className="row">
+          <Submit
+            form={form}
+            label="Change password"
+            busyLabel="Changing…"
+            isComplete={currentPassword !== "" && newPassword !== ""}
+          />
+        </div>
+      </Form>
+    </Section>
   );
 }

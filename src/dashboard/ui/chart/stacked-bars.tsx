@@ -58,7 +58,7 @@ export function StackedBars({ label, series, ticks, tickStep = 1, titles, format
           <ul>
             {shown.map(({ name, value, place }) => (
               <li key={name}>
-                <span className={`swatch swatch-${place + 1}`} />
+                <Swatch place={place} />
                 <span className="cut">{name}</span>
                 <span>{format(value)}</span>
               </li>
@@ -68,6 +68,11 @@ export function StackedBars({ label, series, ticks, tickStep = 1, titles, format
       )}
     </div>
   );
+}
+
+/** The colour of a series. */
+export function Swatch({ place }: { place: number }) {
+  return <span className="swatch" style={{ background: `var(--series-${place + 1})` }} />;
 }
 
 function listValues(series: readonly Series[], bar: number) {

@@ -38,7 +38,7 @@ export interface MessagesErrorResponse {
 /** @param requestId The call's id, also in the header `request-id`. */
 export function toMessagesError(error: GatewayError, requestId: string): MessagesErrorResponse {
   const { status, type } = isOverload(error) ? rows.unavailable : rows[error.code];
-  const body = { type, message: toMessage(error), code: error.shownCode };
+  const body = { type, message: toMessage(error), code: error.publicCode };
   return {
     status,
     headers: {

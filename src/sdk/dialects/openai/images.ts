@@ -16,7 +16,8 @@ export function imagesHandler(defaults: ImagesOptions) {
   return async (call: Call<ImagesRequest>): Promise<GeneratedImages> => {
     const options = resolveOptions(defaults, call.model);
     const { response_format: _, ...request } = call.request;
-    const body = toBody({ request, model: call.model, warn: (sentence) => call.warn(sentence) }, options);
+    const omit = [...(options.omit ?? []), "partial_images"];
+    const body = toBody({ request, model: call.model, warn: call.warn }, { ...options, omit });
     if (!options.omit?.includes("response_format")) body.response_format = "b64_json";
     return toImages(await call.upstream.json("/images/generations", body), call.upstream);
   };
@@ -34,7 +35,7 @@ async function toImages(
   if (!isRecord(answer) || !Array.isArray(answer.data) || answer.data.length === 0) throw classifyError(answer);
   const format = typeof answer.output_format === "string" ? answer.output_format : undefined;
   const images = answer.data.map((item: unknown) => toImage(item, format, upstream));
-  return { images: await Promise.all(images) };
+  return { images: await Promise.all(images), ...(isRecord(answer.usage) && { usage: answer.usage }) };
 }
 
 async function toImage(

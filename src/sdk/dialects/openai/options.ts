@@ -1,15 +1,15 @@
 import type { Model } from "../../../contract/index.ts";
 import { isRecord } from "../../json.ts";
 
-/** How a provider's idea of a request differs from OpenAI's. All of it is data, and a model row's `options` may hold the same. */
+/** How the requests of a provider differ from OpenAI's. All of it is data; a model row's `options` may have the same fields. */
 export interface RequestOptions {
   /** Request fields the provider rejects: left out, and noted in the log. */
   omit?: readonly string[];
-  /** Request fields it knows by another name. A field that stands under that name already wins. */
+  /** Request fields it knows by another name. If the request has a field of that name too, that one is sent. */
   rename?: Readonly<Record<string, string>>;
   /** Values it knows by another name, by field: `{ quality: { hd: "high" } }`; `null` leaves the field out. */
   values?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** Fields to send where the request does not hold them: `{ reasoning_format: "parsed" }`. */
+  /** Fields to send unless the request has them: `{ reasoning_format: "parsed" }`. */
   extra?: Readonly<Record<string, unknown>>;
 }
 
@@ -23,7 +23,7 @@ export interface ChatOptions extends RequestOptions {
   systemRole?: "system" | "developer";
   /** Whether it takes the deprecated `functions` itself (`pass`) or they are sent as `tools` (`convert`, the default). */
   functions?: "pass" | "convert";
-  /** The `reasoning_effort` values it takes; another is moved to the nearest, or left out where there is none. */
+  /** The `reasoning_effort` values it takes; another is moved to the nearest; without a nearest one the field is left out. */
   reasoningEfforts?: readonly string[];
   /** The same in a request with tools, where that differs. */
   toolEfforts?: readonly string[];
@@ -37,11 +37,11 @@ export interface ChatOptions extends RequestOptions {
   drop?: readonly string[];
   /** Where its messages carry reasoning. Default `["reasoning_content", "reasoning"]`. */
   reasoningFields?: readonly string[];
-  /** Whether reasoning stands as `<think>…</think>` at the beginning of the content. */
+  /** Whether the content begins with the reasoning as `<think>…</think>`. */
   think?: boolean;
   /** Its finish reasons in OpenAI's words. Default `{ eos: "stop" }`. */
   finishReasons?: Readonly<Record<string, string>>;
-  /** The field of an answer or chunk whose own `usage` counts where there is none at the top, such as `x_groq`. */
+  /** The field of an answer or chunk that has the `usage` if it is not at the top level, such as `x_groq`. */
   usageIn?: string;
 }
 

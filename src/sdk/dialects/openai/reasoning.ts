@@ -15,7 +15,8 @@ export function fitReasoning(
   const efforts = (hasTools ? options.toolEfforts : undefined) ?? options.reasoningEfforts;
   const effort = efforts === undefined ? asked : nearestEffort(asked, efforts);
   if (effort !== asked) {
-    call.warn(`Sent reasoning_effort ${effort ?? "not at all"} for ${asked}: the model takes ${efforts?.join(", ")}`);
+    const sentence = `Sent reasoning_effort ${effort ?? "not at all"} for ${asked}: the model takes ${efforts?.join(", ")}`;
+    call.warn(sentence, "reasoning_effort");
   }
   if (effort === undefined) delete body.reasoning_effort;
   else body.reasoning_effort = effort;
@@ -23,7 +24,7 @@ export function fitReasoning(
   for (const field of options.reasoningOmit ?? []) {
     if (body[field] === undefined) continue;
     delete body[field];
-    call.warn(`Left out ${field}: the model does not take it while it reasons`);
+    call.warn(`Left out ${field}: the model does not take it while it reasons`, field);
   }
 }
 

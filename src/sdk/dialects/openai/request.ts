@@ -5,7 +5,7 @@ import type { RequestOptions } from "./options.ts";
 interface CheckInput {
   readonly request: object;
   readonly model: Model;
-  warn(sentence: string): void;
+  warn(sentence: string, ignored?: string): void;
 }
 
 /** The body to send: the request with the provider's model name, without what it rejects. `null` counts as absent. */
@@ -16,12 +16,12 @@ export function toBody(call: CheckInput, options: RequestOptions): Record<string
   for (const [field, value] of Object.entries(call.request)) {
     if (value === null || value === undefined) continue;
     if (omit.includes(field)) {
-      call.warn(`Left out ${field}: the provider does not take it`);
+      call.warn(`Left out ${field}: the provider does not take it`, field);
       continue;
     }
     const sent = toValue(field, value, values);
     const renamedTo = getOwn(rename, field);
-    if (sent === null) call.warn(`Left out ${field} ${JSON.stringify(value)}: the provider has no such value`);
+    if (sent === null) call.warn(`Left out ${field} ${JSON.stringify(value)}: the provider has no such value`, field);
     else if (renamedTo === undefined) body[field] = sent;
     else renamed.push([renamedTo, sent]);
   }

@@ -17,26 +17,24 @@ export function transcriptionHandler(options: TranscriptionOptions) {
   };
 }
 
-/**
- * The form to send. `verbose_json` is asked for when segments or words are wanted, and when only the provider can tell
- * how long the audio is, because it is paid by length.
- */
-function toForm(call: Pick<Call<TranscriptionRequest>, "request" | "model">, options: TranscriptionOptions): FormData {
-  const { file, language, prompt, temperature, response_format: format, audioMs } = call.request;
+/** The form to send. It always asks for `verbose_json`: only the provider can be trusted with the length that is paid for. */
+function toForm(call: Call<TranscriptionRequest>, options: TranscriptionOptions): FormData {
+  const { file, language, prompt, temperature } = call.request;
   const granularities = call.request.timestamp_granularities ?? [];
   const { omit = [], rename = {}, extra = {}, verbose = true } = options;
   const form = new FormData();
   const put = (field: string, value: string | undefined) => {
-    if (value !== undefined && !omit.includes(field)) form.append(rename[field] ?? field, value);
+    if (value === undefined) return;
+    if (omit.includes(field)) call.warn(`Left out ${field}: the provider does not take it`, field);
+    else form.append(rename[field] ?? field, value);
   };
   form.append("file", file, file.name);
   form.append("model", call.model.upstreamId);
-  const isVerbose = verbose && (format === "verbose_json" || granularities.length > 0 || audioMs === undefined);
-  put("response_format", isVerbose ? "verbose_json" : "json");
+  put("response_format", verbose ? "verbose_json" : "json");
   put("language", language?.split("-")[0]?.toLowerCase());
   put("prompt", prompt);
   put("temperature", temperature?.toString());
-  if (isVerbose) for (const granularity of granularities) put("timestamp_granularities[]", granularity);
+  if (verbose) for (const granularity of granularities) put("timestamp_granularities[]", granularity);
   for (const [field, value] of Object.entries(extra)) form.append(field, String(value));
   return form;
 }

@@ -1,12 +1,13 @@
 import { expect } from "bun:test";
 import { type Billing, createBilling, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
 import { openStore, type Store } from "../../../../src/db/index.ts";
+import { rounds, timeoutMs } from "../../../support/long.ts";
 import { newDatabase, queryPostgres, startPostgres } from "../../../support/postgres.ts";
 import { node, postgresTest, until } from "../../db/postgres/ground.ts";
 import { addAccount, createAdmission, createSettlement } from "../ground.ts";
 
-/** Of silence, until a node is dead: 30 s otherwise. */
-const deadAfterMs = 1000;
+/** The silence after which a node is dead; the long form has that of a gateway. */
+const deadAfterMs = rounds(1000, 30_000);
 
 /** Says so often that a node lives as a gateway does, by this scale. */
 function keepAlive(store: Store): () => void {
@@ -61,17 +62,18 @@ postgresTest(
     expect(await recoverFor(deadAfterMs / 4, ledgers)).toEqual([]);
     expect(await known(url)).toEqual([keyLimits, living, "gone"].sort());
     const ended: string[] = [];
-    await until("the one without a connection is forgotten", async () => {
+    const isForgotten = async () => {
       ended.push(...(await ledgers[0].recover()).callIds);
       return !(await known(url)).includes("gone");
-    });
+    };
+    await until("the one without a connection is forgotten", isForgotten, 20 * deadAfterMs);
     expect(ended).toEqual(["of gone"]);
     // It says nothing either, but its connection stands: it is busy, or cut off.
     expect(await recoverFor(2 * deadAfterMs, [ledgers[0]])).toEqual([]);
     expect(await known(url)).toEqual([keyLimits, living].sort());
     expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 10 });
   },
-  60_000,
+  timeoutMs(60_000),
 );
 
 postgresTest(
@@ -102,7 +104,7 @@ postgresTest(
       await server.remove();
     }
   },
-  60_000,
+  timeoutMs(60_000),
 );
 
 postgresTest(
@@ -143,5 +145,5 @@ postgresTest(
       await server.remove();
     }
   },
-  60_000,
+  timeoutMs(60_000),
 );

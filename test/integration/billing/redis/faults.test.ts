@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { verifyLedger, walletOf } from "../../../../src/billing/index.ts";
 import type { Store } from "../../../../src/db/index.ts";
+import { rounds, timeoutMs } from "../../../support/long.ts";
 import { startRedis, type TestRedis } from "../../../support/redis.ts";
 import { node as databaseNode } from "../../db/postgres/ground.ts";
 import { createAdmission, createSettlement } from "../ground.ts";
@@ -159,15 +160,16 @@ describe.skipIf(!canShare)("a Redis", () => {
   test(
     "that is away for longer than any lease frees nothing of a call that runs: no money is held twice, no living node is dead",
     async () => {
-      const leaseMs = 300;
-      const { redis, nodes } = await startNodes(2, 1e9, { leaseMs, storeOptions: { deadAfterMs: 300 } });
+      // The long form has the times of a gateway: leases and silences of 30 s, and Redis away for a minute.
+      const leaseMs = rounds(300, 30_000);
+      const { redis, nodes } = await startNodes(2, 1e9, { leaseMs, storeOptions: { deadAfterMs: leaseMs } });
       const [here, there] = nodes as [Node, Node];
       const timers = nodes.map(({ store }) => setInterval(() => store.pollExternalChange(), 20));
       const running = createAdmission({ holdNanodollars: 9e8 });
       await there.ledger.admit(running);
       await redis.stop("SIGKILL");
       const ended: string[] = [];
-      const outage = Date.now() + 5 * leaseMs;
+      const outage = Date.now() + rounds(5 * leaseMs, 60_000);
       while (Date.now() < outage) {
         for (const { ledger } of nodes) ended.push(...(await ledger.recover()).callIds);
         await Bun.sleep(20);
@@ -186,7 +188,7 @@ describe.skipIf(!canShare)("a Redis", () => {
       expect(await walletOf(here.store, "acc_1")).toEqual({ balanceNanodollars: 0, heldNanodollars: 0 });
       expect(await verifyLedger(here.store)).toMatchObject({ ok: true, counts: { abandoned: 0 } });
     },
-    testMsMax,
+    timeoutMs(testMsMax),
   );
 
   test(

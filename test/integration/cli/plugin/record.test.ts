@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { filesOfPlugin } from "../../../../src/cli/plugin-new/plugin-files.ts";
+import { createPluginFiles } from "../../../../src/cli/plugin-new/plugin-files.ts";
 import { type Bench, makeBench } from "../ground.ts";
 
 const key = "acme-secret-0123456789";
@@ -33,7 +33,7 @@ beforeAll(async () => {
   host = startHost();
   bench = makeBench({ env: { ACME_API_KEY: key, ACME_BASE_URL: `http://127.0.0.1:${host.port}/v1` } });
   folder = join(bench.home, "acme");
-  for (const [file, text] of await filesOfPlugin("acme", "translated")) {
+  for (const [file, text] of await createPluginFiles("acme", "translated")) {
     mkdirSync(dirname(join(folder, file)), { recursive: true });
     writeFileSync(join(folder, file), text);
   }

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { checkPlugin, readFixtures } from "../../../../src/cli/plugin-check/index.ts";
-import { filesOfPlugin } from "../../../../src/cli/plugin-new/plugin-files.ts";
+import { createPluginFiles } from "../../../../src/cli/plugin-new/plugin-files.ts";
 import { loadPluginAt } from "../../../../src/cli/plugin-source.ts";
 
 describe("a plugin", () => {
@@ -15,7 +15,7 @@ describe("a plugin", () => {
 
   /** The rows a translated plugin loses when a line of it is changed. */
   async function lostBy(name: string, from: string, to: string): Promise<string[]> {
-    for (const [file, text] of await filesOfPlugin(name, "translated")) {
+    for (const [file, text] of await createPluginFiles(name, "translated")) {
       const path = join(folder, name, file);
       mkdirSync(dirname(path), { recursive: true });
       if (file === "index.ts") expect(text).toContain(from);

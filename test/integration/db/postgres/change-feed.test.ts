@@ -6,7 +6,9 @@ import { node, postgresTest, until } from "./ground.ts";
 
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
 
-async function isTaken(accounts: ReturnType<typeof createAccounts>, key: string): Promise<boolean> {
+type Accounts = ReturnType<typeof createAccounts>;
+
+async function isTaken(accounts: Accounts, key: string): Promise<boolean> {
   return Promise.resolve()
     .then(() => accounts.authenticate(key))
     .then(
@@ -41,7 +43,7 @@ postgresTest("a node whose connection broke takes all copies for changed when it
   const before = store.revision;
   await queryPostgres(
     url,
-    "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'modelgate reads%' and datname = current_database()",
+    "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'modelgate heartbeat%' and datname = current_database()",
   );
   await until("it has heard", () => store.pollExternalChange());
   expect(store.revision).toBeGreaterThan(before);
@@ -74,4 +76,27 @@ postgresTest("own changes are counted at once and not heard of again; a change t
   }
   expect(store.revision).toBe(before + 1);
   expect(other.pollExternalChange()).toBe(false);
+});
+
+postgresTest("a change of one key leaves everything else cached, on the other nodes too", async () => {
+  const { store, url } = await node();
+  const other = (await node(url)).store;
+  const [here, there] = [store, other].map((it) => createAccounts({ store: it, defaults })) as [Accounts, Accounts];
+  const account = await here.create({ email: "ada@example.org" });
+  const { id, key } = await here.createKey({ accountId: account.id, name: "first" });
+  expect(await isTaken(there, key)).toBe(true);
+  // What other changes left to be noticed.
+  await until("the other is up to date", () => !other.pollExternalChange());
+  const before = [store.revision, other.revision];
+  for (let change = 1; change <= 20; change++) {
+    await here.changeKey(id, { bounds: { requestsPerMinute: change } });
+    other.pollExternalChange();
+  }
+  await here.revokeKey(id);
+  await until("the key is refused", async () => !(await isTaken(there, key)));
+  for (let polls = 0; polls < 5; polls++) {
+    expect(other.pollExternalChange()).toBe(false);
+    await other.readKey("none");
+  }
+  expect([store.revision, other.revision]).toEqual(before);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { GeneratedImage } from "../../../../src/contract/index.ts";
+import { type GeneratedImage, UpstreamFault } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { chatModel, pluginOf } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";
@@ -49,6 +49,74 @@ describe("POST /images/generations", () => {
     const { data } = await (await post("images/generations", ask)).json();
     expect(data).toEqual([{ b64_json: base64, revised_prompt: "A fine cat" }]);
     expect(log.lines.map(({ event }) => event)).toContain("image_store_failed");
+  });
+
+  test("answers 503 for a stored picture that cannot be read now", async () => {
+    const { post, files, ask: get } = gateway(asBytes);
+    const { data } = await (await post("images/generations", ask)).json();
+    files.get = () => Promise.reject(new Error("PostgreSQL is not connected"));
+    const file = await get(data[0].url, { headers: { authorization: "" } });
+    expect(file.headers.get("retry-after")).toBe("1");
+    await expectError(file, { status: 503, code: "unavailable", says: "try again" });
+  });
+
+  test("streams each as an event of base64, charged before the last byte", async () => {
+    const { post, ledger } = gateway(asBytes, asText);
+    const response = await post("images/generations", { ...ask, n: 2, stream: true });
+    expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+    const events = (await response.text()).split("\n\n").slice(0, -1);
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", meters: { image: 2 } });
+    expect(events).toHaveLength(2);
+    const [name, data] = (events[0] as string).split("\ndata: ") as [string, string];
+    expect(name).toBe("event: image_generation.completed");
+    expect(JSON.parse(data)).toMatchObject({
+      type: "image_generation.completed",
+      b64_json: base64,
+      output_format: "png",
+    });
+  });
+
+  test.each([true, false])("hands on the provider's usage where it is one (stream: %p)", async (stream) => {
+    const usage = { input_tokens: 5, output_tokens: 1290, total_tokens: 1295 };
+    for (const [reported, shown] of [
+      [usage, { ...usage, input_tokens_details: { text_tokens: 5, image_tokens: 0 } }],
+      [{ input_tokens: "5" }, undefined],
+    ] as const) {
+      const images = async () => ({ images: [asText], usage: reported });
+      const { post } = httpOf([pluginOf({ images }, { models: [row] })]);
+      const text = await (await post("images/generations", { ...ask, stream })).text();
+      expect(JSON.parse(stream ? (text.split("data: ")[1] as string) : text).usage).toEqual(shown);
+    }
+  });
+
+  test("says which fields were ignored, of those that were sent and of the route that answered", async () => {
+    const warned = (name: string, ...fields: string[]) =>
+      pluginOf(
+        {
+          async images({ warn }) {
+            warn("Left out", fields);
+            if (name === "a") throw new UpstreamFault("overloaded", "Busy", { status: 503 });
+            return { images: [asText] };
+          },
+        },
+        { name, models: [row] },
+      );
+    const bad = { "x\r\nset-cookie": 1, ["y".repeat(65)]: 1, naïve: 1 };
+    const plugins = [warned("a", "user"), warned("b", "style", "quality", "model", ...Object.keys(bad))];
+    const { post } = httpOf(plugins, {});
+    const response = await post("images/generations", { ...ask, style: "vivid", user: "me", ...bad });
+    expect([response.status, response.headers.get("x-modelgate-ignored")]).toEqual([200, "style, model"]);
+    const plain = await gateway(asText).post("images/generations", ask);
+    expect(plain.headers.has("x-modelgate-ignored")).toBe(false);
+  });
+
+  test.each(["1x1", "16:9", "large"])("refuses the size %s in words", async (size) => {
+    const says = "a string of the form WIDTHxHEIGHT in pixels";
+    await expectError(await gateway().post("images/generations", { ...ask, size }), {
+      status: 400,
+      param: "size",
+      says,
+    });
   });
 
   test("gives addresses as the client sees the gateway behind a proxy", async () => {

@@ -26,13 +26,41 @@ describe("POST /audio/speech", () => {
     expect(ledger.settlement).toMatchObject({ outcome: "settled", meters: { character: 5 } });
   });
 
+  test("comes as events where they are asked for, and the provider is not told", async () => {
+    const asked: object[] = [];
+    const head = bytes("RIFF".padEnd(44));
+    const speech = async ({ request }: { request: object }) => {
+      asked.push(request);
+      return { wav: new FakeStream(head, bytes("data")) } as Speech;
+    };
+    const { post, ledger } = httpOf([pluginOf({ speech }, { models: [row] })]);
+    const response = await post("audio/speech", { ...order, stream_format: "sse" });
+    const event = (type: string, fields = {}) => `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+    const deltas = [head, bytes("data")].map((part) => {
+      return event("speech.audio.delta", { audio: Buffer.from(part).toString("base64") });
+    });
+    expect(await response.text()).toBe(deltas.join("") + event("speech.audio.done"));
+    expect(response.headers.get("content-type")).toStartWith("text/event-stream");
+    expect(asked).toEqual([order]);
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", meters: { character: 5 } });
+  });
+
+  test("as events that break off end with an error event", async () => {
+    const { post } = gateway(new FakeStream(bytes("RIFF".padEnd(44)), new UpstreamFault("bad_response", "Dead")));
+    const text = await (await post("audio/speech", { ...order, stream_format: "sse" })).text();
+    expect(text).toContain('data: {"error":{"message":"Dead"');
+    expect(text).not.toContain("speech.audio.done");
+  });
+
   test("that fails before its first byte is an ordinary error answer", async () => {
     const { post } = gateway(new FakeStream(new UpstreamFault("overloaded", "Busy")));
     await expectError(await post("audio/speech", order), { status: 500, code: "upstream_error" });
   });
 
   test("that breaks later breaks the answer off: no file is handed out as if it were whole", async () => {
-    const { post, ledger } = gateway(new FakeStream(bytes("RIFF"), new UpstreamFault("bad_response", "Dead")));
+    const { post, ledger } = gateway(
+      new FakeStream(bytes("RIFF".padEnd(44)), new UpstreamFault("bad_response", "Dead")),
+    );
     const response = await post("audio/speech", order);
     expect(await errorOf(response.bytes())).toBeInstanceOf(Error);
     expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 500 });

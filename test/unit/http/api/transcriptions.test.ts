@@ -62,6 +62,38 @@ describe("POST /audio/transcriptions", () => {
     expect(answer).toEqual({ text: "Hello", usage: { type: "duration", seconds: 2 } });
   });
 
+  test("streams the text as one event, then the end with the length that is charged", async () => {
+    const { send, asked, ledger } = gateway({ text: "Hello", duration: 1.5 });
+    const response = await send({ file, stream: "true" });
+    expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+    const events = (await response.text()).split("\n\n").slice(0, -1);
+    expect(events.map((event) => JSON.parse(event.split("data: ")[1] as string))).toEqual([
+      { type: "transcript.text.delta", delta: "Hello" },
+      { type: "transcript.text.done", text: "Hello", usage: { type: "duration", seconds: 2 } },
+    ]);
+    expect(asked[0]).not.toHaveProperty("stream");
+    expect(ledger.settlement.usageSource).toBe("reported");
+  });
+
+  test("names the fields that no transcription takes", async () => {
+    const { send } = gateway();
+    const response = await send({
+      file,
+      "include[]": "logprobs",
+      chunking_strategy: "auto",
+      audioMs: "1",
+      stream: "false",
+    });
+    expect(response.headers.get("x-modelgate-ignored")).toBe("include[], chunking_strategy, audioMs");
+    expect((await send({ file })).headers.has("x-modelgate-ignored")).toBe(false);
+  });
+
+  test("does not take its length from the form", async () => {
+    const { send, ledger } = gateway();
+    await send({ file, audioMs: "1", audioMsMin: "0", audioMsMax: "1" });
+    expect(ledger.settlement).toMatchObject({ meters: { audioMs: 1500 } });
+  });
+
   test("answers plain text", async () => {
     const response = await gateway({ text: "नमस्ते" }).send({ file, response_format: "text" });
     expect(response.headers.get("content-type")).toBe("text/plain; charset=utf-8");
@@ -90,6 +122,7 @@ describe("POST /audio/transcriptions", () => {
     ["a file without an ending", { file: new File(["x"], "wav") }, 400, "file"],
     ["an unknown format of answer", { response_format: "srt" }, 400, "response_format"],
     ["a temperature in words", { temperature: "hot" }, 400, "temperature"],
+    ["a stream in words", { stream: "yes" }, 400, "stream"],
     ["a temperature above 1", { temperature: "1.1" }, 400, "temperature"],
     ["a language in words", { language: "English" }, 400, "language"],
     ["another granularity", { timestamp_granularities: "letter" }, 400, "timestamp_granularities[0]"],

@@ -34,6 +34,22 @@ describe("an administrator", () => {
     expect(emails).toEqual(Array.from({ length: 120 }, (_, index) => `n${index + 100}@example.org`));
   });
 
+  test("searches for % and _ as letters, and for a name as it is written", async () => {
+    const { enter, accounts } = await dashboardHttp();
+    const admin = await enter("admin@example.org", "admin");
+    const names = ["100% cotton", "1000 cottons", "snake_case", "snakeXcase", "back\\slash", "Ärzte"];
+    for (const [number, name] of names.entries()) await accounts.create({ email: `n${number}@example.org`, name });
+    const search = async (text: string) => {
+      const { data } = await (await admin.get(`${api}/accounts?search=${encodeURIComponent(text)}`)).json();
+      return data.map(({ name }: { name: string }) => name);
+    };
+    expect(await search("0% C")).toEqual(["100% cotton"]);
+    expect(await search("e_c")).toEqual(["snake_case"]);
+    expect(await search("\\")).toEqual(["back\\slash"]);
+    expect(await search("%")).toEqual(["100% cotton"]);
+    expect(await search("Ärzte")).toEqual(["Ärzte"]);
+  });
+
   test("creates an account and an invitation; the audit log records both without the link", async () => {
     const { enter, send } = await dashboardHttp();
     const admin = await enter("admin@example.org", "admin");

@@ -1,71 +1,22 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import Stripe from "stripe";
-import { openStripe } from "../../../../src/accounts/payments/stripe.ts";
-import { walletOf } from "../../../../src/billing/index.ts";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mutantsOf } from "../../../integration/properties/mutants.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { dashboardHttp } from "../dashboard-http.ts";
-import { helloPlugin } from "../support.ts";
+import {
+  answerWith,
+  api,
+  asked,
+  ground,
+  paidEvent,
+  secretKey,
+  useStripe,
+  webhookSecret,
+  webhooks,
+} from "./stripe-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);
-
-const api = "/dashboard/api";
-const secretKey = "sk_test_1234567890abcdef";
-const webhookSecret = "whsec_1234567890abcdef";
-const { webhooks } = new Stripe(secretKey);
-
-/** Stripe on loopback: remembers what it was asked, and answers as told. */
-const asked: { path: string; form: URLSearchParams; headers: Headers }[] = [];
-let answer = () => Response.json({ id: "cs_1", object: "checkout.session", url: "https://checkout.example/cs_1" });
-let server: ReturnType<typeof Bun.serve>;
-beforeAll(() => {
-  server = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    async fetch(request) {
-      const form = new URLSearchParams(await request.text());
-      asked.push({ path: new URL(request.url).pathname, form, headers: request.headers });
-      return answer();
-    },
-  });
-});
-afterAll(() => server.stop(true));
-const good = answer;
-afterEach(() => {
-  asked.length = 0;
-  answer = good;
-});
-
-async function ground() {
-  const payments = openStripe({ secretKey, webhookSecret, apiBase: server.url.origin });
-  const parts = await dashboardHttp({ PUBLIC_URL: "https://gate.example.com" }, [helloPlugin], payments);
-  const ada = await parts.enter("ada@example.org");
-  const hook = (body: string, header: string) =>
-    parts.send("/webhooks/stripe", { method: "POST", headers: { "stripe-signature": header }, body });
-  /** Sends an event as Stripe would. */
-  const tell = async (event: unknown) => {
-    const payload = JSON.stringify(event);
-    return hook(payload, await webhooks.generateTestHeaderStringAsync({ payload, secret: webhookSecret }));
-  };
-  const balance = async () => (await walletOf(parts.store, ada.account.id)).balanceNanodollars;
-  return { ...parts, ada, hook, tell, balance };
-}
-
-/** As Stripe tells of a checkout. */
-function paidEvent(account: string, changes: Record<string, unknown> = {}, type = "checkout.session.completed") {
-  const session = {
-    id: "cs_1",
-    object: "checkout.session",
-    client_reference_id: account,
-    metadata: { modelgate_account: account, modelgate_cents: "2500" },
-    amount_total: 2500,
-    currency: "usd",
-    payment_status: "paid",
-    payment_intent: "pi_1",
-  };
-  return { id: "evt_1", object: "event", type, data: { object: { ...session, ...changes } } };
-}
+useStripe();
 
 describe("beginning a payment", () => {
   test("creates a checkout at Stripe for the signed-in account and returns its URL", async () => {
@@ -111,7 +62,7 @@ describe("beginning a payment", () => {
     ["answers without an address", () => Response.json({ id: "cs_1", url: null })],
   ])("is 503 without secrets while Stripe %s", async (_what, refusal) => {
     const { ada } = await ground();
-    answer = refusal;
+    answerWith(refusal);
     const response = await ada.post(`${api}/checkout`, { usd: "25" });
     expect(await response.clone().text()).not.toContain("No such key");
     await expectError(response, { status: 503, code: "unavailable", says: "nothing was charged" });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { BodyMemoryLimiter } from "../../../../src/http/middleware/body-memory.ts";
+import { BodyMemoryLimiter } from "../../../../src/http/middleware/read-body.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { httpOf, messages } from "../support.ts";
 

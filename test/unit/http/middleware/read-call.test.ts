@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { formBytesMax, jsonBytesMax, nestingMax } from "../../../../src/http/middleware/read-body.ts";
+import { jsonBytesMax, nestingMax } from "../../../../src/http/middleware/read-body.ts";
+import { formBytesMax } from "../../../../src/http/middleware/read-form.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { goodKey, httpOf, messages } from "../support.ts";
 

@@ -92,10 +92,10 @@ describe("embeddings", () => {
     expect(ledger.settlement.outcome).toBe("released");
   });
 
-  test("hold a third of their bytes", async () => {
+  test("hold a token for each byte", async () => {
     const { done, ledger } = ask({ input: ["abc", "abcd"] }, { vectors: [[1], [2]] });
     await done;
-    expect(ledger.claims[0]).toMatchObject({ holdNanodollars: 3000, limitTokens: 3 });
+    expect(ledger.claims[0]).toMatchObject({ holdNanodollars: 7000, minNanodollars: 7000, limitTokens: 7 });
   });
 });
 

@@ -6,7 +6,7 @@ import {
   type ChatUsage,
   UpstreamFault,
 } from "../../../../src/contract/index.ts";
-import { fanOutMax } from "../../../../src/kernel/capabilities/open-chat.ts";
+import { fanOutMax } from "../../../../src/kernel/capabilities/fan-out.ts";
 import { runCall } from "../../../../src/kernel/index.ts";
 import { settled } from "../fake-fetch.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "../streams.ts";

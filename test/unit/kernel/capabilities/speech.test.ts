@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type Model, type Speech, type SpeechRequest, UpstreamFault } from "../../../../src/contract/index.ts";
 import { runCall } from "../../../../src/kernel/index.ts";
+import { writeWav } from "../../../../src/sdk/index.ts";
 import { FakeStream, Sink } from "../streams.ts";
 import { benchOf, callOf, chatModel, pluginOf, rejectionOf } from "../support.ts";
 
@@ -18,6 +19,13 @@ const row: Model = {
 };
 type Bytes = Uint8Array<ArrayBuffer>;
 const bytes = (text: string): Bytes => new TextEncoder().encode(text);
+
+/** The beginning of a WAV file of 16-bit samples at 16 kHz; 0 samples: of unknown size. */
+function wavBytes(sampleBytes: number): Bytes {
+  const wav = writeWav({ pcm: new Uint8Array(sampleBytes), sampleRate: 16_000, channels: 1, bitsPerSample: 16 });
+  if (sampleBytes === 0) new DataView(wav.buffer).setUint32(4, 0xffffffff, true);
+  return wav;
+}
 
 function ask(request: Partial<SpeechRequest> = {}, wav: unknown = bytes("RIFF...."), changes: Partial<Model> = {}) {
   const asked: SpeechRequest[] = [];
@@ -73,14 +81,38 @@ describe("speech", () => {
     expect(ledger.settlement.outcome).toBe("released");
   });
 
-  test("that breaks in the middle is charged: the provider has made it", async () => {
-    const { done, ledger } = ask({}, new FakeStream<Bytes>(bytes("RIFF"), new UpstreamFault("bad_response", "Dead")));
+  const broken = new UpstreamFault("bad_response", "Dead");
+  const second = new Uint8Array(32_000);
+  const sized = wavBytes(10 * 32_000);
+  const streamed = wavBytes(0);
+
+  test.each<[string, Partial<SpeechRequest>, (Bytes | Error)[], number]>([
+    ["a tenth of a file that says its size", { input: "0123456789" }, [sized.slice(0, 44), second, broken], 2],
+    ["all of it", { input: "0123456789" }, [sized, broken], 10],
+    [
+      "a fifth of a second of a file that does not",
+      { input: "0123456789" },
+      [streamed, second.slice(0, 6400), broken],
+      4,
+    ],
+    ["as much at double speed", { input: "0123456789", speed: 2 }, [streamed, second.slice(0, 6400), broken], 7],
+    ["more than the text can take", { input: "0123456789" }, [streamed, second, second, broken], 10],
+    ["a head of an unknown kind", { input: "0123456789" }, [bytes("RIFF".padEnd(44, "\0")), broken], 10],
+  ])("that breaks after %s is charged for what came out", async (...[, request, pieces, character]) => {
+    const { done, ledger } = ask(request, new FakeStream<Bytes>(...pieces));
     await rejectionOf(done);
-    expect(ledger.settlement).toMatchObject({ outcome: "settled", usageSource: "estimated", status: 500 });
+    const settled = { outcome: "settled", usageSource: "estimated", status: 500 } as const;
+    expect(ledger.settlement).toMatchObject({ ...settled, meters: { character } });
+  });
+
+  test("that breaks in its head is free, and another route can still be tried", async () => {
+    const { done, ledger, sink } = ask({}, new FakeStream<Bytes>(bytes("RIFF"), broken));
+    await rejectionOf(done);
+    expect([sink.opened, ledger.settlement.outcome]).toEqual([0, "released"]);
   });
 
   test("whose client leaves is charged, and the provider's stream is let go", async () => {
-    const source = new FakeStream<Bytes>(bytes("RIFF"), bytes("more"), bytes("most"));
+    const source = new FakeStream<Bytes>(wavBytes(100), bytes("more"), bytes("most"));
     const { done, ledger, sink, call } = ask({}, source);
     sink.reader = () => {
       call.cancel("client_disconnected");

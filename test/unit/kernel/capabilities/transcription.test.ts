@@ -1,8 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import type { Model, Transcript, TranscriptionRequest } from "../../../../src/contract/index.ts";
-import { readAudioMs, runCall } from "../../../../src/kernel/index.ts";
+import {
+  GatewayError,
+  type Model,
+  type Transcript,
+  type TranscriptionRequest,
+} from "../../../../src/contract/index.ts";
+import { runCall } from "../../../../src/kernel/index.ts";
+import { chunk, fileOf, flacHead, wavHead } from "../../../support/audio-files.ts";
 import { wavFile } from "../../../support/wav.ts";
-import { benchOf, callOf, chatModel, pluginOf, rejectionOf } from "../support.ts";
+import { benchOf, callOf, chatModel, FakeLedger, pluginOf, rejectionOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {
@@ -13,6 +19,11 @@ const row: Model = {
   audioMsMax: 30_000,
   languages: ["en", "hi-IN"],
 };
+
+const file = wavFile(1500);
+/** A second of sound whose header speaks of a millisecond, and two of 44.1 kHz that speak of a sample. */
+const forgedWav = fileOf(wavHead, chunk("fact", [1, 0, 0, 0]), chunk("data", new Uint8Array(32_000).fill(200), 32));
+const forgedFlac = fileOf(flacHead(1), new Uint8Array(352_800));
 
 function ask(
   request: Partial<TranscriptionRequest>,
@@ -27,12 +38,16 @@ function ask(
 
 describe("a transcription", () => {
   test.each<[string, Partial<TranscriptionRequest>, unknown, number, string]>([
-    ["as long as the provider says", { audioMs: 1500 }, 2.0004, 2000, "reported"],
-    ["as long as the file says", { audioMs: 1500 }, undefined, 1500, "estimated"],
-    ["as long as the file says, for a length of 0", { audioMs: 1500 }, 0, 1500, "estimated"],
-    ["as long as the file says, for a length below 0", { audioMs: 1500 }, -3, 1500, "estimated"],
-    ["as long as the file says, for no number", { audioMs: 1500 }, Number.NaN, 1500, "estimated"],
-    ["as long as the file says, for a length beyond all", { audioMs: 1500 }, 1e300, 1500, "estimated"],
+    ["as long as the provider says", { file }, 2.0004, 2000, "reported"],
+    ["no less than its samples play", { file }, 0.001, 1500, "reported"],
+    ["no less than its samples play, whatever its header says", { file: forgedWav }, undefined, 1000, "estimated"],
+    ["no less than its bytes play, whatever its header says", { file: forgedFlac }, undefined, 2000, "estimated"],
+    ["no less than its bytes play beside a report", { file: forgedFlac }, 0.5, 2000, "reported"],
+    ["as long as the file says", { file }, undefined, 1500, "estimated"],
+    ["as long as the file says, for a length of 0", { file }, 0, 1500, "estimated"],
+    ["as long as the file says, for a length below 0", { file }, -3, 1500, "estimated"],
+    ["as long as the file says, for no number", { file }, Number.NaN, 1500, "estimated"],
+    ["as long as the file says, for a length beyond all", { file }, 1e300, 1500, "estimated"],
     ["a millisecond a byte where nothing is known", {}, undefined, 2000, "estimated"],
   ])("costs %s", async (...[, request, duration, audioMs, source]) => {
     const { done, ledger } = ask(request, { text: "Hello", duration });
@@ -42,12 +57,14 @@ describe("a transcription", () => {
   });
 
   test("holds what the file says, or what it can be at the most", async () => {
-    const known = ask({ audioMs: 1500 });
+    const known = ask({ file });
     const unknown = ask({});
+    const forged = ask({ file: fileOf(flacHead(1), new Uint8Array(9958)) });
     const long = ask({ file: new File(["x".repeat(90_000)], "a.mp3") });
-    await Promise.all([known.done, unknown.done, long.done]);
-    const held = [known, unknown, long].map(({ ledger }) => ledger.claims[0]?.holdNanodollars);
-    expect(held).toEqual([1_500_000, 2_000_000, 30_000_000]);
+    const bounds = [known, unknown, forged, long];
+    await Promise.all(bounds.map(({ done }) => done));
+    const held = bounds.map(({ ledger }) => ledger.claims[0]?.holdNanodollars);
+    expect(held).toEqual([1_500_000, 2_000_000, 10_000_000, 30_000_000]);
   });
 
   test.each([[{}], [null], [{ text: null }]])("without a text (%p) is free", async (answer) => {
@@ -57,14 +74,15 @@ describe("a transcription", () => {
   });
 
   test("of silence is an empty text, and costs", async () => {
-    const { done, ledger } = ask({ audioMs: 1500 }, { text: "" });
+    const { done, ledger } = ask({ file }, { text: "" });
     await done;
     expect(ledger.settlement.outcome).toBe("settled");
   });
 
   test.each<[string, Partial<TranscriptionRequest>, Partial<Model>, string | undefined]>([
-    ["as long as the model takes", { audioMs: 30_000 }, {}, undefined],
-    ["a millisecond longer", { audioMs: 30_001 }, {}, "file"],
+    ["as long as the model takes", { file: wavFile(30_000) }, {}, undefined],
+    ["a millisecond longer", { file: wavFile(30_001) }, {}, "file"],
+    ["longer than it takes, of few bytes", { file: fileOf(flacHead(44_100 * 31)) }, {}, "file"],
     ["in a language it takes", { language: "en" }, {}, undefined],
     ["in one it takes with a region", { language: "hi-IN" }, {}, undefined],
     ["in one it takes, without the region", { language: "hi" }, {}, undefined],
@@ -78,17 +96,31 @@ describe("a transcription", () => {
   });
 });
 
-describe("the length of a file", () => {
-  test.each([1, 999, 1000, 12_345])("of %d ms is read from it", async (ms) => {
-    expect(await readAudioMs(wavFile(ms))).toBe(ms);
+test("the length is read after the cheap refusals, and not for a caller over its limit", async () => {
+  const unread = new File(["x".repeat(100)], "a.wav");
+  let reads = 0;
+  Object.defineProperty(unread, "slice", {
+    value: (...range: [number, number]) => {
+      reads++;
+      return Blob.prototype.slice.apply(unread, range);
+    },
   });
+  expect((await rejectionOf(ask({ file: unread, model: "nobody" }).done)).code).toBe("model_not_found");
+  expect((await rejectionOf(ask({ file: unread, language: "de" }).done)).param).toBe("language");
+  const { kernel, ledger } = benchOf([pluginOf({ transcription: async () => ({ text: "" }) }, { models: [row] })]);
+  ledger.limitsOf = async () => ({ ...(await new FakeLedger().limitsOf()), remainingRequests: 0 });
+  ledger.refusal = new GatewayError("rate_limit_exceeded", "Too many requests");
+  const limited = runCall(kernel, callOf("transcription", { model: "hear-1", file: unread }));
+  expect((await rejectionOf(limited)).code).toBe("rate_limit_exceeded");
+  expect(reads).toBe(0);
+  await ask({ file: unread }).done;
+  expect(reads).toBeGreaterThan(0);
+});
 
-  test.each([
-    ["nothing", ""],
-    ["text", "Hello, I am no audio"],
-    ["a head without a body", "RIFF\x10\0\0\0WAVE"],
-    ["noise", "\xff\xfb\x90\x64".repeat(3)],
-  ])("that holds %s is unknown, not zero", async (_, text) => {
-    expect(await readAudioMs(new File([text], "a.wav"))).not.toBe(0);
-  });
+test("fields that no transcription takes are named to the caller, under names that a header can hold", async () => {
+  const bench = benchOf([pluginOf({ transcription: async () => ({ text: "" }) }, { models: [row] })]);
+  const unknownFields = ["include[]", "chunking_strategy", "a\r\nb", "x".repeat(65)];
+  const call = callOf("transcription", { model: "hear-1", file, unknownFields });
+  await runCall(bench.kernel, call);
+  expect([...call.ignored]).toEqual(["include[]", "chunking_strategy"]);
 });

@@ -1,11 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatCompletion } from "../../../../src/contract/index.ts";
-import {
-  createAnswerHead,
-  normalizeCompletion,
-  normalizeUsage,
-  toFinishReason,
-} from "../../../../src/kernel/normalize/completion.ts";
+import { createAnswerHead, normalizeCompletion, toFinishReason } from "../../../../src/kernel/normalize/completion.ts";
 
 const head = { id: "chatcmpl-1", created: 1_790_000_000, model: "chat-1" };
 const tidied = (raw: Record<string, unknown>) => normalizeCompletion(raw as unknown as ChatCompletion, head);
@@ -86,9 +81,4 @@ test("the head is made of the call's id and whole seconds", () => {
     created: 1_790_000_000,
     model: "m",
   });
-});
-
-test("usage always has its sum, whatever the provider summed", () => {
-  expect(normalizeUsage({ prompt_tokens: 2, completion_tokens: 3, total_tokens: 99 }).total_tokens).toBe(5);
-  expect(normalizeUsage({ prompt_tokens: 2 })).toEqual({ prompt_tokens: 2, completion_tokens: 0, total_tokens: 2 });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ChatChunk, ChunkChoice, ToolCallDelta } from "../../../../src/contract/index.ts";
 import { StreamNormalizer } from "../../../../src/kernel/normalize/stream.ts";
-import { UsageMeter } from "../../../../src/kernel/normalize/usage-meter.ts";
+import { UsageMeter } from "../../../../src/kernel/normalize/usage.ts";
 import { finishChunk, textChunk, usageChunk } from "../streams.ts";
 
 const head = { id: "chatcmpl-1", created: 1, model: "chat-1" };
@@ -17,8 +17,7 @@ function tidierOf(includeUsage = false) {
 function tidied(...pieces: ChatChunk[]): ChunkChoice[] {
   const { normalizer } = tidierOf();
   return pieces.flatMap((piece) => {
-    const choices = normalizer.push(structuredClone(piece))?.choices ?? [];
-    return [...normalizer.before.splice(0), ...choices, ...normalizer.after.splice(0)];
+    return normalizer.push(structuredClone(piece)).flatMap(({ choices }) => choices);
   });
 }
 
@@ -57,7 +56,7 @@ describe("a tidied piece", () => {
       system_fingerprint: "fp",
       service_tier: 1,
     };
-    expect(normalizer.push({ ...textChunk("Hi"), ...theirs } as unknown as ChatChunk)).toEqual({
+    expect(normalizer.push({ ...textChunk("Hi"), ...theirs } as unknown as ChatChunk).at(-1)).toEqual({
       ...head,
       object: "chat.completion.chunk",
       system_fingerprint: "fp",
@@ -119,7 +118,7 @@ describe("a tidied piece", () => {
   });
 
   test("that has no choices is none, and one whose choices are no list is a fault", () => {
-    expect(tidierOf().normalizer.push({ choices: [] })).toBeUndefined();
+    expect(tidierOf().normalizer.push({ choices: [] })).toEqual([]);
     expect(() => tidierOf().normalizer.push({} as ChatChunk)).toThrow("no choices");
   });
 });

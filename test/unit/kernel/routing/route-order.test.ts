@@ -1,17 +1,21 @@
 import { describe, expect, test } from "bun:test";
-import { CircuitBreaker, PluginHealth } from "../../../../src/kernel/routing/circuit-breaker.ts";
-import { orderRoutes, routeCircuitOptions } from "../../../../src/kernel/routing/route-order.ts";
+import { routeCircuitOptions } from "../../../../src/kernel/routing/build-registry.ts";
+import { CircuitBreaker, KeyPool, PluginHealth } from "../../../../src/kernel/routing/health.ts";
+import { orderRoutes, type Route } from "../../../../src/kernel/routing/registry.ts";
 import { randomBelow } from "../../../support/random.ts";
-import { chatModel } from "../support.ts";
+import { chatModel, pluginOf } from "../support.ts";
 
-function routeOf(id: string, changes: { priority?: number; weight?: number; rests?: boolean } = {}) {
+const plugin = pluginOf({ chat: () => Promise.reject(new Error("not asked")) });
+
+function routeOf(id: string, changes: { priority?: number; weight?: number; rests?: boolean } = {}): Route {
   const { rests, ...row } = changes;
   const circuitBreaker = new CircuitBreaker(routeCircuitOptions);
   if (rests) circuitBreaker.openUntil(1000);
-  return { circuitBreaker, health: new PluginHealth(), model: { ...chatModel, ...row, id } };
+  const model = { ...chatModel, ...row, id };
+  return { plugin, model, baseUrl: plugin.baseUrl, keys: new KeyPool([]), health: new PluginHealth(), circuitBreaker };
 }
 
-const order = (routes: ReturnType<typeof routeOf>[], random = () => 0.5) =>
+const order = (routes: Route[], random = () => 0.5) =>
   orderRoutes(routes, 0, random)
     .map(({ model }) => model.id)
     .join("");

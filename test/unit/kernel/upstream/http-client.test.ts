@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
-import { ConnectionError, createHeaders } from "../../../../src/kernel/upstream/http-client.ts";
+import { ConnectionError } from "../../../../src/kernel/upstream/connection-error.ts";
+import { createHeaders } from "../../../../src/kernel/upstream/http-client.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { answerOf, chunkedOf, type RawServer, startRaw } from "../../../support/raw-server.ts";
 import { until } from "../../../support/until.ts";

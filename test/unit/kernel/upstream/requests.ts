@@ -1,6 +1,6 @@
 import type { TimeoutScheduler } from "../../../../src/kernel/index.ts";
+import type { BodyLimits } from "../../../../src/kernel/upstream/http-client.ts";
 import { createHeaders, HttpClient, type HttpRequest } from "../../../../src/kernel/upstream/http-client.ts";
-import type { BodyLimits } from "../../../../src/kernel/upstream/response-body.ts";
 import { FakeClock } from "../support.ts";
 
 /** A client over the platform's `fetch` and a clock that stands until it is moved. */

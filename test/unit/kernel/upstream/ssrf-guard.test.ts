@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { CircuitBreaker, PluginHealth } from "../../../../src/kernel/routing/circuit-breaker.ts";
-import { KeyPool } from "../../../../src/kernel/routing/key-pool.ts";
+import { routeCircuitOptions } from "../../../../src/kernel/routing/build-registry.ts";
+import { CircuitBreaker, KeyPool, PluginHealth } from "../../../../src/kernel/routing/health.ts";
 import type { Route } from "../../../../src/kernel/routing/registry.ts";
-import { routeCircuitOptions } from "../../../../src/kernel/routing/route-order.ts";
 import { SsrfGuard } from "../../../../src/kernel/upstream/ssrf-guard.ts";
 import { chatModel, pluginOf } from "../support.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { faultOf, readFault } from "../../../../plugins/gemini/answer.ts";
+import { readError, readFault } from "../../../../plugins/gemini/answer.ts";
 import { recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 
 if (recordingsMissing !== undefined) console.warn(recordingsMissing);
@@ -64,7 +64,7 @@ const table: [string, Facts, string][] = [
 test.each(table)("reads %s, in an array too, and within a stream", (_, error, kind) => {
   expect(read(error)).toMatchObject({ kind, status: error.code });
   expect(read(error, (body) => [body])).toMatchObject({ kind, status: error.code });
-  expect(faultOf({ error: { message: "Words", ...error } }).kind).toBe(kind as never);
+  expect(readError({ error: { message: "Words", ...error } }).kind).toBe(kind as never);
 });
 
 test("reads when to come back out of the body", () => {

@@ -28,10 +28,22 @@ test.each(table)("size %p and quality %p become %j", (size, quality, expected) =
   expect(sent(toImageConfig(size, quality))).toEqual(expected);
 });
 
-test("a size that has no exact counterpart is noted", () => {
-  const notes: string[] = [];
-  toImageBody({ model: "m", prompt: "A cat", size: "512x512" }, (warn) => void notes.push(warn));
-  expect(notes).toEqual(['Took {"aspectRatio":"1:1","imageSize":"1K"} for size 512x512']);
+test.each<[object, string[]]>([
+  [{ size: "512x512" }, ["size"]],
+  [{ size: "1024x1024", quality: "hd", n: 2, response_format: "url", style: null }, []],
+  [{ size: "auto" }, []],
+  [
+    { background: "opaque", moderation: "low", style: "vivid", user: "me" },
+    ["background", "moderation", "style", "user"],
+  ],
+  [
+    { output_format: "jpeg", output_compression: 50, partial_images: 1 },
+    ["output_format", "output_compression", "partial_images"],
+  ],
+])("of the request %j is told what is not kept to", (request, fields) => {
+  const ignored: string[] = [];
+  toImageBody({ model: "m", prompt: "A cat", ...request }, (_, names = []) => void ignored.push(...[names].flat()));
+  expect(ignored).toEqual(fields);
 });
 
 describe("an image answer", () => {
@@ -40,11 +52,14 @@ describe("an image answer", () => {
 
   test("gives the picture and skips words and drafts", () => {
     const parts = [{ text: "Here" }, { ...picture("ZHJhZnQ="), thought: true }, picture("ZmluYWw=", "image/jpeg")];
-    expect(fromImageAnswer(answer(parts))).toEqual({ images: [{ data: "ZmluYWw=", mediaType: "image/jpeg" }] });
+    const usageMetadata = { promptTokenCount: 5, candidatesTokenCount: 1290, totalTokenCount: 1295 };
+    expect(fromImageAnswer({ ...answer(parts), usageMetadata })).toEqual({
+      images: [{ data: "ZmluYWw=", mediaType: "image/jpeg" }],
+      usage: { input_tokens: 5, output_tokens: 1290, total_tokens: 1295 },
+    });
   });
 
   test.each([
-    ["words only", answer([{ text: "I drew nothing" }]), "I drew nothing"],
     ["nothing", answer([]), "no picture"],
     ["no image", answer([], "NO_IMAGE"), "NO_IMAGE"],
     ["a file of another kind", answer([picture("AAAA", "video/mp4")]), "no picture"],
@@ -53,11 +68,20 @@ describe("an image answer", () => {
     expect(() => fromImageAnswer(body)).toThrow(expect.objectContaining({ kind: "bad_response" }));
   });
 
+  test("of words only is the caller's to change, in the model's words: asking once more would answer the same", () => {
+    expect(() => fromImageAnswer(answer([{ text: "I drew nothing " }]))).toThrow(
+      expect.objectContaining({
+        message: "The model made no picture, it answered in words: I drew nothing",
+        ...{ code: "invalid_request", param: "prompt", publicCode: "content_policy_violation" },
+      }),
+    );
+  });
+
   test.each([
     ["a blocked prompt", { promptFeedback: { blockReason: "SAFETY" } }],
     ["a blocked picture", answer([], "IMAGE_SAFETY")],
   ])("of %s is the caller's to mend", (_, body) => {
-    const refusal = { code: "invalid_request", param: "prompt", shownCode: "content_policy_violation" };
+    const refusal = { code: "invalid_request", param: "prompt", publicCode: "content_policy_violation" };
     expect(() => fromImageAnswer(body)).toThrow(expect.objectContaining(refusal));
   });
 
@@ -68,7 +92,10 @@ describe("an image answer", () => {
       { json: answer([picture("ZmluYWw=")]) },
       modelAt("gemini-3-pro-image-preview"),
     );
-    expect(await gemini.handlers.images?.(call)).toEqual({ images: [{ data: "ZmluYWw=", mediaType: "image/png" }] });
+    expect(await gemini.handlers.images?.(call)).toEqual({
+      images: [{ data: "ZmluYWw=", mediaType: "image/png" }],
+      usage: {},
+    });
     expect(asked.map(({ path }) => path)).toEqual(["/models/gemini-3-pro-image-preview:generateContent"]);
   });
 });

@@ -11,7 +11,7 @@ const tools: NonNullable<ChatRequest["tools"]> = ["get_weather", "get_time"].map
   },
 }));
 const callsOf = async (wish: object) => (await ask({ tools, ...wish })).choices[0]?.message.tool_calls;
-const textOf = async (wish: object) => (await ask(wish)).choices[0]?.message.content;
+const getText = async (wish: object) => (await ask(wish)).choices[0]?.message.content;
 
 describe("the sandbox", () => {
   test("needs no key and serves every model of the catalogue, each once", () => {
@@ -42,7 +42,7 @@ describe("the sandbox", () => {
       { type: "text" as const, text: "Look" },
       { type: "image_url" as const, image_url: { url: "https://x.example/a.png" } },
     ];
-    expect(await textOf({ messages: [{ role: "user", content }] })).toEndWith("echoes: Look (and 1 attachment)");
+    expect(await getText({ messages: [{ role: "user", content }] })).toEndWith("echoes: Look (and 1 attachment)");
   });
 
   test.each([
@@ -50,7 +50,7 @@ describe("the sandbox", () => {
     [["world", "Hello"], "[sandbox] acme-chat echoes: "],
     [["none", ""], "[sandbox] acme-chat echoes: Hello big world"],
   ])("stops at %p", async (stop, text) => {
-    expect(await textOf({ stop })).toBe(text);
+    expect(await getText({ stop })).toBe(text);
   });
 
   test("ends at the length asked for", async () => {
@@ -100,7 +100,7 @@ describe("the sandbox", () => {
       { role: "assistant", content: null, tool_calls: call ? [call] : [] },
       { role: "tool", tool_call_id: call?.id ?? "", content: "Sunny" },
     ];
-    expect(await textOf({ messages, tools })).toBe("[sandbox] acme-chat echoes: the tool's answer Sunny");
+    expect(await getText({ messages, tools })).toBe("[sandbox] acme-chat echoes: the tool's answer Sunny");
   });
 
   test("answers legacy functions in kind", async () => {

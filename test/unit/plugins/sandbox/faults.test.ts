@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readFaults, suffer } from "../../../../plugins/sandbox/faults.ts";
+import { applyFaults, readFaults } from "../../../../plugins/sandbox/faults.ts";
 import type { Speech } from "../../../../src/contract/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { drain } from "../../sdk/fake-call.ts";
@@ -62,7 +62,7 @@ describe("a fault", () => {
 
   test.each(["hang", "delay=60000"])("%s ends when the caller leaves", async (setting) => {
     const controller = new AbortController();
-    const suffering = suffer(readFaults(`[[fault:${setting}]]`).faults, controller.signal);
+    const suffering = applyFaults(readFaults(`[[fault:${setting}]]`).faults, controller.signal);
     controller.abort();
     expect(await errorOf(suffering)).toEqual(expect.objectContaining({ name: "AbortError" }));
   });

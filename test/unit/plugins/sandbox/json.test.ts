@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv } from "ajv";
-import { exampleOf } from "../../../../plugins/sandbox/example.ts";
+import { createExample } from "../../../../plugins/sandbox/example.ts";
 import { ask } from "./sandbox-call.ts";
 
 const ajv = new Ajv({ strict: false, validateFormats: false });
@@ -55,13 +55,13 @@ describe("an example of a schema", () => {
     ],
     ["anything", {}],
   ])("fits %s", (_, schema) => {
-    const value = exampleOf(schema, "some text");
+    const value = createExample(schema, "some text");
     const fits = ajv.validate(schema, value);
     expect(fits ? "" : `${JSON.stringify(value)} ${ajv.errorsText()}`).toBe("");
   });
 
   test("is found for what is no schema", () => {
-    expect(exampleOf(undefined, "a")).toBe("a");
+    expect(createExample(undefined, "a")).toBe("a");
   });
 
   const wide = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`p${at}`, { $ref: "#" }]));
@@ -70,7 +70,7 @@ describe("an example of a schema", () => {
     ["is a part of itself", { allOf: [{ $ref: "#" }] }],
     ["has no end", { type: "object", properties: wide, required: Object.keys(wide) }],
   ])("comes to an end for a schema that %s", (_, schema) => {
-    expect(JSON.stringify(exampleOf(schema, "a")).length).toBeLessThan(200_000);
+    expect(JSON.stringify(createExample(schema, "a")).length).toBeLessThan(200_000);
   });
 });
 

@@ -30,7 +30,7 @@ describe("sarvam's transcription", () => {
       type: "audio/wav",
       size: 3,
     });
-    expect(fields).toEqual({ model: "saaras:v3" });
+    expect(fields).toEqual({ model: "saaras:v3", with_timestamps: "true" });
   });
 
   test.each([
@@ -54,19 +54,16 @@ describe("sarvam's transcription", () => {
     expect(rowOf("famF-stt").audioMsMax).toBe(30_000);
   });
 
-  test.each<[string, boolean, Partial<TranscriptionRequest>]>([
-    ["plain text", false, { response_format: "text" }],
-    ["json", false, { response_format: "json" }],
-    ["verbose_json", true, { response_format: "verbose_json" }],
-    ["words", true, { timestamp_granularities: ["word"] }],
-    ["audio of unknown length", true, { audioMs: undefined }],
-  ])("for %s asks for times: %p", async (_, asks, request) => {
-    expect((await ask(request)).fields.with_timestamps).toBe(asks ? "true" : (undefined as never));
-  });
+  test.each(["text", "json", "verbose_json"] as const)(
+    "asks for times, by which it is charged, for %s",
+    async (format) => {
+      expect((await ask({ response_format: format })).fields.with_timestamps).toBe("true");
+    },
+  );
 
   test("leaves out prompt and temperature, and says so", async () => {
     const { fields, notes } = await ask({ prompt: "Names", temperature: 0 });
-    expect(fields).toEqual({ model: "saaras:v3" });
+    expect(fields).toEqual({ model: "saaras:v3", with_timestamps: "true" });
     expect(notes).toHaveLength(2);
   });
 });
@@ -85,7 +82,7 @@ describe("sarvam's transcript", () => {
       { id: 0, start: 0, end: 0.8, text: "Hello there" },
       { id: 1, start: 0.9, end: 2.5, text: "and so on" },
     ]);
-    expect([none, duration]).toEqual([undefined, undefined]);
+    expect([none, duration]).toEqual([undefined, 3]);
   });
 
   test("has words only where they were asked for and the provider timed words", () => {
@@ -97,8 +94,12 @@ describe("sarvam's transcript", () => {
     expect(toTranscript(phrases, { timestamp_granularities: ["word"] }).words).toBeUndefined();
   });
 
-  test("is as long as its last word when the file did not say", () => {
-    expect(toTranscript(phrases, {}).duration).toBe(2.5);
+  test.each([
+    [undefined, 2.5],
+    [1, 2.5],
+    [4000, 4],
+  ])("is as long as its last word, or as the file says where that is more: %p ms", (audioMs, seconds) => {
+    expect(toTranscript(phrases, { audioMs }).duration).toBe(seconds);
   });
 
   test("does without times that do not fit together", () => {

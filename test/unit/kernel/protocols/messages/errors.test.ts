@@ -44,7 +44,7 @@ describe("an error in Anthropic's envelope", () => {
   });
 
   test("has a provider's message unchanged, with its code", () => {
-    const error = new GatewayError("invalid_request", "messages.1: bad", { shownCode: "bad_turn" });
+    const error = new GatewayError("invalid_request", "messages.1: bad", { publicCode: "bad_turn" });
     expect(toMessagesError(error, "1").body.error).toEqual({
       type: "invalid_request_error",
       message: "messages.1: bad",

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatChunk, readEvents, type ServerEvent, UpstreamFault } from "modelgate/plugin";
+import { readEvents, type ServerEvent, UpstreamFault } from "modelgate/plugin";
 import { fromEvents } from "../../../../../plugins/anthropic/from-events.ts";
 import { fromMessage } from "../../../../../plugins/anthropic/from-message.ts";
 import { toMessages } from "../../../../../plugins/anthropic/to-messages.ts";
 import type { MessagesAnswer, MessagesEvent, MessagesRequest } from "../../../../../src/contract/index.ts";
 import { StreamNormalizer } from "../../../../../src/kernel/normalize/stream.ts";
-import { UsageMeter } from "../../../../../src/kernel/normalize/usage-meter.ts";
+import { UsageMeter } from "../../../../../src/kernel/normalize/usage.ts";
 import { MessagesStream, toMessagesAnswer } from "../../../../../src/kernel/protocols/messages/index.ts";
 import roundTrips from "../../../../fixtures/messages/round-trips.json" with { type: "json" };
 import { recordingsMissing, recordingsOf } from "../../../../support/recordings.ts";
@@ -61,14 +61,10 @@ describe.if(recordingsMissing === undefined)("a recorded answer by way of chat",
     const normalizer = new StreamNormalizer({ id: "chatcmpl-1", created: 1, model: "m" }, meter(), true);
     const stream = new MessagesStream(plan);
     const events: MessagesEvent[] = [];
-    const push = (chunk: ChatChunk | undefined) => chunk !== undefined && events.push(...stream.push(chunk));
     for await (const raw of fromEvents(eventsOf(body), {})) {
-      const chunk = normalizer.push(raw);
-      for (const choice of normalizer.before.splice(0)) push(normalizer.toChunk(raw, [choice]));
-      push(chunk);
-      for (const choice of normalizer.after.splice(0)) push(normalizer.toChunk(raw, [choice]));
+      for (const chunk of normalizer.push(raw)) events.push(...stream.push(chunk));
     }
-    if (normalizer.usage !== undefined) push(normalizer.usageChunk(normalizer.usage));
+    if (normalizer.usage !== undefined) events.push(...stream.push(normalizer.usageChunk(normalizer.usage)));
     events.push(...stream.end());
     expect(promised(accumulate(events))).toEqual(promised({ ...accumulateRecorded(recorded), usage }));
   });

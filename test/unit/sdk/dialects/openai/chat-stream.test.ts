@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { UpstreamFault } from "../../../../../src/contract/index.ts";
-import { toChunks } from "../../../../../src/sdk/dialects/openai/chat-stream.ts";
+import { toChunks } from "../../../../../src/sdk/dialects/openai/chat.ts";
 import type { ChatOptions } from "../../../../../src/sdk/dialects/openai/options.ts";
 import { drain, eventsOf } from "../../fake-call.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { image as options } from "../../../../../plugins/openai/quirks.ts";
+import { image as options } from "../../../../../plugins/openai/options.ts";
 import { openai } from "../../../../../src/sdk/dialects/openai/index.ts";
 import { errorOf } from "../../../../support/error-of.ts";
 import { recordingAt, recordingsMissing } from "../../../../support/recordings.ts";

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { chat as groq } from "../../../../../plugins/groq/quirks.ts";
-import { chat as openai } from "../../../../../plugins/openai/quirks.ts";
+import { chat as groq } from "../../../../../plugins/groq/options.ts";
+import { chat as openai } from "../../../../../plugins/openai/options.ts";
 import type { ChatCompletion, ChatUsage, ChunkChoice, ToolCall } from "../../../../../src/contract/index.ts";
-import { toCompletion } from "../../../../../src/sdk/dialects/openai/chat-answer.ts";
-import { toChunks } from "../../../../../src/sdk/dialects/openai/chat-stream.ts";
+import { toChunks, toCompletion } from "../../../../../src/sdk/dialects/openai/chat.ts";
 import type { ChatOptions } from "../../../../../src/sdk/dialects/openai/options.ts";
 import { type Recording, recordingAt, recordingsMissing, recordingsOf } from "../../../../support/recordings.ts";
 import { drain, eventsOf } from "../../fake-call.ts";

@@ -25,45 +25,20 @@ async function fieldsOf(request: Partial<TranscriptionRequest>, options: Transcr
 
 describe("transcribe", () => {
   test.each<[string, Partial<TranscriptionRequest>, TranscriptionOptions, [string, string][]]>([
-    [
-      "asks for json",
-      {},
-      {},
-      [
-        ["model", "acme-one"],
-        ["response_format", "json"],
+    ...(["json", "text", "verbose_json"] as const).map(
+      (format): [string, Partial<TranscriptionRequest>, TranscriptionOptions, [string, string][]] => [
+        `asks for the length when ${format} is wanted`,
+        { response_format: format },
+        {},
+        [
+          ["model", "acme-one"],
+          ["response_format", "verbose_json"],
+        ],
       ],
-    ],
-    [
-      "asks for json when text is wanted",
-      { response_format: "text" },
-      {},
-      [
-        ["model", "acme-one"],
-        ["response_format", "json"],
-      ],
-    ],
-    [
-      "asks for all when it is wanted",
-      { response_format: "verbose_json" },
-      {},
-      [
-        ["model", "acme-one"],
-        ["response_format", "verbose_json"],
-      ],
-    ],
-    [
-      "asks for all when only the provider knows the length",
-      { audioMs: undefined },
-      {},
-      [
-        ["model", "acme-one"],
-        ["response_format", "verbose_json"],
-      ],
-    ],
+    ),
     [
       "asks for what there is",
-      { audioMs: undefined, timestamp_granularities: ["word"] },
+      { timestamp_granularities: ["word"] },
       { verbose: false },
       [
         ["model", "acme-one"],
@@ -87,7 +62,7 @@ describe("transcribe", () => {
       {},
       [
         ["model", "acme-one"],
-        ["response_format", "json"],
+        ["response_format", "verbose_json"],
         ["language", "en"],
         ["prompt", "p"],
         ["temperature", "0"],
@@ -99,7 +74,7 @@ describe("transcribe", () => {
       { omit: ["prompt"], rename: { language: "lang" }, extra: { tag: 1 } },
       [
         ["model", "acme-one"],
-        ["response_format", "json"],
+        ["response_format", "verbose_json"],
         ["lang", "en"],
         ["tag", "1"],
       ],

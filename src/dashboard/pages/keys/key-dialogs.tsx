@@ -1,0 +1,76 @@
+import { useState } from "react";
+import { mutate } from "swr";
+import { changeKey, createKey, type Key } from "../../data/keys.ts";
+import { formatDay } from "../../format.ts";
+import { FormDialog, useForm } from "../../ui/form.tsx";
+import { toast } from "../../ui/toast.tsx";
+import { KeyCreated } from "./key-created.tsx";
+import { isComplete, type KeyDraft, KeyFields, toExpiresAt } from "./key-fields.tsx";
+
+const newKey: KeyDraft = { name: "", expires_at: "never", day: "", budget_usd: "", allowed_models: undefined };
+
+/** Creates a key, then shows its secret once. */
+export function NewKeyDialog({ onClose }: { onClose: () => void }) {
+  const [created, setCreated] = useState<{ key: string; model: string | undefined }>();
+  const form = useForm(newKey, async ({ name, expires_at, day, budget_usd, allowed_models }) => {
+    const expiresAt = toExpiresAt(expires_at, day, Date.now());
+    const { key } = await createKey({
+      name: name.trim(),
+      ...(expiresAt !== null && { expires_at: expiresAt }),
+      ...(budget_usd.trim() !== "" && { budget_usd: budget_usd.trim() }),
+      ...(allowed_models !== undefined && { allowed_models: [...allowed_models] }),
+    });
+    setCreated({ key, model: allowed_models?.[0] });
+    await mutate("keys");
+  });
+  if (created !== undefined) return <KeyCreated secret={created.key} model={created.model} onClose={onClose} />;
+  return (
+    <FormDialog
+      title="Create API key"
+      description="Use one key per app, so you can revoke it without affecting the others."
+      form={form}
+      label="Create key"
+      busyLabel="Creating…"
+      isComplete={isComplete(form.values)}
+      onClose={onClose}
+    >
+      <KeyFields form={form} />
+    </FormDialog>
+  );
+}
+
+/** Changes the name and limits of a key, not its secret. */
+export function EditKeyDialog({ apiKey, onClose }: { apiKey: Key; onClose: () => void }) {
+  const expires = apiKey.expires_at;
+  const present: KeyDraft = {
+    name: apiKey.name,
+    expires_at: expires === null ? "never" : "keep",
+    day: "",
+    budget_usd: apiKey.budget_usd ?? "",
+    allowed_models: apiKey.allowed_models ?? undefined,
+  };
+  const form = useForm(present, async ({ name, expires_at, day, budget_usd, allowed_models }) => {
+    await changeKey(apiKey.id, {
+      name: name.trim(),
+      ...(expires_at !== "keep" && { expires_at: toExpiresAt(expires_at, day, Date.now()) }),
+      budget_usd: budget_usd.trim() === "" ? null : budget_usd.trim(),
+      allowed_models: allowed_models === undefined ? null : [...allowed_models],
+    });
+    await mutate("keys");
+    toast(`“${name.trim()}” saved`);
+    onClose();
+  });
+  return (
+    <FormDialog
+      title="Edit API key"
+      description="The key itself doesn't change; apps using it keep working."
+      form={form}
+      label="Save"
+      busyLabel="Saving…"
+      isComplete={isComplete(form.values)}
+      onClose={onClose}
+    >
+      <KeyFields form={form} {...(expires !== null && { kept: `Unchanged (${formatDay(expires)})` })} />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,105 @@
+import { type ComponentProps, type ReactNode, useState } from "react";
+import { Button } from "./button.tsx";
+import { Dialog } from "./dialog.tsx";
+import { Callout } from "./feedback.tsx";
+import { useAction } from "./use-action.ts";
+
+type TextName<Values> = { [Name in keyof Values]: Values[Name] extends string ? Name : never }[keyof Values] & string;
+
+/**
+ * The state of a form: its values, whether it is being sent, and the error of the last attempt. The values are named like
+ * the parameters of the API, so that the error about one of them is shown at its field.
+ */
+export function useForm<Values extends object>(initial: Values, act: (values: Values) => Promise<unknown>) {
+  const [values, setValues] = useState(initial);
+  const { fieldError, formError, clear, ...action } = useAction(() => act(values));
+  const set = (change: Partial<Values>) => setValues((known) => ({ ...known, ...change }));
+  return {
+    ...action,
+    values,
+    set,
+    reset: () => {
+      setValues(initial);
+      clear();
+    },
+    fieldError,
+    /** The error that is about no field. */
+    error: formError(...Object.keys(initial)),
+    /** The props of the field for a text. */
+    field: (name: TextName<Values>) => ({
+      value: values[name] as string,
+      onText: (text: string) => set({ [name]: text } as Partial<Values>),
+      error: fieldError(name),
+    }),
+  };
+}
+
+type FormState = Pick<ReturnType<typeof useForm>, "submit" | "isBusy" | "error">;
+
+/** A form with its error above the fields. The server validates, not the browser, unless `isNative`. */
+export function Form({
+  form,
+  className = "stack",
+  isNative = false,
+  children,
+}: {
+  form: FormState;
+  className?: string;
+  isNative?: boolean;
+  children: ReactNode;
+}) {
+  return (
+    <form className={className} onSubmit={form.submit} noValidate={!isNative}>
+      <Callout tone="bad">{form.error}</Callout>
+      {children}
+    </form>
+  );
+}
+
+interface SubmitProps {
+  form: FormState;
+  label: string;
+  /** The label while the form is being sent. */
+  busyLabel?: string;
+  look?: string;
+  /** Whether all required fields are filled in. */
+  isComplete?: boolean;
+}
+
+export function Submit({
+  form: { isBusy },
+  label,
+  busyLabel = label,
+  look = "primary",
+  isComplete = true,
+}: SubmitProps) {
+  return (
+    <Button type="submit" look={look} disabled={isBusy || !isComplete}>
+      {isBusy ? busyLabel : label}
+    </Button>
+  );
+}
+
+export function FormDialog({
+  form,
+  label,
+  busyLabel,
+  isComplete,
+  children,
+  ...dialog
+}: ComponentProps<typeof Dialog> & Omit<Required<SubmitProps>, "look">) {
+  return (
+    <Dialog {...dialog}>
+      <form onSubmit={form.submit} noValidate>
+        <div className="dialog-body">
+          <Callout tone="bad">{form.error}</Callout>
+          {children}
+        </div>
+        <footer className="dialog-foot">
+          <Button onClick={dialog.onClose}>Cancel</Button>
+          <Submit {...{ form, label, busyLabel, isComplete }} />
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,57 @@
+import { ByteReader, readTag } from "./byte-reader.ts";
+import { measureFlac, measureMatroska, measureMp4, measureOgg } from "./containers.ts";
+import { measureMpeg } from "./mpeg.ts";
+import { type Measure, measureWav } from "./wav.ts";
+
+/** How long a file plays, in whole milliseconds. */
+export interface AudioLength {
+  /** By its header or its frames; absent when the file does not say. Never relied on alone: a caller can forge it. */
+  audioMs?: number;
+  /** The least that so many bytes of its format can play. */
+  audioMsMin: number;
+  /** The most. */
+  audioMsMax: number;
+}
+
+/** Chunks, atoms and elements that are visited: good files need about ten. */
+export const chunksMax = 256;
+/** Frames of MPEG audio that are counted: a file of 25 MB has fewer at 24 kbit/s and above. */
+export const framesMax = 350_000;
+/** Of a format that is not known, such as that of a video: 100 Mbit/s. */
+const anyBytesPerMs = 12_500;
+/** Nothing takes less than 8 kbit/s: a byte per millisecond. */
+const msPerByteMax = 1;
+const boxNames = ["ftyp", "moov", "mdat", "free", "skip", "wide"];
+
+/** Reads how long an audio file plays. The work is bounded by {@link chunksMax} and {@link framesMax}, whatever is in it. */
+export async function readAudioLength(file: Blob): Promise<AudioLength> {
+  const { ms, isCounted, audioBytes = file.size, bytesPerMsMax } = (await measure(file)).found ?? unknown;
+  const isSensible = ms !== undefined && ms > 0 && ms < Number.MAX_SAFE_INTEGER;
+  const audioMs = isSensible ? Math.ceil(ms) : undefined;
+  const longest = file.size * msPerByteMax;
+  return {
+    ...(audioMs !== undefined && { audioMs }),
+    audioMsMin: Math.floor(audioBytes / bytesPerMsMax),
+    audioMsMax: audioMs === undefined ? longest : isCounted ? audioMs : Math.max(audioMs, longest),
+  };
+}
+
+const unknown: Measure = { bytesPerMsMax: anyBytesPerMs };
+
+/** What the bytes of a file say, and the reader that counted the work. */
+export async function measure(file: Blob): Promise<{ found: Measure | undefined; reader: ByteReader }> {
+  const head = new DataView(await file.slice(0, 12).arrayBuffer());
+  const measureFormat = head.byteLength < 12 ? undefined : chooseFormat(head);
+  const reader = new ByteReader(file, measureFormat === measureMpeg ? framesMax : chunksMax);
+  return { found: await measureFormat?.(reader), reader };
+}
+
+function chooseFormat(head: DataView): (reader: ByteReader) => Promise<Measure | undefined> {
+  const tag = readTag(head);
+  if ((tag === "RIFF" || tag === "RF64") && readTag(head, 8) === "WAVE") return measureWav;
+  if (tag === "fLaC") return measureFlac;
+  if (tag === "OggS") return measureOgg;
+  if (head.getUint32(0) === 0x1a45dfa3) return measureMatroska;
+  if (boxNames.includes(readTag(head, 4))) return measureMp4;
+  return measureMpeg;
+}

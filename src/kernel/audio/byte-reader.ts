@@ -1,0 +1,49 @@
+/**
+ * Reads a file in windows and counts the work, so that a hostile file cannot cost more than a good one.
+ * Once {@link visitsMax} places were visited, the rest of the file counts as unreadable.
+ */
+export class ByteReader {
+  readonly size: number;
+  /** Places visited: chunks, atoms, frames, bytes that were skipped one by one. */
+  visits = 0;
+  /** Bytes copied from the file. */
+  bytesRead = 0;
+  readonly #file: Blob;
+  readonly #visitsMax: number;
+  #window = new Uint8Array(0);
+  #windowStart = 0;
+
+  constructor(file: Blob, visitsMax: number) {
+    this.#file = file;
+    this.#visitsMax = visitsMax;
+    this.size = file.size;
+  }
+
+  /** Counts a visit. Returns whether it is still within the budget. */
+  visit(): boolean {
+    return this.visits < this.#visitsMax && ++this.visits <= this.#visitsMax;
+  }
+
+  /** `length` bytes from a place on, or `undefined` when the file ends before. Counts as a visit. */
+  async view(at: number, length: number): Promise<DataView | undefined> {
+    if (!this.visit() || at + length > this.size) return undefined;
+    if (at < this.#windowStart || at + length > this.#windowStart + this.#window.length)
+      await this.window(at, Math.max(length, smallWindow));
+    return new DataView(this.#window.buffer, at - this.#windowStart, length);
+  }
+
+  /** All bytes from a place on, up to `length` of them. */
+  async window(at: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
+    this.#window = new Uint8Array(await this.#file.slice(at, at + length).arrayBuffer());
+    this.#windowStart = at;
+    this.bytesRead += this.#window.length;
+    return this.#window;
+  }
+}
+
+const smallWindow = 16 * 1024;
+
+/** Four bytes as text, such as `RIFF`. */
+export function readTag(view: DataView, at = 0): string {
+  return String.fromCharCode(view.getUint8(at), view.getUint8(at + 1), view.getUint8(at + 2), view.getUint8(at + 3));
+}

@@ -1,0 +1,84 @@
+import type { ByteReader } from "./byte-reader.ts";
+import type { Measure } from "./wav.ts";
+
+const windowBytes = 1024 * 1024;
+const tagsMax = 8;
+/** The most of a file that may be something else than frames, such as a tag at its end. */
+const strangeShareMax = 0.05;
+
+const kbits = {
+  1: [
+    [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
+    [32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
+    [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
+  ],
+  2: [
+    [32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256],
+    [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+    [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+  ],
+} as const;
+const sampleRates = [44_100, 48_000, 32_000];
+/** 448 kbit/s, the highest bitrate of the three layers. */
+const bytesPerMsMax = 56;
+
+/**
+ * Measures MPEG audio (MP3 and its older layers) by counting its frames, which costs a few milliseconds for the largest
+ * file. A Xing or VBRI header is not read: what it says can be forged.
+ *
+ * @returns `undefined` when more than a little of the file is no frames.
+ */
+export async function measureMpeg(reader: ByteReader): Promise<Measure | undefined> {
+  const start = await skipTags(reader);
+  const strangeMax = (reader.size - start) * strangeShareMax;
+  let [at, ms, strange] = [start, 0, 0];
+  while (at + 4 <= reader.size) {
+    const bytes = await reader.window(at, windowBytes);
+    const base = at;
+    // The last header of a window may be cut off: the next window begins with it.
+    while (at - base + 4 <= bytes.length) {
+      if (!reader.visit()) return undefined;
+      const frame = readFrame(bytes, at - base);
+      if (frame === undefined) {
+        const next = bytes.indexOf(0xff, at - base + 1);
+        const skipped = (next === -1 ? bytes.length : next) - (at - base);
+        strange += skipped;
+        at += skipped;
+        if (strange > strangeMax) return undefined;
+      } else {
+        ms += frame.ms;
+        at += frame.bytes;
+      }
+    }
+  }
+  return ms === 0 ? undefined : { ms, bytesPerMsMax, audioBytes: reader.size - start - strange, isCounted: true };
+}
+
+/** Where the frames begin: after the ID3v2 tags, of which a file has one or two. */
+async function skipTags(reader: ByteReader): Promise<number> {
+  let at = 0;
+  for (let tags = 0; tags < tagsMax; tags++) {
+    const tag = await reader.view(at, 10);
+    if (tag === undefined || tag.getUint16(0) !== 0x4944 || tag.getUint8(2) !== 0x33) return at;
+    const hasFooter = (tag.getUint8(5) & 0x10) !== 0;
+    let size = 0;
+    for (let index = 6; index < 10; index++) size = size * 128 + (tag.getUint8(index) & 0x7f);
+    at = Math.min(reader.size, at + 10 + size + (hasFooter ? 10 : 0));
+  }
+  return at;
+}
+
+function readFrame(bytes: Uint8Array, at: number): { bytes: number; ms: number } | undefined {
+  const [first, second, third] = [bytes[at] as number, bytes[at + 1] as number, bytes[at + 2] as number];
+  if (first !== 0xff || (second & 0xe0) !== 0xe0) return undefined;
+  // Versions: 0 is MPEG 2.5, 1 is reserved, 2 is MPEG 2, 3 is MPEG 1. Layers count downwards.
+  const [version, layer] = [(second >> 3) & 3, 4 - ((second >> 1) & 3)];
+  const kbit = layer === 4 ? undefined : kbits[version === 3 ? 1 : 2][layer - 1]?.[(third >> 4) - 1];
+  const baseRate = sampleRates[(third >> 2) & 3];
+  if (version === 1 || kbit === undefined || baseRate === undefined) return undefined;
+  const sampleRate = baseRate / (version === 3 ? 1 : version === 2 ? 2 : 4);
+  const samples = layer === 1 ? 384 : layer === 3 && version !== 3 ? 576 : 1152;
+  const slotBytes = layer === 1 ? 4 : 1;
+  const slots = Math.floor((samples * kbit * 125) / sampleRate / slotBytes) + ((third >> 1) & 1);
+  return { bytes: slots * slotBytes, ms: (samples * 1000) / sampleRate };
+}

@@ -1,0 +1,188 @@
+import { Buffer } from "node:buffer";
+import {
+  type ChatRequest,
+  type ChatUsage,
+  type CompiledPrice,
+  type ContentPart,
+  costNanodollars,
+  isAmount,
+  type Message,
+  type MeterName,
+  type Meters,
+  type Model,
+  meterNames,
+  nanodollarsPerUsd,
+  type UsageSource,
+} from "../../contract/index.ts";
+
+/** The most tokens that one picture can cost where the row of the model does not say. */
+const imageTokensDefault = 10_000;
+/** Characters of base64 that hold one token of audio at the least: 32 tokens a second at 8 kbit/s. */
+const audioCharactersPerToken = 40;
+/** Tokens that a message costs beside its text (role and separators). */
+export const messageTokens = 6;
+/** What a call used, and how it is known. */
+export interface Count {
+  meters: Meters;
+  source: UsageSource;
+}
+
+/** The text that has come out so far, for an estimate when no usage is reported. */
+export interface Output {
+  /** Its beginning: as much of it as is tokenized. */
+  text: string;
+  /** Of all of it, in characters. */
+  length: number;
+}
+
+/**
+ * Counts the usage of one call. The provider's last report counts when the answer is complete. Without a usable report,
+ * or when the call broke off, usage is estimated from what went in and came out.
+ */
+export class UsageMeter {
+  /** The provider's last report. */
+  reported: Meters | undefined = undefined;
+  readonly #estimate: () => Promise<Meters>;
+  readonly output: Output = { text: "", length: 0 };
+  /** Something reached the caller, or would have: from here on the call costs. */
+  produced = false;
+  /** Text came out, so a report without output tokens is not usable. */
+  wrote = false;
+  /** The answer is complete. */
+  complete = false;
+  #counted: Promise<Count> | undefined;
+
+  /** @param estimate Counts what went in and has come out so far. Called at the end, and only when needed. */
+  constructor(estimate: () => Promise<Meters>) {
+    this.#estimate = estimate;
+  }
+
+  report(meters: Meters): void {
+    this.reported = meters;
+  }
+
+  /** The answer is complete. An empty report counts for an empty answer. */
+  finish(): void {
+    this.complete = true;
+    if (!this.wrote && this.reported !== undefined && isZero(this.reported)) this.produced = false;
+  }
+
+  /** The final count. Once the answer is complete it is computed only once. */
+  count(): Promise<Count> {
+    if (!this.complete) return this.#compute();
+    this.#counted ??= this.#compute();
+    return this.#counted;
+  }
+
+  async #compute(): Promise<Count> {
+    const { reported } = this;
+    if (this.complete && reported !== undefined && this.#isUsable(reported)) {
+      return { meters: reported, source: "reported" };
+    }
+    if (!this.produced) return { meters: {}, source: "none" };
+    const estimated = await this.#estimate();
+    return { meters: reported === undefined ? estimated : withLargerOutput(reported, estimated), source: "estimated" };
+  }
+
+  #isUsable(reported: Meters): boolean {
+    if (this.wrote && !reported.outputToken) return false;
+    return !(this.produced && isZero(reported));
+  }
+}
+
+function isZero(meters: Meters): boolean {
+  return meterNames.every((name) => meters[name] === undefined || meters[name] === 0);
+}
+
+/** A report from the middle of a broken call may count the prompt but not yet the output: the larger output is taken. */
+function withLargerOutput(reported: Meters, estimated: Meters): Meters {
+  if (isZero(reported)) return estimated;
+  const meters: Meters = { ...estimated, ...reported };
+  for (const name of ["outputToken", "image", "audioMs", "character"] as const satisfies readonly MeterName[]) {
+    const [a, b] = [reported[name], estimated[name]];
+    if (isAmount(a) && isAmount(b)) meters[name] = Math.max(a, b);
+  }
+  return meters;
+}
+
+/**
+ * The usage to show: as the provider reported it, unless that was not usable. It always has its sum; details are present
+ * or left out, never `null`. The cost by list price is added in dollars, if the price is known.
+ */
+export function toChatUsage(
+  reported: ChatUsage | null | undefined,
+  { meters, source }: Count,
+  compiledPrice: CompiledPrice | undefined,
+): ChatUsage {
+  const { inputToken = 0, cacheReadToken = 0, cacheWriteToken = 0, outputToken = 0 } = meters;
+  const counted = { prompt_tokens: inputToken + cacheReadToken + cacheWriteToken, completion_tokens: outputToken };
+  const shown = source === "estimated" || !reported ? counted : reported;
+  const completionTokens = shown.completion_tokens ?? 0;
+  const usage: ChatUsage = {
+    ...shown,
+    completion_tokens: completionTokens,
+    total_tokens: shown.prompt_tokens + completionTokens,
+  };
+  if (usage.prompt_tokens_details === null) delete usage.prompt_tokens_details;
+  if (usage.completion_tokens_details === null) delete usage.completion_tokens_details;
+  const cost = compiledPrice === undefined ? undefined : costNanodollars(compiledPrice, meters);
+  if (cost !== undefined) usage.cost = cost / nanodollarsPerUsd;
+  return usage;
+}
+
+const tokenWeights: Meters = { inputToken: 1, outputToken: 1, cacheReadToken: 1, cacheWriteToken: 1 };
+
+/** The tokens of the daily free quota that usage takes: tokens as they are, other units by the model's weights. */
+export function toQuotaTokens(meters: Meters, { quotaWeights }: Model): number {
+  const weights: Meters = { ...tokenWeights, ...quotaWeights };
+  let tokens = 0;
+  for (const name of meterNames) tokens += (meters[name] ?? 0) * (weights[name] ?? 0);
+  return Math.ceil(tokens);
+}
+
+/**
+ * An upper bound of the tokens in a text, without a tokenizer: its UTF-8 bytes. Ordinary text has about four bytes a
+ * token, but rare characters and random letters have one, with every vocabulary.
+ */
+export function tokensMax(text: string): number {
+  return Buffer.byteLength(text);
+}
+
+/** An upper bound of the tokens of a conversation, with its tools; no model takes more than its context. */
+export function promptTokensMax(request: ChatRequest, model: Model): number {
+  let tokens = 0;
+  for (const message of request.messages) tokens += messageTokens + messageTokensMax(message, model);
+  if (request.tools) tokens += tokensMax(JSON.stringify(request.tools));
+  if (request.functions) tokens += tokensMax(JSON.stringify(request.functions));
+  if (request.response_format && request.response_format.type === "json_schema") {
+    tokens += tokensMax(JSON.stringify(request.response_format));
+  }
+  return model.contextTokens === undefined ? tokens : Math.min(tokens, model.contextTokens);
+}
+
+function messageTokensMax(message: Message, model: Model): number {
+  let tokens = 0;
+  const { content, tool_calls, function_call, name, reasoning_content } = message;
+  for (const text of [name, reasoning_content, function_call?.name, function_call?.arguments]) {
+    if (text) tokens += tokensMax(text);
+  }
+  if (typeof content === "string") tokens += tokensMax(content);
+  else if (content) for (const part of content) tokens += partTokensMax(part, model);
+  if (tool_calls) for (const call of tool_calls) tokens += tokensMax(call.function.name + call.function.arguments);
+  return tokens;
+}
+
+export function partTokensMax(part: ContentPart, { imageTokensMax }: Model): number {
+  switch (part.type) {
+    case "text":
+      return tokensMax(part.text);
+    case "refusal":
+      return tokensMax(part.refusal);
+    case "image_url":
+      return imageTokensMax ?? imageTokensDefault;
+    case "input_audio":
+      return Math.ceil(part.input_audio.data.length / audioCharactersPerToken);
+    case "file":
+      return tokensMax(JSON.stringify(part.file));
+  }
+}

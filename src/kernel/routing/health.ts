@@ -1,0 +1,204 @@
+/** When a circuit opens, and for how long. */
+export interface CircuitBreakerOptions {
+  /** Failures within the window that open the circuit, if at least half of the attempts failed. At least 2. */
+  readonly failuresMin: number;
+  readonly windowMs: number;
+  /** How long it stays open at first; each failed probe doubles it, up to `openMsMax`. */
+  readonly openMs: number;
+  readonly openMsMax: number;
+}
+
+/** A probe without an outcome, because its client disconnected, blocks the next one for this long. */
+const probeMsMax = 60_000;
+
+export type CircuitState = "closed" | "open" | "half_open";
+
+/**
+ * The circuit breaker of a route or a key. Several failures in a short time open it. Then it is half-open and lets one
+ * probe through at a time: a success closes it, a failure opens it for longer. A closed one costs two comparisons.
+ */
+export class CircuitBreaker {
+  readonly #options: CircuitBreakerOptions;
+  #failures = 0;
+  #successes = 0;
+  #windowEndsMs = 0;
+  /** 0 while it is not open. */
+  #openUntilMs = 0;
+  #openMs: number;
+  /** Whether it opened because of failures, and not because the provider asked for a pause. */
+  #opened = false;
+  #probingUntilMs = 0;
+
+  constructor(options: CircuitBreakerOptions) {
+    this.#options = options;
+    this.#openMs = options.openMs;
+  }
+
+  /** Whether the next call may use it other than as a last resort. */
+  isReady(nowMs: number): boolean {
+    if (this.#openUntilMs === 0) return true;
+    if (nowMs < this.#openUntilMs) return false;
+    return !this.#opened || nowMs >= this.#probingUntilMs;
+  }
+
+  /** Until when it is open, milliseconds since 1970; 0 when it is closed. */
+  get openUntilMs(): number {
+    return this.#openUntilMs;
+  }
+
+  stateAt(nowMs: number): CircuitState {
+    if (this.isReady(nowMs)) return this.#opened ? "half_open" : "closed";
+    return nowMs < this.#openUntilMs ? "open" : "half_open";
+  }
+
+  /** A call uses it. After it was open, the call is the probe. */
+  begin(nowMs: number): void {
+    if (this.#openUntilMs === 0) return;
+    if (this.#opened) this.#probingUntilMs = nowMs + probeMsMax;
+    else if (nowMs >= this.#openUntilMs) this.#openUntilMs = 0;
+  }
+
+  onSuccess(): void {
+    if (this.#failures === 0) return;
+    if (this.#opened) this.#close();
+    else this.#successes++;
+  }
+
+  /** Returns whether it opens. */
+  onFailure(nowMs: number): boolean {
+    if (this.#opened) {
+      const isProbe = nowMs >= this.#openUntilMs;
+      if (isProbe) this.#open(nowMs, Math.min(this.#openMs * 2, this.#options.openMsMax));
+      return isProbe;
+    }
+    if (nowMs >= this.#windowEndsMs) {
+      this.#windowEndsMs = nowMs + this.#options.windowMs;
+      this.#failures = 0;
+      this.#successes = 0;
+    }
+    this.#failures++;
+    if (this.#failures < this.#options.failuresMin || this.#failures < this.#successes) return false;
+    this.#open(nowMs, this.#options.openMs);
+    return true;
+  }
+
+  /** The provider said when to come back. */
+  openUntil(untilMs: number): void {
+    if (untilMs > this.#openUntilMs) this.#openUntilMs = untilMs;
+  }
+
+  #open(nowMs: number, openMs: number): void {
+    this.#opened = true;
+    this.#openMs = openMs;
+    this.#openUntilMs = nowMs + openMs;
+    this.#probingUntilMs = 0;
+  }
+
+  #close(): void {
+    this.#opened = false;
+    this.#openUntilMs = 0;
+    this.#openMs = this.#options.openMs;
+    this.#failures = 0;
+    this.#successes = 0;
+    this.#windowEndsMs = 0;
+  }
+}
+
+/** A refused key is refused for every call, so two refusals in ten minutes are enough. */
+const keyCircuitOptions: CircuitBreakerOptions = {
+  failuresMin: 2,
+  windowMs: 600_000,
+  openMs: 300_000,
+  openMsMax: 3_600_000,
+};
+
+/** A shorter one is a placeholder such as `none`, for a server that accepts any. */
+const keyCharactersMin = 8;
+
+const noKeys: ReadonlySet<number> = new Set();
+
+/** One key of a plugin, and whether its provider accepts it. */
+export interface PoolKey {
+  readonly index: number;
+  readonly key: string;
+  readonly circuitBreaker: CircuitBreaker;
+}
+
+/** The keys of one plugin, used in turn. A key that a provider refuses or limits is paused. */
+export class KeyPool {
+  readonly #keys: readonly PoolKey[];
+  #next = 0;
+
+  constructor(keys: readonly string[]) {
+    this.#keys = keys.map((key, index) => ({ index, key, circuitBreaker: new CircuitBreaker(keyCircuitOptions) }));
+  }
+
+  get size(): number {
+    return this.#keys.length;
+  }
+
+  /** How many can be used now other than as a last resort. */
+  readyAt(nowMs: number): number {
+    return this.#keys.filter(({ circuitBreaker }) => circuitBreaker.isReady(nowMs)).length;
+  }
+
+  /**
+   * The next key that is not paused and was not tried yet in this call; when all are paused, the one that is free first.
+   *
+   * @returns `undefined` when every key was tried.
+   */
+  take(nowMs: number, tried: ReadonlySet<number> = noKeys): PoolKey | undefined {
+    let best: PoolKey | undefined;
+    for (let step = 0; step < this.size; step++) {
+      const key = this.#keys[(this.#next + step) % this.size] as PoolKey;
+      if (tried.has(key.index)) continue;
+      if (key.circuitBreaker.isReady(nowMs)) {
+        best = key;
+        break;
+      }
+      if (best === undefined || key.circuitBreaker.openUntilMs < best.circuitBreaker.openUntilMs) best = key;
+    }
+    if (best === undefined) return undefined;
+    this.#next = (best.index + 1) % this.size;
+    best.circuitBreaker.begin(nowMs);
+    return best;
+  }
+
+  /** The text with all keys replaced, for what a provider says to others. */
+  hide(text: string): string {
+    let hidden = text;
+    for (const { key } of this.#keys) if (key.length >= keyCharactersMin) hidden = hidden.replaceAll(key, "[hidden]");
+    return hidden;
+  }
+}
+
+const pluginFaultsMax = 5;
+const pluginWindowMs = 60_000;
+const pluginOpenMs = 30_000;
+
+/**
+ * The circuit breaker of a plugin's own code. Only its own faults count (it threw, returned something that is not an
+ * answer, did not end), not a provider that is down or an invalid request. Five faults within a minute without a success
+ * open the circuit of all its routes for half a minute; the next fault opens it again.
+ */
+export class PluginHealth {
+  #faultsAt: number[] = [];
+  #openUntilMs = 0;
+
+  /** Returns whether the circuit opens. */
+  onFault(nowMs: number): boolean {
+    this.#faultsAt = [...this.#faultsAt.filter((atMs) => atMs > nowMs - pluginWindowMs), nowMs].slice(-pluginFaultsMax);
+    if (this.#faultsAt.length < pluginFaultsMax) return false;
+    this.#openUntilMs = nowMs + pluginOpenMs;
+    return true;
+  }
+
+  onSuccess(): void {
+    if (this.#faultsAt.length > 0) this.#faultsAt = [];
+  }
+
+  /** For how many milliseconds the circuit stays open; 0 when it is closed. */
+  openForMs(nowMs: number): number {
+    return Math.max(0, this.#openUntilMs - nowMs);
+  }
+}

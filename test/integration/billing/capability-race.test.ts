@@ -1,0 +1,114 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import {
+  type Caller,
+  type Capability,
+  type ChatCompletion,
+  type ChatRequest,
+  GatewayError,
+  type Handlers,
+  type Model,
+} from "../../../src/contract/index.ts";
+import type { RequestOf } from "../../../src/kernel/exchange.ts";
+import { CallContext, makeCallId, runCall } from "../../../src/kernel/index.ts";
+import { benchOf, chatModel, pluginOf } from "../../unit/kernel/support.ts";
+import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
+import { addAccount, type BillingFixture, dayMs, ledgerGround, newYear } from "./ground.ts";
+
+const engines = useEngines();
+const cent = 10_000_000;
+const million = 1_000_000;
+const prompt = "鿿".repeat(300);
+
+/** What each provider uses is all that its request allows, which is as dear as its model can be. */
+const sizes: { [C in Capability]?: { request: RequestOf<C>; handlers: Handlers; model: Partial<Model> } } = {
+  chat: {
+    request: { model: "m", n: 128, messages: [{ role: "user", content: prompt }] },
+    handlers: { chat: async ({ request }) => completeAll(request) },
+    model: { contextTokens: 100_000, outputTokensMax: 16_384 },
+  },
+  embeddings: {
+    request: { model: "m", input: [prompt, prompt] },
+    handlers: {
+      embeddings: async () => ({ vectors: [[1], [2]], usage: { prompt_tokens: 2 * bytes, total_tokens: 2 * bytes } }),
+    },
+    model: { price: { inputToken: { usd: "0.5", per: million } } },
+  },
+  images: {
+    request: { model: "m", prompt, n: 10 },
+    handlers: {
+      images: async () => ({ images: Array.from({ length: 10 }, () => ({ data: "aGk=", mediaType: "image/png" })) }),
+    },
+    model: { price: { image: { usd: "0.0007", per: 1 } } },
+  },
+};
+const bytes = 3 * 300;
+
+function completeAll({ n, max_tokens, max_completion_tokens }: ChatRequest): ChatCompletion {
+  const tokens = max_tokens ?? max_completion_tokens ?? 16_384;
+  const choices = Array.from({ length: n ?? 1 }, (_, index) => ({
+    index,
+    message: { role: "assistant" as const, content: "x" },
+    finish_reason: "length" as const,
+  }));
+  const usage = { prompt_tokens: bytes, completion_tokens: tokens * choices.length };
+  return { id: "1", object: "chat.completion", created: 1, model: "m", choices, usage } as unknown as ChatCompletion;
+}
+
+describe.each(engineNames)("64 calls at once that use all they may: %s engine", (name) => {
+  const make: MakeLedger = (options) => engines[name](options);
+  let fixture: BillingFixture;
+  afterEach(() => fixture.ledger.close());
+
+  async function race(capability: Capability, premium: boolean, caller: Partial<Caller>) {
+    const { request, handlers, model } = sizes[capability] as NonNullable<(typeof sizes)["chat"]>;
+    const row: Model = { ...chatModel, id: "m", capability, premium, ...model };
+    const { kernel, log } = benchOf([pluginOf(handlers, { models: [row] })]);
+    const limits = { requestsPerMinute: 1e6, tokensPerMinute: 1e12 };
+    const by: Caller = { accountId: "acc_1", keyId: "key_1", limits, freeTokensPerDay: 10_000, ...caller };
+    const outcomes = await Promise.all(
+      Array.from({ length: 64 }, async () => {
+        const call = new CallContext(makeCallId(newYear), newYear, by).setRequest(capability, request as never);
+        return await runCall({ ...kernel, ledger: fixture.ledger }, call).then(
+          () => "served",
+          (error) => (error instanceof GatewayError ? error.code : String(error)),
+        );
+      }),
+    );
+    expect(log.lines.filter(({ level }) => level === "error")).toEqual([]);
+    expect((await verifyLedger(fixture.store)).differences).toEqual([]);
+    return outcomes;
+  }
+
+  test.each(["chat", "embeddings", "images"] as const)(
+    "%s never take a wallet of one cent below zero",
+    async (capability) => {
+      fixture = await ledgerGround(undefined, make);
+      await addAccount(fixture.store, "acc_1", cent);
+      const outcomes = await race(capability, true, {});
+      expect(new Set(outcomes)).toEqual(new Set(["served", "insufficient_balance"]));
+      const { balanceNanodollars } = await walletOf(fixture.store, "acc_1");
+      expect(balanceNanodollars).toBeGreaterThanOrEqual(0);
+      expect(balanceNanodollars).toBeLessThan(cent);
+    },
+  );
+
+  test("chat never takes a key beyond its budget", async () => {
+    fixture = await ledgerGround(undefined, make);
+    await addAccount(fixture.store, "acc_1", 100 * cent);
+    const outcomes = await race("chat", true, { keyLimits: { budgetNanodollars: cent } });
+    expect(new Set(outcomes)).toEqual(new Set(["served", "budget_exceeded"]));
+    expect((await walletOf(fixture.store, "acc_1")).balanceNanodollars).toBeGreaterThanOrEqual(99 * cent);
+  });
+
+  test("chat never takes an account beyond its daily quota", async () => {
+    fixture = await ledgerGround(undefined, make);
+    await addAccount(fixture.store, "acc_1");
+    const caller = { accountId: "acc_1", freeTokensPerDay: 10_000 };
+    expect(new Set(await race("chat", false, caller))).toEqual(new Set(["served", "quota_exceeded"]));
+    const { usedTokens } = await fixture.ledger.quotaOf(caller);
+    expect(usedTokens).toBeLessThanOrEqual(10_000);
+    expect(usedTokens).toBeGreaterThan(9_000);
+    fixture.clock.time += dayMs;
+  });
+});

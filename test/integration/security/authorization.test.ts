@@ -1,0 +1,283 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { creditWallet } from "../../../src/billing/index.ts";
+import { readConfig } from "../../../src/config/index.ts";
+import { openObservability } from "../../../src/observability/index.ts";
+import { hookMsMax } from "../../support/gateway.ts";
+import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
+import { beginSession, enterAs, password } from "../../support/session-cookie.ts";
+import { wavFile } from "../../support/wav.ts";
+
+const callers = [
+  "nobody",
+  "wrong key",
+  "key",
+  "other key",
+  "limited key",
+  "expired key",
+  "revoked key",
+  "disabled key",
+  "wrong session",
+  "member",
+  "other member",
+  "admin",
+  "disabled member",
+  "operator",
+] as const;
+type Caller = (typeof callers)[number];
+type Statuses = { readonly others: number } & { readonly [name in Caller]?: number };
+
+interface Row {
+  readonly statuses: Statuses;
+  /** The body of the request; a function makes a new one for each request. */
+  readonly body?: unknown;
+  /** What stands in the path for `:id` and the like. */
+  readonly id?: () => string | Promise<string>;
+}
+
+const metricsToken = "metrics-token-0123456789";
+let gateway: InProcessGateway;
+let origin: string;
+let headers: Record<Caller, Record<string, string>>;
+const ids: Record<"member" | "other member" | "admin", string> = { member: "", "other member": "", admin: "" };
+const models: Record<string, string> = {};
+
+/** Anybody, with or without credentials. */
+const open = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({ ...row, statuses: { others: status } });
+/** A call of a model: valid keys that are not limited to other models. */
+const call = (body: () => unknown): Row => ({
+  body,
+  statuses: { others: 401, key: 200, "other key": 200, "limited key": 403 },
+});
+/** Any valid key. */
+const key = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({
+  ...row,
+  statuses: { others: 401, key: status, "other key": status, "limited key": status },
+});
+/** Anybody who is signed in. */
+const session = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({
+  ...row,
+  statuses: { others: 401, member: status, "other member": status, admin: status },
+});
+/** What belongs to the member: administrators have no way to it either. */
+const own = (status: number, row: Omit<Row, "statuses">): Row => ({
+  ...row,
+  statuses: { others: 401, member: status, "other member": 404, admin: 404 },
+});
+const admin = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({
+  ...row,
+  statuses: { others: 401, member: 403, "other member": 403, admin: status },
+});
+
+const newKey = async () => (await gateway.app.accounts.createKey({ accountId: ids.member, name: "a key" })).id;
+const newAccount = async () => (await gateway.app.accounts.create({ email: `${crypto.randomUUID()}@example.org` })).id;
+const newSession = async () => (await beginSession(gateway.store, ids.member, Date.now())).id;
+const newVoucher = async () => {
+  const response = await send("POST /dashboard/api/admin/vouchers", "admin", { usd: "1.00" });
+  return ((await response.json()) as { id: string }).id;
+};
+const file = () => {
+  const form = new FormData();
+  form.set("file", wavFile(1000));
+  form.set("model", models.transcription as string);
+  return form;
+};
+const messages = [{ role: "user", content: "Hi" }];
+
+/** Every route of the server. Those of the API stand once and are tried below each of its two paths. */
+const rows: Record<string, Row> = {
+  "POST {api}/chat/completions": call(() => ({ model: models.chat, messages })),
+  "POST {api}/embeddings": call(() => ({ model: models.embeddings, input: "Hi" })),
+  "POST {api}/images/generations": call(() => ({ model: models.images, prompt: "A cat" })),
+  "POST {api}/audio/transcriptions": call(file),
+  "POST {api}/audio/speech": call(() => ({ model: models.speech, input: "Hi" })),
+  "GET {api}/models": key(200),
+  "GET {api}/v1/models": key(200),
+  "GET {api}/models/:model": key(200, { id: () => models.chat as string }),
+  "GET {api}/models/*": key(404, { id: () => "unknown/model" }),
+  "GET {api}/key": key(200),
+  "GET {api}/files/:id": open(404, { id: () => "unknown" }),
+  "GET {api}/usage": session(200),
+  "OPTIONS {api}/*": open(204, { id: () => "chat/completions" }),
+  "GET /healthz": open(200),
+  "GET /readyz": open(200),
+  "GET /metrics": { statuses: { others: 401, operator: 200 } },
+  "GET /api/auth/*": open(200, { id: () => "get-session" }),
+  "POST /api/auth/*": session(200, { id: () => "revoke-other-sessions" }),
+  "GET /dashboard/api/gateway": open(200),
+  "POST /dashboard/api/invitations/accept": open(404, { body: { token: "unknown", password } }),
+  "POST /webhooks/stripe": open(404),
+  "GET /dashboard/api/me": session(200),
+  "GET /dashboard/api/entries": session(200),
+  "GET /dashboard/api/entries.csv": session(200),
+  "GET /dashboard/api/calls": session(200),
+  "GET /dashboard/api/models": session(200),
+  "GET /dashboard/api/vouchers": session(200),
+  "POST /dashboard/api/vouchers/redeem": session(404, { body: { code: "UNKNOWN" } }),
+  "GET /dashboard/api/keys": session(200),
+  "POST /dashboard/api/keys": session(200, { body: { name: "new" } }),
+  "PATCH /dashboard/api/keys/:id": own(200, { body: { name: "changed" }, id: newKey }),
+  "DELETE /dashboard/api/keys/:id": own(200, { id: newKey }),
+  "GET /dashboard/api/sessions": session(200),
+  "DELETE /dashboard/api/sessions/:id": own(200, { id: newSession }),
+  "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
+  "GET /dashboard/api/admin/accounts": admin(200),
+  "POST /dashboard/api/admin/accounts": admin(200, { body: () => ({ email: `${crypto.randomUUID()}@example.org` }) }),
+  "POST /dashboard/api/admin/accounts/:id/invite": admin(200, { id: newAccount }),
+  "POST /dashboard/api/admin/accounts/:id/credit": admin(200, { id: newAccount, body: { usd: "1.00", note: "test" } }),
+  "POST /dashboard/api/admin/accounts/:id/quota": admin(200, { id: newAccount, body: { tokens: 1 } }),
+  "POST /dashboard/api/admin/accounts/:id/disabled": admin(200, { id: newAccount, body: { disabled: true } }),
+  "GET /dashboard/api/admin/audit": admin(200),
+  "GET /dashboard/api/admin/vouchers": admin(200),
+  "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),
+  "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
+  "GET /dashboard/api/admin/plugins": admin(200),
+  "GET /dashboard/api/admin/catalogue": admin(200),
+  "GET /dashboard/api/admin/live": admin(200),
+  "GET /dashboard/api/admin/settings": admin(200),
+  "GET /docs/routes.json": open(200),
+  "GET /openapi.json": open(200),
+  "GET /assets/:file": open(200, { id: () => "page.js" }),
+  "GET /admin/*": open(200, { id: () => "accounts" }),
+};
+for (const path of ["", "keys", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"])
+  rows[`GET /${path}`] = open(200);
+for (const name of ["swagger-ui.css", "swagger-ui.js", "start.js"]) rows[`GET /docs/${name}`] = open(200);
+
+beforeAll(async () => {
+  const env = {
+    SANDBOX: "on",
+    CORS_ORIGINS: "*",
+    METRICS_TOKEN: metricsToken,
+    SIGNUP: "open",
+    REQUESTS_PER_MINUTE: "1000",
+  };
+  const log = { warn: () => undefined, dropped: 0 };
+  const bytes = new TextEncoder().encode("a page");
+  const observability = await openObservability(readConfig(env), { log, version: { version: "test" } });
+  const site = { find: async () => ({ mediaType: "text/plain", plain: bytes, gzip: bytes, br: bytes }) };
+  gateway = await startInProcess({ env, observability, site });
+  origin = new URL(gateway.baseUrl).origin;
+  for (const { model } of gateway.app.kernel.registry.modelEntries) models[model.capability] ??= model.id;
+  const { accounts } = gateway.app;
+  const [adaId, benId, zoeId, danId] = await Promise.all([newAccount(), newAccount(), newAccount(), newAccount()]);
+  await creditWallet(gateway.store, { accountId: benId, nanodollars: 100_000_000_000, note: "test" });
+  Object.assign(ids, { member: adaId, "other member": benId, admin: zoeId });
+  const session = async (accountId: string, role: "member" | "admin" = "member") => ({
+    cookie: await enterAs(gateway.store, { accountId, role }, Date.now()),
+    origin,
+  });
+  const bearer = async (accountId: string, fields = {}) => {
+    const { id, key } = await accounts.createKey({ accountId, name: "a key", ...fields });
+    return { id, headers: { authorization: `Bearer ${key}` } };
+  };
+  const expired = await bearer(adaId);
+  const { db } = gateway.store;
+  await db.updateTable("keys").set({ expires_at: 1 }).where("id", "=", expired.id).execute();
+  const revoked = await bearer(adaId);
+  await accounts.revokeKey(revoked.id);
+  const valid = await bearer(adaId);
+  const member = await session(adaId);
+  headers = {
+    nobody: {},
+    "wrong key": { authorization: `${valid.headers.authorization.slice(0, -1)}!` },
+    key: { authorization: `Bearer ${gateway.key}` },
+    "other key": (await bearer(benId)).headers,
+    "limited key": (await bearer(adaId, { allowedModels: ["another-model"] })).headers,
+    "expired key": expired.headers,
+    "revoked key": revoked.headers,
+    "disabled key": (await bearer(danId)).headers,
+    "wrong session": { cookie: `${member.cookie}x`, origin },
+    member,
+    "other member": await session(benId),
+    admin: await session(zoeId, "admin"),
+    "disabled member": await session(danId),
+    operator: { authorization: `Bearer ${metricsToken}` },
+  };
+  await accounts.setDisabled(danId, true);
+}, hookMsMax);
+afterAll(() => gateway.stop(), hookMsMax);
+
+async function send(route: string, caller: Caller, body?: unknown, id = ""): Promise<Response> {
+  const [method, pattern] = route.split(" ") as [string, string];
+  const path = pattern.replace(/:\w+|\*/, id);
+  const form = body instanceof FormData;
+  const json = body === undefined || form ? {} : { "content-type": "application/json" };
+  return await fetch(origin + path, {
+    method,
+    headers: { "accept-encoding": "identity", ...headers[caller], ...json },
+    ...(body !== undefined && { body: form ? body : JSON.stringify(body) }),
+  });
+}
+
+function routesOfServer(): string[] {
+  return gateway.app.http.routes.map(({ method, path }) => `${method} ${path}`);
+}
+
+/** What only an operator may set of each account and its user, in the order in which they were made. */
+async function operatorState() {
+  const { db } = gateway.store;
+  const query = db.selectFrom("accounts").leftJoin("users", "users.account_id", "accounts.id");
+  const accounts = query.leftJoin("wallets", "wallets.account_id", "accounts.id").selectAll("accounts");
+  return await accounts
+    .select(["users.role", "users.email_verified", "users.password_is_temporary", "wallets.balance_nanodollars"])
+    .orderBy("accounts.created_at")
+    .orderBy("accounts.id")
+    .execute();
+}
+
+const rowOf = (route: string) => rows[route] ?? rows[route.replace(/ (\/api)?\/v1/, " {api}")];
+
+describe("authorization", () => {
+  test("the table has every route of the server, and no other", () => {
+    const routes = routesOfServer().flatMap((route) =>
+      rows[route] !== undefined ? [route] : [route.replace(/ (\/api)?\/v1/, " {api}")],
+    );
+    expect([...new Set(routes)].sort()).toEqual(Object.keys(rows).sort());
+  });
+
+  test("every route answers every kind of caller as the table says", async () => {
+    const wrong: string[] = [];
+    for (const route of routesOfServer()) {
+      const { statuses, body, id } = rowOf(route) as Row;
+      for (const caller of callers) {
+        const given = typeof body === "function" ? body() : body;
+        const { status } = await send(route, caller, given, await id?.());
+        const expected = statuses[caller] ?? statuses.others;
+        if (status !== expected) wrong.push(`${route} as ${caller}: ${status} instead of ${expected}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test("no write of a member or a stranger sets what only an operator may set", async () => {
+    const fields = {
+      ...{ free_tokens_per_day: 9, freeTokensPerDay: 9, premium: true, disabled_at: null, balance_usd: "9.00" },
+      ...{ role: "admin", account_id: ids.admin, accountId: ids.admin, user_id: "x", id: "x", key: "sk-mg-a-b" },
+      ...{ password_is_temporary: 0, emailVerified: true, spent_nanodollars: 0, nanodollars: 9 },
+    };
+    const before = await operatorState();
+    const accepted: string[] = [];
+    const writes = routesOfServer().filter((route) => /^(POST|PATCH|PUT|DELETE) \/(?!v1|api\/v1)/.test(route));
+    for (const route of writes.filter((write) => !write.includes("/admin/"))) {
+      const { body, id } = rows[route] as Row;
+      for (const [name, value] of Object.entries(fields)) {
+        const { ok } = await send(route, "member", { ...(body as object | undefined), [name]: value }, await id?.());
+        if (ok && body !== undefined) accepted.push(`${route} with ${name}`);
+      }
+    }
+    expect(accepted).toEqual([]);
+    const eve = { email: "eve@example.org", name: "Eve", password, ...fields };
+    const status = async (path: string) => (await send("POST /api/auth/*", "member", eve, path)).status;
+    expect(await Promise.all(["sign-up/email", "update-user", "admin/set-role"].map(status))).toEqual([200, 404, 404]);
+    const [created, ...others] = (await operatorState()).toReversed();
+    expect(created).toMatchObject({ email: eve.email, role: "member", free_tokens_per_day: null, email_verified: 0 });
+    expect(others.reverse()).toEqual(before);
+  });
+
+  test("a key cannot lift the limits of its account", async () => {
+    const created = await send("POST /dashboard/api/keys", "member", { name: "wide", requests_per_minute: 1_000_000 });
+    const { key } = (await created.json()) as { key: string };
+    const response = await fetch(`${origin}/v1/key`, { headers: { authorization: `Bearer ${key}` } });
+    expect(await response.json()).toMatchObject({ limits: { requests_per_minute: { limit: 1000 } } });
+  });
+});
