@@ -22,7 +22,7 @@ import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
 import { BodyMemoryLimiter } from "./http/middleware/read-body.ts";
 import { SseHeartbeat } from "./http/middleware/sse-heartbeat.ts";
 import { createHttp } from "./http/server.ts";
-import { type Kernel, LoadShedder, type Log, type UpstreamBounds } from "./kernel/index.ts";
+import { type Kernel, LoadShedder, type Log, monotonicNow, type UpstreamBounds } from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
 import type { Observability } from "./observability/index.ts";
 import { PluginManager, type PluginSnapshot, watchFolders } from "./plugin-loader/index.ts";
@@ -85,19 +85,17 @@ export async function createApp(options: AppOptions): Promise<App> {
   if (snapshot.registry.size === 0) throw new StartError(describeNoProvider(snapshot, config));
   const accounts = createAccounts({ store, defaults: config, now });
   await accounts.prepare();
-  const { ledger, degraded } = await openBilling(config, { ...options, onCommit: observability?.onCommit });
+  const { calls: observer, onCommit } = observability ?? {};
+  const { ledger, degraded } = await openBilling(config, { ...options, onCommit });
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
-  const silenceMsMax = config.upstreamTimeoutSeconds * 1000;
-  const { network, close: closeNetwork } = openBunNetwork(now, {
-    bounds: { firstByteMsMax: silenceMsMax, idleMsMax: silenceMsMax, ...options.bounds },
+  const { network, close: closeNetwork } = openBunNetwork({
+    bounds: { ...silenceBounds(config), ...options.bounds },
     proxyEnv: config.proxyEnv,
   });
-  const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now, observer: observability?.calls };
-  const { maxConcurrentCalls, overloadLagMs, sseHeartbeatSeconds } = config;
-  const loadShedder = new LoadShedder({ maxConcurrentCalls, lagMsMax: overloadLagMs }, now, (event, fields) =>
-    log.warn(event, fields),
-  );
+  const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now: monotonicNow, observer };
+  const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
+  const loadShedder = new LoadShedder(bounds, monotonicNow, (event, fields) => log.warn(event, fields));
   const http = createHttp({
     ...(await openSignIn(options, now)),
     ...openPayments(options, await loadStripe(config), now),
@@ -113,7 +111,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
     loadShedder,
     bodies: new BodyMemoryLimiter(config.maxBufferedBodyMb * 2 ** 20),
-    heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? sseHeartbeatSeconds * 1000),
+    heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? config.sseHeartbeatSeconds * 1000),
     signingSecret: await store.setting("file_signing_secret", createSecret),
     readinessProblems: async () => getReadinessProblems(snapshot, options),
     degraded,
@@ -122,7 +120,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
   observability?.start({
     registry: () => kernel.registry,
-    now,
+    now: monotonicNow,
     ...describeLoad(loadShedder),
     ...describeStore(options, degraded),
     isSandbox: () => snapshot.sandbox,
@@ -162,6 +160,12 @@ export async function createApp(options: AppOptions): Promise<App> {
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
     },
   };
+}
+
+/** How long a provider may be silent, before its answer and within it. */
+function silenceBounds({ upstreamTimeoutSeconds }: Config): Partial<UpstreamBounds> {
+  const silenceMsMax = upstreamTimeoutSeconds * 1000;
+  return { firstByteMsMax: silenceMsMax, idleMsMax: silenceMsMax };
 }
 
 function describeLoad(loadShedder: LoadShedder) {

@@ -1,4 +1,4 @@
-import { getOwn, isRecord } from "modelgate/plugin";
+import { getOwn, isRecord, parseJson } from "modelgate/plugin";
 
 /** Below this, only what a schema requires is filled in. */
 const depthMax = 6;
@@ -23,6 +23,20 @@ type Schema = Record<string, unknown>;
 export function createExample(schema: unknown, text: string): unknown {
   const root = isRecord(schema) ? schema : {};
   return example(root, { root, text, depth: 0, budget: { left: valuesMax } });
+}
+
+/** The last JSON schema of an object that a prompt spells out, as clients do that ask for `json_object`. */
+export function findSchema(text: string): Schema | undefined {
+  let found: Schema | undefined;
+  let [start, depth] = [0, 0];
+  // Braces and whole JSON strings; a brace in a string does not count.
+  for (const { 0: token, index } of text.matchAll(/[{}]|"(?:[^"\\\n]|\\.)*"?/g)) {
+    if (token === "{" && depth++ === 0) start = index;
+    if (token !== "}" || depth === 0 || --depth > 0) continue;
+    const value = parseJson(text.slice(start, index + 1));
+    if (isRecord(value) && isRecord(value.properties)) found = value;
+  }
+  return found;
 }
 
 interface Place {

@@ -8,7 +8,7 @@ import {
   type Tool,
   type ToolCall,
 } from "modelgate/plugin";
-import { createExample } from "./example.ts";
+import { createExample, findSchema } from "./example.ts";
 
 /** One simulated choice, whole. */
 export interface Reply {
@@ -32,12 +32,8 @@ export function replyTo(request: ChatRequest, model: Model, prompt: string, choi
     return { reasoning, content: pieces, toolCalls, finishReason: "stop" };
   }
   const thought = reasoning.slice(0, tokensMax);
-  return {
-    reasoning: thought,
-    content: pieces.slice(0, tokensMax - thought.length),
-    toolCalls,
-    finishReason: "length",
-  };
+  const content = pieces.slice(0, tokensMax - thought.length);
+  return { reasoning: thought, content, toolCalls, finishReason: "length" };
 }
 
 /** What the simulated provider reports, in pieces of text as tokens. */
@@ -61,7 +57,11 @@ export function countUsage(request: ChatRequest, replies: readonly Reply[]): Cha
 
 function textFor(request: ChatRequest, model: Model, prompt: string, choice: number): string {
   const { response_format: format } = request;
-  if (format?.type === "json_object") return JSON.stringify({ sandbox: true, model: model.id, echo: prompt });
+  if (format?.type === "json_object") {
+    const schema = findSchema(request.messages.map(getText).join("\n"));
+    const echo = { sandbox: true, model: model.id, echo: prompt };
+    return JSON.stringify(schema === undefined ? echo : createExample({ type: "object", ...schema }, "sandbox"));
+  }
   if (format?.type === "json_schema") return JSON.stringify(createExample(format.json_schema.schema, prompt));
   const last = request.messages.at(-1);
   const heard = last?.role === "tool" ? `the tool's answer ${getText(last)}` : prompt;
@@ -127,9 +127,21 @@ function chooseToolCalls(request: ChatRequest, prompt: string, choice: number): 
   const named = tools.filter((tool) => prompt.includes(tool.function.name));
   const isAnswered = request.messages.at(-1)?.role === "tool";
   let called = isAnswered ? [] : named;
-  if (must && called.length === 0) called = named.length > 0 ? named : tools.slice(0, 1);
+  if (must && called.length === 0) {
+    // Not the same tool again, so that an agent that demands a tool each time comes to its last one.
+    const isNew = (tool: Tool) => !calledSincePrompt(request).has(tool.function.name);
+    const fresh = [named.filter(isNew), tools.filter(isNew).slice(0, 1), named, tools.slice(0, 1)];
+    called = fresh.find(({ length }) => length > 0) ?? [];
+  }
   if (request.parallel_tool_calls === false) called = called.slice(0, 1);
   return called.map((tool, index) => toCall(tool, prompt, `${choice}/${index}`));
+}
+
+/** The names of the tools that were called after the last message of the user. */
+function calledSincePrompt({ messages }: ChatRequest): Set<string> {
+  const later = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1);
+  const calls = later.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : []));
+  return new Set(calls.flatMap((call) => (call.type === "function" ? [call.function.name] : [])));
 }
 
 function toCall({ function: { name, parameters } }: Tool, prompt: string, place: string): ToolCall {

@@ -21,11 +21,12 @@ interface Built {
 }
 
 /** Builds one self-contained executable. @throws {Error} With the messages of the bundler. */
-export async function buildBinary(outfile: string, foreign?: Foreign): Promise<Built> {
+async function buildBinary(outfile: string, foreign?: Foreign): Promise<Built> {
   const commit = readCommit(root);
   const pageFolder = mkdtempSync(join(tmpdir(), "modelgate-page-"));
   try {
-    const pageModule = await writePage(pageFolder);
+    // The last part of the path becomes a name in the bundle, so it is the same each time.
+    const pageModule = await writePage(join(pageFolder, "page"));
     const typesModule = `export const builtTypes = ${JSON.stringify(await buildTypes())};`;
     const built = await Bun.build({
       entrypoints: [join(root, "src/main.ts")],
@@ -44,7 +45,11 @@ export async function buildBinary(outfile: string, foreign?: Foreign): Promise<B
           },
         },
       ],
-      define: commit === undefined ? {} : { MODELGATE_COMMIT: JSON.stringify(commit) },
+      define: {
+        // Of CommonJS packages, which would otherwise name the folder of this checkout.
+        __dirname: '"/"',
+        ...(commit !== undefined && { MODELGATE_COMMIT: JSON.stringify(commit) }),
+      },
       // A bunfig.toml in the working directory could make the binary load foreign code.
       compile: { outfile, autoloadBunfig: false, ...foreign },
       throw: false,
@@ -109,8 +114,21 @@ export const releaseTargets: readonly ReleaseTarget[] = [
   { name: "windows-x64.exe", target: "bun-windows-x64", runtime: "@oven/bun-windows-x64/bin/bun.exe" },
 ];
 
+/**
+ * The command that builds a binary in a process of its own, on Linux without address space randomization: the bytecode
+ * depends on the addresses of objects, so this makes two builds of one commit equal. Containers may not allow it.
+ */
+export function buildCommand(outfile: string, foreign?: Foreign): string[] {
+  const isSteady = Bun.which("setarch") !== null && Bun.spawnSync(["setarch", "-R", "true"]).success;
+  const script = join(import.meta.dir, "build.bun.ts");
+  const words = foreign === undefined ? [] : [foreign.target, foreign.executablePath];
+  return [...(isSteady ? ["setarch", "-R"] : []), process.execPath, script, outfile, ...words];
+}
+
 if (import.meta.main) {
-  const { outfile, bytes, commit } = await buildBinary(resolve(process.argv[2] ?? join(root, "dist/modelgate")));
+  const [, , path = join(root, "dist/modelgate"), target, executablePath] = process.argv;
+  const foreign = target && executablePath ? { target: target as Bun.Build.CompileTarget, executablePath } : undefined;
+  const { outfile, bytes, commit } = await buildBinary(resolve(path), foreign);
   const megabytes = Math.round(bytes / 1e6);
   process.stdout.write(`${relative(process.cwd(), outfile)} (${megabytes} MB, commit ${commit ?? "unknown"})\n`);
 }

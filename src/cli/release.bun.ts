@@ -1,27 +1,34 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { buildBinary, type ReleaseTarget, releaseTargets, root } from "./build.bun.ts";
+import { buildCommand, type ReleaseTarget, releaseTargets, root } from "./build.bun.ts";
+import { createSbom } from "./sbom.bun.ts";
 
 /**
- * Builds the binaries of a release and their SHA256SUMS: `bun run release [--only linux-x64,darwin-arm64] [folder]`. The
- * Bun of each platform is an npm package of the same version; bun.lock pins it with its hash.
+ * Builds the files of a release: a binary for each platform, the software bill of materials and the SHA256SUMS of all:
+ * `bun run release [--only linux-x64,darwin-arm64] [folder]`. The Bun of each platform is an npm package of the same
+ * version; bun.lock pins it with its hash.
  */
+const sbomName = "modelgate.cdx.json";
 const { targets, folder } = readArguments(process.argv.slice(2));
 mkdirSync(folder, { recursive: true });
 const runtimes = mkdtempSync(join(tmpdir(), "modelgate-runtimes-"));
 try {
   install(runtimes);
-  const lines: string[] = [];
-  for (const { name, target, runtime } of targets) {
-    const outfile = join(folder, `modelgate-${name}`);
+  const names = targets.map(({ name }) => `modelgate-${name}`);
+  for (const [index, { target, runtime }] of targets.entries()) {
     const executablePath = join(runtimes, "node_modules", runtime);
-    const { bytes, commit } = await buildBinary(outfile, { target, executablePath });
-    const hash = new Bun.CryptoHasher("sha256").update(await Bun.file(outfile).arrayBuffer()).digest("hex");
-    lines.push(`${hash}  modelgate-${name}\n`);
-    process.stdout.write(`modelgate-${name} (${Math.round(bytes / 1e6)} MB, commit ${commit ?? "unknown"})\n`);
+    const command = buildCommand(join(folder, names[index] as string), { target, executablePath });
+    const { success, stdout, stderr } = Bun.spawnSync(command);
+    if (!success) throw new Error(`Cannot build ${names[index]}: ${stderr}`);
+    process.stdout.write(stdout);
   }
-  writeFileSync(join(folder, "SHA256SUMS"), lines.join(""));
+  writeFileSync(join(folder, sbomName), await createSbom());
+  const lines = [...names, sbomName].map(async (name) => {
+    const bytes = await Bun.file(join(folder, name)).arrayBuffer();
+    return `${new Bun.CryptoHasher("sha256").update(bytes).digest("hex")}  ${name}\n`;
+  });
+  writeFileSync(join(folder, "SHA256SUMS"), (await Promise.all(lines)).join(""));
 } finally {
   rmSync(runtimes, { recursive: true, force: true });
 }

@@ -54,8 +54,8 @@ function spawn(index: number, env: Record<string, string | undefined>): Worker {
 
 async function untilReady({ host, port }: Config, worker: Worker): Promise<void> {
   const origin = getLocalOrigin(host, port);
-  const deadline = Date.now() + readyMsMax;
-  while (Date.now() < deadline) {
+  const deadline = performance.now() + readyMsMax;
+  while (performance.now() < deadline) {
     if (worker.exitCode !== null) throw new Error("The first worker did not start; its error is printed above");
     const isReady = await fetch(`${origin}/healthz`).then(
       (response) => response.ok,

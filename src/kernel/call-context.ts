@@ -29,6 +29,8 @@ export class CallContext<C extends Capability = Capability> {
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly openedAt: number;
+  /** The same moment by {@link Kernel.now}, to measure from. */
+  readonly startedMs: number;
   readonly caller: Caller;
   /** The client's own id of the request. It is shown and logged, and never relied on. */
   clientRequestId: string | undefined = undefined;
@@ -79,9 +81,10 @@ export class CallContext<C extends Capability = Capability> {
   #timeout: Timeout | undefined = undefined;
   #runOn: NodeJS.Timeout | undefined = undefined;
 
-  constructor(id: string, openedAt: number, caller: Caller) {
+  constructor(id: string, openedAt: number, caller: Caller, startedMs: number = openedAt) {
     this.id = id;
     this.openedAt = openedAt;
+    this.startedMs = startedMs;
     this.caller = caller;
   }
 

@@ -14,4 +14,4 @@ export {
 export type { ModelEntry, Registry, Route } from "./routing/registry.ts";
 export type { CallObserver, Kernel, Log } from "./types.ts";
 export { openNetwork, type UpstreamBounds } from "./upstream/network.ts";
-export { TimeoutScheduler } from "./upstream/timeouts.ts";
+export { monotonicNow, TimeoutScheduler } from "./upstream/timeouts.ts";

@@ -1,5 +1,6 @@
 import { GatewayError } from "../contract/index.ts";
 import type { CallContext } from "./call-context.ts";
+import { monotonicNow } from "./upstream/timeouts.ts";
 
 /** The limits of one process. */
 interface OverloadBounds {
@@ -104,7 +105,7 @@ export class LoadShedder {
 
   constructor(
     bounds: OverloadBounds = defaultBounds,
-    now: () => number = Date.now,
+    now: () => number = monotonicNow,
     report: OverloadReport = () => undefined,
   ) {
     this.#maxConcurrentCalls = bounds.maxConcurrentCalls;

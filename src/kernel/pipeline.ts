@@ -147,6 +147,6 @@ async function settle(kernel: Kernel, call: CallContext): Promise<void> {
     status: call.status,
     errorCode: call.errorCode,
     firstByteMs: call.firstByteMs,
-    durationMs: kernel.now() - call.openedAt,
+    durationMs: kernel.now() - call.startedMs,
   });
 }

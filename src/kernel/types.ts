@@ -18,6 +18,7 @@ export interface Kernel {
   readonly ledger: Ledger;
   readonly network: Network;
   readonly log: Log;
+  /** Milliseconds of a clock that never jumps, for deadlines, durations and circuits; not a date. */
   readonly now: () => number;
   /** Counts and traces calls; absent when metrics and traces are off. */
   readonly observer?: CallObserver | undefined;

@@ -30,7 +30,8 @@ export function choosePlugins(
   if (setting === "on") {
     const real = new Set(served.flatMap((plugin) => plugin.models.map((model) => model.id)));
     const rest = plugins.flatMap((plugin) => plugin.models).filter((model) => !real.has(model.id));
-    return { plugins: [...served, createSandbox(rest)], sandbox: served.length === 0 };
+    // First, so that a file does not take over a name of a simulated model.
+    return { plugins: [createSandbox(rest), ...served], sandbox: served.length === 0 };
   }
   if (served.length > 0 || setting === "off" || !isLoopback) return { plugins: served, sandbox: false };
   return { plugins: [createSandbox(plugins.flatMap((plugin) => plugin.models))], sandbox: true };

@@ -75,6 +75,11 @@ export class Overrides {
     return { plugins: changed, problems };
   }
 
+  /** The files that change the rows of a plugin. */
+  labelsOf(pluginName: string): string[] {
+    return [...this.#files.values()].flatMap(({ rows }) => (rows?.plugin === pluginName ? [rows.label] : []));
+  }
+
   #read({ path, name, label, fingerprint }: FolderEntry, before: RowFile | undefined): KnownFile {
     try {
       const outdated = explainUpgrade(upgradeText(readText(path), "json").changes, label);

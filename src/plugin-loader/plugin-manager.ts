@@ -46,6 +46,8 @@ export interface PluginSnapshot {
 interface Candidate {
   readonly plugin: ProviderPlugin;
   readonly file: PluginFile | undefined;
+  /** Whether the operator's rows are in it already, or left out because they were refused. */
+  readonly isMerged?: boolean;
 }
 
 /** Combines the plugins compiled in, those of the plugin folders, and the operator's own catalogue. */
@@ -88,6 +90,7 @@ export class PluginManager {
     const current = rolledBack ?? candidates;
     const built = rolledBack === undefined ? first : this.#build(rolledBack, errors);
     const { plugins, choice, registry, credentials } = built;
+    this.#memory.registry = registry;
     for (const { plugin, sentence } of built.refused) if (!errors.has(plugin.name)) errors.set(plugin.name, sentence);
     const routes = countRoutes(registry);
     for (const name of this.#memory.keys()) if (!routes.has(name)) this.#memory.delete(name);
@@ -131,7 +134,8 @@ export class PluginManager {
   }
 
   #build(candidates: readonly Candidate[], errors: Map<string, string>) {
-    const { plugins, problems } = this.#overrides.apply(candidates.map(({ plugin }) => plugin));
+    const { plugins: merged, problems } = this.#overrides.apply(candidates.map(({ plugin }) => plugin));
+    const plugins = candidates.map(({ plugin, isMerged }, index) => (isMerged ? plugin : (merged[index] ?? plugin)));
     const credentials = new Map<string, Credential>();
     for (const { name } of plugins) {
       try {
@@ -143,12 +147,15 @@ export class PluginManager {
     const hasKey = ({ name }: ProviderPlugin) => (credentials.get(name)?.keys.length ?? 0) > 0;
     const usable = plugins.filter(({ name }) => credentials.has(name));
     const choice = choosePlugins(usable, hasKey, this.#options.sandbox);
-    const { registry, refused } = buildRegistry(choice.plugins, (name) => credentials.get(name), this.#memory);
+    const files = new Map(candidates.map(({ plugin, file }) => [plugin.name, file?.source.label]));
+    const labelOf = (name: string) =>
+      [files.get(name) ?? `the built-in plugin '${name}'`, ...this.#overrides.labelsOf(name)].join(" with ");
+    const { registry, refused } = buildRegistry(choice.plugins, (name) => credentials.get(name), this.#memory, labelOf);
     const warnings = [...this.#files.problems, ...problems].map(({ sentence }) => sentence);
     return { plugins, choice, registry, refused, warnings, credentials };
   }
 
-  /** Replaces new versions that the registry refused by those that are served; `undefined` when there are none. */
+  /** Replaces what the registry refused by what is served, or leaves out the operator's rows; `undefined` if nothing was. */
   #rollback(
     candidates: readonly Candidate[],
     refused: readonly Refusal[],
@@ -158,7 +165,13 @@ export class PluginManager {
     const result = candidates.map((candidate) => {
       const { plugin, file } = candidate;
       const sentence = sentences.get(plugin.name);
-      if (sentence === undefined || file === undefined) return candidate;
+      if (sentence === undefined) return candidate;
+      const rows = this.#overrides.labelsOf(plugin.name);
+      if (rows.length > 0) {
+        errors.set(plugin.name, `Cannot use ${rows.join(" and ")}: ${sentence}`);
+        return { plugin: this.#memory.get(plugin.name)?.plugin ?? plugin, file, isMerged: true };
+      }
+      if (file === undefined) return candidate;
       errors.set(plugin.name, `Cannot load ${file.source.label}: ${sentence}`);
       const before = this.#active.get(file.source.entry);
       return before === undefined || before === plugin ? candidate : { plugin: before, file };

@@ -24,6 +24,8 @@ export interface CallRow {
   price_version: string | null;
   route: string | null;
   status: number | null;
+  first_byte_ms: number | null;
+  duration_ms: number | null;
   error_code: string | null;
 }
 

@@ -1,5 +1,5 @@
 import { mediaTypeOf, type ProviderPlugin } from "../../contract/index.ts";
-import { buildRegistry, type Credential, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
+import { buildRegistry, type Credential, monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
 import { parseJson } from "../../sdk/index.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 import { readReply, serveOnce } from "./simulate.ts";
@@ -32,7 +32,7 @@ export async function recordCall(plugin: ProviderPlugin, credential: Credential,
     const headers = { "content-type": response.headers.get("content-type") ?? "" };
     return new Response(text, { status: response.status, headers });
   };
-  const network = openNetwork(new TimeoutScheduler(), Date.now, { fetch: keepingFetch as unknown as typeof fetch });
+  const network = openNetwork(new TimeoutScheduler(), monotonicNow, { fetch: keepingFetch as unknown as typeof fetch });
   const outcome = await serveOnce({ registry, network }, { model, request });
   if (outcome.error !== undefined) throw outcome.error;
   const last = kept.at(-1);

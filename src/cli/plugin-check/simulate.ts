@@ -14,6 +14,7 @@ import {
   CallContext,
   type Kernel,
   type Log,
+  monotonicNow,
   openNetwork,
   runCall,
   TimeoutScheduler,
@@ -74,7 +75,7 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: S
   const { models } = plugin;
   const row = models.find(({ id }) => id === fixture.model) ?? models.find((model) => model.capability === capability);
   const { registry } = buildRegistry([plugin], () => ({ keys: [simulatedKey] }));
-  const now = Date.now;
+  const now = monotonicNow;
   const network = openNetwork(new TimeoutScheduler(now), now, {
     bounds: { firstByteMsMax: 5000, beginMsMax: 5000, callMsMax: 10_000, idleMsMax: 5000 },
     fetch,
@@ -92,7 +93,7 @@ export async function serveOnce(
 ): Promise<Outcome> {
   const thrown: unknown[] = [];
   const settlements: Settlement[] = [];
-  const now = Date.now;
+  const now = monotonicNow;
   const kernel: Kernel = {
     ...parts,
     ledger: createLedger(settlements),
@@ -103,7 +104,7 @@ export async function serveOnce(
   const chunks: ChatChunk[] = [];
   const sink = { open: () => undefined, write: (piece: unknown) => void chunks.push(piece as ChatChunk) };
   const caller = { accountId: "check", keyId: "check", limits: limitsOfCaller, freeTokensPerDay: 1 };
-  const call = new CallContext("req_check", now(), caller).setRequest(
+  const call = new CallContext("req_check", Date.now(), caller, now()).setRequest(
     capability,
     toRequest(capability, { ...request, model }) as never,
     request.stream === true || capability === "speech" ? sink : undefined,

@@ -1,4 +1,3 @@
-import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type ChatChunk, ChatCompletion, ChatRequest } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -6,7 +5,7 @@ import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } fro
 import { sseReply, toEvent } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
-import { responses } from "./openapi.ts";
+import { ChatEvent, responses } from "./openapi.ts";
 
 const done = "data: [DONE]\n\n";
 const Body = requestBody(ChatRequest);
@@ -28,7 +27,7 @@ export function chatController(deps: HttpDeps) {
         tags: ["Models at work"],
         responses: responses({
           "application/json": ChatCompletion,
-          "text/event-stream": Type.Unknown({ description: "One ChatCompletionChunk per event" }),
+          "text/event-stream": ChatEvent,
         }),
       },
     },

@@ -4,6 +4,7 @@ import styleFile from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import scriptFile from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import type { HttpDeps } from "../deps.ts";
 import { pageHeaders } from "../middleware/security-headers.ts";
+import { commonResponses } from "./openapi.ts";
 
 const page = `<!doctype html>
 <html lang="en">
@@ -20,16 +21,38 @@ const policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 's
 
 interface Description {
   openapi: string;
-  paths: Record<string, Record<string, { responses: Record<string, { description?: string }> }>>;
+  components: object;
+  paths: Record<string, Record<string, Operation>>;
 }
 
-/** Corrects the generator: it says 3.0.3, but TypeBox's schemas are JSON Schema as in 3.1, and omits descriptions. */
+interface Operation {
+  requestBody?: { content: Record<string, { schema: { properties?: Record<string, unknown> } }> };
+  responses: Record<string, { description?: string; $ref?: string }>;
+}
+
+/**
+ * Corrects the generator: it says 3.0.3, but TypeBox's schemas are JSON Schema as in 3.1, and omits descriptions, what
+ * every request can be answered, and the brackets of a list in a form.
+ */
 function complete(description: Description): Description {
   const operations = Object.values(description.paths).flatMap((methods) => Object.values(methods));
-  for (const { responses } of operations) {
-    for (const response of Object.values(responses)) response.description ??= "The answer";
+  for (const { requestBody, responses } of operations) {
+    const form = requestBody?.content["multipart/form-data"]?.schema;
+    if (form?.properties !== undefined) {
+      const fields = Object.entries(form.properties);
+      form.properties = Object.fromEntries(fields.map(([name, field]) => [isList(field) ? `${name}[]` : name, field]));
+    }
+    for (const status of Object.keys(commonResponses))
+      responses[status] ??= { $ref: `#/components/responses/${status}` };
+    for (const response of Object.values(responses))
+      if (response.$ref === undefined) response.description ??= "The answer";
   }
-  return { ...description, openapi: "3.1.0" };
+  const components = { ...description.components, responses: commonResponses };
+  return { ...description, components, openapi: "3.1.0" };
+}
+
+function isList(field: unknown): boolean {
+  return (field as { type?: unknown }).type === "array";
 }
 
 /**
@@ -59,6 +82,7 @@ export function docs(deps: HttpDeps) {
             version: deps.version,
             description: "One API in front of many model providers",
           },
+          servers: [{ url: "/" }],
           components: {
             securitySchemes: {
               key: { type: "http", scheme: "bearer" },

@@ -79,7 +79,7 @@ export function modelsController(deps: HttpDeps) {
 function findModel(deps: HttpDeps, name: string): Static<typeof ModelObject> {
   const modelEntry = deps.kernel.registry.byName(name);
   if (modelEntry !== undefined)
-    return { ...toModelJson(modelEntry.model), routes: describeRoutes(modelEntry, deps.now()) };
+    return { ...toModelJson(modelEntry.model), routes: describeRoutes(modelEntry, deps.kernel.now()) };
   throw new GatewayError("not_found", `The model '${name}' does not exist here; GET /models lists what does`, {
     param: "model",
     publicCode: "model_not_found",

@@ -1,4 +1,5 @@
 import { type TSchema, Type } from "@sinclair/typebox";
+import { ChatCompletion } from "../../contract/index.ts";
 
 /** The error body, for the OpenAPI document. */
 const ErrorAnswer = Type.Object({
@@ -27,6 +28,39 @@ const errorsOfCalls = [400, 401, 403, 413, 429, 500, 503] as const;
 const header = (description: string, required = false) => ({ description, required, schema: { type: "string" } });
 const headers = { "x-request-id": header("The id of the call in the request log", true) };
 const headersOfLimits = { ...headers, "retry-after": header("Seconds after which a retry can succeed") };
+
+/** What can be answered to any request before or beside its endpoint. */
+export const commonResponses = {
+  404: { description: errors[404], content: toContent({ "application/json": ErrorAnswer }) },
+  405: {
+    description: "The path takes other methods; `allow` lists them",
+    content: toContent({ "application/json": ErrorAnswer }),
+  },
+  431: { description: "The headers are too large; the answer has no body" },
+};
+
+const { choices, object: _, ...ofAnswer } = ChatCompletion.properties;
+const { index, message, finish_reason } = choices.items.properties;
+
+const ChatChunkAnswer = Type.Object({
+  ...ofAnswer,
+  object: Type.Literal("chat.completion.chunk"),
+  choices: Type.Array(
+    Type.Object({
+      index,
+      delta: Type.Partial(message),
+      finish_reason: Type.Optional(Type.Union([finish_reason, Type.Null()])),
+    }),
+  ),
+});
+
+/** An event of a chat stream, for the OpenAPI document: its `data` is a chunk as JSON, or `[DONE]`. */
+export const ChatEvent = Type.Object({
+  data: Type.Union([
+    Type.String({ contentMediaType: "application/json", contentSchema: ChatChunkAnswer }),
+    Type.Literal("[DONE]"),
+  ]),
+});
 
 /** A body of bytes, for the OpenAPI document. */
 export const Bytes = Type.String({ format: "binary" });

@@ -21,10 +21,10 @@ export async function liveCalls(deps: HttpDeps) {
   // Computed after the store answered: a call may have been admitted here meanwhile.
   const ownIds = new Set(callIds(loadShedder.running));
   const others = calls.filter(({ id }) => !ownIds.has(id));
-  const now = deps.now();
-  const longest = [...loadShedder.running].sort((one, other) => one.openedAt - other.openedAt).slice(0, shownMax);
+  const [now, steadyNow] = [deps.now(), deps.kernel.now()];
+  const longest = [...loadShedder.running].sort((one, other) => one.startedMs - other.startedMs).slice(0, shownMax);
   const shown = [
-    ...longest.map((call) => toRunningCallJson(call, now)),
+    ...longest.map((call) => toRunningCallJson(call, steadyNow)),
     ...others.map((call) => toRemoteCallJson(call, now)),
   ]
     .sort((one, other) => other.running_ms - one.running_ms)
@@ -60,13 +60,13 @@ function callIds(running: ReadonlySet<CallContext>): string[] {
 }
 
 function toRunningCallJson(call: CallContext, now: number) {
-  const { id, openedAt, capability, caller, sink, model, route, attempts, firstByteMs, hold } = call;
+  const { id, openedAt, startedMs, capability, caller, sink, model, route, attempts, firstByteMs, hold } = call;
   return {
     id,
     /** Whether another process runs it. */
     elsewhere: false,
     at: toIso(openedAt),
-    running_ms: Math.max(0, now - openedAt),
+    running_ms: now - startedMs,
     account: caller.accountId,
     key_id: caller.keyId,
     capability,

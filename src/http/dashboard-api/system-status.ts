@@ -17,7 +17,7 @@ export function systemStatusController(deps: HttpDeps) {
       degraded: deps.degraded?.() ?? [],
     }))
     .get("/catalogue", () => {
-      const now = deps.now();
+      const now = kernel.now();
       return {
         data: [...kernel.registry.modelEntries].map((modelEntry) => {
           const { id, aliases, capability, premium, ownedBy, price, retiredOn, successor, checkedOn } =

@@ -22,12 +22,12 @@ export class HttpCall extends CallContext {
   #onEnd: (() => void) | undefined;
 
   constructor(
-    { id, openedAt, caller }: Pick<CallContext, "id" | "openedAt" | "caller">,
+    { id, openedAt, startedMs, caller }: Pick<CallContext, "id" | "openedAt" | "startedMs" | "caller">,
     httpRequest: Request,
     server: Sockets | null,
     onEnd = () => {},
   ) {
-    super(id, openedAt, caller);
+    super(id, openedAt, caller, startedMs);
     this.httpRequest = httpRequest;
     this.#server = server;
     this.#onEnd = onEnd;
@@ -81,7 +81,7 @@ export function apiKeyRoutes(deps: HttpDeps) {
 
 /** The `parse` of a route with a JSON body: authenticates first, then reads the body within its bounds. */
 export function readJsonCall(deps: HttpDeps) {
-  const beforeParsing = () => refuseOverload(deps, deps.now());
+  const beforeParsing = () => refuseOverload(deps, deps.kernel.now());
   return async (context: RouteContext): Promise<unknown> => {
     const call = await authenticate(deps, context.request, context.server);
     context.call = call;
@@ -92,14 +92,14 @@ export function readJsonCall(deps: HttpDeps) {
 
 /** @throws {GatewayError} `unavailable` when load is shed, or `invalid_api_key`. */
 export async function authenticate(deps: HttpDeps, request: Request, server: Sockets | null): Promise<HttpCall> {
-  const openedAt = deps.now();
-  refuseOverload(deps, openedAt);
+  const [openedAt, startedMs] = [deps.now(), deps.kernel.now()];
+  refuseOverload(deps, startedMs);
   deps.loadShedder.startRequest();
   try {
     const authenticated = deps.accounts.authenticate(readApiKey(request));
     const caller = authenticated instanceof Promise ? await authenticated : authenticated;
     const id = makeCallId(openedAt);
-    return new HttpCall({ id, openedAt, caller }, request, server, () => deps.loadShedder.endRequest());
+    return new HttpCall({ id, openedAt, startedMs, caller }, request, server, () => deps.loadShedder.endRequest());
   } catch (error) {
     deps.loadShedder.endRequest();
     throw error;
@@ -193,7 +193,7 @@ function logCall(deps: HttpDeps, call: CallContext): void {
     usage_source: call.usageSource,
     cost_nanodollars: call.costNanodollars,
     first_byte_ms: call.firstByteMs,
-    duration_ms: deps.now() - call.openedAt,
+    duration_ms: deps.kernel.now() - call.startedMs,
     attempts: call.attempts,
     warnings: warnings.length === 0 ? undefined : warnings,
   });

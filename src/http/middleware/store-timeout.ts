@@ -36,9 +36,9 @@ export function warnThrottled(deps: HttpDeps, event: string, error: unknown): vo
     times = new Map();
     warnedAt.set(deps, times);
   }
-  const now = deps.now();
+  const now = deps.kernel.now();
   const last = times.get(event);
-  if (last !== undefined && now >= last && now < last + throttleMs) return;
+  if (last !== undefined && now < last + throttleMs) return;
   times.set(event, now);
   deps.log.warn(event, { error });
 }

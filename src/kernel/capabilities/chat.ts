@@ -93,8 +93,8 @@ export const chatHandler: CapabilityHandler<"chat"> = {
       requestFor: (model) => withDefaults(call.request, model),
       run: openChat,
     });
-    call.firstByteMs = kernel.now() - call.openedAt;
-    const head = createAnswerHead(call.id, call.modelEntry.model.id, kernel.now());
+    call.firstByteMs = kernel.now() - call.startedMs;
+    const head = createAnswerHead(call.id, call.modelEntry.model.id, call.openedAt);
     if (opened.completion !== undefined && call.sink === undefined) {
       return finishCompletion(kernel, call, normalizeCompletion(opened.completion, head));
     }

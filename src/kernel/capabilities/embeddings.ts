@@ -46,7 +46,7 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
         return { ...embeddings, vectors };
       },
     });
-    call.firstByteMs = kernel.now() - call.openedAt;
+    call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
     usageMeter.complete = true;
     const reported = answer.usage?.prompt_tokens;

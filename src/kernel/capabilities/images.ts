@@ -23,7 +23,7 @@ export const imagesHandler: CapabilityHandler<"images"> = {
   async execute(kernel, call) {
     const { request, usageMeter } = call;
     const answer = await withFailover(kernel, call, { requestFor: () => request, run: generateImages });
-    call.firstByteMs = kernel.now() - call.openedAt;
+    call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
     usageMeter.complete = true;
     usageMeter.report({ image: answer.images.length });

@@ -50,7 +50,7 @@ export const speechHandler: CapabilityHandler<"speech"> = {
         return openWav(speech);
       },
     });
-    call.firstByteMs = kernel.now() - call.openedAt;
+    call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
     const all = countCharacters(request.input);
     const perByte = rest === undefined ? Number.POSITIVE_INFINITY : getCharactersPerByte(request, first);

@@ -40,7 +40,7 @@ export const transcriptionHandler: CapabilityHandler<"transcription"> = {
         return answer;
       },
     });
-    call.firstByteMs = kernel.now() - call.openedAt;
+    call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
     usageMeter.complete = true;
     const audioMs = transcript.duration === undefined ? undefined : Math.round(transcript.duration * 1000);

@@ -1,5 +1,6 @@
 import { compilePrice, type Model, type ProviderPlugin } from "../../contract/index.ts";
 import { CircuitBreaker, type CircuitBreakerOptions, type CircuitState, KeyPool, PluginHealth } from "./health.ts";
+import { findOwners, findTakenName } from "./model-names.ts";
 import { getPriority, getWeight, type ModelEntry, Registry, type Route } from "./registry.ts";
 
 /** Five failures in half a minute, at least half of the attempts: a provider that is down is avoided quickly. */
@@ -26,8 +27,11 @@ interface PluginState {
   readonly circuits: ReadonlyMap<string, CircuitBreaker>;
 }
 
-/** What survives a new registry: paused keys and open circuits. */
-export type RegistryMemory = Map<string, PluginState>;
+/** What survives a new registry: paused keys, open circuits, and which model each name is for. */
+export interface RegistryMemory extends Map<string, PluginState> {
+  /** The registry in use. */
+  registry?: Registry;
+}
 
 /** A plugin that was left out, and why. */
 export interface Refusal {
@@ -43,32 +47,37 @@ export interface RegistryReport {
 
 /**
  * Creates a registry of the plugins that have credentials. A plugin whose row disagrees with an earlier one (capability
- * or premium flag) is refused as a whole; the others are not affected.
+ * or premium flag), or has a name that is another model's, is refused as a whole; the others are not affected.
  *
  * @param memory The state of keys and circuits from the registry before; updated for the next one.
+ * @param labelOf What sentences call a plugin: its file.
  */
 export function buildRegistry(
   plugins: readonly ProviderPlugin[],
   credentialOf: (pluginName: string) => Credential | undefined,
   memory: RegistryMemory = new Map(),
+  labelOf: (pluginName: string) => string = (name) => `plugin '${name}'`,
 ): RegistryReport {
   const models = new Map<string, ModelEntry>();
   const refused: Refusal[] = [];
   const names = new Set<string>();
+  const hasKeys = ({ name, credential }: ProviderPlugin) => credential !== "key" || !!credentialOf(name)?.keys.length;
+  const owners = findOwners(plugins.filter(hasKeys), (name) => memory.registry?.byName(name)?.model.id);
   for (const plugin of plugins) {
     if (names.has(plugin.name)) {
       refused.push({ plugin, sentence: `Plugin '${plugin.name}' exists twice: rename one of the two` });
       continue;
     }
     names.add(plugin.name);
-    const credential = credentialOf(plugin.name);
-    if (plugin.credential === "key" && (credential === undefined || credential.keys.length === 0)) continue;
-    const disagreement = plugin.models.map((model) => findDisagreement(plugin, model, models)).find(Boolean);
+    if (!hasKeys(plugin)) continue;
+    const disagreement = plugin.models
+      .map((model) => findDisagreement(plugin, model, models) ?? findTakenName(plugin, model, owners, labelOf))
+      .find(Boolean);
     if (disagreement !== undefined) {
       refused.push({ plugin, sentence: disagreement });
       continue;
     }
-    addRoutes(models, plugin, credential, memory);
+    addRoutes(models, plugin, credentialOf(plugin.name), memory);
   }
   return { registry: new Registry(models), refused };
 }

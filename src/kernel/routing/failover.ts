@@ -33,7 +33,7 @@ export async function withFailover<Request, Answer>(
   const routes = orderRoutes(call.modelEntry.routes, now(), kernel.random ?? Math.random);
   const { beginMsMax } = network.bounds;
   const longestMs = Math.max(...routes.map(({ model }) => (model.timeoutSeconds ?? 0) * 1000));
-  call.setDeadline(network.timeouts, call.openedAt + Math.max(beginMsMax, longestMs));
+  call.setDeadline(network.timeouts, call.startedMs + Math.max(beginMsMax, longestMs));
   let last: unknown;
   for (const route of routes) {
     // Created by the first failure: most calls need none.
@@ -58,7 +58,7 @@ export async function withFailover<Request, Answer>(
           warn: (sentence, ignored) => call.warn(sentence, ignored),
         });
         call.route = route.plugin.name;
-        call.setDeadline(network.timeouts, call.openedAt + network.bounds.callMsMax);
+        call.setDeadline(network.timeouts, call.startedMs + network.bounds.callMsMax);
         recordSuccess(route, key);
         kernel.observer?.attempted(call, route, nowMs);
         return answer;

@@ -71,7 +71,7 @@ export async function waitToRetry(kernel: Kernel, call: CallContext, fault: Upst
   const jitterMs = retryMs * (0.5 + (kernel.random ?? Math.random)());
   const waitMs = fault.retryAfterMs === undefined ? jitterMs : fault.retryAfterMs + jitterMs / 2;
   const { beginMsMax } = kernel.network.bounds;
-  if (waitMs > retryMsMax || kernel.now() + waitMs >= call.openedAt + beginMsMax) return false;
+  if (waitMs > retryMsMax || kernel.now() + waitMs >= call.startedMs + beginMsMax) return false;
   await (kernel.pause ?? pause)(waitMs, call.signal);
   return call.cancelReason === undefined;
 }

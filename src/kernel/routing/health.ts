@@ -41,7 +41,7 @@ export class CircuitBreaker {
     return !this.#opened || nowMs >= this.#probingUntilMs;
   }
 
-  /** Until when it is open, milliseconds since 1970; 0 when it is closed. */
+  /** Until when it is open, by {@link Kernel.now}; 0 when it is closed. */
   get openUntilMs(): number {
     return this.#openUntilMs;
   }

@@ -1,6 +1,6 @@
 import { createPublicGet, type PublicGetOptions } from "./download.ts";
 import { type Network, type NetworkOptions, openNetwork } from "./network.ts";
-import { TimeoutScheduler } from "./timeouts.ts";
+import { monotonicNow, TimeoutScheduler } from "./timeouts.ts";
 
 /** Seconds. Most servers and load balancers close an idle connection after 60 s, and Bun may take 8 s longer than configured. */
 const idleTimeout = 48;
@@ -14,9 +14,9 @@ interface BunNetworkOptions {
  * The network of a gateway under Bun. Connections to providers have a pool of their own, where they are closed before the
  * provider does it, and their certificates are verified whatever the environment says.
  */
-export function openBunNetwork(now: () => number, { bounds = {}, proxyEnv }: BunNetworkOptions) {
+export function openBunNetwork({ bounds = {}, proxyEnv }: BunNetworkOptions) {
   const session = new Bun.FetchSession({ keepAlive: { idleTimeout }, tls: { rejectUnauthorized: true } });
-  const network: Network = openNetwork(new TimeoutScheduler(now), now, {
+  const network: Network = openNetwork(new TimeoutScheduler(), monotonicNow, {
     bounds,
     fetch: session.fetch as typeof globalThis.fetch,
     publicGet: createPublicGet({ proxyEnv }),

@@ -1,11 +1,14 @@
 /** A time at which a function is called, unless it was moved or cancelled before. */
 export interface Timeout {
-  /** Milliseconds since 1970; may be moved at any time, which costs nothing. */
+  /** By the clock of the scheduler; may be moved at any time, which costs nothing. */
   atMs: number;
   readonly onTimeout: () => void;
 }
 
 const tickMs = 50;
+
+/** Whole milliseconds of a clock that never jumps when the system's time is set. */
+export const monotonicNow = (): number => Math.trunc(performance.now());
 
 /**
  * The timeouts of all calls behind one timer: a call sets and moves several, and a timer for each would cost more than
@@ -16,7 +19,7 @@ export class TimeoutScheduler {
   readonly #now: () => number;
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(now: () => number = Date.now) {
+  constructor(now: () => number = monotonicNow) {
     this.#now = now;
   }
 

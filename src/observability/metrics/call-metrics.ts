@@ -29,6 +29,7 @@ const meterLabels: Readonly<Record<MeterName, readonly ["tokens" | "units", labe
 type ModelLabels = Record<(typeof modelLabels)[number], string>;
 
 interface CallMetricsOptions {
+  /** The clock of {@link Kernel.now}. */
   readonly now: () => number;
   /** Whether a model is premium; `undefined` when it is no longer served. */
   isPremium(model: string): boolean | undefined;
@@ -53,11 +54,11 @@ export class CallMetrics implements CallObserver {
   }
 
   ended(call: CallContext): void {
-    const { capability, status, state, errorCode, firstByteMs, openedAt } = call;
+    const { capability, status, state, errorCode, firstByteMs, startedMs } = call;
     const labels = this.#labels(call);
     this.#metrics.calls.inc({ capability, ...labels, status, state });
     if (errorCode !== undefined) this.#metrics.errors.inc({ code: errorCode });
-    this.#metrics.duration.observe({ capability, ...labels }, (this.#options.now() - openedAt) / 1000);
+    this.#metrics.duration.observe({ capability, ...labels }, (this.#options.now() - startedMs) / 1000);
     if (call.sink !== undefined && firstByteMs !== undefined) {
       this.#metrics.firstByte.observe({ capability, ...labels }, firstByteMs / 1000);
     }

@@ -1,5 +1,5 @@
 import { Registry } from "prom-client";
-import type { CallObserver } from "../../kernel/index.ts";
+import { type CallObserver, monotonicNow } from "../../kernel/index.ts";
 import type { SpanCounts } from "../traces/span-queue.ts";
 import { CallMetrics } from "./call-metrics.ts";
 import {
@@ -35,7 +35,7 @@ export function createMetrics({ log, spans, version }: MetricsOptions): Metrics 
   const registry = new Registry();
   let snapshot: GatewaySnapshot | undefined;
   const isPremium = (model: string) => snapshot?.registry().byName(model)?.model.premium;
-  const calls = new CallMetrics(registry, { now: Date.now, isPremium });
+  const calls = new CallMetrics(registry, { now: monotonicNow, isPremium });
   const onCommit = addCommitMetrics(registry);
   addLogMetrics(registry, log, spans);
   const close = addProcessMetrics(registry, version);

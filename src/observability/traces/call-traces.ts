@@ -47,6 +47,7 @@ export class CallTraces implements CallObserver {
 
   ended(call: CallContext, { headers }: Request): void {
     const endedMs = this.#now();
+    const toDate = (ms: number) => call.openedAt + ms - call.startedMs;
     const operation = operations[call.capability];
     const name = call.model === undefined ? operation : `${operation} ${call.model}`;
     const options = { kind: SpanKind.SERVER, startTime: call.openedAt };
@@ -56,9 +57,9 @@ export class CallTraces implements CallObserver {
       const answeredBy = attempts.find(({ outcome }) => outcome === "answered")?.route.model;
       span.setAttributes(callAttributes(call, answeredBy));
       if (call.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
-      for (const attempt of attempts) this.#span(attempt, { operation, endedMs, span });
+      for (const attempt of attempts) this.#span(attempt, { operation, endedMs, span, toDate });
     }
-    span.end(endedMs);
+    span.end(toDate(endedMs));
   }
 
   refused(): void {
@@ -67,11 +68,11 @@ export class CallTraces implements CallObserver {
 
   #span(
     { route, startedMs, endedMs, outcome, status }: Attempt,
-    call: { operation: string; endedMs: number; span: Span },
+    call: { operation: string; endedMs: number; span: Span; toDate(ms: number): number },
   ): void {
     const name = `${call.operation} ${route.model.upstreamId}`;
     const above = trace.setSpan(context.active(), call.span);
-    const span = this.#tracer.startSpan(name, { kind: SpanKind.CLIENT, startTime: startedMs }, above);
+    const span = this.#tracer.startSpan(name, { kind: SpanKind.CLIENT, startTime: call.toDate(startedMs) }, above);
     span.setAttributes({
       "gen_ai.operation.name": call.operation,
       "gen_ai.provider.name": providerName(route.plugin.name),
@@ -85,7 +86,7 @@ export class CallTraces implements CallObserver {
     }
     if (status !== undefined) span.setAttribute("http.response.status_code", status);
     // A successful attempt lasts until the call ends.
-    span.end(outcome === "answered" ? call.endedMs : endedMs);
+    span.end(call.toDate(outcome === "answered" ? call.endedMs : endedMs));
   }
 }
 

@@ -6,6 +6,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
+import { monotonicNow } from "../../kernel/index.ts";
 import { CallTraces } from "./call-traces.ts";
 import { boundQueue, countExports, SpanCounts } from "./span-queue.ts";
 
@@ -56,7 +57,7 @@ export function openTraces({ endpoint, headers, serviceName, version, ratio, rep
     spanProcessors: [boundQueue(batches, counts, spansMax)],
   });
   return {
-    calls: new CallTraces(provider.getTracer("modelgate", version), Date.now),
+    calls: new CallTraces(provider.getTracer("modelgate", version), monotonicNow),
     counts,
     async close() {
       const done = provider.shutdown().catch((error) => report("trace_export_failed", { error }));

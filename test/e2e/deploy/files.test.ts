@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { dependencies } from "../../../package.json" with { type: "json" };
 import { variables } from "../../../src/config/index.ts";
 
 const folder = join(import.meta.dir, "../../../deploy");
@@ -19,6 +20,17 @@ test("compose.yaml sets nothing on the gateways that they do not read", async ()
     expect(keyLimits.filter((name) => !variables.includes(name))).toEqual([]);
     expect(await Bun.file(join(folder, "..", build?.dockerfile ?? "")).exists()).toBe(true);
   }
+});
+
+test("every image and the Bun of the build are pinned to an exact version or a digest", async () => {
+  const dockerfile = await read("Dockerfile");
+  const { services } = Bun.YAML.parse(await read("compose.yaml")) as Compose;
+  const bases = Array.from(dockerfile.matchAll(/^FROM (\S+)/gm), ([, name]) => name as string);
+  const images = Object.values(services).flatMap(({ image }) => (image === undefined ? [] : [image]));
+  expect([bases.length, images.length]).toEqual([2, 3]);
+  const isPinned = (image: string) => /@sha256:[0-9a-f]{64}$|:\d+\.\d+(\.\d+)?(-[\w-]+)?$/.test(image);
+  expect([...bases, ...images].filter((image) => image !== "scratch" && !isPinned(image))).toEqual([]);
+  expect(dockerfile.match(/\bbun@\S+/g)).toEqual([`bun@${dependencies.bun}`]);
 });
 
 test("the proxy knows every gateway of compose.yaml", async () => {

@@ -125,6 +125,32 @@ describe.each(["source", "binary"] as const)("plugins dropped into a gateway fro
     await until(async () => (await warningsOf()).length, 0);
   });
 
+  test("a file with a name of another file's model is refused, and the name leads where it did", async () => {
+    drop(
+      "plugins/owner.json",
+      manifest("owner-1", { models: [{ id: "owner-1", premium: false, aliases: ["known"] }] }),
+    );
+    await until(() => heard("known"), "Hello from owner-1");
+    const sentence = (words: string) =>
+      `Plugin 'acme' has 'known' as ${words} of a model, but it is an alias of 'owner-1' in plugins/owner.json: rename one of the two`;
+    drop("plugins/acme.json", manifest("known"));
+    await until(async () => (await warningsOf())[0], `Cannot load plugins/acme.json: ${sentence("the id")}`);
+    expect(await heard("known")).toBe("Hello from owner-1");
+    drop("plugins/acme.json", manifest("acme-1"));
+    await until(() => heard("acme-1"), "Hello from acme-1");
+    const row = { id: "acme-1", premium: false, aliases: ["known"] };
+    drop("plugins/acme.json", manifest("acme-1", { models: [row] }));
+    await until(async () => (await warningsOf())[0], `Cannot load plugins/acme.json: ${sentence("an alias")}`);
+    expect([await heard("known"), await heard("acme-1")]).toEqual(["Hello from owner-1", "Hello from acme-1"]);
+    expect((await statesOf()).find(({ name }) => name === "acme")).toMatchObject({ status: "previous" });
+    drop("plugins/acme.json", manifest("acme-1"));
+    drop("catalogue/acme.json", { models: [{ id: "acme-1", aliases: ["known"] }] });
+    await until(async () => (await warningsOf())[0], `Cannot use catalogue/acme.json: ${sentence("an alias")}`);
+    expect([await heard("known"), await heard("acme-1")]).toEqual(["Hello from owner-1", "Hello from acme-1"]);
+    for (const name of ["catalogue/acme.json", "plugins/acme.json", "plugins/owner.json"]) remove(name);
+    await until(async () => (await warningsOf()).length, 0);
+  });
+
   test("a stream that has begun ends on the version it began with", async () => {
     drop("plugins/slow.json", manifest("slow-1"));
     await until(() => heard("slow-1"), "Hello from slow-1");

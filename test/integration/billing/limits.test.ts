@@ -122,7 +122,7 @@ describe.each(engineNames)("%s engine", (name) => {
     test.each([
       ["fewer tokens than were counted give the rest back", { meters: { inputToken: 60 } }, 940],
       ["meters without tokens change nothing", { meters: { character: 5 } }, 900],
-      ["a released call keeps what was counted", { outcome: "released", meters: {} } as const, 900],
+      ["a released call gives all of it back", { outcome: "released", meters: {} } as const, 1000],
     ])("%s", async (_what, fields, remaining) => {
       const ground = await ledgerGround(undefined, make);
       const admission = createAdmission({ premium: false, ...limit, limitTokens: 100 });

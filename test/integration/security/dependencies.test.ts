@@ -21,6 +21,7 @@ type Locked = [
 const manifest = readJson(join(root, "package.json")) as Manifest;
 const lock = JSON.parse(readFileSync(join(root, "bun.lock"), "utf8").replaceAll(/,(?=\s*[\]}])/g, "")) as {
   packages: Record<string, Locked>;
+  workspaces: { "": Manifest };
 };
 
 /** Licences that ask for no more than that they be named. */
@@ -80,6 +81,20 @@ describe("every dependency", () => {
     const named = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies });
     expect(named.length).toBeGreaterThan(20);
     expect(named.filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
+  });
+
+  test("is in the one lockfile, which builds and releases install as it is", () => {
+    const tracked = Bun.spawnSync(["git", "ls-files"], { cwd: root }).stdout.toString().split("\n");
+    const lockfiles = /(^|\/)(bun\.lockb?|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml)$/;
+    expect(tracked.filter((file) => lockfiles.test(file))).toEqual(["bun.lock"]);
+    const { dependencies, devDependencies } = lock.workspaces[""];
+    expect({ dependencies, devDependencies }).toEqual({
+      dependencies: manifest.dependencies,
+      devDependencies: manifest.devDependencies,
+    });
+    for (const file of ["deploy/Dockerfile", "src/cli/release.bun.ts"]) {
+      expect(readFileSync(join(root, file), "utf8")).toContain("--frozen-lockfile");
+    }
   });
 
   test("comes from the registry with a checksum and runs no install script", () => {

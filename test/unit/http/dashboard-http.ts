@@ -26,6 +26,8 @@ export async function dashboardHttp(
     ...openPayments({ config, log }, payments, now),
     ...{ config, store, log, now },
   });
+  // One clock for points in time and for durations.
+  Object.assign(http.kernel, { now });
   /** As the gateway has them, but with the true check of keys. */
   const accounts = createAccounts({ store, defaults: config, now });
   const send = (path: string, init: RequestInit = {}) => http.app.handle(new Request(new URL(path, origin), init));

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../src/contract/index.ts";
-import { type CallContext, LoadShedder } from "../../../src/kernel/index.ts";
+import { type CallContext, LoadShedder, monotonicNow } from "../../../src/kernel/index.ts";
 import { newCall } from "./support.ts";
 
 const shedders: LoadShedder[] = [];
@@ -137,15 +137,15 @@ describe("load shedding while the event loop is late", () => {
     const shedder = new LoadShedder(bounds);
     shedders.push(shedder);
     for (let count = 0; count < 200; count++) shedder.startRequest();
-    expect(shedder.refusal(Date.now())).toBeUndefined();
+    expect(shedder.refusal(monotonicNow())).toBeUndefined();
     for (let turn = 0; turn < 8; turn++) {
       const until = Date.now() + 120;
       while (Date.now() < until);
       await Bun.sleep(1);
     }
-    expect(shedder.refusal(Date.now())?.code).toBe("unavailable");
+    expect(shedder.refusal(monotonicNow())?.code).toBe("unavailable");
     for (let count = 0; count < 200; count++) shedder.endRequest();
-    expect(shedder.refusal(Date.now())).toBeUndefined();
+    expect(shedder.refusal(monotonicNow())).toBeUndefined();
   });
 
   test("refuses nobody with a bound of 0", () => {

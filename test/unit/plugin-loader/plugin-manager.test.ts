@@ -156,4 +156,30 @@ describe("the sandbox", () => {
     home.remove("plugins/acme.json");
     expect((await pluginManager.load()).sandbox).toBe(true);
   });
+
+  test("keeps the names of the models that it simulates", async () => {
+    const { pluginManager } = stockOf(home, {
+      builtIns: [builtIn("stock", [{ aliases: ["known"] }])],
+      sandbox: { setting: "on", isLoopback: true, createSandbox },
+      readCredentials: () => ({ keys: [] }),
+    });
+    home.write("plugins/acme.json", manifest({ models: [{ id: "known", premium: false }] }));
+    const { registry, warnings } = await pluginManager.load();
+    expect([registry.size, registry.byName("known")?.model.id]).toEqual([1, "stock-1"]);
+    expect(warnings).toEqual([expect.stringContaining("Cannot load plugins/acme.json: Plugin 'acme' has 'known'")]);
+  });
+});
+
+test("a row of the operator's with a name of another model is left out, and the built-in plugins stay", async () => {
+  const builtIns = [builtIn("first"), builtIn("second", [{ aliases: ["known"] }])];
+  const { pluginManager } = stockOf(home, { builtIns });
+  home.write("catalogue/first.json", { models: [{ id: "first-1", aliases: ["fine"] }] });
+  expect((await pluginManager.load()).registry.byName("fine")?.model.id).toBe("first-1");
+  home.write("catalogue/first.json", { models: [{ id: "first-1", aliases: ["fine", "known"] }] });
+  const { registry, warnings } = await pluginManager.load();
+  const names = ["first-1", "fine", "second-1", "known"].map((name) => registry.byName(name)?.model.id);
+  expect(names).toEqual(["first-1", "first-1", "second-1", "second-1"]);
+  expect(warnings).toEqual([
+    "Cannot use catalogue/first.json: Plugin 'first' has 'known' as an alias of a model, but it is an alias of 'second-1' in the built-in plugin 'second': rename one of the two",
+  ]);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Model, ProviderPlugin } from "../../../../src/contract/index.ts";
-import { buildRegistry } from "../../../../src/kernel/index.ts";
+import { buildRegistry, type RegistryMemory } from "../../../../src/kernel/index.ts";
 import { caller, chatModel, pluginOf } from "../support.ts";
 
 const handlers = {
@@ -23,9 +23,48 @@ describe("a registry", () => {
     ]);
   });
 
-  test("prefers a model's own id to another's alias", () => {
-    const { registry } = build(named("acme", { id: "a", aliases: ["b"] }), named("other", { id: "b" }));
-    expect(registry.byName("b")?.model.id).toBe("b");
+  const clashes: [string, Partial<Model>, Partial<Model>, string][] = [
+    [
+      "an id that is an alias",
+      { id: "a", aliases: ["b"] },
+      { id: "b" },
+      "'b' as the id of a model, but it is an alias of 'a'",
+    ],
+    [
+      "an alias that is an id",
+      { id: "a" },
+      { id: "b", aliases: ["a"] },
+      "'a' as an alias of a model, but it is the id of a model",
+    ],
+    [
+      "an alias of another model",
+      { id: "a", aliases: ["x"] },
+      { id: "b", aliases: ["x"] },
+      "'x' as an alias of a model, but it is an alias of 'a'",
+    ],
+  ];
+  test.each(clashes)(
+    "refuses the later plugin with %s, whichever file comes first later on",
+    (_, first, second, words) => {
+      const [acme, other] = [named("acme", first), named("other", second)];
+      const memory: RegistryMemory = new Map();
+      const labelOf = (name: string) => `plugins/${name}.json`;
+      const { registry, refused } = buildRegistry([acme, other], withKeys, memory, labelOf);
+      const sentence = `Plugin 'other' has ${words} in plugins/acme.json: rename one of the two`;
+      expect(refused).toEqual([{ plugin: other, sentence }]);
+      expect([registry.byName("a")?.model.id, registry.byName("b")?.model.id]).toEqual([
+        "a",
+        first.aliases?.[0] === "b" ? "a" : undefined,
+      ]);
+      memory.registry = registry;
+      expect(buildRegistry([other, acme], withKeys, memory).refused.map(({ plugin }) => plugin)).toEqual([other]);
+      expect(buildRegistry([other], withKeys, memory).refused).toEqual([]);
+    },
+  );
+
+  test("takes an alias that two plugins have for one model", () => {
+    const { registry, refused } = build(named("acme", { aliases: ["x"] }), named("other", { aliases: ["x"] }));
+    expect([refused, registry.byName("x")?.routes.length]).toEqual([[], 2]);
   });
 
   test("allows a key its models by alias too, as they are listed by id", () => {

@@ -1,4 +1,4 @@
-import type { TimeoutScheduler } from "../../../../src/kernel/index.ts";
+import { monotonicNow, type TimeoutScheduler } from "../../../../src/kernel/index.ts";
 import type { BodyLimits } from "../../../../src/kernel/upstream/http-client.ts";
 import { createHeaders, HttpClient, type HttpRequest } from "../../../../src/kernel/upstream/http-client.ts";
 import { FakeClock } from "../support.ts";
@@ -23,5 +23,5 @@ export const requestText = async (client: HttpClient, baseUrl: string, changes: 
 /** Limits for the reading of a body, wide unless told otherwise. */
 export function limitsOf(timeouts: TimeoutScheduler, bytesMax = Number.MAX_SAFE_INTEGER): BodyLimits {
   const toFault = (error: unknown) => error as Error;
-  return { timeouts, now: Date.now, idleMsMax: 60_000, bytesMax, onIdle: () => undefined, toFault };
+  return { timeouts, now: monotonicNow, idleMsMax: 60_000, bytesMax, onIdle: () => undefined, toFault };
 }

@@ -85,7 +85,7 @@ describe.skipIf(certificates === undefined)("over TLS", () => {
       const { seen, named } = await start(cert);
       // Without the gateway's own settings the environment counts.
       expect((await fetch(named, { method: "POST", body: "{}" })).status).toBe(200);
-      const { network, close } = openBunNetwork(Date.now, {});
+      const { network, close } = openBunNetwork({});
       const error = await errorOf(network.client.request(requestTo(named, { headers })));
       expect(error.message).toContain("certificate not accepted");
       expect(seen.texts).toHaveLength(1);

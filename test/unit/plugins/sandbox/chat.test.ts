@@ -103,6 +103,19 @@ describe("the sandbox", () => {
     expect(await getText({ messages, tools })).toBe("[sandbox] acme-chat echoes: the tool's answer Sunny");
   });
 
+  test("calls another tool each time when it must, until all were called", async () => {
+    const messages: ChatRequest["messages"] = [{ role: "user", content: "Go on" }];
+    const names: (string | undefined)[] = [];
+    for (let turn = 0; turn < 3; turn++) {
+      const { choices } = await ask({ messages, tools, tool_choice: "required" });
+      const call = choices[0]?.message.tool_calls?.[0];
+      names.push(call?.function.name);
+      messages.push({ role: "assistant", content: null, tool_calls: call ? [call] : [] });
+      messages.push({ role: "tool", tool_call_id: call?.id ?? "", content: "Done" });
+    }
+    expect(names).toEqual(["get_weather", "get_time", "get_weather"]);
+  });
+
   test("answers legacy functions in kind", async () => {
     const { choices } = await ask({ functions: [{ name: "f" }], function_call: { name: "f" } });
     expect(choices[0] as object).toMatchObject({

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv } from "ajv";
 import { createExample } from "../../../../plugins/sandbox/example.ts";
+import type { ChatRequest } from "../../../../src/contract/index.ts";
 import { ask } from "./sandbox-call.ts";
 
 const ajv = new Ajv({ strict: false, validateFormats: false });
@@ -82,6 +83,17 @@ describe("the sandbox's JSON", () => {
       model: "acme-chat",
       echo: "Hello big world",
     });
+  });
+
+  test("fits the last schema that the prompt spells out, and no text around it", async () => {
+    const schema = { properties: { "a}": { type: "integer", minimum: 3 } }, required: ["a}"] };
+    const content = `Such as {"properties": {"x": {}}} or {this}, but now:\n${JSON.stringify(schema)}\nMind "the {".`;
+    const messages: ChatRequest["messages"] = [
+      { role: "system", content },
+      { role: "user", content: "Count" },
+    ];
+    const { choices } = await ask({ messages, response_format: { type: "json_object" } });
+    expect(JSON.parse(choices[0]?.message.content as string)).toEqual({ "a}": 3 });
   });
 
   test("fits the schema that is asked for", async () => {
