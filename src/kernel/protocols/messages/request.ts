@@ -25,9 +25,10 @@ export interface MessagesPlan {
 }
 
 /** Fields with a counterpart in a chat request, and fields that ask nothing of the model. */
-const read = `model messages max_tokens system stream temperature top_p stop_sequences tools tool_choice thinking
+const translatedFields =
+  `model messages max_tokens system stream temperature top_p stop_sequences tools tool_choice thinking
   output_config output_format metadata cache_control`.split(/\s+/);
-const silent = ["context_management", "service_tier", "betas", "diagnostics"];
+const silentFields = ["context_management", "service_tier", "betas", "diagnostics"];
 
 /**
  * Translates a Messages request into the uniform format. Cache marks stay on parts, tools, calls and results as
@@ -47,9 +48,11 @@ export function toChatRequest(
   const { max_tokens: asked, stop_sequences: stops, temperature, top_p: topP, metadata } = body;
   if (asked < 1) throw invalid("max_tokens", "This model has no cache to fill without an answer, expected 1 or more");
   const format = toFormat(body);
-  const lost = Object.keys(body).filter((field) => body[field as keyof MessagesRequest] && !read.includes(field));
-  const told = lost.filter((field) => !silent.includes(field));
-  if (told.length > 0) warn(`Left out ${told.join(", ")}, which only Anthropic takes`);
+  const dropped = Object.keys(body).filter((field) => {
+    const isLoss = !translatedFields.includes(field) && !silentFields.includes(field);
+    return isLoss && body[field as keyof MessagesRequest];
+  });
+  if (dropped.length > 0) warn(`Left out ${dropped.join(", ")}, which only Anthropic takes`);
   const request: ChatRequest = {
     model: body.model,
     messages,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type ErrorCode, errorTable, GatewayError, UpstreamFault } from "../../../../../src/contract/index.ts";
-import { toMessagesError } from "../../../../../src/kernel/protocols/messages/index.ts";
+import { toEventText, toMessagesError } from "../../../../../src/kernel/protocols/messages/index.ts";
 
 describe("an error in Anthropic's envelope", () => {
   test.each<[ErrorCode, number, string]>([
@@ -32,6 +32,13 @@ describe("an error in Anthropic's envelope", () => {
   test("says when to come again, in whole seconds", () => {
     const error = new GatewayError("rate_limit_exceeded", "Too fast", { retryAfterMs: 1200 });
     expect(toMessagesError(error, "1").headers).toEqual({ "request-id": "1", "retry-after": "2" });
+  });
+
+  test("is an event of a stream that has begun", () => {
+    const { body } = toMessagesError(new GatewayError("unavailable", "Shutting down"), "mg_1");
+    expect(toEventText(body)).toBe(
+      'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Shutting down","code":"unavailable"},"request_id":"mg_1"}\n\n',
+    );
   });
 
   test("keeps clients from repeating a conflict", () => {
