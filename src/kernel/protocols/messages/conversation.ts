@@ -48,6 +48,8 @@ class ConversationReader {
   /** What stands between a call and its result. It follows the results, because chat takes nothing in between. */
   readonly #held: Message[] = [];
   readonly #dropped = new Set<string>();
+  /** Each sentence once: a long conversation has the same loss in every turn. */
+  readonly #warnings = new Set<string>();
 
   constructor(surroundings: Surroundings) {
     this.#surroundings = surroundings;
@@ -89,8 +91,9 @@ class ConversationReader {
     this.#expectResults();
     this.#messages.push(...this.#held.splice(0));
     if (this.#dropped.size > 0) {
-      this.#surroundings.warn(`Left out blocks of type ${[...this.#dropped].join(", ")}: only Anthropic reads them`);
+      this.#warnings.add(`Left out blocks of type ${[...this.#dropped].join(", ")}: only Anthropic reads them`);
     }
+    for (const sentence of this.#warnings) this.#surroundings.warn(sentence);
     if (this.#messages.length === 0) throw invalid("messages", "They hold nothing, expected text or another block");
     return { messages: this.#messages, toolChanges: this.#toolChanges };
   }
@@ -135,7 +138,7 @@ class ConversationReader {
 
   /** Claude's thoughts keep their place: where one follows other content, another message begins with it. */
   #addThought(block: MessagesBlock, path: string, turn: AssistantTurn): AssistantTurn {
-    const { signer, warn } = this.#surroundings;
+    const { signer } = this.#surroundings;
     if (block.type === "redacted_thinking" && typeof block.data !== "string") {
       throw invalid(`${path}.data`, "expected a string");
     }
@@ -143,13 +146,13 @@ class ConversationReader {
       const thought = getText(block, "thinking", path);
       const { signature } = block;
       if (typeof signature !== "string" || signature === "") {
-        warn("Left out a thought without a signature");
+        this.#warnings.add("Left out thoughts without a signature");
         return turn;
       }
       const read = signer.read(thought, signature);
       // Anthropic's own words: clients look for them, take the thoughts out and send the request again.
       if (read.origin === "altered") throw invalid(path, "Invalid `signature` in `thinking` block");
-      if (read.origin === "stranger") warn("Left out a thought that another gateway had signed");
+      if (read.origin === "stranger") this.#warnings.add("Left out thoughts that another gateway had signed");
       if (read.origin === "ours") turn.thoughts.push(read.text);
       if (read.origin !== "provider") return turn;
     }

@@ -48,7 +48,7 @@ describe("a thought that we signed", () => {
   test("is left out when the key was replaced", () => {
     const { request, warnings } = translated(turns("Hm", new ThoughtSigner("an older secret").sign("Hm", "shown")));
     expect(request.messages[1]).not.toHaveProperty("reasoning_content");
-    expect(warnings).toEqual(["Left out a thought that another gateway had signed"]);
+    expect(warnings).toEqual(["Left out thoughts that another gateway had signed"]);
   });
 });
 
