@@ -116,8 +116,7 @@ class StreamedAnswer {
     const { type, input } = this.#block;
     // A tool without arguments sends no piece of them, and nothing at all would be no JSON.
     if (input !== undefined && input !== null) this.#arguments(JSON.stringify(input));
-    const isThought = type === "thinking" || type === "redacted_thinking";
-    if (isThought) this.#push({ reasoning_details: [toDetail(this.#block, this.#thoughtCount++)] });
+    if (type?.endsWith("thinking")) this.#push({ reasoning_details: [toDetail(this.#block, this.#thoughtCount++)] });
     this.#block = { type: "none" };
   }
 

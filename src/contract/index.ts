@@ -6,6 +6,7 @@ export * from "./cost.ts";
 export * from "./embeddings.ts";
 export * from "./error.ts";
 export * from "./images.ts";
+export * from "./messages.ts";
 export * from "./meters.ts";
 export * from "./model.ts";
 export * from "./plugin.ts";

@@ -11,7 +11,7 @@ import { classifyError } from "../../fault.ts";
 import { isRecord } from "../../json.ts";
 import { ReasoningTagSplitter, splitReasoningTags } from "../../reasoning-tags.ts";
 import { withFunctionsAsTools } from "../../tools.ts";
-import { toMessages } from "./messages.ts";
+import { toMessages, withoutMarks } from "./messages.ts";
 import { type ChatOptions, resolveOptions } from "./options.ts";
 import { fitReasoning } from "./reasoning.ts";
 import { toBody } from "./request.ts";
@@ -31,6 +31,7 @@ export function chatHandler(defaults: ChatOptions) {
 export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "warn">, options: ChatOptions) {
   const body = toBody(call, options);
   body.messages = toMessages(call.request.messages, options);
+  if (options.cacheControl !== true && Array.isArray(body.tools)) body.tools = withoutMarks(body.tools);
   fitReasoning(body, call, options);
   if (!streams(call.request, options)) {
     delete body.stream;

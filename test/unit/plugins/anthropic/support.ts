@@ -67,7 +67,7 @@ export function assemble(chunks: ChatChunk[]) {
         message.reasoning_content = (message.reasoning_content ?? "") + delta.reasoning_content;
       if (delta.refusal) message.refusal = delta.refusal;
       if (Array.isArray(delta.reasoning_details)) {
-        message.reasoning_details = [...((message.reasoning_details as unknown[]) ?? []), ...delta.reasoning_details];
+        message.reasoning_details = [...((message.reasoning_details ?? []) as unknown[]), ...delta.reasoning_details];
       }
       for (const piece of delta.tool_calls ?? []) {
         const index = piece.index ?? -1;
