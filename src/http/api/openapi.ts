@@ -62,6 +62,15 @@ export const ChatEvent = Type.Object({
   ]),
 });
 
+/** An event of a stream whose events have names, for the OpenAPI document. */
+export const NamedEvent = Type.Object({
+  event: Type.String(),
+  data: Type.String({ contentMediaType: "application/json" }),
+});
+
+/** The answer of the endpoints that count. */
+export const InputTokens = Type.Object({ input_tokens: Type.Integer() }, { additionalProperties: true });
+
 /** A body of bytes, for the OpenAPI document. */
 export const Bytes = Type.String({ format: "binary" });
 
