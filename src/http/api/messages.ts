@@ -13,7 +13,7 @@ import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } fro
 import { sseReply } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
-import { InputTokens, NamedEvent, responses } from "./openapi.ts";
+import { InputTokens, NamedEvent, responsesOfMessages } from "./openapi.ts";
 
 const {
   countInputTokens,
@@ -53,7 +53,7 @@ export function messagesController(deps: HttpDeps) {
           summary: "Chat by Anthropic's Messages protocol",
           description: "For Claude Code and Anthropic's SDKs. Errors have Anthropic's envelope and statuses.",
           tags: ["Models at work"],
-          responses: responses({ "application/json": MessagesAnswer, "text/event-stream": NamedEvent }),
+          responses: responsesOfMessages({ "application/json": MessagesAnswer, "text/event-stream": NamedEvent }),
         },
       },
     )
@@ -71,7 +71,7 @@ export function messagesController(deps: HttpDeps) {
           summary: "Count the input tokens of a message",
           description: "An estimate, free of charge.",
           tags: ["Models at work"],
-          responses: responses({ "application/json": InputTokens }),
+          responses: responsesOfMessages({ "application/json": InputTokens }),
         },
       },
     );

@@ -7,7 +7,7 @@ import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } fro
 import { sseReply } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
-import { InputTokens, NamedEvent, responses } from "./openapi.ts";
+import { InputTokens, NamedEvent, responsesOfResponses } from "./openapi.ts";
 
 const {
   createReasoningSeal,
@@ -47,7 +47,7 @@ export function responsesController(deps: HttpDeps) {
           summary: "Chat by OpenAI's Responses protocol",
           description: "For Codex and the Agents SDK. Responses are not stored: send all items in `input`.",
           tags: ["Models at work"],
-          responses: responses({ "application/json": ResponseObject, "text/event-stream": NamedEvent }),
+          responses: responsesOfResponses({ "application/json": ResponseObject, "text/event-stream": NamedEvent }),
         },
       },
     )
@@ -65,7 +65,7 @@ export function responsesController(deps: HttpDeps) {
           summary: "Count the input tokens of a response",
           description: "An estimate, free of charge.",
           tags: ["Models at work"],
-          responses: responses({ "application/json": InputTokens }),
+          responses: responsesOfResponses({ "application/json": InputTokens }),
         },
       },
     );

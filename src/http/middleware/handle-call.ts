@@ -227,6 +227,7 @@ export function callHeaders(call: CallContext, sandbox: boolean, contentType: st
   headers["content-type"] = contentType;
   headers["x-content-type-options"] = "nosniff";
   headers["x-request-id"] = call.id;
+  if (call.protocol === "messages") headers["request-id"] = call.id;
   if (call.clientRequestId !== undefined) headers["x-client-request-id"] = call.clientRequestId;
   if (route !== undefined) {
     headers["x-modelgate-route"] = route;
