@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   type Accounts,
   createAccounts,
@@ -109,6 +110,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     loadShedder,
     bodies: new BodyMemoryLimiter(config.maxBufferedBodyMb * 2 ** 20),
     heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? config.sseHeartbeatSeconds * 1000),
+    sealKey: await readSealKey(store),
     signingSecret: await store.setting("file_signing_secret", createSecret),
     readinessProblems: async () => getReadinessProblems(snapshot, options),
     degraded,
@@ -157,6 +159,12 @@ export async function createApp(options: AppOptions): Promise<App> {
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
     },
   };
+}
+
+async function readSealKey(store: Store): Promise<Uint8Array> {
+  return createHash("sha256")
+    .update(await store.setting("seal_secret", createSecret))
+    .digest();
 }
 
 function openProviderNetwork({ config, bounds }: AppOptions) {

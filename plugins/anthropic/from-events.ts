@@ -54,7 +54,7 @@ class StreamedAnswer {
   complete = false;
   readonly #reading: Reading;
   readonly #fences: FenceStripper | undefined;
-  readonly #thoughts: AnswerBlock[] = [];
+  #thoughtCount = 0;
   readonly #usage: Record<string, unknown> = {};
   #block: AnswerBlock = { type: "none" };
   #callCount = 0;
@@ -116,14 +116,13 @@ class StreamedAnswer {
     const { type, input } = this.#block;
     // A tool without arguments sends no piece of them, and nothing at all would be no JSON.
     if (input !== undefined && input !== null) this.#arguments(JSON.stringify(input));
-    if (type === "thinking" || type === "redacted_thinking") this.#thoughts.push(this.#block);
+    if (type?.endsWith("thinking")) this.#push({ reasoning_details: [toDetail(this.#block, this.#thoughtCount++)] });
     this.#block = { type: "none" };
   }
 
   #finish(stop: MessageAnswer): void {
     this.#push({ content: this.#fences?.flush() ?? this.#heldText ?? "" });
     this.#push({ refusal: toRefusal(stop) ?? "" });
-    if (this.#thoughts.length > 0) this.#push({ reasoning_details: this.#thoughts.map(toDetail) });
     this.#push({}, toFinishReason(stop, this.#callCount));
   }
 

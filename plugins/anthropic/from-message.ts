@@ -63,19 +63,21 @@ export function toRefusal({ stop_reason: reason, stop_details: details }: Messag
 /** @returns `undefined` when the report lacks the input or the output. */
 export function toUsage(usage: Record<string, unknown> = {}): ChatUsage | undefined {
   const { input_tokens: input, output_tokens: output, output_tokens_details: details } = usage;
-  const { cache_read_input_tokens: read, cache_creation_input_tokens: written } = usage;
+  const { cache_read_input_tokens: read, cache_creation_input_tokens: written, cache_creation: split } = usage;
   if (typeof input !== "number" || typeof output !== "number") return undefined;
   const cached = {
     ...(typeof read === "number" && { cached_tokens: read }),
     ...(typeof written === "number" && { cache_write_tokens: written }),
   };
+  // Of the tokens written, those that are kept for an hour.
+  const hourly = isRecord(split) ? split.ephemeral_1h_input_tokens : undefined;
   const prompt = Object.values(cached).reduce((sum, count) => sum + count, input);
   const thought = isRecord(details) ? details.thinking_tokens : undefined;
   return {
     prompt_tokens: prompt,
     completion_tokens: output,
     total_tokens: prompt + output,
-    prompt_tokens_details: cached,
+    prompt_tokens_details: { ...cached, ...(hourly ? { cache_write_1h_tokens: hourly } : {}) },
     ...(typeof thought === "number" && { completion_tokens_details: { reasoning_tokens: thought } }),
   };
 }

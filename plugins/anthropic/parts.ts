@@ -11,9 +11,19 @@ export function toBlocks(content: Message["content"], path: string, takes: "text
     .filter((block) => block.text?.trim() !== "");
 }
 
-/** A client's cache mark, as the five-minute kind: an hour's write costs more than the price says. */
-export function cacheMark(holder: Record<string, unknown>): Pick<Block, "cache_control"> {
-  return isRecord(holder.cache_control) ? { cache_control: { type: "ephemeral" } } : {};
+/** A client's cache mark, with its lifetime where it asks for an hour. */
+export function cacheMark(holder: object): Pick<Block, "cache_control"> {
+  const mark = "cache_control" in holder && holder.cache_control;
+  if (!isRecord(mark)) return {};
+  return { cache_control: mark.ttl === "1h" ? { type: "ephemeral", ttl: "1h" } : { type: "ephemeral" } };
+}
+
+/** Makes marks those of five minutes, in place: an hour's write costs more, which not every price says. */
+export function shortenMarks(blocks: Pick<Block, "cache_control" | "content">[]): void {
+  for (const block of blocks) {
+    if (block.cache_control !== undefined) block.cache_control = { type: "ephemeral" };
+    if (Array.isArray(block.content)) shortenMarks(block.content);
+  }
 }
 
 function toBlock(part: ContentPart, path: string, takes: "text" | "media"): Block {

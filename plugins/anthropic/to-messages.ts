@@ -9,7 +9,7 @@ import {
   resultWithoutCall,
   type ToolCall,
 } from "modelgate/plugin";
-import { toBlocks } from "./parts.ts";
+import { cacheMark, shortenMarks, toBlocks } from "./parts.ts";
 import { findObstacle, readDetails, toEffort } from "./reasoning.ts";
 import { strictSchema, type ToolPlan, toTools } from "./tools.ts";
 import type { Block, Reading, Turn, Warn } from "./wire.ts";
@@ -33,6 +33,7 @@ export function toMessages(asked: ChatRequest, model: Model, warn: Warn) {
   const obstacle = forced ? "a tool call is forced" : findObstacle(request.messages);
   const { thinking, effort } = toEffort(request, model, { maxTokens, obstacle, warn });
   const { system, turns } = toTurns(request.messages, thinking !== undefined);
+  if (model.options?.hourlyCache !== true) shortenMarks([{ content: system }, { content: tools }, ...turns]);
   if (reading.fenced) system.push({ type: "text", text: jsonInstruction });
   const marked = system.some((block) => block.cache_control);
   const stops = [request.stop ?? []].flat().filter((stop) => stop.trim() !== "");
@@ -136,12 +137,15 @@ function toCall(call: ToolCall, ids: Set<string>, path: string): Block {
   let id = call.id.replace(/[^a-zA-Z0-9_-]/g, "_");
   while (ids.has(id)) id += "_";
   ids.add(id);
-  return { type: "tool_use", id, name: call.function.name, input: readArguments(call, path) };
+  return { type: "tool_use", id, name: call.function.name, input: readArguments(call, path), ...cacheMark(call) };
 }
 
+/** The results of a message's calls. A client of the Messages protocol may have marked one as failed, or to be cached. */
 function toResults(messages: readonly Message[], index: number, calls: Block[]): Block[] {
-  return getToolResults(messages, index).map((result, place) => {
-    const content = toBlocks(result.message.content, `messages[${result.index}].content`, "media");
-    return { type: "tool_result", tool_use_id: calls[place]?.id, content: content.length > 0 ? content : undefined };
+  return getToolResults(messages, index).map(({ message, index: at }, place) => {
+    const blocks = toBlocks(message.content, `messages[${at}].content`, "media");
+    const content = blocks.length > 0 ? blocks : undefined;
+    const failed = "is_error" in message && message.is_error === true ? { is_error: true } : {};
+    return { type: "tool_result", tool_use_id: calls[place]?.id, content, ...failed, ...cacheMark(message) };
   });
 }

@@ -1,6 +1,5 @@
 import {
   type ChatRequest,
-  isRecord,
   type Model,
   readToolChoice,
   reduceSchema,
@@ -19,19 +18,17 @@ export interface ToolPlan {
 
 export function toTools(request: ChatRequest, model: Model, warn: Warn): ToolPlan {
   const decision = readToolChoice(request);
-  const choice = toChoice(decision, isRecord(request.tool_choice) && request.tool_choice.type === "function");
-  const names = (request.tools ?? []).map((tool) => tool.function.name);
+  const choice = toChoice(request, decision);
   // Calls in the conversation need their tools defined, even when the request no longer has tools.
   const called = request.messages.flatMap(({ tool_calls }) => (tool_calls ?? []).map((call) => call.function.name));
-  if (names.length === 0 && called.length > 0) {
+  if (!request.tools?.length && called.length > 0) {
     const tools = [...new Set(called)].map((name) => ({ name, input_schema: { type: "object" } }));
     return { tools, choice: { type: "none" } };
   }
-  if (names.length === 0) return { tools: [] };
-  const allowed = decision?.names ?? names;
   const tools = (request.tools ?? [])
     .map((tool, index) => toTool(tool, model.options?.jsonSchema === true, `tools[${index}].function.parameters`, warn))
-    .filter(({ name }) => allowed.includes(name));
+    .filter(({ name }) => decision?.names?.includes(name) ?? true);
+  if (tools.length === 0) return { tools };
   if (request.parallel_tool_calls !== false || choice?.type === "none") return { tools, choice };
   return { tools, choice: { type: "auto", ...choice, disable_parallel_tool_use: true } };
 }
@@ -51,9 +48,8 @@ function toTool(tool: Tool, canBeStrict: boolean, param: string, warn: Warn) {
   return { ...definition, input_schema: strictSchema(schema, param, warn), strict };
 }
 
-function toChoice(decision: ToolDecision | undefined, isNamed: boolean): ToolPlan["choice"] {
-  if (decision === undefined) return undefined;
-  const { mode, names: [name] = [] } = decision;
-  if (mode !== "required") return { type: mode };
-  return isNamed && name !== undefined ? { type: "tool", name } : { type: "any" };
+function toChoice({ tool_choice: wanted }: ChatRequest, decision: ToolDecision | undefined): ToolPlan["choice"] {
+  if (decision?.mode !== "required") return decision && { type: decision.mode };
+  if (typeof wanted === "string" || wanted?.type !== "function") return { type: "any" };
+  return { type: "tool", name: wanted.function.name };
 }

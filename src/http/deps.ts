@@ -34,6 +34,8 @@ export interface HttpDeps {
   readonly bodies: BodyMemoryLimiter;
   /** Sends heartbeats on silent streams. */
   readonly heartbeat: SseHeartbeat;
+  /** 32 bytes, the same on all nodes: for what clients bring back unchanged, such as hidden reasoning. */
+  readonly sealKey: Uint8Array;
   /** Signs the URLs of generated files. */
   readonly signingSecret: string;
   /** Why the gateway is not ready, one sentence each; empty when it is. */

@@ -7,7 +7,9 @@ import { filesController } from "./api/files.ts";
 import { healthController, metricsController } from "./api/health.ts";
 import { imagesController } from "./api/images.ts";
 import { keyController } from "./api/key.ts";
+import { messagesController } from "./api/messages.ts";
 import { modelsController } from "./api/models.ts";
+import { responsesController } from "./api/responses.ts";
 import { speechController } from "./api/speech.ts";
 import { transcriptionsController } from "./api/transcriptions.ts";
 import { usageController } from "./api/usage.ts";
@@ -42,6 +44,8 @@ export function createHttp(deps: HttpDeps) {
 function api(deps: HttpDeps) {
   return new Elysia()
     .use(chatController(deps))
+    .use(responsesController(deps))
+    .use(messagesController(deps))
     .use(embeddingsController(deps))
     .use(imagesController(deps))
     .use(transcriptionsController(deps))

@@ -12,6 +12,9 @@ import type { UsageMeter } from "./normalize/usage.ts";
 import type { ModelEntry, Route } from "./routing/registry.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 
+/** The protocols that clients speak for chat. */
+export type Protocol = "chat" | "responses" | "messages";
+
 /** Why the gateway itself ended a call. */
 export type CancelReason = "client_disconnected" | "timeout" | "draining";
 
@@ -44,6 +47,8 @@ export class CallContext<C extends Capability = Capability> {
   /** Set by `runCall` before it calls a handler. */
   modelEntry!: ModelEntry;
   usageMeter!: UsageMeter;
+  /** What the client speaks. Only chat has defaults of this API's own. */
+  protocol: Protocol = "chat";
   /** The public id of the model, once it is known to exist. */
   model: string | undefined = undefined;
   /** Present once the call was admitted. */

@@ -1,8 +1,11 @@
 export { CallContext } from "./call-context.ts";
 export { makeCallId } from "./call-id.ts";
 export type { AnswerOf, StreamSink } from "./exchange.ts";
+export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder } from "./overload.ts";
 export { runCall } from "./pipeline.ts";
+export * as messagesProtocol from "./protocols/messages/index.ts";
+export * as responsesProtocol from "./protocols/responses/index.ts";
 export {
   buildRegistry,
   type Credential,

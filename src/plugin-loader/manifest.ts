@@ -25,6 +25,7 @@ const request = {
 const chat = {
   ...request,
   messageOmit: words,
+  cacheControl: Type.Boolean(),
   systemRole: Type.Union([Type.Literal("system"), Type.Literal("developer")]),
   functions: Type.Union([Type.Literal("pass"), Type.Literal("convert")]),
   reasoningEfforts: words,

@@ -26,7 +26,9 @@ export function assemble(chunks: readonly ChatChunk[]): Whole {
       const choice = choices[index];
       for (const field of ["content", "reasoning_content", "refusal"] as const) add(choice, field, delta[field]);
       if (delta.function_call) choice.function_call = delta.function_call;
-      if (delta.reasoning_details) choice.reasoning_details = delta.reasoning_details;
+      if (Array.isArray(delta.reasoning_details)) {
+        choice.reasoning_details = [...((choice.reasoning_details ?? []) as unknown[]), ...delta.reasoning_details];
+      }
       addCalls(choice.calls as Call[], delta);
       choice.finish_reason = finish ?? choice.finish_reason;
     }

@@ -19,13 +19,15 @@ export type SchemaName =
   | "ImagesResponse"
   | "ErrorResponse"
   | "ListModelsResponse"
-  | "Model";
+  | "Model"
+  | "Response"
+  | "ResponseStreamEvent";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 type Schema = { [key: string]: Json };
 
 const prefix = "#/components/schemas/";
-const dropped = /^(x-.*|discriminator|nullable|example|examples|deprecated|optional|description|title)$/;
+const dropped = /^(x-.*|\$recursive.*|discriminator|nullable|example|examples|deprecated|optional|description|title)$/;
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 const compiled = new Map<SchemaName, ValidateFunction>();

@@ -11,20 +11,33 @@ const ErrorAnswer = Type.Object({
   }),
 });
 
+/** The error body of Anthropic's protocol. */
+const MessagesErrorAnswer = Type.Object({
+  type: Type.Literal("error"),
+  error: Type.Object({ type: Type.String(), message: Type.String(), code: Type.String() }),
+  request_id: Type.String(),
+});
+
 const errors = {
   400: "The request is invalid, or the model is unknown",
   401: "The API key is missing or not valid, or there is no session",
+  402: "Quota, budget or balance used up",
   403: "Quota, budget or balance used up, or not permitted",
   404: "Not found",
+  405: "The path takes other methods; `allow` lists them",
   413: "The body is too large",
   415: "The body is compressed",
   429: "Rate limited; `retry-after` says for how long",
   500: "The provider failed",
   503: "Shutting down, overloaded, or the database does not answer",
+  504: "The provider did not answer in time",
+  529: "Shutting down, overloaded, or the database does not answer",
 } as const;
 
 /** How calls can fail. */
 const errorsOfCalls = [400, 401, 403, 413, 415, 429, 500, 503] as const;
+const errorsOfResponses = [400, 401, 404, 413, 415, 429, 500, 503] as const;
+const errorsOfMessages = [400, 401, 402, 403, 404, 405, 413, 415, 429, 500, 504, 529] as const;
 
 const header = (description: string, required = false) => ({ description, required, schema: { type: "string" } });
 const headers = { "x-request-id": header("The id of the call in the request log", true) };
@@ -34,7 +47,7 @@ const headersOfLimits = { ...headers, "retry-after": header("Seconds after which
 export const commonResponses = {
   404: { description: errors[404], content: toContent({ "application/json": ErrorAnswer }) },
   405: {
-    description: "The path takes other methods; `allow` lists them",
+    description: errors[405],
     content: toContent({ "application/json": ErrorAnswer }),
   },
   431: { description: "The headers are too large; the answer has no body" },
@@ -63,6 +76,15 @@ export const ChatEvent = Type.Object({
   ]),
 });
 
+/** An event of a stream whose events have names, for the OpenAPI document. */
+export const NamedEvent = Type.Object({
+  event: Type.String(),
+  data: Type.String({ contentMediaType: "application/json" }),
+});
+
+/** The answer of POST /messages/count_tokens. */
+export const InputTokens = Type.Object({ input_tokens: Type.Integer() }, { additionalProperties: true });
+
 /** A body of bytes, for the OpenAPI document. */
 export const Bytes = Type.String({ format: "binary" });
 
@@ -75,19 +97,30 @@ export const Bytes = Type.String({ format: "binary" });
 export function responses(
   success: Record<string, TSchema>,
   failures: readonly (keyof typeof errors)[] = errorsOfCalls,
+  failure: TSchema = ErrorAnswer,
 ) {
   const bad = failures.map((status) => [
     status,
     {
       description: errors[status],
-      headers: (status === 429 || status === 503 ? headersOfLimits : headers) as never,
-      content: toContent({ "application/json": ErrorAnswer }),
+      headers: (status === 429 || status === 503 || status === 529 ? headersOfLimits : headers) as never,
+      content: toContent({ "application/json": failure }),
     },
   ]);
   return {
     "200": { description: "The answer", headers: headers as never, content: toContent(success) },
     ...Object.fromEntries(bad),
   };
+}
+
+/** The same for endpoints of OpenAI's Responses protocol. */
+export function responsesOfResponses(success: Record<string, TSchema>) {
+  return responses(success, errorsOfResponses);
+}
+
+/** The same for endpoints of Anthropic's Messages protocol. */
+export function responsesOfMessages(success: Record<string, TSchema>) {
+  return responses(success, errorsOfMessages, MessagesErrorAnswer);
 }
 
 function toContent(schemas: Record<string, TSchema>) {

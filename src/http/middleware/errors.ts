@@ -1,6 +1,6 @@
 import type { ValidationError } from "elysia";
 import { type Caller, GatewayError } from "../../contract/index.ts";
-import { type Log, makeCallId } from "../../kernel/index.ts";
+import { type Log, makeCallId, messagesProtocol, responsesProtocol } from "../../kernel/index.ts";
 import { invalidHost } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
 import { exposeResponse } from "./cors.ts";
@@ -29,11 +29,14 @@ async function errorResponse(deps: HttpDeps, thrown: unknown, known: FailedReque
   const error = toGatewayError(thrown, deps.log);
   deps.kernel.observer?.refused(error.code);
   const { request, call } = known;
+  const id = call === undefined ? makeCallId(deps.now()) : call.id;
+  const { status, body, headers: ofProtocol } = toProtocolError(error, request.url, id);
   const headers: ResponseHeaders = {
     ...dataHeaders(request),
     ...(call !== undefined && (await readLimitHeaders(deps, call.caller))),
     ...known.headers,
-    "x-request-id": call === undefined ? makeCallId(deps.now()) : call.id,
+    ...ofProtocol,
+    "x-request-id": id,
   };
   if (error.retryAfterMs !== undefined)
     headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
@@ -44,7 +47,15 @@ async function errorResponse(deps: HttpDeps, thrown: unknown, known: FailedReque
   if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
   if (deps.snapshot().sandbox) headers["x-modelgate-sandbox"] = "true";
   if (deps.loadShedder.isDraining) headers.connection = "close";
-  return Response.json(error.toBody(), { status: error.status, headers });
+  return Response.json(body, { status, headers });
+}
+
+/** An error in the envelope and with the status of the protocol whose endpoint was asked. */
+function toProtocolError(error: GatewayError, url: string, id: string) {
+  const path = url.split("?", 1)[0] as string;
+  if (/\/messages(?:\/count_tokens)?$/.test(path)) return messagesProtocol.toMessagesError(error, id);
+  if (/\/responses(?:\/input_tokens)?$/.test(path)) return responsesProtocol.toResponsesError(error);
+  return { status: error.status, headers: {}, body: error.toBody() };
 }
 
 /** An error is answered even when the limits cannot be read. */

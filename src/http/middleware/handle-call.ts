@@ -84,14 +84,20 @@ export function apiKeyRoutes(deps: HttpDeps) {
     });
 }
 
-/** The `parse` of a route with a JSON body: authenticates first, then reads the body within its bounds. */
-export function readJsonCall(deps: HttpDeps) {
+/**
+ * The `parse` of a route with a JSON body: authenticates first, then reads the body within its bounds.
+ *
+ * @param check Refuses a body of another endpoint before its schema does, in fewer words.
+ */
+export function readJsonCall(deps: HttpDeps, check: (body: unknown) => void = () => undefined) {
   const beforeParsing = () => refuseOverload(deps, deps.kernel.now());
   return async (context: RouteContext): Promise<unknown> => {
     const call = await authenticate(deps, context.request, context.server);
     context.call = call;
     call.body = deps.bodies.reserve(call.caller.accountId, declaredBytes(context.request, jsonBytesMax));
-    return await readJson(context.request, { reservation: call.body, beforeParsing });
+    const body = await readJson(context.request, { reservation: call.body, beforeParsing });
+    check(body);
+    return body;
   };
 }
 
@@ -117,12 +123,14 @@ function refuseOverload({ loadShedder }: HttpDeps, nowMs: number): void {
 }
 
 /**
- * Reads the key of `Authorization: Bearer …`.
+ * Reads the key of `Authorization: Bearer …`, or of `x-api-key`.
  *
  * @throws {GatewayError} `invalid_api_key` when the header is missing or malformed.
  */
 function readApiKey(request: Request): string {
   const header = request.headers.get("authorization");
+  const plain = header === null ? request.headers.get("x-api-key") : null;
+  if (plain !== null && plain.length <= 512) return plain.trim();
   if (header === null) {
     const sentence = "No API key was sent: put it in the header 'Authorization: Bearer sk-mg-…'";
     throw new GatewayError("invalid_api_key", sentence);
@@ -194,6 +202,7 @@ function logCall(deps: HttpDeps, call: CallContext): void {
     account: call.caller.accountId,
     key: call.caller.keyId,
     capability: call.capability,
+    protocol: call.protocol,
     model: call.model,
     route: call.route,
     status: call.status,
@@ -228,6 +237,7 @@ export function callHeaders(call: CallContext, sandbox: boolean, contentType: st
   headers["content-type"] = contentType;
   headers["x-content-type-options"] = "nosniff";
   headers["x-request-id"] = call.id;
+  if (call.protocol === "messages") headers["request-id"] = call.id;
   if (call.clientRequestId !== undefined) headers["x-client-request-id"] = call.clientRequestId;
   if (route !== undefined) {
     headers["x-modelgate-route"] = route;

@@ -91,7 +91,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
 
   async execute(kernel, call) {
     const opened = await withFailover(kernel, call, {
-      requestFor: (model) => withDefaults(call.request, model),
+      requestFor: (model) => (call.protocol === "chat" ? withDefaults(call.request, model) : call.request),
       run: openChat,
     });
     call.firstByteMs = kernel.now() - call.startedMs;

@@ -16,6 +16,7 @@ const request = {
 const chat = {
   ...request,
   messageOmit: ["name"],
+  cacheControl: true,
   systemRole: "developer",
   functions: "convert",
   reasoningEfforts: ["low", "high"],

@@ -78,6 +78,7 @@ export function httpOf(
     loadShedder: new LoadShedder(),
     bodies: new BodyMemoryLimiter(2 ** 28),
     heartbeat: new SseHeartbeat(0),
+    sealKey: new Uint8Array(32),
     signingSecret: "a secret for tests",
     readinessProblems: async () => [],
     ...changes,

@@ -11,7 +11,7 @@ import { classifyError } from "../../fault.ts";
 import { isRecord } from "../../json.ts";
 import { ReasoningTagSplitter, splitReasoningTags } from "../../reasoning-tags.ts";
 import { withFunctionsAsTools } from "../../tools.ts";
-import { toMessages } from "./messages.ts";
+import { toMessages, withoutMarks } from "./messages.ts";
 import { type ChatOptions, resolveOptions } from "./options.ts";
 import { warnOfTier, withFiveMinutes } from "./priced-fields.ts";
 import { fitReasoning } from "./reasoning.ts";
@@ -33,8 +33,7 @@ export function chatHandler(defaults: ChatOptions) {
 export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "warn">, options: ChatOptions) {
   const body = toBody(call, options);
   body.messages = toMessages(call.request.messages, options);
-  if (Array.isArray(body.tools) && !options.pass?.includes("cache_control"))
-    body.tools = body.tools.map(withFiveMinutes);
+  if (Array.isArray(body.tools)) body.tools = toTools(body.tools, options);
   fitReasoning(body, call, options);
   if (!streams(call.request, options)) {
     delete body.stream;
@@ -45,6 +44,12 @@ export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "
     body.stream_options = { ...call.request.stream_options, include_usage: true };
   }
   return body;
+}
+
+/** Tools with the cache marks that the provider takes and the price covers. */
+function toTools(tools: object[], { cacheControl, pass }: ChatOptions): object[] {
+  if (cacheControl !== true) return withoutMarks(tools);
+  return pass?.includes("cache_control") ? tools : tools.map(withFiveMinutes);
 }
 
 async function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {

@@ -1,27 +1,72 @@
-import type { Message } from "../../../contract/index.ts";
+import type { ContentPart, Message } from "../../../contract/index.ts";
 import type { ChatOptions } from "./options.ts";
 import { withPricedMarks } from "./priced-fields.ts";
 
 const reasoningFields = ["reasoning_content", "reasoning", "reasoning_details"];
+const mark = "cache_control";
 
 /** The messages as the provider takes them. A message that needs no change is passed on as it is, not copied. */
 export function toMessages(messages: readonly Message[], options: ChatOptions): Message[] {
-  const { messageOmit = reasoningFields, systemRole, pass } = options;
-  const toPriced = pass?.includes("cache_control") ? (message: Message) => message : withPricedMarks;
-  return messages.map((message) => toPriced(toMessage(message, messageOmit, systemRole)));
+  const sent: Message[] = [];
+  const media: ContentPart[] = [];
+  const sendMedia = () => {
+    if (media.length > 0) sent.push({ role: "user", content: media.splice(0) });
+  };
+  for (const message of messages) {
+    if (message.role !== "tool") sendMedia();
+    sent.push(toMessage(message.role === "tool" ? toToolMessage(message, media) : message, options));
+  }
+  sendMedia();
+  const isPriced = options.cacheControl !== true || options.pass?.includes(mark) === true;
+  return isPriced ? sent : sent.map(withPricedMarks);
 }
 
-function toMessage(message: Message, omit: readonly string[], systemRole: ChatOptions["systemRole"]): Message {
+/** Takes out Anthropic's cache marks, which other providers refuse. A list without any is returned as it is. */
+export function withoutMarks<Member extends object>(list: readonly Member[]): Member[] {
+  if (!list.some((member) => mark in member)) return list as Member[];
+  return list.map((member) => {
+    const { [mark]: _, ...rest }: Member & { cache_control?: unknown } = member;
+    return rest as Member;
+  });
+}
+
+function toMessage(
+  message: Message,
+  { messageOmit = reasoningFields, systemRole, cacheControl }: ChatOptions,
+): Message {
   const role = toRole(message.role, systemRole);
+  const omit = cacheControl === true ? messageOmit : [...messageOmit, mark];
   const keys = Object.keys(message);
   const kept = keys.filter(
     (key) => !omit.includes(key) && (message[key as keyof Message] !== null || key === "content"),
   );
-  if (role === message.role && kept.length === keys.length) return message;
+  const { content, tool_calls: calls } = message;
+  const hasMarks = cacheControl !== true && [content, calls].some((list) => Array.isArray(list) && list.some(isMarked));
+  if (role === message.role && kept.length === keys.length && !hasMarks) return message;
   const copy: Record<string, unknown> = {};
-  for (const key of kept) copy[key] = message[key as keyof Message];
+  for (const key of kept) {
+    const value: unknown = message[key as keyof Message];
+    copy[key] = hasMarks && Array.isArray(value) ? withoutMarks(value) : value;
+  }
   copy.role = role;
   return copy as Message;
+}
+
+const isMarked = (member: object) => mark in member;
+
+/**
+ * A result as text, which is all that this dialect takes there: what else it holds goes into a user message after the
+ * results, and one that a client of the Messages protocol marked as failed says so.
+ */
+function toToolMessage(message: Message & { is_error?: unknown }, media: ContentPart[]): Message {
+  const { is_error: isError, content, ...rest } = message;
+  const others = Array.isArray(content) ? content.filter(({ type }) => type !== "text") : [];
+  if (isError === undefined && others.length === 0) return message;
+  media.push(...others);
+  let texts = Array.isArray(content) ? content.filter(({ type }) => type === "text") : (content ?? "");
+  if (Array.isArray(texts) && texts.length === 0) texts = "The result is in the next message.";
+  if (isError !== true) return { ...rest, content: texts };
+  return { ...rest, content: Array.isArray(texts) ? [{ type: "text", text: "Error:" }, ...texts] : `Error: ${texts}` };
 }
 
 function toRole(role: Message["role"], systemRole: ChatOptions["systemRole"]): Message["role"] {

@@ -19,6 +19,8 @@ export interface RequestOptions {
 export interface ChatOptions extends RequestOptions {
   /** Fields of a message it rejects. Default: those by which reasoning travels. */
   messageOmit?: readonly string[];
+  /** Whether it takes Anthropic's `cache_control` on parts, tools, calls and messages. Default false: left out. */
+  cacheControl?: boolean;
   /** What it calls a system message: `developer` becomes `system`, or the other way round. Both pass when left out. */
   systemRole?: "system" | "developer";
   /** Whether it takes the deprecated `functions` itself (`pass`) or they are sent as `tools` (`convert`, the default). */

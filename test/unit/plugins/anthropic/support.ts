@@ -66,7 +66,9 @@ export function assemble(chunks: ChatChunk[]) {
       if (delta.reasoning_content)
         message.reasoning_content = (message.reasoning_content ?? "") + delta.reasoning_content;
       if (delta.refusal) message.refusal = delta.refusal;
-      if (delta.reasoning_details) message.reasoning_details = delta.reasoning_details;
+      if (Array.isArray(delta.reasoning_details)) {
+        message.reasoning_details = [...((message.reasoning_details ?? []) as unknown[]), ...delta.reasoning_details];
+      }
       for (const piece of delta.tool_calls ?? []) {
         const index = piece.index ?? -1;
         const known = calls[index];

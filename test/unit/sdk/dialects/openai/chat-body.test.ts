@@ -24,6 +24,8 @@ function bodyOf(request: Partial<ChatRequest>, options: ChatOptions = {}, row: P
 }
 
 const plain = { model: "acme-one", messages };
+const mark = { type: "ephemeral", ttl: "1h" };
+const markedPart = { type: "text" as const, text: "a", cache_control: mark };
 
 describe("a chat body", () => {
   test.each((golden as Case[]).map((row) => [row.name, row] as const))("%s", (_, { request, options, row, body }) => {
@@ -44,7 +46,7 @@ describe("a chat body", () => {
     ]);
   });
 
-  test.each<[string, ChatOptions, ChatRequest["messages"][number], object]>([
+  test.each<[string, ChatOptions, ChatRequest["messages"][number] & Record<string, unknown>, object]>([
     ["passes roles", {}, { role: "developer", content: "a" }, { role: "developer", content: "a" }],
     [
       "makes system developer",
@@ -76,8 +78,50 @@ describe("a chat body", () => {
       { role: "user", content: "a", name: "b" },
       { role: "user", content: "a" },
     ],
+    [
+      "takes out cache marks",
+      {},
+      { role: "user", content: [markedPart], cache_control: mark },
+      { role: "user", content: [{ type: "text", text: "a" }] },
+    ],
+    [
+      "passes cache marks to a provider that takes them",
+      { cacheControl: true },
+      { role: "user", content: [markedPart] },
+      { role: "user", content: [markedPart] },
+    ],
+    [
+      "says that a call failed",
+      {},
+      { role: "tool", tool_call_id: "1", content: "no such file", is_error: true },
+      { role: "tool", tool_call_id: "1", content: "Error: no such file" },
+    ],
   ])("%s of a message", (_, options, message, expected) => {
     expect(bodyOf({ messages: [message] }, options).body.messages).toEqual([expected]);
+  });
+
+  test("takes cache marks out of tools and calls", () => {
+    const called = { id: "1", type: "function" as const, function: { name: "look", arguments: "{}" } };
+    const tool = { type: "function" as const, function: { name: "look" } };
+    const message = { role: "assistant" as const, content: null, tool_calls: [{ ...called, cache_control: mark }] };
+    const { body } = bodyOf({ messages: [message], tools: [{ ...tool, cache_control: mark }] } as never);
+    expect(body).toMatchObject({ tools: [tool], messages: [{ ...message, tool_calls: [called] }] });
+    expect(JSON.stringify(body)).not.toContain("cache_control");
+  });
+
+  test("puts pictures of results behind all results", () => {
+    const picture = { type: "image_url" as const, image_url: { url: "data:image/png;base64,AAAA" } };
+    const results: ChatRequest["messages"] = [
+      { role: "tool", tool_call_id: "1", content: [picture] },
+      { role: "tool", tool_call_id: "2", content: [{ type: "text", text: "mild" }, picture] },
+    ];
+    const next = { role: "user" as const, content: "And now?" };
+    expect(bodyOf({ messages: [...results, next] }).body.messages).toEqual([
+      { role: "tool", tool_call_id: "1", content: "The result is in the next message." },
+      { role: "tool", tool_call_id: "2", content: [{ type: "text", text: "mild" }] },
+      { role: "user", content: [picture, picture] },
+      next,
+    ]);
   });
 
   test("leaves the request as it was", () => {

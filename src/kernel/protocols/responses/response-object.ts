@@ -1,0 +1,114 @@
+import {
+  type ChatUsage,
+  type FinishReason,
+  type FunctionTool,
+  getOwn,
+  type OutputItem,
+  type ResponseObject,
+  type ResponseTool,
+  type ResponseUsage,
+} from "../../../contract/index.ts";
+import type { ResponsePlan } from "./request.ts";
+
+/** What stays the same from the first event of an answer to the last. */
+export interface ResponseHead {
+  /** `resp_…` */
+  id: string;
+  /** The public model id. */
+  model: string;
+  /** Seconds since 1970. */
+  createdAt: number;
+  /** Milliseconds since 1970. */
+  now(): number;
+}
+
+/** The head of a call's answer. Its id is the call's with another prefix. */
+export function createResponseHead(callId: string, model: string, now: () => number): ResponseHead {
+  return { id: `resp_${callId.slice(callId.indexOf("_") + 1)}`, model, createdAt: Math.floor(now() / 1000), now };
+}
+
+/** How an answer ended, or that it has not. */
+export interface ResponseOutcome {
+  output: OutputItem[];
+  finishReason?: FinishReason | undefined;
+  error?: { code: string; message: string } | undefined;
+  usage?: ChatUsage | undefined;
+  serviceTier?: unknown;
+}
+
+const incompleteReasons = { length: "max_output_tokens", content_filter: "content_filter" };
+const serviceTiers: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "ultrafast"]);
+
+/** The part of an answer that repeats the request; it is made once for all events of a stream. */
+export function toEcho({ request, stored }: ResponsePlan) {
+  const { reasoning, text, user, safety_identifier: safetyIdentifier, prompt_cache_key: cacheKey } = request;
+  return {
+    background: false,
+    instructions: request.instructions ?? null,
+    max_output_tokens: request.max_output_tokens ?? null,
+    max_tool_calls: request.max_tool_calls ?? null,
+    metadata: request.metadata ?? {},
+    parallel_tool_calls: request.parallel_tool_calls ?? true,
+    previous_response_id: request.previous_response_id ?? null,
+    ...(cacheKey && { prompt_cache_key: cacheKey }),
+    reasoning: { effort: reasoning?.effort ?? null, summary: reasoning?.summary ?? null },
+    ...(safetyIdentifier && { safety_identifier: safetyIdentifier }),
+    store: stored,
+    temperature: request.temperature ?? null,
+    text: { format: text?.format ?? { type: "text" }, ...(text?.verbosity && { verbosity: text.verbosity }) },
+    tool_choice: request.tool_choice ?? "auto",
+    tools: (request.tools ?? []).map(toEchoedTool),
+    top_logprobs: request.top_logprobs ?? 0,
+    top_p: request.top_p ?? null,
+    truncation: "disabled",
+    ...(user && { user }),
+  };
+}
+
+/** OpenAI answers with both fields, also where the request has none. */
+function toEchoedTool(tool: ResponseTool): ResponseTool {
+  if (tool.type !== "function") return tool;
+  const { parameters = null, strict = null, ...rest } = tool as FunctionTool;
+  return { ...rest, parameters, strict };
+}
+
+/** A response: in progress without a finish reason and an error. */
+export function buildResponse(
+  head: ResponseHead,
+  echo: ReturnType<typeof toEcho>,
+  { output, finishReason, error, usage, serviceTier }: ResponseOutcome,
+): ResponseObject {
+  const reason = finishReason === undefined ? undefined : getOwn(incompleteReasons, finishReason);
+  const ended = reason === undefined ? "completed" : "incomplete";
+  const status = error !== undefined ? "failed" : finishReason === undefined ? "in_progress" : ended;
+  return {
+    id: head.id,
+    object: "response",
+    created_at: head.createdAt,
+    status,
+    completed_at: status === "completed" ? Math.floor(head.now() / 1000) : null,
+    error: error ?? null,
+    incomplete_details: error === undefined && reason !== undefined ? { reason } : null,
+    model: head.model,
+    output,
+    ...echo,
+    ...(serviceTiers.has(serviceTier) && { service_tier: serviceTier }),
+    ...(usage && { usage: toResponseUsage(usage) }),
+  };
+}
+
+/** Usage in the shape of this protocol, which has no way to say that a figure is unknown: it is 0 then. */
+function toResponseUsage(usage: ChatUsage): ResponseUsage {
+  const { prompt_tokens: input, completion_tokens: output = 0, cost } = usage;
+  return {
+    input_tokens: input,
+    input_tokens_details: {
+      cached_tokens: usage.prompt_tokens_details?.cached_tokens ?? 0,
+      cache_write_tokens: usage.prompt_tokens_details?.cache_write_tokens ?? 0,
+    },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: usage.completion_tokens_details?.reasoning_tokens ?? 0 },
+    total_tokens: usage.total_tokens ?? input + output,
+    ...(cost !== undefined && { cost }),
+  };
+}
