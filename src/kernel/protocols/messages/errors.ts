@@ -9,6 +9,8 @@ interface ErrorRow {
 const rows: Record<ErrorCode, ErrorRow> = {
   invalid_request: { status: 400, type: "invalid_request_error" },
   context_length_exceeded: { status: 400, type: "invalid_request_error" },
+  request_too_large: { status: 400, type: "invalid_request_error" },
+  unsupported_media_type: { status: 415, type: "invalid_request_error" },
   invalid_api_key: { status: 401, type: "authentication_error" },
   invalid_session: { status: 401, type: "authentication_error" },
   quota_exceeded: { status: 402, type: "billing_error" },

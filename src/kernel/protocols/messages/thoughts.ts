@@ -64,7 +64,7 @@ export function toThinkingBlocks(details: unknown): MessagesBlock[] {
     if (!isRecord(detail) || detail.format !== claudeFormat) return [];
     const { text, signature, data } = detail;
     if (typeof data === "string") return [{ type: "redacted_thinking", data }];
-    if (typeof signature !== "string" || signature === "") return [];
+    if (typeof signature !== "string" || signature.length === 0) return [];
     return [{ type: "thinking", thinking: typeof text === "string" ? text : "", signature }];
   });
 }

@@ -11,10 +11,16 @@ export function getStops({ stop }: ChatRequest, { omit }: ChatOptions): string[]
   return omit?.includes("stop") && stops.every((text) => text.length <= stopCharactersMax) ? stops : [];
 }
 
-/** Where the first stop sequence begins; -1 without one. */
+/** Where the stop sequence begins that is complete first, as a model meets them; -1 without one. */
 function findStop(text: string, stops: readonly string[]): number {
-  const places = stops.map((stop) => text.indexOf(stop)).filter((place) => place >= 0);
-  return places.length === 0 ? -1 : Math.min(...places);
+  let [found, foundEnd] = [-1, Number.POSITIVE_INFINITY];
+  for (const stop of stops) {
+    const place = text.indexOf(stop);
+    const end = place + stop.length;
+    if (place < 0 || end > foundEnd || (end === foundEnd && place > found)) continue;
+    [found, foundEnd] = [place, end];
+  }
+  return found;
 }
 
 /** Where a stop sequence may have begun that the text does not hold in full yet; its length if nowhere. */

@@ -8,6 +8,8 @@ const expected: Record<ErrorCode, [status: number, code: string]> = {
   invalid_request: [400, "invalid_prompt"],
   model_not_found: [400, "invalid_prompt"],
   context_length_exceeded: [400, "context_length_exceeded"],
+  request_too_large: [400, "invalid_prompt"],
+  unsupported_media_type: [415, "invalid_prompt"],
   invalid_api_key: [401, "invalid_prompt"],
   invalid_session: [401, "invalid_prompt"],
   quota_exceeded: [429, "insufficient_quota"],

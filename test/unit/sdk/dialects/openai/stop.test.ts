@@ -39,6 +39,7 @@ describe("stop, for a model that does not take it", () => {
     ["one two three", "two", "one ", "stop"],
     ["one two three", ["three", "two"], "one ", "stop"],
     ["one two three", "four", "one two three", "length"],
+    ["one two three", ["ne two", "e"], "on", "stop"],
     ["one two three", ["", "one"], "", "stop"],
     ["one two three", "x".repeat(1001), "one two three", "length"],
     ["one two three", null, "one two three", "length"],
