@@ -85,8 +85,8 @@ describe("a chat body", () => {
       { role: "user", content: [{ type: "text", text: "a" }] },
     ],
     [
-      "passes cache marks to a provider that takes them",
-      { cacheControl: true },
+      "passes cache marks to a provider that takes them at a price",
+      { cacheControl: true, pass: ["cache_control"] },
       { role: "user", content: [markedPart] },
       { role: "user", content: [markedPart] },
     ],
