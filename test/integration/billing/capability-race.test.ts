@@ -11,6 +11,7 @@ import {
 } from "../../../src/contract/index.ts";
 import type { RequestOf } from "../../../src/kernel/exchange.ts";
 import { CallContext, makeCallId, runCall } from "../../../src/kernel/index.ts";
+import { wavOf } from "../../support/wav.ts";
 import { benchOf, chatModel, pluginOf } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, type BillingFixture, dayMs, ledgerGround, newYear } from "./ground.ts";
@@ -41,8 +42,19 @@ const sizes: { [C in Capability]?: { request: RequestOf<C>; handlers: Handlers; 
     },
     model: { price: { image: { usd: "0.0007", per: 1 } } },
   },
+  transcription: {
+    request: { model: "m", file: new File([wavOf(2000)], "a.wav") },
+    handlers: { transcription: async () => ({ text: "x", duration: 2 }) },
+    model: { price: { audioMs: { usd: "0.0004", per: 1000 } } },
+  },
+  speech: {
+    request: { model: "m", input: "x".repeat(100) },
+    handlers: { speech: async () => ({ wav: wavOf(1000) }) },
+    model: { price: { character: { usd: "0.000009", per: 1 } } },
+  },
 };
 const bytes = 3 * 300;
+const sink = { open: () => undefined, write: () => undefined };
 
 function completeAll({ n, max_tokens, max_completion_tokens }: ChatRequest): ChatCompletion {
   const tokens = max_tokens ?? max_completion_tokens ?? 16_384;
@@ -68,7 +80,11 @@ describe.each(engineNames)("64 calls at once that use all they may: %s engine", 
     const by: Caller = { accountId: "acc_1", keyId: "key_1", limits, freeTokensPerDay: 10_000, ...caller };
     const outcomes = await Promise.all(
       Array.from({ length: 64 }, async () => {
-        const call = new CallContext(makeCallId(newYear), newYear, by).setRequest(capability, request as never);
+        const call = new CallContext(makeCallId(newYear), newYear, by).setRequest(
+          capability,
+          { ...request } as never,
+          sink,
+        );
         return await runCall({ ...kernel, ledger: fixture.ledger }, call).then(
           () => "served",
           (error) => (error instanceof GatewayError ? error.code : String(error)),
@@ -80,7 +96,7 @@ describe.each(engineNames)("64 calls at once that use all they may: %s engine", 
     return outcomes;
   }
 
-  test.each(["chat", "embeddings", "images"] as const)(
+  test.each(["chat", "embeddings", "images", "transcription", "speech"] as const)(
     "%s never take a wallet of one cent below zero",
     async (capability) => {
       fixture = await ledgerGround(undefined, make);
