@@ -30,7 +30,7 @@ export interface FlatSchema {
 
 /** Of a JSON pointer's parts: a property is two, `items` is one. */
 const stepsMax = 128;
-const piecesMax = 10_000;
+const piecesMax = 3000;
 
 /** Keywords that only make or name schemas: taken out without a report, because nothing is lost with them. */
 const scaffolding = new Set(["$schema", "$id", "$comment", "$anchor", "$defs", "definitions", "$ref", "allOf"]);
