@@ -162,17 +162,14 @@ export async function createApp(options: AppOptions): Promise<App> {
 }
 
 async function readSealKey(store: Store): Promise<Uint8Array> {
-  return createHash("sha256")
-    .update(await store.setting("seal_secret", createSecret))
-    .digest();
+  const secret = await store.setting("seal_secret", createSecret);
+  return createHash("sha256").update(secret).digest();
 }
 
 function openProviderNetwork({ config, bounds }: AppOptions) {
-  const silenceMsMax = config.upstreamTimeoutSeconds * 1000;
-  return openBunNetwork({
-    bounds: { firstByteMsMax: silenceMsMax, idleMsMax: silenceMsMax, ...bounds },
-    proxyEnv: config.proxyEnv,
-  });
+  const ms = config.upstreamTimeoutSeconds * 1000;
+  const { proxyEnv } = config;
+  return openBunNetwork({ bounds: { firstByteMsMax: ms, idleMsMax: ms, ...bounds }, proxyEnv });
 }
 
 function describeLoad(loadShedder: LoadShedder) {

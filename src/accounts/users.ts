@@ -7,7 +7,7 @@ import type { AuthOptions } from "./better-auth.ts";
 import { hashPassword, makePassword, passwordLengthMax, passwordLengthMin } from "./password.ts";
 import { removeSecondFactor } from "./second-factor.ts";
 
-/** A password for the user of an account, who is created when there is none. */
+/** A password for the user of an account, who is created if missing. */
 export interface NewPassword {
   readonly accountId: string;
   readonly password: string;
@@ -117,7 +117,7 @@ export async function endOtherAccess(
 }
 
 /**
- * Sets the password of an account's user, who is created when there is none. Ends all sessions, invitations and trusted
+ * Sets the password of an account's user, who is created if missing. Ends all sessions, invitations and trusted
  * devices and removes the second factor, which a user who needs a new password may have lost. Call within a transaction.
  */
 export async function writePassword(

@@ -26,7 +26,7 @@ export interface HeldAmounts {
 
 /** What the budget of a key has paid. */
 export interface BudgetBalance {
-  /** The latest month from the asked one on in which it paid; absent when there is none. */
+  /** The latest month from the asked one on in which it paid; absent if it never paid. */
   month: number | undefined;
   /** Paid in that month. */
   spentNanodollars: number;

@@ -68,7 +68,7 @@ function skipString(text: string, start: number): number | undefined {
   return undefined;
 }
 
-/** @returns Where the match ends; `undefined` when there is none here. */
+/** @returns Where the match ends; `undefined` without a match here. */
 function skip(pattern: RegExp, text: string, at: number): number | undefined {
   pattern.lastIndex = at;
   return pattern.test(text) ? pattern.lastIndex : undefined;

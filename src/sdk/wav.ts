@@ -73,7 +73,7 @@ export function writeWav(wav: Wav): Uint8Array<ArrayBuffer> {
 /**
  * Joins WAV files of one format into one, in order.
  *
- * @throws {UpstreamFault} `bad_response` when there is none, one cannot be read, or their formats differ.
+ * @throws {UpstreamFault} `bad_response` if the audio is empty, one part cannot be read, or their formats differ.
  *
  * @example
  * const wav = writeWav({ pcm: new Uint8Array(16), sampleRate: 8000, channels: 1, bitsPerSample: 16 });

@@ -23,7 +23,7 @@ export function toWalletJson({ balanceNanodollars, heldNanodollars }: WalletStat
   return { balance_usd: formatUsd(balanceNanodollars), held_usd: formatUsd(heldNanodollars) };
 }
 
-/** A time as ISO 8601, `null` when there is none. */
+/** A time as ISO 8601, `null` if it is absent. */
 export function toIsoTime(at: number | null | undefined): string | null {
   return at === null || at === undefined ? null : new Date(at).toISOString();
 }

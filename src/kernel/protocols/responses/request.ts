@@ -187,7 +187,7 @@ export function isResponsesBody(body: unknown): boolean {
 /**
  * Explains a chat body on the Responses endpoint.
  *
- * @returns `undefined` when it is none.
+ * @returns `undefined` for any other body.
  */
 export function refuseChatBody(body: unknown): GatewayError | undefined {
   if (!isRecord(body) || !Array.isArray(body.messages) || "input" in body) return undefined;
