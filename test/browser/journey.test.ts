@@ -71,10 +71,10 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
         await page.getByLabel("Monthly budget (USD)").fill("much");
         await page.getByRole("button", { name: "Save" }).click();
         await page.getByText("is not US dollars").waitFor();
-        await page.getByLabel("Monthly budget (USD)").fill("0.003");
+        await page.getByLabel("Monthly budget (USD)").fill("0.0026");
         await page.getByRole("button", { name: "Save" }).click();
         await page.getByText("“laptop” saved").waitFor();
-        // Charges from before the budget was set do not count.
+        // Charges from before the budget was set do not count. What the first call leaves does not cover another.
         await ask("famA-5");
         expect(await errorOf(ask("famA-5"))).toMatchObject({ status: 403, code: "budget_exceeded" });
 
