@@ -3,7 +3,7 @@ import { optional } from "./capability.ts";
 
 const open = { additionalProperties: true } as const;
 
-const id = optional(Type.String());
+const itemId = optional(Type.String());
 
 /** An object of one `type`. */
 function kind<const Name extends string, Fields extends TProperties>(name: Name, fields: Fields) {
@@ -11,7 +11,7 @@ function kind<const Name extends string, Fields extends TProperties>(name: Name,
 }
 
 /** An object of a `type` that is not among these. A native route passes it on; the translation decides what to do. */
-function otherKind(known: readonly TObject[], fields: { id?: typeof id } = {}) {
+function otherKind(known: readonly TObject[], fields: { id?: typeof itemId } = {}) {
   const names = known.map(({ properties }) => (properties.type as { const?: string }).const);
   const type = Type.String({ minLength: 1, pattern: `^(?!(?:${names.join("|")})$)` });
   return Type.Object({ type, ...fields }, open);
@@ -77,7 +77,7 @@ export type ToolSearchTool = Static<typeof ToolSearchTool>;
 export type ResponseTool = Static<typeof ResponseTool>;
 
 const messageFields = {
-  id,
+  id: itemId,
   role: Type.Union([
     Type.Literal("user"),
     Type.Literal("assistant"),
@@ -95,16 +95,16 @@ const TypedReference = kind("item_reference", { id: Type.String() });
 const UntypedReference = Type.Object({ type: untyped, id: Type.String() }, open);
 
 const itemKinds = [
-  kind("function_call", { id, call_id: callId, name, namespace, arguments: Type.String() }),
-  kind("function_call_output", { id, call_id: callId, output: Content }),
-  kind("custom_tool_call", { id, call_id: callId, name, namespace, input: Type.String() }),
-  kind("custom_tool_call_output", { id, call_id: callId, output: Content }),
-  kind("tool_search_call", { id, call_id: optional(callId), execution: optional(Type.String()) }),
-  kind("tool_search_output", { id, call_id: optional(callId), tools: Type.Array(ResponseTool) }),
-  kind("additional_tools", { id, tools: Type.Array(ResponseTool) }),
-  kind("reasoning", { id, encrypted_content: optional(Type.String()) }),
+  kind("function_call", { id: itemId, call_id: callId, name, namespace, arguments: Type.String() }),
+  kind("function_call_output", { id: itemId, call_id: callId, output: Content }),
+  kind("custom_tool_call", { id: itemId, call_id: callId, name, namespace, input: Type.String() }),
+  kind("custom_tool_call_output", { id: itemId, call_id: callId, output: Content }),
+  kind("tool_search_call", { id: itemId, call_id: optional(callId), execution: optional(Type.String()) }),
+  kind("tool_search_output", { id: itemId, call_id: optional(callId), tools: Type.Array(ResponseTool) }),
+  kind("additional_tools", { id: itemId, tools: Type.Array(ResponseTool) }),
+  kind("reasoning", { id: itemId, encrypted_content: optional(Type.String()) }),
 ] as const;
-const OtherItem = otherKind([...itemKinds, TypedMessage, TypedReference], { id });
+const OtherItem = otherKind([...itemKinds, TypedMessage, TypedReference], { id: itemId });
 
 /** One item of `input`: a message, a call, its output, a thought, or a reference to an earlier item. */
 const ResponseItem = Type.Union([
