@@ -126,7 +126,8 @@ function toJson(transcript: Transcript, request: TranscriptionRequest, audioMs: 
   if (request.response_format !== "verbose_json") return { text: transcript.text, ...(usage && { usage }) };
   return {
     task: "transcribe",
-    language: transcript.language?.toLowerCase() ?? request.language ?? "unknown",
+    // A name or an ISO 639-1 code; some providers add a region.
+    language: transcript.language?.toLowerCase().split("-")[0] ?? request.language ?? "unknown",
     duration: seconds,
     text: transcript.text,
     segments: transcript.segments ?? [],

@@ -96,7 +96,8 @@ export function errorHandler(deps: HttpDeps, allowedMethods: (path: string) => s
 }
 
 function noEndpoint(deps: HttpDeps, request: Request, pathname: string, methods: string[]): Promise<Response> {
-  if (methods.length === 0) {
+  // The server takes a path as it is sent: one with a fragment only looks like an endpoint.
+  if (methods.length === 0 || methods.includes(request.method)) {
     const sentence = `There is no endpoint ${request.method} ${pathname}`;
     return errorResponse(deps, new GatewayError("not_found", sentence), { request });
   }

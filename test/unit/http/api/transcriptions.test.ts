@@ -107,6 +107,7 @@ describe("POST /audio/transcriptions", () => {
       { text: "Hello", language: "English", duration: 1.4, segments: [], words: [] },
       { language: "english", duration: 1.4, words: [] },
     ],
+    ["a language with a region", { text: "Hello", language: "hi-IN" }, { language: "hi" }],
     ["only a text", { text: "Hello" }, { language: "unknown", duration: 1.5, segments: [] }],
   ])("answers verbosely of %s", async (_, transcript, wanted) => {
     const answer = await (await gateway(transcript).send({ file, response_format: "verbose_json" })).json();

@@ -113,4 +113,8 @@ describe("a path", () => {
     expect(response.headers.get("allow")).toBe(allow);
     expect(error.message).toEndWith(`takes ${allow}, not ${method}`);
   });
+
+  test("a path with a fragment is no endpoint", async () => {
+    await expectError(await ask("chat/completions#f", { method: "POST" }), { status: 404, code: "not_found" });
+  });
 });
