@@ -81,7 +81,7 @@ async function admit<C extends Capability>(
   const { model, compiledPrice } = call.modelEntry;
   const upper = handler.upperBound(call);
   const most = toHold(call, upper);
-  const least = handler.lowerBound === undefined ? most : toHold(call, handler.lowerBound(call));
+  const least = handler.lowerBound === undefined ? most : toHold(call, handler.lowerBound(call, upper));
   call.hold = await ledger.admit({
     callId: call.id,
     caller: call.caller,
@@ -98,7 +98,7 @@ async function admit<C extends Capability>(
   });
   const { heldNanodollars, heldTokens } = call.hold;
   const covers = ({ nanodollars, tokens }: typeof most) => nanodollars <= heldNanodollars && tokens <= heldTokens;
-  if (!covers(most)) handler.lower?.(call, (meters) => covers(toHold(call, meters)));
+  if (!covers(most)) handler.lower?.(call, upper, (meters) => covers(toHold(call, meters)));
 }
 
 /** What usage takes of the wallet, or of the free quota. A cost too large to compute is more than any wallet has. */

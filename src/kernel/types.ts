@@ -48,9 +48,9 @@ export interface CapabilityHandler<C extends Capability> {
   /** The most that the request can use, for the hold. */
   upperBound(call: CallContext<C>): Meters;
   /** The least that must be payable, where the request can be lowered; absent: the upper bound. */
-  lowerBound?(call: CallContext<C>): Meters;
+  lowerBound?(call: CallContext<C>, upper: Meters): Meters;
   /** Lowers the request to what its hold covers, which is at least the lower bound. */
-  lower?(call: CallContext<C>, covers: (meters: Meters) => boolean): void;
+  lower?(call: CallContext<C>, upper: Meters, covers: (meters: Meters) => boolean): void;
   /** Tokens counted against the rate limit at admission, where the upper bound is not in tokens. */
   promptTokens?(call: CallContext<C>): number;
   /** Counts what went in and, by the output of the usage meter, came out. */

@@ -59,19 +59,25 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     }
   },
 
-  upperBound: ({ request, modelEntry }) => toBound(request, modelEntry),
+  upperBound({ request, modelEntry }) {
+    return {
+      inputToken: promptCopiesMax(request, modelEntry) * promptTokensMax(request, modelEntry.model),
+      outputToken: (request.n ?? 1) * getOutputTokensMax(request, modelEntry.model),
+    };
+  },
 
-  lowerBound: ({ request, modelEntry }) => toBound({ ...request, n: 1 }, modelEntry, firstOutputTokens),
+  lowerBound: (call, upper) => createLowerBounds(call, upper)(1, firstOutputTokens),
 
   /** As many choices as can have a first piece of output, and as much output as all of them can have. */
-  lower(call, covers) {
+  lower(call, upper, covers) {
     const { request, modelEntry } = call;
+    const toBound = createLowerBounds(call, upper);
     let n = request.n ?? 1;
-    while (n > 1 && !covers(toBound({ ...request, n }, modelEntry, firstOutputTokens))) n--;
+    while (n > 1 && !covers(toBound(n, firstOutputTokens))) n--;
     let [fits, most] = [1, getOutputTokensMax(request, modelEntry.model)];
     while (fits < most) {
       const tokens = Math.ceil((fits + most) / 2);
-      if (covers(toBound({ ...request, n }, modelEntry, tokens))) fits = tokens;
+      if (covers(toBound(n, tokens))) fits = tokens;
       else most = tokens - 1;
     }
     const param = request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
@@ -250,13 +256,14 @@ function promptCopiesMax(request: ChatRequest, { routes }: ModelEntry): number {
   return routes.some(({ plugin }) => needsFanOut(plugin, request)) ? (request.n as number) : 1;
 }
 
-function toBound(request: ChatRequest, modelEntry: ModelEntry, outputTokensMax = Number.POSITIVE_INFINITY): Meters {
-  const { model } = modelEntry;
-  const outputTokens = Math.min(getOutputTokensMax(request, model), outputTokensMax);
-  return {
-    inputToken: promptCopiesMax(request, modelEntry) * promptTokensMax(request, model),
-    outputToken: (request.n ?? 1) * outputTokens,
-  };
+/** Bounds of the same request with other limits. A long prompt is counted once: its tokens are taken from the upper bound. */
+function createLowerBounds({ request, modelEntry }: CallContext<"chat">, upper: Meters) {
+  const promptTokens = (upper.inputToken as number) / promptCopiesMax(request, modelEntry);
+  const most = getOutputTokensMax(request, modelEntry.model);
+  return (n: number, outputTokens: number): Meters => ({
+    inputToken: promptCopiesMax({ ...request, n }, modelEntry) * promptTokens,
+    outputToken: n * Math.min(most, outputTokens),
+  });
 }
 
 /** Both names of the output limit mean one value: the smaller one, or a provider could follow the other. */

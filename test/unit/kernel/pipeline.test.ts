@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { GatewayError } from "../../../src/contract/index.ts";
+import { type ChatRequest, GatewayError } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
 import { benchOf, caller, chatCall, chatModel, pluginOf, rejectionOf, startMs } from "./support.ts";
@@ -107,6 +107,30 @@ describe("runCall", () => {
     await runCall(kernel, chatCall());
     expect(ledger.claims[0]).toMatchObject({ premium: false, holdNanodollars: 0, holdTokens: 1015, minTokens: 271 });
     expect(ledger.settlement).toMatchObject({ quotaTokens: 120, costNanodollars: 100 * 1000 + 20 * 2000 });
+  });
+
+  test("counts a long prompt once, also where n and the output limit are lowered to what is left", async () => {
+    const sent: ChatRequest[] = [];
+    const chat = async ({ request }: { request: ChatRequest }) => {
+      sent.push(request);
+      return completionOf("Hi");
+    };
+    const { kernel, ledger } = benchOf([pluginOf({ chat })]);
+    const admit = ledger.admit.bind(ledger);
+    // What is left pays the prompt and 300 tokens of output.
+    ledger.admit = async (admission) => ({ ...(await admit(admission)), heldNanodollars: 15 * 1000 + 300 * 2000 });
+    let counts = 0;
+    const tools = {
+      toJSON() {
+        counts++;
+        return [];
+      },
+    };
+    const call = chatCall({ n: 128, tools });
+    await runCall(kernel, call);
+    expect(counts).toBe(1);
+    expect(call.lowered).toEqual({ max_tokens: 299, n: 1 });
+    expect(sent).toMatchObject([{ n: 1, max_tokens: 299 }]);
   });
 
   test("settles with who answered, when and for how much", async () => {
