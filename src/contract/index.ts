@@ -4,6 +4,7 @@ export * from "./capability.ts";
 export * from "./chat.ts";
 export * from "./cost.ts";
 export * from "./embeddings.ts";
+export * from "./encryption.ts";
 export * from "./error.ts";
 export * from "./images.ts";
 export * from "./messages.ts";

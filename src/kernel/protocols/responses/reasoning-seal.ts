@@ -1,11 +1,7 @@
 import { Buffer } from "node:buffer";
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { GatewayError, type ResponsesRequest } from "../../../contract/index.ts";
+import { decrypt, encrypt, GatewayError, type ResponsesRequest } from "../../../contract/index.ts";
 
-const algorithm = "aes-256-gcm";
 const prefix = "mg1";
-const nonceBytes = 12;
-const tagBytes = 16;
 
 /** A model's thoughts as chat carries them: signed details, or their text alone. */
 export interface Thoughts {
@@ -30,25 +26,18 @@ export interface ReasoningSeal {
  * @param key 32 bytes, the same on all nodes and across restarts.
  */
 export function createReasoningSeal(key: Uint8Array, accountId: string, model: string): ReasoningSeal {
-  const owner = Buffer.from(JSON.stringify([prefix, accountId, model]));
+  const owner = JSON.stringify([prefix, accountId, model]);
   const encodedModel = Buffer.from(model).toString("base64url");
   return {
     seal(thoughts) {
-      const nonce = randomBytes(nonceBytes);
-      const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagBytes }).setAAD(owner);
-      const sealed = Buffer.concat([
-        nonce,
-        cipher.update(JSON.stringify(thoughts)),
-        cipher.final(),
-        cipher.getAuthTag(),
-      ]);
+      const sealed = encrypt(key, owner, Buffer.from(JSON.stringify(thoughts)));
       return `${prefix}.${encodedModel}.${sealed.toString("base64url")}`;
     },
     open(encryptedContent, param) {
       const [start, ofModel, text, ...rest] = encryptedContent.split(".", 4);
       if (start !== prefix || ofModel !== encodedModel || text === undefined || rest.length > 0) return undefined;
       try {
-        return decrypt(Buffer.from(text, "base64url"), key, owner);
+        return JSON.parse(decrypt(key, owner, Buffer.from(text, "base64url")).toString()) as Thoughts;
       } catch (cause) {
         const sentence =
           "Cannot verify encrypted_content: it was changed, or made for another account; leave the item out";
@@ -56,14 +45,6 @@ export function createReasoningSeal(key: Uint8Array, accountId: string, model: s
       }
     },
   };
-}
-
-function decrypt(sealed: Buffer, key: Uint8Array, owner: Uint8Array): Thoughts {
-  if (sealed.length < nonceBytes + tagBytes) throw new RangeError("Sealed thoughts are too short");
-  const decipher = createDecipheriv(algorithm, key, sealed.subarray(0, nonceBytes), { authTagLength: tagBytes });
-  decipher.setAAD(owner).setAuthTag(sealed.subarray(-tagBytes));
-  const text = Buffer.concat([decipher.update(sealed.subarray(nonceBytes, -tagBytes)), decipher.final()]);
-  return JSON.parse(text.toString()) as Thoughts;
 }
 
 /** The request without thoughts that were sealed here, for a native route: its provider refuses them. */
