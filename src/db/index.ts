@@ -17,3 +17,4 @@ export {
   type StoreOptions,
   type TransactionScope,
 } from "./store.ts";
+export { createStoredResponses, type StoredResponses } from "./stored-responses.ts";

@@ -37,6 +37,7 @@ export interface Database {
   audit: AuditTable;
   /** Generated files that are served until they expire. */
   blobs: { id: string; media_type: string; bytes: Uint8Array; expires_at: number };
+  stored_responses: StoredResponsesTable;
   /** Values that the gateway generates once, such as the secret that signs image URLs. */
   settings: { name: string; value: string };
   /** Migrations that have run. */
@@ -284,4 +285,18 @@ interface AuditTable {
   subject: string;
   /** JSON of the parameters. */
   detail: string;
+}
+
+/** Answers of POST /responses and the items of their output, one row each. */
+interface StoredResponsesTable {
+  account_id: string;
+  /** Of the response or the item. */
+  id: string;
+  /** The response that it belongs to; its own id for a response. */
+  response_id: string;
+  /** Encrypted. */
+  body: Uint8Array;
+  /** What it counts of the bytes that an account may store. */
+  bytes: number;
+  expires_at: number;
 }

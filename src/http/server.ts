@@ -11,6 +11,7 @@ import { messagesController } from "./api/messages.ts";
 import { modelsController } from "./api/models.ts";
 import { responsesController } from "./api/responses.ts";
 import { speechController } from "./api/speech.ts";
+import { storedResponsesController } from "./api/stored-responses.ts";
 import { transcriptionsController } from "./api/transcriptions.ts";
 import { usageController } from "./api/usage.ts";
 import { dashboardApi } from "./dashboard-api/index.ts";
@@ -45,6 +46,7 @@ function api(deps: HttpDeps) {
   return new Elysia()
     .use(chatController(deps))
     .use(responsesController(deps))
+    .use(storedResponsesController(deps))
     .use(messagesController(deps))
     .use(embeddingsController(deps))
     .use(imagesController(deps))

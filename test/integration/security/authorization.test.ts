@@ -83,6 +83,15 @@ const file = () => {
 };
 const messages = [{ role: "user", content: "Hi" }];
 
+/** A response of the account of the first key: for another account there is none. */
+const ownResponse: Row = {
+  statuses: { others: 401, key: 200, "other key": 404, "limited key": 404 },
+  id: async () => {
+    const response = await send("POST /v1/responses", "key", { model: models.chat, input: "Hi" });
+    return ((await response.json()) as { id: string }).id;
+  },
+};
+
 /** Every route of the server. Those of the API stand once and are tried below each of its two paths. */
 const rows: Record<string, Row> = {
   "POST {api}/chat/completions": call(() => ({ model: models.chat, messages })),
@@ -92,6 +101,9 @@ const rows: Record<string, Row> = {
     statuses: { others: 401, key: 200, "other key": 200, "limited key": 404 },
   },
   "POST {api}/responses/input_tokens": key(200, { body: () => ({ model: models.chat, input: "Hi" }) }),
+  "GET {api}/responses/:id": ownResponse,
+  "DELETE {api}/responses/:id": ownResponse,
+  "GET {api}/responses/:id/input_items": ownResponse,
   "POST {api}/messages": call(() => ({ model: models.chat, max_tokens: 100, messages })),
   "POST {api}/messages/count_tokens": key(200, { body: () => ({ model: models.chat, messages }) }),
   "POST {api}/embeddings": call(() => ({ model: models.embeddings, input: "Hi" })),
