@@ -4,7 +4,6 @@ export {
   expandRequest,
   listReferences,
   previousResponseNotFound,
-  resolveInput,
   type StoredContext,
 } from "./expand.ts";
 export type { ResponseEvent } from "./item-writers.ts";
