@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createAccounts, createCheckout, createSignIn } from "../../../src/accounts/index.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import { type Caller, GatewayError, type ProviderPlugin } from "../../../src/contract/index.ts";
@@ -16,10 +13,8 @@ import { benchOf, caller, pluginOf } from "../kernel/support.ts";
 export const goodKey = "sk-mg-good";
 export const config = readConfig({});
 
-/** One for all tests that do not look into it. It stays open: the hooks of this module run for one file alone. */
-const folder = mkdtempSync(join(tmpdir(), "modelgate-http-"));
-const sharedStore = await openStore({ file: join(folder, "modelgate.db") });
-process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+/** One for all tests that do not look into it. */
+const sharedStore = await openStore({ file: ":memory:" });
 
 /** Files in a map; expired ones are gone, as in the real store. */
 function fakeFiles(now: () => number): Blobs & { kept: Map<string, StoredBlob> } {
