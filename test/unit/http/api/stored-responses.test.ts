@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
+import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";
 import { parseEvents } from "../../../support/sse.ts";
 import { completionOf } from "../../kernel/streams.ts";
 import { httpOf } from "../support.ts";
@@ -48,6 +49,18 @@ describe("a stored response", () => {
     ]) {
       await expectError(await send(`responses/${id}/input_items?${query}`), { status: 400, param: param as string });
     }
+  });
+
+  test.skipIf(schemaMissing !== undefined)("and its input items are as OpenAI describes them", async () => {
+    const { create, send } = gatewayOf();
+    const call = { type: "function_call", call_id: "c1", name: "add", arguments: "{}" };
+    const result = { type: "function_call_output", call_id: "c1", output: "two" };
+    const input = [{ role: "developer", content: "Be kind" }, { role: "user", content: "Hi" }, call, result];
+    const { id } = await create({ model: "chat-1", input });
+    const list = await (await send(`responses/${id}/input_items`)).json();
+    expect(list.data.map((item: { id: string }) => item.id.split("_")[0])).toEqual(["fco", "fc", "msg", "msg"]);
+    expect(faultsOf("ResponseItemList", list)).toEqual([]);
+    expect(faultsOf("Response", await (await send(`responses/${id}`)).json())).toEqual([]);
   });
 
   test("is to another account as if it had never been", async () => {
