@@ -83,7 +83,10 @@ interface Route {
 
 /** The methods of a path, without OPTIONS; empty when there is no such endpoint. */
 function allowedMethods(routes: readonly Route[], path: string): string[] {
-  const methods = routes.filter((route) => pathMatches(route.path, path)).map((route) => route.method);
+  const fitting = routes.filter((route) => pathMatches(route.path, path));
+  // A path that is written out is not one of those with a place for an id.
+  const exact = fitting.filter((route) => route.path === path);
+  const methods = (exact.length > 0 ? exact : fitting).map((route) => route.method);
   return [...new Set(methods)].filter((method) => method !== "OPTIONS");
 }
 

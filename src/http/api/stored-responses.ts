@@ -23,12 +23,11 @@ const ItemList = Type.Object({
   has_more: Type.Boolean(),
 });
 const failures = [400, 401, 404, 500, 503] as const;
-const parameters = ["limit", "order", "after"].map((name) => ({
-  name,
-  in: "query" as const,
-  required: false,
-  schema: { type: "string" as const },
-}));
+const parameters = Object.entries({
+  limit: Type.Integer({ minimum: 1, maximum: listMax, default: listDefault }),
+  order: Type.Union([Type.Literal("asc"), Type.Literal("desc")], { default: "desc" }),
+  after: Type.String({ description: "The id of the item before the page" }),
+}).map(([name, schema]) => ({ name, in: "query" as const, required: false, schema: schema as never }));
 
 /** What is stored of the responses of an account, until it expires. */
 export function storedResponsesController(deps: HttpDeps) {
