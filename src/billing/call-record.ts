@@ -1,4 +1,11 @@
-import { type AdmissionRequest, isAmount, meterNames, type Settlement, sumTokens } from "../contract/index.ts";
+import {
+  type AdmissionRequest,
+  type Caller,
+  isAmount,
+  meterNames,
+  type Settlement,
+  sumTokens,
+} from "../contract/index.ts";
 import type { CallEnded, CallOpened, Store } from "../db/index.ts";
 
 /** What a call holds while it runs. */
@@ -36,6 +43,30 @@ export function toCallOpened(admission: AdmissionRequest, held: Held, guard?: Ca
     budgetMonth: held.budgetMonth,
     guard,
   };
+}
+
+/** A request that draws on the limit of requests alone: it holds nothing and counts as no concurrent call. */
+export function requestOnly(callId: string, { limits, keyLimits, ...caller }: Caller, openedAt: number) {
+  const admission: AdmissionRequest = {
+    callId,
+    caller: {
+      ...caller,
+      limits: { ...limits, concurrentCalls: undefined },
+      keyLimits: keyLimits && { ...keyLimits, concurrentCalls: undefined },
+    },
+    model: "",
+    capability: "chat",
+    premium: true,
+    holdNanodollars: 0,
+    minNanodollars: 0,
+    holdTokens: 0,
+    minTokens: 0,
+    limitTokens: 0,
+    priceVersion: undefined,
+    openedAt,
+  };
+  const open = toCallOpened(admission, { quotaDay: null, holdNanodollars: 0, holdTokens: 0, budgetMonth: null });
+  return { admission, open };
 }
 
 /**
