@@ -1,9 +1,20 @@
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { type ChatChunk, type Ledger, UpstreamFault } from "../../../../src/contract/index.ts";
+import { openStore } from "../../../../src/db/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { completionOf, FakeStream, finishChunk, textChunk, usageChunk } from "../../kernel/streams.ts";
 import { pluginOf } from "../../kernel/support.ts";
 import { helloPlugin, httpOf, messages } from "../support.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "modelgate-http-"));
+const store = await openStore({ file: join(folder, "modelgate.db") });
+afterAll(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 const chat = { model: "chat-1", messages };
 const streamed = { ...chat, stream: true };
@@ -14,7 +25,7 @@ const idOf = (response: Response) => response.headers.get("x-request-id");
 const isReplayed = (response: Response) => response.headers.get("idempotent-replayed") === "true";
 
 test("a repeated request gets the stored answer, is not run again and not charged again", async () => {
-  const { post, ledger } = httpOf();
+  const { post, ledger } = httpOf([helloPlugin], { store });
   const key = newKey();
   const first = await post("chat/completions", chat, key);
   const text = await first.text();
@@ -28,13 +39,13 @@ test("a repeated request gets the stored answer, is not run again and not charge
 });
 
 test("requests without the header are all run", async () => {
-  const { post, ledger } = httpOf();
+  const { post, ledger } = httpOf([helloPlugin], { store });
   for (const _ of [1, 2]) await (await post("chat/completions", chat)).text();
   expect(ledger.settlements.length).toBe(2);
 });
 
 test("another body with the same key is refused for good; another endpoint is another request", async () => {
-  const { post, ledger } = httpOf();
+  const { post, ledger } = httpOf([helloPlugin], { store });
   const key = newKey();
   await (await post("chat/completions", chat, key)).text();
   const other = await post("chat/completions", { ...chat, max_tokens: 5 }, key);
@@ -47,14 +58,14 @@ test("another body with the same key is refused for good; another endpoint is an
 });
 
 test.each(["", "a".repeat(256), "\u00e9"])("the key '%s' is refused", async (key) => {
-  const { post, ledger } = httpOf();
+  const { post, ledger } = httpOf([helloPlugin], { store });
   await expectError(await post("chat/completions", chat, { "idempotency-key": key }), { status: 400 });
   expect(ledger.claims).toEqual([]);
 });
 
 test("a stream is sent piece by piece and replayed as equal bytes", async () => {
   const source = new FakeStream<ChatChunk>(textChunk("Hel"), textChunk("lo"), finishChunk(), usageChunk());
-  const { post, ledger } = httpOf([pluginOf({ chat: async () => source })]);
+  const { post, ledger } = httpOf([pluginOf({ chat: async () => source })], { store });
   const key = newKey();
   const text = await (await post("chat/completions", streamed, key)).text();
   expect(text).toEndWith("data: [DONE]\n\n");
@@ -71,7 +82,7 @@ test("a stream whose client leaves goes on, and a repeated request joins it", as
     await goOn.promise;
     yield* [textChunk("lo"), finishChunk(), usageChunk()];
   }
-  const { post, ledger } = httpOf([pluginOf({ chat: async () => chunks() })]);
+  const { post, ledger } = httpOf([pluginOf({ chat: async () => chunks() })], { store });
   const key = newKey();
   const reader = ((await post("chat/completions", streamed, key)).body as ReadableStream<Uint8Array>).getReader();
   const { value } = await reader.read();
@@ -94,7 +105,7 @@ test("16 equal requests at once are one call with 16 equal answers", async () =>
       return completionOf("Hello");
     },
   });
-  const { post, ledger } = httpOf([plugin]);
+  const { post, ledger } = httpOf([plugin], { store });
   const key = newKey();
   const responses = await Promise.all(Array.from({ length: 16 }, () => post("chat/completions", chat, key)));
   const texts = await Promise.all(responses.map((response) => response.text()));
@@ -110,7 +121,7 @@ test("a failure that costs nothing is not stored: the same request may be tried 
       return completionOf("Hello");
     },
   });
-  const { post } = httpOf([plugin]);
+  const { post } = httpOf([plugin], { store });
   const key = newKey();
   await expectError(await post("chat/completions", chat, key), { status: 429 });
   const second = await post("chat/completions", chat, key);
@@ -119,7 +130,7 @@ test("a failure that costs nothing is not stored: the same request may be tried 
 });
 
 test("a refused request may be corrected under the same key", async () => {
-  const { post } = httpOf();
+  const { post } = httpOf([helloPlugin], { store });
   const key = newKey();
   await expectError(await post("chat/completions", { ...chat, model: "nobody" }, key), { status: 400 });
   expect((await post("chat/completions", chat, key)).status).toBe(200);
@@ -127,7 +138,7 @@ test("a refused request may be corrected under the same key", async () => {
 
 test("a stream that fails after it was charged is replayed with its failure", async () => {
   const source = new FakeStream<ChatChunk>(textChunk("Hello"), new UpstreamFault("bad_response", "The line is dead"));
-  const { post, ledger } = httpOf([pluginOf({ chat: async () => source })]);
+  const { post, ledger } = httpOf([pluginOf({ chat: async () => source })], { store });
   const key = newKey();
   const text = await (await post("chat/completions", streamed, key)).text();
   expect(text).toContain("The line is dead");
@@ -136,7 +147,7 @@ test("a stream that fails after it was charged is replayed with its failure", as
 });
 
 test("a failure that was charged is replayed with its status", async () => {
-  const { post, ledger } = httpOf();
+  const { post, ledger } = httpOf([helloPlugin], { store });
   ledger.settleFailure = new Error("disk full");
   const key = newKey();
   const [first, second] = [await post("chat/completions", chat, key), await post("chat/completions", chat, key)];
@@ -149,7 +160,7 @@ test.each([
   ["that asks not to be stored", { ...chat, store: false }, "Hello"],
   ["larger than 8 MB", chat, "a".repeat(9 * 2 ** 20)],
 ])("an answer %s is sent once; the repeated request is refused and not charged", async (_, body, text) => {
-  const { post, ledger } = httpOf([pluginOf({ chat: async () => completionOf(text) })]);
+  const { post, ledger } = httpOf([pluginOf({ chat: async () => completionOf(text) })], { store });
   const key = newKey();
   const first = await post("chat/completions", body, key);
   expect((await first.json()).choices[0].message.content).toBe(text);
@@ -161,7 +172,7 @@ test.each([
 });
 
 test("repeated requests count against the limit of requests, and no first one does so twice", async () => {
-  const { post, ledger } = httpOf([helloPlugin]);
+  const { post, ledger } = httpOf([helloPlugin], { store });
   const counted: string[] = [];
   const count = ledger.countRequest.bind(ledger);
   (ledger as Ledger).countRequest = (callId) => {
@@ -174,7 +185,7 @@ test("repeated requests count against the limit of requests, and no first one do
 });
 
 test("a request that runs for longer than the wait is answered with when to ask again", async () => {
-  const { post, clock } = httpOf([pluginOf({ chat: async () => new Promise(() => undefined) })]);
+  const { post, clock } = httpOf([pluginOf({ chat: async () => new Promise(() => undefined) })], { store });
   const key = newKey();
   void post("chat/completions", chat, key);
   const second = post("chat/completions", chat, key);
