@@ -11,12 +11,13 @@ import type {
 } from "../contract/index.ts";
 import { type CallEnded, type CallOpened, isEmbedded, type Store } from "../db/index.ts";
 import { type CallLimits, type CountedCall, narrowerCalls, ProcessLimits } from "./call-limits.ts";
-import { assertEnded, requestOnly, toCallEnded, unmadeCallEnd, validateAdmission } from "./call-record.ts";
+import { assertEnded, toCallEnded, unmadeCallEnd, validateAdmission } from "./call-record.ts";
 import { CommitQueue, type OnCommit } from "./commit-queue.ts";
 import { type CallHolds, EmbeddedHolds } from "./embedded-holds.ts";
 import { billingUnavailable } from "./limit-errors.ts";
 import { PostgresHolds } from "./postgres-holds.ts";
 import { type Recovery, recoverCalls } from "./recover-calls.ts";
+import { requestOnly } from "./request-only.ts";
 
 /** Options of {@link createBilling}. */
 export interface BillingOptions {

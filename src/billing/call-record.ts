@@ -45,30 +45,6 @@ export function toCallOpened(admission: AdmissionRequest, held: Held, guard?: Ca
   };
 }
 
-/** A request that draws on the limit of requests alone: it holds nothing and counts as no concurrent call. */
-export function requestOnly(callId: string, { limits, keyLimits, ...caller }: Caller, openedAt: number) {
-  const admission: AdmissionRequest = {
-    callId,
-    caller: {
-      ...caller,
-      limits: { ...limits, concurrentCalls: undefined },
-      keyLimits: keyLimits && { ...keyLimits, concurrentCalls: undefined },
-    },
-    model: "",
-    capability: "chat",
-    premium: true,
-    holdNanodollars: 0,
-    minNanodollars: 0,
-    holdTokens: 0,
-    minTokens: 0,
-    limitTokens: 0,
-    priceVersion: undefined,
-    openedAt,
-  };
-  const open = toCallOpened(admission, { quotaDay: null, holdNanodollars: 0, holdTokens: 0, budgetMonth: null });
-  return { admission, open };
-}
-
 /**
  * Makes the record of a call's end. A premium call pays the list price, also beyond its hold; when that price is not
  * known it pays its hold, which is the most its owner was told. A released call pays nothing.
