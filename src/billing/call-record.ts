@@ -1,11 +1,4 @@
-import {
-  type AdmissionRequest,
-  type Caller,
-  isAmount,
-  meterNames,
-  type Settlement,
-  sumTokens,
-} from "../contract/index.ts";
+import { type AdmissionRequest, isAmount, meterNames, type Settlement, sumTokens } from "../contract/index.ts";
 import type { CallEnded, CallOpened, Store } from "../db/index.ts";
 
 /** What a call holds while it runs. */

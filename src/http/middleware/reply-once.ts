@@ -32,6 +32,9 @@ export function replyOnce<Body>(deps: HttpDeps, reply: (handled: Handled<Body>) 
   return async ({ call, body }: Handled<Body>): Promise<Response> => {
     const key = call.httpRequest.headers.get("idempotency-key");
     if (key === null) return await reply({ call, body });
+    // Writing a claim is work, which the limit of requests bounds also for those who are refused afterwards.
+    const { remainingRequests } = await deps.ledger.limitsOf(call.caller);
+    if (remainingRequests < 1) await deps.ledger.countRequest(call.id, call.caller);
     const request = await identify(deps, call, key, body);
     const replayed = await claimOrReplay(deps, call, request);
     if (replayed !== undefined) return replayed;
@@ -125,6 +128,7 @@ async function replyAndStore(
   } catch (error) {
     if (call.state !== "settled") {
       await endClaim(deps, call, () => deps.store.idempotencyKeys.release(request));
+      if (call.state === "refused") await deps.ledger.countRequest(call.id, call.caller).catch(() => undefined);
       throw error;
     }
     response = await errorResponse(deps, error, { request: call.httpRequest, call });

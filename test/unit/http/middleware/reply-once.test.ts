@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ChatChunk, type Ledger, UpstreamFault } from "../../../../src/contract/index.ts";
+import { type ChatChunk, GatewayError, type Ledger, UpstreamFault } from "../../../../src/contract/index.ts";
 import { openStore } from "../../../../src/db/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { completionOf, FakeStream, finishChunk, textChunk, usageChunk } from "../../kernel/streams.ts";
@@ -182,6 +182,21 @@ test("repeated requests count against the limit of requests, and no first one do
   const key = newKey();
   for (const _ of [1, 2, 3]) await (await post("chat/completions", chat, key)).text();
   expect([counted.length, new Set(counted).size]).toEqual([2, 2]);
+});
+
+test("a caller without money cannot have claims written beyond the limit of requests", async () => {
+  const { post, ledger } = httpOf([helloPlugin], { store });
+  ledger.refusal = new GatewayError("insufficient_balance", "The wallet is empty");
+  let left = 2;
+  const limits = await ledger.limitsOf();
+  ledger.limitsOf = async () => ({ ...limits, remainingRequests: left });
+  ledger.countRequest = async () => {
+    if (left-- < 1) throw new GatewayError("rate_limit_exceeded", "Too many requests");
+    return limits;
+  };
+  const statuses: number[] = [];
+  for (const _ of [1, 2, 3, 4]) statuses.push((await post("chat/completions", chat, newKey())).status);
+  expect(statuses).toEqual([403, 403, 429, 429]);
 });
 
 test("a request that runs for longer than the wait is answered with when to ask again", async () => {
