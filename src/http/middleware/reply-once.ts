@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { withTimeout } from "../../billing/index.ts";
-import { GatewayError } from "../../contract/index.ts";
+import { GatewayError, type LimitState } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -64,17 +64,16 @@ async function identify(deps: HttpDeps, call: HttpCall, key: string, body: unkno
 /** The answer to a repeated request; undefined for the first one, which runs. */
 async function claimOrReplay(deps: HttpDeps, call: HttpCall, request: KeyedRequest): Promise<Response | undefined> {
   const endsAtMs = deps.kernel.now() + waitMsMax;
-  let isCounted = false;
+  let limits: LimitState | undefined;
   for (let pollMs = pollMsMin; ; pollMs = Math.min(2 * pollMs, pollMsMax)) {
-    const found = await withStoreTimeout(deps, deps.store.idempotencyKeys.claim(request));
+    const found = await claimInTime(deps, request);
     if (found.state === "claimed") return undefined;
-    if (!isCounted) await deps.ledger.countRequest(call.id, call.caller);
-    isCounted = true;
+    limits ??= await deps.ledger.countRequest(call.id, call.caller);
     if (found.state === "other_body") {
       const sentence = "This Idempotency-Key belongs to a request with another body; use a new key for a new request";
       throw new GatewayError("conflict", sentence, { param: "Idempotency-Key" });
     }
-    if (found.state === "done") return await replay(deps, call, request, found);
+    if (found.state === "done") return await replay(deps, call, request, { ...found, limits });
     const { signal } = call.httpRequest;
     if (signal.aborted || deps.loadShedder.isDraining || deps.kernel.now() >= endsAtMs) {
       const sentence = "A request with this Idempotency-Key is still running; send it again to get its answer";
@@ -86,23 +85,39 @@ async function claimOrReplay(deps: HttpDeps, call: HttpCall, request: KeyedReque
   }
 }
 
+/** A claim that comes too late for its request is given up. @throws {GatewayError} `unavailable` */
+async function claimInTime(deps: HttpDeps, request: KeyedRequest) {
+  const { idempotencyKeys } = deps.store;
+  const claiming = idempotencyKeys.claim(request);
+  try {
+    return await withStoreTimeout(deps, claiming);
+  } catch (error) {
+    const giveUp = async () => {
+      if ((await claiming).state === "claimed") await idempotencyKeys.release(request);
+    };
+    giveUp().catch((cause) => deps.log.error("answer_store_failed", { call: request.callId, error: cause }));
+    throw error;
+  }
+}
+
 interface StoredCall {
   readonly callId: string;
   readonly answer: Uint8Array | undefined;
+  readonly limits: LimitState;
 }
 
 async function replay(
   deps: HttpDeps,
   call: HttpCall,
   request: KeyedRequest,
-  { callId, answer }: StoredCall,
+  { callId, answer, limits }: StoredCall,
 ): Promise<Response> {
   if (answer === undefined) {
     const sentence = `The request with this Idempotency-Key was already run as ${callId}, and its answer is not stored: it had "store": false, was larger than ${answerBytesMax / 2 ** 20} MB, broke off, or made room for newer ones. It is not charged again; use a new key for a new answer`;
     throw new GatewayError("conflict", sentence, { param: "Idempotency-Key" });
   }
   const { status, headers, body } = await unpack(deps.sealKey, request, answer);
-  Object.assign(headers, limitHeaders(await deps.ledger.limitsOf(call.caller)), { "idempotent-replayed": "true" });
+  Object.assign(headers, limitHeaders(limits), { "idempotent-replayed": "true" });
   if (call.clientRequestId !== undefined) headers["x-client-request-id"] = call.clientRequestId;
   if (deps.loadShedder.isDraining) headers.connection = "close";
   deps.log.info("answer_replayed", { call: callId, repeated_as: call.id, account: request.accountId });
@@ -121,7 +136,7 @@ async function replyAndStore(
   request: KeyedRequest,
   { reply, isStored }: Reply,
 ): Promise<Response> {
-  call.outlivesClient = true;
+  call.outlivesClient = isStored;
   let response: Response;
   try {
     response = await reply();

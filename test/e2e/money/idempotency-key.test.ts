@@ -129,6 +129,34 @@ describe("a request with an Idempotency-Key", () => {
     expect((other as InstanceType<typeof OpenAI.APIError>).status).toBe(409);
   });
 
+  test("is sent by OpenAI's client with every request, and again with a retry, once it knows the header", async () => {
+    class KeyedClient extends OpenAI {
+      protected override idempotencyHeader = "Idempotency-Key";
+    }
+    const sent: (string | null)[] = [];
+    const client = new KeyedClient({
+      baseURL: gateway.baseUrl,
+      apiKey: gateway.key,
+      // The first answer is lost on its way.
+      fetch: async (url, init) => {
+        const response = await fetch(url, init);
+        await response.clone().text();
+        sent.push(new Headers(init?.headers as Headers).get("idempotency-key"));
+        if (sent.length === 1) throw new Error("The connection was lost");
+        return response;
+      },
+    });
+    const before = books.counts().calls;
+    const answer = await client.chat.completions.create({ model, messages: [{ role: "user", content: "Hello" }] });
+    expect(answer.choices.length).toBe(1);
+    expect([sent.length, new Set(sent).size, books.counts().calls - before]).toEqual([2, 1, 1]);
+    await client.chat.completions.create(
+      { model, messages: [{ role: "user", content: "Hello" }] },
+      { idempotencyKey: newKey()["idempotency-key"] },
+    );
+    expect(sent.at(-1)).toStartWith(keyWord);
+  });
+
   test(
     "runs anew after its gateway was killed in the middle, and is charged once",
     async () => {

@@ -210,3 +210,28 @@ test("a request that runs for longer than the wait is answered with when to ask 
   expect([response.headers.get("retry-after"), response.headers.get("x-should-retry")]).toEqual(["2", null]);
   await expectError(response, { status: 409, code: "conflict" });
 });
+
+test("a claim that is written too late for its request is given up", async () => {
+  const { post, deps } = httpOf([helloPlugin], { store });
+  const { idempotencyKeys } = store;
+  const [goOn, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const claim: typeof idempotencyKeys.claim = async (request) => {
+    await goOn.promise;
+    return idempotencyKeys.claim(request);
+  };
+  const release: typeof idempotencyKeys.release = async (request) => {
+    await idempotencyKeys.release(request);
+    released.resolve();
+  };
+  Object.defineProperty(deps.store, "idempotencyKeys", {
+    value: { ...idempotencyKeys, claim, release },
+    configurable: true,
+  });
+  const key = newKey();
+  await expectError(await post("chat/completions", chat, key), { status: 503, code: "unavailable" });
+  goOn.resolve();
+  await released.promise;
+  const second = await post("chat/completions", chat, key);
+  expect([second.status, isReplayed(second)]).toEqual([200, false]);
+  await second.text();
+});
