@@ -67,7 +67,7 @@ const instructions = "You are a helpful assistant who answers in few words. ".re
 function turnsOf(kind: JobKind): { role: string; content: string }[] {
   const mark = kind === "paced" ? pacedMark : "";
   const question = { role: "user", content: `${mark}Tell me about foxes and dogs. ${"Say why. ".repeat(60)}` };
-  const turn = 'const fox = "brown";\n\tif (fox !== "quick") throw new Error(`too slow: ${fox}`);\n'.repeat(24);
+  const turn = 'const fox = "brown";\n\tif (fox !== "quick") throw new Error("too slow");\n'.repeat(24);
   const count = Math.floor((jobs[kind].promptKb - 1) / 2);
   const earlier = Array.from({ length: count }, (_, at) => ({
     role: at % 2 === 0 ? "user" : "assistant",
