@@ -10,6 +10,7 @@ import { decideHolds } from "./0009-decide-holds.ts";
 import { standardTerms } from "./0010-standard-terms.ts";
 import { signInAttempts } from "./0011-sign-in-attempts.ts";
 import { storedResponses } from "./0012-stored-responses.ts";
+import { idempotencyKeys } from "./0013-idempotency-keys.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
   standardTerms,
   signInAttempts,
   storedResponses,
+  idempotencyKeys,
 ];

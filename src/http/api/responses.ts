@@ -4,6 +4,7 @@ import { countTokens, responsesProtocol } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toGatewayError } from "../middleware/errors.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
+import { replyOnce } from "../middleware/reply-once.ts";
 import { sseReply } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
@@ -35,7 +36,7 @@ export function responsesController(deps: HttpDeps) {
     .use(apiKeyRoutes(deps))
     .post(
       "/responses",
-      async ({ call, body }) => {
+      replyOnce<ResponsesRequest>(deps, async ({ call, body }) => {
         call.protocol = "responses";
         const context = await store.read(call, body);
         const { chat: request, plan } = translate(deps, call, body, context);
@@ -48,7 +49,7 @@ export function responsesController(deps: HttpDeps) {
         const response = toResponse(completion as ChatCompletion, plan, head);
         await keep(response);
         return jsonReply(deps, call, response);
-      },
+      }),
       {
         parse: [parse, "json"],
         body: Body,
