@@ -1,5 +1,6 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { Capability, MeterName, UsageSource } from "../contract/index.ts";
+import type { StoredResponsesTable } from "./stored-responses.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
@@ -304,18 +305,4 @@ interface AuditTable {
   subject: string;
   /** JSON of the parameters. */
   detail: string;
-}
-
-/** Answers of POST /responses and the items of their output, one row each. */
-interface StoredResponsesTable {
-  account_id: string;
-  /** Of the response or the item. */
-  id: string;
-  /** The response that it belongs to; its own id for a response. */
-  response_id: string;
-  /** Encrypted. */
-  body: Uint8Array;
-  /** What it counts of the bytes that an account may store. */
-  bytes: number;
-  expires_at: number;
 }
