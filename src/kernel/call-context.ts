@@ -191,8 +191,10 @@ export class CallContext<C extends Capability = Capability> {
    * Counts output before it is sent, in bytes at the least as many as it has tokens.
    *
    * @returns Undefined if it may be sent. Otherwise wait, and send it unless this rejects: the error ends the call.
+   * @throws {UpstreamFault} When the call was cancelled.
    */
   spend(bytes: number): Promise<void> | undefined {
+    this.throwIfCancelled();
     return this.growingHold?.spend(bytes);
   }
 

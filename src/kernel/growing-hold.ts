@@ -1,4 +1,12 @@
-import { type Extension, GatewayError, type Hold, type Ledger } from "../contract/index.ts";
+import {
+  type ChatChunk,
+  type ChunkChoice,
+  type Extension,
+  GatewayError,
+  type Hold,
+  type Ledger,
+} from "../contract/index.ts";
+import { tokensMax } from "./normalize/usage.ts";
 
 /** What usage takes of the wallet, or of the free quota. */
 export interface HoldAmount {
@@ -109,4 +117,30 @@ export function largest(most: number, fits: (number: number) => boolean): number
     else high = middle - 1;
   }
   return low;
+}
+
+/**
+ * An upper bound of the tokens of a chunk: the bytes that its choices have of text, and of the ids and reasons that stand
+ * for tokens that are not shown.
+ */
+export function chunkTokensMax(chunk: ChatChunk): number {
+  const choices: unknown = chunk?.choices;
+  let tokens = 0;
+  if (!Array.isArray(choices)) return tokens;
+  for (const choice of choices as (ChunkChoice | null)[]) {
+    if (!choice) continue;
+    const { content, reasoning_content, refusal, function_call, tool_calls } = choice.delta ?? {};
+    tokens += bytesOf(content) + bytesOf(reasoning_content) + bytesOf(refusal) + bytesOf(choice.finish_reason);
+    if (function_call) tokens += bytesOf(function_call.name) + bytesOf(function_call.arguments);
+    if (!Array.isArray(tool_calls)) continue;
+    for (const call of tool_calls) {
+      tokens += bytesOf(call?.id) + bytesOf(call?.function?.name) + bytesOf(call?.function?.arguments);
+    }
+  }
+  return tokens;
+}
+
+/** Nothing of it is checked yet. */
+function bytesOf(text: unknown): number {
+  return typeof text === "string" ? tokensMax(text) : 0;
 }

@@ -100,10 +100,8 @@ class RedisCallLimits implements RedisLimits {
     this.#localLimits.extend(admission, moreTokens, now);
     if (!this.#connection.isHealthy) return undefined;
     const extended = this.#extendShared(admission, moreTokens, now);
-    if (!admission.premium) return extended;
-    // Only counted, for which nothing waits.
-    extended.catch(() => undefined);
-    return undefined;
+    // Of a premium call they are only counted, for which nothing waits.
+    return admission.premium ? undefined : extended;
   }
 
   async release(admission: AdmissionRequest, now: number): Promise<void> {

@@ -30,12 +30,19 @@ async function writeHold(connection: OrderedConnection, open: CallOpened): Promi
 }
 
 function ofWallet(open: CallOpened): string {
-  const { callId, budgetMonth, holdNanodollars, guard } = open;
+  const { callId, budgetMonth: asked, holdNanodollars, guard } = open;
+  const month = {
+    held: "budget_month",
+    table: "key_budget_usage",
+    column: "month",
+    asked,
+    condition: "and key_id = given.key_id",
+  };
   const figures = `select given.id, null::bigint as day, month, spent, reserved, held,
       coalesce((select balance_nanodollars from wallets where account_id = given.account_id), 0) as there
     from given,
     lateral (${sumOfOthers("hold_nanodollars", callId)}) as others,
-    lateral (${latest("budget_month", "key_budget_usage", "month", budgetMonth, "and key_id = given.key_id")}) as paying,
+    lateral (${latest(month)}) as paying,
     lateral (select coalesce(sum(spent_nanodollars), 0) as spent from key_budget_usage
       where account_id = given.account_id and key_id = given.key_id and key_budget_usage.month = paying.month) as paid,
     lateral (select coalesce(sum(hold_nanodollars), 0) as reserved from calls where account_id = given.account_id
@@ -45,12 +52,13 @@ function ofWallet(open: CallOpened): string {
 }
 
 function ofQuota(open: CallOpened): string {
-  const { callId, quotaDay, holdTokens, guard } = open;
+  const { callId, quotaDay: asked, holdTokens, guard } = open;
+  const day = { held: "quota_day", table: "daily_quota_usage", column: "day", asked };
   const figures = `select given.id, day, null::bigint as month, null::bigint as spent, null::bigint as reserved, held,
       coalesce((select used_tokens from daily_quota_usage as used
         where used.account_id = given.account_id and used.day = paying.day), 0) as there
     from given,
-    lateral (${latest("quota_day", "daily_quota_usage", "day", quotaDay)}) as paying,
+    lateral (${latest(day)}) as paying,
     lateral (${sumOfOthers("hold_tokens", callId)} and quota_day = paying.day) as others`;
   const left = { available: `${guard?.quotaLimit} - there - held`, budget: "null::bigint" };
   return decide(open, { figures, left, column: "hold_tokens", wanted: holdTokens });
@@ -81,8 +89,17 @@ const sumOfOthers = (column: string, callId: string) =>
   `select coalesce(sum(${column}), 0) as held from calls
     where account_id = given.account_id and state = 'open' and id <> ${text(callId)}`;
 
+interface Period {
+  /** Column of calls. */
+  held: string;
+  table: string;
+  column: string;
+  asked: number | null;
+  condition?: string;
+}
+
 /** The day or month that pays: never one before another that was drawn from. Null where nothing is asked. */
-function latest(held: string, table: string, column: string, asked: number | null, condition = ""): string {
+function latest({ held, table, column, asked, condition = "" }: Period): string {
   if (asked === null) return `select null::bigint as ${column}`;
   return `select greatest(${asked}::bigint,
     (select max(${column}) from ${table} where account_id = given.account_id ${condition}),

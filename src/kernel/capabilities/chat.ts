@@ -12,7 +12,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../sdk/json.ts";
 import type { CallContext } from "../call-context.ts";
-import { largest } from "../growing-hold.ts";
+import { chunkTokensMax, largest } from "../growing-hold.ts";
 import {
   type AnswerHead,
   collectText,
@@ -22,7 +22,7 @@ import {
 } from "../normalize/completion.ts";
 import { hasSubstance, StreamNormalizer } from "../normalize/stream.ts";
 import { countablePrompt, countTokens } from "../normalize/tokenizer.ts";
-import { chunkTokensMax, promptTokensMax, toChatUsage } from "../normalize/usage.ts";
+import { promptTokensMax, toChatUsage } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
@@ -91,10 +91,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     let n = request.n ?? 1;
     while (n > 1 && !covers(toBound(n, firstOutputTokens))) n--;
     const most = getOutputTokensMax(request, modelEntry.model);
-    const fits = Math.max(
-      1,
-      largest(most, (tokens) => covers(toBound(n, tokens))),
-    );
+    const fits = largest(most, (tokens) => tokens === 1 || covers(toBound(n, tokens)));
     const param = request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
     call.lowered = { [param]: fits, ...(n !== (request.n ?? 1) && { n }) };
     call.request = { ...request, ...call.lowered };
@@ -223,19 +220,15 @@ async function streamChunks(
   const includeUsage = request.stream_options?.include_usage === true;
   const normalizer = new StreamNormalizer(head, usageMeter, includeUsage);
   const forward = (raw: ChatChunk) => {
+    call.throwIfCancelled();
     let drained: Promise<void> | undefined;
     for (const chunk of normalizer.push(raw)) drained = sink.write(chunk);
     return drained;
   };
   // A chunk that is not paid is neither counted nor sent.
   const send = (raw: ChatChunk) => {
-    call.throwIfCancelled();
     const held = call.spend(chunkTokensMax(raw));
-    if (held === undefined) return forward(raw);
-    return held.then(() => {
-      call.throwIfCancelled();
-      return forward(raw);
-    });
+    return held === undefined ? forward(raw) : held.then(() => forward(raw));
   };
   sink.open();
   if (opened.completion !== undefined) for (const chunk of toChunks(opened.completion)) await send(chunk);

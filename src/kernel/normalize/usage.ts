@@ -1,6 +1,5 @@
 import { Buffer } from "node:buffer";
 import {
-  type ChatChunk,
   type ChatRequest,
   type ChatUsage,
   type CompiledPrice,
@@ -147,26 +146,6 @@ export function toQuotaTokens(meters: Meters, { quotaWeights }: Model): number {
  */
 export function tokensMax(text: string): number {
   return Buffer.byteLength(text);
-}
-
-/** The same of a chunk: all that its choices say, with the ids and reasons that stand for tokens that are not shown. */
-export function chunkTokensMax({ choices }: ChatChunk): number {
-  let tokens = 0;
-  if (!Array.isArray(choices)) return tokens;
-  for (const choice of choices) {
-    const { content, reasoning_content, refusal, function_call, tool_calls } = choice?.delta ?? {};
-    if (content) tokens += tokensMax(content);
-    if (reasoning_content) tokens += tokensMax(reasoning_content);
-    if (refusal) tokens += tokensMax(refusal);
-    if (choice?.finish_reason) tokens += tokensMax(choice.finish_reason);
-    if (function_call) tokens += callTokensMax(function_call);
-    if (Array.isArray(tool_calls)) for (const call of tool_calls) tokens += callTokensMax(call?.function, call?.id);
-  }
-  return tokens;
-}
-
-function callTokensMax(part: { name?: string; arguments?: string } | undefined, id = ""): number {
-  return tokensMax(`${id}${part?.name ?? ""}${part?.arguments ?? ""}`);
 }
 
 /** An upper bound of the tokens of a conversation, with its tools; no model takes more than its context. */
