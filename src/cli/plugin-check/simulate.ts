@@ -137,6 +137,7 @@ function createLedger(settlements: Settlement[]): Ledger {
       return { callId, heldNanodollars, heldTokens, availableNanodollars: max, availableTokens: max, limits };
     },
     extend: async ({ holdNanodollars, holdTokens }) => ({ heldNanodollars: holdNanodollars, heldTokens: holdTokens }),
+    countRequest: async () => limits,
     settle: async (settlement) => void settlements.push(settlement),
     walletOf: async () => ({ balanceNanodollars: 0, heldNanodollars: 0 }),
     quotaOf: async () => ({ limitTokens: 0, usedTokens: 0, heldTokens: 0, resetsAt: 0 }),
