@@ -1,24 +1,6 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { Database } from "./schema.ts";
 
-/** One row per call with an Idempotency-Key, for a day. */
-export interface IdempotencyKeysTable {
-  /** HMAC of API key, endpoint and Idempotency-Key, hex; `body_hash` is one of the request. */
-  id: string;
-  account_id: string;
-  /** The call that the request runs or ran as. */
-  call_id: string;
-  body_hash: string;
-  /** The process that runs the call. */
-  node_id: string;
-  state: "running" | "done";
-  /** Compressed and encrypted; null: it is not there yet, or was not stored. */
-  answer: Uint8Array | null;
-  /** Bytes that the account had stored up to the end of this answer; null without an answer. */
-  position: number | null;
-  expires_at: number;
-}
-
 /** How long a repeated request gets the answer of the first. */
 const lifetimeMs = 86_400_000;
 /** The most that the stored answers of an account take, compressed; older ones make room for newer ones. */

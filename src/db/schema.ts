@@ -1,7 +1,6 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { Capability, MeterName, UsageSource } from "../contract/index.ts";
-import type { IdempotencyKeysTable } from "./idempotency-keys.ts";
-import type { StoredResponsesTable } from "./stored-responses.ts";
+import type { IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
