@@ -1,4 +1,4 @@
-import { type MeterName, type Meters, meterNames } from "./meters.ts";
+import { type MeterName, type Meters, meterNames, sumPromptTokens } from "./meters.ts";
 
 /** One US dollar in the unit of all money in code and in SQL. */
 export const nanodollarsPerUsd = 1_000_000_000;
@@ -36,6 +36,25 @@ export function costNanodollars(compiledPrice: CompiledPrice, meters: Meters): n
   return Math.ceil(sum / table.denominator);
 }
 
+/** The meters that a token of a prompt can be billed on by an amount above that of `inputToken`. */
+const writeMeters = ["cacheWriteToken", "cacheWrite1hToken"] as const;
+
+/**
+ * The most that a call of these amounts can cost: a provider may write the whole prompt to its cache, which costs more than
+ * to read it. `keepsHour` says whether it may keep it for an hour.
+ *
+ * @returns `undefined` as {@link costNanodollars}.
+ */
+export function costMaxNanodollars(price: CompiledPrice, meters: Meters, keepsHour: boolean): number | undefined {
+  const { inputToken, ...rest } = meters;
+  let most = costNanodollars(price, meters);
+  for (const name of keepsHour ? writeMeters : writeMeters.slice(0, 1)) {
+    const cost = inputToken === undefined ? undefined : costNanodollars(price, { ...rest, [name]: inputToken });
+    if (most !== undefined && cost !== undefined && cost > most) most = cost;
+  }
+  return most;
+}
+
 /** Money for people and for JSON: exact decimal US dollars, no exponent, `1500000` → `"0.0015"`. */
 export function formatUsd(nanodollars: number): string {
   const digits = Math.abs(nanodollars).toString().padStart(10, "0");
@@ -45,8 +64,7 @@ export function formatUsd(nanodollars: number): string {
 }
 
 function findTable(compiledPrice: CompiledPrice, meters: Meters): RateTable {
-  const { inputToken = 0, cacheReadToken = 0, cacheWriteToken = 0 } = meters;
-  const input = inputToken + cacheReadToken + cacheWriteToken;
+  const input = sumPromptTokens(meters);
   return (
     compiledPrice.tables.find((table) => input > table.aboveInputTokens) ?? (compiledPrice.tables.at(-1) as RateTable)
   );

@@ -17,6 +17,8 @@ export interface CallOpened {
   readonly holdNanodollars: number;
   readonly holdTokens: number;
   readonly priceVersion: string | null;
+  /** The client's own name of its session. */
+  readonly session?: string | undefined;
   /**
    * Lets a shared store decide about the hold by what all processes wrote. The amounts are then a request, and its
    * day and month are the earliest that may pay. `quotaLimit` is the account's tokens a day, `budgetLimit` that of the key

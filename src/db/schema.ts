@@ -84,6 +84,7 @@ export const meterColumns = {
   inputToken: "input_tokens",
   cacheReadToken: "cache_read_tokens",
   cacheWriteToken: "cache_write_tokens",
+  cacheWrite1hToken: "cache_write_1h_tokens",
   outputToken: "output_tokens",
   image: "images",
   audioMs: "audio_ms",
@@ -136,6 +137,8 @@ interface CallsTable extends MeterColumns<number | null> {
   budget_month: number | null;
   /** Written by version 0.1 only. */
   partial: number | null;
+  /** The client's own name of its session; null: it sent none. */
+  session: string | null;
   /** The process that runs the call; null in the embedded store. */
   node_id: string | null;
 }

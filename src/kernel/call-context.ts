@@ -51,6 +51,10 @@ export class CallContext<C extends Capability = Capability> {
   protocol: Protocol = "chat";
   /** The public id of the model, once it is known to exist. */
   model: string | undefined = undefined;
+  /** What the client calls its session, which sticks to a route and a key. A claim: it decides nothing else. */
+  session: string | undefined = undefined;
+  /** Whether the request asks a provider to keep a part of the prompt for an hour. */
+  keepsHour = false;
   /** Present once the call was admitted. */
   hold: Hold | undefined = undefined;
   /** Request fields that were lowered to what the hold covers. */
@@ -104,6 +108,11 @@ export class CallContext<C extends Capability = Capability> {
     call.request = request;
     call.sink = sink;
     return call;
+  }
+
+  /** Whose prompts a provider may have cached: those of one session of an account go to one route and key. */
+  get owner(): string | undefined {
+    return this.session === undefined ? undefined : `${this.caller.accountId} ${this.session}`;
   }
 
   /** How the call is recorded. Final once it has ended. */

@@ -1,6 +1,7 @@
 import {
   type Capability,
   type CheckInput,
+  costMaxNanodollars,
   costNanodollars,
   GatewayError,
   type Meters,
@@ -14,6 +15,7 @@ import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
 import { toClientError } from "./errors.ts";
 import type { AnswerOf } from "./exchange.ts";
+import { asksForHour } from "./normalize/cache-marks.ts";
 import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import { recordLateFailure } from "./routing/failures.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
@@ -79,6 +81,7 @@ async function admit<C extends Capability>(
   handler: CapabilityHandler<C>,
 ): Promise<void> {
   const { model, compiledPrice } = call.modelEntry;
+  call.keepsHour = asksForHour(call.request);
   const upper = handler.upperBound(call);
   const most = toHold(call, upper);
   const least = handler.lowerBound === undefined ? most : toHold(call, handler.lowerBound(call, upper));
@@ -94,6 +97,7 @@ async function admit<C extends Capability>(
     minTokens: least.tokens,
     limitTokens: sumTokens(upper) ?? handler.promptTokens?.(call) ?? 0,
     priceVersion: compiledPrice?.version,
+    session: call.session,
     openedAt: call.openedAt,
   });
   const { heldNanodollars, heldTokens } = call.hold;
@@ -102,9 +106,9 @@ async function admit<C extends Capability>(
 }
 
 /** What usage takes of the wallet, or of the free quota. A cost too large to compute is more than any wallet has. */
-function toHold({ modelEntry: { model, compiledPrice } }: CallContext, meters: Meters) {
+function toHold({ modelEntry: { model, compiledPrice }, keepsHour }: CallContext, meters: Meters) {
   if (!model.premium) return { nanodollars: 0, tokens: toQuotaTokens(meters, model) };
-  const cost = compiledPrice === undefined ? undefined : costNanodollars(compiledPrice, meters);
+  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, keepsHour);
   return { nanodollars: cost ?? Number.MAX_SAFE_INTEGER, tokens: 0 };
 }
 

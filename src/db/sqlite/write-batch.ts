@@ -22,6 +22,7 @@ const openColumns: Columns<CallOpened> = {
   hold_tokens: (open) => open.holdTokens,
   price_version: (open) => open.priceVersion,
   budget_month: (open) => open.budgetMonth,
+  session: (open) => open.session ?? null,
 };
 
 const endColumns: Columns<CallEnded> = {

@@ -4,6 +4,7 @@ import { type AnswerOf, CallContext, makeCallId, runCall } from "../../kernel/in
 import type { HttpDeps } from "../deps.ts";
 import type { BodyReservation } from "./body-memory.ts";
 import { declaredBytes, jsonBytesMax, readJson } from "./read-body.ts";
+import { readSessionHeader, readSessionOfBody } from "./read-session.ts";
 import type { ResponseHeaders } from "./security-headers.ts";
 
 /** The part of Bun's server used here: how long the socket of a request may be idle, in seconds; 0 means for ever. */
@@ -33,6 +34,7 @@ export class HttpCall extends CallContext {
     this.#server = server;
     this.#onEnd = onEnd;
     this.clientRequestId = readClientRequestId(httpRequest);
+    this.session = readSessionHeader(httpRequest.headers);
   }
 
   /** While a provider works, the socket may be idle for any time. Ended by {@link restoreIdleTimeout}. */
@@ -97,6 +99,7 @@ export function readJsonCall(deps: HttpDeps, check: (body: unknown) => void = ()
     call.body = deps.bodies.reserve(call.caller.accountId, declaredBytes(context.request, jsonBytesMax));
     const body = await readJson(context.request, { reservation: call.body, beforeParsing });
     check(body);
+    call.session ??= readSessionOfBody(body);
     return body;
   };
 }
@@ -203,6 +206,7 @@ function logCall(deps: HttpDeps, call: CallContext): void {
     key: call.caller.keyId,
     capability: call.capability,
     protocol: call.protocol,
+    session: call.session,
     model: call.model,
     route: call.route,
     status: call.status,

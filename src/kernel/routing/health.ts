@@ -1,3 +1,5 @@
+import { affinity } from "./stickiness.ts";
+
 /** When a circuit opens, and for how long. */
 export interface CircuitBreakerOptions {
   /** Failures within the window that open the circuit, if at least half of the attempts failed. At least 2. */
@@ -124,7 +126,7 @@ export interface PoolKey {
   readonly circuitBreaker: CircuitBreaker;
 }
 
-/** The keys of one plugin, used in turn. A key that a provider refuses or limits is paused. */
+/** The keys of one plugin, used in turn; those of one owner always the same. A key that a provider refuses or limits is paused. */
 export class KeyPool {
   readonly #keys: readonly PoolKey[];
   #next = 0;
@@ -144,13 +146,15 @@ export class KeyPool {
 
   /**
    * The next key that is not paused and was not tried yet in this call; when all are paused, the one that is free first.
+   * With an owner it is the owner's own key as long as that can be used, so that the provider's cache is found again.
    *
    * @returns `undefined` when every key was tried.
    */
-  take(nowMs: number, tried: ReadonlySet<number> = noKeys): PoolKey | undefined {
+  take(nowMs: number, tried: ReadonlySet<number> = noKeys, owner?: string): PoolKey | undefined {
     let best: PoolKey | undefined;
+    const ranked = owner === undefined || this.size === 1 ? undefined : this.#rankFor(owner);
     for (let step = 0; step < this.size; step++) {
-      const key = this.#keys[(this.#next + step) % this.size] as PoolKey;
+      const key = (ranked === undefined ? this.#keys[(this.#next + step) % this.size] : ranked[step]) as PoolKey;
       if (tried.has(key.index)) continue;
       if (key.circuitBreaker.isReady(nowMs)) {
         best = key;
@@ -159,9 +163,14 @@ export class KeyPool {
       if (best === undefined || key.circuitBreaker.openUntilMs < best.circuitBreaker.openUntilMs) best = key;
     }
     if (best === undefined) return undefined;
-    this.#next = (best.index + 1) % this.size;
+    if (owner === undefined) this.#next = (best.index + 1) % this.size;
     best.circuitBreaker.begin(nowMs);
     return best;
+  }
+
+  #rankFor(owner: string): readonly PoolKey[] {
+    const ranked = this.#keys.map((key) => ({ key, rank: affinity(owner, key.key) }));
+    return ranked.sort((a, b) => b.rank - a.rank).map(({ key }) => key);
   }
 
   /** The text with all keys replaced, for what a provider says to others. */
