@@ -36,23 +36,21 @@ export function costNanodollars(compiledPrice: CompiledPrice, meters: Meters): n
   return Math.ceil(sum / table.denominator);
 }
 
-/** The meters that a token of a prompt can be billed on by an amount above that of `inputToken`. */
-const writeMeters = ["cacheWriteToken", "cacheWrite1hToken"] as const;
-
 /**
- * The most that a call of these amounts can cost: a provider may write the whole prompt to its cache, which costs more than
- * to read it. `keepsHour` says whether it may keep it for an hour.
+ * The most that a call of these amounts can cost: a provider may write the whole prompt to its cache, which can be dearer
+ * than to read it, and dearest where it is to be kept for an hour.
  *
  * @returns `undefined` as {@link costNanodollars}.
  */
 export function costMaxNanodollars(price: CompiledPrice, meters: Meters, keepsHour: boolean): number | undefined {
-  const { inputToken, ...rest } = meters;
-  let most = costNanodollars(price, meters);
-  for (const name of keepsHour ? writeMeters : writeMeters.slice(0, 1)) {
-    const cost = inputToken === undefined ? undefined : costNanodollars(price, { ...rest, [name]: inputToken });
-    if (most !== undefined && cost !== undefined && cost > most) most = cost;
+  const { numerators } = findTable(price, meters);
+  const { inputToken = 0, ...others } = meters;
+  let dearest: MeterName = "inputToken";
+  for (const name of ["cacheWriteToken", ...(keepsHour ? ["cacheWrite1hToken" as const] : [])] as const) {
+    const [rate, most] = [numerators[name], numerators[dearest]];
+    if (rate !== undefined && most !== undefined && rate > most) dearest = name;
   }
-  return most;
+  return costNanodollars(price, { ...others, [dearest]: inputToken });
 }
 
 /** Money for people and for JSON: exact decimal US dollars, no exponent, `1500000` → `"0.0015"`. */

@@ -21,8 +21,9 @@ beforeAll(async () => {
   await creditWallet(store, { accountId, nanodollars: 1e9, note: "start" });
   let now = firstDay;
   const ledger = createBilling({ store, now: () => now });
+  const session = "session-1";
   const call = async (callId: string, premium: boolean, settlement: Parameters<typeof createSettlement>[1]) => {
-    await ledger.admit(createAdmission({ callId, accountId, premium, model: "acme-1", openedAt: now }));
+    await ledger.admit(createAdmission({ callId, accountId, premium, model: "acme-1", openedAt: now, session }));
     await ledger.settle(createSettlement(callId, { route: "acme", ...settlement }));
   };
   await call("c1", true, { meters: { inputToken: 7, outputToken: 5 }, costNanodollars: 1200 });
@@ -87,7 +88,9 @@ describe("ledger export", () => {
     expect(header).toEndWith(
       "input_tokens,cache_read_tokens,cache_write_tokens,cache_write_1h_tokens,output_tokens,images,audio_ms,characters",
     );
-    expect(first).toStartWith(`c1,${accountId},key_1,acme-1,chat,true,acme,settled,reported,1200,1200,0,v1,session-1,200,,2026`);
+    expect(first).toStartWith(
+      `c1,${accountId},key_1,acme-1,chat,true,acme,settled,reported,1200,1200,0,v1,session-1,200,,2026`,
+    );
     expect(first).toEndWith(",7,,,,5,,,");
     expect(second).toContain("settled,reported,,0,10,");
     expect(fourth).toContain(',"a ""b"", c",');

@@ -57,7 +57,14 @@ describe("writeLedger", () => {
     const open = openOf("c1", { session: "s-1" });
     await store.writeLedger([open]);
     const [opened] = await rowsOf(store, "calls");
-    expect(opened).toMatchObject({ id: "c1", session: "s-1", state: "open", premium: 1, hold_nanodollars: 15, price_version: "v1" });
+    expect(opened).toMatchObject({
+      id: "c1",
+      session: "s-1",
+      state: "open",
+      premium: 1,
+      hold_nanodollars: 15,
+      price_version: "v1",
+    });
     expect(opened).toMatchObject({ settled_at: null, input_tokens: null, cost_nanodollars: null, status: null });
     const meters = {
       inputToken: 1,
