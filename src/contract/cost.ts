@@ -36,23 +36,6 @@ export function costNanodollars(compiledPrice: CompiledPrice, meters: Meters): n
   return Math.ceil(sum / table.denominator);
 }
 
-/**
- * The most that a call of these amounts can cost: a provider may write the whole prompt to its cache, which can be dearer
- * than to read it, and dearest where it is to be kept for an hour.
- *
- * @returns `undefined` as {@link costNanodollars}.
- */
-export function costMaxNanodollars(price: CompiledPrice, meters: Meters, keepsHour: boolean): number | undefined {
-  const { numerators } = findTable(price, meters);
-  const { inputToken = 0, ...others } = meters;
-  let dearest: MeterName = "inputToken";
-  for (const name of ["cacheWriteToken", ...(keepsHour ? ["cacheWrite1hToken" as const] : [])] as const) {
-    const [rate, most] = [numerators[name], numerators[dearest]];
-    if (rate !== undefined && most !== undefined && rate > most) dearest = name;
-  }
-  return costNanodollars(price, { ...others, [dearest]: inputToken });
-}
-
 /** Money for people and for JSON: exact decimal US dollars, no exponent, `1500000` → `"0.0015"`. */
 export function formatUsd(nanodollars: number): string {
   const digits = Math.abs(nanodollars).toString().padStart(10, "0");
@@ -61,7 +44,8 @@ export function formatUsd(nanodollars: number): string {
   return `${sign}${digits.slice(0, -9)}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-function findTable(compiledPrice: CompiledPrice, meters: Meters): RateTable {
+/** The rates of a prompt of this length. */
+export function findTable(compiledPrice: CompiledPrice, meters: Meters): RateTable {
   const input = sumPromptTokens(meters);
   return (
     compiledPrice.tables.find((table) => input > table.aboveInputTokens) ?? (compiledPrice.tables.at(-1) as RateTable)

@@ -4,7 +4,7 @@ import { isRecord } from "../../sdk/json.ts";
 /** Whether one of a request's cache marks asks for an hour, Anthropic's `cache_control: {"ttl": "1h"}`. */
 export function asksForHour(request: object): boolean {
   const { messages, tools } = request as Partial<ChatRequest>;
-  if (isHour(request) || tools?.some(isHour)) return true;
+  if (isHour(request) || hasHour(tools)) return true;
   return (
     messages?.some((message) => isHour(message) || hasHour(message.content) || hasHour(message.tool_calls)) === true
   );

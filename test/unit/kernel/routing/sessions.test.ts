@@ -37,7 +37,7 @@ test("a session stays with one route and one of its keys, on every node", async 
   for (const session of sessions) first.push(await here(session));
   for (const [index, session] of sessions.entries()) {
     await here();
-    expect([await here(session), await there(session)]).toEqual([first[index], first[index]]);
+    expect([await here(session), await there(session)]).toEqual([first[index] as string, first[index] as string]);
   }
   expect(new Set(first).size).toBe(9);
 });
@@ -60,7 +60,7 @@ test("a session leaves its route for the time that it is broken, and all go to t
 
 test("priority comes before a session, and weight has its share of them", async () => {
   const ask = gateway({ acme: { priority: 1, weight: 3 }, bolt: { priority: 1, weight: 1 } });
-  const keys = [];
+  const keys: string[] = [];
   for (let index = 0; index < 400; index++) keys.push(await ask(`session-${index}`));
   expect(keys.filter((key) => key.startsWith("core"))).toEqual([]);
   const share = keys.filter((key) => key.startsWith("acme")).length / keys.length;
