@@ -110,11 +110,6 @@ export class CallContext<C extends Capability = Capability> {
     return call;
   }
 
-  /** Whose prompts a provider may have cached: those of one session of an account go to one route and key. */
-  get owner(): string | undefined {
-    return this.session === undefined ? undefined : `${this.caller.accountId} ${this.session}`;
-  }
-
   /** How the call is recorded. Final once it has ended. */
   get state(): "settled" | "released" | "refused" {
     if (this.hold === undefined) return "refused";

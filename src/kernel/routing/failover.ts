@@ -5,7 +5,7 @@ import { BoundUpstream } from "../upstream/upstream.ts";
 import { isFinal, isOfKey, maySendAgain, recordFailure, recordRefusedKey, toFault, waitToRetry } from "./failures.ts";
 import type { PoolKey } from "./health.ts";
 import { orderRoutes, type Route } from "./registry.ts";
-import { affinity } from "./stickiness.ts";
+import { affinity, ownerOf } from "./stickiness.ts";
 
 /** How many attempts a call gets over all routes and keys. */
 export const attemptsMax = 4;
@@ -31,7 +31,7 @@ export async function withFailover<Request, Answer>(
   attempt: Attempt<Request, Answer>,
 ): Promise<Answer> {
   const { now, network } = kernel;
-  const { owner } = call;
+  const owner = ownerOf(call);
   const random =
     owner === undefined ? (kernel.random ?? Math.random) : (route: Route) => affinity(owner, route.plugin.name);
   const routes = orderRoutes(call.modelEntry.routes, now(), random);

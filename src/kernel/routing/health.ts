@@ -1,4 +1,4 @@
-import { affinity } from "./stickiness.ts";
+import { sortFor } from "./stickiness.ts";
 
 /** When a circuit opens, and for how long. */
 export interface CircuitBreakerOptions {
@@ -146,15 +146,15 @@ export class KeyPool {
 
   /**
    * The next key that is not paused and was not tried yet in this call; when all are paused, the one that is free first.
-   * With an owner it is the owner's own key as long as that can be used, so that the provider's cache is found again.
+   * Of an owner it is always the same one while it can be used, so that the provider's cache is found again.
    *
    * @returns `undefined` when every key was tried.
    */
   take(nowMs: number, tried: ReadonlySet<number> = noKeys, owner?: string): PoolKey | undefined {
     let best: PoolKey | undefined;
-    const ranked = owner === undefined || this.size === 1 ? undefined : this.#rankFor(owner);
+    const [keys, first] = owner === undefined ? [this.#keys, this.#next] : [sortFor(owner, this.#keys), 0];
     for (let step = 0; step < this.size; step++) {
-      const key = (ranked === undefined ? this.#keys[(this.#next + step) % this.size] : ranked[step]) as PoolKey;
+      const key = keys[(first + step) % this.size] as PoolKey;
       if (tried.has(key.index)) continue;
       if (key.circuitBreaker.isReady(nowMs)) {
         best = key;
@@ -166,11 +166,6 @@ export class KeyPool {
     if (owner === undefined) this.#next = (best.index + 1) % this.size;
     best.circuitBreaker.begin(nowMs);
     return best;
-  }
-
-  #rankFor(owner: string): readonly PoolKey[] {
-    const ranked = this.#keys.map((key) => ({ key, rank: affinity(owner, key.key) }));
-    return ranked.sort((a, b) => b.rank - a.rank).map(({ key }) => key);
   }
 
   /** The text with all keys replaced, for what a provider says to others. */

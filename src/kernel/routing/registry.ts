@@ -99,15 +99,9 @@ function isReady({ circuitBreaker, health }: Route, nowMs: number): boolean {
 
 /**
  * The order in which one call tries the routes: by priority, among equals drawn by weight. Routes with an open circuit
- * come last, because a last resort is better than a refusal.
- *
- * @param random A number from 0 to 1 for a route.
+ * come last, because a last resort is better than a refusal. `random` gives a number from 0 to 1.
  */
-export function orderRoutes(
-  routes: readonly Route[],
-  nowMs: number,
-  random: (route: Route) => number,
-): readonly Route[] {
+export function orderRoutes(routes: readonly Route[], nowMs: number, random: (of: Route) => number): readonly Route[] {
   if (routes.length === 1) return routes;
   const drawn = routes.map((route) => {
     const weight = getWeight(route.model);

@@ -1,3 +1,10 @@
+import type { Caller } from "../../contract/index.ts";
+
+/** Whose prompt a provider may have cached: a session of an account. */
+export function ownerOf({ session, caller }: { session: string | undefined; caller: Caller }): string | undefined {
+  return session === undefined ? undefined : `${caller.accountId} ${session}`;
+}
+
 /** The parts of 1 that a hash can be. */
 const parts = 2 ** 32;
 
@@ -8,6 +15,13 @@ const parts = 2 ** 32;
  */
 export function affinity(owner: string, candidate: string): number {
   return (hash(`${owner} ${candidate}`) + 0.5) / parts;
+}
+
+/** The keys in the order in which an owner uses them. */
+export function sortFor<Key extends { readonly key: string }>(owner: string, keys: readonly Key[]): readonly Key[] {
+  if (keys.length === 1) return keys;
+  const ranked = keys.map((key) => ({ key, rank: affinity(owner, key.key) }));
+  return ranked.sort((a, b) => b.rank - a.rank).map(({ key }) => key);
 }
 
 /** FNV-1a with the last mixing of MurmurHash3, without which names that differ in the last letter have similar hashes. */
