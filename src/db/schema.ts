@@ -29,7 +29,8 @@ export interface Database {
   credentials: CredentialsTable;
   two_factors: TwoFactorsTable;
   sessions: SessionsTable;
-  verifications: VerificationsTable;
+  /** One-time values of better-auth. */
+  verifications: Record<"id" | "identifier" | "value" | "expires_at" | "created_at" | "updated_at", string>;
   invitations: InvitationsTable;
   /** Attempts of sign-ins in a time window, by what is limited; `key` has no e-mail address in clear text. */
   sign_in_attempts: { key: string; attempts: number; ends_at: number };
@@ -37,6 +38,7 @@ export interface Database {
   audit: AuditTable;
   /** Generated files that are served until they expire. */
   blobs: { id: string; media_type: string; bytes: Uint8Array; expires_at: number };
+  idempotency_keys: IdempotencyKeysTable;
   /** Values that the gateway generates once, such as the secret that signs image URLs. */
   settings: { name: string; value: string };
   /** Migrations that have run. */
@@ -143,6 +145,24 @@ interface CallsTable extends MeterColumns<number | null> {
   node_id: string | null;
 }
 
+/** One row per call with an Idempotency-Key, for a day. */
+interface IdempotencyKeysTable {
+  /** HMAC of API key, endpoint and Idempotency-Key, hex; `body_hash` is one of the request. */
+  id: string;
+  account_id: string;
+  /** The call that the request runs or ran as. */
+  call_id: string;
+  body_hash: string;
+  /** The process that runs the call. */
+  node_id: string;
+  state: "running" | "done";
+  /** Compressed and encrypted; null: it is not there yet, or was not stored. */
+  answer: Uint8Array | null;
+  /** Bytes that the account had stored up to the end of this answer; null without an answer. */
+  position: number | null;
+  expires_at: number;
+}
+
 /** Transactions of wallets, append-only: a wallet's balance is the sum of its entries. */
 interface EntriesTable {
   /** The call's id for a charge, else `credit:<account>:<reference>`: the primary key prevents repeats. */
@@ -236,16 +256,6 @@ interface SessionsTable {
   expires_at: string;
   ip_address: string | null;
   user_agent: string | null;
-  created_at: string;
-  updated_at: string;
-}
-
-/** One-time values of better-auth. */
-interface VerificationsTable {
-  id: string;
-  identifier: string;
-  value: string;
-  expires_at: string;
   created_at: string;
   updated_at: string;
 }

@@ -3,8 +3,8 @@ import { type Capability, formatUsd, GatewayError, type LimitState } from "../..
 import { type AnswerOf, CallContext, makeCallId, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { BodyReservation } from "./body-memory.ts";
+import { readClientRequestId, readSessionHeader, readSessionOfBody } from "./client-names.ts";
 import { declaredBytes, jsonBytesMax, readJson } from "./read-body.ts";
-import { readSessionHeader, readSessionOfBody } from "./read-session.ts";
 import type { ResponseHeaders } from "./security-headers.ts";
 
 /** The part of Bun's server used here: how long the socket of a request may be idle, in seconds; 0 means for ever. */
@@ -20,6 +20,8 @@ export class HttpCall extends CallContext {
   readonly httpRequest: Request;
   /** The memory of its body and of what is fetched for it; absent without a body. */
   body: BodyReservation | undefined = undefined;
+  /** A stream goes on when its client leaves, because the answer is stored. */
+  outlivesClient = false;
   readonly #server: Sockets | null;
   #onEnd: (() => void) | undefined;
 
@@ -186,7 +188,7 @@ export async function executeCall<C extends Capability>(
 function cancelOnDisconnect(call: HttpCall): void {
   const { signal } = call.httpRequest;
   const cancel = () => {
-    if (call.sink !== undefined || call.attempts === 0) call.cancel("client_disconnected");
+    if ((call.sink !== undefined && !call.outlivesClient) || call.attempts === 0) call.cancel("client_disconnected");
   };
   if (signal.aborted) cancel();
   else signal.addEventListener("abort", cancel);
@@ -254,15 +256,6 @@ export function callHeaders(call: CallContext, sandbox: boolean, contentType: st
   if (call.ignored.size > 0) headers["x-modelgate-ignored"] = [...call.ignored].join(", ");
   if (sandbox || route === "sandbox") headers["x-modelgate-sandbox"] = "true";
   return headers;
-}
-
-/** UUIDs, ULIDs, base64, paths. Others are ignored. */
-const clientRequestIdForm = /^[\w.:/+=@-]{1,128}$/;
-
-/** The client's own `x-request-id`, if it is safe in a header and a log line. */
-export function readClientRequestId({ headers }: Request): string | undefined {
-  const given = headers.get("x-request-id");
-  return given !== null && clientRequestIdForm.test(given) ? given : undefined;
 }
 
 function formatLowered(lowered: Readonly<Record<string, number>>): string {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readSessionHeader, readSessionOfBody } from "../../../../src/http/middleware/read-session.ts";
+import { readSessionHeader, readSessionOfBody } from "../../../../src/http/middleware/client-names.ts";
 import { httpOf } from "../support.ts";
 
 const id = "0199f2a4-55c0-7a91-9d1c-3b1a2f6f0d11";

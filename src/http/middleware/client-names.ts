@@ -39,3 +39,12 @@ function readUserId(userId: unknown): string | undefined {
 function toSession(name: unknown): string | undefined {
   return typeof name === "string" && sessionForm.test(name) ? name : undefined;
 }
+
+/** UUIDs, ULIDs, base64, paths. Others are ignored. */
+const clientRequestIdForm = /^[\w.:/+=@-]{1,128}$/;
+
+/** The client's own `x-request-id`, if it is safe in a header and a log line. */
+export function readClientRequestId({ headers }: Request): string | undefined {
+  const given = headers.get("x-request-id");
+  return given !== null && clientRequestIdForm.test(given) ? given : undefined;
+}
