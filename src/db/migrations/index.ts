@@ -10,6 +10,7 @@ import { decideHolds } from "./0009-decide-holds.ts";
 import { standardTerms } from "./0010-standard-terms.ts";
 import { signInAttempts } from "./0011-sign-in-attempts.ts";
 import { idempotencyKeys } from "./0013-idempotency-keys.ts";
+import { cacheAndSessions } from "./0014-cache-and-sessions.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
   standardTerms,
   signInAttempts,
   idempotencyKeys,
+  cacheAndSessions,
 ];
