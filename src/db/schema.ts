@@ -1,5 +1,6 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { Capability, MeterName, UsageSource } from "../contract/index.ts";
+import type { StoredResponsesTable } from "./stored-responses.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
@@ -38,6 +39,7 @@ export interface Database {
   audit: AuditTable;
   /** Generated files that are served until they expire. */
   blobs: { id: string; media_type: string; bytes: Uint8Array; expires_at: number };
+  stored_responses: StoredResponsesTable;
   idempotency_keys: IdempotencyKeysTable;
   /** Values that the gateway generates once, such as the secret that signs image URLs. */
   settings: { name: string; value: string };

@@ -60,7 +60,7 @@ function isFinal({ code, retryAfterMs }: GatewayError): boolean {
 function toProtocolError(error: GatewayError, url: string, id: string) {
   const path = url.split("?", 1)[0] as string;
   if (/\/messages(?:\/count_tokens)?$/.test(path)) return messagesProtocol.toMessagesError(error, id);
-  if (/\/responses(?:\/input_tokens)?$/.test(path)) return responsesProtocol.toResponsesError(error);
+  if (/\/responses(?:\/[^/]+(?:\/input_items)?)?$/.test(path)) return responsesProtocol.toResponsesError(error);
   return { status: error.status, headers: {}, body: error.toBody() };
 }
 

@@ -34,7 +34,7 @@ describe("POST /responses", () => {
       object: "response",
       status: "completed",
       model: "chat-1",
-      store: false,
+      store: true,
       output: [{ type: "message", role: "assistant", content: [{ type: "output_text", text: "Hello" }] }],
       usage: { input_tokens: 100, output_tokens: 20, total_tokens: 120 },
     });
