@@ -30,7 +30,8 @@ export interface Database {
   credentials: CredentialsTable;
   two_factors: TwoFactorsTable;
   sessions: SessionsTable;
-  verifications: VerificationsTable;
+  /** One-time values of better-auth. */
+  verifications: Record<"id" | "identifier" | "value" | "expires_at" | "created_at" | "updated_at", string>;
   invitations: InvitationsTable;
   /** Attempts of sign-ins in a time window, by what is limited; `key` has no e-mail address in clear text. */
   sign_in_attempts: { key: string; attempts: number; ends_at: number };
@@ -87,6 +88,7 @@ export const meterColumns = {
   inputToken: "input_tokens",
   cacheReadToken: "cache_read_tokens",
   cacheWriteToken: "cache_write_tokens",
+  cacheWrite1hToken: "cache_write_1h_tokens",
   outputToken: "output_tokens",
   image: "images",
   audioMs: "audio_ms",
@@ -139,6 +141,8 @@ interface CallsTable extends MeterColumns<number | null> {
   budget_month: number | null;
   /** Written by version 0.1 only. */
   partial: number | null;
+  /** The client's own name of its session; null: it sent none. */
+  session: string | null;
   /** The process that runs the call; null in the embedded store. */
   node_id: string | null;
 }
@@ -236,16 +240,6 @@ interface SessionsTable {
   expires_at: string;
   ip_address: string | null;
   user_agent: string | null;
-  created_at: string;
-  updated_at: string;
-}
-
-/** One-time values of better-auth. */
-interface VerificationsTable {
-  id: string;
-  identifier: string;
-  value: string;
-  expires_at: string;
   created_at: string;
   updated_at: string;
 }

@@ -11,6 +11,7 @@ import { standardTerms } from "./0010-standard-terms.ts";
 import { signInAttempts } from "./0011-sign-in-attempts.ts";
 import { storedResponses } from "./0012-stored-responses.ts";
 import { idempotencyKeys } from "./0013-idempotency-keys.ts";
+import { cacheAndSessions } from "./0014-cache-and-sessions.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
@@ -28,4 +29,5 @@ export const migrations: readonly Migration[] = [
   signInAttempts,
   storedResponses,
   idempotencyKeys,
+  cacheAndSessions,
 ];

@@ -3,8 +3,9 @@ import { type Caller, GatewayError } from "../../contract/index.ts";
 import { type Log, makeCallId, messagesProtocol, responsesProtocol } from "../../kernel/index.ts";
 import { invalidHost } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
+import { readClientRequestId } from "./client-names.ts";
 import { exposeResponse } from "./cors.ts";
-import { type HttpCall, limitHeaders, readClientRequestId } from "./handle-call.ts";
+import { type HttpCall, limitHeaders } from "./handle-call.ts";
 import { dataHeaders, type ResponseHeaders } from "./security-headers.ts";
 import { toQueryError } from "./validation-errors.ts";
 

@@ -158,6 +158,17 @@ describe("a streamed response", () => {
   });
 });
 
+test.each(["insufficient_balance", "budget_exceeded", "quota_exceeded"] as const)(
+  "a streamed response whose %s shows on the way fails by insufficient_quota",
+  async (code) => {
+    const { post, ledger } = streaming(textChunk("Hello"), new GatewayError(code, "Nothing is left"));
+    const { events } = parseEvents(await (await post("responses", streamed)).text());
+    const error = { code: "insufficient_quota", message: "Nothing is left" };
+    expect(events.at(-1)).toMatchObject({ type: "response.failed", response: { status: "failed", error } });
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", errorCode: code, status: 403 });
+  },
+);
+
 describe("a response that is refused", () => {
   const refusals = [
     ["insufficient_balance", 429, "insufficient_quota", "false"],
