@@ -1,6 +1,7 @@
 import {
   type Caller,
   type Capability,
+  type GatewayError,
   type Hold,
   type Meters,
   type TranscriptionRequest,
@@ -17,7 +18,7 @@ import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 export type Protocol = "chat" | "responses" | "messages";
 
 /** Why the gateway itself ended a call. */
-export type CancelReason = "client_disconnected" | "timeout" | "draining";
+export type CancelReason = "client_disconnected" | "timeout" | "draining" | "hold_refused";
 
 /** How long a model that reasons may go on for a client that has left. */
 const runOnMsMax = 60_000;
@@ -72,6 +73,8 @@ export class CallContext<C extends Capability = Capability> {
   status = 200;
   errorCode: string | undefined = undefined;
   cancelReason: CancelReason | undefined = undefined;
+  /** Set by {@link endWith}. */
+  cancelError: GatewayError | undefined = undefined;
   /** The client has left while the call goes on. */
   clientLeft = false;
   /** Requests that providers may have received and have not refused: they bill at least the prompt. */
@@ -143,6 +146,12 @@ export class CallContext<C extends Capability = Capability> {
     this.cancelReason = reason;
     this.#controller.abort();
     this.#onCancel();
+  }
+
+  /** Cancels the call with the error for its caller. */
+  endWith(error: GatewayError): void {
+    this.cancelError ??= error;
+    this.cancel("hold_refused");
   }
 
   /** Cancels the call at the given time, milliseconds since 1970. Replaces an earlier deadline. */

@@ -19,7 +19,7 @@ import { GrowingHold, type HoldAmount } from "./growing-hold.ts";
 import { asksForHour } from "./normalize/cache-marks.ts";
 import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import { recordLateFailure } from "./routing/failures.ts";
-import type { CapabilityHandler, Kernel } from "./types.ts";
+import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
 
 const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
   chat: chatHandler,
@@ -53,6 +53,7 @@ export async function runCall<C extends Capability>(kernel: Kernel, call: CallCo
     throw fail(kernel, call, error);
   } finally {
     call.clearDeadline(kernel.network.timeouts);
+    call.growingHold?.stop();
     if (call.status !== 200 || call.attempts > 1) call.abort();
     await settle(kernel, call);
   }
@@ -80,10 +81,11 @@ function validateByPlugins({ modelEntry, capability, request }: CallContext): vo
  * left, the request is lowered to that.
  */
 async function admit<C extends Capability>(
-  { ledger }: Kernel,
+  kernel: Kernel,
   call: CallContext<C>,
   handler: CapabilityHandler<C>,
 ): Promise<void> {
+  const { ledger } = kernel;
   const { model, compiledPrice } = call.modelEntry;
   call.keepsHour = asksForHour(call.request);
   const upper = handler.upperBound(call);
@@ -120,7 +122,13 @@ async function admit<C extends Capability>(
     limitTokensOf: (outputTokens) => sumTokens(growth.boundOf(outputTokens)) ?? 0,
     stepTokens: growth.stepTokens,
     outputTokensMax: growth.outputTokensMax(),
+    hidden: toHidden(kernel, call, growth),
   });
+}
+
+function toHidden(kernel: Kernel, call: CallContext, { hiddenTokensPerSecond: tokensPerSecond }: Growth) {
+  if (tokensPerSecond === undefined) return undefined;
+  return { tokensPerSecond, timeouts: kernel.network.timeouts, now: kernel.now, end: call.endWith.bind(call) };
 }
 
 /** What usage takes of the wallet, or of the free quota. A cost too large to compute is more than any wallet has. */

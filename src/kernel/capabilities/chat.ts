@@ -37,6 +37,10 @@ const outputTokensDefault = 128_000;
 const firstOutputTokens = 256;
 /** The output of each choice that a stream holds at first, and is extended by. */
 const stepTokens = 4096;
+/** The same for output of which a part is hidden, which counts by time: the first eight seconds of it. */
+const hiddenStepTokens = 16_384;
+/** More than the fastest models that reason make of one choice. */
+const hiddenTokensPerSecond = 2000;
 /** A stream has begun after this many chunks, even if they are empty. */
 const firstChunksMax = 64;
 
@@ -73,12 +77,13 @@ export const chatHandler: CapabilityHandler<"chat"> = {
 
   growth(call, upper) {
     const { sink, request, modelEntry } = call;
+    if (sink === undefined) return undefined;
     const isHidden = modelEntry.model.reasoning || (request.reasoning_effort && request.reasoning_effort !== "none");
-    if (sink === undefined || isHidden) return undefined;
     const toBound = createLowerBounds(call, upper);
     const choices = () => call.request.n ?? 1;
     return {
-      stepTokens: choices() * stepTokens,
+      stepTokens: choices() * (isHidden ? hiddenStepTokens : stepTokens),
+      hiddenTokensPerSecond: isHidden ? choices() * hiddenTokensPerSecond : undefined,
       boundOf: (outputToken) => ({ ...toBound(choices(), 0), outputToken }),
       outputTokensMax: () => choices() * getOutputTokensMax(call.request, modelEntry.model),
     };
