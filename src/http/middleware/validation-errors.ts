@@ -18,11 +18,18 @@ export interface SchemaError {
  * A TypeBox schema for the `body` of a route, validated by Elysia through the Standard Schema interface, so that a mistake
  * becomes our own error at once. Elysia's own `ValidationError` serializes the whole body as indented JSON in its
  * constructor: for a nested body of 20 MB that took 7 s and ended in "Out of memory".
+ *
+ * @param choose The member of a union that a body was meant to be, whose error is the one to tell.
  */
-export function requestBody<Schema extends TSchema>(schema: Schema): Schema {
-  let check: TypeCheck<Schema> | undefined;
+export function requestBody<Schema extends TSchema>(
+  schema: Schema,
+  choose: (value: unknown) => TSchema = () => schema,
+): Schema {
+  const checks = new Map<TSchema, TypeCheck<TSchema>>();
   const validate = (value: unknown) => {
-    check ??= TypeCompiler.Compile(schema);
+    const chosen = choose(value);
+    const check = checks.get(chosen) ?? TypeCompiler.Compile(chosen);
+    checks.set(chosen, check);
     if (check.Check(value)) return { value };
     throw validationError(selectError(takeFirst(check.Errors(value) as unknown as Iterable<SchemaError>, "")));
   };

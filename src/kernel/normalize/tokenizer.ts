@@ -43,6 +43,32 @@ function load(vocabulary: Vocabulary): Promise<Count> {
   return count;
 }
 
+/** The tokens of cl100k_base that stand for text. The special ones behind them do not. */
+const textTokens = 100_256;
+/** So many tokens are decoded before other calls may get a turn. */
+const decodedAtOnce = 2000;
+
+/**
+ * The text of cl100k_base tokens, which OpenAI's clients send for its embedding models.
+ *
+ * @throws {RangeError} When the vocabulary has no such token.
+ */
+export async function decodeTokens(tokens: readonly number[]): Promise<string> {
+  if (tokens.some((token) => token >= textTokens)) throw new RangeError("cl100k_base has no such token");
+  await load("cl100k_base");
+  const { decodeGenerator } = await import("gpt-tokenizer/encoding/cl100k_base");
+  let text = "";
+  let count = 0;
+  let turnEndsMs = performance.now() + turnMs;
+  for (const piece of decodeGenerator(tokens)) {
+    text += piece;
+    if (++count % decodedAtOnce !== 0 || performance.now() < turnEndsMs) continue;
+    await nextTurn();
+    turnEndsMs = performance.now() + turnMs;
+  }
+  return text;
+}
+
 /** The text of a conversation that a tokenizer can count, and the tokens of what is not text. */
 export function countablePrompt(request: ChatRequest, model: Model): { text: string; otherTokens: number } {
   let text = "";
