@@ -86,7 +86,10 @@ export function modelsController(deps: HttpDeps) {
     summary: "List the models that can be served now to this key",
     tags: ["Models"],
     parameters,
-    responses: responses({ "application/json": Type.Union([ModelList, Type.Array(ModelObject)]) }, [400, 401, 500, 503]),
+    responses: responses(
+      { "application/json": Type.Union([ModelList, Type.Array(ModelObject)]) },
+      [400, 401, 500, 503],
+    ),
   };
   return new Elysia()
     .use(apiKeyRoutes(deps))
@@ -113,7 +116,10 @@ function toPage(all: ModelObject[], query: URLSearchParams): Static<typeof Model
   const before = query.get("before_id");
   const limit = readLimit(query.get("limit"));
   if (after && before) throw invalid("after_id", "after_id and before_id exclude each other; send one of them");
-  const rest = all.slice(after ? findId(all, "after_id", after) + 1 : 0, before ? findId(all, "before_id", before) : all.length);
+  const rest = all.slice(
+    after ? findId(all, "after_id", after) + 1 : 0,
+    before ? findId(all, "before_id", before) : all.length,
+  );
   const data = before ? rest.slice(Math.max(0, rest.length - limit)) : rest.slice(0, limit);
   const [first, last] = [data[0], data.at(-1)];
   return {
@@ -169,6 +175,7 @@ function toModelJson(model: Model): ModelObject {
     ...(model.inputCharactersMax !== undefined && { input_characters_max: model.inputCharactersMax }),
     ...(model.dimensions !== undefined && { dimensions: model.dimensions }),
     ...(model.voices !== undefined && { voices: model.voices, voice_default: model.voiceDefault }),
+    ...(model.audioFormats !== undefined && { audio_formats: ["wav", "pcm", ...model.audioFormats] }),
     ...(model.languages !== undefined && { languages: model.languages }),
     ...(model.aliases !== undefined && { aliases: model.aliases }),
     ...(model.price !== undefined && { price: model.price }),

@@ -14,7 +14,6 @@ import { runCall } from "../../../../src/kernel/index.ts";
 import { floatsToBase64 } from "../../../../src/sdk/index.ts";
 import { benchOf, callOf, chatModel, pluginOf, rejectionOf } from "../support.ts";
 
-
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {
   ...plain,
@@ -25,11 +24,7 @@ const row: Model = {
   dimensions: { default: 4, min: 2, max: 4 },
 };
 
-function ask(
-  request: Partial<EmbeddingsBody>,
-  answer: unknown = { vectors: [[1, 2]] },
-  changes: Partial<Model> = {},
-) {
+function ask(request: Partial<EmbeddingsBody>, answer: unknown = { vectors: [[1, 2]] }, changes: Partial<Model> = {}) {
   const embeddings = async () => {
     if (answer instanceof Error) throw answer;
     return answer as Embeddings;
@@ -179,7 +174,9 @@ describe("inputs of tokens", () => {
     const asked: unknown[] = [];
     const embeddings = async ({ request }: Call<EmbeddingsRequest>) => {
       asked.push(request.input);
-      return { vectors: [[1], [2]].slice(0, typeof request.input[0] === "object" || request.input.length === 2 ? 2 : 1) };
+      return {
+        vectors: [[1], [2]].slice(0, typeof request.input[0] === "object" || request.input.length === 2 ? 2 : 1),
+      };
     };
     const parts = { models: [{ ...row, ...changes }], ...(takes && { takes: ["tokenInput" as const] }) };
     const bench = benchOf([pluginOf({ embeddings }, parts)]);
