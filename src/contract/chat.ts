@@ -3,7 +3,7 @@ import { optional } from "./capability.ts";
 
 const open = { additionalProperties: true } as const;
 
-export const ToolCall = Type.Object(
+const FunctionCall = Type.Object(
   {
     id: Type.String({ minLength: 1 }),
     type: Type.Literal("function"),
@@ -11,7 +11,17 @@ export const ToolCall = Type.Object(
   },
   open,
 );
-export type ToolCall = Static<typeof ToolCall>;
+const CustomCall = Type.Object(
+  {
+    id: Type.String({ minLength: 1 }),
+    type: Type.Literal("custom"),
+    custom: Type.Object({ name: Type.String({ minLength: 1 }), input: Type.String() }, open),
+  },
+  open,
+);
+export type ToolCall = Static<typeof FunctionCall>;
+/** Calls of custom tools exist only where a plugin takes `customTools`, so that others need not know of them. */
+export const ToolCall = Type.Unsafe<ToolCall>(Type.Union([FunctionCall, CustomCall]));
 
 /** A part of a message's content: text, a picture by URL or data URL, or sound as base64. */
 export const ContentPart = Type.Union([
@@ -68,23 +78,28 @@ export const FunctionDefinition = Type.Object(
 );
 export type FunctionDefinition = Static<typeof FunctionDefinition>;
 
-const functionType = Type.Literal("function", {
-  description: "custom tools are not supported here, use function tools",
-});
-export const Tool = Type.Object({ type: functionType, function: FunctionDefinition }, open);
-export type Tool = Static<typeof Tool>;
+const FunctionTool = Type.Object({ type: Type.Literal("function"), function: FunctionDefinition }, open);
+const CustomTool = Type.Object(
+  { type: Type.Literal("custom"), custom: Type.Object({ name: Type.String({ minLength: 1, maxLength: 128 }) }, open) },
+  open,
+);
+export type Tool = Static<typeof FunctionTool>;
+/** Custom tools are refused unless every plugin of the model takes `customTools`. */
+export const Tool = Type.Unsafe<Tool>(Type.Union([FunctionTool, CustomTool]));
 
-export const ToolChoice = Type.Union([
+const named = Type.Object({ name: Type.String({ minLength: 1 }) }, open);
+const choices = [
   Type.Literal("auto"),
   Type.Literal("none"),
   Type.Literal("required"),
-  Type.Object(
-    { type: Type.Literal("function"), function: Type.Object({ name: Type.String({ minLength: 1 }) }, open) },
-    open,
-  ),
+  Type.Object({ type: Type.Literal("function"), function: named }, open),
   Type.Object({ type: Type.Literal("allowed_tools"), allowed_tools: Type.Object({}, open) }, open),
-]);
-export type ToolChoice = Static<typeof ToolChoice>;
+] as const;
+const OwnToolChoice = Type.Union([...choices]);
+export type ToolChoice = Static<typeof OwnToolChoice>;
+export const ToolChoice = Type.Unsafe<ToolChoice>(
+  Type.Union([...choices, Type.Object({ type: Type.Literal("custom"), custom: named }, open)]),
+);
 
 export const ResponseFormat = Type.Union([
   Type.Object({ type: Type.Literal("text") }, open),
@@ -206,8 +221,9 @@ export type ChatCompletion = Static<typeof ChatCompletion>;
 export interface ToolCallDelta {
   index?: number;
   id?: string;
-  type?: "function";
+  type?: "function" | "custom";
   function?: { name?: string; arguments?: string };
+  custom?: { name?: string; input?: string };
 }
 
 /** One piece of a choice in a stream. */

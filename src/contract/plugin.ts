@@ -117,10 +117,10 @@ export interface RefusedResponse {
 }
 
 /**
- * What of OpenAI's API only some providers take: `tokenInput`, token arrays as the input of embeddings. For other
- * providers it is translated before their handlers see it.
+ * What of OpenAI's API only some providers take: `tokenInput`, token arrays as the input of embeddings, which are
+ * decoded for others; `customTools`, tools of the type `custom` in chat, which others refuse.
  */
-export const nativeForms = ["tokenInput"] as const;
+export const nativeForms = ["tokenInput", "customTools"] as const;
 export type NativeForm = (typeof nativeForms)[number];
 
 /** All that the gateway knows of a provider. Made by `definePlugin`, which fills in what a plugin leaves out. */

@@ -24,7 +24,9 @@ export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models
   };
 
 const knownFields =
-  "name contractVersion baseUrl hosts credential authorize models handlers checks maxChoices takes readFault".split(" ");
+  "name contractVersion baseUrl hosts credential authorize models handlers checks maxChoices takes readFault".split(
+    " ",
+  );
 
 /**
  * The headers that carry a key as most providers want it.

@@ -58,8 +58,8 @@ function validationError(error: SchemaError | undefined): GatewayError {
 }
 
 /**
- * The error to tell: the first, unless the `type` beside a missing field is wrong. That is what was meant: a tool of the type
- * "custom" lacks a `function` for good reason.
+ * The error to tell: the first, unless the `type` beside a missing field is wrong. That is what was meant: a tool of another
+ * type lacks a `function` for good reason.
  */
 function selectError([first, ...others]: SchemaError[]): SchemaError | undefined {
   if (first?.type !== ValueErrorType.ObjectRequiredProperty) return first;
@@ -75,9 +75,7 @@ export function toInvalidRequest(error: SchemaError): GatewayError {
   const param = toParam(path);
   const name = param === "" ? "The body" : param;
   const problem = value === undefined ? "is missing" : `is ${describe(value)}`;
-  const hasRemedy = isLiteral({ schema }) && schema.description !== undefined && value !== undefined;
-  const remedy = hasRemedy ? `; ${schema.description}` : "";
-  return new GatewayError("invalid_request", `${name} ${problem}, but ${expectation(schema)} was expected${remedy}`, {
+  return new GatewayError("invalid_request", `${name} ${problem}, but ${expectation(schema)} was expected`, {
     param: param === "" ? undefined : param,
   });
 }

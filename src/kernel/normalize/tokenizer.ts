@@ -1,5 +1,6 @@
 import type { ChatRequest, Model } from "../../contract/index.ts";
 import { nextTurn } from "../capabilities/iterators.ts";
+import { getCallTexts } from "./tool-call.ts";
 import { messageTokens, partTokensMax } from "./usage.ts";
 
 /** What a picture is estimated to cost at the most (high detail, 1024 px); providers that take pictures report usage. */
@@ -84,8 +85,7 @@ export function countablePrompt(request: ChatRequest, model: Model): { text: str
         else otherTokens += partTokensMax(part, model);
       }
     }
-    if (message.tool_calls)
-      for (const call of message.tool_calls) text += `${call.function.name}${call.function.arguments}\n`;
+    if (message.tool_calls) for (const call of message.tool_calls) text += `${getCallTexts(call).join("")}\n`;
   }
   if (request.tools) text += JSON.stringify(request.tools);
   return { text, otherTokens };
