@@ -3,9 +3,9 @@ import { optional } from "./capability.ts";
 import { ChatRequest, ChatUsage } from "./chat.ts";
 
 /** How many prompts one request may have; LangChain sends so many by default. */
-export const promptsMax = 20;
+const promptsMax = 20;
 
-const { model, max_tokens, temperature, stream, stream_options, top_p, ...ofChat } = ChatRequest.properties;
+const { model, temperature, stream, stream_options, top_p, ...ofChat } = ChatRequest.properties;
 const { frequency_penalty, presence_penalty, stop, n, seed, user } = ofChat;
 const prompt = Type.String({ minLength: 1 });
 
@@ -14,7 +14,7 @@ export const CompletionsRequest = Type.Object(
   {
     model,
     prompt: Type.Union([prompt, Type.Array(prompt, { minItems: 1, maxItems: promptsMax })]),
-    max_tokens: { ...max_tokens, description: "Default 16" },
+    max_tokens: optional(Type.Integer({ minimum: 1, description: "Default 16" })),
     ...{ temperature, stream, stream_options, top_p, frequency_penalty, presence_penalty, stop, n, seed, user },
     suffix: optional(Type.String()),
     echo: optional(Type.Boolean()),

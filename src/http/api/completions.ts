@@ -9,6 +9,7 @@ import {
 import { completionsProtocol, makeCallId } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, executeCall, HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
+import { replyOnce } from "../middleware/reply-once.ts";
 import { sseReply, toEvent } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
@@ -22,12 +23,12 @@ const Body = requestBody(CompletionsRequest);
 export function completionsController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/completions",
-    async ({ call, body }) => {
+    replyOnce<CompletionsRequest>(deps, async ({ call, body }) => {
       const requests = toChatRequests(body);
       call.protocol = "completions";
       if (body.stream === true) return await stream(deps, call, requests[0] as ChatRequest);
       return jsonReply(deps, call, toTextCompletion(await answerAll(deps, call, requests)));
-    },
+    }),
     {
       parse: [readJsonCall(deps), "json"],
       body: Body,

@@ -5,6 +5,7 @@ import { type SpeechFormat, SpeechRequest } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { ByteStream } from "../middleware/byte-stream.ts";
 import { apiKeyRoutes, callHeaders, executeCall, type HttpCall, readJsonCall } from "../middleware/handle-call.ts";
+import { replyOnce } from "../middleware/reply-once.ts";
 import { sseReply, toNamedEvent } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
@@ -25,7 +26,7 @@ const mediaTypes: Readonly<Record<SpeechFormat, string>> = {
 export function speechController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/audio/speech",
-    async ({ call, body: { stream_format: format, ...request } }) => {
+    replyOnce<SpeechRequest>(deps, async ({ call, body: { stream_format: format, ...request } }) => {
       if (format === "sse") return await streamEvents(deps, call, request);
       const sink = new ByteStream(call);
       const answer = executeCall(deps, call, { capability: "speech", request, sink });
@@ -38,7 +39,7 @@ export function speechController(deps: HttpDeps) {
       call.restoreIdleTimeout();
       const mediaType = mediaTypes[request.response_format ?? "wav"];
       return new Response(sink.body, { headers: callHeaders(call, deps.snapshot().sandbox, mediaType) });
-    },
+    }),
     {
       parse: [readJsonCall(deps), "json"],
       body: Body,
