@@ -2,6 +2,8 @@ import { type Static, Type } from "@sinclair/typebox";
 import { optional } from "./capability.ts";
 
 const open = { additionalProperties: true } as const;
+/** Left out of the types of plugins: it reaches only those that take the form. */
+const ofCustomTools = { ...open, "x-native-form": "customTools" } as const;
 
 const FunctionCall = Type.Object(
   {
@@ -17,9 +19,13 @@ const CustomCall = Type.Object(
     type: Type.Literal("custom"),
     custom: Type.Object({ name: Type.String({ minLength: 1 }), input: Type.String() }, open),
   },
-  open,
+  ofCustomTools,
 );
-export type ToolCall = Static<typeof FunctionCall>;
+export interface ToolCall {
+  id: string;
+  type: "function";
+  function: { name: string; arguments: string };
+}
 /** Calls of custom tools exist only where a plugin takes `customTools`, so that others need not know of them. */
 export const ToolCall = Type.Unsafe<ToolCall>(Type.Union([FunctionCall, CustomCall]));
 
@@ -81,24 +87,31 @@ export type FunctionDefinition = Static<typeof FunctionDefinition>;
 const FunctionTool = Type.Object({ type: Type.Literal("function"), function: FunctionDefinition }, open);
 const CustomTool = Type.Object(
   { type: Type.Literal("custom"), custom: Type.Object({ name: Type.String({ minLength: 1, maxLength: 128 }) }, open) },
-  open,
+  ofCustomTools,
 );
-export type Tool = Static<typeof FunctionTool>;
+export interface Tool {
+  type: "function";
+  function: FunctionDefinition;
+}
 /** Custom tools are refused unless every plugin of the model takes `customTools`. */
 export const Tool = Type.Unsafe<Tool>(Type.Union([FunctionTool, CustomTool]));
 
 const named = Type.Object({ name: Type.String({ minLength: 1 }) }, open);
-const choices = [
-  Type.Literal("auto"),
-  Type.Literal("none"),
-  Type.Literal("required"),
-  Type.Object({ type: Type.Literal("function"), function: named }, open),
-  Type.Object({ type: Type.Literal("allowed_tools"), allowed_tools: Type.Object({}, open) }, open),
-] as const;
-const OwnToolChoice = Type.Union([...choices]);
-export type ToolChoice = Static<typeof OwnToolChoice>;
+export type ToolChoice =
+  | "auto"
+  | "none"
+  | "required"
+  | { type: "function"; function: { name: string } }
+  | { type: "allowed_tools"; allowed_tools: Record<string, unknown> };
 export const ToolChoice = Type.Unsafe<ToolChoice>(
-  Type.Union([...choices, Type.Object({ type: Type.Literal("custom"), custom: named }, open)]),
+  Type.Union([
+    Type.Literal("auto"),
+    Type.Literal("none"),
+    Type.Literal("required"),
+    Type.Object({ type: Type.Literal("function"), function: named }, open),
+    Type.Object({ type: Type.Literal("allowed_tools"), allowed_tools: Type.Object({}, open) }, open),
+    Type.Object({ type: Type.Literal("custom"), custom: named }, ofCustomTools),
+  ]),
 );
 
 export const ResponseFormat = Type.Union([
