@@ -8,6 +8,7 @@ import {
   type UsageSource,
 } from "../contract/index.ts";
 import type { ChunkOf, RequestOf, StreamSink } from "./exchange.ts";
+import type { GrowingHold } from "./growing-hold.ts";
 import type { UsageMeter } from "./normalize/usage.ts";
 import type { ModelEntry, Route } from "./routing/registry.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
@@ -51,9 +52,15 @@ export class CallContext<C extends Capability = Capability> {
   protocol: Protocol = "chat";
   /** The public id of the model, once it is known to exist. */
   model: string | undefined = undefined;
+  /** What the client calls its session, which sticks to a route and a key. A claim: it decides nothing else. */
+  session: string | undefined = undefined;
+  /** Whether the request asks a provider to keep a part of the prompt for an hour. */
+  keepsHour = false;
   /** Present once the call was admitted. */
   hold: Hold | undefined = undefined;
-  /** Request fields that were lowered to what the hold covers. */
+  /** Present for a stream whose hold follows its output. */
+  growingHold: GrowingHold | undefined = undefined;
+  /** Request fields that were lowered to what is left. */
   lowered: Readonly<Record<string, number>> | undefined = undefined;
 
   /** The name of the plugin that answered. */
@@ -182,6 +189,17 @@ export class CallContext<C extends Capability = Capability> {
   /** Aborts what an ended call may have left open at its providers. */
   abort(): void {
     this.#controller.abort();
+  }
+
+  /**
+   * Counts output before it is sent, in bytes at the least as many as it has tokens.
+   *
+   * @returns Undefined if it may be sent. Otherwise wait, and send it unless this rejects: the error ends the call.
+   * @throws {UpstreamFault} When the call was cancelled.
+   */
+  spend(bytes: number): Promise<void> | undefined {
+    this.throwIfCancelled();
+    return this.growingHold?.spend(bytes);
   }
 
   /** Counts memory that is taken for the call until it ends. @throws {GatewayError} When there is no room. */
