@@ -7,4 +7,5 @@ export default definePlugin({
   baseUrl: "https://api.openai.com/v1",
   models: readModels(rows),
   handlers: openai({ chat, images: image, embeddings: {}, transcription: {}, speech: {} }),
+  takes: ["tokenInput", "customTools"],
 });

@@ -2,6 +2,7 @@ export * from "./api-key.ts";
 export * from "./billing.ts";
 export * from "./capability.ts";
 export * from "./chat.ts";
+export * from "./completions.ts";
 export * from "./cost.ts";
 export * from "./embeddings.ts";
 export * from "./encryption.ts";

@@ -46,6 +46,12 @@ export const Model = Type.Object(
     voiceDefault: Type.Optional(Type.String({ minLength: 1 })),
     languages: Type.Optional(names("Language codes the model takes")),
     sampleRates: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, description: "Hz" })),
+    audioFormats: Type.Optional(
+      Type.Array(Type.Union(["mp3", "opus", "aac", "flac"].map((name) => Type.Literal(name))), {
+        minItems: 1,
+        description: "Formats of speech beside wav and pcm",
+      }),
+    ),
     omit: Type.Optional(names("Request fields the model rejects: left out before the provider is asked")),
     rename: Type.Optional(
       Type.Record(Type.String(), Type.String(), { description: "Request fields it knows by another name" }),

@@ -116,6 +116,13 @@ export interface RefusedResponse {
   body: string;
 }
 
+/**
+ * What of OpenAI's API only some providers take: `tokenInput`, token arrays as the input of embeddings, which are
+ * decoded for others; `customTools`, tools of the type `custom` in chat, which others refuse.
+ */
+export const nativeForms = ["tokenInput", "customTools"] as const;
+export type NativeForm = (typeof nativeForms)[number];
+
 /** All that the gateway knows of a provider. Made by `definePlugin`, which fills in what a plugin leaves out. */
 export interface ProviderPlugin {
   /** kebab-case; also the folder, the catalogue file, and the prefix of `<NAME>_API_KEY` and `<NAME>_BASE_URL`. */
@@ -135,6 +142,8 @@ export interface ProviderPlugin {
   readonly checks?: Checks | undefined;
   /** How many choices one request can ask for where the provider has a bound; beyond it the kernel sends several. */
   readonly maxChoices: Partial<Record<Extract<Capability, "chat" | "images">, number>>;
+  /** What it takes as it is; default none. */
+  readonly takes?: readonly NativeForm[] | undefined;
   /** Reads a refusal into a fault. */
   readFault(answer: RefusedResponse): UpstreamFault;
 }

@@ -15,7 +15,7 @@ import type { ModelEntry, Route } from "./routing/registry.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 
 /** The protocols that clients speak for chat. */
-export type Protocol = "chat" | "responses" | "messages";
+export type Protocol = "chat" | "completions" | "responses" | "messages";
 
 /** Why the gateway itself ended a call. */
 export type CancelReason = "client_disconnected" | "timeout" | "draining" | "hold_refused";

@@ -4,6 +4,7 @@ export type { AnswerOf, StreamSink } from "./exchange.ts";
 export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder } from "./overload.ts";
 export { runCall } from "./pipeline.ts";
+export * as completionsProtocol from "./protocols/completions/index.ts";
 export * as messagesProtocol from "./protocols/messages/index.ts";
 export * as responsesProtocol from "./protocols/responses/index.ts";
 export {

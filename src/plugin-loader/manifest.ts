@@ -76,6 +76,7 @@ const Manifest = Type.Object(
     hosts: Type.Optional(Type.Array(Type.String())),
     options: Type.Optional(DialectOptions),
     maxChoices: Type.Optional(Type.Unknown()),
+    takes: Type.Optional(Type.Unknown()),
     models: Type.Array(Type.Record(Type.String(), Type.Unknown()), { minItems: 1 }),
   },
   { additionalProperties: false },

@@ -5,6 +5,8 @@ import {
   contractVersion,
   type Handlers,
   type Model,
+  type NativeForm,
+  nativeForms,
   type ProviderPlugin,
 } from "../contract/index.ts";
 import { contractMismatch } from "./contract-mismatch.ts";
@@ -22,7 +24,9 @@ export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models
   };
 
 const knownFields =
-  "name contractVersion baseUrl hosts credential authorize models handlers checks maxChoices readFault".split(" ");
+  "name contractVersion baseUrl hosts credential authorize models handlers checks maxChoices takes readFault".split(
+    " ",
+  );
 
 /**
  * The headers that carry a key as most providers want it.
@@ -57,7 +61,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
   for (const field of Object.keys(definition)) {
     if (!knownFields.includes(field)) fail(name, `unknown field ${field}${suggestName(field, knownFields)}`);
   }
-  const { contractVersion: version = contractVersion, credential = "key", maxChoices = {} } = definition;
+  const { contractVersion: version = contractVersion, credential = "key", maxChoices = {}, takes } = definition;
   const mismatch = contractMismatch(version);
   if (mismatch !== undefined) fail(name, mismatch);
   if (credential !== "key" && credential !== "none") fail(name, 'credential must be "key" or "none"');
@@ -74,6 +78,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     handlers,
     ...(checks && { checks: checks as Checks }),
     maxChoices: checkBounds(name, maxChoices),
+    ...(takes && { takes: checkForms(name, takes) }),
     readFault: checkFunction(name, "readFault", definition.readFault ?? classifyFault),
   };
   return Object.freeze(plugin);
@@ -144,6 +149,12 @@ function checkBounds(plugin: string, maxChoices: unknown): ProviderPlugin["maxCh
     }
   }
   return maxChoices;
+}
+
+function checkForms(plugin: string, takes: unknown): readonly NativeForm[] {
+  const isKnown = (form: unknown) => nativeForms.includes(form as NativeForm);
+  if (Array.isArray(takes) && takes.every(isKnown)) return takes;
+  fail(plugin, `takes is ${JSON.stringify(takes)}; expected a list of ${nativeForms.join(", ")}`);
 }
 
 function checkFunction<T>(plugin: string, field: string, value: T): T {

@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "./until.ts";
 
 const cache = join(import.meta.dir, "../../node_modules/.cache");
-const installMsMax = 120_000;
+const installMsMax = 240_000;
 
 /** A Python that has the wanted packages, or why there is none here. */
 export type Python = { command: string; missing?: undefined } | { command?: undefined; missing: string };
@@ -12,9 +12,14 @@ export type Python = { command: string; missing?: undefined } | { command?: unde
  * Makes a virtual environment below `node_modules/.cache` with pinned packages, once; later runs find it there, and who
  * wants the same one meanwhile waits for it. A machine without Python, pip or a way to the package index is not at
  * fault: the reason is returned to be printed.
+ *
+ * @param packages Names with versions, or one file `….txt` that lists all that is needed.
  */
 export async function preparePython(name: string, ...packages: string[]): Promise<Python> {
-  const folder = join(cache, `${name}-${packages.join("-").replaceAll("=", "")}`);
+  const [file = ""] = packages;
+  const isFile = file.endsWith(".txt");
+  const id = isFile ? Bun.hash(readFileSync(file)).toString(36) : packages.join("-").replaceAll("=", "");
+  const folder = join(cache, `${name}-${id}`);
   const command = join(folder, "bin/python");
   const isReady = () => existsSync(join(folder, "ready"));
   if (isReady()) return { command };
@@ -23,7 +28,9 @@ export async function preparePython(name: string, ...packages: string[]): Promis
   const lock = `${folder}.lock`;
   await until(() => isReady() || take(lock), 3 * installMsMax);
   try {
-    return isReady() ? { command } : await install(folder, command, packages);
+    return isReady()
+      ? { command }
+      : await install(folder, command, isFile ? ["--no-deps", "--requirement", file] : packages);
   } finally {
     rmSync(lock, { recursive: true, force: true });
   }

@@ -18,11 +18,18 @@ export interface SchemaError {
  * A TypeBox schema for the `body` of a route, validated by Elysia through the Standard Schema interface, so that a mistake
  * becomes our own error at once. Elysia's own `ValidationError` serializes the whole body as indented JSON in its
  * constructor: for a nested body of 20 MB that took 7 s and ended in "Out of memory".
+ *
+ * @param choose The member of a union that a body was meant to be, whose error is the one to tell.
  */
-export function requestBody<Schema extends TSchema>(schema: Schema): Schema {
-  let check: TypeCheck<Schema> | undefined;
+export function requestBody<Schema extends TSchema>(
+  schema: Schema,
+  choose: (value: unknown) => TSchema = () => schema,
+): Schema {
+  const checks = new Map<TSchema, TypeCheck<TSchema>>();
   const validate = (value: unknown) => {
-    check ??= TypeCompiler.Compile(schema);
+    const chosen = choose(value);
+    const check = checks.get(chosen) ?? TypeCompiler.Compile(chosen);
+    checks.set(chosen, check);
     if (check.Check(value)) return { value };
     throw validationError(selectError(takeFirst(check.Errors(value) as unknown as Iterable<SchemaError>, "")));
   };
@@ -51,8 +58,8 @@ function validationError(error: SchemaError | undefined): GatewayError {
 }
 
 /**
- * The error to tell: the first, unless the `type` beside a missing field is wrong. That is what was meant: a tool of the type
- * "custom" lacks a `function` for good reason.
+ * The error to tell: the first, unless the `type` beside a missing field is wrong. That is what was meant: a tool of another
+ * type lacks a `function` for good reason.
  */
 function selectError([first, ...others]: SchemaError[]): SchemaError | undefined {
   if (first?.type !== ValueErrorType.ObjectRequiredProperty) return first;
@@ -68,9 +75,7 @@ export function toInvalidRequest(error: SchemaError): GatewayError {
   const param = toParam(path);
   const name = param === "" ? "The body" : param;
   const problem = value === undefined ? "is missing" : `is ${describe(value)}`;
-  const hasRemedy = isLiteral({ schema }) && schema.description !== undefined && value !== undefined;
-  const remedy = hasRemedy ? `; ${schema.description}` : "";
-  return new GatewayError("invalid_request", `${name} ${problem}, but ${expectation(schema)} was expected${remedy}`, {
+  return new GatewayError("invalid_request", `${name} ${problem}, but ${expectation(schema)} was expected`, {
     param: param === "" ? undefined : param,
   });
 }

@@ -22,6 +22,7 @@ import {
 } from "../normalize/completion.ts";
 import { hasSubstance, StreamNormalizer } from "../normalize/stream.ts";
 import { countablePrompt, countTokens } from "../normalize/tokenizer.ts";
+import { checkCustomTools } from "../normalize/tool-call.ts";
 import { promptTokensMax, toChatUsage } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { ModelEntry } from "../routing/registry.ts";
@@ -55,6 +56,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const { request } = call;
     const { model, routes } = call.modelEntry;
     const { n } = request;
+    checkCustomTools(request, routes);
     if (n && n > fanOutMax && routes.some(({ plugin }) => needsFanOut(plugin, request))) {
       throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
     }
@@ -142,7 +144,7 @@ async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>): Promis
   for (const choice of choices) {
     if (!isRecord(choice?.message)) throw badAnswer("A choice of the provider's answer has no message");
     const calls: unknown = choice.message.tool_calls ?? [];
-    if (!Array.isArray(calls) || !calls.every((call) => isRecord(call?.function))) {
+    if (!Array.isArray(calls) || !calls.every((call) => isRecord(call?.function ?? call?.custom))) {
       throw badAnswer("A tool call in the provider's answer names no function");
     }
   }

@@ -16,6 +16,7 @@ import {
   tokenWeights,
   type UsageSource,
 } from "../../contract/index.ts";
+import { getCallTexts } from "./tool-call.ts";
 
 /** The most tokens that one picture can cost where the row of the model does not say. */
 const imageTokensDefault = 10_000;
@@ -167,7 +168,7 @@ function messageTokensMax(message: Message, model: Model): number {
   }
   if (typeof content === "string") tokens += tokensMax(content);
   else if (content) for (const part of content) tokens += partTokensMax(part, model);
-  if (tool_calls) for (const call of tool_calls) tokens += tokensMax(call.function.name + call.function.arguments);
+  if (tool_calls) for (const call of tool_calls) tokens += tokensMax(getCallTexts(call).join(""));
   return tokens;
 }
 

@@ -20,7 +20,10 @@ describe("GET /models", () => {
     expect(list.data[0]).toEqual({
       id: "famA/oss-20b",
       object: "model",
+      type: "model",
       created: chatModel.created,
+      created_at: new Date(chatModel.created * 1000).toISOString(),
+      display_name: "famA/oss-20b",
       owned_by: "acme",
       capability: "chat",
       premium: false,
@@ -44,6 +47,42 @@ describe("GET /models", () => {
   test("lists the bare array where that is wanted", async () => {
     const list = await (await ask("models?format=array")).json();
     expect(list).toBeArrayOfSize(rows.length);
+  });
+
+  test.each([
+    ["", [0, 4], false],
+    ["?limit=3", [0, 3], true],
+    ["?limit=4", [0, 4], false],
+    ["?limit=2&after_id=plain", [2, 4], false],
+    ["?limit=1&after_id=plain", [2, 3], true],
+    ["?after_id=accounts/acme/models/llama", [4, 4], false],
+    ["?limit=2&before_id=accounts/acme/models/llama", [1, 3], true],
+    ["?before_id=plain", [0, 1], false],
+  ] as const)("pages by %p", async (query, [from, to], more) => {
+    const ids = rows.slice(from, to).map(({ id }) => id);
+    const { data, ...page } = await (await ask(`models${query}`)).json();
+    expect(data.map(({ id }: { id: string }) => id)).toEqual(ids);
+    expect(page).toEqual({ object: "list", has_more: more, first_id: ids[0] ?? null, last_id: ids.at(-1) ?? null });
+  });
+
+  test.each([
+    ["limit=0", "limit"],
+    ["limit=1001", "limit"],
+    ["limit=two", "limit"],
+    ["after_id=nobody", "after_id"],
+    ["before_id=nobody", "before_id"],
+    ["after_id=plain&before_id=plain", "after_id"],
+  ])("refuses %s, after which a client would page for ever or stop too early", async (query, param) => {
+    await expectError(await ask(`models?${query}`), { status: 400, code: "invalid_request", param });
+  });
+
+  test("dates a model of any age", async () => {
+    const plugin = pluginOf(
+      { chat: () => Promise.reject(new Error("not asked")) },
+      { models: [{ ...chatModel, created: Number.MAX_SAFE_INTEGER }] },
+    );
+    const { data } = await (await httpOf([plugin]).ask("models")).json();
+    expect(data[0].created_at).toStartWith("9999-12-31T");
   });
 
   test("tells when a model is retired, and what comes after", async () => {
