@@ -22,3 +22,10 @@ export function useModels() {
 export function isRetired({ retiredOn }: Pick<Model, "retiredOn">, now: number = Date.now()): boolean {
   return retiredOn !== undefined && Date.parse(retiredOn) <= now;
 }
+
+/** Prefers a free chat model that is not retired, so that the example works. */
+export function pickExampleModel(models: readonly Model[]): string | undefined {
+  const chats = models.filter(({ capability }) => capability === "chat");
+  const current = chats.filter((model) => !isRetired(model));
+  return (current.find(({ premium }) => !premium) ?? current[0] ?? chats[0])?.id;
+}

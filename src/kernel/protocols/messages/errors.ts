@@ -45,9 +45,9 @@ export function toMessagesError(error: GatewayError, requestId: string): Message
     status,
     headers: {
       "request-id": requestId,
-      ...(error.retryAfterMs !== undefined && { "retry-after": String(Math.ceil(error.retryAfterMs / 1000)) }),
-      // Anthropic's SDKs repeat a 409.
-      ...(status === 409 && { "x-should-retry": "false" }),
+      ...error.retryHeaders,
+      // Anthropic's SDKs repeat a 409, which helps only while an equal request runs.
+      ...(status === 409 && error.retryAfterMs === undefined && { "x-should-retry": "false" }),
     },
     body: { type: "error", error: body, request_id: requestId },
   };
