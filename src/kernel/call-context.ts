@@ -51,6 +51,8 @@ export class CallContext<C extends Capability = Capability> {
   protocol: Protocol = "chat";
   /** The public id of the model, once it is known to exist. */
   model: string | undefined = undefined;
+  /** It answers for the model that was asked for, which has ended. */
+  isSuccession = false;
   /** Present once the call was admitted. */
   hold: Hold | undefined = undefined;
   /** Request fields that were lowered to what the hold covers. */

@@ -8,6 +8,7 @@ import {
   type ProviderPlugin,
 } from "../../contract/index.ts";
 import type { CircuitBreaker, KeyPool, PluginHealth } from "./health.ts";
+import { findSuccessor } from "./succession.ts";
 
 /** One way to serve a model: a plugin, its row for the model, and its keys. */
 export interface Route {
@@ -27,6 +28,14 @@ export interface ModelEntry {
   readonly compiledPrice: CompiledPrice | undefined;
   /** By priority, the first to be tried first. */
   readonly routes: readonly Route[];
+}
+
+/** What of a call decides which model it may use. */
+interface FindOptions {
+  readonly capability: Capability;
+  readonly caller: Caller;
+  /** Milliseconds since 1970. */
+  readonly openedAt: number;
 }
 
 /** All models that can be served. Immutable: a change makes a new registry. */
@@ -60,17 +69,18 @@ export class Registry {
   }
 
   /**
-   * The model of a request.
+   * The model of a request, or the one that answers for it since it has ended.
    *
-   * @throws {GatewayError} `model_not_found` when it is unknown or has another capability, `model_not_allowed` when
-   * the key may not use it.
+   * @throws {GatewayError} `model_not_found` when it is unknown, has ended or has another capability,
+   * `model_not_allowed` when the key may not use it.
    */
-  find(name: string, capability: Capability, caller: Caller): ModelEntry {
-    const modelEntry = this.#byName.get(name);
-    if (modelEntry === undefined) {
+  find(name: string, { capability, caller, openedAt }: FindOptions): ModelEntry {
+    const asked = this.#byName.get(name);
+    if (asked === undefined) {
       const sentence = `The model '${name}' does not exist here; GET /models lists what does`;
       throw new GatewayError("model_not_found", sentence, { param: "model" });
     }
+    const modelEntry = findSuccessor(asked, openedAt, (other) => this.#byName.get(other));
     if (modelEntry.model.capability !== capability) {
       const sentence = `The model '${name}' is served at ${endpointOf[modelEntry.model.capability]}, not at ${endpointOf[capability]}`;
       throw new GatewayError("model_not_found", sentence, { param: "model" });

@@ -47,6 +47,7 @@ describe("readConfig", () => {
       worker: 0,
       bootstrapKey: undefined,
       pluginsDir: undefined,
+      cataloguePublicKey: undefined,
       signUp: "closed",
       publicUrl: undefined,
       oidcIssuer: undefined,

@@ -6,7 +6,7 @@ import { httpOf } from "../support.ts";
 
 const rows: Model[] = [
   { ...chatModel, id: "famA/oss-20b", aliases: ["oss"], premium: false },
-  { ...chatModel, id: "plain", retiredOn: "2026-01-01", successor: "famA/oss-20b" },
+  { ...chatModel, id: "plain", retiredOn: "2026-01-01", successor: "famA/oss-20b", whenRetired: "serve" },
   { ...chatModel, id: "a b%c" },
   { ...chatModel, id: "accounts/acme/models/llama" },
 ];
