@@ -94,7 +94,9 @@ export function readJsonCall(deps: HttpDeps, check: (body: unknown) => void = ()
   return async (context: RouteContext): Promise<unknown> => {
     const call = await authenticate(deps, context.request, context.server);
     context.call = call;
-    call.body = deps.bodies.reserve(call.caller.accountId, declaredBytes(context.request, jsonBytesMax));
+    const declared = declaredBytes(context.request, jsonBytesMax);
+    // As it arrives, and as text.
+    call.body = deps.bodies.reserve(call.caller.accountId, declared === undefined ? undefined : 2 * declared);
     const body = await readJson(context.request, { reservation: call.body, beforeParsing });
     check(body);
     return body;
