@@ -71,6 +71,11 @@ const hasFinding: Record<Finding, (model: Model, now: number) => boolean> = {
     price === undefined || !isPriced(compilePrice(price), requiredMeters[capability]),
 };
 
+/** What an operator should look at in a row. */
+export function catalogueFindings(model: Model, now: number): Finding[] {
+  return findings.filter((finding) => hasFinding[finding](model, now));
+}
+
 export const catalogueCheck = defineCommand({
   name: "catalogue check",
   description:
