@@ -1,11 +1,13 @@
 import { Buffer, isUtf8 } from "node:buffer";
 import { GatewayError } from "../../contract/index.ts";
-import { type BodyReservation, countedBytesMin } from "./body-memory.ts";
+import type { BodyReservation } from "./body-memory.ts";
 import { checkJsonBounds } from "./json-bounds.ts";
 
 /** The largest JSON body, in bytes: a long conversation with several pictures. */
 export const jsonBytesMax = 32 * 1024 * 1024;
 
+/** A larger body takes long enough to be noticed by other requests, in bytes. */
+const largeBytesMin = 1024 * 1024;
 /** Above this average, no client is slowed down by sending its body in chunks. */
 const chunkBytesMin = 256;
 /** How many chunks may be smaller than that. */
@@ -29,7 +31,7 @@ export async function readJson(request: Request, { reservation, beforeParsing }:
   const text = await readText(request, reservation);
   beforeParsing?.();
   if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
-  return text.length > countedBytesMin ? await inTurn(() => parseJson(text)) : parseJson(text);
+  return text.length > largeBytesMin ? await inTurn(() => parseJson(text)) : parseJson(text);
 }
 
 /** The platform enforces a declared length; for a chunked body the limit is enforced here. */
@@ -38,7 +40,7 @@ async function readText(request: Request, reservation: BodyReservation | undefin
   const bytes = await request.bytes().catch((cause) => {
     throw brokeOff(cause);
   });
-  return bytes.length > countedBytesMin ? await inTurn(() => decode(bytes)) : decode(bytes);
+  return bytes.length > largeBytesMin ? await inTurn(() => decode(bytes)) : decode(bytes);
 }
 
 /** Text that is not UTF-8 is refused, because a replaced character would go unnoticed. */
@@ -84,7 +86,8 @@ function brokeOff(cause: unknown): GatewayError {
 /** A body as text, up to a limit. */
 export async function readChunks(request: Request, bytesMax: number, reservation?: BodyReservation): Promise<string> {
   const chunks = await Array.fromAsync(boundedChunks(request, bytesMax, reservation));
-  return chunks.length > 1 ? await inTurn(() => decode(Buffer.concat(chunks))) : decode(Buffer.concat(chunks));
+  const bytes = Buffer.concat(chunks);
+  return bytes.length > largeBytesMin ? await inTurn(() => decode(bytes)) : decode(bytes);
 }
 
 /** The chunks of a body, up to a limit. A body of tiny chunks is refused: each takes as much time as a large one. */
