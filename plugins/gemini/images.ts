@@ -11,14 +11,18 @@ const proportions = Object.fromEntries(
 
 export function toImageBody(request: ImagesRequest, warn: Warn, sold?: unknown): GenerateBody {
   const { prompt, size, quality } = request;
-  const generationConfig = { responseModalities: ["TEXT", "IMAGE"], imageConfig: toImageConfig(size, quality, sold) };
-  const taken = JSON.stringify(generationConfig.imageConfig);
-  if (size && !/^(auto|(1024|2048|4096)x\2)$/.test(size)) warn(`Took ${taken} for size ${size}`, "size");
+  const imageConfig = toImageConfig(size, quality, sold);
+  const side = imageSizes[(imageConfig.imageSize ?? "1K") as keyof typeof imageSizes];
+  const isOther = size && (!/^(auto|(1024|2048|4096)x\2)$/.test(size) || Number.parseInt(size, 10) > side);
+  if (isOther) warn(`Took ${JSON.stringify(imageConfig)} for size ${size}`, "size");
+  if (quality === "hd" && side < 2048)
+    warn("Left out quality hd: the price of this model does not cover it", "quality");
   warnOfOthers(request, ["model", "prompt", "n", "size", "quality", "response_format"], warn);
+  const generationConfig = { responseModalities: ["TEXT", "IMAGE"], imageConfig };
   return { contents: [{ role: "user", parts: [{ text: prompt }] }], generationConfig };
 }
 
-/** The shape and size nearest in proportion to WIDTHxHEIGHT, of the `sold` ones if any; with `auto` the model chooses, and 2K is its `hd`. */
+/** The shape and size nearest to WIDTHxHEIGHT, of those `sold` if given; with `auto` the model chooses, and 2K is `hd`. */
 export function toImageConfig(size: ImagesRequest["size"], quality: ImagesRequest["quality"], sold?: unknown) {
   const [width = 1, height = 1] = (size === "auto" ? "" : (size ?? "1024x1024")).split("x").map(Number);
   const nearestSize = size === "auto" ? "1K" : nearest(imageSizes, Math.sqrt(width * height));

@@ -19,7 +19,6 @@ import { toContents } from "./to-contents.ts";
 import { randomCallId, type Signatures } from "./tools.ts";
 
 const signatures: Signatures = new LruMap(10_000);
-
 export default definePlugin({
   name: "gemini",
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",

@@ -99,3 +99,18 @@ describe("an image answer", () => {
     expect(asked.map(({ path }) => path)).toEqual(["/models/gemini-3-pro-image-preview:generateContent"]);
   });
 });
+
+test.each<[string, "hd" | undefined, readonly string[], string | undefined, string[]]>([
+  ["4096x4096", undefined, ["1K"], "1K", ["size"]],
+  ["1024x1024", "hd", ["1K"], "1K", ["quality"]],
+  ["1024x1024", "hd", ["1K", "2K"], "2K", []],
+  ["auto", undefined, [], undefined, []],
+])("size %p and quality %p of a model whose price covers %j become %p", (size, quality, sold, imageSize, fields) => {
+  const ignored: string[] = [];
+  const warn = (_: string, names: string | readonly string[] = []) => void ignored.push(...[names].flat());
+  const body = toImageBody({ model: "m", prompt: "A cat", size, ...(quality && { quality }) }, warn, sold);
+  expect({ size: body.generationConfig?.imageConfig?.imageSize, ignored }).toEqual({
+    size: imageSize,
+    ignored: fields,
+  });
+});
