@@ -100,17 +100,15 @@ describe("an image answer", () => {
   });
 });
 
-test.each<[string, "hd" | undefined, readonly string[], string | undefined, string[]]>([
-  ["4096x4096", undefined, ["1K"], "1K", ["size"]],
-  ["1024x1024", "hd", ["1K"], "1K", ["quality"]],
-  ["1024x1024", "hd", ["1K", "2K"], "2K", []],
-  ["auto", undefined, [], undefined, []],
-])("size %p and quality %p of a model whose price covers %j become %p", (size, quality, sold, imageSize, fields) => {
+test.each<[object, readonly string[], object]>([
+  [{ size: "4096x4096" }, ["1K"], { taken: "1K", ignored: ["size"] }],
+  [{ size: "1024x1024", quality: "hd" }, ["1K"], { taken: "1K", ignored: ["quality"] }],
+  [{ size: "1024x1024", quality: "hd" }, ["1K", "2K"], { taken: "2K", ignored: [] }],
+  [{ size: "auto" }, [], { taken: undefined, ignored: [] }],
+])("of the request %j to a model whose price covers %j comes %j", (request, sold, expected) => {
   const ignored: string[] = [];
   const warn = (_: string, names: string | readonly string[] = []) => void ignored.push(...[names].flat());
-  const body = toImageBody({ model: "m", prompt: "A cat", size, ...(quality && { quality }) }, warn, sold);
-  expect({ size: body.generationConfig?.imageConfig?.imageSize, ignored }).toEqual({
-    size: imageSize,
-    ignored: fields,
-  });
+  const body = toImageBody({ model: "m", prompt: "A cat", ...request }, warn, sold);
+  const config = body.generationConfig?.imageConfig as { imageSize?: string } | undefined;
+  expect<object>({ taken: config?.imageSize, ignored }).toEqual(expected);
 });
