@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import { type ChatChunk, ChatCompletion, ChatRequest, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
+import { replyOnce } from "../middleware/reply-once.ts";
 import { sseReply, toEvent } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
@@ -14,11 +15,11 @@ const Body = requestBody(ChatRequest);
 export function chatController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/chat/completions",
-    async ({ call, body }) => {
+    replyOnce<ChatRequest>(deps, async ({ call, body }) => {
       checkContent(body);
       if (body.stream === true) return await stream(deps, call, body);
       return jsonReply(deps, call, await executeCall(deps, call, { capability: "chat", request: body }));
-    },
+    }),
     {
       parse: [readJsonCall(deps), "json"],
       body: Body,

@@ -10,6 +10,7 @@ import { countTokens, messagesProtocol } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toGatewayError } from "../middleware/errors.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
+import { replyOnce } from "../middleware/reply-once.ts";
 import { sseReply } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
@@ -37,7 +38,7 @@ export function messagesController(deps: HttpDeps) {
     .use(apiKeyRoutes(deps))
     .post(
       "/messages",
-      async ({ call, body }) => {
+      replyOnce<MessagesRequest>(deps, async ({ call, body }) => {
         call.protocol = "messages";
         const outputTokensMax = deps.kernel.registry.byName(body.model)?.model.outputTokensMax;
         const warn = (sentence: string) => call.warn(sentence);
@@ -45,7 +46,7 @@ export function messagesController(deps: HttpDeps) {
         if (body.stream === true) return await stream(deps, call, request, new MessagesStream(plan));
         const completion = await executeCall(deps, call, { capability: "chat", request });
         return jsonReply(deps, call, toMessagesAnswer(completion as ChatCompletion, plan));
-      },
+      }),
       {
         parse: [parse, "json"],
         body: requestBody(MessagesRequest),

@@ -4,6 +4,7 @@ import { countTokens, responsesProtocol } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toGatewayError } from "../middleware/errors.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
+import { replyOnce } from "../middleware/reply-once.ts";
 import { sseReply } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
@@ -33,13 +34,13 @@ export function responsesController(deps: HttpDeps) {
     .use(apiKeyRoutes(deps))
     .post(
       "/responses",
-      async ({ call, body }) => {
+      replyOnce<ResponsesRequest>(deps, async ({ call, body }) => {
         const { chat: request, plan } = translate(deps, call, body);
         const head = createResponseHead(call.id, modelIdOf(deps, body.model), deps.now);
         if (body.stream === true) return await stream(deps, call, request, new ResponseStream(plan, head));
         const completion = await executeCall(deps, call, { capability: "chat", request });
         return jsonReply(deps, call, toResponse(completion as ChatCompletion, plan, head));
-      },
+      }),
       {
         parse: [parse, "json"],
         body: Body,

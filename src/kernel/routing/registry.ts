@@ -1,14 +1,6 @@
-import {
-  type Caller,
-  type Capability,
-  type CompiledPrice,
-  endpointOf,
-  GatewayError,
-  type Model,
-  type ProviderPlugin,
-} from "../../contract/index.ts";
+import { type CompiledPrice, endpointOf, GatewayError, type Model, type ProviderPlugin } from "../../contract/index.ts";
 import type { CircuitBreaker, KeyPool, PluginHealth } from "./health.ts";
-import { findSuccessor } from "./succession.ts";
+import { type FindOptions, findSuccessor } from "./succession.ts";
 
 /** One way to serve a model: a plugin, its row for the model, and its keys. */
 export interface Route {
@@ -28,14 +20,6 @@ export interface ModelEntry {
   readonly compiledPrice: CompiledPrice | undefined;
   /** By priority, the first to be tried first. */
   readonly routes: readonly Route[];
-}
-
-/** What of a call decides which model it may use. */
-interface FindOptions {
-  readonly capability: Capability;
-  readonly caller: Caller;
-  /** Milliseconds since 1970. */
-  readonly openedAt: number;
 }
 
 /** All models that can be served. Immutable: a change makes a new registry. */

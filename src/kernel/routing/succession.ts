@@ -1,4 +1,12 @@
-import { GatewayError, isEnded, type Model } from "../../contract/index.ts";
+import { type Caller, type Capability, GatewayError, isEnded, type Model } from "../../contract/index.ts";
+
+/** What of a call decides which model it may use. */
+export interface FindOptions {
+  readonly capability: Capability;
+  readonly caller: Caller;
+  /** Milliseconds since 1970. */
+  readonly openedAt: number;
+}
 
 /** A chain of successors is followed this far; a longer one is a circle. */
 const successionMax = 8;

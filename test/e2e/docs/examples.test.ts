@@ -82,6 +82,7 @@ test("the headers of an answer are those of docs/api.md", async () => {
   expect(response.status).toBe(200);
   const sent = [...response.headers.keys()].filter((name) => name.startsWith("x-"));
   const conditional = [
+    "idempotent-replayed",
     "retry-after",
     "x-modelgate-ignored",
     "x-modelgate-lowered",
