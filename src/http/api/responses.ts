@@ -9,6 +9,7 @@ import { sseReply } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { InputTokens, NamedEvent, responsesOfResponses } from "./openapi.ts";
+import { type RequestContext, ResponseStore } from "./response-store.ts";
 
 const {
   createReasoningSeal,
@@ -30,23 +31,33 @@ export function responsesController(deps: HttpDeps) {
     const refusal = refuseChatBody(body);
     if (refusal !== undefined) throw refusal;
   });
+  const store = new ResponseStore(deps);
   return new Elysia()
     .use(apiKeyRoutes(deps))
     .post(
       "/responses",
       replyOnce<ResponsesRequest>(deps, async ({ call, body }) => {
-        const { chat: request, plan } = translate(deps, call, body);
+        call.protocol = "responses";
+        const context = await store.read(call, body);
+        const { chat: request, plan } = translate(deps, call, body, context);
         const head = createResponseHead(call.id, modelIdOf(deps, body.model), deps.now);
-        if (body.stream === true) return await stream(deps, call, request, new ResponseStream(plan, head));
+        const keep = (response: ResponseObject) => store.put(call, response, { input: plan.input, context });
+        if (body.stream === true) {
+          return await stream(deps, call, request, { events: new ResponseStream(plan, head), keep });
+        }
         const completion = await executeCall(deps, call, { capability: "chat", request });
-        return jsonReply(deps, call, toResponse(completion as ChatCompletion, plan, head));
+        const response = toResponse(completion as ChatCompletion, plan, head);
+        await keep(response);
+        return jsonReply(deps, call, response);
       }),
       {
         parse: [parse, "json"],
         body: Body,
         detail: {
           summary: "Chat by OpenAI's Responses protocol",
-          description: "For Codex and the Agents SDK. Responses are not stored: send all items in `input`.",
+          description:
+            "For Codex, the AI SDK and the Agents SDK. Responses are stored for a while, unless `store` is false, for " +
+            "`previous_response_id` and `item_reference`.",
           tags: ["Models at work"],
           responses: responsesOfResponses({ "application/json": ResponseObject, "text/event-stream": NamedEvent }),
         },
@@ -55,7 +66,9 @@ export function responsesController(deps: HttpDeps) {
     .post(
       "/responses/input_tokens",
       async ({ call, body }) => {
-        const text = JSON.stringify(translate(deps, call, body).chat.messages);
+        call.protocol = "responses";
+        const context = await store.read(call, body);
+        const text = JSON.stringify(translate(deps, call, body, context).chat.messages);
         const inputTokens = await countTokens(text.slice(0, countedCharactersMax), text.length);
         return jsonReply(deps, call, { object: "response.input_tokens", input_tokens: inputTokens });
       },
@@ -76,10 +89,9 @@ function modelIdOf({ kernel }: HttpDeps, name: string): string {
   return kernel.registry.byName(name)?.model.id ?? name;
 }
 
-function translate(deps: HttpDeps, call: HttpCall, body: ResponsesRequest) {
-  call.protocol = "responses";
+function translate(deps: HttpDeps, call: HttpCall, body: ResponsesRequest, context: RequestContext) {
   const seal = createReasoningSeal(deps.sealKey, call.caller.accountId, modelIdOf(deps, body.model));
-  const translated = toChatRequest(body, { seal, stored: false });
+  const translated = toChatRequest(body, { seal, ...context });
   for (const sentence of translated.plan.warnings) call.warn(sentence);
   return translated;
 }
@@ -88,11 +100,15 @@ function stream(
   deps: HttpDeps,
   call: HttpCall,
   request: ReturnType<typeof toChatRequest>["chat"],
-  events: InstanceType<typeof ResponseStream>,
+  { events, keep }: { events: InstanceType<typeof ResponseStream>; keep: (response: ResponseObject) => Promise<void> },
 ): Promise<Response> {
   const sink = new SseStream<ChatChunk>(call, (chunk) => formatEvents(events.push(chunk)));
   const answer = executeCall(deps, call, { capability: "chat", request, sink }).then(
-    () => formatEvents(events.finish()),
+    async () => {
+      const last = events.finish();
+      await keep(last.at(-1)?.response as ResponseObject);
+      return formatEvents(last);
+    },
     (error) => {
       if (!sink.isOpen) throw error;
       return formatEvents(events.fail(toGatewayError(error, deps.log)));
