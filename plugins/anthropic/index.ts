@@ -7,6 +7,7 @@ import {
   withFunctionsAsTools,
 } from "modelgate/plugin";
 import rows from "../../catalogue/anthropic.json" with { type: "json" };
+import current from "../../catalogue/current/anthropic.json" with { type: "json" };
 import { readFault } from "./fault.ts";
 import { fromEvents } from "./from-events.ts";
 import { fromMessage } from "./from-message.ts";
@@ -15,12 +16,11 @@ import type { MessageAnswer } from "./wire.ts";
 
 /** Later versions do without `temperature`: https://platform.claude.com/docs/en/api/versioning */
 const headers = { "anthropic-version": "2023-06-01" };
-
 export default definePlugin({
   name: "anthropic",
   baseUrl: "https://api.anthropic.com/v1",
-  authorize: (key) => ({ "x-api-key": key }),
-  models: readModels(rows),
+  authorize: (key) => ({ "x-api-key": key, ...headers }),
+  models: readModels([...rows.models, ...current.models]),
   handlers: { chat: withFunctionsAsTools(chat) },
   checks: { chat: precheckMultimodal((request, { model, warn }) => toMessages(request, model, warn)) },
   maxChoices: { chat: 1 },

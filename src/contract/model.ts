@@ -5,6 +5,9 @@ import { Price } from "./price.ts";
 const day = Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" });
 const names = (description: string) => Type.Array(Type.String({ minLength: 1 }), { minItems: 1, description });
 
+/** What a chat model can do beside answering text by text. */
+const modelFeatures = ["vision", "tools", "json_schema", "audio", "pdf"] as const;
+
 /** A row of a catalogue: one model as the gateway sells it and as its provider knows it. */
 export const Model = Type.Object(
   {
@@ -25,6 +28,11 @@ export const Model = Type.Object(
     outputTokensMax: Type.Optional(Type.Integer({ minimum: 1 })),
     reasoning: Type.Optional(
       Type.Boolean({ description: "It reasons before it answers, and what it reasons is billed but not all shown" }),
+    ),
+    features: Type.Optional(
+      Type.Array(Type.Union(modelFeatures.map((name) => Type.Literal(name))), {
+        description: "What a chat model takes beside text, and what it can hold its answer to; absent: not known",
+      }),
     ),
     timeoutSeconds: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 3600, description: "The longest silence of its provider; default 300" }),
@@ -78,7 +86,15 @@ export const Model = Type.Object(
     ),
     weight: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000, description: "Share among equals; default 1" })),
     retiredOn: Type.Optional(day),
-    successor: Type.Optional(Type.String({ minLength: 1 })),
+    successor: Type.Optional(
+      Type.String({ minLength: 1, description: "The model that its provider names in its place" }),
+    ),
+    whenRetired: Type.Optional(
+      Type.Union(
+        ["refuse", "serve", "successor"].map((word) => Type.Literal(word as "refuse" | "serve" | "successor")),
+        { description: "From that day on: refused (default), asked for as before, or answered by the successor" },
+      ),
+    ),
     source: Type.Optional(Type.String({ minLength: 1, description: "Where the facts were read" })),
     checkedOn: Type.Optional(day),
   },

@@ -5,6 +5,7 @@ import type { GeneratedImages, ImagesRequest } from "./images.ts";
 import type { Model } from "./model.ts";
 import type { Speech, SpeechRequest } from "./speech.ts";
 import type { Transcript, TranscriptionRequest } from "./transcription.ts";
+import type { Unlisted } from "./unlisted.ts";
 import type { UpstreamFault } from "./upstream-fault.ts";
 
 /**
@@ -137,6 +138,8 @@ export interface ProviderPlugin {
   /** The headers that carry a key. */
   authorize(key: string): Record<string, string>;
   readonly models: readonly Model[];
+  /** Sells every other model that the provider lists, by these terms. */
+  readonly unlisted?: Unlisted | undefined;
   readonly handlers: Handlers;
   /** Looked at before a call is admitted; without one, all that the schema lets through is translated. */
   readonly checks?: Checks | undefined;

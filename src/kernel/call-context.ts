@@ -53,6 +53,8 @@ export class CallContext<C extends Capability = Capability> {
   protocol: Protocol = "chat";
   /** The public id of the model, once it is known to exist. */
   model: string | undefined = undefined;
+  /** It answers for the model that was asked for, which has ended. */
+  isSuccession = false;
   /** What the client calls its session, which sticks to a route and a key. A claim: it decides nothing else. */
   session: string | undefined = undefined;
   /** Whether the request asks a provider to keep a part of the prompt for an hour. */

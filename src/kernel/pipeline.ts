@@ -37,7 +37,8 @@ const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
  */
 export async function runCall<C extends Capability>(kernel: Kernel, call: CallContext<C>): Promise<AnswerOf<C>> {
   const handler: CapabilityHandler<C> = handlers[call.capability];
-  call.modelEntry = kernel.registry.find(call.request.model, call.capability, call.caller);
+  call.modelEntry = kernel.registry.find(call.request.model, call);
+  call.isSuccession = call.modelEntry !== kernel.registry.byName(call.request.model);
   call.model = call.modelEntry.model.id;
   await handler.validate(call, kernel);
   validateByPlugins(call);

@@ -30,6 +30,7 @@ const chat = {
   functions: Type.Union([Type.Literal("pass"), Type.Literal("convert")]),
   reasoningEfforts: words,
   toolEfforts: words,
+  toolEffortDefault: Type.String({ minLength: 1 }),
   reasoningOmit: words,
   streamOptions: Type.Boolean(),
   drop: words,
@@ -77,7 +78,8 @@ const Manifest = Type.Object(
     options: Type.Optional(DialectOptions),
     maxChoices: Type.Optional(Type.Unknown()),
     takes: Type.Optional(Type.Unknown()),
-    models: Type.Array(Type.Record(Type.String(), Type.Unknown()), { minItems: 1 }),
+    models: Type.Optional(Type.Array(Type.Record(Type.String(), Type.Unknown()))),
+    unlisted: Type.Optional(Type.Unknown({ description: "Terms by which all other models of the provider are sold" })),
   },
   { additionalProperties: false },
 );
@@ -96,7 +98,17 @@ export function readManifest(value: unknown, name: string): ProviderPlugin {
   if (!isRecord(value)) throw new PluginError("expected a JSON object with name, baseUrl, dialect and models");
   const fault = findManifestError(value);
   if (fault !== undefined) throw new PluginError(`${fault.path.replace(/^\./, "") || "the file"}: ${fault.reason}`);
-  const { $schema: _, dialect: __, authorize, options: written = {}, models, ...rest } = value as unknown as Manifest;
+  const {
+    $schema: _,
+    dialect: __,
+    authorize,
+    options: written = {},
+    models = [],
+    ...rest
+  } = value as unknown as Manifest;
+  if (models.length === 0 && rest.unlisted === undefined) {
+    throw new PluginError("it has no models; list some, or give unlisted terms for all that the provider has");
+  }
   const rows = models.map((row) => ({
     upstreamId: row.id,
     capability: "chat",
@@ -106,7 +118,8 @@ export function readManifest(value: unknown, name: string): ProviderPlugin {
   })) as unknown as Model[];
   const options: OpenaiOptions = { ...(written as OpenaiOptions) };
   for (const capability of capabilities) {
-    if (rows.some((row) => row.capability === capability)) options[capability] ??= {};
+    const isUnlisted = isRecord(rest.unlisted) && (rest.unlisted.capability ?? "chat") === capability;
+    if (isUnlisted || rows.some((row) => row.capability === capability)) options[capability] ??= {};
   }
   return definePlugin({
     name,

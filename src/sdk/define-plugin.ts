@@ -8,13 +8,15 @@ import {
   type NativeForm,
   nativeForms,
   type ProviderPlugin,
+  Unlisted,
 } from "../contract/index.ts";
+import { shapeChecker } from "./check-shape.ts";
 import { contractMismatch } from "./contract-mismatch.ts";
 import { suggestName } from "./did-you-mean.ts";
 import { PluginError } from "./errors.ts";
 import { classifyFault } from "./fault.ts";
 import { isRecord } from "./json.ts";
-import { readModelsOnce } from "./read-models.ts";
+import { readModelsOnce, requiredMeters } from "./read-models.ts";
 
 /** What an author writes: a {@link ProviderPlugin} of which most can be left out. */
 export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models" | "handlers"> &
@@ -23,8 +25,9 @@ export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models
     contractVersion?: number;
   };
 
+const findUnlistedError = shapeChecker(Unlisted);
 const knownFields =
-  "name contractVersion baseUrl hosts credential authorize models handlers checks maxChoices takes readFault".split(
+  "name contractVersion baseUrl hosts credential authorize models handlers checks maxChoices takes readFault unlisted".split(
     " ",
   );
 
@@ -75,6 +78,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     credential,
     authorize: checkFunction(name, "authorize", definition.authorize ?? bearer),
     models: checkModels(name, definition.models, handlers),
+    ...(definition.unlisted !== undefined && { unlisted: checkUnlisted(name, definition.unlisted, handlers) }),
     handlers,
     ...(checks && { checks: checks as Checks }),
     maxChoices: checkBounds(name, maxChoices),
@@ -138,6 +142,23 @@ function checkModels(plugin: string, models: unknown, handlers: Handlers): reado
     }
   }
   return rows;
+}
+
+function checkUnlisted(plugin: string, unlisted: unknown, handlers: Handlers): Unlisted {
+  const fault = findUnlistedError(unlisted);
+  if (fault !== undefined) fail(plugin, `unlisted${fault.path}: ${fault.reason}`);
+  const { price, capability = "chat" } = unlisted as Unlisted;
+  const missing = requiredMeters[capability].filter((meter) => price?.[meter] === undefined);
+  if (missing.length > 0) {
+    const example = `unlisted.price.${missing[0]} as { "usd": "1.25", "per": 1000000 }`;
+    fail(
+      plugin,
+      `unlisted has no price for ${missing.join(", ")}, by which other models could be sold; add ${example}`,
+    );
+  }
+  if (handlers[capability] === undefined)
+    fail(plugin, `unlisted can ${capability}, but there is no handlers.${capability}`);
+  return unlisted as Unlisted;
 }
 
 function checkBounds(plugin: string, maxChoices: unknown): ProviderPlugin["maxChoices"] {

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { decodePercent, GatewayError, type Model, quoteValue } from "../../contract/index.ts";
+import { decodePercent, GatewayError, getRetirement, isEnded, type Model, quoteValue } from "../../contract/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -19,6 +19,11 @@ const ModelObject = Type.Object(
     capability: Type.String(),
     premium: Type.Boolean(),
     context_tokens: Type.Optional(Type.Integer()),
+    retired_on: Type.Optional(Type.String({ description: "The day on which its provider ends it" })),
+    retirement: Type.Optional(
+      Type.Union([Type.Literal("soon"), Type.Literal("past")], { description: "soon: within 60 days" }),
+    ),
+    successor: Type.Optional(Type.String()),
     price: Type.Optional(Type.Unknown()),
     routes: Type.Optional(
       Type.Array(
@@ -73,7 +78,8 @@ export function modelsController(deps: HttpDeps) {
     const { allowedModels } = call.caller;
     const data = [...deps.kernel.registry.modelEntries]
       .filter(({ model }) => allowedModels === undefined || allowedModels.has(model.id))
-      .map(({ model }) => toModelJson(model));
+      .filter(({ model }) => !isEnded(model, deps.now()) || model.whenRetired === "successor")
+      .map(({ model }) => toModelJson(model, deps.now()));
     const { searchParams } = parseUrl(call.httpRequest);
     return jsonReply(deps, call, searchParams.get("format") === "array" ? data : toPage(data, searchParams));
   };
@@ -151,14 +157,15 @@ function invalid(param: string, sentence: string): GatewayError {
 function findModel(deps: HttpDeps, name: string): ModelObject {
   const modelEntry = deps.kernel.registry.byName(name);
   if (modelEntry !== undefined)
-    return { ...toModelJson(modelEntry.model), routes: describeRoutes(modelEntry, deps.kernel.now()) };
+    return { ...toModelJson(modelEntry.model, deps.now()), routes: describeRoutes(modelEntry, deps.kernel.now()) };
   throw new GatewayError("not_found", `The model '${name}' does not exist here; GET /models lists what does`, {
     param: "model",
     publicCode: "model_not_found",
   });
 }
 
-function toModelJson(model: Model): ModelObject {
+function toModelJson(model: Model, now: number): ModelObject {
+  const retirement = getRetirement(model, now);
   return {
     id: model.id,
     object: "model",
@@ -181,5 +188,7 @@ function toModelJson(model: Model): ModelObject {
     ...(model.price !== undefined && { price: model.price }),
     ...(model.retiredOn !== undefined && { retired_on: model.retiredOn }),
     ...(model.successor !== undefined && { successor: model.successor }),
+    ...(retirement !== undefined && { retirement }),
+    ...(model.features !== undefined && { features: model.features, reasoning: model.reasoning === true }),
   };
 }

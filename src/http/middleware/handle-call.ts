@@ -251,6 +251,7 @@ export function callHeaders(call: CallContext, sandbox: boolean, contentType: st
     headers["x-modelgate-route"] = route;
     headers["x-modelgate-attempts"] = String(call.attempts);
   }
+  if (call.isSuccession && call.model !== undefined) headers["x-modelgate-successor"] = call.model;
   if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
   if (call.lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(call.lowered);
   if (call.ignored.size > 0) headers["x-modelgate-ignored"] = [...call.ignored].join(", ");

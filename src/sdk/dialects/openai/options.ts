@@ -29,6 +29,8 @@ export interface ChatOptions extends RequestOptions {
   reasoningEfforts?: readonly string[];
   /** The same in a request with tools, where that differs. */
   toolEfforts?: readonly string[];
+  /** The effort to send with tools when none is asked for, where it would reject them beside its own. */
+  toolEffortDefault?: string;
   /** Request fields it rejects beside an effort other than `none`. */
   reasoningOmit?: readonly string[];
   /** Whether it takes `stream_options`. Default true: usage is always asked for. */

@@ -1,12 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import type { Model } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
+import { completionOf } from "../../kernel/streams.ts";
 import { caller, chatModel, pluginOf } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";
 
 const rows: Model[] = [
   { ...chatModel, id: "famA/oss-20b", aliases: ["oss"], premium: false },
-  { ...chatModel, id: "plain", retiredOn: "2026-01-01", successor: "famA/oss-20b" },
+  { ...chatModel, id: "plain", retiredOn: "2026-01-01", successor: "famA/oss-20b", whenRetired: "serve" },
   { ...chatModel, id: "a b%c" },
   { ...chatModel, id: "accounts/acme/models/llama" },
 ];
@@ -88,6 +89,32 @@ describe("GET /models", () => {
   test("tells when a model is retired, and what comes after", async () => {
     const model = await (await ask("models/plain")).json();
     expect(model).toMatchObject({ retired_on: "2026-01-01", successor: "famA/oss-20b" });
+  });
+
+  test("announces an end 60 days before, and lists no model that is refused since", async () => {
+    const models = [
+      { ...chatModel, id: "soon", retiredOn: "2026-11-20", successor: "new" },
+      { ...chatModel, id: "later", retiredOn: "2026-11-22" },
+      { ...chatModel, id: "ended", retiredOn: "2026-09-01", successor: "new" },
+      { ...chatModel, id: "followed", retiredOn: "2026-09-01", successor: "new", whenRetired: "successor" as const },
+      { ...chatModel, id: "new", features: ["vision" as const], reasoning: true },
+    ];
+    const http = httpOf([pluginOf({ chat: () => Promise.resolve(completionOf("Hi")) }, { models })]);
+    const { data } = await (await http.ask("models")).json();
+    expect(data.map(({ id, retirement, successor }: Record<string, string>) => [id, retirement, successor])).toEqual([
+      ["soon", "soon", "new"],
+      ["later", undefined, undefined],
+      ["followed", "past", "new"],
+      ["new", undefined, undefined],
+    ]);
+    expect(data.at(-1)).toMatchObject({ features: ["vision"], reasoning: true });
+    const chat = (model: string) =>
+      http.post("chat/completions", { model, messages: [{ role: "user", content: "Hi" }] });
+    await expectError(await chat("ended"), { status: 400, code: "model_not_found", param: "model" });
+    const answered = await chat("followed");
+    expect(answered.headers.get("x-modelgate-successor")).toBe("new");
+    expect(await answered.json()).toMatchObject({ model: "new" });
+    expect((await chat("soon")).headers.get("x-modelgate-successor")).toBeNull();
   });
 
   test("tells who serves one, and whether they are well", async () => {
