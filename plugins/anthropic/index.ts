@@ -10,18 +10,16 @@ import rows from "../../catalogue/anthropic.json" with { type: "json" };
 import { readFault } from "./fault.ts";
 import { fromEvents } from "./from-events.ts";
 import { fromMessage } from "./from-message.ts";
+import { countMessagesTokens, messages } from "./native.ts";
 import { toMessages } from "./to-messages.ts";
-import type { MessageAnswer } from "./wire.ts";
-
-/** Later versions do without `temperature`: https://platform.claude.com/docs/en/api/versioning */
-const headers = { "anthropic-version": "2023-06-01" };
+import { versionHeader as headers, type MessageAnswer } from "./wire.ts";
 
 export default definePlugin({
   name: "anthropic",
   baseUrl: "https://api.anthropic.com/v1",
   authorize: (key) => ({ "x-api-key": key }),
   models: readModels(rows),
-  handlers: { chat: withFunctionsAsTools(chat) },
+  handlers: { chat: withFunctionsAsTools(chat), messages, countMessagesTokens },
   checks: { chat: precheckMultimodal((request, { model, warn }) => toMessages(request, model, warn)) },
   maxChoices: { chat: 1 },
   readFault,

@@ -1,10 +1,10 @@
 import {
-  type Capability,
   type Checks,
   capabilities,
   contractVersion,
   type Handlers,
   type Model,
+  nativeHandlers,
   type ProviderPlugin,
 } from "../contract/index.ts";
 import { contractMismatch } from "./contract-mismatch.ts";
@@ -110,9 +110,10 @@ function checkHosts(plugin: string, hosts: unknown): readonly string[] {
 
 function checkHandlers(plugin: string, handlers: unknown, field: "handlers" | "checks"): Handlers {
   if (!isRecord(handlers)) fail(plugin, `${field} must be an object of functions by capability`);
+  const names: readonly string[] = field === "handlers" ? [...capabilities, ...nativeHandlers] : capabilities;
   for (const [name, handler] of Object.entries(handlers)) {
-    if (!capabilities.includes(name as Capability)) {
-      fail(plugin, `${field}.${name} is no capability${suggestName(name, capabilities)}`);
+    if (!names.includes(name)) {
+      fail(plugin, `${field}.${name} is no capability${suggestName(name, names)}`);
     }
     if (handler !== undefined) checkFunction(plugin, `${field}.${name}`, handler);
   }

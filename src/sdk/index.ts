@@ -23,6 +23,8 @@ export {
   type ImagesRequest,
   type Message,
   type Model,
+  type NativeAnswer,
+  type NativeRequest,
   type ProviderPlugin,
   type RefusedResponse,
   type ResponseFormat,
@@ -51,6 +53,7 @@ export type {
   EmbeddingsOptions,
   ImagesOptions,
   RequestOptions,
+  ResponsesOptions,
   SpeechOptions,
   TranscriptionOptions,
 } from "./dialects/openai/options.ts";

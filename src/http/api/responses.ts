@@ -1,44 +1,53 @@
 import { Elysia } from "elysia";
 import { type ChatChunk, type ChatCompletion, ResponseObject, ResponsesRequest } from "../../contract/index.ts";
-import { countTokens, responsesProtocol } from "../../kernel/index.ts";
+import { countNatively, countTokens, type NativeExchange, responsesProtocol } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { CountLimiter, checkEarly } from "../middleware/early-checks.ts";
 import { toGatewayError } from "../middleware/errors.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { sseReply } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
+import { formatEvent, setNative, streamNative, translateUnlessNative, warnOfTranslation } from "./native.ts";
 import { InputTokens, NamedEvent, responsesOfResponses } from "./openapi.ts";
 
 const {
+  checkResponsesRequest,
   createReasoningSeal,
   createResponseHead,
   formatEvents,
+  formatNativeFailure,
   ResponseStream,
   refuseChatBody,
+  removeOwnThoughts,
   toChatRequest,
   toResponse,
+  withResolvedInput,
 } = responsesProtocol;
 
 const Body = requestBody(ResponsesRequest);
 /** Characters that a count looks at; the rest is taken in proportion. */
 const countedCharactersMax = 50_000;
 
-/** POST /responses, whole or as server-sent events, through the chat of any model. */
+/** POST /responses, whole or as server-sent events: natively where the provider speaks the protocol, else through chat. */
 export function responsesController(deps: HttpDeps) {
-  const parse = readJsonCall(deps, (body) => {
+  const counts = new CountLimiter(deps.now);
+  const parse = readJsonCall(deps, async (body, call) => {
     const refusal = refuseChatBody(body);
     if (refusal !== undefined) throw refusal;
+    checkResponsesRequest(body);
+    await checkEarly(deps, body, call);
   });
   return new Elysia()
     .use(apiKeyRoutes(deps))
     .post(
       "/responses",
       async ({ call, body }) => {
-        const { chat: request, plan } = translate(deps, call, body);
-        const head = createResponseHead(call.id, modelIdOf(deps, body.model), deps.now);
-        if (body.stream === true) return await stream(deps, call, request, new ResponseStream(plan, head));
-        const completion = await executeCall(deps, call, { capability: "chat", request });
-        return jsonReply(deps, call, toResponse(completion as ChatCompletion, plan, head));
+        const prepared = prepare(deps, call, body);
+        if (body.stream === true) return await stream(deps, call, prepared);
+        const completion = await executeCall(deps, call, { capability: "chat", request: prepared.request });
+        if (prepared.native?.answer !== undefined) return jsonReply(deps, call, prepared.native.answer);
+        return jsonReply(deps, call, toResponse(completion as ChatCompletion, ...prepared.toAnswer()));
       },
       {
         parse: [parse, "json"],
@@ -54,8 +63,12 @@ export function responsesController(deps: HttpDeps) {
     .post(
       "/responses/input_tokens",
       async ({ call, body }) => {
-        const text = JSON.stringify(translate(deps, call, body).chat.messages);
-        const inputTokens = await countTokens(text.slice(0, countedCharactersMax), text.length);
+        counts.take(call);
+        const { native, request } = prepare(deps, call, body);
+        const counted = native && (await countNatively(deps.kernel, call, native));
+        const text = counted === undefined ? JSON.stringify(request.messages) : "";
+        const estimate = () => countTokens(text.slice(0, countedCharactersMax), text.length);
+        const inputTokens = counted ?? (await estimate());
         return jsonReply(deps, call, { object: "response.input_tokens", input_tokens: inputTokens });
       },
       {
@@ -63,7 +76,7 @@ export function responsesController(deps: HttpDeps) {
         body: Body,
         detail: {
           summary: "Count the input tokens of a response",
-          description: "An estimate, free of charge.",
+          description: "By the provider where it counts, otherwise an estimate. Free of charge.",
           tags: ["Models at work"],
           responses: responsesOfResponses({ "application/json": InputTokens }),
         },
@@ -71,30 +84,41 @@ export function responsesController(deps: HttpDeps) {
     );
 }
 
-function modelIdOf({ kernel }: HttpDeps, name: string): string {
-  return kernel.registry.byName(name)?.model.id ?? name;
-}
-
-function translate(deps: HttpDeps, call: HttpCall, body: ResponsesRequest) {
+/** What both ways of serving a request need; `toAnswer` gives what a chat answer is translated back with. */
+function prepare(deps: HttpDeps, call: HttpCall, body: ResponsesRequest) {
   call.protocol = "responses";
-  const seal = createReasoningSeal(deps.sealKey, call.caller.accountId, modelIdOf(deps, body.model));
-  const translated = toChatRequest(body, { seal, stored: false });
-  for (const sentence of translated.plan.warnings) call.warn(sentence);
-  return translated;
+  const model = call.modelEntry.model.id;
+  const seal = createReasoningSeal(deps.sealKey, call.caller.accountId, model);
+  const options = { seal, stored: false };
+  const native = setNative(call, "responses", removeOwnThoughts(withResolvedInput(body, options)));
+  const translated = translateUnlessNative(native, () => toChatRequest(body, options));
+  warnOfTranslation(call, translated?.plan.warnings ?? []);
+  const head = createResponseHead(call.id, model, deps.now);
+  return {
+    native,
+    request: translated === undefined ? (native as NativeExchange).toStandIn() : translated.chat,
+    toAnswer() {
+      if (translated === undefined) throw new TypeError("A request without a translation was answered by chat");
+      return [translated.plan, head] as const;
+    },
+    events: translated === undefined ? undefined : new ResponseStream(translated.plan, head),
+  };
 }
 
 function stream(
   deps: HttpDeps,
   call: HttpCall,
-  request: ReturnType<typeof toChatRequest>["chat"],
-  events: InstanceType<typeof ResponseStream>,
+  { native, request, events }: ReturnType<typeof prepare>,
 ): Promise<Response> {
-  const sink = new SseStream<ChatChunk>(call, (chunk) => formatEvents(events.push(chunk)));
+  const sink = new SseStream<ChatChunk>(call, (chunk) => formatEvents(events?.push(chunk) ?? []));
+  streamNative(native, sink);
   const answer = executeCall(deps, call, { capability: "chat", request, sink }).then(
-    () => formatEvents(events.finish()),
-    (error) => {
-      if (!sink.isOpen) throw error;
-      return formatEvents(events.fail(toGatewayError(error, deps.log)));
+    () => (native?.lastEvent === undefined ? formatEvents(events?.finish() ?? []) : formatEvent(native.lastEvent)),
+    (thrown) => {
+      if (!sink.isOpen) throw thrown;
+      const error = toGatewayError(thrown, deps.log);
+      if (native?.isServing || events === undefined) return formatNativeFailure(native, error);
+      return formatEvents(events.fail(error));
     },
   );
   return sseReply(deps, call, sink, answer);

@@ -84,20 +84,18 @@ export function apiKeyRoutes(deps: HttpDeps) {
     });
 }
 
-/**
- * The `parse` of a route with a JSON body: authenticates first, then reads the body within its bounds.
- *
- * @param check Refuses a body of another endpoint before its schema does, in fewer words.
- */
-export function readJsonCall(deps: HttpDeps, check: (body: unknown) => void = () => undefined) {
+/** Looks at a body before its schema does: throws, in fewer words, or gives the body to use instead. */
+type CheckBody = (body: unknown, call: HttpCall) => unknown;
+
+/** The `parse` of a route with a JSON body: authenticates first, then reads the body within its bounds. */
+export function readJsonCall(deps: HttpDeps, check?: CheckBody) {
   const beforeParsing = () => refuseOverload(deps, deps.kernel.now());
   return async (context: RouteContext): Promise<unknown> => {
     const call = await authenticate(deps, context.request, context.server);
     context.call = call;
     call.body = deps.bodies.reserve(call.caller.accountId, declaredBytes(context.request, jsonBytesMax));
     const body = await readJson(context.request, { reservation: call.body, beforeParsing });
-    check(body);
-    return body;
+    return (await check?.(body, call)) ?? body;
   };
 }
 
@@ -244,7 +242,7 @@ export function callHeaders(call: CallContext, sandbox: boolean, contentType: st
     headers["x-modelgate-attempts"] = String(call.attempts);
   }
   if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
-  if (call.lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(call.lowered);
+  if (call.lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(call.lowered, call.protocol);
   if (call.ignored.size > 0) headers["x-modelgate-ignored"] = [...call.ignored].join(", ");
   if (sandbox || route === "sandbox") headers["x-modelgate-sandbox"] = "true";
   return headers;
@@ -259,9 +257,12 @@ export function readClientRequestId({ headers }: Request): string | undefined {
   return given !== null && clientRequestIdForm.test(given) ? given : undefined;
 }
 
-function formatLowered(lowered: Readonly<Record<string, number>>): string {
+/** What other protocols than chat call their output limit. */
+const outputLimits = { chat: undefined, responses: "max_output_tokens", messages: "max_tokens" };
+
+function formatLowered(lowered: Readonly<Record<string, number>>, protocol: CallContext["protocol"]): string {
   return Object.entries(lowered)
-    .map(([field, value]) => `${field}=${value}`)
+    .map(([field, value]) => `${field === "n" ? field : (outputLimits[protocol] ?? field)}=${value}`)
     .join(", ");
 }
 

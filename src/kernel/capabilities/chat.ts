@@ -27,6 +27,7 @@ import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax } from "./fan-out.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
+import { finishNative, type OpenedNative, openNative } from "./native.ts";
 
 /** The API's default where a model takes the field; other defaults are the provider's. */
 const temperatureDefault = 0.7;
@@ -44,6 +45,7 @@ type OpenedChat =
 
 export const chatHandler: CapabilityHandler<"chat"> = {
   validate(call) {
+    if (call.native !== undefined) call.modelEntry = call.native.chooseRoutes(call.modelEntry);
     call.request = withOneOutputLimit(call.request);
     const { request } = call;
     const { model, routes } = call.modelEntry;
@@ -59,9 +61,11 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     }
   },
 
-  upperBound({ request, modelEntry }) {
+  upperBound(call) {
+    const { request, modelEntry, native } = call;
+    const promptTokens = promptCopiesMax(request, modelEntry) * promptTokensMax(request, modelEntry.model);
     return {
-      inputToken: promptCopiesMax(request, modelEntry) * promptTokensMax(request, modelEntry.model),
+      inputToken: native === undefined ? promptTokens : Math.max(promptTokens, native.promptTokensMax(modelEntry)),
       outputToken: (request.n ?? 1) * getOutputTokensMax(request, modelEntry.model),
     };
   },
@@ -96,11 +100,20 @@ export const chatHandler: CapabilityHandler<"chat"> = {
   },
 
   async execute(kernel, call) {
-    const opened = await withFailover(kernel, call, {
+    const { native } = call;
+    const opened = await withFailover<ChatRequest, OpenedChat | OpenedNative>(kernel, call, {
       requestFor: (model) => (call.protocol === "chat" ? withDefaults(call.request, model) : call.request),
-      run: openChat,
+      run(plugin, attempt) {
+        if (native?.isServedBy(plugin)) return openNative(native, plugin, attempt);
+        for (const sentence of native?.warnings ?? []) attempt.warn(sentence);
+        return openChat(plugin, attempt);
+      },
     });
     call.firstByteMs = kernel.now() - call.startedMs;
+    if ("readUsage" in opened) {
+      await finishNative(kernel, call, opened);
+      return undefined;
+    }
     const head = createAnswerHead(call.id, call.modelEntry.model.id, call.openedAt);
     if (opened.completion !== undefined && call.sink === undefined) {
       return finishCompletion(kernel, call, normalizeCompletion(opened.completion, head));

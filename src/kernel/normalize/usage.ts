@@ -172,6 +172,29 @@ function messageTokensMax(message: Message, model: Model): number {
   return tokens;
 }
 
+const pictureTypes: readonly unknown[] = ["image", "input_image", "image_url"];
+
+/** An upper bound of the tokens of a body that goes to a provider as the client wrote it: whatever stands in it counts. */
+export function nativePromptTokensMax(body: Record<string, unknown>, model: Model): number {
+  const { imageTokensMax = imageTokensDefault, contextTokens = Number.MAX_SAFE_INTEGER } = model;
+  let tokens = 0;
+  const waiting: unknown[] = [body];
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if (typeof value === "string") tokens += tokensMax(value);
+    else if (Array.isArray(value)) for (const member of value) waiting.push(member);
+    else if (typeof value !== "object" || value === null) tokens++;
+    else if (pictureTypes.includes((value as { type?: unknown }).type)) tokens += imageTokensMax;
+    else {
+      for (const [name, member] of Object.entries(value)) {
+        tokens += name.length;
+        waiting.push(member);
+      }
+    }
+  }
+  return Math.min(tokens, contextTokens);
+}
+
 export function partTokensMax(part: ContentPart, { imageTokensMax }: Model): number {
   switch (part.type) {
     case "text":

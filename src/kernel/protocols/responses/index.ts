@@ -1,5 +1,5 @@
 export { toStoredItems } from "./content.ts";
-export { toResponsesError } from "./errors.ts";
+export { formatNativeFailure, toResponsesError } from "./errors.ts";
 export type { ResponseEvent } from "./item-writers.ts";
 export { createReasoningSeal, type ReasoningSeal, removeOwnThoughts } from "./reasoning-seal.ts";
 export {
@@ -11,6 +11,7 @@ export {
   refuseChatBody,
   type TranslationOptions,
   toChatRequest,
+  withResolvedInput,
 } from "./request.ts";
 export { createResponseHead, type ResponseHead } from "./response-object.ts";
 export { formatEvents, ResponseStream, toResponse } from "./stream.ts";

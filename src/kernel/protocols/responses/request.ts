@@ -52,13 +52,17 @@ export function listReferences({ input }: ResponsesRequest): string[] {
  *
  * @throws {GatewayError} `invalid_request`
  */
-export function checkResponsesRequest(request: ResponsesRequest & Record<string, unknown>): void {
+export function checkResponsesRequest(request: unknown): void {
+  if (!isRecord(request)) return;
   if (request.background === true) {
     throw badRequest("background is not available here, expected false: use stream for long answers", "background");
   }
   if (request.conversation !== undefined && request.conversation !== null) {
     const sentence = "conversation is not available here, expected previous_response_id or the items in input";
     throw badRequest(sentence, "conversation");
+  }
+  if (isRecord(request.prompt)) {
+    throw badRequest("Prompt templates are stored at their own provider, expected the text in input", "prompt");
   }
 }
 
@@ -69,24 +73,18 @@ export function checkResponsesRequest(request: ResponsesRequest & Record<string,
  *   its output or the reverse, and two tools that become one function.
  */
 export function toChatRequest(
-  request: ResponsesRequest & { prompt?: unknown },
+  request: ResponsesRequest,
   options: TranslationOptions,
 ): { chat: ChatRequest; plan: ResponsePlan } {
   checkResponsesRequest(request);
-  if (isRecord(request.prompt)) {
-    throw badRequest("Prompt templates are stored at their own provider, expected the text in input", "prompt");
-  }
   const { seal, earlier = [], stored } = options;
-  if (request.previous_response_id && options.earlier === undefined) {
-    throw previousResponseNotFound(request.previous_response_id);
-  }
+  const input = resolveInput(request, options);
   const warnings = new Set<string>();
   const warn = (sentence: string) => {
     if (warnings.size < warningsMax) warnings.add(sentence);
   };
   const tools = new ToolSet(warn);
   tools.add(request.tools ?? [], "tools", false);
-  const input = resolveInput(request, options);
   const conversation = new Conversation(tools, seal, warn);
   conversation.addSystem(request.instructions ?? "");
   for (const item of earlier) conversation.add(item, "previous_response_id");
@@ -114,11 +112,27 @@ function isReference(item: ResponseItem): item is ItemReference {
   return item.type === "item_reference" || ((item.type === undefined || item.type === null) && !isMessage(item));
 }
 
-function resolveInput({ input }: ResponsesRequest, { earlier = [], referenced }: TranslationOptions): ResponseItem[] {
+/**
+ * The request with all its items in `input`, for a native route: earlier ones and those that it refers to are kept here.
+ *
+ * @returns The request itself when it has all of them.
+ * @throws {GatewayError} `invalid_request` for an unknown response or item.
+ */
+export function withResolvedInput(request: ResponsesRequest, options: TranslationOptions): ResponsesRequest {
+  const { previous_response_id: _, ...rest } = request;
+  const hasReferences = Array.isArray(request.input) && request.input.some(isReference);
+  if (!request.previous_response_id && !hasReferences) return request;
+  const input = resolveInput(request, options);
+  return { ...rest, input: [...(options.earlier ?? []), ...input] };
+}
+
+function resolveInput(request: ResponsesRequest, { earlier, referenced }: TranslationOptions): ResponseItem[] {
+  const { input, previous_response_id: previous } = request;
+  if (previous && earlier === undefined) throw previousResponseNotFound(previous);
   if (input === undefined || input === null) return [];
   if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
   if (!input.some(isReference)) return input;
-  const known = new Map(earlier.map((item) => [item.id, item]));
+  const known = new Map((earlier ?? []).map((item) => [item.id, item]));
   return input.map((item, index) => {
     if (!isReference(item)) return item;
     const found = known.get(item.id) ?? referenced?.get(item.id);

@@ -1,0 +1,81 @@
+import type { ChatRequest, GatewayError, ProviderPlugin, ServerEvent } from "../contract/index.ts";
+import { nativePromptTokensMax } from "./normalize/usage.ts";
+import { nativeProtocols, type Part } from "./protocols/native.ts";
+import type { ModelEntry } from "./routing/registry.ts";
+
+/** What a client of another protocol than chat sent, for the routes whose providers speak that protocol. */
+interface NativeInput {
+  protocol: "responses" | "messages";
+  body: Record<string, unknown>;
+  /** The client's headers of the protocol. */
+  headers: Record<string, string>;
+}
+
+/**
+ * The native side of a chat call: the request as the client wrote it, and the answer as the provider gave it. The call also
+ * has a chat request, by which it is admitted and by which routes without the protocol are asked.
+ */
+export class NativeExchange {
+  readonly protocol: NativeInput["protocol"];
+  readonly body: Record<string, unknown>;
+  readonly headers: Record<string, string>;
+  /** Why the request cannot be said in chat; then only native routes serve it. */
+  untranslatable: GatewayError | undefined = undefined;
+  /** What the translation into chat lost, for the log of a call that is served by it. */
+  warnings: readonly string[] = [];
+  /** Sends an event of a stream. Set by the HTTP side. */
+  write: (event: ServerEvent) => Promise<void> | undefined = () => undefined;
+  /** The whole answer, also of a stream of the Responses protocol; absent until a native route has given it. */
+  answer: Part | undefined = undefined;
+  /** The last event of a stream, to be sent once the call is settled. */
+  lastEvent: ServerEvent | undefined = undefined;
+  /** The answer as the first event of the stream showed it, and the number of the last event: what a failure is told with. */
+  head: Part | undefined = undefined;
+  sequence = 0;
+  /** A native route answers. */
+  isServing = false;
+
+  constructor({ protocol, body, headers }: NativeInput) {
+    this.protocol = protocol;
+    this.body = body;
+    this.headers = headers;
+  }
+
+  /** Whether a plugin speaks the client's protocol. */
+  isServedBy({ handlers }: ProviderPlugin): boolean {
+    return handlers[this.protocol] !== undefined;
+  }
+
+  /** A request to count by where chat has no words for the real one. */
+  toStandIn(): ChatRequest {
+    const { model, stream, [nativeProtocols[this.protocol].outputLimit]: limit } = this.body;
+    const content = JSON.stringify(this.body);
+    return {
+      model: model as string,
+      messages: [{ role: "user", content }],
+      ...(stream === true && { stream: true }),
+      ...(typeof limit === "number" && limit > 0 && { max_completion_tokens: limit }),
+    };
+  }
+
+  /** The routes that can serve the call. @throws {GatewayError} When there is none. */
+  chooseRoutes(modelEntry: ModelEntry): ModelEntry {
+    if (this.untranslatable === undefined) return modelEntry;
+    const routes = modelEntry.routes.filter(({ plugin }) => this.isServedBy(plugin));
+    if (routes.length === 0) throw this.untranslatable;
+    return { ...modelEntry, routes };
+  }
+
+  /** The most tokens of the body; 0 where no route gets it. */
+  promptTokensMax({ model, routes }: ModelEntry): number {
+    return routes.some(({ plugin }) => this.isServedBy(plugin)) ? nativePromptTokensMax(this.body, model) : 0;
+  }
+
+  /** The body, with the output bounded by what the hold covers. */
+  toBody({ max_completion_tokens: limit }: ChatRequest): Record<string, unknown> {
+    const field = nativeProtocols[this.protocol].outputLimit;
+    const asked = this.body[field];
+    if (!limit || (typeof asked === "number" && asked <= limit)) return this.body;
+    return { ...this.body, [field]: limit };
+  }
+}
