@@ -72,7 +72,8 @@ export class NativeExchange {
   }
 
   /** The body, with the output bounded by what the hold covers. */
-  toBody({ max_completion_tokens: limit }: ChatRequest): Record<string, unknown> {
+  toBody({ max_completion_tokens, max_tokens }: ChatRequest): Record<string, unknown> {
+    const limit = max_completion_tokens || max_tokens;
     const field = nativeProtocols[this.protocol].outputLimit;
     const asked = this.body[field];
     if (!limit || (typeof asked === "number" && asked <= limit)) return this.body;
