@@ -1,4 +1,4 @@
-import { badRequest, type ContentPart, isRecord, type Message, type Model, readDataUrl } from "modelgate/plugin";
+import { badRequest, type ContentPart, isRecord, type Message, readDataUrl } from "modelgate/plugin";
 import type { Block } from "./wire.ts";
 
 const imageTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"];
@@ -16,11 +16,6 @@ export function cacheMark(holder: object): Pick<Block, "cache_control"> {
   const mark = "cache_control" in holder && holder.cache_control;
   if (!isRecord(mark)) return {};
   return { cache_control: mark.ttl === "1h" ? { type: "ephemeral", ttl: "1h" } : { type: "ephemeral" } };
-}
-
-/** Whether the price of a row covers what a provider keeps for an hour. */
-export function isHourPriced({ options }: Model): boolean {
-  return options?.hourlyCache === true;
 }
 
 /** Makes marks those of five minutes, in place: an hour's write costs more, which not every price says. */

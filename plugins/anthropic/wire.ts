@@ -1,8 +1,5 @@
 import type { ParsedShape } from "modelgate/plugin";
 
-/** Later versions do without `temperature`: https://platform.claude.com/docs/en/api/versioning */
-export const versionHeader = { "anthropic-version": "2023-06-01" };
-
 /** A block of a message, ours or the provider's: each kind has some of these. https://platform.claude.com/docs/en/api/messages */
 export interface Block {
   type: string;

@@ -47,6 +47,7 @@ export {
 export { base64ToFloats, floatsToBase64, fromBase64, toBase64 } from "./base64.ts";
 export { type DataUrl, readDataUrl, readMedia } from "./data-url.ts";
 export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
+export { type MessagesOptions, messagesHandlers } from "./dialects/messages.ts";
 export { type OpenaiOptions, openai } from "./dialects/openai/index.ts";
 export type {
   ChatOptions,

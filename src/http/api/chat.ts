@@ -1,21 +1,19 @@
 import { Elysia } from "elysia";
-import { type ChatChunk, ChatCompletion, ChatRequest, GatewayError, ResponsesRequest } from "../../contract/index.ts";
-import { responsesProtocol } from "../../kernel/index.ts";
+import { type ChatChunk, ChatCompletion, ChatRequest, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { checkEarly } from "../middleware/early-checks.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { sseReply, toEvent } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
-import { checkBody, requestBody } from "../middleware/validation-errors.ts";
+import { requestBody } from "../middleware/validation-errors.ts";
 import { ChatEvent, responses } from "./openapi.ts";
+import { toChatBody } from "./responses-as-chat.ts";
 
-const { checkResponsesRequest, createReasoningSeal, isResponsesBody, toChatRequest } = responsesProtocol;
 const done = "data: [DONE]\n\n";
 const Body = requestBody(ChatRequest);
 
 /** POST /chat/completions, whole or as server-sent events. */
 export function chatController(deps: HttpDeps) {
-  const parse = readJsonCall(deps, (body, call) => (isResponsesBody(body) ? toChatBody(deps, body, call) : undefined));
+  const parse = readJsonCall(deps, (body, call) => toChatBody(deps, body, call));
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/chat/completions",
     async ({ call, body }) => {
@@ -37,22 +35,6 @@ export function chatController(deps: HttpDeps) {
       },
     },
   );
-}
-
-/**
- * Cursor sends bodies of the Responses protocol here, and reads answers of chat. Free-form tools become functions with the
- * one argument `input`.
- *
- * @throws {GatewayError} `invalid_request`
- */
-async function toChatBody(deps: HttpDeps, body: unknown, call: HttpCall): Promise<ChatRequest> {
-  checkResponsesRequest(body);
-  await checkEarly(deps, body, call);
-  const request = checkBody(ResponsesRequest, body);
-  const seal = createReasoningSeal(deps.sealKey, call.caller.accountId, request.model);
-  const { chat, plan } = toChatRequest(request, { seal, stored: false });
-  for (const sentence of plan.warnings) call.warn(sentence);
-  return chat;
 }
 
 /** Only an assistant's and a tool's message may say nothing. */

@@ -16,7 +16,7 @@ import {
 } from "../../contract/index.ts";
 
 /** The most tokens that one picture can cost where the row of the model does not say. */
-const imageTokensDefault = 10_000;
+export const imageTokensDefault = 10_000;
 /** Characters of base64 that hold one token of audio at the least: 32 tokens a second at 8 kbit/s. */
 const audioCharactersPerToken = 40;
 /** Tokens that a message costs beside its text (role and separators). */
@@ -170,29 +170,6 @@ function messageTokensMax(message: Message, model: Model): number {
   else if (content) for (const part of content) tokens += partTokensMax(part, model);
   if (tool_calls) for (const call of tool_calls) tokens += tokensMax(call.function.name + call.function.arguments);
   return tokens;
-}
-
-const pictureTypes: readonly unknown[] = ["image", "input_image", "image_url"];
-
-/** An upper bound of the tokens of a body that goes to a provider as the client wrote it: whatever stands in it counts. */
-export function nativePromptTokensMax(body: Record<string, unknown>, model: Model): number {
-  const { imageTokensMax = imageTokensDefault, contextTokens = Number.MAX_SAFE_INTEGER } = model;
-  let tokens = 0;
-  const waiting: unknown[] = [body];
-  while (waiting.length > 0) {
-    const value = waiting.pop();
-    if (typeof value === "string") tokens += tokensMax(value);
-    else if (Array.isArray(value)) for (const member of value) waiting.push(member);
-    else if (typeof value !== "object" || value === null) tokens++;
-    else if (pictureTypes.includes((value as { type?: unknown }).type)) tokens += imageTokensMax;
-    else {
-      for (const [name, member] of Object.entries(value)) {
-        tokens += name.length;
-        waiting.push(member);
-      }
-    }
-  }
-  return Math.min(tokens, contextTokens);
 }
 
 export function partTokensMax(part: ContentPart, { imageTokensMax }: Model): number {

@@ -1,14 +1,16 @@
-import {
-  badRequest,
-  type Call,
-  type ChatUsage,
-  isRecord,
-  type NativeAnswer,
-  type NativeRequest,
-} from "modelgate/plugin";
-import { toUsage } from "./from-message.ts";
-import { isHourPriced } from "./parts.ts";
-import { versionHeader, type Warn } from "./wire.ts";
+import type { Call, ChatUsage, Handlers, Model, NativeAnswer, NativeRequest } from "../../contract/index.ts";
+import { badRequest } from "../errors.ts";
+import { isRecord } from "../json.ts";
+
+type Warn = Call<NativeRequest>["warn"];
+
+/** How a provider that speaks Anthropic's Messages protocol differs from another. */
+export interface MessagesOptions {
+  /** Headers to send unless the client has them. */
+  headers: Readonly<Record<string, string>>;
+  /** Reads a `usage` of the protocol, as far as it is known. */
+  toUsage(usage: Record<string, unknown>): ChatUsage | undefined;
+}
 
 /** Tools that the client runs, and the search among tools, which costs nothing beside the tokens that are counted. */
 const freeTool = /^(?:custom|(?:bash|text_editor|computer|memory|tool_search_tool)_\w+)$/;
@@ -21,21 +23,29 @@ const pricedFields: readonly [field: string, beta: string][] = [
   ["container", "skills"],
 ];
 
-/** Hands on a body of the Messages protocol. */
-export async function messages(call: Call<NativeRequest>): Promise<NativeAnswer> {
-  const { body, headers } = toNativeRequest(call);
-  const { upstream } = call;
-  const path = "/messages";
-  const init = { headers };
-  const content =
-    body.stream === true ? await upstream.events(path, body, init) : await upstream.json(path, body, init);
-  return { content: content as NativeAnswer["content"], readUsage: createUsageReader() };
-}
-
-export async function countMessagesTokens(call: Call<NativeRequest>): Promise<number> {
-  const { body, headers } = toNativeRequest(call);
-  const path = "/messages/count_tokens";
-  return (await call.upstream.json<{ input_tokens: number }>(path, body, { headers })).input_tokens;
+/**
+ * The handlers of a provider that speaks Anthropic's Messages protocol itself.
+ *
+ * @example
+ * const headers = { "anthropic-version": "2023-06-01" };
+ * const handlers = messagesHandlers({ headers, toUsage: () => undefined });
+ * Object.keys(handlers); // => ["messages", "countMessagesTokens"]
+ */
+export function messagesHandlers(options: MessagesOptions): Pick<Handlers, "messages" | "countMessagesTokens"> {
+  return {
+    async messages(call): Promise<NativeAnswer> {
+      const { body, ...init } = toNativeRequest(call, options);
+      const { upstream } = call;
+      const path = "/messages";
+      const content =
+        body.stream === true ? await upstream.events(path, body, init) : await upstream.json(path, body, init);
+      return { content: content as NativeAnswer["content"], readUsage: createUsageReader(options.toUsage) };
+    },
+    async countMessagesTokens(call): Promise<number> {
+      const { body, ...init } = toNativeRequest(call, options);
+      return (await call.upstream.json<{ input_tokens: number }>("/messages/count_tokens", body, init)).input_tokens;
+    },
+  };
 }
 
 /**
@@ -43,7 +53,10 @@ export async function countMessagesTokens(call: Call<NativeRequest>): Promise<nu
  *
  * @throws {GatewayError} `invalid_request` for a place of processing that costs more: to leave it out would break a promise.
  */
-export function toNativeRequest({ request, model, warn }: Pick<Call<NativeRequest>, "request" | "model" | "warn">) {
+export function toNativeRequest(
+  { request, model, warn }: Pick<Call<NativeRequest>, "request" | "model" | "warn">,
+  options: MessagesOptions,
+) {
   const pass: unknown[] = Array.isArray(model.options?.pass) ? model.options.pass : [];
   const body: Record<string, unknown> = { ...request.body, model: model.upstreamId };
   const betas = (request.headers["anthropic-beta"] ?? "").split(",").map((beta) => beta.trim());
@@ -67,9 +80,14 @@ export function toNativeRequest({ request, model, warn }: Pick<Call<NativeReques
   fitThinking(body, warn);
   const sent = isHourPriced(model) ? body : withShortMarks(body, warn);
   const kept = betas.filter((beta) => beta !== "" && !droppedBetas.some((name) => beta.startsWith(name)));
-  const headers: Record<string, string> = { ...versionHeader, ...request.headers };
+  const headers: Record<string, string> = { ...options.headers, ...request.headers };
   delete headers["anthropic-beta"];
   return { body: sent, headers: kept.length > 0 ? { ...headers, "anthropic-beta": kept.join(",") } : headers };
+}
+
+/** Whether the price of a row covers what is kept in the cache for an hour. */
+function isHourPriced({ options }: Model): boolean {
+  return options?.hourlyCache === true;
 }
 
 function dropPaidTools(body: Record<string, unknown>, pass: unknown[], warn: Warn): void {
@@ -136,7 +154,7 @@ function mapChanged(values: unknown[], change: (value: unknown) => unknown): unk
 }
 
 /** Adds up the reports of a stream: the first has the prompt, later ones repeat or correct some of the figures. */
-export function createUsageReader(): NativeAnswer["readUsage"] {
+function createUsageReader(toUsage: MessagesOptions["toUsage"]): NativeAnswer["readUsage"] {
   const known: Record<string, unknown> = {};
   return (part): ChatUsage | undefined => {
     const { usage } = isRecord(part.message) ? part.message : part;
