@@ -1,8 +1,8 @@
 import type { Options } from "./options.ts";
-import type { Processes, Server } from "./processes.ts";
+import type { Processes } from "./processes.ts";
 import { type Row, runRounds, warmUp } from "./rounds.ts";
 import { startServers, whyNoServers } from "./servers.ts";
-import { type Subject, startBare, startGate } from "./subjects.ts";
+import { type Subject, startBare, startGate, type Upstream } from "./subjects.ts";
 
 const connectionCounts = [1, 32];
 
@@ -10,7 +10,7 @@ const connectionCounts = [1, 32];
 export async function measureBooks(
   { rounds, roundSeconds: seconds }: Options,
   processes: Processes,
-  { upstream, say }: { upstream: Server; say: (line: string) => void },
+  { upstream, say }: { upstream: Upstream; say: (line: string) => void },
 ): Promise<Row[]> {
   const bare = await startBare(processes, upstream);
   const gate = { ...(await startGate(processes, upstream, { home: "embedded" })), name: "embedded" };

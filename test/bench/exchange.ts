@@ -1,4 +1,4 @@
-import { type JobKind, requestBody } from "./job.ts";
+import { isStreamed, type JobKind, requestBody } from "./job.ts";
 
 /** Who is asked what, by the bench's own clients. */
 export interface Question {
@@ -30,7 +30,7 @@ const lastEvent = Buffer.from("\n\n");
  * (Bun sends one when all of the upstream's stream was there before the head). Any other answer, at every read.
  */
 export function mayBeWhole(kind: JobKind, bytes: Buffer): boolean {
-  if (kind === "json" || bytes.length < lastChunk.length) return true;
+  if (!isStreamed(kind) || bytes.length < lastChunk.length) return true;
   return bytes.subarray(-lastChunk.length).equals(lastChunk) || bytes.subarray(-2).equals(lastEvent);
 }
 

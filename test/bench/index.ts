@@ -2,21 +2,46 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { measureBooks } from "./books.ts";
-import { jobKinds } from "./job.ts";
+import { isStreamed, type JobKind } from "./job.ts";
 import { describeMachine } from "./machine.ts";
 import { watchMemory } from "./memory.ts";
-import { help, type Options, readOptions } from "./options.ts";
+import { help, type Options, type Part, readOptions } from "./options.ts";
 import { formatPeers, goalsOf, putInto } from "./peers/report.ts";
 import { runPeers } from "./peers/run-peers.ts";
 import { formatResults, type Results } from "./print.ts";
-import { Processes, type Server } from "./processes.ts";
+import { Processes } from "./processes.ts";
 import { runRounds, warmUp } from "./rounds.ts";
 import { measureStarts } from "./start-time.ts";
-import { binaryFile, gateRoot, startBare, startGate, startUpstream } from "./subjects.ts";
-import { measureTranslation } from "./translate.ts";
+import { binaryFile, gateRoot, startBare, startGate, startUpstream, type Upstream } from "./subjects.ts";
+import { measureLargeRequest, measureNative, measureTranslation } from "./translate.ts";
 
 const pageFile = join(gateRoot, "docs/benchmarks.md");
-const connectionCounts = [1, 32, 256];
+
+/** What is measured in each part, and over how many connections. */
+const plan: Partial<Record<Part, readonly (readonly [JobKind, number])[]>> = {
+  json: [
+    ["json", 1],
+    ["json", 32],
+    ["json", 256],
+  ],
+  stream: [
+    ["burst", 1],
+    ["burst", 32],
+    ["burst", 256],
+    ["paced", 100],
+    ["paced", 500],
+  ],
+  prompts: [
+    ["json30", 32],
+    ["json300", 32],
+  ],
+  protocols: [
+    ["responses", 32],
+    ["responsesBurst", 32],
+    ["messages", 32],
+    ["messagesBurst", 32],
+  ],
+};
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
@@ -24,17 +49,19 @@ async function main(options: Options, processes: Processes): Promise<Results> {
   const results: Results = { machine: describeMachine(), rows: [] };
   if (options.parts.includes("translate")) {
     say("translate: streams of 100 chunks");
-    results.translations = await measureTranslation(options.rounds);
+    results.translations = [...(await measureTranslation(options.rounds)), ...(await measureNative(options.rounds))];
+    const { bytes, ...milliseconds } = await measureLargeRequest(200);
+    say(`translate: a request of ${bytes} bytes on the native way, CPU in ms: ${JSON.stringify(milliseconds)}`);
   }
   if (options.parts.every((part) => part === "translate")) return results;
-  const upstream = await startUpstream(processes);
+  const upstream = await startUpstream(processes, !options.plain);
   if (options.parts.includes("start")) {
     say("start: first answers");
     if (!existsSync(binaryFile))
       say("start: dist/modelgate is not there, so only the source is timed; bun run build makes it");
     results.starts = await measureStarts(processes, upstream);
   }
-  if (options.parts.includes("json") || options.parts.includes("stream")) {
+  if (options.parts.some((part) => plan[part] !== undefined)) {
     results.rows = await measureCalls(options, processes, upstream);
   }
   if (options.parts.includes("books")) results.books = await measureBooks(options, processes, { upstream, say });
@@ -46,19 +73,17 @@ async function main(options: Options, processes: Processes): Promise<Results> {
   return results;
 }
 
-async function measureCalls(options: Options, processes: Processes, upstream: Server): Promise<Results["rows"]> {
+async function measureCalls(options: Options, processes: Processes, upstream: Upstream): Promise<Results["rows"]> {
   const bare = await startBare(processes, upstream);
   const gate = await startGate(processes, upstream, { home: "silent" });
   const logging = await startGate(processes, upstream, { home: "info", logLevel: "info" });
   for (const subject of [bare, gate, logging]) await warmUp(processes, subject);
   const rows: Results["rows"] = [];
-  for (const kind of jobKinds.filter((kind) => options.parts.includes(kind === "json" ? "json" : "stream"))) {
-    for (const connections of connectionCounts) {
-      say(`${kind}: ${connections} connections`);
-      const subjects = connections === 32 && kind !== "paced" ? [bare, gate, logging] : [bare, gate];
-      const { rounds, roundSeconds: seconds } = options;
-      rows.push(...(await runRounds(processes, subjects, { kind, connections, seconds, rounds })));
-    }
+  for (const [kind, connections] of options.parts.flatMap((part) => plan[part] ?? [])) {
+    say(`${kind}: ${connections} connections`);
+    const subjects = connections === 32 && !isStreamed(kind) ? [bare, gate, logging] : [bare, gate];
+    const { rounds, roundSeconds: seconds } = options;
+    rows.push(...(await runRounds(processes, subjects, { kind, connections, seconds, rounds })));
   }
   for (const { pid } of [bare, gate, logging]) await processes.end(pid);
   return rows;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Question } from "./exchange.ts";
-import { mistakeIn, requestBody } from "./job.ts";
+import { isStreamed, mistakeIn, requestBody } from "./job.ts";
 import { coreOf, type Processes } from "./processes.ts";
 
 /** One run of load, as long as `seconds` or as `calls` says. */
@@ -66,7 +66,7 @@ export async function askOnce({ kind, url, key, headers, model }: Question, msMa
 }
 
 function usesWrk(order: LoadOrder): boolean {
-  return wrk !== null && order.kind === "json" && order.calls === undefined && order.ownClient !== true;
+  return wrk !== null && !isStreamed(order.kind) && order.calls === undefined && order.ownClient !== true;
 }
 
 async function runClient(processes: Processes, order: LoadOrder): Promise<LoadReport> {

@@ -1,12 +1,14 @@
 import { parseArgs } from "node:util";
 
-export const parts = ["json", "stream", "books", "translate", "start", "rss"] as const;
+export const parts = ["json", "stream", "prompts", "protocols", "books", "translate", "start", "rss"] as const;
 export type Part = (typeof parts)[number];
 
 export interface Options {
   parts: readonly Part[];
   /** Prints one JSON value instead of tables. */
   json: boolean;
+  /** The provider speaks plain HTTP instead of TLS. */
+  plain: boolean;
   /** Measures the peers, and nothing else. */
   peers: boolean;
   /** Writes the tables of the peers into docs/benchmarks.md. */
@@ -19,11 +21,12 @@ export interface Options {
   secondsMax: number;
 }
 
-export const help = `bun run bench [--quick] [--long] [--only ${parts.join("|")}] [--json]
+export const help = `bun run bench [--quick] [--long] [--plain] [--only ${parts.join("|")}] [--json]
 bun run bench --peers [--quick] [--json] [--write]
 
   --quick   short rounds of one second: a first look, not a figure to quote
   --long    looks at memory after 200 000 calls instead of 20 000
+  --plain   a provider without TLS, as before 0.2
   --only    one part, or several by comma
   --peers   the same job for other gateways, which are installed into the folder for temporary files: up to 12 minutes
   --write   writes the peers' tables into docs/benchmarks.md too
@@ -37,6 +40,7 @@ export function readOptions(args: string[]): Options | "help" {
       quick: { type: "boolean", default: false },
       long: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
+      plain: { type: "boolean", default: false },
       peers: { type: "boolean", default: false },
       write: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
@@ -47,12 +51,13 @@ export function readOptions(args: string[]): Options | "help" {
   return {
     parts: values.only === undefined ? parts : values.only.split(",").map(toPart),
     json: values.json,
+    plain: values.plain,
     peers: values.peers,
     write: values.write,
     roundSeconds: values.quick ? 1 : 2,
     rounds: values.quick ? 2 : 3,
     rssCalls: values.long ? 200_000 : values.quick ? 5_000 : 20_000,
-    secondsMax: values.peers ? 720 : values.long ? 600 : 240,
+    secondsMax: values.peers ? 720 : values.long ? 900 : 480,
   };
 }
 

@@ -1,4 +1,4 @@
-import { chunkIntervalMs, type JobKind } from "./job.ts";
+import { isStreamed, jobs } from "./job.ts";
 import type { Machine } from "./machine.ts";
 import type { Memory } from "./memory.ts";
 import type { Row } from "./rounds.ts";
@@ -15,12 +15,6 @@ export interface Results {
   memory?: Memory;
   starts?: StartTime[];
 }
-
-const nameOf: Record<JobKind, string> = {
-  json: "JSON",
-  burst: "stream",
-  paced: `stream, ${chunkIntervalMs} ms a chunk`,
-};
 
 const columns = ["job", "conns", "subject", "CPU µs", "ratio", "p50 ms", "p99 ms", "1st byte", "calls/s", "RSS MB"];
 
@@ -49,10 +43,10 @@ export function formatResults({ machine, rows, books, translations, memory, star
 
 function formatRows(rows: Row[]): string[] {
   const cells = rows.map((row) => [
-    nameOf[row.kind],
+    jobs[row.kind].title,
     String(row.connections),
     row.subject,
-    row.cpuUs.toFixed(row.kind === "json" ? 1 : 2),
+    row.cpuUs.toFixed(isStreamed(row.kind) ? 2 : 1),
     row.ratio.toFixed(2),
     row.p50Ms.toFixed(2),
     row.p99Ms.toFixed(2),

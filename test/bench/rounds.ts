@@ -1,4 +1,4 @@
-import { chunkCount, type JobKind } from "./job.ts";
+import { chunkCount, isStreamed, type JobKind, jobs, pathOf } from "./job.ts";
 import { type LoadReport, probe, runLoad } from "./load.ts";
 import { cpuUsBetween, readCpu, readRssMb } from "./process-stats.ts";
 import type { Processes } from "./processes.ts";
@@ -55,19 +55,20 @@ export async function warmUp(processes: Processes, subject: Subject): Promise<vo
 }
 
 async function runRound(processes: Processes, subject: Subject, order: RoundsOrder): Promise<Round> {
-  const { url, key, pid, keys } = subject;
+  const { origin, key, pid, keys } = subject;
   const { kind, connections, seconds } = order;
+  const url = origin + pathOf[jobs[kind].protocol];
   const load = await probe({ kind, connections, seconds, url, key, ...(keys && { keys }) });
   const before = readCpu(pid);
   const report = await runLoad(processes, load);
   const cpuUs = cpuUsBetween(before, readCpu(pid));
-  const units = report.calls * (kind === "json" ? 1 : chunkCount);
+  const units = report.calls * (isStreamed(kind) ? chunkCount : 1);
   return { ...report, cpuUs: cpuUs / units, rssMb: readRssMb(pid) };
 }
 
 function toRow(order: RoundsOrder, { name }: Subject, rounds: Round[], base: Round[]): Row {
   const middle = (read: (round: Round, index: number) => number) => median(rounds.map(read));
-  const isStream = order.kind !== "json";
+  const isStream = isStreamed(order.kind);
   return {
     kind: order.kind,
     connections: order.connections,

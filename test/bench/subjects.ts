@@ -1,4 +1,7 @@
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeCertificates } from "../support/certificates.ts";
+import { pathOf } from "./job.ts";
 import { coreOf, type Processes, type Server } from "./processes.ts";
 
 export const gateRoot = join(import.meta.dir, "../..");
@@ -13,14 +16,32 @@ export interface Subject extends Server {
   keys?: { pattern: string; count: number };
 }
 
-export async function startUpstream(processes: Processes): Promise<Server> {
-  return processes.serve({ command: [process.execPath, join(import.meta.dir, "upstream.ts")], core: coreOf.upstream });
+/** The loopback provider, and the certificate to trust where it speaks TLS. */
+export interface Upstream extends Server {
+  caFile?: string;
 }
 
-export async function startBare(processes: Processes, upstream: Server): Promise<Subject> {
-  const command = [process.execPath, join(import.meta.dir, "bare.ts"), `${upstream.origin}/v1/chat/completions`];
-  const server = await processes.serve({ command, core: coreOf.subject });
-  return { ...server, name: "bare", url: `${server.origin}/v1/chat/completions`, key };
+export async function startUpstream(processes: Processes, withTls = false): Promise<Upstream> {
+  const command = [process.execPath, join(import.meta.dir, "upstream.ts")];
+  if (!withTls) return processes.serve({ command, core: coreOf.upstream });
+  const certificates = makeCertificates();
+  if (certificates === undefined) throw new Error("openssl is not installed here; --plain measures without TLS");
+  const [keyFile, certFile, caFile] = (["key", "cert", "ca"] as const).map((name) => {
+    const file = join(processes.folder, `${name}.pem`);
+    writeFileSync(file, certificates[name]);
+    return file;
+  }) as [string, string, string];
+  const { pid, origin } = await processes.serve({ command: [...command, keyFile, certFile], core: coreOf.upstream });
+  return { pid, origin: origin.replace("http:", "https:"), caFile };
+}
+
+const trusting = ({ caFile }: Upstream): Record<string, string> =>
+  caFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: caFile };
+
+export async function startBare(processes: Processes, upstream: Upstream): Promise<Subject> {
+  const command = [process.execPath, join(import.meta.dir, "bare.ts"), upstream.origin];
+  const server = await processes.serve({ command, core: coreOf.subject, env: trusting(upstream) });
+  return { ...server, name: "bare", url: server.origin + pathOf.chat, key };
 }
 
 export interface GateOptions {
@@ -34,7 +55,7 @@ export interface GateOptions {
 }
 
 /** Starts the gateway as an operator would, with limits so wide that they are counted and never reached. */
-export async function startGate(processes: Processes, upstream: Server, options: GateOptions): Promise<Subject> {
+export async function startGate(processes: Processes, upstream: Upstream, options: GateOptions): Promise<Subject> {
   const program = options.binary === undefined ? [process.execPath, join(gateRoot, "src/main.ts")] : [options.binary];
   const logLevel = options.logLevel ?? "silent";
   const server = await processes.serve({
@@ -42,14 +63,15 @@ export async function startGate(processes: Processes, upstream: Server, options:
     core: coreOf.subject,
     env: {
       ...gateEnv({ home: join(processes.folder, options.home), port: 0, provider: upstream.origin, key, logLevel }),
+      ...trusting(upstream),
       ...options.books,
     },
   });
   const name = logLevel === "silent" ? "modelgate" : `modelgate, log ${logLevel}`;
-  return { ...server, name, url: `${server.origin}/v1/chat/completions`, key };
+  return { ...server, name, url: server.origin + pathOf.chat, key };
 }
 
-/** The environment of a gateway whose limits are counted and never reached. */
+/** The environment of a gateway whose limits are counted and never reached. All its models are free. */
 export function gateEnv(place: {
   home: string;
   port: number;
@@ -57,12 +79,17 @@ export function gateEnv(place: {
   key: string;
   logLevel?: string;
 }): Record<string, string> {
+  mkdirSync(join(place.home, "catalogue"), { recursive: true });
+  const free = [{ id: "famC-haiku-4-5", premium: false }];
+  writeFileSync(join(place.home, "catalogue/anthropic.json"), JSON.stringify(free));
   return {
     MODELGATE_HOME: place.home,
     MODELGATE_BOOTSTRAP_KEY: place.key,
     PORT: String(place.port),
     OPENAI_API_KEY: "sk-upstream",
     OPENAI_BASE_URL: `${place.provider}/v1`,
+    ANTHROPIC_API_KEY: "sk-upstream",
+    ANTHROPIC_BASE_URL: `${place.provider}/v1`,
     FREE_TOKENS_PER_DAY: "1000000000000000",
     REQUESTS_PER_MINUTE: "1000000000",
     TOKENS_PER_MINUTE: "1000000000000",

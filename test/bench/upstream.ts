@@ -1,72 +1,43 @@
 /**
- * The loopback provider: OpenAI's chat answers, made beforehand and written to a raw socket, so that it costs little
- * beside what is measured. Chunks of one stream are always writes of their own.
+ * The loopback provider: OpenAI's chat and Responses and Anthropic's Messages, made beforehand and written to a raw
+ * socket, so that it costs little beside what is measured. Chunks of one stream are always writes of their own.
+ *
+ * `upstream.ts [KEY CERTIFICATE]`: with the two files it speaks TLS, as providers do.
  */
-import { answerText, chunkCount, chunkIntervalMs, chunkTexts, pacedMark, usage } from "./job.ts";
+import { type Answers, chatAnswers, messagesAnswers, responsesAnswers } from "./answers.ts";
+import { chunkIntervalMs, pacedMark, pathOf } from "./job.ts";
 import { announce } from "./parent.ts";
 
 interface Connection {
-  received: string;
-}
-
-const head = { id: "chatcmpl-0123456789abcdefghijklmnopqrs", created: 1_763_700_000, model: "gpt-4.1-nano-2025-04-14" };
-const tail = { service_tier: "default", system_fingerprint: "fp_0123456789" };
-
-const json = JSON.stringify({
-  ...head,
-  object: "chat.completion",
-  choices: [
-    {
-      index: 0,
-      message: { role: "assistant", content: answerText, refusal: null, annotations: [] },
-      logprobs: null,
-      finish_reason: "stop",
-    },
-  ],
-  usage,
-  ...tail,
-});
-const wholeAnswer = Buffer.from(
-  `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`,
-);
-
-const pieces = Array.from({ length: chunkCount }, (_, index) => Buffer.from(pieceAt(index)));
-
-function pieceAt(index: number): string {
-  const event = `data: ${JSON.stringify(chunkAt(index))}\n\n`;
-  const isLast = index === chunkCount - 1;
-  const framed = frame(isLast ? `${event}data: [DONE]\n\n` : event);
-  if (isLast) return `${framed}0\r\n\r\n`;
-  if (index > 0) return framed;
-  return `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n${framed}`;
-}
-
-function chunkAt(index: number): unknown {
-  const base = { ...head, object: "chat.completion.chunk", ...tail };
-  if (index === chunkCount - 1) return { ...base, choices: [], usage };
-  const isEnd = index === chunkCount - 2;
-  const delta = index === 0 ? { role: "assistant", content: "" } : isEnd ? {} : { content: chunkTexts[index - 1] };
-  const choice = { index: 0, delta, logprobs: null, finish_reason: isEnd ? "stop" : null };
-  return { ...base, choices: [choice], usage: null, obfuscation: "abcdefgh" };
-}
-
-function frame(text: string): string {
-  return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+  received: Uint8Array[];
+  /** Bytes of the request under way, once its head has arrived. */
+  wanted: number | undefined;
 }
 
 type Socket = Bun.Socket<Connection>;
 
-/** Streams on their way. One slot a millisecond of the interval, so that paced streams do not all move at once. */
-const paced: Map<Socket, number>[] = Array.from({ length: chunkIntervalMs }, () => new Map());
-const burst = new Map<Socket, number>();
+/** A stream on its way. */
+interface Stream {
+  pieces: readonly Buffer[];
+  next: number;
+}
+
+const answersAt = new Map<string, Answers>([
+  [pathOf.chat, chatAnswers],
+  [pathOf.responses, responsesAnswers],
+  [pathOf.messages, messagesAnswers],
+]);
+
+/** One slot a millisecond of the interval, so that paced streams do not all move at once. */
+const paced: Map<Socket, Stream>[] = Array.from({ length: chunkIntervalMs }, () => new Map());
+const burst = new Map<Socket, Stream>();
 let turn = 0;
 let isBursting = false;
 
-function advance(streams: Map<Socket, number>): void {
-  for (const [socket, index] of streams) {
-    socket.write(pieces[index] as Buffer);
-    if (index + 1 === chunkCount) streams.delete(socket);
-    else streams.set(socket, index + 1);
+function advance(streams: Map<Socket, Stream>): void {
+  for (const [socket, stream] of streams) {
+    socket.write(stream.pieces[stream.next++] as Buffer);
+    if (stream.next === stream.pieces.length) streams.delete(socket);
   }
 }
 
@@ -76,19 +47,42 @@ function advanceBurst(): void {
   if (isBursting) setImmediate(advanceBurst);
 }
 
-setInterval(() => advance(paced[turn++ % chunkIntervalMs] as Map<Socket, number>), 1);
+setInterval(() => advance(paced[turn++ % chunkIntervalMs] as Map<Socket, Stream>), 1);
 
-function answer(socket: Socket, body: string): void {
-  if (!body.includes('"stream":true')) {
-    socket.write(wholeAnswer);
-  } else if (body.includes(pacedMark)) {
+function answer(socket: Socket, request: Buffer): void {
+  const path = request.toString("latin1", request.indexOf(" ") + 1, request.indexOf(" HTTP/1.1"));
+  const answers = answersAt.get(path.split("?", 1)[0] as string) ?? chatAnswers;
+  if (!request.includes('"stream":true')) {
+    socket.write(answers.whole);
+    return;
+  }
+  const stream = { pieces: answers.pieces, next: 0 };
+  if (request.includes(pacedMark)) {
     const fewest = paced.reduce((least, slot) => (slot.size < least.size ? slot : least));
-    fewest.set(socket, 0);
+    fewest.set(socket, stream);
   } else {
-    burst.set(socket, 0);
+    burst.set(socket, stream);
     if (!isBursting) setImmediate(advanceBurst);
     isBursting = true;
   }
+}
+
+/** The bytes of a request with this beginning; `undefined` while its head is not whole. */
+function lengthOf(bytes: Buffer): number | undefined {
+  const bodyAt = bytes.indexOf("\r\n\r\n") + 4;
+  if (bodyAt < 4) return undefined;
+  return bodyAt + Number(/content-length: (\d+)/i.exec(bytes.toString("latin1", 0, bodyAt))?.[1]);
+}
+
+function receive(socket: Socket, bytes: Uint8Array): void {
+  const connection = socket.data;
+  connection.received.push(bytes);
+  connection.wanted ??= lengthOf(Buffer.concat(connection.received));
+  const received = connection.received.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  if (connection.wanted === undefined || received < connection.wanted) return;
+  const request = Buffer.concat(connection.received);
+  socket.data = { received: [], wanted: undefined };
+  answer(socket, request);
 }
 
 function forget(socket: Socket): void {
@@ -96,24 +90,16 @@ function forget(socket: Socket): void {
   for (const slot of paced) slot.delete(socket);
 }
 
+const [key, cert] = process.argv.slice(2);
 const server = Bun.listen<Connection>({
   hostname: "127.0.0.1",
   port: 0,
+  ...(key !== undefined && cert !== undefined && { tls: { key: Bun.file(key), cert: Bun.file(cert) } }),
   socket: {
     open(socket) {
-      socket.data = { received: "" };
+      socket.data = { received: [], wanted: undefined };
     },
-    data(socket, bytes) {
-      const received = socket.data.received + bytes.toString("latin1");
-      const bodyAt = received.indexOf("\r\n\r\n") + 4;
-      const length = /content-length: (\d+)/i.exec(received)?.[1];
-      if (bodyAt < 4 || received.length < bodyAt + Number(length)) {
-        socket.data.received = received;
-        return;
-      }
-      socket.data.received = "";
-      answer(socket, received.slice(bodyAt));
-    },
+    data: (socket, bytes) => receive(socket, Uint8Array.from(bytes)),
     close: forget,
     error: forget,
   },

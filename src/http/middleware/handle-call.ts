@@ -93,7 +93,9 @@ export function readJsonCall(deps: HttpDeps, check?: CheckBody) {
   return async (context: RouteContext): Promise<unknown> => {
     const call = await authenticate(deps, context.request, context.server);
     context.call = call;
-    call.body = deps.bodies.reserve(call.caller.accountId, declaredBytes(context.request, jsonBytesMax));
+    const declared = declaredBytes(context.request, jsonBytesMax);
+    // As it arrives, and as text.
+    call.body = deps.bodies.reserve(call.caller.accountId, declared === undefined ? undefined : 2 * declared);
     const body = await readJson(context.request, { reservation: call.body, beforeParsing });
     return (await check?.(body, call)) ?? body;
   };

@@ -1,11 +1,13 @@
 import { Buffer, isUtf8 } from "node:buffer";
 import { GatewayError } from "../../contract/index.ts";
-import { type BodyReservation, countedBytesMin } from "./body-memory.ts";
+import type { BodyReservation } from "./body-memory.ts";
 import { checkJsonBounds } from "./json-bounds.ts";
 
 /** The largest JSON body, in bytes: a long conversation with several pictures. */
 export const jsonBytesMax = 32 * 1024 * 1024;
 
+/** A larger body takes long enough to be noticed by other requests, in bytes. */
+const largeBytesMin = 1024 * 1024;
 /** Above this average, no client is slowed down by sending its body in chunks. */
 const chunkBytesMin = 256;
 /** How many chunks may be smaller than that. */
@@ -29,8 +31,7 @@ export async function readJson(request: Request, { reservation, beforeParsing }:
   const text = await readText(request, reservation);
   beforeParsing?.();
   if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
-  if (text.length > countedBytesMin) await nextTurn();
-  return parseJson(text);
+  return text.length > largeBytesMin ? await inTurn(() => parseJson(text)) : parseJson(text);
 }
 
 /** The platform enforces a declared length; for a chunked body the limit is enforced here. */
@@ -39,7 +40,7 @@ async function readText(request: Request, reservation: BodyReservation | undefin
   const bytes = await request.bytes().catch((cause) => {
     throw brokeOff(cause);
   });
-  return decode(bytes);
+  return bytes.length > largeBytesMin ? await inTurn(() => decode(bytes)) : decode(bytes);
 }
 
 /** Text that is not UTF-8 is refused, because a replaced character would go unnoticed. */
@@ -59,10 +60,23 @@ export function refuseEncoding({ headers }: Request): void {
 
 let turn = Promise.resolve();
 
-/** Large bodies are parsed in one turn of the event loop each, so that other requests are served in between. */
-function nextTurn(): Promise<void> {
-  turn = turn.then(() => new Promise((resolve) => setImmediate(resolve)));
-  return turn;
+/**
+ * Runs the work on a large body. One piece of work runs at a time, followed by a pause as long as it took, so that large
+ * bodies take at most half of the event loop from other requests.
+ */
+function inTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
+  let [startedMs, endedMs] = [0, 0];
+  const outcome = turn.then(() => {
+    startedMs = performance.now();
+    try {
+      return work();
+    } finally {
+      endedMs = performance.now();
+    }
+  });
+  const pause = () => new Promise<void>((resolve) => setTimeout(resolve, endedMs - startedMs));
+  turn = outcome.then(pause, pause);
+  return outcome;
 }
 
 function brokeOff(cause: unknown): GatewayError {
@@ -72,7 +86,8 @@ function brokeOff(cause: unknown): GatewayError {
 /** A body as text, up to a limit. */
 export async function readChunks(request: Request, bytesMax: number, reservation?: BodyReservation): Promise<string> {
   const chunks = await Array.fromAsync(boundedChunks(request, bytesMax, reservation));
-  return decode(Buffer.concat(chunks));
+  const bytes = Buffer.concat(chunks);
+  return bytes.length > largeBytesMin ? await inTurn(() => decode(bytes)) : decode(bytes);
 }
 
 /** The chunks of a body, up to a limit. A body of tiny chunks is refused: each takes as much time as a large one. */

@@ -53,7 +53,7 @@ export function messagesHandlers(options: MessagesOptions): Pick<Handlers, "mess
  *
  * @throws {GatewayError} `invalid_request` for a place of processing that costs more: to leave it out would break a promise.
  */
-export function toNativeRequest(
+function toNativeRequest(
   { request, model, warn }: Pick<Call<NativeRequest>, "request" | "model" | "warn">,
   options: MessagesOptions,
 ) {

@@ -6,7 +6,7 @@
 import { connect, type Socket } from "node:net";
 import { randomBelow } from "../../support/random.ts";
 import { mayBeWhole, readAnswer, requestBytes } from "../exchange.ts";
-import { mistakeIn } from "../job.ts";
+import { isStreamed, mistakeIn } from "../job.ts";
 import { endWithParent } from "../parent.ts";
 import type { OpenLoadOrder, OpenLoadReport } from "./open-load.ts";
 
@@ -21,7 +21,7 @@ interface Call {
 const order: OpenLoadOrder = JSON.parse(process.argv[2] as string);
 const { hostname, port } = new URL(order.url);
 const request = requestBytes(order);
-const isStream = order.kind !== "json";
+const isStream = isStreamed(order.kind);
 const report: OpenLoadReport = { wholeMs: [], firstMs: [], mistakes: [] };
 const idle: Socket[] = [];
 const busy = new Map<Socket, Call>();

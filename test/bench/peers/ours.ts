@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { gateEnv, gateRoot } from "../subjects.ts";
-import { type Contender, key, path } from "./contender.ts";
+import { type Contender, key } from "./contender.ts";
 import { versionOf } from "./install.ts";
 
 const on = "nothing";
@@ -39,7 +39,7 @@ export async function bareProxy(): Promise<Contender> {
     version: await versionOf(process.execPath, "--version"),
     without: "everything: it reads no body",
     commandAt: async ({ port, provider }) => ({
-      command: [process.execPath, join(import.meta.dir, "../bare.ts"), `${provider}${path}`, String(port)],
+      command: [process.execPath, join(import.meta.dir, "../bare.ts"), provider, String(port)],
     }),
   };
 }

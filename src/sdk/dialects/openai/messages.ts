@@ -36,13 +36,12 @@ function toMessage(
 ): Message {
   const role = toRole(message.role, systemRole);
   const omit = cacheControl === true ? messageOmit : [...messageOmit, mark];
-  const keys = Object.keys(message);
-  const kept = keys.filter(
-    (key) => !omit.includes(key) && (message[key as keyof Message] !== null || key === "content"),
-  );
   const { content, tool_calls: calls } = message;
-  const hasMarks = cacheControl !== true && [content, calls].some((list) => Array.isArray(list) && list.some(isMarked));
-  if (role === message.role && kept.length === keys.length && !hasMarks) return message;
+  const hasMarks = cacheControl !== true && (hasMark(content) || hasMark(calls));
+  const isKept = (key: string) => !omit.includes(key) && (message[key as keyof Message] !== null || key === "content");
+  const keys = Object.keys(message);
+  if (role === message.role && !hasMarks && keys.every(isKept)) return message;
+  const kept = keys.filter(isKept);
   const copy: Record<string, unknown> = {};
   for (const key of kept) {
     const value: unknown = message[key as keyof Message];
@@ -52,7 +51,7 @@ function toMessage(
   return copy as Message;
 }
 
-const isMarked = (member: object) => mark in member;
+const hasMark = (list: unknown) => Array.isArray(list) && list.some((member: object) => mark in member);
 
 /**
  * A result as text, which is all that this dialect takes there: what else it holds goes into a user message after the

@@ -41,7 +41,7 @@ export function responsesHandlers(defaults: ResponsesOptions): Pick<Handlers, "r
  * The body to send. Nothing is stored under the operator's account, which all callers share: a model that reasons gives its
  * thoughts to the client instead, sealed.
  */
-export function toResponsesBody(
+function toResponsesBody(
   { request: { body: asked }, model, warn }: Pick<Call<NativeRequest>, "request" | "model" | "warn">,
   options: ResponsesOptions,
 ): Record<string, unknown> {
@@ -96,7 +96,7 @@ function dropPaidTools(
 }
 
 /** The usage of a response: the whole answer, or the one in an event. */
-export function readResponsesUsage(part: Record<string, unknown>): ChatUsage | undefined {
+function readResponsesUsage(part: Record<string, unknown>): ChatUsage | undefined {
   const { usage } = isRecord(part.response) ? part.response : part;
   if (!isRecord(usage)) return undefined;
   const { input_tokens: input, output_tokens: output } = usage;
