@@ -279,6 +279,7 @@ function startMaintenance(
     }),
     every(saveLastUsedMs, () => accounts.saveLastUsed()),
     every(pruneMs, () => store.blobs.prune(Date.now())),
+    every(pruneMs, () => store.idempotencyKeys.prune(now())),
     every(pruneMs, () => pruneSignIn(store, now())),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];

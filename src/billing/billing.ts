@@ -11,12 +11,13 @@ import type {
 } from "../contract/index.ts";
 import { type CallEnded, type CallOpened, isEmbedded, type Store } from "../db/index.ts";
 import { type CallLimits, type CountedCall, narrowerCalls, ProcessLimits } from "./call-limits.ts";
-import { assertEnded, toCallEnded, validateAdmission } from "./call-record.ts";
+import { assertEnded, toCallEnded, unmadeCallEnd, validateAdmission } from "./call-record.ts";
 import { CommitQueue, type OnCommit } from "./commit-queue.ts";
 import { type CallHolds, EmbeddedHolds } from "./embedded-holds.ts";
 import { billingUnavailable } from "./limit-errors.ts";
 import { PostgresHolds } from "./postgres-holds.ts";
 import { type Recovery, recoverCalls } from "./recover-calls.ts";
+import { requestOnly } from "./request-only.ts";
 
 /** Options of {@link createBilling}. */
 export interface BillingOptions {
@@ -126,6 +127,13 @@ class StoreBilling implements Billing {
       );
     }
     await call.limitsUpdated;
+  }
+
+  async countRequest(callId: string, caller: Caller): Promise<LimitState> {
+    const { admission, open } = requestOnly(callId, caller, this.#now());
+    const { limits } = await this.#limits.take(admission, this.#now());
+    await this.#limits.end(admission, unmadeCallEnd(open), this.#now());
+    return limits;
   }
 
   walletOf(accountId: string): Promise<WalletState> {

@@ -144,6 +144,13 @@ export interface Ledger {
   admit(admission: AdmissionRequest): Promise<Hold>;
   /** Ends a call. Repeating it for the same call changes nothing. */
   settle(settlement: Settlement): Promise<void>;
+  /**
+   * Counts a request that needs no hold, such as a repeated one, against the limit of requests per minute.
+   *
+   * @param callId Of no other request.
+   * @throws {GatewayError} `rate_limit_exceeded`
+   */
+  countRequest(callId: string, caller: Caller): Promise<LimitState>;
   walletOf(accountId: string): Promise<WalletState>;
   quotaOf(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState>;
   limitsOf(caller: Caller): Promise<LimitState>;

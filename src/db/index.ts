@@ -2,6 +2,7 @@ export { type AccountBalance, type BudgetBalance, type BudgetQuery, moveWallet }
 export type { Blobs, StoredBlob } from "./blobs.ts";
 export { dayOf, endOfMonth, monthOf, startOfDay } from "./dates.ts";
 export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
+export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";
 export type { KeyRecord } from "./key-query.ts";
 export type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
 export { oneNodeAtATime } from "./migrate.ts";

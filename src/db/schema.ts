@@ -37,6 +37,7 @@ export interface Database {
   audit: AuditTable;
   /** Generated files that are served until they expire. */
   blobs: { id: string; media_type: string; bytes: Uint8Array; expires_at: number };
+  idempotency_keys: IdempotencyKeysTable;
   /** Values that the gateway generates once, such as the secret that signs image URLs. */
   settings: { name: string; value: string };
   /** Migrations that have run. */
@@ -138,6 +139,24 @@ interface CallsTable extends MeterColumns<number | null> {
   partial: number | null;
   /** The process that runs the call; null in the embedded store. */
   node_id: string | null;
+}
+
+/** One row per call with an Idempotency-Key, for a day. */
+interface IdempotencyKeysTable {
+  /** HMAC of API key, endpoint and Idempotency-Key, hex; `body_hash` is one of the request. */
+  id: string;
+  account_id: string;
+  /** The call that the request runs or ran as. */
+  call_id: string;
+  body_hash: string;
+  /** The process that runs the call. */
+  node_id: string;
+  state: "running" | "done";
+  /** Compressed and encrypted; null: it is not there yet, or was not stored. */
+  answer: Uint8Array | null;
+  /** Bytes that the account had stored up to the end of this answer; null without an answer. */
+  position: number | null;
+  expires_at: number;
 }
 
 /** Transactions of wallets, append-only: a wallet's balance is the sum of its entries. */

@@ -1,6 +1,7 @@
 import type { CompiledQuery, Kysely, Transaction } from "kysely";
 import type { AccountBalance, BudgetQuery } from "./account-balance.ts";
 import type { Blobs } from "./blobs.ts";
+import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import type { KeyRecord } from "./key-query.ts";
 import type { CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
 import type { Database } from "./schema.ts";
@@ -21,6 +22,7 @@ export interface Store {
   /** The id of this process in the rows of its calls; `null` in the embedded store. */
   readonly nodeId: string | null;
   readonly blobs: Blobs;
+  readonly idempotencyKeys: IdempotencyKeys;
   /**
    * Counts changes made outside {@link Store.writeLedger}, by {@link Store.change} or other processes, except changes of
    * a single key. A cached row is stale when this differs from the count at the time it was read.

@@ -134,6 +134,7 @@ function createLedger(settlements: Settlement[]): Ledger {
     admit: async ({ callId, holdNanodollars, holdTokens }: AdmissionRequest) => {
       return { callId, heldNanodollars: holdNanodollars, heldTokens: holdTokens, limits };
     },
+    countRequest: async () => limits,
     settle: async (settlement) => void settlements.push(settlement),
     walletOf: async () => ({ balanceNanodollars: 0, heldNanodollars: 0 }),
     quotaOf: async () => ({ limitTokens: 0, usedTokens: 0, heldTokens: 0, resetsAt: 0 }),

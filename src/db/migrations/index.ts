@@ -9,6 +9,7 @@ import { usageDays } from "./0008-usage-days.ts";
 import { decideHolds } from "./0009-decide-holds.ts";
 import { standardTerms } from "./0010-standard-terms.ts";
 import { signInAttempts } from "./0011-sign-in-attempts.ts";
+import { idempotencyKeys } from "./0013-idempotency-keys.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   decideHolds,
   standardTerms,
   signInAttempts,
+  idempotencyKeys,
 ];

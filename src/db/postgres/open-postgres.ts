@@ -2,6 +2,7 @@ import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import { createBlobs } from "../blobs.ts";
 import { StoreError } from "../errors.ts";
+import { createIdempotencyKeys } from "../idempotency-keys.ts";
 import { migrate } from "../migrate.ts";
 import type { Database } from "../schema.ts";
 import { readSetting, type Store } from "../store.ts";
@@ -115,6 +116,7 @@ function createStore(parts: Parts, now: () => number): Store {
     shared: true,
     nodeId,
     blobs: createBlobs(db, now, (query) => ask(blobs, query)),
+    idempotencyKeys: createIdempotencyKeys({ db, now, sharedNodeId: nodeId }),
     get revision() {
       return changes.revision;
     },

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Kysely } from "kysely";
 import { createBlobs } from "../blobs.ts";
+import { createIdempotencyKeys } from "../idempotency-keys.ts";
 import type { LedgerWrite } from "../ledger-write.ts";
 import { type Database, isOpen } from "../schema.ts";
 import { type AbandonedCall, readSetting, type Store } from "../store.ts";
@@ -35,6 +36,7 @@ export function createSqliteStore({ database, connection, db, now, takeLock }: P
     shared: false,
     nodeId: null,
     blobs: createBlobs(db, now),
+    idempotencyKeys: createIdempotencyKeys({ db, now }),
     get revision() {
       return revision;
     },

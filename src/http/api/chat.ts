@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import { type ChatChunk, ChatCompletion, ChatRequest, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
+import { replyOnce } from "../middleware/reply-once.ts";
 import { sseReply, toEvent } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
@@ -13,16 +14,15 @@ const Body = requestBody(ChatRequest);
 
 /** POST /chat/completions, whole or as server-sent events. */
 export function chatController(deps: HttpDeps) {
-  const parse = readJsonCall(deps, (body, call) => toChatBody(deps, body, call));
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/chat/completions",
-    async ({ call, body }) => {
+    replyOnce<ChatRequest>(deps, async ({ call, body }) => {
       checkContent(body);
       if (body.stream === true) return await stream(deps, call, body);
       return jsonReply(deps, call, await executeCall(deps, call, { capability: "chat", request: body }));
-    },
+    }),
     {
-      parse: [parse, "json"],
+      parse: [readJsonCall(deps, (body, call) => toChatBody(deps, body, call)), "json"],
       body: Body,
       detail: {
         summary: "Chat text generation",

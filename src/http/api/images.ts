@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import { type GeneratedImage, type GeneratedImages, ImagesRequest, ImagesResponse } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
+import { replyOnce } from "../middleware/reply-once.ts";
 import { sseReplyOf } from "../middleware/sse-reply.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { storeFile } from "./files.ts";
@@ -14,7 +15,7 @@ const Body = requestBody(ImagesRequest);
 export function imagesController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/images/generations",
-    async ({ call, body: { stream, ...request } }) => {
+    replyOnce<ImagesRequest>(deps, async ({ call, body: { stream, ...request } }) => {
       const answer = executeCall(deps, call, { capability: "images", request });
       if (stream === true) return await sseReplyOf(deps, call, answer, (whole) => toEvents(whole, call));
       const { images, usage } = await answer;
@@ -26,7 +27,7 @@ export function imagesController(deps: HttpDeps) {
         })),
       );
       return jsonReply(deps, call, { created: toSeconds(call.openedAt), data, ...(usage && { usage }) });
-    },
+    }),
     {
       parse: [readJsonCall(deps), "json"],
       body: Body,

@@ -11,6 +11,7 @@ import type { HttpDeps } from "../deps.ts";
 import { CountLimiter, checkEarly } from "../middleware/early-checks.ts";
 import { toGatewayError } from "../middleware/errors.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
+import { replyOnce } from "../middleware/reply-once.ts";
 import { sseReply } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
@@ -45,14 +46,14 @@ export function messagesController(deps: HttpDeps) {
     .use(apiKeyRoutes(deps))
     .post(
       "/messages",
-      async ({ call, body }) => {
+      replyOnce<MessagesRequest>(deps, async ({ call, body }) => {
         const prepared = prepare(call, body, signer);
         const { native, request, plan } = prepared;
         if (body.stream === true) return await stream(deps, call, prepared);
         const completion = await executeCall(deps, call, { capability: "chat", request });
         if (native?.answer !== undefined) return jsonReply(deps, call, native.answer);
         return jsonReply(deps, call, toMessagesAnswer(completion as ChatCompletion, plan as MessagesPlan));
-      },
+      }),
       {
         parse: [parse, "json"],
         body: requestBody(MessagesRequest),

@@ -25,6 +25,7 @@ const errors = {
   403: "Quota, budget or balance used up, or not permitted",
   404: "Not found",
   405: "The path takes other methods; `allow` lists them",
+  409: "An Idempotency-Key of another request, or one whose answer is not there",
   413: "The body is too large",
   415: "The body is compressed",
   429: "Rate limited; `retry-after` says for how long",
@@ -35,9 +36,9 @@ const errors = {
 } as const;
 
 /** How calls can fail. */
-const errorsOfCalls = [400, 401, 403, 413, 415, 429, 500, 503] as const;
-const errorsOfResponses = [400, 401, 404, 413, 415, 429, 500, 503] as const;
-const errorsOfMessages = [400, 401, 402, 403, 404, 405, 413, 415, 429, 500, 504, 529] as const;
+const errorsOfCalls = [400, 401, 403, 409, 413, 415, 429, 500, 503] as const;
+const errorsOfResponses = [400, 401, 404, 409, 413, 415, 429, 500, 503] as const;
+const errorsOfMessages = [400, 401, 402, 403, 404, 405, 409, 413, 415, 429, 500, 504, 529] as const;
 
 const header = (description: string, required = false) => ({ description, required, schema: { type: "string" } });
 const headers = { "x-request-id": header("The id of the call in the request log", true) };

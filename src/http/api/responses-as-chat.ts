@@ -22,5 +22,5 @@ export async function toChatBody(deps: HttpDeps, body: unknown, call: HttpCall):
   const seal = createReasoningSeal(deps.sealKey, call.caller.accountId, request.model);
   const { chat, plan } = toChatRequest(request, { seal, stored: false });
   for (const sentence of plan.warnings) call.warn(sentence);
-  return chat;
+  return { ...chat, ...(request.store === false && { store: false }) };
 }

@@ -5,6 +5,7 @@ import type { HttpDeps } from "../deps.ts";
 import { CountLimiter, checkEarly } from "../middleware/early-checks.ts";
 import { toGatewayError } from "../middleware/errors.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
+import { replyOnce } from "../middleware/reply-once.ts";
 import { sseReply } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
@@ -42,13 +43,13 @@ export function responsesController(deps: HttpDeps) {
     .use(apiKeyRoutes(deps))
     .post(
       "/responses",
-      async ({ call, body }) => {
+      replyOnce<ResponsesRequest>(deps, async ({ call, body }) => {
         const prepared = prepare(deps, call, body);
         if (body.stream === true) return await stream(deps, call, prepared);
         const completion = await executeCall(deps, call, { capability: "chat", request: prepared.request });
         if (prepared.native?.answer !== undefined) return jsonReply(deps, call, prepared.native.answer);
         return jsonReply(deps, call, toResponse(completion as ChatCompletion, ...prepared.toAnswer()));
-      },
+      }),
       {
         parse: [parse, "json"],
         body: Body,

@@ -5,6 +5,7 @@ import { SpeechRequest } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { ByteStream } from "../middleware/byte-stream.ts";
 import { apiKeyRoutes, callHeaders, executeCall, type HttpCall, readJsonCall } from "../middleware/handle-call.ts";
+import { replyOnce } from "../middleware/reply-once.ts";
 import { sseReply, toNamedEvent } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
@@ -16,7 +17,7 @@ const Body = requestBody(SpeechRequest);
 export function speechController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/audio/speech",
-    async ({ call, body: { stream_format: format, ...request } }) => {
+    replyOnce<SpeechRequest>(deps, async ({ call, body: { stream_format: format, ...request } }) => {
       if (format === "sse") return await streamEvents(deps, call, request);
       const sink = new ByteStream(call);
       const answer = executeCall(deps, call, { capability: "speech", request, sink });
@@ -28,7 +29,7 @@ export function speechController(deps: HttpDeps) {
       await Promise.race([sink.opened, answer]);
       call.restoreIdleTimeout();
       return new Response(sink.body, { headers: callHeaders(call, deps.snapshot().sandbox, "audio/wav") });
-    },
+    }),
     {
       parse: [readJsonCall(deps), "json"],
       body: Body,

@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Elysia, t } from "elysia";
 import {
   audioFileBytesMax,
@@ -13,6 +13,7 @@ import {
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, callHeaders, executeCall, jsonReply } from "../middleware/handle-call.ts";
 import { readFormCall } from "../middleware/read-form.ts";
+import { replyOnce } from "../middleware/reply-once.ts";
 import { sseReplyOf } from "../middleware/sse-reply.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { responses } from "./openapi.ts";
@@ -41,16 +42,20 @@ const Transcription = Type.Object({
 export function transcriptionsController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/audio/transcriptions",
-    async ({ call, body: { model: name = model.default as string, stream, ...fields } }) => {
-      const request: TranscriptionRequest = { ...fields, model: name };
-      const answer = executeCall(deps, call, { capability: "transcription", request });
-      if (stream === true) return await sseReplyOf(deps, call, answer, (whole) => toEvents(whole, call.meters.audioMs));
-      const transcript = await answer;
-      if (request.response_format !== "text")
-        return jsonReply(deps, call, toJson(transcript, request, call.meters.audioMs));
-      const headers = callHeaders(call, deps.snapshot().sandbox, "text/plain; charset=utf-8");
-      return new Response(transcript.text, { headers });
-    },
+    replyOnce<Static<typeof Body>>(
+      deps,
+      async ({ call, body: { model: name = model.default as string, stream, ...fields } }) => {
+        const request: TranscriptionRequest = { ...fields, model: name };
+        const answer = executeCall(deps, call, { capability: "transcription", request });
+        if (stream === true)
+          return await sseReplyOf(deps, call, answer, (whole) => toEvents(whole, call.meters.audioMs));
+        const transcript = await answer;
+        if (request.response_format !== "text")
+          return jsonReply(deps, call, toJson(transcript, request, call.meters.audioMs));
+        const headers = callHeaders(call, deps.snapshot().sandbox, "text/plain; charset=utf-8");
+        return new Response(transcript.text, { headers });
+      },
+    ),
     {
       parse: [readFormCall(deps, toBody), "formdata"],
       body: Body,

@@ -16,7 +16,7 @@ export class ByteStream implements StreamSink<Uint8Array> {
   /** Backpressure: resolves when the client has read what was written. */
   #backpressure: { resumed: Promise<void>; resume: () => void } | undefined;
 
-  constructor(call: CallContext) {
+  constructor(call: Pick<CallContext, "cancel">) {
     this.opened = new Promise((resolve) => {
       this.#open = resolve;
     });

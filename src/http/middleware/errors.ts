@@ -25,7 +25,7 @@ interface FailedRequest {
 }
 
 /** The only place that makes a response of an error. */
-async function errorResponse(deps: HttpDeps, thrown: unknown, known: FailedRequest): Promise<Response> {
+export async function errorResponse(deps: HttpDeps, thrown: unknown, known: FailedRequest): Promise<Response> {
   const error = toGatewayError(thrown, deps.log);
   deps.kernel.observer?.refused(error.code);
   const { request, call } = known;
@@ -43,11 +43,16 @@ async function errorResponse(deps: HttpDeps, thrown: unknown, known: FailedReque
   const clientRequestId = readClientRequestId(request);
   if (clientRequestId !== undefined) headers["x-client-request-id"] = clientRequestId;
   if (call?.attempts) headers["x-modelgate-attempts"] = String(call.attempts);
-  if (error.code === "request_too_large") headers["x-should-retry"] = "false";
+  if (isFinal(error)) headers["x-should-retry"] = "false";
   if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
   if (deps.snapshot().sandbox) headers["x-modelgate-sandbox"] = "true";
   if (deps.loadShedder.isDraining) headers.connection = "close";
   return Response.json(body, { status, headers });
+}
+
+/** Clients retry a 409 by themselves, which helps only while an equal request runs. */
+function isFinal({ code, retryAfterMs }: GatewayError): boolean {
+  return code === "request_too_large" || (code === "conflict" && retryAfterMs === undefined);
 }
 
 /** An error in the envelope and with the status of the protocol whose endpoint was asked. */

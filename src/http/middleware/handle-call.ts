@@ -19,6 +19,8 @@ export class HttpCall extends CallContext {
   readonly httpRequest: Request;
   /** The memory of its body and of what is fetched for it; absent without a body. */
   body: BodyReservation | undefined = undefined;
+  /** A stream goes on when its client leaves, because the answer is stored. */
+  outlivesClient = false;
   readonly #server: Sockets | null;
   #onEnd: (() => void) | undefined;
 
@@ -181,7 +183,7 @@ export async function executeCall<C extends Capability>(
 function cancelOnDisconnect(call: HttpCall): void {
   const { signal } = call.httpRequest;
   const cancel = () => {
-    if (call.sink !== undefined || call.attempts === 0) call.cancel("client_disconnected");
+    if ((call.sink !== undefined && !call.outlivesClient) || call.attempts === 0) call.cancel("client_disconnected");
   };
   if (signal.aborted) cancel();
   else signal.addEventListener("abort", cancel);

@@ -27,7 +27,7 @@ import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax } from "./fan-out.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
-import { finishNative, type OpenedNative, openNative } from "./native.ts";
+import { createOpener, finishNative, type OpenedNative } from "./native.ts";
 
 /** The API's default where a model takes the field; other defaults are the provider's. */
 const temperatureDefault = 0.7;
@@ -100,20 +100,12 @@ export const chatHandler: CapabilityHandler<"chat"> = {
   },
 
   async execute(kernel, call) {
-    const { native } = call;
     const opened = await withFailover<ChatRequest, OpenedChat | OpenedNative>(kernel, call, {
       requestFor: (model) => (call.protocol === "chat" ? withDefaults(call.request, model) : call.request),
-      run(plugin, attempt) {
-        if (native?.isServedBy(plugin)) return openNative(native, plugin, attempt);
-        for (const sentence of native?.warnings ?? []) attempt.warn(sentence);
-        return openChat(plugin, attempt);
-      },
+      run: call.native === undefined ? openChat : createOpener(call.native, openChat),
     });
     call.firstByteMs = kernel.now() - call.startedMs;
-    if ("readUsage" in opened) {
-      await finishNative(kernel, call, opened);
-      return undefined;
-    }
+    if ("readUsage" in opened) return finishNative(kernel, call, opened);
     const head = createAnswerHead(call.id, call.modelEntry.model.id, call.openedAt);
     if (opened.completion !== undefined && call.sink === undefined) {
       return finishCompletion(kernel, call, normalizeCompletion(opened.completion, head));

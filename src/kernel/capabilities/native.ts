@@ -36,6 +36,18 @@ export interface OpenedNative {
   events?: AsyncIterator<ServerEvent>;
 }
 
+/** Asks a route in the client's protocol if its provider speaks that, otherwise by chat. */
+export function createOpener<Opened>(
+  native: NativeExchange,
+  openChat: (plugin: ProviderPlugin, call: Call<ChatRequest>) => Promise<Opened>,
+) {
+  return (plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<Opened | OpenedNative> => {
+    if (native.isServedBy(plugin)) return openNative(native, plugin, call);
+    for (const sentence of native.warnings) call.warn(sentence);
+    return openChat(plugin, call);
+  };
+}
+
 /** Asks a native route, and waits for the first content: until then another route can still serve the call. */
 export async function openNative(
   native: NativeExchange,
@@ -47,6 +59,9 @@ export async function openNative(
   const request = { body: native.toBody(call.request), headers: native.headers };
   const { content, readUsage } = await handler({ ...call, request });
   const protocol = nativeProtocols[native.protocol];
+  if (isIterable(content) !== (call.request.stream === true)) {
+    throw new TypeError("A stream was returned where stream is not true, or the other way round");
+  }
   if (isIterable(content)) return { native, readUsage, ...(await openStream(content, protocol)) };
   if (!isRecord(content)) throw badAnswer("The provider's answer is no object");
   const fault = protocol.faultOf(content);
@@ -56,7 +71,11 @@ export async function openNative(
 }
 
 /** Gives the answer out. Throws unless a stream ends in order. */
-export async function finishNative(kernel: Kernel, call: CallContext<"chat">, opened: OpenedNative): Promise<void> {
+export async function finishNative(
+  kernel: Kernel,
+  call: CallContext<"chat">,
+  opened: OpenedNative,
+): Promise<undefined> {
   const { native } = opened;
   native.isServing = true;
   const reader = new NativeReader(native, call, opened.readUsage);
@@ -67,6 +86,7 @@ export async function finishNative(kernel: Kernel, call: CallContext<"chat">, op
   const { source } = await call.usageMeter.count();
   if (source === "estimated")
     kernel.log.warn("usage_estimated", { call: call.id, model: call.model, route: call.route });
+  return undefined;
 }
 
 async function openStream(

@@ -81,7 +81,13 @@ test("the headers of an answer are those of docs/api.md", async () => {
   );
   expect(response.status).toBe(200);
   const sent = [...response.headers.keys()].filter((name) => name.startsWith("x-"));
-  const conditional = ["retry-after", "x-modelgate-ignored", "x-modelgate-lowered", "x-should-retry"];
+  const conditional = [
+    "idempotent-replayed",
+    "retry-after",
+    "x-modelgate-ignored",
+    "x-modelgate-lowered",
+    "x-should-retry",
+  ];
   const always = documented.filter((name) => !conditional.includes(name));
   expect(sent.toSorted()).toEqual(always.toSorted());
 });

@@ -24,6 +24,21 @@ describe.each(engineNames)("%s engine", (name) => {
   const make: MakeLedger = (options) => engines[name](options);
 
   describe("requests per minute", () => {
+    test("are counted without a hold, beyond the limit of concurrent calls, and leave no call behind", async () => {
+      const ground = await ledgerGround(undefined, make);
+      const limits = { requestsPerMinute: 3, concurrentCalls: 1, keyLimits: { concurrentCalls: 1 } };
+      const running = createAdmission({ premium: false, holdTokens: 0, ...limits });
+      await ground.ledger.admit(running);
+      expect((await ground.ledger.countRequest("repeat_1", running.caller)).remainingRequests).toBe(1);
+      expect((await ground.ledger.countRequest("repeat_2", running.caller)).remainingRequests).toBe(0);
+      const error = (await errorOf(ground.ledger.countRequest("repeat_3", running.caller))) as GatewayError;
+      expect(error.code).toBe("rate_limit_exceeded");
+      expect((await ground.ledger.limitsUsageOf(running.caller)).calls.running).toBe(1);
+      await ground.ledger.settle(createSettlement(running.callId, { quotaTokens: 0, meters: {} }));
+      const calls = await ground.store.db.selectFrom("calls").select("id").execute();
+      expect(calls.map(({ id }) => id)).toEqual([running.callId]);
+    });
+
     test("lets in the 600th request of a minute and refuses the 601st, saying when the next fits", async () => {
       const ground = await ledgerGround(undefined, make);
       const limit = { requestsPerMinute: 600 };

@@ -4,7 +4,7 @@ import { whyNoPostgres } from "../../support/postgres.ts";
 
 /** The suites that ask the store by its interface alone. Those of the ledger run there with and without Redis. */
 const suites = [
-  ...["blobs", "setting", "write-books"].map((name) => `test/integration/db/${name}.test.ts`),
+  ...["blobs", "idempotency-keys", "setting", "write-books"].map((name) => `test/integration/db/${name}.test.ts`),
   ...[
     "rows",
     "wallet",

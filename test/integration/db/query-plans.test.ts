@@ -58,6 +58,16 @@ test.each([
   ],
   ["the keys of an account", "select * from keys where account_id = ?", "keys_of_account"],
   ["expired blobs", "select id from blobs where expires_at <= ?", "blobs_by_expiry"],
+  [
+    "expired answers to repeated requests",
+    "select id from idempotency_keys where expires_at <= ?",
+    "idempotency_keys_by_expiry",
+  ],
+  [
+    "the newest stored answer of an account",
+    "select position from idempotency_keys where account_id = ? and position is not null order by position desc limit 1",
+    "idempotency_keys_by_position",
+  ],
   ["usage of an account in a time", "select * from usage_hours where account_id = ? and hour >= ?", "PRIMARY KEY"],
   [
     "what the budget of a key has paid",

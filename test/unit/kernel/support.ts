@@ -76,6 +76,10 @@ export class FakeLedger implements Ledger {
     if (this.settleFailure !== undefined) throw this.settleFailure;
   }
 
+  async countRequest() {
+    return limitState;
+  }
+
   async walletOf() {
     return { balanceNanodollars: 5_000_000_000, heldNanodollars: 1_000_000_000 };
   }
