@@ -4,6 +4,12 @@ import type { CallEnded, CallOpened, Store } from "../db/index.ts";
 /** What a call holds while it runs. */
 export type Held = Pick<CallOpened, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth">;
 
+/** A hold, and how large it could have been. */
+export interface Taken extends Held {
+  /** All that was there for it, of wallet and budget or of the quota. */
+  readonly available: number;
+}
+
 /** The monthly budget that pays for a call; undefined without one. */
 export function getBudgetLimit({ premium, caller }: Pick<AdmissionRequest, "premium" | "caller">): number | undefined {
   return premium ? caller.keyLimits?.budgetNanodollars : undefined;

@@ -8,6 +8,7 @@ import {
   type UsageSource,
 } from "../contract/index.ts";
 import type { ChunkOf, RequestOf, StreamSink } from "./exchange.ts";
+import type { GrowingHold } from "./growing-hold.ts";
 import type { NativeExchange } from "./native-exchange.ts";
 import type { UsageMeter } from "./normalize/usage.ts";
 import type { ModelEntry, Route } from "./routing/registry.ts";
@@ -56,7 +57,9 @@ export class CallContext<C extends Capability = Capability> {
   model: string | undefined = undefined;
   /** Present once the call was admitted. */
   hold: Hold | undefined = undefined;
-  /** Request fields that were lowered to what the hold covers. */
+  /** Present for a stream whose hold follows its output. */
+  growingHold: GrowingHold | undefined = undefined;
+  /** Request fields that were lowered to what is left. */
   lowered: Readonly<Record<string, number>> | undefined = undefined;
 
   /** The name of the plugin that answered. */
@@ -185,6 +188,17 @@ export class CallContext<C extends Capability = Capability> {
   /** Aborts what an ended call may have left open at its providers. */
   abort(): void {
     this.#controller.abort();
+  }
+
+  /**
+   * Counts output before it is sent, in bytes at the least as many as it has tokens.
+   *
+   * @returns Undefined if it may be sent. Otherwise wait, and send it unless this rejects: the error ends the call.
+   * @throws {UpstreamFault} When the call was cancelled.
+   */
+  spend(bytes: number): Promise<void> | undefined {
+    this.throwIfCancelled();
+    return this.growingHold?.spend(bytes);
   }
 
   /** Counts memory that is taken for the call until it ends. @throws {GatewayError} When there is no room. */

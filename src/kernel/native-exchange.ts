@@ -53,6 +53,8 @@ export class NativeExchange {
     return {
       model: model as string,
       messages: [{ role: "user", content }],
+      // It may think, and what it thinks may not show.
+      reasoning_effort: "high",
       ...(stream === true && { stream: true }),
       ...(typeof limit === "number" && limit > 0 && { max_completion_tokens: limit }),
     };

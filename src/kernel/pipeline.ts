@@ -14,6 +14,7 @@ import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
 import { toClientError } from "./errors.ts";
 import type { AnswerOf } from "./exchange.ts";
+import { GrowingHold, type HoldAmount } from "./growing-hold.ts";
 import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import { recordLateFailure } from "./routing/failures.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
@@ -73,7 +74,10 @@ function validateByPlugins({ modelEntry, capability, request, native }: CallCont
   if (refusal !== undefined) throw refusal;
 }
 
-/** Holds the most that the call can use, or what is left of it: then the request is lowered to that. */
+/**
+ * Holds the most that the call can use, or of a stream that can be followed a first part of it. If less than the most is
+ * left, the request is lowered to that.
+ */
 async function admit<C extends Capability>(
   { ledger }: Kernel,
   call: CallContext<C>,
@@ -82,6 +86,9 @@ async function admit<C extends Capability>(
   const { model, compiledPrice } = call.modelEntry;
   const upper = handler.upperBound(call);
   const most = toHold(call, upper);
+  const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(call, upper);
+  const first = growth === undefined ? upper : growth.boundOf(Math.min(growth.stepTokens, growth.outputTokensMax()));
+  const wanted = toHold(call, first);
   const least = handler.lowerBound === undefined ? most : toHold(call, handler.lowerBound(call, upper));
   call.hold = await ledger.admit({
     callId: call.id,
@@ -89,21 +96,32 @@ async function admit<C extends Capability>(
     model: model.id,
     capability: call.capability,
     premium: model.premium,
-    holdNanodollars: most.nanodollars,
+    holdNanodollars: wanted.nanodollars,
     minNanodollars: least.nanodollars,
-    holdTokens: most.tokens,
+    holdTokens: wanted.tokens,
     minTokens: least.tokens,
-    limitTokens: sumTokens(upper) ?? handler.promptTokens?.(call) ?? 0,
+    limitTokens: sumTokens(first) ?? handler.promptTokens?.(call) ?? 0,
     priceVersion: compiledPrice?.version,
     openedAt: call.openedAt,
   });
-  const { heldNanodollars, heldTokens } = call.hold;
-  const covers = ({ nanodollars, tokens }: typeof most) => nanodollars <= heldNanodollars && tokens <= heldTokens;
+  const { heldNanodollars, heldTokens, availableNanodollars, availableTokens } = call.hold;
+  const [maxNanodollars, maxTokens] =
+    growth === undefined ? [heldNanodollars, heldTokens] : [availableNanodollars, availableTokens];
+  const covers = ({ nanodollars, tokens }: HoldAmount) => nanodollars <= maxNanodollars && tokens <= maxTokens;
   if (!covers(most)) handler.lower?.(call, upper, (meters) => covers(toHold(call, meters)));
+  if (growth === undefined) return;
+  call.growingHold = new GrowingHold({
+    ledger,
+    hold: call.hold,
+    amountOf: (outputTokens) => toHold(call, growth.boundOf(outputTokens)),
+    limitTokensOf: (outputTokens) => sumTokens(growth.boundOf(outputTokens)) ?? 0,
+    stepTokens: growth.stepTokens,
+    outputTokensMax: growth.outputTokensMax(),
+  });
 }
 
 /** What usage takes of the wallet, or of the free quota. A cost too large to compute is more than any wallet has. */
-function toHold({ modelEntry: { model, compiledPrice } }: CallContext, meters: Meters) {
+function toHold({ modelEntry: { model, compiledPrice } }: CallContext, meters: Meters): HoldAmount {
   if (!model.premium) return { nanodollars: 0, tokens: toQuotaTokens(meters, model) };
   const cost = compiledPrice === undefined ? undefined : costNanodollars(compiledPrice, meters);
   return { nanodollars: cost ?? Number.MAX_SAFE_INTEGER, tokens: 0 };

@@ -12,6 +12,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../sdk/json.ts";
 import type { CallContext } from "../call-context.ts";
+import { chunkTokensMax, largest } from "../growing-hold.ts";
 import {
   type AnswerHead,
   collectText,
@@ -35,6 +36,8 @@ const temperatureDefault = 0.7;
 const outputTokensDefault = 128_000;
 /** A call is refused unless this much output can be paid beside its prompt: with less, an answer is of no use. */
 const firstOutputTokens = 256;
+/** The output of each choice that a stream holds at first, and is extended by. */
+const stepTokens = 4096;
 /** A stream has begun after this many chunks, even if they are empty. */
 const firstChunksMax = 64;
 
@@ -72,18 +75,27 @@ export const chatHandler: CapabilityHandler<"chat"> = {
 
   lowerBound: (call, upper) => createLowerBounds(call, upper)(1, firstOutputTokens),
 
+  growth(call, upper) {
+    const { sink, request, modelEntry } = call;
+    const isHidden = modelEntry.model.reasoning || (request.reasoning_effort && request.reasoning_effort !== "none");
+    if (sink === undefined || isHidden) return undefined;
+    const toBound = createLowerBounds(call, upper);
+    const choices = () => call.request.n ?? 1;
+    return {
+      stepTokens: choices() * stepTokens,
+      boundOf: (outputToken) => ({ ...toBound(choices(), 0), outputToken }),
+      outputTokensMax: () => choices() * getOutputTokensMax(call.request, modelEntry.model),
+    };
+  },
+
   /** As many choices as can have a first piece of output, and as much output as all of them can have. */
   lower(call, upper, covers) {
     const { request, modelEntry } = call;
     const toBound = createLowerBounds(call, upper);
     let n = request.n ?? 1;
     while (n > 1 && !covers(toBound(n, firstOutputTokens))) n--;
-    let [fits, most] = [1, getOutputTokensMax(request, modelEntry.model)];
-    while (fits < most) {
-      const tokens = Math.ceil((fits + most) / 2);
-      if (covers(toBound(n, tokens))) fits = tokens;
-      else most = tokens - 1;
-    }
+    const most = getOutputTokensMax(request, modelEntry.model);
+    const fits = largest(most, (tokens) => tokens === 1 || covers(toBound(n, tokens)));
     const param = request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
     call.lowered = { [param]: fits, ...(n !== (request.n ?? 1) && { n }) };
     call.request = { ...request, ...call.lowered };
@@ -212,11 +224,16 @@ async function streamChunks(
   if (sink === undefined) throw new TypeError("There is no sink to stream to");
   const includeUsage = request.stream_options?.include_usage === true;
   const normalizer = new StreamNormalizer(head, usageMeter, includeUsage);
-  const send = (raw: ChatChunk) => {
+  const forward = (raw: ChatChunk) => {
     call.throwIfCancelled();
     let drained: Promise<void> | undefined;
     for (const chunk of normalizer.push(raw)) drained = sink.write(chunk);
     return drained;
+  };
+  // A chunk that is not paid is neither counted nor sent.
+  const send = (raw: ChatChunk) => {
+    const held = call.spend(chunkTokensMax(raw));
+    return held === undefined ? forward(raw) : held.then(() => forward(raw));
   };
   sink.open();
   if (opened.completion !== undefined) for (const chunk of toChunks(opened.completion)) await send(chunk);

@@ -12,12 +12,15 @@ import { isRecord, parseJson } from "../../sdk/json.ts";
 import type { CallContext } from "../call-context.ts";
 import type { NativeExchange } from "../native-exchange.ts";
 import { countedCharactersMax } from "../normalize/tokenizer.ts";
+import { tokensMax } from "../normalize/usage.ts";
 import { type NativeProtocol, nativeProtocols, type Part } from "../protocols/native.ts";
 import type { Kernel } from "../types.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
 
 /** A stream has begun after this many events, even if they say nothing. */
 const firstEventsMax = 64;
+/** What an event without text stands for at the most: the name and the id of a call. */
+const otherTokensMax = 32;
 /** More characters than any answer has. */
 const charactersMax = 64 * 1024 * 1024;
 
@@ -118,17 +121,18 @@ async function sendEvents(
   { first, events }: OpenedNative,
 ): Promise<void> {
   if (call.sink === undefined || events === undefined) throw new TypeError("There is no sink to stream to");
+  // An event that is not paid is neither counted nor sent.
+  const send = (read: ReadEvent) => {
+    const held = call.spend(reader.tokensMaxOf(read));
+    return held === undefined ? reader.read(read) : held.then(() => reader.read(read));
+  };
   call.sink.open();
   try {
-    for (const read of first) {
-      call.throwIfCancelled();
-      await reader.read(read);
-    }
+    for (const read of first) await send(read);
     for (let next = await events.next(); !next.done; next = await events.next()) {
-      call.throwIfCancelled();
       // What follows the end is read and dropped, so that the connection can be used again.
       const read = reader.isComplete ? undefined : readEvent(next.value);
-      const drained = read === undefined ? undefined : reader.read(read);
+      const drained = read === undefined ? undefined : send(read);
       if (drained !== undefined) await drained;
     }
   } catch (error) {
@@ -160,8 +164,17 @@ class NativeReader {
     this.#exchange.answer = answer;
   }
 
+  /** An upper bound of the tokens of an event; one without a piece of text may name a tool. */
+  tokensMaxOf({ part }: ReadEvent): number {
+    const protocol = nativeProtocols[this.#exchange.protocol];
+    const text = protocol.textOf(part);
+    if (typeof text === "string") return tokensMax(text);
+    return protocol.isPrelude(part.type) ? 0 : otherTokensMax;
+  }
+
   /** Sends an event; the last one is kept until the call is settled. */
   read({ event, part }: ReadEvent): Promise<void> | undefined {
+    this.#call.throwIfCancelled();
     const exchange = this.#exchange;
     const protocol = nativeProtocols[exchange.protocol];
     this.#report(part);

@@ -13,6 +13,8 @@ const suites = [
     "budget",
     "limit-errors",
     "races",
+    "hold-extension",
+    "stream-race",
     "capability-race",
     "verify",
     "prune-calls",
