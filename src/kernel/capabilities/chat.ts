@@ -26,7 +26,7 @@ import { promptTokensMax, toChatUsage } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
-import { fanOutChunks, fanOutCompletions, fanOutMax } from "./fan-out.ts";
+import { fanOutChunks, fanOutCompletions, fanOutMax, needsFanOut } from "./fan-out.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
 import { createOpener, finishNative, type OpenedNative } from "./native.ts";
 
@@ -64,11 +64,10 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     }
   },
 
-  upperBound(call) {
-    const { request, modelEntry, native } = call;
+  upperBound({ request, modelEntry, native }) {
     const promptTokens = promptCopiesMax(request, modelEntry) * promptTokensMax(request, modelEntry.model);
     return {
-      inputToken: native === undefined ? promptTokens : Math.max(promptTokens, native.promptTokensMax(modelEntry)),
+      inputToken: Math.max(promptTokens, native?.promptTokensMax(modelEntry) ?? 0),
       outputToken: (request.n ?? 1) * getOutputTokensMax(request, modelEntry.model),
     };
   },
@@ -266,11 +265,6 @@ function withDefaults(request: ChatRequest, model: Model): ChatRequest {
   if (request.temperature !== undefined && request.temperature !== null) return request;
   if (model.omit?.includes("temperature")) return request;
   return { ...request, temperature: temperatureDefault };
-}
-
-/** Whether the provider makes fewer choices at a time than are asked for, so that it is asked once for each. */
-function needsFanOut({ maxChoices }: ProviderPlugin, { n }: ChatRequest): boolean {
-  return n !== undefined && n !== null && maxChoices.chat !== undefined && n > maxChoices.chat;
 }
 
 /** How many times the prompt is paid for. */
