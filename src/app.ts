@@ -18,7 +18,7 @@ import {
   isLoopback,
 } from "./config/index.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
-import type { Store } from "./db/index.ts";
+import { createStoredResponses, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
 import { BodyMemoryLimiter } from "./http/middleware/body-memory.ts";
 import { SseHeartbeat } from "./http/middleware/sse-heartbeat.ts";
@@ -281,6 +281,7 @@ function startMaintenance(
     every(pruneMs, () => store.blobs.prune(Date.now())),
     every(pruneMs, () => store.idempotencyKeys.prune(now())),
     every(pruneMs, () => pruneSignIn(store, now())),
+    every(pruneMs, () => createStoredResponses(store, now).prune(now())),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];
   if (store.shared) {

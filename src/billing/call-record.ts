@@ -39,6 +39,7 @@ export function toCallOpened(admission: AdmissionRequest, held: Held, guard?: Ca
     holdNanodollars: held.holdNanodollars,
     holdTokens: held.holdTokens,
     priceVersion: admission.priceVersion ?? null,
+    session: admission.session,
     budgetMonth: held.budgetMonth,
     guard,
   };
@@ -97,7 +98,7 @@ export function unmadeCallEnd(open: CallOpened): CallEnded {
 }
 
 /**
- * Tokens of an ended call, of all kinds, beyond those that were counted against the minute when it was admitted; negative
+ * Tokens of an ended call, by their weights, beyond those that were counted against the minute when it was admitted; negative
  * if it used fewer, and 0 if it was not metered in tokens.
  */
 export function additionalTokens({ limitTokens }: AdmissionRequest, { state, meters }: CallEnded): number {

@@ -52,6 +52,8 @@ export interface AdmissionRequest {
   /** Tokens counted against the minute at once: those of the hold. The difference is corrected at settle. */
   limitTokens: number;
   priceVersion: string | undefined;
+  /** The client's own name of its session, at most 128 characters. */
+  session?: string | undefined;
   /** When the call came, milliseconds since 1970. */
   openedAt: number;
 }

@@ -150,7 +150,8 @@ export type FinishReason = (typeof finishReasons)[number];
 
 /**
  * Tokens of one chat answer, OpenAI's shape: cached and cache-written tokens are parts of `prompt_tokens`, reasoning
- * is a part of `completion_tokens`. `cache_write_tokens` (Anthropic bills it apart) and `cost` are our additions.
+ * is a part of `completion_tokens`. `cache_write_tokens` (billed apart), the part of them that is kept for an hour, and
+ * `cost` are our additions.
  */
 export const ChatUsage = Type.Object(
   {
@@ -158,7 +159,14 @@ export const ChatUsage = Type.Object(
     completion_tokens: Type.Optional(Type.Integer()),
     total_tokens: Type.Optional(Type.Integer()),
     prompt_tokens_details: optional(
-      Type.Object({ cached_tokens: optional(Type.Integer()), cache_write_tokens: optional(Type.Integer()) }, open),
+      Type.Object(
+        {
+          cached_tokens: optional(Type.Integer()),
+          cache_write_tokens: optional(Type.Integer()),
+          cache_write_1h_tokens: optional(Type.Integer()),
+        },
+        open,
+      ),
     ),
     completion_tokens_details: optional(Type.Object({ reasoning_tokens: optional(Type.Integer()) }, open)),
     /** The list price of all of it in dollars; absent when that is not known. */

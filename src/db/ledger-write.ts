@@ -19,6 +19,8 @@ export interface CallOpened {
   readonly priceVersion: string | null;
   /** The hold was raised since it was first written; the day or the month that pays may be a later one. */
   readonly extended?: true | undefined;
+  /** The client's own name of its session. */
+  readonly session?: string | undefined;
   /**
    * Lets a shared store decide about the hold by what all processes wrote. The amounts are then a request, and its
    * day and month are the earliest that may pay. `quotaLimit` is the account's tokens a day, `budgetLimit` that of the key

@@ -55,6 +55,10 @@ export class CallContext<C extends Capability = Capability> {
   native: NativeExchange | undefined = undefined;
   /** The public id of the model, once it is known to exist. */
   model: string | undefined = undefined;
+  /** What the client calls its session, which sticks to a route and a key. A claim: it decides nothing else. */
+  session: string | undefined = undefined;
+  /** Whether the request asks a provider to keep a part of the prompt for an hour. */
+  keepsHour = false;
   /** Present once the call was admitted. */
   hold: Hold | undefined = undefined;
   /** Present for a stream whose hold follows its output. */

@@ -1,6 +1,7 @@
 import {
   type Capability,
   type CheckInput,
+  costMaxNanodollars,
   costNanodollars,
   GatewayError,
   type Meters,
@@ -15,6 +16,7 @@ import { transcriptionHandler } from "./capabilities/transcription.ts";
 import { toClientError } from "./errors.ts";
 import type { AnswerOf } from "./exchange.ts";
 import { GrowingHold, type HoldAmount } from "./growing-hold.ts";
+import { asksForHour } from "./normalize/cache-marks.ts";
 import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import { recordLateFailure } from "./routing/failures.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
@@ -84,6 +86,7 @@ async function admit<C extends Capability>(
   handler: CapabilityHandler<C>,
 ): Promise<void> {
   const { model, compiledPrice } = call.modelEntry;
+  call.keepsHour = asksForHour(call.request);
   const upper = handler.upperBound(call);
   const most = toHold(call, upper);
   const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(call, upper);
@@ -102,6 +105,7 @@ async function admit<C extends Capability>(
     minTokens: least.tokens,
     limitTokens: sumTokens(first) ?? handler.promptTokens?.(call) ?? 0,
     priceVersion: compiledPrice?.version,
+    session: call.session,
     openedAt: call.openedAt,
   });
   const { heldNanodollars, heldTokens, availableNanodollars, availableTokens } = call.hold;
@@ -121,9 +125,9 @@ async function admit<C extends Capability>(
 }
 
 /** What usage takes of the wallet, or of the free quota. A cost too large to compute is more than any wallet has. */
-function toHold({ modelEntry: { model, compiledPrice } }: CallContext, meters: Meters): HoldAmount {
+function toHold({ modelEntry: { model, compiledPrice }, keepsHour }: CallContext, meters: Meters): HoldAmount {
   if (!model.premium) return { nanodollars: 0, tokens: toQuotaTokens(meters, model) };
-  const cost = compiledPrice === undefined ? undefined : costNanodollars(compiledPrice, meters);
+  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, keepsHour);
   return { nanodollars: cost ?? Number.MAX_SAFE_INTEGER, tokens: 0 };
 }
 

@@ -27,6 +27,7 @@ const openColumns: Columns<CallOpened> = {
   opened_at: (open) => open.openedAt,
   price_version: (open) => open.priceVersion,
   ...extensionColumns,
+  session: (open) => open.session ?? null,
 };
 
 const endColumns: Columns<CallEnded> = {

@@ -11,19 +11,19 @@ import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { formatEvent, setNative, streamNative, translateUnlessNative, warnOfTranslation } from "./native.ts";
 import { InputTokens, NamedEvent, responsesOfResponses } from "./openapi.ts";
+import { ResponseStore } from "./response-store.ts";
 
 const {
   checkResponsesRequest,
   createReasoningSeal,
   createResponseHead,
+  expandRequest,
   formatEvents,
   formatNativeFailure,
   ResponseStream,
   refuseChatBody,
-  removeOwnThoughts,
   toChatRequest,
   toResponse,
-  withResolvedInput,
 } = responsesProtocol;
 
 const Body = requestBody(ResponsesRequest);
@@ -39,23 +39,28 @@ export function responsesController(deps: HttpDeps) {
     checkResponsesRequest(body);
     await checkEarly(deps, body, call);
   });
+  const store = new ResponseStore(deps);
   return new Elysia()
     .use(apiKeyRoutes(deps))
     .post(
       "/responses",
       replyOnce<ResponsesRequest>(deps, async ({ call, body }) => {
-        const prepared = prepare(deps, call, body);
+        const prepared = await prepare(deps, call, body, store);
         if (body.stream === true) return await stream(deps, call, prepared);
-        const completion = await executeCall(deps, call, { capability: "chat", request: prepared.request });
-        if (prepared.native?.answer !== undefined) return jsonReply(deps, call, prepared.native.answer);
-        return jsonReply(deps, call, toResponse(completion as ChatCompletion, ...prepared.toAnswer()));
+        const { native, request, toAnswer, keep } = prepared;
+        const completion = await executeCall(deps, call, { capability: "chat", request });
+        const response = native?.answer === undefined ? toAnswer(completion as ChatCompletion) : native.answer;
+        await keep(response as ResponseObject);
+        return jsonReply(deps, call, response);
       }),
       {
         parse: [parse, "json"],
         body: Body,
         detail: {
           summary: "Chat by OpenAI's Responses protocol",
-          description: "For Codex and the Agents SDK. Responses are not stored: send all items in `input`.",
+          description:
+            "For Codex, the AI SDK and the Agents SDK. Responses are stored for a while, unless `store` is false, for " +
+            "`previous_response_id` and `item_reference`.",
           tags: ["Models at work"],
           responses: responsesOfResponses({ "application/json": ResponseObject, "text/event-stream": NamedEvent }),
         },
@@ -65,7 +70,7 @@ export function responsesController(deps: HttpDeps) {
       "/responses/input_tokens",
       async ({ call, body }) => {
         counts.take(call);
-        const { native, request } = prepare(deps, call, body);
+        const { native, request } = await prepare(deps, call, body, store);
         const counted = native && (await countNatively(deps.kernel, call, native));
         const text = counted === undefined ? JSON.stringify(request.messages) : "";
         const estimate = () => countTokens(text.slice(0, countedCharactersMax), text.length);
@@ -85,36 +90,54 @@ export function responsesController(deps: HttpDeps) {
     );
 }
 
-/** What both ways of serving a request need; `toAnswer` gives what a chat answer is translated back with. */
-function prepare(deps: HttpDeps, call: HttpCall, body: ResponsesRequest) {
+/** What both ways of serving a request need. */
+async function prepare(deps: HttpDeps, call: HttpCall, body: ResponsesRequest, store: ResponseStore) {
   call.protocol = "responses";
+  const context = await store.read(call, body);
   const model = call.modelEntry.model.id;
   const seal = createReasoningSeal(deps.sealKey, call.caller.accountId, model);
-  const options = { seal, stored: false };
-  const native = setNative(call, "responses", removeOwnThoughts(withResolvedInput(body, options)));
-  const translated = translateUnlessNative(native, () => toChatRequest(body, options));
+  const { request: expanded, input } = expandRequest(body, context);
+  const native = setNative(call, "responses", expanded);
+  const translated = translateUnlessNative(native, () => toChatRequest(body, { seal, ...context }));
   warnOfTranslation(call, translated?.plan.warnings ?? []);
   const head = createResponseHead(call.id, model, deps.now);
   return {
     native,
     request: translated === undefined ? (native as NativeExchange).toStandIn() : translated.chat,
-    toAnswer() {
-      if (translated === undefined) throw new TypeError("A request without a translation was answered by chat");
-      return [translated.plan, head] as const;
-    },
     events: translated === undefined ? undefined : new ResponseStream(translated.plan, head),
+    toAnswer(completion: ChatCompletion): ResponseObject {
+      if (translated === undefined) throw new TypeError("A request without a translation was answered by chat");
+      return toResponse(completion, translated.plan, head);
+    },
+    /** Stores an answer. One of a provider, which stores nothing, says then what is stored here. */
+    async keep(response: ResponseObject): Promise<void> {
+      const previous = body.previous_response_id;
+      if (native?.isServing) {
+        Object.assign(response, { store: context.stored, ...(previous && { previous_response_id: previous }) });
+      }
+      await store.put(call, response, { input, context });
+    },
   };
 }
 
 function stream(
   deps: HttpDeps,
   call: HttpCall,
-  { native, request, events }: ReturnType<typeof prepare>,
+  { native, request, events, keep }: Awaited<ReturnType<typeof prepare>>,
 ): Promise<Response> {
   const sink = new SseStream<ChatChunk>(call, (chunk) => formatEvents(events?.push(chunk) ?? []));
   streamNative(native, sink);
   const answer = executeCall(deps, call, { capability: "chat", request, sink }).then(
-    () => (native?.lastEvent === undefined ? formatEvents(events?.finish() ?? []) : formatEvent(native.lastEvent)),
+    async () => {
+      if (native?.lastEvent !== undefined) {
+        const last = JSON.parse(native.lastEvent.data) as Record<string, unknown>;
+        await keep(last.response as ResponseObject);
+        return formatEvent({ ...native.lastEvent, data: JSON.stringify(last) });
+      }
+      const last = events?.finish() ?? [];
+      await keep(last.at(-1)?.response as ResponseObject);
+      return formatEvents(last);
+    },
     (thrown) => {
       if (!sink.isOpen) throw thrown;
       const error = toGatewayError(thrown, deps.log);

@@ -3,8 +3,9 @@ import { type Caller, GatewayError } from "../../contract/index.ts";
 import { type Log, makeCallId, messagesProtocol, responsesProtocol } from "../../kernel/index.ts";
 import { invalidHost } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
+import { readClientRequestId } from "./client-names.ts";
 import { exposeResponse } from "./cors.ts";
-import { type HttpCall, limitHeaders, readClientRequestId } from "./handle-call.ts";
+import { type HttpCall, limitHeaders } from "./handle-call.ts";
 import { dataHeaders, type ResponseHeaders } from "./security-headers.ts";
 import { toQueryError } from "./validation-errors.ts";
 
@@ -59,7 +60,7 @@ function isFinal({ code, retryAfterMs }: GatewayError): boolean {
 function toProtocolError(error: GatewayError, url: string, id: string) {
   const path = url.split("?", 1)[0] as string;
   if (/\/messages(?:\/count_tokens)?$/.test(path)) return messagesProtocol.toMessagesError(error, id);
-  if (/\/responses(?:\/input_tokens)?$/.test(path)) return responsesProtocol.toResponsesError(error);
+  if (/\/responses(?:\/[^/]+(?:\/input_items)?)?$/.test(path)) return responsesProtocol.toResponsesError(error);
   return { status: error.status, headers: {}, body: error.toBody() };
 }
 

@@ -3,6 +3,7 @@ import { type Capability, formatUsd, GatewayError, type LimitState } from "../..
 import { type AnswerOf, CallContext, makeCallId, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { BodyReservation } from "./body-memory.ts";
+import { readClientRequestId, readSessionHeader, readSessionOfBody } from "./client-names.ts";
 import { declaredBytes, jsonBytesMax, readJson } from "./read-body.ts";
 import type { ResponseHeaders } from "./security-headers.ts";
 
@@ -35,6 +36,7 @@ export class HttpCall extends CallContext {
     this.#server = server;
     this.#onEnd = onEnd;
     this.clientRequestId = readClientRequestId(httpRequest);
+    this.session = readSessionHeader(httpRequest.headers);
   }
 
   /** While a provider works, the socket may be idle for any time. Ended by {@link restoreIdleTimeout}. */
@@ -99,7 +101,9 @@ export function readJsonCall(deps: HttpDeps, check?: CheckBody) {
     // As it arrives, and as text.
     call.body = deps.bodies.reserve(call.caller.accountId, declared === undefined ? undefined : 2 * declared);
     const body = await readJson(context.request, { reservation: call.body, beforeParsing });
-    return (await check?.(body, call)) ?? body;
+    const used = (await check?.(body, call)) ?? body;
+    call.session ??= readSessionOfBody(body);
+    return used;
   };
 }
 
@@ -205,6 +209,7 @@ function logCall(deps: HttpDeps, call: CallContext): void {
     key: call.caller.keyId,
     capability: call.capability,
     protocol: call.protocol,
+    session: call.session,
     model: call.model,
     route: call.route,
     status: call.status,
@@ -250,15 +255,6 @@ export function callHeaders(call: CallContext, sandbox: boolean, contentType: st
   if (call.ignored.size > 0) headers["x-modelgate-ignored"] = [...call.ignored].join(", ");
   if (sandbox || route === "sandbox") headers["x-modelgate-sandbox"] = "true";
   return headers;
-}
-
-/** UUIDs, ULIDs, base64, paths. Others are ignored. */
-const clientRequestIdForm = /^[\w.:/+=@-]{1,128}$/;
-
-/** The client's own `x-request-id`, if it is safe in a header and a log line. */
-export function readClientRequestId({ headers }: Request): string | undefined {
-  const given = headers.get("x-request-id");
-  return given !== null && clientRequestIdForm.test(given) ? given : undefined;
 }
 
 /** What other protocols than chat call their output limit. */

@@ -12,6 +12,8 @@ import {
   type Model,
   meterNames,
   nanodollarsPerUsd,
+  sumPromptTokens,
+  tokenWeights,
   type UsageSource,
 } from "../../contract/index.ts";
 
@@ -114,8 +116,7 @@ export function toChatUsage(
   { meters, source }: Count,
   compiledPrice: CompiledPrice | undefined,
 ): ChatUsage {
-  const { inputToken = 0, cacheReadToken = 0, cacheWriteToken = 0, outputToken = 0 } = meters;
-  const counted = { prompt_tokens: inputToken + cacheReadToken + cacheWriteToken, completion_tokens: outputToken };
+  const counted = { prompt_tokens: sumPromptTokens(meters), completion_tokens: meters.outputToken ?? 0 };
   const shown = source === "estimated" || !reported ? counted : reported;
   const completionTokens = shown.completion_tokens ?? 0;
   const usage: ChatUsage = {
@@ -130,9 +131,7 @@ export function toChatUsage(
   return usage;
 }
 
-const tokenWeights: Meters = { inputToken: 1, outputToken: 1, cacheReadToken: 1, cacheWriteToken: 1 };
-
-/** The tokens of the daily free quota that usage takes: tokens as they are, other units by the model's weights. */
+/** The tokens of the daily free quota that usage takes: tokens by their weights, other units by the model's. */
 export function toQuotaTokens(meters: Meters, { quotaWeights }: Model): number {
   const weights: Meters = { ...tokenWeights, ...quotaWeights };
   let tokens = 0;

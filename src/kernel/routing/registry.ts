@@ -99,14 +99,14 @@ function isReady({ circuitBreaker, health }: Route, nowMs: number): boolean {
 
 /**
  * The order in which one call tries the routes: by priority, among equals drawn by weight. Routes with an open circuit
- * come last, because a last resort is better than a refusal.
+ * come last, because a last resort is better than a refusal. `random` gives a number from 0 to 1.
  */
-export function orderRoutes(routes: readonly Route[], nowMs: number, random: () => number): readonly Route[] {
+export function orderRoutes(routes: readonly Route[], nowMs: number, random: (of: Route) => number): readonly Route[] {
   if (routes.length === 1) return routes;
   const drawn = routes.map((route) => {
     const weight = getWeight(route.model);
     // Each place is drawn with the chance weight / sum of the weights left (Efraimidis and Spirakis, 2006).
-    const draw = weight === 0 ? Number.NEGATIVE_INFINITY : Math.log(random()) / weight;
+    const draw = weight === 0 ? Number.NEGATIVE_INFINITY : Math.log(random(route)) / weight;
     return { route, draw, ready: isReady(route, nowMs), priority: getPriority(route.model) };
   });
   drawn.sort((a, b) => {

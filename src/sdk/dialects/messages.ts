@@ -86,8 +86,8 @@ function toNativeRequest(
 }
 
 /** Whether the price of a row covers what is kept in the cache for an hour. */
-function isHourPriced({ options }: Model): boolean {
-  return options?.hourlyCache === true;
+function isHourPriced({ price }: Model): boolean {
+  return price?.cacheWrite1hToken !== undefined;
 }
 
 function dropPaidTools(body: Record<string, unknown>, pass: unknown[], warn: Warn): void {

@@ -150,7 +150,7 @@ describe("POST /messages with a Claude model", () => {
       [own, bash],
       ...Array.from({ length: 4 }, () => undefined),
     ]);
-    expect(sent.system).toEqual([{ type: "text", text: "Long", cache_control: { type: "ephemeral", ttl: "5m" } }]);
+    expect(sent.system).toEqual(body.system);
     expect(seen[0]?.headers["anthropic-beta"]).toBe("effort-2025-11-24");
   });
 

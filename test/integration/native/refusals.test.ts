@@ -19,7 +19,7 @@ const answer = { id: "resp_1", object: "response", status: "completed", model: "
 describe("the Responses endpoints that are not here", () => {
   test.each([
     ["POST", "/responses/resp_1/cancel", 404],
-    ["POST", "/responses/compact", 404],
+    ["POST", "/responses/compact", 405],
     ["GET", "/responses", 405],
   ])("answer %s %s with %d in OpenAI's shape at once", async (method, path, status) => {
     const { gateway } = await start(() => Response.json(answer));

@@ -72,7 +72,8 @@ describe("POST /responses with a GPT model", () => {
   test("hands the body on as it is, and gives the answer back with the public name alone changed", async () => {
     const { ask, seen, gateway } = await start(() => Response.json(answer));
     const response = await ask("/responses", asked);
-    expect(await response.json()).toEqual({ ...answer, model: gpt });
+    // The provider stores nothing; the gateway does.
+    expect(await response.json()).toEqual({ ...answer, model: gpt, store: true });
     expect(seen.map(({ path }) => path)).toEqual(["/openai/responses"]);
     expect(seen[0]?.body).toEqual({ ...asked, model: "gpt-5.1", store: false });
     expect(seen[0]?.headers.authorization).toBe("Bearer sk-upstream-openai");
@@ -89,7 +90,7 @@ describe("POST /responses with a GPT model", () => {
 
   test("streams event by event, also those that nobody knows", async () => {
     const { ask, gateway } = await start(() => streamOf(eventsOf(events)));
-    const response = await ask("/responses", { ...simple, stream: true });
+    const response = await ask("/responses", { ...simple, stream: true, store: false });
     const named = events.map((event) =>
       "response" in event ? { ...event, response: { ...event.response, model: gpt } } : event,
     );

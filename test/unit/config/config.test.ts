@@ -32,7 +32,7 @@ describe("readConfig", () => {
       trustedProxies: ["127.0.0.0/8", "::1"],
       databaseUrl: undefined,
       sqliteSynchronous: "full",
-      callRetentionDays: 90,
+      ...{ callRetentionDays: 90, responsesTtlMinutes: 60, responsesMaxMb: 64 },
       maxKeysPerAccount: 1000,
       maxConcurrentCalls: 12_000,
       overloadLagMs: 30,

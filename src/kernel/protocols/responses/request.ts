@@ -1,15 +1,14 @@
 import {
   type ChatRequest,
-  GatewayError,
-  type ItemReference,
+  type GatewayError,
   quoteValue,
   type ResponseFormat,
   type ResponseItem,
   type ResponsesRequest,
 } from "../../../contract/index.ts";
 import { badRequest, isRecord } from "../../../sdk/index.ts";
-import { isMessage } from "./content.ts";
 import { Conversation } from "./conversation.ts";
+import { resolveInput, type StoredContext } from "./expand.ts";
 import type { ReasoningSeal } from "./reasoning-seal.ts";
 import { ToolSet, toToolFields } from "./tools.ts";
 
@@ -17,15 +16,9 @@ import { ToolSet, toToolFields } from "./tools.ts";
 const warningsMax = 20;
 
 /** What a request's translation needs beside the request. */
-export interface TranslationOptions {
+export interface TranslationOptions extends StoredContext {
   /** For the caller's account and the request's model. */
   seal: ReasoningSeal;
-  /** The items before `input`: those of the chain of `previous_response_id`, oldest first. */
-  earlier?: readonly ResponseItem[];
-  /** The stored items that `input` may refer to, by id; those of `earlier` are known anyway. */
-  referenced?: ReadonlyMap<string, ResponseItem>;
-  /** Whether the items are kept for later requests, as the answer says. */
-  stored: boolean;
 }
 
 /** What an answer's translation needs to know of its request. */
@@ -40,11 +33,6 @@ export interface ResponsePlan {
   input: ResponseItem[];
   /** What was left out or changed, a sentence each, for the log. */
   warnings: string[];
-}
-
-/** The ids of stored items that a request refers to by `item_reference`. */
-export function listReferences({ input }: ResponsesRequest): string[] {
-  return Array.isArray(input) ? input.filter(isReference).map(({ id }) => id) : [];
 }
 
 /**
@@ -106,54 +94,6 @@ export function toChatRequest(
 
 function includes({ include }: ResponsesRequest, name: string): boolean {
   return include?.includes(name) === true;
-}
-
-function isReference(item: ResponseItem): item is ItemReference {
-  return item.type === "item_reference" || ((item.type === undefined || item.type === null) && !isMessage(item));
-}
-
-/**
- * The request with all its items in `input`, for a native route: earlier ones and those that it refers to are kept here.
- *
- * @returns The request itself when it has all of them.
- * @throws {GatewayError} `invalid_request` for an unknown response or item.
- */
-export function withResolvedInput(request: ResponsesRequest, options: TranslationOptions): ResponsesRequest {
-  const { previous_response_id: _, ...rest } = request;
-  const hasReferences = Array.isArray(request.input) && request.input.some(isReference);
-  if (!request.previous_response_id && !hasReferences) return request;
-  const input = resolveInput(request, options);
-  return { ...rest, input: [...(options.earlier ?? []), ...input] };
-}
-
-function resolveInput(request: ResponsesRequest, { earlier, referenced }: TranslationOptions): ResponseItem[] {
-  const { input, previous_response_id: previous } = request;
-  if (previous && earlier === undefined) throw previousResponseNotFound(previous);
-  if (input === undefined || input === null) return [];
-  if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
-  if (!input.some(isReference)) return input;
-  const known = new Map((earlier ?? []).map((item) => [item.id, item]));
-  return input.map((item, index) => {
-    if (!isReference(item)) return item;
-    const found = known.get(item.id) ?? referenced?.get(item.id);
-    if (found === undefined) throw itemNotFound(item.id, `input[${index}].id`);
-    return found;
-  });
-}
-
-/** The refusal of a reference to an item that is not stored, has expired, or belongs to another account. */
-function itemNotFound(id: string, param: string): GatewayError {
-  const sentence = `Item ${quoteValue(id)} not found: it has expired or was never stored; send the item itself, or set store to false`;
-  return new GatewayError("invalid_request", sentence, { param, publicCode: "item_not_found" });
-}
-
-/** The refusal of a `previous_response_id` that is not stored, has expired, or belongs to another account. */
-export function previousResponseNotFound(id: string): GatewayError {
-  const sentence = `Previous response ${quoteValue(id)} not found: it has expired or was never stored; send all items in input`;
-  return new GatewayError("invalid_request", sentence, {
-    param: "previous_response_id",
-    publicCode: "previous_response_not_found",
-  });
 }
 
 function toSettings(request: ResponsesRequest & Record<string, unknown>, warn: (sentence: string) => void) {

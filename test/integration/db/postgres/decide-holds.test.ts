@@ -33,7 +33,9 @@ postgresTest(
   async () => {
     const { store } = await node();
     await setWallet(store, 100);
-    const wants = [50, 40, 60, 20].map((holdNanodollars, index) => openOf(`c${index}`, { holdNanodollars }));
+    const wants = [50, 40, 60, 20].map((holdNanodollars, index) =>
+      openOf(`c${index}`, { holdNanodollars, session: `s${index}` }),
+    );
     const judged = openOf("judged elsewhere", { holdNanodollars: 5, guard: undefined });
     const said = await store.writeLedger([judged, ...wants]);
     const left = { quotaDay: null, budgetMonth: null, holdTokens: 0 };
@@ -44,11 +46,15 @@ postgresTest(
       { refused: "balance", balanceNanodollars: 100, heldNanodollars: 95 },
     ]);
     expect(said?.has(judged)).toBe(false);
-    const rows = await store.db.selectFrom("calls").select(["id", "hold_nanodollars"]).orderBy("id").execute();
-    expect(rows.map((row) => [row.id, row.hold_nanodollars])).toEqual([
-      ["c0", 50],
-      ["c1", 40],
-      ["judged elsewhere", 5],
+    const rows = await store.db
+      .selectFrom("calls")
+      .select(["id", "hold_nanodollars", "session"])
+      .orderBy("id")
+      .execute();
+    expect(rows.map((row) => [row.id, row.hold_nanodollars, row.session])).toEqual([
+      ["c0", 50, "s0"],
+      ["c1", 40, "s1"],
+      ["judged elsewhere", 5, null],
     ]);
   },
 );

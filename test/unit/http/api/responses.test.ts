@@ -34,7 +34,7 @@ describe("POST /responses", () => {
       object: "response",
       status: "completed",
       model: "chat-1",
-      store: false,
+      store: true,
       output: [{ type: "message", role: "assistant", content: [{ type: "output_text", text: "Hello" }] }],
       usage: { input_tokens: 100, output_tokens: 20, total_tokens: 120 },
     });
@@ -157,6 +157,17 @@ describe("a streamed response", () => {
     expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 499, meters: { outputToken: 1 } });
   });
 });
+
+test.each(["insufficient_balance", "budget_exceeded", "quota_exceeded"] as const)(
+  "a streamed response whose %s shows on the way fails by insufficient_quota",
+  async (code) => {
+    const { post, ledger } = streaming(textChunk("Hello"), new GatewayError(code, "Nothing is left"));
+    const { events } = parseEvents(await (await post("responses", streamed)).text());
+    const error = { code: "insufficient_quota", message: "Nothing is left" };
+    expect(events.at(-1)).toMatchObject({ type: "response.failed", response: { status: "failed", error } });
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", errorCode: code, status: 403 });
+  },
+);
 
 describe("a response that is refused", () => {
   const refusals = [

@@ -60,7 +60,10 @@ describe("a body of the Messages protocol", () => {
       tools: [{ name: "a", cache_control: mark }],
       messages: [{ role: "user", content: [result] }],
     };
-    expect((await send(body, { options: { hourlyCache: true } })).body).toEqual({ ...body, model: "upstream" });
+    expect((await send(body, { price: { cacheWrite1hToken: { usd: "6", per: 1_000_000 } } })).body).toEqual({
+      ...body,
+      model: "upstream",
+    });
     const short = JSON.stringify((await send(body)).body);
     expect([short.includes('"1h"'), short.split('"ttl":"5m"').length - 1]).toEqual([false, 3]);
   });
