@@ -10,6 +10,7 @@ import {
 } from "../contract/index.ts";
 import type { ChunkOf, RequestOf, StreamSink } from "./exchange.ts";
 import type { GrowingHold } from "./growing-hold.ts";
+import type { NativeExchange } from "./native-exchange.ts";
 import type { UsageMeter } from "./normalize/usage.ts";
 import type { ModelEntry, Route } from "./routing/registry.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
@@ -51,6 +52,8 @@ export class CallContext<C extends Capability = Capability> {
   usageMeter!: UsageMeter;
   /** What the client speaks. Only chat has defaults of this API's own. */
   protocol: Protocol = "chat";
+  /** What the client sent in another protocol than chat, where a route may speak that. */
+  native: NativeExchange | undefined = undefined;
   /** The public id of the model, once it is known to exist. */
   model: string | undefined = undefined;
   /** It answers for the model that was asked for, which has ended. */
@@ -226,7 +229,8 @@ export class CallContext<C extends Capability = Capability> {
   /** Whether the caller sent this field (a default of the gateway's own is no loss), under a name that a header can hold. */
   #isShowable(field: string): boolean {
     const request = this.request as Partial<TranscriptionRequest>;
-    const isSent = Object.hasOwn(request, field) || request.unknownFields?.includes(field) === true;
+    const body = this.native === undefined ? request : this.native.body;
+    const isSent = Object.hasOwn(body, field) || request.unknownFields?.includes(field) === true;
     return isSent && /^[\w.-]{1,64}(\[\])?$/.test(field);
   }
 }

@@ -1,6 +1,8 @@
 export { CallContext } from "./call-context.ts";
 export { makeCallId } from "./call-id.ts";
+export { countNatively } from "./capabilities/native-count.ts";
 export type { AnswerOf, StreamSink } from "./exchange.ts";
+export { NativeExchange } from "./native-exchange.ts";
 export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder } from "./overload.ts";
 export { runCall } from "./pipeline.ts";

@@ -61,9 +61,10 @@ export async function runCall<C extends Capability>(kernel: Kernel, call: CallCo
 }
 
 /** Refuses a request that no route of the model can send. Only a `GatewayError` of a plugin's check counts. */
-function validateByPlugins({ modelEntry, capability, request }: CallContext): void {
+function validateByPlugins({ modelEntry, capability, request, native }: CallContext): void {
   let refusal: GatewayError | undefined;
   for (const { plugin, model } of modelEntry.routes) {
+    if (native?.isServedBy(plugin)) return;
     const check = plugin.checks?.[capability] as ((input: CheckInput<unknown>) => void) | undefined;
     if (check === undefined) return;
     try {

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { type Capability, capabilities, type Model, type ProviderPlugin } from "../contract/index.ts";
+import { capabilities, type Model, type ProviderPlugin } from "../contract/index.ts";
 import { shapeChecker } from "../sdk/check-shape.ts";
 import {
   type ChatOptions,
@@ -10,6 +10,7 @@ import {
   type PluginDefinition,
   PluginError,
   type RequestOptions,
+  type ResponsesOptions,
   type TranscriptionOptions,
 } from "../sdk/index.ts";
 
@@ -50,11 +51,12 @@ const closed = (fields: Record<string, TSchema>) =>
 const DialectOptions = Type.Object(
   {
     chat: closed(chat),
+    responses: closed({ ...request, inputTokens: Type.Boolean() } satisfies Record<keyof ResponsesOptions, TSchema>),
     embeddings: closed(request),
     images: closed(request),
     transcription: closed(transcription),
     speech: closed(request),
-  } satisfies Record<Capability, TSchema>,
+  } satisfies Record<keyof OpenaiOptions, TSchema>,
   { additionalProperties: false },
 );
 

@@ -1,5 +1,4 @@
 import {
-  type Capability,
   type Checks,
   capabilities,
   contractVersion,
@@ -7,6 +6,7 @@ import {
   type Model,
   type NativeForm,
   nativeForms,
+  nativeHandlers,
   type ProviderPlugin,
   Unlisted,
 } from "../contract/index.ts";
@@ -119,9 +119,10 @@ function checkHosts(plugin: string, hosts: unknown): readonly string[] {
 
 function checkHandlers(plugin: string, handlers: unknown, field: "handlers" | "checks"): Handlers {
   if (!isRecord(handlers)) fail(plugin, `${field} must be an object of functions by capability`);
+  const names: readonly string[] = field === "handlers" ? [...capabilities, ...nativeHandlers] : capabilities;
   for (const [name, handler] of Object.entries(handlers)) {
-    if (!capabilities.includes(name as Capability)) {
-      fail(plugin, `${field}.${name} is no capability${suggestName(name, capabilities)}`);
+    if (!names.includes(name)) {
+      fail(plugin, `${field}.${name} is no capability${suggestName(name, names)}`);
     }
     if (handler !== undefined) checkFunction(plugin, `${field}.${name}`, handler);
   }

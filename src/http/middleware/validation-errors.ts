@@ -1,4 +1,4 @@
-import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { ValueErrorType } from "@sinclair/typebox/errors";
 import type { ValidationError } from "elysia";
@@ -25,16 +25,22 @@ export function requestBody<Schema extends TSchema>(
   schema: Schema,
   choose: (value: unknown) => TSchema = () => schema,
 ): Schema {
-  const checks = new Map<TSchema, TypeCheck<TSchema>>();
-  const validate = (value: unknown) => {
-    const chosen = choose(value);
-    const check = checks.get(chosen) ?? TypeCompiler.Compile(chosen);
-    checks.set(chosen, check);
-    if (check.Check(value)) return { value };
-    throw validationError(selectError(takeFirst(check.Errors(value) as unknown as Iterable<SchemaError>, "")));
-  };
+  const validate = (value: unknown) => ({ value: checkBody(choose(value), value) });
   // Not enumerable, so that it does not show in the OpenAPI document.
   return Object.defineProperty({ ...schema }, "~standard", { value: { version: 1, vendor: "modelgate", validate } });
+}
+
+const compiled = new WeakMap<TSchema, TypeCheck<TSchema>>();
+
+/** The value, if it matches the schema. @throws {GatewayError} `invalid_request` */
+export function checkBody<Schema extends TSchema>(schema: Schema, value: unknown): Static<Schema> {
+  let check = compiled.get(schema);
+  if (check === undefined) {
+    check = TypeCompiler.Compile(schema as TSchema);
+    compiled.set(schema, check);
+  }
+  if (check.Check(value)) return value as Static<Schema>;
+  throw validationError(selectError(takeFirst(check.Errors(value) as unknown as Iterable<SchemaError>, "")));
 }
 
 /** The body of a dashboard form: these fields and no others. */

@@ -19,7 +19,7 @@ import {
 import { getCallTexts } from "./tool-call.ts";
 
 /** The most tokens that one picture can cost where the row of the model does not say. */
-const imageTokensDefault = 10_000;
+export const imageTokensDefault = 10_000;
 /** Characters of base64 that hold one token of audio at the least: 32 tokens a second at 8 kbit/s. */
 const audioCharactersPerToken = 40;
 /** Tokens that a message costs beside its text (role and separators). */

@@ -53,8 +53,10 @@ export function toMessagesError(error: GatewayError, requestId: string): Message
   };
 }
 
+/** A provider that failed is not overloaded: clients are told to wait only where that helps. */
 function isOverload({ cause }: GatewayError): boolean {
-  return cause instanceof UpstreamFault && cause.kind === "overloaded";
+  if (!(cause instanceof UpstreamFault) || cause.kind !== "overloaded") return false;
+  return cause.status === 503 || cause.status === 529;
 }
 
 /** Claude Code compacts its conversation when it reads Anthropic's words for one that is too long, or the mark for gateways. */

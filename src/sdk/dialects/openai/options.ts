@@ -49,6 +49,12 @@ export interface ChatOptions extends RequestOptions {
   usageIn?: string;
 }
 
+/** What one provider does differently that speaks the Responses protocol. */
+export interface ResponsesOptions extends RequestOptions {
+  /** Whether it counts the input tokens of such a request. Default false. */
+  inputTokens?: boolean;
+}
+
 /** What one embedding provider does differently. */
 export type EmbeddingsOptions = RequestOptions;
 
