@@ -15,10 +15,12 @@ import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
 import { toClientError } from "./errors.ts";
 import type { AnswerOf } from "./exchange.ts";
+import { findCandidates, runCandidates } from "./fallback.ts";
 import { GrowingHold, type HoldAmount } from "./growing-hold.ts";
 import { asksForHour } from "./normalize/cache-marks.ts";
 import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import { recordLateFailure } from "./routing/failures.ts";
+import type { Candidate } from "./routing/registry.ts";
 import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
 
 const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
@@ -31,14 +33,25 @@ const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
 
 /**
  * Runs a call: resolve the model, validate, admit, execute, settle. Whatever happens after admission (the provider fails
- * or hangs, a plugin throws, the client disconnects), the call is settled before this returns.
+ * or hangs, a plugin throws, the client disconnects), the call is settled before this returns. Where several models may
+ * serve it, they are tried in turn.
  *
  * @throws {GatewayError} The error for the caller.
  */
 export async function runCall<C extends Capability>(kernel: Kernel, call: CallContext<C>): Promise<AnswerOf<C>> {
+  call.candidates ??= findCandidates(kernel, call.request.model, call);
+  const [first, ...others] = call.candidates;
+  return others.length === 0 ? runModel(kernel, call, first) : runCandidates(kernel, call, runModel);
+}
+
+async function runModel<C extends Capability>(
+  kernel: Kernel,
+  call: CallContext<C>,
+  { name, modelEntry }: Candidate,
+): Promise<AnswerOf<C>> {
   const handler: CapabilityHandler<C> = handlers[call.capability];
-  call.modelEntry = kernel.registry.find(call.request.model, call);
-  call.isSuccession = call.modelEntry !== kernel.registry.byName(call.request.model);
+  call.modelEntry = modelEntry;
+  call.isSuccession = modelEntry !== kernel.registry.byName(name);
   call.model = call.modelEntry.model.id;
   await handler.validate(call, kernel);
   validateByPlugins(call);
@@ -97,7 +110,7 @@ async function admit<C extends Capability>(
   const wanted = toHold(call, first);
   const least = handler.lowerBound === undefined ? most : toHold(call, handler.lowerBound(call, upper));
   call.hold = await ledger.admit({
-    callId: call.id,
+    callId: call.bookId,
     caller: call.caller,
     model: model.id,
     capability: call.capability,
@@ -169,7 +182,7 @@ async function settle(kernel: Kernel, call: CallContext): Promise<void> {
   call.usageSource = source;
   call.costNanodollars = compiledPrice === undefined ? undefined : costNanodollars(compiledPrice, meters);
   await kernel.ledger.settle({
-    callId: call.id,
+    callId: call.bookId,
     outcome: source === "none" ? "released" : "settled",
     route: call.route,
     meters,

@@ -27,6 +27,7 @@ import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import { chatBounds, getOutputTokens, promptCopiesMax, withOneOutputLimit } from "./chat-bounds.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax, needsFanOut } from "./fan-out.ts";
+import { checkFeatures } from "./features.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
 import { createOpener, finishNative, type OpenedNative } from "./native.ts";
 
@@ -41,13 +42,14 @@ type OpenedChat =
   | { completion?: undefined; first: ChatChunk[]; chunks: AsyncIterator<ChatChunk> };
 
 export const chatHandler: CapabilityHandler<"chat"> = {
-  validate(call) {
+  validate(call, kernel) {
     if (call.native !== undefined) call.modelEntry = call.native.chooseRoutes(call.modelEntry);
     call.request = withOneOutputLimit(call.request);
     const { request } = call;
     const { model, routes } = call.modelEntry;
     const { n } = request;
     checkCustomTools(request, routes);
+    checkFeatures(kernel, call);
     if (n && n > fanOutMax && routes.some(({ plugin }) => needsFanOut(plugin, request))) {
       throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
     }
