@@ -73,6 +73,8 @@ export class CallContext<C extends Capability = Capability> {
   hold: Hold | undefined = undefined;
   /** Present for a stream whose hold follows its output. */
   growingHold: GrowingHold | undefined = undefined;
+  /** The tier of service that the provider says it served the call by. */
+  servedTier: string | undefined = undefined;
   /** Request fields that were lowered to what is left. */
   lowered: Readonly<Record<string, number>> | undefined = undefined;
 

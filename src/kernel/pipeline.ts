@@ -1,7 +1,6 @@
 import {
   type Capability,
   type CheckInput,
-  costMaxNanodollars,
   costNanodollars,
   GatewayError,
   type Meters,
@@ -21,6 +20,7 @@ import { asksForHour } from "./normalize/cache-marks.ts";
 import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import { recordLateFailure } from "./routing/failures.ts";
 import type { Candidate } from "./routing/registry.ts";
+import { costMaxOfCall, priceOfCall } from "./service-tier.ts";
 import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
 
 const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
@@ -147,10 +147,10 @@ function toHidden(kernel: Kernel, call: CallContext, { hiddenTokensPerSecond: to
 }
 
 /** What usage takes of the wallet, or of the free quota. A cost too large to compute is more than any wallet has. */
-function toHold({ modelEntry: { model, compiledPrice }, keepsHour }: CallContext, meters: Meters): HoldAmount {
+function toHold(call: CallContext, meters: Meters): HoldAmount {
+  const { model } = call.modelEntry;
   if (!model.premium) return { nanodollars: 0, tokens: toQuotaTokens(meters, model) };
-  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, keepsHour);
-  return { nanodollars: cost ?? Number.MAX_SAFE_INTEGER, tokens: 0 };
+  return { nanodollars: costMaxOfCall(call, meters) ?? Number.MAX_SAFE_INTEGER, tokens: 0 };
 }
 
 /** Records a failure in the call, at its route and in the log. Returns the error for the caller. */
@@ -173,14 +173,15 @@ function recordDisconnect(call: CallContext): void {
 
 async function settle(kernel: Kernel, call: CallContext): Promise<void> {
   const { usageMeter } = call;
-  const { model, compiledPrice } = call.modelEntry;
+  const { model } = call.modelEntry;
   const { meters, source } = await usageMeter.count().catch((error): Count => {
     kernel.log.error("estimate_failed", { call: call.id, error });
     return { meters: usageMeter.reported ?? {}, source: usageMeter.reported === undefined ? "none" : "reported" };
   });
   call.meters = meters;
   call.usageSource = source;
-  call.costNanodollars = compiledPrice === undefined ? undefined : costNanodollars(compiledPrice, meters);
+  const price = priceOfCall(call, meters);
+  call.costNanodollars = price === undefined ? undefined : costNanodollars(price, meters);
   await kernel.ledger.settle({
     callId: call.bookId,
     outcome: source === "none" ? "released" : "settled",

@@ -24,6 +24,7 @@ import { countablePrompt, countTokens } from "../normalize/tokenizer.ts";
 import { checkCustomTools } from "../normalize/tool-call.ts";
 import { toChatUsage } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
+import { priceOfCall } from "../service-tier.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import { chatBounds, getOutputTokens, promptCopiesMax, withOneOutputLimit } from "./chat-bounds.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax, needsFanOut } from "./fan-out.ts";
@@ -156,10 +157,12 @@ async function finishCompletion(
   call: CallContext<"chat">,
   completion: ChatCompletion,
 ): Promise<ChatCompletion> {
-  const { usageMeter, modelEntry } = call;
+  const { usageMeter } = call;
   const { output } = usageMeter;
   if (kernel.observer !== undefined)
     call.finishReasons = completion.choices.flatMap((choice) => choice.finish_reason ?? []);
+  const { service_tier: tier } = completion as { service_tier?: unknown };
+  if (typeof tier === "string") call.servedTier = tier;
   usageMeter.produced = true;
   const meters = toMeters(completion.usage);
   if (meters !== undefined) usageMeter.report(meters);
@@ -169,7 +172,7 @@ async function finishCompletion(
   usageMeter.wrote = output.text !== "";
   usageMeter.finish();
   const count = await usageMeter.count();
-  completion.usage = toChatUsage(completion.usage, count, modelEntry.compiledPrice);
+  completion.usage = toChatUsage(completion.usage, count, priceOfCall(call, count.meters));
   if (count.source === "estimated")
     kernel.log.warn("usage_estimated", { call: call.id, model: call.model, route: call.route });
   return completion;
@@ -182,12 +185,13 @@ async function streamChunks(
   opened: OpenedChat,
   head: AnswerHead,
 ): Promise<void> {
-  const { usageMeter, sink, request, modelEntry } = call;
+  const { usageMeter, sink, request } = call;
   if (sink === undefined) throw new TypeError("There is no sink to stream to");
   const includeUsage = request.stream_options?.include_usage === true;
   const normalizer = new StreamNormalizer(head, usageMeter, includeUsage);
   const forward = (raw: ChatChunk) => {
     call.throwIfCancelled();
+    if (typeof raw.service_tier === "string") call.servedTier = raw.service_tier;
     let drained: Promise<void> | undefined;
     for (const chunk of normalizer.push(raw)) drained = sink.write(chunk);
     return drained;
@@ -204,7 +208,8 @@ async function streamChunks(
   usageMeter.finish();
   if (kernel.observer !== undefined) call.finishReasons = normalizer.finishReasons;
   if (!includeUsage) return;
-  const usage = toChatUsage(normalizer.usage, await usageMeter.count(), modelEntry.compiledPrice);
+  const count = await usageMeter.count();
+  const usage = toChatUsage(normalizer.usage, count, priceOfCall(call, count.meters));
   await sink.write(normalizer.usageChunk(usage));
 }
 
