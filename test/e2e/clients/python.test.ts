@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { builtIns } from "../../../plugins/index.ts";
 import { isEnded } from "../../../src/contract/index.ts";
-import { catalogueRow, catalogueRows } from "../../support/catalogue.ts";
+import { catalogueRow } from "../../support/catalogue.ts";
 import { preparePython } from "../../support/python.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
 import { wavOf } from "../../support/wav.ts";
