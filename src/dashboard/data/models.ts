@@ -22,3 +22,10 @@ export function useModels() {
 export function isRetired({ retiredOn }: Pick<Model, "retiredOn">, now: number = Date.now()): boolean {
   return retiredOn !== undefined && Date.parse(retiredOn) <= now;
 }
+
+const noticeMs = 90 * 86_400_000;
+
+/** Whether the provider has announced the end of a model for the next three months. */
+export function retiresSoon(model: Pick<Model, "retiredOn">, now: number = Date.now()): boolean {
+  return model.retiredOn !== undefined && !isRetired(model, now) && Date.parse(model.retiredOn) - now < noticeMs;
+}

@@ -14,7 +14,9 @@ export function useMe() {
 
 /** Drops all cached data of the former session and loads the current user. */
 export async function reloadSession(): Promise<void> {
-  await mutate((key) => key !== "gateway", undefined, { revalidate: false });
+  await mutate((key) => key !== "gateway" && !(Array.isArray(key) && key[0] === "page"), undefined, {
+    revalidate: false,
+  });
   await mutate("me");
 }
 

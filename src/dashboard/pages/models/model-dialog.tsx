@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { capabilityNames, isRetired, type Model } from "../../data/models.ts";
-import { formatCount } from "../../format.ts";
+import { capabilityNames, isRetired, type Model, retiresSoon } from "../../data/models.ts";
+import { formatCount, formatUtcDay } from "../../format.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Callout } from "../../ui/feedback.tsx";
@@ -21,9 +21,15 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
             {model.successor !== undefined && `; use ${model.successor} instead`}.
           </Callout>
         )}
+        {retiresSoon(model) && (
+          <Callout tone="warn">
+            The provider retires this model on {formatUtcDay(model.retiredOn ?? null)}
+            {model.successor !== undefined && `; move to ${model.successor}`}.
+          </Callout>
+        )}
         <div className="row">
           <Tier model={model} />
-          <CopyButton text={model.id} label="Copy model ID" />
+          <CopyButton text={model.id} label="Copy model ID" shown="Copy model ID" />
         </div>
         <dl className="facts">
           <Detail name="Aliases">{model.aliases?.join(", ")}</Detail>

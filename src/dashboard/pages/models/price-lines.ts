@@ -33,10 +33,16 @@ export function shortPrice(price: Model["price"]): string {
   const [input, output] = [price?.inputToken, price?.outputToken];
   if (input !== undefined && output !== undefined) {
     const findUsd = (unit: string) => lines.find((line) => line.unit === unit)?.usd ?? "";
-    return `${findUsd(meters.inputToken.unit)} in · ${findUsd(meters.outputToken.unit)} out`;
+    return `${findUsd(meters.inputToken.unit)} in · ${findUsd(meters.outputToken.unit)} out per M tokens`;
   }
   const [first] = lines;
   return first === undefined ? "–" : `${first.usd} ${first.unit}`;
+}
+
+/** What a column of prices is sorted by: the first of the rates. */
+export function firstRate(price: Model["price"]): number | undefined {
+  const first = priceLines(price)[0];
+  return first === undefined ? undefined : Number(first.usd.replaceAll(/[$,]/g, ""));
 }
 
 function formatRate(value: number): string {

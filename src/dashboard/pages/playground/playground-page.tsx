@@ -1,8 +1,7 @@
 import { type ComponentType, useState } from "react";
 import { useSearchParams } from "wouter";
-import { useGateway } from "../../data/api.ts";
 import { type Capability, isRetired, type Model, useModels } from "../../data/models.ts";
-import { Callout, Empty, Loaded } from "../../ui/feedback.tsx";
+import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
 import { ChatPanel } from "./chat-panel.tsx";
@@ -29,18 +28,12 @@ const panels: Record<Tab, ComponentType<PanelProps>> = {
 /** Tries out models interactively, and shows each request as curl. */
 export default function PlaygroundPage() {
   const models = useModels();
-  const { data: gateway } = useGateway();
   return (
     <>
       <PageHead
         title="Playground"
         description="Try out a model. Calls are charged and listed like any other; they use a temporary API key that expires after an hour."
       />
-      {gateway?.sandbox === true && (
-        <div className="stack-gap">
-          <Callout>Sandbox mode: all responses are simulated and no provider is called.</Callout>
-        </div>
-      )}
       <Loaded state={models}>{({ data }) => <Panels models={data} />}</Loaded>
     </>
   );
@@ -67,11 +60,16 @@ function Panels({ models }: { models: readonly Model[] }) {
   );
 }
 
-/** Retired models last, free models first. */
+/** Retired models last, those for English first, since the examples are English; then free models. */
 function byUse(one: Model, other: Model): number {
   return (
     Number(isRetired(one)) - Number(isRetired(other)) ||
+    Number(isForeign(one)) - Number(isForeign(other)) ||
     Number(one.premium) - Number(other.premium) ||
     one.id.localeCompare(other.id)
   );
+}
+
+function isForeign({ languages }: Model): boolean {
+  return languages !== undefined && !languages.some((language) => language.startsWith("en"));
 }
