@@ -46,7 +46,9 @@ describe.skipIf(!hasChromium)("the playground", () => {
         await send(page, "Say it's <fine>");
         await page.locator(".turn-end").waitFor();
         expect(await page.locator(".turn.is-assistant .turn-text").textContent()).toContain("it's <fine>");
-        expect(await page.locator(".turn-end").textContent()).toMatch(/^\d+ tokens in, \d+ out · [\d.]+ s · sandbox$/);
+        expect(await page.locator(".turn-end").textContent()).toMatch(
+          /^\d+ tokens in, \d+ out · \$0\.0\d+ · first token [\d.]+ s · total [\d.]+ s · sandbox$/,
+        );
         await page.getByLabel("Your message").fill("It's $HOME `ls`");
         const output = await runShownCurl(page);
         expect(output).toContain("data: [DONE]");

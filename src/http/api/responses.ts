@@ -47,7 +47,7 @@ export function responsesController(deps: HttpDeps) {
         detail: {
           summary: "Chat by OpenAI's Responses protocol",
           description: "For Codex and the Agents SDK. Responses are not stored: send all items in `input`.",
-          tags: ["Models at work"],
+          tags: ["Calls"],
           responses: responsesOfResponses({ "application/json": ResponseObject, "text/event-stream": NamedEvent }),
         },
       },
@@ -65,7 +65,7 @@ export function responsesController(deps: HttpDeps) {
         detail: {
           summary: "Count the input tokens of a response",
           description: "An estimate, free of charge.",
-          tags: ["Models at work"],
+          tags: ["Calls"],
           responses: responsesOfResponses({ "application/json": InputTokens }),
         },
       },

@@ -36,7 +36,7 @@ export function speechController(deps: HttpDeps) {
       detail: {
         summary: "Text to speech",
         description: "With `stream_format: sse` the WAV file comes in `speech.audio.delta` events.",
-        tags: ["Models at work"],
+        tags: ["Calls"],
         responses: responses({
           "audio/wav": Bytes,
           "text/event-stream": Type.Unknown({ description: "speech.audio.delta events, then speech.audio.done" }),

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
+import { chooseEncoding } from "../middleware/compress.ts";
 import { pageHeaders } from "../middleware/security-headers.ts";
 
 /** A file of the dashboard in each encoding. */
@@ -77,7 +78,7 @@ export function staticAssetsController(site: StaticAssets) {
 async function answer(site: StaticAssets, request: Request, path: string, status = 200): Promise<Response> {
   const file = await site.find(path);
   if (file === undefined) throw new GatewayError("not_found", `There is no file ${path}; reload the page`);
-  const encoding = chooseEncoding(request.headers.get("accept-encoding") ?? "");
+  const encoding = chooseEncoding(request.headers.get("accept-encoding"), ["br", "gzip"]) ?? "plain";
   const bytes = file[encoding];
   // The name of an asset changes with its content; that of the page does not.
   const isImmutable = path.startsWith("/assets/");
@@ -96,14 +97,4 @@ async function answer(site: StaticAssets, request: Request, path: string, status
   if (status === 200 && request.headers.get("if-none-match") === etag)
     return new Response(null, { status: 304, headers });
   return new Response(bytes, { status, headers });
-}
-
-function chooseEncoding(accepted: string): keyof Omit<StaticAsset, "mediaType"> {
-  const words = accepted
-    .toLowerCase()
-    .split(",")
-    .map((word) => word.trim());
-  const takes = (name: string) =>
-    words.some((word) => word === name || (word.startsWith(`${name};`) && !/;\s*q=0(\.0*)?$/.test(word)));
-  return takes("br") ? "br" : takes("gzip") ? "gzip" : "plain";
 }
