@@ -25,6 +25,8 @@ if (root !== null) {
         value={{
           onError,
           dedupingInterval: 1000,
+          // So that a page without a connection says so.
+          refreshWhenOffline: true,
           onErrorRetry,
         }}
       >

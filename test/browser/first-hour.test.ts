@@ -54,7 +54,14 @@ describe.skipIf(!hasChromium)("the first hour", () => {
     () =>
       dashboard.visit(async (page) => {
         const { id } = (await dashboard.gateway.cli<{ id: string }[]>("account", "list"))[0] as { id: string };
-        const { key } = await dashboard.gateway.cli<{ key: string }>("key", "create", "--account", id, "--name", "docs");
+        const { key } = await dashboard.gateway.cli<{ key: string }>(
+          "key",
+          "create",
+          "--account",
+          id,
+          "--name",
+          "docs",
+        );
         await page.goto("/docs");
         await page.getByRole("button", { name: "Authorize" }).first().click();
         await page.locator(".auth-container input").first().fill(key);
@@ -64,7 +71,9 @@ describe.skipIf(!hasChromium)("the first hour", () => {
         await call.locator(".opblock-summary-control").click();
         await call.getByRole("button", { name: "Try it out" }).click();
         await call.getByRole("button", { name: "Execute" }).click();
-        expect(await call.locator(".live-responses-table .response .response-col_status").textContent()).toContain("200");
+        expect(await call.locator(".live-responses-table .response .response-col_status").textContent()).toContain(
+          "200",
+        );
       }),
     testMsMax,
   );

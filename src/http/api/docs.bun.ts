@@ -117,10 +117,9 @@ export function docs(deps: HttpDeps) {
     .get(
       "/openapi.json",
       async () => {
-        described ??= complete(
-          await (await app.handle(new Request("http://docs/docs/routes.json"))).json(),
-          [...deps.kernel.registry.modelEntries],
-        );
+        described ??= complete(await (await app.handle(new Request("http://docs/docs/routes.json"))).json(), [
+          ...deps.kernel.registry.modelEntries,
+        ]);
         return described;
       },
       hidden,

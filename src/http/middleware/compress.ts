@@ -24,11 +24,13 @@ export function chooseEncoding<T extends string>(accepted: string | null, offere
   );
 }
 
-/** JSON for a page, compressed where that is worth it. Calls of the API stay as they are: their time counts more. */
+/**
+ * JSON for a page, compressed where that is worth it; it is stored by no cache, so it needs no `vary`. Calls of the API stay
+ * as they are: their time counts more.
+ */
 export function jsonForPage(request: Request, value: unknown, headers: HeadersInit): Response {
   const response = new Headers(headers);
   response.set("content-type", "application/json;charset=utf-8");
-  response.append("vary", "accept-encoding");
   const bytes = new TextEncoder().encode(JSON.stringify(value));
   const encoding =
     bytes.length < bytesMin ? undefined : chooseEncoding(request.headers.get("accept-encoding"), encodings);

@@ -54,7 +54,7 @@ function AdminSteps({ hasCalls, onHide }: StepsProps) {
     isDone: !gateway.sandbox,
     hint: (
       <>
-        Answers are simulated until a provider has an API key. <Link href="/admin/plugins">See the providers</Link>
+        Answers are simulated until a provider has an API key. <Link href="/admin/plugins">Set one up</Link>
       </>
     ),
   };
@@ -63,7 +63,7 @@ function AdminSteps({ hasCalls, onHide }: StepsProps) {
     isDone: accounts.data.length > 1,
     hint: (
       <>
-        Create an account with its own keys, quota and wallet. <Link href="/admin/accounts">Go to accounts</Link>
+        Create an account with its own keys, quota and wallet. <Link href="/admin/accounts">Add an account</Link>
       </>
     ),
   };
@@ -88,8 +88,8 @@ function useUserSteps(hasCalls: boolean): readonly Step[] | undefined {
       isDone: hasCalls,
       hint: (
         <>
-          Paste the example shown with a new key, or use the <Link href="/playground">playground</Link>. The call shows
-          up here within seconds.
+          Paste the example shown with a new key, or <Link href="/playground">try a model</Link> in the browser. The
+          call shows up here within seconds.
         </>
       ),
     },

@@ -10,6 +10,13 @@ export interface ToolCall {
   readonly function: { readonly name: string; readonly arguments: string };
 }
 
+/** A piece of a streamed tool call. */
+export interface ToolCallDelta {
+  readonly index?: number;
+  readonly id?: string;
+  readonly function?: { readonly name?: string; readonly arguments?: string };
+}
+
 export interface Turn {
   readonly role: "user" | "assistant" | "tool";
   readonly text: string;
@@ -64,6 +71,23 @@ export function readJson(text: string): { value?: unknown; error?: string } {
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** Adds pieces of tool calls: the first piece of a call has its id and name, the others more of its arguments. */
+export function mergeToolCalls(known: readonly ToolCall[], pieces: readonly ToolCallDelta[]): readonly ToolCall[] {
+  const calls = [...known];
+  for (const { index = 0, id, function: piece } of pieces) {
+    const call = calls[index];
+    calls[index] = {
+      id: call?.id ?? id ?? `call_${index}`,
+      type: "function",
+      function: {
+        name: call?.function.name ?? piece?.name ?? "",
+        arguments: (call?.function.arguments ?? "") + (piece?.arguments ?? ""),
+      },
+    };
+  }
+  return calls;
 }
 
 /** The calls of the last answer that have no result yet. */

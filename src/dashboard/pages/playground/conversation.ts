@@ -3,8 +3,8 @@ import { callApiWithJson, refreshUsage } from "../../data/playground-key.ts";
 import { signedOut } from "../../data/session.ts";
 import { formatUsd } from "../../format.ts";
 import { createStore } from "../../ui/create-store.ts";
-import { type ChatFields, type Turn, toRequestBody } from "./chat-request.ts";
-import { type ChunkUsage, mergeToolCalls, readChunks } from "./read-chunks.ts";
+import { type ChatFields, mergeToolCalls, type Turn, toRequestBody } from "./chat-request.ts";
+import { type ChunkUsage, readChunks } from "./read-chunks.ts";
 
 interface Conversation {
   readonly turns: readonly Turn[];

@@ -1,11 +1,5 @@
 import { ApiError } from "../../data/api.ts";
-import type { ToolCall } from "./chat-request.ts";
-
-interface ToolCallDelta {
-  readonly index?: number;
-  readonly id?: string;
-  readonly function?: { readonly name?: string; readonly arguments?: string };
-}
+import type { ToolCallDelta } from "./chat-request.ts";
 
 export interface ChunkUsage {
   readonly prompt_tokens: number;
@@ -25,23 +19,6 @@ interface Chunk {
   }[];
   readonly usage?: ChunkUsage | null;
   readonly error?: unknown;
-}
-
-/** Adds pieces of tool calls: the first piece of a call has its id and name, the others more of its arguments. */
-export function mergeToolCalls(known: readonly ToolCall[], pieces: readonly ToolCallDelta[]): readonly ToolCall[] {
-  const calls = [...known];
-  for (const { index = 0, id, function: piece } of pieces) {
-    const call = calls[index];
-    calls[index] = {
-      id: call?.id ?? id ?? `call_${index}`,
-      type: "function",
-      function: {
-        name: call?.function.name ?? piece?.name ?? "",
-        arguments: (call?.function.arguments ?? "") + (piece?.arguments ?? ""),
-      },
-    };
-  }
-  return calls;
 }
 
 /** Parses the chunks of a streamed chat. @throws {ApiError} If the stream ends with an error. */
