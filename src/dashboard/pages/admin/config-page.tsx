@@ -47,7 +47,9 @@ function Groups({ settings }: { settings: readonly Setting[] }) {
       </div>
     );
   }
-  const groups = Map.groupBy(settings, ({ name }) => docs.get(name)?.group ?? otherGroup);
+  const documented = [...docs.keys()];
+  const sorted = settings.toSorted((one, other) => documented.indexOf(one.name) - documented.indexOf(other.name));
+  const groups = Map.groupBy(sorted, ({ name }) => docs.get(name)?.group ?? otherGroup);
   return [...groups].map(([group, rows]) => (
     <Section key={group} title={group}>
       <Table rows={rows} rowKey={({ name }) => name} columns={columns} />
@@ -81,5 +83,5 @@ function matches({ name }: Setting, search: string): boolean {
 
 /** Groups the digits of a number, such as 250,000. */
 function formatValue(value: string): string {
-  return /^\d{5,15}$/.test(value) ? formatCount(Number(value)) : value;
+  return /^\d{6,15}$/.test(value) ? formatCount(Number(value)) : value;
 }

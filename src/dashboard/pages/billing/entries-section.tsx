@@ -56,7 +56,7 @@ const columns: readonly Column<Entry>[] = [
   {
     name: "Note",
     className: "break soft",
-    cell: ({ note }) => note ?? "–",
+    cell: ({ note }) => note,
   },
   { name: "Amount", className: "end", cell: ({ amount_usd }) => <Usd value={amount_usd} isAligned /> },
   { name: "Balance", className: "end", cell: ({ balance_usd }) => <Usd value={balance_usd} isAligned /> },

@@ -29,7 +29,7 @@ export interface KeyDraft {
   readonly concurrent_calls: string;
 }
 
-export const limitNames = {
+const limitNames = {
   requests_per_minute: "Requests per minute",
   tokens_per_minute: "Tokens per minute",
   concurrent_calls: "Concurrent calls",

@@ -49,7 +49,7 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
         {
           name: "Price",
           sort: ({ price }) => firstRate(price),
-          cell: ({ price }) => shortPrice(price),
+          cell: ({ price }) => <ShortPrice price={price} />,
         },
         {
           name: "Billing",
@@ -62,6 +62,16 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
         },
       ]}
     />
+  );
+}
+
+function ShortPrice({ price }: { price: Model["price"] }) {
+  const short = shortPrice(price);
+  if (short === undefined) return "–";
+  return (
+    <span>
+      {short.usd} <span className="sub">{short.unit}</span>
+    </span>
   );
 }
 

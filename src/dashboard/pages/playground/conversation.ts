@@ -64,8 +64,6 @@ function createConversation(name: string) {
   };
 }
 
-export type ConversationStore = ReturnType<typeof createConversation>;
-
 /** The second one is for a comparison. */
 export const conversations = [createConversation("first"), createConversation("second")] as const;
 
