@@ -18,7 +18,7 @@ import {
   isLoopback,
 } from "./config/index.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
-import type { Store } from "./db/index.ts";
+import { createStoredResponses, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
 import { BodyMemoryLimiter } from "./http/middleware/body-memory.ts";
 import { SseHeartbeat } from "./http/middleware/sse-heartbeat.ts";
@@ -239,9 +239,7 @@ export function openPluginManager(
     catalogueFolder: getCatalogueFolder(config),
     sandbox: { setting: config.sandbox, isLoopback: isLoopback(config.host), createSandbox },
     readCredentials: (name) => config.credentials(name),
-    loadCode,
-    log,
-    now,
+    ...{ loadCode, log, now, fetch },
   });
 }
 
@@ -281,6 +279,7 @@ function startMaintenance(
     every(pruneMs, () => store.blobs.prune(Date.now())),
     every(pruneMs, () => store.idempotencyKeys.prune(now())),
     every(pruneMs, () => pruneSignIn(store, now())),
+    every(pruneMs, () => createStoredResponses(store, now).prune(now())),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];
   if (store.shared) {

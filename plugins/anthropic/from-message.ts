@@ -77,7 +77,7 @@ export function toUsage(usage: Record<string, unknown> = {}): ChatUsage | undefi
     prompt_tokens: prompt,
     completion_tokens: output,
     total_tokens: prompt + output,
-    prompt_tokens_details: { ...cached, ...(hourly ? { cache_write_1h_tokens: hourly } : {}) },
+    prompt_tokens_details: { ...cached, ...(typeof hourly === "number" && { cache_write_1h_tokens: hourly }) },
     ...(typeof thought === "number" && { completion_tokens_details: { reasoning_tokens: thought } }),
   };
 }

@@ -33,7 +33,7 @@ export function toMessages(asked: ChatRequest, model: Model, warn: Warn) {
   const obstacle = forced ? "a tool call is forced" : findObstacle(request.messages);
   const { thinking, effort } = toEffort(request, model, { maxTokens, obstacle, warn });
   const { system, turns } = toTurns(request.messages, thinking !== undefined);
-  if (model.options?.hourlyCache !== true) shortenMarks([{ content: system }, { content: tools }, ...turns]);
+  if (model.price?.cacheWrite1hToken === undefined) shortenMarks([{ content: system }, { content: tools }, ...turns]);
   if (reading.fenced) system.push({ type: "text", text: jsonInstruction });
   const marked = system.some((block) => block.cache_control);
   const stops = [request.stop ?? []].flat().filter((stop) => stop.trim() !== "");

@@ -9,7 +9,7 @@ import {
   monthOf,
   startOfDay,
 } from "../db/index.ts";
-import { getBudgetLimit, type Held } from "./call-record.ts";
+import { getBudgetLimit, type Held, type Taken } from "./call-record.ts";
 import { IdleMap } from "./idle-map.ts";
 import { KeyState } from "./key-state.ts";
 import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
@@ -61,15 +61,34 @@ export class AccountState {
    *
    * @throws {GatewayError} Naming what does not suffice.
    */
-  take(admission: AdmissionRequest, now: number): Held {
+  take(admission: AdmissionRequest, now: number): Taken {
     const held = admission.premium ? this.#holdMoney(admission, now) : this.#holdQuota(admission, now);
     this.#openCalls += 1;
     return held;
   }
 
+  /**
+   * Takes a larger hold in place of that of a running call, or leaves it as it is. After midnight all of it is of the new
+   * day or month, whose quota or budget then pays.
+   *
+   * @throws {GatewayError} Naming what does not suffice.
+   */
+  extend(open: CallOpened, admission: AdmissionRequest, now: number): Taken {
+    const key = this.#budgetOf(open);
+    this.release(open);
+    try {
+      return this.take(admission, now);
+    } catch (error) {
+      this.#addHold(open, 1);
+      this.#openCalls += 1;
+      key?.restore(open);
+      throw error;
+    }
+  }
+
   /** Gives back all that {@link take} took, as if the call had never come. */
   release(open: CallOpened): void {
-    this.#removeHold(open);
+    this.#addHold(open, -1);
     this.#openCalls -= 1;
     this.#budgetOf(open)?.release(open);
   }
@@ -77,7 +96,7 @@ export class AccountState {
   /** Turns a hold into a charge that is still to be written. */
   charge(open: CallOpened, { chargedNanodollars: nanodollars, quotaTokens }: CallEnded): void {
     this.#budgetOf(open)?.charge(open, nanodollars);
-    this.#removeHold(open);
+    this.#addHold(open, -1);
     this.#balance -= nanodollars;
     this.#unwritten += nanodollars;
     if (open.quotaDay !== this.#day) return;
@@ -148,7 +167,7 @@ export class AccountState {
     return budgetMonth === null ? undefined : this.#keys?.get(keyId);
   }
 
-  #holdMoney(admission: AdmissionRequest, now: number): Held {
+  #holdMoney(admission: AdmissionRequest, now: number): Taken {
     const available = this.#balance - this.#held;
     const limit = getBudgetLimit(admission);
     const key = limit === undefined ? undefined : this.#keyOf(admission.caller.keyId, now);
@@ -163,22 +182,22 @@ export class AccountState {
     }
     this.#held += holdNanodollars;
     const budgetMonth = key === undefined ? null : key.take(holdNanodollars);
-    return { quotaDay: null, holdNanodollars, holdTokens: 0, budgetMonth };
+    return { quotaDay: null, holdNanodollars, holdTokens: 0, budgetMonth, available: left };
   }
 
-  #holdQuota(admission: AdmissionRequest, now: number): Held {
+  #holdQuota(admission: AdmissionRequest, now: number): Taken {
     const limit = admission.caller.freeTokensPerDay;
     const held = this.#heldTokens;
     const available = limit - this.#usedTokens - held;
     const holdTokens = Math.min(available, admission.holdTokens);
     if (available <= 0 || holdTokens < admission.minTokens) throw quotaExceeded(admission, this.quota(limit), now);
     this.#heldTokens += holdTokens;
-    return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, budgetMonth: null };
+    return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, budgetMonth: null, available };
   }
 
-  #removeHold(held: Held): void {
-    this.#held -= held.holdNanodollars;
-    if (held.quotaDay === this.#day) this.#heldTokens -= held.holdTokens;
+  #addHold(held: Held, sign: 1 | -1): void {
+    this.#held += sign * held.holdNanodollars;
+    if (held.quotaDay === this.#day) this.#heldTokens += sign * held.holdTokens;
   }
 }
 

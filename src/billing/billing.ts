@@ -1,6 +1,7 @@
 import type {
   AdmissionRequest,
   Caller,
+  Extension,
   Hold,
   Ledger,
   LimitState,
@@ -13,7 +14,7 @@ import { type CallEnded, type CallOpened, isEmbedded, type Store } from "../db/i
 import { type CallLimits, type CountedCall, narrowerCalls, ProcessLimits } from "./call-limits.ts";
 import { assertEnded, toCallEnded, unmadeCallEnd, validateAdmission } from "./call-record.ts";
 import { CommitQueue, type OnCommit } from "./commit-queue.ts";
-import { type CallHolds, EmbeddedHolds } from "./embedded-holds.ts";
+import { type CallHolds, EmbeddedHolds, type OpenedCall } from "./embedded-holds.ts";
 import { billingUnavailable } from "./limit-errors.ts";
 import { PostgresHolds } from "./postgres-holds.ts";
 import { type Recovery, recoverCalls } from "./recover-calls.ts";
@@ -57,11 +58,20 @@ const accountsMaxDefault = 20_000;
 
 /** A call that runs. */
 interface RunningCall {
-  readonly admission: AdmissionRequest;
+  /** With its hold as it was last extended. */
+  admission: AdmissionRequest;
   open: CallOpened | undefined;
+  /** Extensions that are under way, one after another. */
+  extending: Promise<void> | undefined;
   end: CallEnded | undefined;
   /** Resolves when the limits know of the end. */
   limitsUpdated: Promise<void> | void;
+}
+
+type OpenCall = RunningCall & { open: CallOpened };
+
+function toHeldAmounts({ holdNanodollars, holdTokens }: CallOpened) {
+  return { heldNanodollars: holdNanodollars, heldTokens: holdTokens };
 }
 
 /**
@@ -96,24 +106,48 @@ class StoreBilling implements Billing {
     if (this.#closed) throw billingUnavailable("The gateway is shutting down; try again");
     validateAdmission(admission);
     if (this.#calls.has(callId)) throw new Error(`Cannot admit call ${callId}: it is already running`);
-    const call: RunningCall = { admission, open: undefined, end: undefined, limitsUpdated: undefined };
+    const call: RunningCall = {
+      admission,
+      open: undefined,
+      extending: undefined,
+      end: undefined,
+      limitsUpdated: undefined,
+    };
     this.#calls.set(callId, call);
     try {
       const now = this.#now();
       const counting = this.#limits.take(admission, now);
       // Awaited only if needed: in memory, limits and hold are checked without a pause.
       const { limits, quota } = counting instanceof Promise ? await counting : counting;
-      call.open = await this.#hold(admission, quota, now);
-      const { holdNanodollars, holdTokens } = call.open;
-      return { callId, heldNanodollars: holdNanodollars, heldTokens: holdTokens, limits };
+      const { open, available } = await this.#hold(admission, quota, now);
+      call.open = open;
+      const [availableNanodollars, availableTokens] = admission.premium ? [available, 0] : [0, available];
+      return { callId, ...toHeldAmounts(open), availableNanodollars, availableTokens, limits };
     } catch (error) {
       this.#calls.delete(callId);
       throw error;
     }
   }
 
+  async extend(extension: Extension): Promise<Pick<Hold, "heldNanodollars" | "heldTokens">> {
+    const call = this.#calls.get(extension.callId);
+    if (call?.open === undefined || call.end !== undefined || call.extending !== undefined) {
+      throw new Error(`Cannot extend call ${extension.callId}: it does not run, or is being extended`);
+    }
+    validateAdmission({ ...call.admission, ...extension });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    call.extending = promise;
+    try {
+      return toHeldAmounts(await this.#extend(call as OpenCall, extension));
+    } finally {
+      call.extending = undefined;
+      resolve();
+    }
+  }
+
   async settle(settlement: Settlement): Promise<void> {
     const call = this.#calls.get(settlement.callId);
+    if (call?.extending !== undefined) await call.extending;
     if (call?.open === undefined) return assertEnded(this.#store, settlement.callId);
     if (call.end === undefined) {
       call.end = toCallEnded(call.open, settlement, this.#now());
@@ -177,15 +211,28 @@ class StoreBilling implements Billing {
   }
 
   /** Of a call that the limits have counted in, and count out again where it is refused here. */
-  async #hold(admission: AdmissionRequest, quota: CountedCall["quota"], now: number): Promise<CallOpened> {
+  async #hold(admission: AdmissionRequest, quota: CountedCall["quota"], now: number): Promise<OpenedCall> {
     try {
-      const open = await this.#holds.open(admission, quota, now);
-      this.#limits.opened(open);
-      return open;
+      const opened = await this.#holds.open(admission, quota, now);
+      this.#limits.opened(opened.open);
+      return opened;
     } catch (error) {
       await this.#limits.release(admission, this.#now());
       throw error;
     }
+  }
+
+  /** Over an embedded store it has happened when this returns its promise. */
+  async #extend(call: OpenCall, extension: Extension): Promise<CallOpened> {
+    const now = this.#now();
+    const moreTokens = Math.max(0, extension.limitTokens - call.admission.limitTokens);
+    call.admission = { ...call.admission, ...extension, limitTokens: call.admission.limitTokens + moreTokens };
+    const counting = this.#limits.extend(call.admission, moreTokens, now);
+    const quota = counting === undefined ? undefined : await counting;
+    const holding = this.#holds.extend(call.open, call.admission, quota, now);
+    call.open = holding instanceof Promise ? await holding : holding;
+    this.#limits.opened(call.open);
+    return call.open;
   }
 
   #endWritten(end: CallEnded, wasRetried: boolean): void {

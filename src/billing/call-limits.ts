@@ -1,6 +1,6 @@
 import type { AdmissionRequest, Caller, CallsState, LimitState } from "../contract/index.ts";
 import type { CallEnded, CallOpened } from "../db/index.ts";
-import { additionalTokens, type Held } from "./call-record.ts";
+import { additionalTokens, type Held, type Taken } from "./call-record.ts";
 import { IdleMap } from "./idle-map.ts";
 import { callsExceeded } from "./limit-errors.ts";
 import { type Backlogs, RateLimit } from "./rate-limit.ts";
@@ -9,7 +9,7 @@ import { type Backlogs, RateLimit } from "./rate-limit.ts";
 export interface CountedCall {
   limits: LimitState;
   /** Its hold on the daily free quota; undefined if the database decides about that. */
-  quota?: Held | undefined;
+  quota?: Taken | undefined;
 }
 
 /** How many calls run, of an account and of one of its keys. */
@@ -28,6 +28,13 @@ export interface CallLimits {
   take(admission: AdmissionRequest, now: number): CountedCall | Promise<CountedCall>;
   /** The hold of a call is written. */
   opened(open: CallOpened): void;
+  /**
+   * Counts more tokens of a running call, and decides what else it holds of the free quota.
+   *
+   * @returns Its hold on the quota; undefined where the database decides about that.
+   * @throws {GatewayError} `quota_exceeded`
+   */
+  extend(admission: AdmissionRequest, moreTokens: number, now: number): undefined | Promise<Held | undefined>;
   /** Counts a call out as if it had never come. */
   release(admission: AdmissionRequest, now: number): void | Promise<void>;
   /** The end of a call is written. */
@@ -35,6 +42,13 @@ export interface CallLimits {
   state(caller: Caller, now: number): LimitState | Promise<LimitState>;
   running(caller: Caller): RunningCalls | Promise<RunningCalls>;
   close(): void;
+}
+
+/** What is added to what an account and its key use. */
+interface Amounts {
+  running: number;
+  requests: number;
+  tokens: number;
 }
 
 /** Keys per account above which idle ones are evicted. */
@@ -88,20 +102,16 @@ export class ProcessLimits implements CallLimits {
 
   opened(): void {}
 
+  extend({ caller }: AdmissionRequest, moreTokens: number, now: number): undefined {
+    this.#add(caller, { running: 0, requests: 0, tokens: moreTokens }, now);
+  }
+
   release(admission: AdmissionRequest, now: number): void {
     this.#count(admission, -1, now);
   }
 
   end(admission: AdmissionRequest, end: CallEnded, now: number): void {
-    const { accountId, keyId, limits, keyLimits } = admission.caller;
-    const account = this.#accounts.getOrMake(accountId, now);
-    const laterTokens = additionalTokens(admission, end);
-    account.running -= 1;
-    account.rate.add(0, laterTokens, limits, now);
-    if (keyLimits === undefined) return;
-    const key = keyOf(account, keyId, now);
-    key.running -= 1;
-    key.rate.add(0, laterTokens, keyLimits, now);
+    this.#add(admission.caller, { running: -1, requests: 0, tokens: additionalTokens(admission, end) }, now);
   }
 
   state({ accountId, keyId, limits, keyLimits }: Caller, now: number): LimitState {
@@ -119,14 +129,18 @@ export class ProcessLimits implements CallLimits {
   close(): void {}
 
   #count({ caller, limitTokens }: AdmissionRequest, calls: 1 | -1, now: number): void {
+    this.#add(caller, { running: calls, requests: calls, tokens: calls * limitTokens }, now);
+  }
+
+  #add(caller: Caller, { running, requests, tokens }: Amounts, now: number): void {
     const { accountId, keyId, limits, keyLimits } = caller;
     const account = this.#accounts.getOrMake(accountId, now);
-    account.running += calls;
-    account.rate.add(calls, calls * limitTokens, limits, now);
+    account.running += running;
+    account.rate.add(requests, tokens, limits, now);
     if (keyLimits === undefined) return;
     const key = keyOf(account, keyId, now);
-    key.running += calls;
-    key.rate.add(calls, calls * limitTokens, keyLimits, now);
+    key.running += running;
+    key.rate.add(requests, tokens, keyLimits, now);
   }
 }
 

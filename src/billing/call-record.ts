@@ -4,6 +4,12 @@ import type { CallEnded, CallOpened, Store } from "../db/index.ts";
 /** What a call holds while it runs. */
 export type Held = Pick<CallOpened, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth">;
 
+/** A hold, and how large it could have been. */
+export interface Taken extends Held {
+  /** All that was there for it, of wallet and budget or of the quota. */
+  readonly available: number;
+}
+
 /** The monthly budget that pays for a call; undefined without one. */
 export function getBudgetLimit({ premium, caller }: Pick<AdmissionRequest, "premium" | "caller">): number | undefined {
   return premium ? caller.keyLimits?.budgetNanodollars : undefined;
@@ -33,6 +39,7 @@ export function toCallOpened(admission: AdmissionRequest, held: Held, guard?: Ca
     holdNanodollars: held.holdNanodollars,
     holdTokens: held.holdTokens,
     priceVersion: admission.priceVersion ?? null,
+    session: admission.session,
     budgetMonth: held.budgetMonth,
     guard,
   };
@@ -91,7 +98,7 @@ export function unmadeCallEnd(open: CallOpened): CallEnded {
 }
 
 /**
- * Tokens of an ended call, of all kinds, beyond those that were counted against the minute when it was admitted; negative
+ * Tokens of an ended call, by their weights, beyond those that were counted against the minute when it was admitted; negative
  * if it used fewer, and 0 if it was not metered in tokens.
  */
 export function additionalTokens({ limitTokens }: AdmissionRequest, { state, meters }: CallEnded): number {

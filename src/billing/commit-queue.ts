@@ -109,6 +109,8 @@ export class CommitQueue {
     const failures = outcome?.failures;
     this.#writing = undefined;
     for (const write of batch.writes) {
+      // The end of the call carries it too.
+      if (write.kind === "extend") continue;
       if (write.kind === "open") {
         if (isOutcomeUnknown(failures?.get(write))) this.#unwritten.add(unmadeCallEnd(write));
         continue;

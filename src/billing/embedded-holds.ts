@@ -1,7 +1,7 @@
 import type { AdmissionRequest, BudgetState, Caller, QuotaState, WalletState } from "../contract/index.ts";
 import type { CallEnded, CallOpened, EmbeddedStore } from "../db/index.ts";
 import { type AccountState, AccountStates } from "./account-state.ts";
-import { getBudgetLimit, type Held, toCallOpened } from "./call-record.ts";
+import { getBudgetLimit, type Held, type Taken, toCallOpened } from "./call-record.ts";
 import type { CommitQueue } from "./commit-queue.ts";
 import { billingUnavailable } from "./limit-errors.ts";
 
@@ -12,7 +12,14 @@ export interface CallHolds {
    *
    * @throws {GatewayError} Naming what does not suffice, or `unavailable` when it could not be written.
    */
-  open(admission: AdmissionRequest, quota: Held | undefined, now: number): Promise<CallOpened>;
+  open(admission: AdmissionRequest, quota: Taken | undefined, now: number): Promise<OpenedCall>;
+  /** Replaces the hold of a running call by what its admission now asks; otherwise the same. */
+  extend(
+    open: CallOpened,
+    admission: AdmissionRequest,
+    quota: Held | undefined,
+    now: number,
+  ): CallOpened | Promise<CallOpened>;
   /** A call has ended, and its end is about to be written. */
   charge(end: CallEnded): void;
   /** The end is written; `wasInDoubt` when an earlier try failed, which may have been written all the same. */
@@ -21,6 +28,12 @@ export interface CallHolds {
   quota(caller: Pick<Caller, "accountId" | "freeTokensPerDay">, now: number): Promise<QuotaState>;
   /** Absent for a key without a budget. */
   budget(caller: Caller, now: number): Promise<BudgetState | undefined>;
+}
+
+/** A call that was admitted, and how much its hold could have been. */
+export interface OpenedCall {
+  readonly open: CallOpened;
+  readonly available: number;
 }
 
 /** The error for a hold that could not be written. */
@@ -44,14 +57,25 @@ export class EmbeddedHolds implements CallHolds {
   }
 
   /** Runs without a pause until the write, so no other call comes in between. */
-  async open(admission: AdmissionRequest, _quota: Held | undefined, now: number): Promise<CallOpened> {
-    const { accountId, keyId } = admission.caller;
-    const account = this.#getAccount(accountId, now, getBudgetLimit(admission) === undefined ? undefined : keyId);
-    const open = toCallOpened(admission, account.take(admission, now));
+  async open(admission: AdmissionRequest, _quota: Taken | undefined, now: number): Promise<OpenedCall> {
+    const account = this.#getPayer(admission, now);
+    const { available, ...held } = account.take(admission, now);
+    const open = toCallOpened(admission, held);
     const outcome = await this.#queue.add(open);
-    if (!outcome?.failures.has(open)) return open;
+    if (!outcome?.failures.has(open)) return { open, available };
     account.release(open);
     throw holdNotWritten(outcome.failures.get(open));
+  }
+
+  /**
+   * Decided in memory and written with the next batch, for which nothing waits: a call that a crash ends pays nothing, so
+   * its row only tells how much its provider may bill, and the end of a call writes its last hold again.
+   */
+  extend(open: CallOpened, admission: AdmissionRequest, _quota: Held | undefined, now: number): CallOpened {
+    const { available: _, ...held } = this.#getPayer(admission, now).extend(open, admission, now);
+    const extended: CallOpened = { ...open, ...held, extended: true };
+    void this.#queue.add({ kind: "extend", open: extended });
+    return extended;
   }
 
   charge(end: CallEnded): void {
@@ -76,6 +100,11 @@ export class EmbeddedHolds implements CallHolds {
   async budget({ accountId, keyId, keyLimits }: Caller, now: number): Promise<BudgetState | undefined> {
     const limit = keyLimits?.budgetNanodollars;
     return limit === undefined ? undefined : this.#getAccount(accountId, now, keyId).budget(keyId, limit, now);
+  }
+
+  #getPayer(admission: AdmissionRequest, now: number): AccountState {
+    const { accountId, keyId } = admission.caller;
+    return this.#getAccount(accountId, now, getBudgetLimit(admission) === undefined ? undefined : keyId);
   }
 
   #getAccount(accountId: string, now: number, budgetOf?: string): AccountState {

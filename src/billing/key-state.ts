@@ -53,6 +53,12 @@ export class KeyState {
     this.#openCalls -= 1;
   }
 
+  /** Takes back a {@link release}. */
+  restore({ budgetMonth, holdNanodollars }: Held): void {
+    if (budgetMonth === this.#month) this.#held += holdNanodollars;
+    this.#openCalls += 1;
+  }
+
   /** Turns a hold into a charge that is still to be written. */
   charge(held: Held, nanodollars: number): void {
     this.#removeHold(held);

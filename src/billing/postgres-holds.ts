@@ -16,9 +16,9 @@ import {
   type Store,
   startOfDay,
 } from "../db/index.ts";
-import { getBudgetLimit, type Held, toCallOpened } from "./call-record.ts";
+import { getBudgetLimit, type Held, type Taken, toCallOpened } from "./call-record.ts";
 import type { CommitQueue } from "./commit-queue.ts";
-import { accountNotRead, type CallHolds, holdNotWritten } from "./embedded-holds.ts";
+import { accountNotRead, type CallHolds, holdNotWritten, type OpenedCall } from "./embedded-holds.ts";
 import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
 
 /**
@@ -34,15 +34,33 @@ export class PostgresHolds implements CallHolds {
     this.#queue = queue;
   }
 
-  async open(admission: AdmissionRequest, quota: Held | undefined, now: number): Promise<CallOpened> {
+  async open(admission: AdmissionRequest, quota: Taken | undefined, now: number): Promise<OpenedCall> {
     const requested = quota === undefined ? undecidedHold(admission, now) : toCallOpened(admission, quota);
-    const outcome = await this.#queue.add(requested);
+    const [outcome, left] = await Promise.all([this.#queue.add(requested), this.#leftOfBudget(admission, now)]);
     if (outcome?.failures.has(requested)) throw holdNotWritten(outcome.failures.get(requested));
-    if (requested.guard === undefined) return requested;
+    if (quota !== undefined) return { open: requested, available: quota.available };
     const decision = outcome?.decisions.get(requested);
     if (decision === undefined) throw new Error(`The store did not decide about the hold of call ${admission.callId}`);
     if ("refused" in decision) throw toGatewayError(decision, admission, now);
-    return { ...requested, ...decision, guard: undefined };
+    const { available, ...held } = decision;
+    const open = { ...requested, ...held, guard: undefined };
+    return { open, available: Math.max(open.holdNanodollars, Math.min(available, left)) };
+  }
+
+  async extend(
+    open: CallOpened,
+    admission: AdmissionRequest,
+    quota: Held | undefined,
+    now: number,
+  ): Promise<CallOpened> {
+    const requested = quota === undefined ? undecidedHold(admission, now) : { ...open, ...quota };
+    const decision = await this.#store.extendHold?.(requested).catch((error) => {
+      throw holdNotWritten(error);
+    });
+    if (decision === undefined) throw new TypeError("A shared store extends holds");
+    if ("refused" in decision) throw toGatewayError(decision, admission, now);
+    const { available: _, ...held } = decision;
+    return { ...open, ...held, extended: true };
   }
 
   /** Nothing is cached, so there is nothing to update. */
@@ -80,6 +98,15 @@ export class PostgresHolds implements CallHolds {
       heldNanodollars: budget === undefined ? 0 : budget.othersNanodollars,
       resetsAt: endOfMonth(budget?.month ?? requested.month),
     };
+  }
+
+  /** Read beside the hold, whose decision tells it only if it refuses: it bounds what may be asked of the provider. */
+  async #leftOfBudget(admission: AdmissionRequest, now: number): Promise<number> {
+    if (getBudgetLimit(admission) === undefined) return Number.POSITIVE_INFINITY;
+    const budget = await this.budget(admission.caller, now).catch(() => undefined);
+    // Unknown: the call keeps to what it holds.
+    if (budget === undefined) return 0;
+    return budget.limitNanodollars - budget.spentNanodollars - budget.heldNanodollars;
   }
 
   async #read(accountId: string, requested?: { keyId: string; month: number }): Promise<AccountBalance> {

@@ -33,6 +33,7 @@ export function readRecentCalls(
       "input_tokens",
       "cache_read_tokens",
       "cache_write_tokens",
+      "cache_write_1h_tokens",
       "output_tokens",
       "images",
       "audio_ms",

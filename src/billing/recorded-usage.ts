@@ -11,6 +11,7 @@ export interface RecordedUsage {
   input_tokens: number;
   cache_read_tokens: number;
   cache_write_tokens: number;
+  cache_write_1h_tokens: number;
   output_tokens: number;
   images: number;
   audio_ms: number;

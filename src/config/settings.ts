@@ -96,6 +96,10 @@ export const settings = {
   sqliteSynchronous: setting("SQLITE_SYNCHRONOUS", "full", choice("full", "normal")),
   /** How long single calls are kept; their sums stay. */
   callRetentionDays: setting("CALL_RETENTION_DAYS", "90", integer(1, 36_500)),
+  /** How long the responses of POST /responses can be gone on from after their last use; 0: they are not stored. */
+  responsesTtlMinutes: setting("RESPONSES_TTL_MINUTES", "60", integer(0, 43_200, " of minutes", " (not stored)")),
+  /** What one account may store of responses; beyond that the oldest are deleted. */
+  responsesMaxMb: setting("RESPONSES_MAX_MB", "64", integer(1, 1_000_000, " of megabytes")),
   /** Concurrent calls of one account; absent: unlimited. */
   concurrentCalls: optional("CONCURRENT_CALLS", integer(1)),
   /** Usable keys of one account. */
@@ -166,6 +170,14 @@ export const settings = {
   ),
   /** A second folder of plugins, beside `plugins` in the home folder; absolute. */
   pluginsDir: optional("PLUGINS_DIR", anyText("a folder")),
+  /** Who may sign the files of `catalogue update`; absent: none is taken. */
+  cataloguePublicKey: optional(
+    "CATALOGUE_PUBLIC_KEY",
+    matching(
+      /^MCowBQYDK2VwAyEA[A-Za-z0-9+/]{43}=$/,
+      "an Ed25519 public key such as MCowBQYDK2VwAyEA…, as catalogue sign prints it",
+    ),
+  ),
   logLevel: setting("LOG_LEVEL", "info", choice("debug", "info", "warn", "error", "silent")),
   /** `auto`: `pretty` when standard error is a terminal, else `json`. */
   logFormat: setting("LOG_FORMAT", "auto", choice("auto", "json", "pretty")),

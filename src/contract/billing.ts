@@ -39,16 +39,21 @@ export interface AdmissionRequest {
   model: string;
   capability: Capability;
   premium: boolean;
-  /** The most that a premium call can cost. Its hold on the wallet is this, or what is left if that is less. */
+  /**
+   * The most that a premium call can cost, or the cost of its prompt and a first part of its output if it is extended.
+   * Its hold on the wallet is this, or what is left if that is less.
+   */
   holdNanodollars: number;
   /** The least it must be able to hold: its prompt and a first piece of output, or all where nothing can be lowered. */
   minNanodollars: number;
-  /** The most tokens of the free quota that a non-premium call can draw, and the least; likewise. */
+  /** The tokens of the free quota that a non-premium call holds, and the least; likewise. */
   holdTokens: number;
   minTokens: number;
-  /** Tokens counted against the minute at once: the most the call can use. The difference is corrected at settle. */
+  /** Tokens counted against the minute at once: those of the hold. The difference is corrected at settle. */
   limitTokens: number;
   priceVersion: string | undefined;
+  /** The client's own name of its session, at most 128 characters. */
+  session?: string | undefined;
   /** When the call came, milliseconds since 1970. */
   openedAt: number;
 }
@@ -68,8 +73,17 @@ export interface Hold {
   callId: string;
   heldNanodollars: number;
   heldTokens: number;
+  /** What was there for it of wallet and budget, or of the quota: what it holds and what it may still be extended by. */
+  availableNanodollars: number;
+  availableTokens: number;
   limits: LimitState;
 }
+
+/** What a running call is to hold in all from now on. */
+export type Extension = Pick<
+  AdmissionRequest,
+  "callId" | "holdNanodollars" | "minNanodollars" | "holdTokens" | "minTokens" | "limitTokens"
+>;
 
 /** How a call ended, for the books. */
 export interface Settlement {
@@ -142,6 +156,15 @@ export interface Ledger {
    * `unavailable`, naming the one limit that blocked and when it frees. Nothing is held then.
    */
   admit(admission: AdmissionRequest): Promise<Hold>;
+  /**
+   * Raises the hold of a running call to what is given, or to what is left if that is no less than its minimum. The
+   * tokens are counted against the minute also where that is used up: an answer that has begun is not cut for it.
+   *
+   * @returns What the call holds now.
+   * @throws {GatewayError} `budget_exceeded`, `quota_exceeded`, `insufficient_balance` or `unavailable`. The call then
+   * holds what it held before.
+   */
+  extend(extension: Extension): Promise<Pick<Hold, "heldNanodollars" | "heldTokens">>;
   /** Ends a call. Repeating it for the same call changes nothing. */
   settle(settlement: Settlement): Promise<void>;
   /**

@@ -1,4 +1,4 @@
-import { type MeterName, type Meters, meterNames } from "./meters.ts";
+import { type MeterName, type Meters, meterNames, sumPromptTokens } from "./meters.ts";
 
 /** One US dollar in the unit of all money in code and in SQL. */
 export const nanodollarsPerUsd = 1_000_000_000;
@@ -44,9 +44,9 @@ export function formatUsd(nanodollars: number): string {
   return `${sign}${digits.slice(0, -9)}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-function findTable(compiledPrice: CompiledPrice, meters: Meters): RateTable {
-  const { inputToken = 0, cacheReadToken = 0, cacheWriteToken = 0 } = meters;
-  const input = inputToken + cacheReadToken + cacheWriteToken;
+/** The rates of a prompt of this length. */
+export function findTable(compiledPrice: CompiledPrice, meters: Meters): RateTable {
+  const input = sumPromptTokens(meters);
   return (
     compiledPrice.tables.find((table) => input > table.aboveInputTokens) ?? (compiledPrice.tables.at(-1) as RateTable)
   );

@@ -2,12 +2,14 @@ import type { ChatUsage } from "./chat.ts";
 
 /**
  * The quantities that are counted and priced. They are disjoint: a token read from a cache is a `cacheReadToken` and
- * not also an `inputToken`, so that a bill is a dot product of meters and prices.
+ * not also an `inputToken`, so that a bill is a dot product of meters and prices. A token written to a cache is a
+ * `cacheWrite1hToken` where the provider keeps it for an hour, which costs more, otherwise a `cacheWriteToken`.
  */
 export const meterNames = [
   "inputToken",
   "cacheReadToken",
   "cacheWriteToken",
+  "cacheWrite1hToken",
   "outputToken",
   "image",
   "audioMs",
@@ -40,15 +42,20 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
   const { prompt_tokens: prompt, completion_tokens: completion } = usage;
   if (!isReportable(prompt)) return undefined;
   if (completion !== undefined && !isReportable(completion)) return undefined;
-  const cacheRead = usage.prompt_tokens_details?.cached_tokens ?? undefined;
-  const cacheWrite = usage.prompt_tokens_details?.cache_write_tokens ?? undefined;
-  if (cacheRead !== undefined && !isAmount(cacheRead)) return undefined;
-  if (cacheWrite !== undefined && !isAmount(cacheWrite)) return undefined;
-  const input = prompt - (cacheRead === undefined ? 0 : cacheRead) - (cacheWrite === undefined ? 0 : cacheWrite);
-  if (input < 0) return undefined;
+  // An absent part is a part of zero tokens: the prompt's own figure has them.
+  const details = usage.prompt_tokens_details;
+  const [read, written, hourly] = [
+    details?.cached_tokens ?? 0,
+    details?.cache_write_tokens ?? 0,
+    details?.cache_write_1h_tokens ?? 0,
+  ];
+  if (![read, written, hourly].every(isAmount)) return undefined;
+  const input = prompt - read - written;
+  if (input < 0 || hourly > written) return undefined;
   const meters: Meters = { inputToken: input };
-  if (cacheRead !== undefined && cacheRead > 0) meters.cacheReadToken = cacheRead;
-  if (cacheWrite !== undefined && cacheWrite > 0) meters.cacheWriteToken = cacheWrite;
+  if (read > 0) meters.cacheReadToken = read;
+  if (written > hourly) meters.cacheWriteToken = written - hourly;
+  if (hourly > 0) meters.cacheWrite1hToken = hourly;
   if (completion !== undefined) meters.outputToken = completion;
   return meters;
 }
@@ -58,13 +65,29 @@ export function isReportable(value: unknown): value is number {
   return isAmount(value) && value <= reportedMax;
 }
 
-/** Tokens of all kinds; `undefined` if no meter counts tokens. */
-export function sumTokens({ inputToken, cacheReadToken, cacheWriteToken, outputToken }: Meters): number | undefined {
+/** Tokens of the prompt of all kinds, cached or not. */
+export function sumPromptTokens(meters: Meters): number {
+  const { inputToken = 0, cacheReadToken = 0, cacheWriteToken = 0, cacheWrite1hToken = 0 } = meters;
+  return inputToken + cacheReadToken + cacheWriteToken + cacheWrite1hToken;
+}
+
+/** How much a token of each kind takes of the tokens per minute and of the free quota: one read from a cache, a tenth. */
+export const tokenWeights = {
+  inputToken: 1,
+  cacheReadToken: 0.1,
+  cacheWriteToken: 1,
+  cacheWrite1hToken: 1,
+  outputToken: 1,
+} as const satisfies Meters;
+
+/** What tokens of all kinds take of the tokens per minute; `undefined` if no meter counts tokens. */
+export function sumTokens(meters: Meters): number | undefined {
   let tokens: number | undefined;
-  for (const amount of [inputToken, cacheReadToken, cacheWriteToken, outputToken]) {
-    if (amount !== undefined) tokens = tokens === undefined ? amount : tokens + amount;
+  for (const name in tokenWeights) {
+    const amount = meters[name as keyof typeof tokenWeights];
+    if (amount !== undefined) tokens = (tokens ?? 0) + amount * tokenWeights[name as keyof typeof tokenWeights];
   }
-  return tokens;
+  return tokens === undefined ? undefined : Math.ceil(tokens);
 }
 
 /** Whether a figure may stand on a meter: a whole number from 0 to 2^53 − 1. */

@@ -1,6 +1,6 @@
 import { type Static, type TOptional, Type } from "@sinclair/typebox";
-import { type CompiledPrice, nanodollarsPerUsd, type RateTable } from "./cost.ts";
-import { type MeterName, meterNames } from "./meters.ts";
+import { type CompiledPrice, costNanodollars, findTable, nanodollarsPerUsd, type RateTable } from "./cost.ts";
+import { type MeterName, type Meters, meterNames } from "./meters.ts";
 
 /** A rate as people write it: decimal US dollars for a number of units, `{ "usd": "0.10", "per": 1000000 }`. */
 export const Rate = Type.Object(
@@ -62,6 +62,23 @@ function compileTariff(price: Price): CompiledPrice {
 /** Whether every meter in use has a price, so that a premium model can be sold by it. */
 export function isPriced(compiledPrice: CompiledPrice, meters: readonly MeterName[]): boolean {
   return compiledPrice.tables.every((table) => meters.every((name) => table.numerators[name] !== undefined));
+}
+
+/**
+ * The most that a call of these amounts can cost: a provider may write the whole prompt to its cache, which can be dearer
+ * than to read it, and dearest where it is to be kept for an hour.
+ *
+ * @returns `undefined` as {@link costNanodollars}.
+ */
+export function costMaxNanodollars(price: CompiledPrice, meters: Meters, keepsHour: boolean): number | undefined {
+  const { numerators } = findTable(price, meters);
+  const { inputToken = 0, ...others } = meters;
+  let dearest: MeterName = "inputToken";
+  for (const name of ["cacheWriteToken", ...(keepsHour ? ["cacheWrite1hToken" as const] : [])] as const) {
+    const [rate, most] = [numerators[name], numerators[dearest]];
+    if (rate !== undefined && most !== undefined && rate > most) dearest = name;
+  }
+  return costNanodollars(price, { ...others, [dearest]: inputToken });
 }
 
 /**

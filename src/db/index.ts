@@ -18,3 +18,4 @@ export {
   type StoreOptions,
   type TransactionScope,
 } from "./store.ts";
+export { createStoredResponses, type StoredResponses } from "./stored-responses.ts";

@@ -17,6 +17,10 @@ export interface CallOpened {
   readonly holdNanodollars: number;
   readonly holdTokens: number;
   readonly priceVersion: string | null;
+  /** The hold was raised since it was first written; the day or the month that pays may be a later one. */
+  readonly extended?: true | undefined;
+  /** The client's own name of its session. */
+  readonly session?: string | undefined;
   /**
    * Lets a shared store decide about the hold by what all processes wrote. The amounts are then a request, and its
    * day and month are the earliest that may pay. `quotaLimit` is the account's tokens a day, `budgetLimit` that of the key
@@ -30,7 +34,10 @@ export interface CallOpened {
 
 /** The decision of a shared store about a hold: what it grants and has written, or what does not suffice. */
 export type HoldDecision =
-  | Pick<CallOpened, "quotaDay" | "budgetMonth" | "holdNanodollars" | "holdTokens">
+  | (Pick<CallOpened, "quotaDay" | "budgetMonth" | "holdNanodollars" | "holdTokens"> & {
+      /** What is there of the wallet, whatever a budget says, or of the quota, with this hold. */
+      readonly available: number;
+    })
   | { readonly refused: "balance"; readonly balanceNanodollars: number; readonly heldNanodollars: number }
   | {
       readonly refused: "budget";
@@ -62,5 +69,11 @@ export interface CallEnded {
   readonly durationMs: number;
 }
 
+/** A raised hold of an open call, as an embedded store writes it; a shared one decides by {@link Store.extendHold}. */
+export interface CallExtended {
+  readonly kind: "extend";
+  readonly open: CallOpened;
+}
+
 /** One write to the ledger. */
-export type LedgerWrite = CallOpened | CallEnded;
+export type LedgerWrite = CallOpened | CallExtended | CallEnded;

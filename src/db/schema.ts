@@ -1,5 +1,6 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { Capability, MeterName, UsageSource } from "../contract/index.ts";
+import type { IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
@@ -29,7 +30,8 @@ export interface Database {
   credentials: CredentialsTable;
   two_factors: TwoFactorsTable;
   sessions: SessionsTable;
-  verifications: VerificationsTable;
+  /** One-time values of better-auth. */
+  verifications: Record<"id" | "identifier" | "value" | "expires_at" | "created_at" | "updated_at", string>;
   invitations: InvitationsTable;
   /** Attempts of sign-ins in a time window, by what is limited; `key` has no e-mail address in clear text. */
   sign_in_attempts: { key: string; attempts: number; ends_at: number };
@@ -37,6 +39,7 @@ export interface Database {
   audit: AuditTable;
   /** Generated files that are served until they expire. */
   blobs: { id: string; media_type: string; bytes: Uint8Array; expires_at: number };
+  stored_responses: StoredResponsesTable;
   idempotency_keys: IdempotencyKeysTable;
   /** Values that the gateway generates once, such as the secret that signs image URLs. */
   settings: { name: string; value: string };
@@ -85,6 +88,7 @@ export const meterColumns = {
   inputToken: "input_tokens",
   cacheReadToken: "cache_read_tokens",
   cacheWriteToken: "cache_write_tokens",
+  cacheWrite1hToken: "cache_write_1h_tokens",
   outputToken: "output_tokens",
   image: "images",
   audioMs: "audio_ms",
@@ -137,26 +141,10 @@ interface CallsTable extends MeterColumns<number | null> {
   budget_month: number | null;
   /** Written by version 0.1 only. */
   partial: number | null;
+  /** The client's own name of its session; null: it sent none. */
+  session: string | null;
   /** The process that runs the call; null in the embedded store. */
   node_id: string | null;
-}
-
-/** One row per call with an Idempotency-Key, for a day. */
-interface IdempotencyKeysTable {
-  /** HMAC of API key, endpoint and Idempotency-Key, hex; `body_hash` is one of the request. */
-  id: string;
-  account_id: string;
-  /** The call that the request runs or ran as. */
-  call_id: string;
-  body_hash: string;
-  /** The process that runs the call. */
-  node_id: string;
-  state: "running" | "done";
-  /** Compressed and encrypted; null: it is not there yet, or was not stored. */
-  answer: Uint8Array | null;
-  /** Bytes that the account had stored up to the end of this answer; null without an answer. */
-  position: number | null;
-  expires_at: number;
 }
 
 /** Transactions of wallets, append-only: a wallet's balance is the sum of its entries. */
@@ -252,16 +240,6 @@ interface SessionsTable {
   expires_at: string;
   ip_address: string | null;
   user_agent: string | null;
-  created_at: string;
-  updated_at: string;
-}
-
-/** One-time values of better-auth. */
-interface VerificationsTable {
-  id: string;
-  identifier: string;
-  value: string;
-  expires_at: string;
   created_at: string;
   updated_at: string;
 }

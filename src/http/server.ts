@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
 import { chatController } from "./api/chat.ts";
+import { completionsController } from "./api/completions.ts";
 import { docs } from "./api/docs.bun.ts";
 import { embeddingsController } from "./api/embeddings.ts";
 import { filesController } from "./api/files.ts";
@@ -11,6 +12,7 @@ import { messagesController } from "./api/messages.ts";
 import { modelsController } from "./api/models.ts";
 import { responsesController } from "./api/responses.ts";
 import { speechController } from "./api/speech.ts";
+import { storedResponsesController } from "./api/stored-responses.ts";
 import { transcriptionsController } from "./api/transcriptions.ts";
 import { usageController } from "./api/usage.ts";
 import { dashboardApi } from "./dashboard-api/index.ts";
@@ -44,7 +46,9 @@ export function createHttp(deps: HttpDeps) {
 function api(deps: HttpDeps) {
   return new Elysia()
     .use(chatController(deps))
+    .use(completionsController(deps))
     .use(responsesController(deps))
+    .use(storedResponsesController(deps))
     .use(messagesController(deps))
     .use(embeddingsController(deps))
     .use(imagesController(deps))
@@ -81,7 +85,10 @@ interface Route {
 
 /** The methods of a path, without OPTIONS; empty when there is no such endpoint. */
 function allowedMethods(routes: readonly Route[], path: string): string[] {
-  const methods = routes.filter((route) => pathMatches(route.path, path)).map((route) => route.method);
+  const fitting = routes.filter((route) => pathMatches(route.path, path));
+  // A path that is written out is not one of those with a place for an id.
+  const exact = fitting.filter((route) => route.path === path);
+  const methods = (exact.length > 0 ? exact : fitting).map((route) => route.method);
   return [...new Set(methods)].filter((method) => method !== "OPTIONS");
 }
 

@@ -1,6 +1,7 @@
 import {
   type Capability,
   type CheckInput,
+  costMaxNanodollars,
   costNanodollars,
   GatewayError,
   type Meters,
@@ -14,9 +15,11 @@ import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
 import { toClientError } from "./errors.ts";
 import type { AnswerOf } from "./exchange.ts";
+import { GrowingHold, type HoldAmount } from "./growing-hold.ts";
+import { asksForHour } from "./normalize/cache-marks.ts";
 import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import { recordLateFailure } from "./routing/failures.ts";
-import type { CapabilityHandler, Kernel } from "./types.ts";
+import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
 
 const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
   chat: chatHandler,
@@ -34,7 +37,8 @@ const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
  */
 export async function runCall<C extends Capability>(kernel: Kernel, call: CallContext<C>): Promise<AnswerOf<C>> {
   const handler: CapabilityHandler<C> = handlers[call.capability];
-  call.modelEntry = kernel.registry.find(call.request.model, call.capability, call.caller);
+  call.modelEntry = kernel.registry.find(call.request.model, call);
+  call.isSuccession = call.modelEntry !== kernel.registry.byName(call.request.model);
   call.model = call.modelEntry.model.id;
   await handler.validate(call, kernel);
   validateByPlugins(call);
@@ -50,15 +54,17 @@ export async function runCall<C extends Capability>(kernel: Kernel, call: CallCo
     throw fail(kernel, call, error);
   } finally {
     call.clearDeadline(kernel.network.timeouts);
+    call.growingHold?.stop();
     if (call.status !== 200 || call.attempts > 1) call.abort();
     await settle(kernel, call);
   }
 }
 
 /** Refuses a request that no route of the model can send. Only a `GatewayError` of a plugin's check counts. */
-function validateByPlugins({ modelEntry, capability, request }: CallContext): void {
+function validateByPlugins({ modelEntry, capability, request, native }: CallContext): void {
   let refusal: GatewayError | undefined;
   for (const { plugin, model } of modelEntry.routes) {
+    if (native?.isServedBy(plugin)) return;
     const check = plugin.checks?.[capability] as ((input: CheckInput<unknown>) => void) | undefined;
     if (check === undefined) return;
     try {
@@ -72,15 +78,23 @@ function validateByPlugins({ modelEntry, capability, request }: CallContext): vo
   if (refusal !== undefined) throw refusal;
 }
 
-/** Holds the most that the call can use, or what is left of it: then the request is lowered to that. */
+/**
+ * Holds the most that the call can use, or of a stream that can be followed a first part of it. If less than the most is
+ * left, the request is lowered to that.
+ */
 async function admit<C extends Capability>(
-  { ledger }: Kernel,
+  kernel: Kernel,
   call: CallContext<C>,
   handler: CapabilityHandler<C>,
 ): Promise<void> {
+  const { ledger } = kernel;
   const { model, compiledPrice } = call.modelEntry;
+  call.keepsHour = asksForHour(call.request);
   const upper = handler.upperBound(call);
   const most = toHold(call, upper);
+  const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(call, upper);
+  const first = growth === undefined ? upper : growth.boundOf(Math.min(growth.stepTokens, growth.outputTokensMax()));
+  const wanted = toHold(call, first);
   const least = handler.lowerBound === undefined ? most : toHold(call, handler.lowerBound(call, upper));
   call.hold = await ledger.admit({
     callId: call.id,
@@ -88,23 +102,41 @@ async function admit<C extends Capability>(
     model: model.id,
     capability: call.capability,
     premium: model.premium,
-    holdNanodollars: most.nanodollars,
+    holdNanodollars: wanted.nanodollars,
     minNanodollars: least.nanodollars,
-    holdTokens: most.tokens,
+    holdTokens: wanted.tokens,
     minTokens: least.tokens,
-    limitTokens: sumTokens(upper) ?? handler.promptTokens?.(call) ?? 0,
+    limitTokens: sumTokens(first) ?? handler.promptTokens?.(call) ?? 0,
     priceVersion: compiledPrice?.version,
+    session: call.session,
     openedAt: call.openedAt,
   });
-  const { heldNanodollars, heldTokens } = call.hold;
-  const covers = ({ nanodollars, tokens }: typeof most) => nanodollars <= heldNanodollars && tokens <= heldTokens;
+  const { heldNanodollars, heldTokens, availableNanodollars, availableTokens } = call.hold;
+  const [maxNanodollars, maxTokens] =
+    growth === undefined ? [heldNanodollars, heldTokens] : [availableNanodollars, availableTokens];
+  const covers = ({ nanodollars, tokens }: HoldAmount) => nanodollars <= maxNanodollars && tokens <= maxTokens;
   if (!covers(most)) handler.lower?.(call, upper, (meters) => covers(toHold(call, meters)));
+  if (growth === undefined) return;
+  call.growingHold = new GrowingHold({
+    ledger,
+    hold: call.hold,
+    amountOf: (outputTokens) => toHold(call, growth.boundOf(outputTokens)),
+    limitTokensOf: (outputTokens) => sumTokens(growth.boundOf(outputTokens)) ?? 0,
+    stepTokens: growth.stepTokens,
+    outputTokensMax: growth.outputTokensMax(),
+    hidden: toHidden(kernel, call, growth),
+  });
+}
+
+function toHidden(kernel: Kernel, call: CallContext, { hiddenTokensPerSecond: tokensPerSecond }: Growth) {
+  if (tokensPerSecond === undefined) return undefined;
+  return { tokensPerSecond, timeouts: kernel.network.timeouts, now: kernel.now, end: call.endWith.bind(call) };
 }
 
 /** What usage takes of the wallet, or of the free quota. A cost too large to compute is more than any wallet has. */
-function toHold({ modelEntry: { model, compiledPrice } }: CallContext, meters: Meters) {
+function toHold({ modelEntry: { model, compiledPrice }, keepsHour }: CallContext, meters: Meters): HoldAmount {
   if (!model.premium) return { nanodollars: 0, tokens: toQuotaTokens(meters, model) };
-  const cost = compiledPrice === undefined ? undefined : costNanodollars(compiledPrice, meters);
+  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, keepsHour);
   return { nanodollars: cost ?? Number.MAX_SAFE_INTEGER, tokens: 0 };
 }
 

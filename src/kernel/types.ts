@@ -41,6 +41,15 @@ export interface CallObserver {
   refused(code: ErrorCode): void;
 }
 
+/** How the hold of a stream follows its output, in tokens of all its choices. */
+export interface Growth {
+  readonly stepTokens: number;
+  /** Where a part of the output is hidden: more than is made in a second. */
+  readonly hiddenTokensPerSecond?: number | undefined;
+  boundOf(outputTokens: number): Meters;
+  outputTokensMax(): number;
+}
+
 /** How one capability is validated, bounded, executed and counted. */
 export interface CapabilityHandler<C extends Capability> {
   /** Runs before anything is held. @throws {GatewayError} `invalid_request` for what this model does not take. */
@@ -49,7 +58,12 @@ export interface CapabilityHandler<C extends Capability> {
   upperBound(call: CallContext<C>): Meters;
   /** The least that must be payable, where the request can be lowered; absent: the upper bound. */
   lowerBound?(call: CallContext<C>, upper: Meters): Meters;
-  /** Lowers the request to what its hold covers, which is at least the lower bound. */
+  /**
+   * For a stream, whose hold can follow its output: the step by which it is extended, and the
+   * bound of the request, also once it is lowered, with so many tokens of output. Absent: the whole upper bound is held.
+   */
+  growth?(call: CallContext<C>, upper: Meters): Growth | undefined;
+  /** Lowers the request to what is left, which is at least the lower bound. */
   lower?(call: CallContext<C>, upper: Meters, covers: (meters: Meters) => boolean): void;
   /** Tokens counted against the rate limit at admission, where the upper bound is not in tokens. */
   promptTokens?(call: CallContext<C>): number;

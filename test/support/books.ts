@@ -11,6 +11,7 @@ export interface CallRow {
   input_tokens: number | null;
   cache_read_tokens: number | null;
   cache_write_tokens: number | null;
+  cache_write_1h_tokens: number | null;
   output_tokens: number | null;
   images: number | null;
   audio_ms: number | null;

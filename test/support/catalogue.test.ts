@@ -2,7 +2,13 @@ import { expect, test } from "bun:test";
 import type { CallRow } from "./books.ts";
 import { type CatalogueRow, costOf } from "./catalogue.ts";
 
-const unused = { input_tokens: null, cache_read_tokens: null, cache_write_tokens: null, output_tokens: null };
+const unused = {
+  input_tokens: null,
+  cache_read_tokens: null,
+  cache_write_tokens: null,
+  cache_write_1h_tokens: null,
+  output_tokens: null,
+};
 const row = (price: CatalogueRow["price"]): CatalogueRow => ({
   id: "m",
   upstreamId: "m",

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import type { MeterName } from "../../src/contract/index.ts";
 import type { CallRow } from "./books.ts";
 
 const folder = join(import.meta.dir, "../../catalogue");
@@ -9,7 +10,7 @@ interface Rate {
   per: number;
 }
 
-type RateName = "inputToken" | "cacheReadToken" | "cacheWriteToken" | "outputToken" | "image" | "audioMs" | "character";
+type RateName = Exclude<MeterName, "call">;
 type Rates = Partial<Record<RateName, Rate>>;
 
 /** A catalogue row as it stands in the file. */
@@ -53,12 +54,14 @@ export function costOf(row: CatalogueRow, call: CallRow): bigint | null {
     ["inputToken", call.input_tokens],
     ["cacheReadToken", call.cache_read_tokens],
     ["cacheWriteToken", call.cache_write_tokens],
+    ["cacheWrite1hToken", call.cache_write_1h_tokens],
     ["outputToken", call.output_tokens],
     ["image", call.images],
     ["audioMs", call.audio_ms],
     ["character", call.characters],
   ];
-  const input = BigInt(sum(call.input_tokens, call.cache_read_tokens, call.cache_write_tokens));
+  const cached = sum(call.cache_read_tokens, call.cache_write_tokens, call.cache_write_1h_tokens);
+  const input = BigInt(sum(call.input_tokens, cached));
   const rates = ratesFor(row, input);
   let [top, bottom] = [0n, 1n];
   for (const [name, amount] of amounts) {

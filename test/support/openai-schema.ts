@@ -21,6 +21,7 @@ export type SchemaName =
   | "ListModelsResponse"
   | "Model"
   | "Response"
+  | "ResponseItemList"
   | "ResponseStreamEvent";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

@@ -5,6 +5,7 @@ interface WireUsage {
   output_tokens?: number | null;
   cache_read_input_tokens?: number | null;
   cache_creation_input_tokens?: number | null;
+  cache_creation?: { ephemeral_1h_input_tokens?: number } | null;
   output_tokens_details?: { thinking_tokens?: number } | null;
 }
 
@@ -87,6 +88,7 @@ function usageOf(usage: WireUsage): Said["usage"] {
     total: prompt + completion,
     cached: read || undefined,
     written: written || undefined,
+    writtenForHour: usage.cache_creation?.ephemeral_1h_input_tokens || undefined,
     reasoning: usage.output_tokens_details?.thinking_tokens || undefined,
   };
 }

@@ -19,6 +19,8 @@ export interface SaidUsage {
   cached: number | undefined;
   /** Tokens written into a cache, where the provider bills them apart. */
   written: number | undefined;
+  /** Those of them that are kept for an hour. */
+  writtenForHour?: number | undefined;
   reasoning: number | undefined;
 }
 
@@ -26,7 +28,11 @@ interface WireUsage {
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;
-  prompt_tokens_details?: { cached_tokens?: number; cache_write_tokens?: number } | null;
+  prompt_tokens_details?: {
+    cached_tokens?: number;
+    cache_write_tokens?: number;
+    cache_write_1h_tokens?: number;
+  } | null;
   completion_tokens_details?: { reasoning_tokens?: number } | null;
 }
 
@@ -113,6 +119,7 @@ function usageOf(usage: WireUsage): SaidUsage {
     total: usage.total_tokens,
     cached: usage.prompt_tokens_details?.cached_tokens || undefined,
     written: usage.prompt_tokens_details?.cache_write_tokens || undefined,
+    writtenForHour: usage.prompt_tokens_details?.cache_write_1h_tokens || undefined,
     reasoning: usage.completion_tokens_details?.reasoning_tokens || undefined,
   };
 }

@@ -2,7 +2,7 @@ import { clearTimeout, setTimeout } from "node:timers";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import { withTimeout } from "../with-timeout.ts";
 import { RedisRefused } from "./redis-limits-options.ts";
-import { admitScript, formatScript, renewScript, settleScript } from "./scripts.ts";
+import { admitScript, extendScript, formatScript, renewScript, settleScript } from "./scripts.ts";
 
 /** The format of what we keep; a newer one gets another number. */
 const format = "modelgate-limits 1";
@@ -17,7 +17,13 @@ const retryMsMax = 1000;
 /** A connection on which so many probes died is given up for a new one. */
 const probesPerConnection = 3;
 
-const scripts = { admit: admitScript, settle: settleScript, renew: renewScript, checkFormat: formatScript };
+const scripts = {
+  admit: admitScript,
+  extend: extendScript,
+  settle: settleScript,
+  renew: renewScript,
+  checkFormat: formatScript,
+};
 
 type ScriptName = keyof typeof scripts;
 /** One server, or those of a cluster; scripts and keys are the same to both. */

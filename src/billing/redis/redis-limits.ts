@@ -3,7 +3,7 @@ import { type AdmissionRequest, type Caller, GatewayError, type LimitState } fro
 import type { CallEnded, CallOpened, Store } from "../../db/index.ts";
 import { startOfDay } from "../../db/index.ts";
 import { type CountedCall, ProcessLimits, type RunningCalls } from "../call-limits.ts";
-import { additionalTokens } from "../call-record.ts";
+import { additionalTokens, type Held } from "../call-record.ts";
 import { accountNotRead } from "../embedded-holds.ts";
 import { callsExceeded, quotaExceeded, requestsExceeded, tokensExceeded } from "../limit-errors.ts";
 import { type Backlogs, toBacklogs } from "../rate-limit.ts";
@@ -96,6 +96,14 @@ class RedisCallLimits implements RedisLimits {
     this.#running.set(open.callId, open);
   }
 
+  extend(admission: AdmissionRequest, moreTokens: number, now: number): undefined | Promise<Held | undefined> {
+    this.#localLimits.extend(admission, moreTokens, now);
+    if (!this.#connection.isHealthy) return undefined;
+    const extended = this.#extendShared(admission, moreTokens, now);
+    // Of a premium call they are only counted, for which nothing waits.
+    return admission.premium ? undefined : extended;
+  }
+
   async release(admission: AdmissionRequest, now: number): Promise<void> {
     this.#localLimits.release(admission, now);
     await this.#settle(admission, ["-1", "0"], [-1, -admission.limitTokens]);
@@ -144,13 +152,27 @@ class RedisCallLimits implements RedisLimits {
       answer = await this.#connection.run("admit", key, [...args, ...(await this.#load(accountId))]);
     }
     if (answer[0] !== "ok") throw toLimitError(answer, admission, now);
-    const [hold, day, ...backlogs] = answer.slice(1).map(Number) as [number, number, ...number[]];
+    const [hold, day, available, ...backlogs] = answer.slice(1).map(Number) as [number, number, number, ...number[]];
     const [requestsMs, tokensMs, keyRequestsMs = 0, keyTokensMs = 0] = backlogs as [number, number, ...number[]];
     const ofKey = { requestsMs: keyRequestsMs, tokensMs: keyTokensMs };
     const limits = this.#localLimits.countAdmitted(admission, { requestsMs, tokensMs }, ofKey, now);
     if (admission.premium) return { limits };
-    const quota = { quotaDay: day, holdNanodollars: 0, holdTokens: hold, budgetMonth: null };
-    return { limits, quota };
+    return { limits, quota: { ...toHeld(hold, day), available } };
+  }
+
+  /** Undefined if Redis cannot decide. */
+  async #extendShared(admission: AdmissionRequest, moreTokens: number, now: number): Promise<Held | undefined> {
+    const { accountId, keyId, limits, keyLimits, freeTokensPerDay } = admission.caller;
+    const { callId, premium, holdTokens, minTokens } = admission;
+    const args = [
+      ...[this.#time(), callId, toArgument(toBacklogs(0, moreTokens, limits).tokensMs)],
+      ...[keyId, toArgument(toBacklogs(0, moreTokens, keyLimits ?? {}).tokensMs)],
+      ...(premium ? [undefined, undefined, undefined] : [holdTokens, minTokens, freeTokensPerDay]).map(toArgument),
+    ];
+    const answer = await this.#connection.run("extend", this.#keyOf(accountId), args).catch(() => ["unknown"]);
+    if (answer[0] === "unknown") return undefined;
+    if (answer[0] !== "ok") throw toLimitError(answer, admission, now);
+    return toHeld(Number(answer[1]), Number(answer[2]));
   }
 
   /** The arguments of the script for a call. */
@@ -239,6 +261,10 @@ class RedisCallLimits implements RedisLimits {
   #keyOf(accountId: string): string {
     return `${this.#prefix}{${accountId}}`;
   }
+}
+
+function toHeld(holdTokens: number, quotaDay: number): Held {
+  return { quotaDay, holdNanodollars: 0, holdTokens, budgetMonth: null };
 }
 
 function toArgument(value: number | undefined): string {

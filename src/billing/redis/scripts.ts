@@ -119,7 +119,7 @@ if refusal then return refusal end
 
 local requested, least, limit = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local loadedDay = tonumber(ARGV[14])
-local day, hold = '-1', 0
+local day, hold, available = '-1', 0, 0
 if requested then
   local known = redis.call('HMGET', account, 'day', 'used', 'loadedAt')
   -- The day never goes back, so that a clock that does grants no quota twice.
@@ -131,18 +131,44 @@ if requested then
     if known[1] ~= day then sweep() end
   end
   local used, held = tonumber(get('used')), tonumber(get('held') or 0)
-  local available = limit - used - held
+  available = limit - used - held
   hold = math.min(available, requested)
   if available <= 0 or hold < least then return { 'quota', whole(used), whole(held), day } end
 end
 
 local accountRequests, accountTokens = addBacklogs('', request, tokens)
-local answer = { 'ok', whole(hold), day, accountRequests, accountTokens }
+local answer = { 'ok', whole(hold), day, whole(available), accountRequests, accountTokens }
 if keyRequest or keyTokens then
-  answer[6], answer[7] = addBacklogs(keyOwner, keyRequest, keyTokens)
+  answer[7], answer[8] = addBacklogs(keyOwner, keyRequest, keyTokens)
 end
 addCall(callId, whole(now + leaseMs), keyId, day, whole(hold))
 return answer
+`;
+
+/**
+ * Counts more tokens of a running call and raises its hold on the free quota. Arguments: time, call id; what is added to
+ * the backlog of tokens of the account; the key's id and what is added to its backlog; the most and the least tokens that
+ * the call is to hold in all and the limit, empty for a premium call. Returns `unknown` when Redis knows too little to
+ * decide: the call is lost, or nothing was drawn on the day that has begun since.
+ */
+export const extendScript = `${common}
+local moreTokens, keyTokens = tonumber(ARGV[3]), tonumber(ARGV[5])
+local requested, least, limit = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local deadline, keyId, ofDay, tokens = readCall(ARGV[2])
+local hold, day = 0, get('day')
+if requested then
+  local used = tonumber(get('used'))
+  if not deadline or not day or not used or tonumber(day) < math.floor(now / 86400000) then return { 'unknown' } end
+  local own = ofDay == day and tonumber(tokens) or 0
+  local held = tonumber(get('held') or 0) - own
+  hold = math.min(limit - used - held, requested)
+  if hold <= 0 or hold < least then return { 'quota', whole(used), whole(held), day } end
+  set('call ' .. ARGV[2], table.concat({ deadline, keyId, day, whole(hold) }, ' '))
+  add('held', hold - own)
+end
+if moreTokens then addBacklogs('', 0, moreTokens) end
+if keyTokens then addBacklogs(' ' .. ARGV[4], 0, keyTokens) end
+return { 'ok', whole(hold), day or '-1' }
 `;
 
 /**

@@ -7,6 +7,7 @@ export const usageFigures = [
   "input_tokens",
   "cache_read_tokens",
   "cache_write_tokens",
+  "cache_write_1h_tokens",
   "output_tokens",
   "images",
   "audio_ms",

@@ -11,6 +11,7 @@ const columns: Readonly<Record<string, { figure: Figure; parse(text: string): nu
   input_tokens: { figure: "input_tokens", parse: parseWhole },
   cache_read_tokens: { figure: "cache_read_tokens", parse: parseWhole },
   cache_write_tokens: { figure: "cache_write_tokens", parse: parseWhole },
+  cache_write_1h_tokens: { figure: "cache_write_1h_tokens", parse: parseWhole },
   output_tokens: { figure: "output_tokens", parse: parseWhole },
   images: { figure: "images", parse: parseWhole },
   audio_seconds: { figure: "audio_ms", parse: parseSeconds },

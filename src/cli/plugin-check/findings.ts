@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { quoteValue } from "../../contract/index.ts";
+import { quoteValue, sumPromptTokens } from "../../contract/index.ts";
 import type { Fixture } from "./fixture.ts";
 import { type Outcome, readReply, simulatedKey } from "./simulate.ts";
 
@@ -35,9 +35,7 @@ export function findDifference(fixture: Fixture, outcome: Outcome): Finding {
   if (error !== undefined) return { wrong: `the caller is told: ${error.message}`, cure: "fix the handler" };
   const said = readReply(outcome);
   const meters = settlement?.meters ?? {};
-  const { inputToken = 0, cacheReadToken = 0, cacheWriteToken = 0 } = meters;
-  const prompt = inputToken + cacheReadToken + cacheWriteToken;
-  const found = { ...said, promptTokens: prompt, completionTokens: meters.outputToken };
+  const found = { ...said, promptTokens: sumPromptTokens(meters), completionTokens: meters.outputToken };
   for (const [field, wanted] of Object.entries(expect)) {
     const got = found[field as keyof typeof found];
     if (!isDeepStrictEqual(got, wanted)) {

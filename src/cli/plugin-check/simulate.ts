@@ -130,10 +130,13 @@ function listen(thrown: unknown[]): Log {
 
 /** A ledger that admits everything and keeps only the settlements. */
 function createLedger(settlements: Settlement[]): Ledger {
+  const max = Number.MAX_SAFE_INTEGER;
   return {
     admit: async ({ callId, holdNanodollars, holdTokens }: AdmissionRequest) => {
-      return { callId, heldNanodollars: holdNanodollars, heldTokens: holdTokens, limits };
+      const [heldNanodollars, heldTokens] = [holdNanodollars, holdTokens];
+      return { callId, heldNanodollars, heldTokens, availableNanodollars: max, availableTokens: max, limits };
     },
+    extend: async ({ holdNanodollars, holdTokens }) => ({ heldNanodollars: holdNanodollars, heldTokens: holdTokens }),
     countRequest: async () => limits,
     settle: async (settlement) => void settlements.push(settlement),
     walletOf: async () => ({ balanceNanodollars: 0, heldNanodollars: 0 }),

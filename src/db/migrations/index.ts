@@ -9,7 +9,9 @@ import { usageDays } from "./0008-usage-days.ts";
 import { decideHolds } from "./0009-decide-holds.ts";
 import { standardTerms } from "./0010-standard-terms.ts";
 import { signInAttempts } from "./0011-sign-in-attempts.ts";
+import { storedResponses } from "./0012-stored-responses.ts";
 import { idempotencyKeys } from "./0013-idempotency-keys.ts";
+import { cacheAndSessions } from "./0014-cache-and-sessions.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
@@ -25,5 +27,7 @@ export const migrations: readonly Migration[] = [
   decideHolds,
   standardTerms,
   signInAttempts,
+  storedResponses,
   idempotencyKeys,
+  cacheAndSessions,
 ];

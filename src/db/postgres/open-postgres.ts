@@ -8,6 +8,7 @@ import type { Database } from "../schema.ts";
 import { readSetting, type Store } from "../store.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { DeadNodes } from "./dead-nodes.ts";
+import { extendHold } from "./extend-hold.ts";
 import { connectionOptions, OrderedConnection, type OrderedConnectionOptions, shownUrl } from "./ordered-connection.ts";
 import { ask, createKeyReader, readBalance } from "./readers.ts";
 import { writeBatch } from "./write-batch.ts";
@@ -121,6 +122,7 @@ function createStore(parts: Parts, now: () => number): Store {
       return changes.revision;
     },
     writeLedger: (batch) => writeBatch(writes, nodeId, batch),
+    extendHold: (open) => extendHold(writes, open),
     readBalance: (accountId, budgetQuery) => readBalance(writes, accountId, budgetQuery),
     ask: (query) => ask(reads, query),
     readKey: (keyId, isUnproven = false) => (isUnproven ? readUnprovenKey : readKey)(keyId),

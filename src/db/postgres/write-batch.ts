@@ -4,8 +4,8 @@ import type { OrderedConnection } from "./ordered-connection.ts";
 /** Deadlock (40P01) and serialization failure (40001): nothing was written, and a retry helps. */
 const transient = /^40/;
 
-/** A decision of `record_calls` about a hold. */
-interface DecisionRow {
+/** A decision about a hold. */
+export interface DecisionRow {
   id: string;
   refused: "balance" | "budget" | "quota" | null;
   /** The balance of the wallet, or what is spent of the budget or used of the quota. */
@@ -40,16 +40,17 @@ export async function writeBatch(
   return new Map(undecided.map((open) => [open, toDecision(open, byId.get(open.callId))]));
 }
 
-function toDecision({ callId, premium }: CallOpened, row: DecisionRow | undefined): HoldDecision {
+export function toDecision({ callId, premium, guard }: CallOpened, row: DecisionRow | undefined): HoldDecision {
   if (row === undefined) throw new Error(`PostgreSQL did not decide about the hold of call ${callId}`);
   const { refused, there, held, hold } = row;
   const [day, month] = [row.day as number, row.month as number];
+  const quotaLimit = (guard as NonNullable<typeof guard>).quotaLimit;
   if (refused === "balance") return { refused, balanceNanodollars: there, heldNanodollars: held };
   if (refused === "budget") return { refused, spentNanodollars: there, heldNanodollars: held, month };
   if (refused === "quota") return { refused, usedTokens: there, heldTokens: held, day };
   return premium
-    ? { quotaDay: null, budgetMonth: row.month, holdNanodollars: hold, holdTokens: 0 }
-    : { quotaDay: day, budgetMonth: null, holdNanodollars: 0, holdTokens: hold };
+    ? { quotaDay: null, budgetMonth: row.month, holdNanodollars: hold, holdTokens: 0, available: there - held }
+    : { quotaDay: day, budgetMonth: null, holdNanodollars: 0, holdTokens: hold, available: quotaLimit - there - held };
 }
 
 /** The writes of a batch, in the order in which they are executed. */
@@ -71,7 +72,7 @@ function sort(batch: readonly LedgerWrite[]): Sorted {
   const ends: CallEnded[] = [];
   const late: CallEnded[] = [];
   for (const write of batch) {
-    if (write.kind === "open" || ended.has(write.open.callId)) continue;
+    if (write.kind !== "end" || ended.has(write.open.callId)) continue;
     ended.add(write.open.callId);
     (opened.has(write.open.callId) ? late : ends).push(write);
   }
@@ -91,6 +92,7 @@ function openRow(open: CallOpened) {
     model: open.model,
     capability: open.capability,
     price_version: open.priceVersion,
+    session: open.session,
     premium: open.premium ? 1 : 0,
     opened_at: open.openedAt,
     quota_day: open.quotaDay,
@@ -121,6 +123,7 @@ function endRow({ open, meters, ...end }: CallEnded) {
     input_tokens: meters.inputToken,
     cache_read_tokens: meters.cacheReadToken,
     cache_write_tokens: meters.cacheWriteToken,
+    cache_write_1h_tokens: meters.cacheWrite1hToken,
     output_tokens: meters.outputToken,
     images: meters.image,
     audio_ms: meters.audioMs,

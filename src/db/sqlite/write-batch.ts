@@ -8,6 +8,14 @@ const hourMs = 3_600_000;
 /** What is written of each record: a column and its value. */
 type Columns<Of> = Readonly<Record<string, (record: Of) => SQLInputValue>>;
 
+/** What an extension changes. */
+const extensionColumns: Columns<CallOpened> = {
+  quota_day: (open) => open.quotaDay,
+  hold_nanodollars: (open) => open.holdNanodollars,
+  hold_tokens: (open) => open.holdTokens,
+  budget_month: (open) => open.budgetMonth,
+};
+
 const openColumns: Columns<CallOpened> = {
   id: (open) => open.callId,
   account_id: (open) => open.accountId,
@@ -17,11 +25,9 @@ const openColumns: Columns<CallOpened> = {
   premium: (open) => (open.premium ? 1 : 0),
   state: () => "open",
   opened_at: (open) => open.openedAt,
-  quota_day: (open) => open.quotaDay,
-  hold_nanodollars: (open) => open.holdNanodollars,
-  hold_tokens: (open) => open.holdTokens,
   price_version: (open) => open.priceVersion,
-  budget_month: (open) => open.budgetMonth,
+  ...extensionColumns,
+  session: (open) => open.session ?? null,
 };
 
 const endColumns: Columns<CallEnded> = {
@@ -62,6 +68,7 @@ const usageColumns: Columns<UsageSum> = {
 };
 
 const openValues = createReader(openColumns);
+const extensionValues = createReader(extensionColumns);
 const endValues = createReader(endColumns);
 const usageValues = createReader(usageColumns);
 
@@ -70,10 +77,12 @@ export type LedgerStatements = ReturnType<typeof prepareLedgerStatements>;
 
 export function prepareLedgerStatements(database: DatabaseSync) {
   const ended = Object.keys(endColumns).map((column) => `${column} = ?`);
+  const extended = Object.keys(extensionColumns).map((column) => `${column} = ?`);
   return {
     begin: database.prepare("begin immediate"),
     commit: database.prepare("commit"),
     openCall: database.prepare(insert("calls", Object.keys(openColumns))),
+    extendCall: database.prepare(`update calls set ${extended} where id = ? and state in ('open', 'abandoned')`),
     // An abandoned call can still be settled if its process turns out to be alive.
     endCall: database.prepare(`update calls set ${ended} where id = ? and state in ('open', 'abandoned')`),
     insertCharge: database.prepare(
@@ -93,6 +102,7 @@ export function writeBatch(database: DatabaseSync, statements: LedgerStatements,
     const totals = new BatchTotals();
     for (const write of batch) {
       if (write.kind === "open") statements.openCall.run(...openValues(write));
+      else if (write.kind === "extend") extendCall(statements, write.open);
       else if (writeEnd(statements, write)) totals.add(write);
     }
     totals.write(statements);
@@ -107,11 +117,17 @@ export function writeBatch(database: DatabaseSync, statements: LedgerStatements,
 /** Returns whether the call was still to be ended. */
 function writeEnd(statements: LedgerStatements, end: CallEnded): boolean {
   const { open, chargedNanodollars, settledAt } = end;
+  // The write of the extension may have failed.
+  if (open.extended) extendCall(statements, open);
   if (statements.endCall.run(...endValues(end), open.callId).changes === 0) return false;
   if (chargedNanodollars !== 0) {
     statements.insertCharge.run(open.callId, open.accountId, -chargedNanodollars, settledAt);
   }
   return true;
+}
+
+function extendCall(statements: LedgerStatements, open: CallOpened): void {
+  statements.extendCall.run(...extensionValues(open), open.callId);
 }
 
 /** What a batch adds to wallets, quota days, budgets and usage hours, so that each row is written once a batch. */

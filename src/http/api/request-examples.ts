@@ -43,6 +43,7 @@ const docs: Readonly<Record<string, RequestDoc>> = {
       user,
     },
   },
+  "/completions": { capability: "chat", example: { prompt: "Say hello" }, fields: { model, user } },
   "/responses": {
     capability: "chat",
     example: { input: "Say hello", store: false },

@@ -124,7 +124,8 @@ function toModelsJson(models: ReadonlyMap<string, UsageFigures>) {
 }
 
 function toFiguresJson(figures: UsageFigures) {
-  const prompt = figures.input_tokens + figures.cache_read_tokens + figures.cache_write_tokens;
+  const written = figures.cache_write_tokens + figures.cache_write_1h_tokens;
+  const prompt = figures.input_tokens + figures.cache_read_tokens + written;
   return {
     requests: figures.requests,
     failures: figures.failures,

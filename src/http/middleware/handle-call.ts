@@ -3,6 +3,7 @@ import { type Capability, formatUsd, GatewayError, type LimitState } from "../..
 import { type AnswerOf, CallContext, makeCallId, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { BodyReservation } from "./body-memory.ts";
+import { readClientRequestId, readSessionHeader, readSessionOfBody } from "./client-names.ts";
 import { declaredBytes, jsonBytesMax, readJson } from "./read-body.ts";
 import type { ResponseHeaders } from "./security-headers.ts";
 
@@ -35,6 +36,7 @@ export class HttpCall extends CallContext {
     this.#server = server;
     this.#onEnd = onEnd;
     this.clientRequestId = readClientRequestId(httpRequest);
+    this.session = readSessionHeader(httpRequest.headers);
   }
 
   /** While a provider works, the socket may be idle for any time. Ended by {@link restoreIdleTimeout}. */
@@ -86,12 +88,11 @@ export function apiKeyRoutes(deps: HttpDeps) {
     });
 }
 
-/**
- * The `parse` of a route with a JSON body: authenticates first, then reads the body within its bounds.
- *
- * @param check Refuses a body of another endpoint before its schema does, in fewer words.
- */
-export function readJsonCall(deps: HttpDeps, check: (body: unknown) => void = () => undefined) {
+/** Looks at a body before its schema does: throws, in fewer words, or gives the body to use instead. */
+type CheckBody = (body: unknown, call: HttpCall) => unknown;
+
+/** The `parse` of a route with a JSON body: authenticates first, then reads the body within its bounds. */
+export function readJsonCall(deps: HttpDeps, check?: CheckBody) {
   const beforeParsing = () => refuseOverload(deps, deps.kernel.now());
   return async (context: RouteContext): Promise<unknown> => {
     const call = await authenticate(deps, context.request, context.server);
@@ -100,8 +101,9 @@ export function readJsonCall(deps: HttpDeps, check: (body: unknown) => void = ()
     // As it arrives, and as text.
     call.body = deps.bodies.reserve(call.caller.accountId, declared === undefined ? undefined : 2 * declared);
     const body = await readJson(context.request, { reservation: call.body, beforeParsing });
-    check(body);
-    return body;
+    const used = (await check?.(body, call)) ?? body;
+    call.session ??= readSessionOfBody(body);
+    return used;
   };
 }
 
@@ -207,6 +209,7 @@ function logCall(deps: HttpDeps, call: CallContext): void {
     key: call.caller.keyId,
     capability: call.capability,
     protocol: call.protocol,
+    session: call.session,
     model: call.model,
     route: call.route,
     status: call.status,
@@ -247,25 +250,23 @@ export function callHeaders(call: CallContext, sandbox: boolean, contentType: st
     headers["x-modelgate-route"] = route;
     headers["x-modelgate-attempts"] = String(call.attempts);
   }
+  if (call.isSuccession && call.model !== undefined) headers["x-modelgate-successor"] = call.model;
   if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
-  if (call.lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(call.lowered);
+  if (call.lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(call.lowered, call.protocol);
   if (call.ignored.size > 0) headers["x-modelgate-ignored"] = [...call.ignored].join(", ");
   if (sandbox || route === "sandbox") headers["x-modelgate-sandbox"] = "true";
   return headers;
 }
 
-/** UUIDs, ULIDs, base64, paths. Others are ignored. */
-const clientRequestIdForm = /^[\w.:/+=@-]{1,128}$/;
+/** What other protocols than chat call their output limit. */
+const outputLimits: Partial<Record<CallContext["protocol"], string>> = {
+  responses: "max_output_tokens",
+  messages: "max_tokens",
+};
 
-/** The client's own `x-request-id`, if it is safe in a header and a log line. */
-export function readClientRequestId({ headers }: Request): string | undefined {
-  const given = headers.get("x-request-id");
-  return given !== null && clientRequestIdForm.test(given) ? given : undefined;
-}
-
-function formatLowered(lowered: Readonly<Record<string, number>>): string {
+function formatLowered(lowered: Readonly<Record<string, number>>, protocol: CallContext["protocol"]): string {
   return Object.entries(lowered)
-    .map(([field, value]) => `${field}=${value}`)
+    .map(([field, value]) => `${field === "n" ? field : (outputLimits[protocol] ?? field)}=${value}`)
     .join(", ");
 }
 

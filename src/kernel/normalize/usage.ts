@@ -12,11 +12,14 @@ import {
   type Model,
   meterNames,
   nanodollarsPerUsd,
+  sumPromptTokens,
+  tokenWeights,
   type UsageSource,
 } from "../../contract/index.ts";
+import { getCallTexts } from "./tool-call.ts";
 
 /** The most tokens that one picture can cost where the row of the model does not say. */
-const imageTokensDefault = 10_000;
+export const imageTokensDefault = 10_000;
 /** Characters of base64 that hold one token of audio at the least: 32 tokens a second at 8 kbit/s. */
 const audioCharactersPerToken = 40;
 /** Tokens that a message costs beside its text (role and separators). */
@@ -114,8 +117,7 @@ export function toChatUsage(
   { meters, source }: Count,
   compiledPrice: CompiledPrice | undefined,
 ): ChatUsage {
-  const { inputToken = 0, cacheReadToken = 0, cacheWriteToken = 0, outputToken = 0 } = meters;
-  const counted = { prompt_tokens: inputToken + cacheReadToken + cacheWriteToken, completion_tokens: outputToken };
+  const counted = { prompt_tokens: sumPromptTokens(meters), completion_tokens: meters.outputToken ?? 0 };
   const shown = source === "estimated" || !reported ? counted : reported;
   const completionTokens = shown.completion_tokens ?? 0;
   const usage: ChatUsage = {
@@ -130,9 +132,7 @@ export function toChatUsage(
   return usage;
 }
 
-const tokenWeights: Meters = { inputToken: 1, outputToken: 1, cacheReadToken: 1, cacheWriteToken: 1 };
-
-/** The tokens of the daily free quota that usage takes: tokens as they are, other units by the model's weights. */
+/** The tokens of the daily free quota that usage takes: tokens by their weights, other units by the model's. */
 export function toQuotaTokens(meters: Meters, { quotaWeights }: Model): number {
   const weights: Meters = { ...tokenWeights, ...quotaWeights };
   let tokens = 0;
@@ -168,7 +168,7 @@ function messageTokensMax(message: Message, model: Model): number {
   }
   if (typeof content === "string") tokens += tokensMax(content);
   else if (content) for (const part of content) tokens += partTokensMax(part, model);
-  if (tool_calls) for (const call of tool_calls) tokens += tokensMax(call.function.name + call.function.arguments);
+  if (tool_calls) for (const call of tool_calls) tokens += tokensMax(getCallTexts(call).join(""));
   return tokens;
 }
 

@@ -5,6 +5,7 @@ import { BoundUpstream } from "../upstream/upstream.ts";
 import { isFinal, isOfKey, maySendAgain, recordFailure, recordRefusedKey, toFault, waitToRetry } from "./failures.ts";
 import type { PoolKey } from "./health.ts";
 import { orderRoutes, type Route } from "./registry.ts";
+import { affinity, ownerOf } from "./stickiness.ts";
 
 /** How many attempts a call gets over all routes and keys. */
 export const attemptsMax = 4;
@@ -30,7 +31,10 @@ export async function withFailover<Request, Answer>(
   attempt: Attempt<Request, Answer>,
 ): Promise<Answer> {
   const { now, network } = kernel;
-  const routes = orderRoutes(call.modelEntry.routes, now(), kernel.random ?? Math.random);
+  const owner = ownerOf(call);
+  const random =
+    owner === undefined ? (kernel.random ?? Math.random) : (route: Route) => affinity(owner, route.plugin.name);
+  const routes = orderRoutes(call.modelEntry.routes, now(), random);
   const { beginMsMax } = network.bounds;
   const longestMs = Math.max(...routes.map(({ model }) => (model.timeoutSeconds ?? 0) * 1000));
   call.setDeadline(network.timeouts, call.startedMs + Math.max(beginMsMax, longestMs));
@@ -41,7 +45,7 @@ export async function withFailover<Request, Answer>(
     let retries = routes.length === 1 ? 1 : 0;
     while (call.attempts < attemptsMax) {
       const nowMs = now();
-      const key = route.keys.take(nowMs, triedKeys);
+      const key = route.keys.take(nowMs, triedKeys, owner);
       if (key === undefined && (route.keys.size > 0 || (triedKeys !== undefined && triedKeys.size > 0))) break;
       call.throwIfCancelled();
       call.attempts++;

@@ -1,3 +1,5 @@
+import { sortFor } from "./stickiness.ts";
+
 /** When a circuit opens, and for how long. */
 export interface CircuitBreakerOptions {
   /** Failures within the window that open the circuit, if at least half of the attempts failed. At least 2. */
@@ -124,7 +126,7 @@ export interface PoolKey {
   readonly circuitBreaker: CircuitBreaker;
 }
 
-/** The keys of one plugin, used in turn. A key that a provider refuses or limits is paused. */
+/** The keys of one plugin, used in turn; those of one owner always the same. A key that a provider refuses or limits is paused. */
 export class KeyPool {
   readonly #keys: readonly PoolKey[];
   #next = 0;
@@ -144,13 +146,15 @@ export class KeyPool {
 
   /**
    * The next key that is not paused and was not tried yet in this call; when all are paused, the one that is free first.
+   * Of an owner it is always the same one while it can be used, so that the provider's cache is found again.
    *
    * @returns `undefined` when every key was tried.
    */
-  take(nowMs: number, tried: ReadonlySet<number> = noKeys): PoolKey | undefined {
+  take(nowMs: number, tried: ReadonlySet<number> = noKeys, owner?: string): PoolKey | undefined {
     let best: PoolKey | undefined;
+    const [keys, first] = owner === undefined ? [this.#keys, this.#next] : [sortFor(owner, this.#keys), 0];
     for (let step = 0; step < this.size; step++) {
-      const key = this.#keys[(this.#next + step) % this.size] as PoolKey;
+      const key = keys[(first + step) % this.size] as PoolKey;
       if (tried.has(key.index)) continue;
       if (key.circuitBreaker.isReady(nowMs)) {
         best = key;
@@ -159,7 +163,7 @@ export class KeyPool {
       if (best === undefined || key.circuitBreaker.openUntilMs < best.circuitBreaker.openUntilMs) best = key;
     }
     if (best === undefined) return undefined;
-    this.#next = (best.index + 1) % this.size;
+    if (owner === undefined) this.#next = (best.index + 1) % this.size;
     best.circuitBreaker.begin(nowMs);
     return best;
   }

@@ -1,13 +1,6 @@
-import {
-  type Caller,
-  type Capability,
-  type CompiledPrice,
-  endpointOf,
-  GatewayError,
-  type Model,
-  type ProviderPlugin,
-} from "../../contract/index.ts";
+import { type CompiledPrice, endpointOf, GatewayError, type Model, type ProviderPlugin } from "../../contract/index.ts";
 import type { CircuitBreaker, KeyPool, PluginHealth } from "./health.ts";
+import { type FindOptions, findSuccessor } from "./succession.ts";
 
 /** One way to serve a model: a plugin, its row for the model, and its keys. */
 export interface Route {
@@ -60,17 +53,18 @@ export class Registry {
   }
 
   /**
-   * The model of a request.
+   * The model of a request, or the one that answers for it since it has ended.
    *
-   * @throws {GatewayError} `model_not_found` when it is unknown or has another capability, `model_not_allowed` when
-   * the key may not use it.
+   * @throws {GatewayError} `model_not_found` when it is unknown, has ended or has another capability,
+   * `model_not_allowed` when the key may not use it.
    */
-  find(name: string, capability: Capability, caller: Caller): ModelEntry {
-    const modelEntry = this.#byName.get(name);
-    if (modelEntry === undefined) {
+  find(name: string, { capability, caller, openedAt }: FindOptions): ModelEntry {
+    const asked = this.#byName.get(name);
+    if (asked === undefined) {
       const sentence = `The model '${name}' does not exist here; GET /models lists what does`;
       throw new GatewayError("model_not_found", sentence, { param: "model" });
     }
+    const modelEntry = findSuccessor(asked, openedAt, (other) => this.#byName.get(other));
     if (modelEntry.model.capability !== capability) {
       const sentence = `The model '${name}' is served at ${endpointOf[modelEntry.model.capability]}, not at ${endpointOf[capability]}`;
       throw new GatewayError("model_not_found", sentence, { param: "model" });
@@ -99,14 +93,14 @@ function isReady({ circuitBreaker, health }: Route, nowMs: number): boolean {
 
 /**
  * The order in which one call tries the routes: by priority, among equals drawn by weight. Routes with an open circuit
- * come last, because a last resort is better than a refusal.
+ * come last, because a last resort is better than a refusal. `random` gives a number from 0 to 1.
  */
-export function orderRoutes(routes: readonly Route[], nowMs: number, random: () => number): readonly Route[] {
+export function orderRoutes(routes: readonly Route[], nowMs: number, random: (of: Route) => number): readonly Route[] {
   if (routes.length === 1) return routes;
   const drawn = routes.map((route) => {
     const weight = getWeight(route.model);
     // Each place is drawn with the chance weight / sum of the weights left (Efraimidis and Spirakis, 2006).
-    const draw = weight === 0 ? Number.NEGATIVE_INFINITY : Math.log(random()) / weight;
+    const draw = weight === 0 ? Number.NEGATIVE_INFINITY : Math.log(random(route)) / weight;
     return { route, draw, ready: isReady(route, nowMs), priority: getPriority(route.model) };
   });
   drawn.sort((a, b) => {

@@ -19,6 +19,7 @@ const meterLabels: Readonly<Record<MeterName, readonly ["tokens" | "units", labe
   inputToken: ["tokens", "input", 1],
   cacheReadToken: ["tokens", "cache_read", 1],
   cacheWriteToken: ["tokens", "cache_write", 1],
+  cacheWrite1hToken: ["tokens", "cache_write_1h", 1],
   outputToken: ["tokens", "output", 1],
   image: ["units", "images", 1],
   audioMs: ["units", "audio_seconds", 1000],

@@ -48,10 +48,15 @@ export function callAttributes(call: CallContext, answeredBy: Model | undefined)
     "gen_ai.response.finish_reasons": call.finishReasons,
     "gen_ai.response.time_to_first_chunk": isStreamed && firstByteMs !== undefined ? firstByteMs / 1000 : undefined,
     // OpenTelemetry counts cached tokens as input.
-    "gen_ai.usage.input_tokens": sum(meters.inputToken, meters.cacheReadToken, meters.cacheWriteToken),
+    "gen_ai.usage.input_tokens": sum(
+      meters.inputToken,
+      meters.cacheReadToken,
+      meters.cacheWriteToken,
+      meters.cacheWrite1hToken,
+    ),
     "gen_ai.usage.output_tokens": meters.outputToken,
     "gen_ai.usage.cache_read.input_tokens": meters.cacheReadToken,
-    "gen_ai.usage.cache_creation.input_tokens": meters.cacheWriteToken,
+    "gen_ai.usage.cache_creation.input_tokens": sum(meters.cacheWriteToken, meters.cacheWrite1hToken),
     "modelgate.client_request_id": call.clientRequestId,
     "modelgate.cost_usd": costNanodollars === undefined ? undefined : costNanodollars / nanodollarsPerUsd,
     "error.type": call.errorCode,

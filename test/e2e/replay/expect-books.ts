@@ -30,6 +30,7 @@ export function expectTokens(call: CallRow, usage: SaidUsage | undefined): void 
     input: usage.prompt - cached - written,
     cached,
     written,
+    writtenForHour: usage.writtenForHour ?? 0,
     output: usage.completion,
     source: "reported",
   });
@@ -39,7 +40,8 @@ function tokensOf(call: CallRow) {
   return {
     input: call.input_tokens,
     cached: call.cache_read_tokens ?? 0,
-    written: call.cache_write_tokens ?? 0,
+    written: (call.cache_write_tokens ?? 0) + (call.cache_write_1h_tokens ?? 0),
+    writtenForHour: call.cache_write_1h_tokens ?? 0,
     output: call.output_tokens,
   };
 }

@@ -127,7 +127,7 @@ describe.each(engineNames)("%s engine", (name) => {
       const admission = createAdmission({ premium: false, ...limit, limitTokens: 100 });
       await ground.ledger.admit(admission);
       await ground.ledger.settle(
-        createSettlement(admission.callId, { meters: { inputToken: 80, cacheReadToken: 20, outputToken: 1400 } }),
+        createSettlement(admission.callId, { meters: { inputToken: 98, cacheReadToken: 20, outputToken: 1400 } }),
       );
       expect((await ground.ledger.limitsOf(admission.caller)).remainingTokens).toBe(0);
       const error = (await errorOf(free(ground, { ...limit, limitTokens: 0 }))) as GatewayError;
@@ -136,6 +136,8 @@ describe.each(engineNames)("%s engine", (name) => {
 
     test.each([
       ["fewer tokens than were counted give the rest back", { meters: { inputToken: 60 } }, 940],
+      ["tokens read from a cache count a tenth", { meters: { inputToken: 60, cacheReadToken: 35 } }, 936],
+      ["tokens written to a cache count in full", { meters: { cacheWriteToken: 1, cacheWrite1hToken: 60 } }, 939],
       ["meters without tokens change nothing", { meters: { character: 5 } }, 900],
       ["a released call gives all of it back", { outcome: "released", meters: {} } as const, 1000],
     ])("%s", async (_what, fields, remaining) => {

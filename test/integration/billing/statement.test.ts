@@ -15,6 +15,7 @@ test("a statement has a line a movement and a line a day of charges, and ends wi
     failures: 0,
     cache_read_tokens: 0,
     cache_write_tokens: 0,
+    cache_write_1h_tokens: 0,
     images: 0,
     audio_ms: 0,
     characters: 0,

@@ -21,8 +21,9 @@ beforeAll(async () => {
   await creditWallet(store, { accountId, nanodollars: 1e9, note: "start" });
   let now = firstDay;
   const ledger = createBilling({ store, now: () => now });
+  const session = "session-1";
   const call = async (callId: string, premium: boolean, settlement: Parameters<typeof createSettlement>[1]) => {
-    await ledger.admit(createAdmission({ callId, accountId, premium, model: "acme-1", openedAt: now }));
+    await ledger.admit(createAdmission({ callId, accountId, premium, model: "acme-1", openedAt: now, session }));
     await ledger.settle(createSettlement(callId, { route: "acme", ...settlement }));
   };
   await call("c1", true, { meters: { inputToken: 7, outputToken: 5 }, costNanodollars: 1200 });
@@ -68,6 +69,7 @@ describe("ledger export", () => {
       charged_nanodollars: 1200,
       quota_tokens: 0,
       price_version: "v1",
+      session: "session-1",
       status: 200,
       error_code: null,
       opened_at: "2026-11-01T10:00:00.000Z",
@@ -84,10 +86,12 @@ describe("ledger export", () => {
     const [header, first, second, , fourth] = stdout.split("\n");
     expect(header).toStartWith("id,account,key,model,capability,premium,route,state,usage_source,cost_nanodollars,");
     expect(header).toEndWith(
-      "input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,images,audio_ms,characters",
+      "input_tokens,cache_read_tokens,cache_write_tokens,cache_write_1h_tokens,output_tokens,images,audio_ms,characters",
     );
-    expect(first).toStartWith(`c1,${accountId},key_1,acme-1,chat,true,acme,settled,reported,1200,1200,0,v1,200,,2026`);
-    expect(first).toEndWith(",7,,,5,,,");
+    expect(first).toStartWith(
+      `c1,${accountId},key_1,acme-1,chat,true,acme,settled,reported,1200,1200,0,v1,session-1,200,,2026`,
+    );
+    expect(first).toEndWith(",7,,,,5,,,");
     expect(second).toContain("settled,reported,,0,10,");
     expect(fourth).toContain(',"a ""b"", c",');
   });
@@ -222,6 +226,7 @@ describe("ledger reconcile", () => {
       input_tokens: 0,
       cache_read_tokens: 0,
       cache_write_tokens: 0,
+      cache_write_1h_tokens: 0,
       output_tokens: 0,
       images: 0,
       audio_ms: 0,

@@ -4,7 +4,9 @@ import { whyNoPostgres } from "../../support/postgres.ts";
 
 /** The suites that ask the store by its interface alone. Those of the ledger run there with and without Redis. */
 const suites = [
-  ...["blobs", "idempotency-keys", "setting", "write-books"].map((name) => `test/integration/db/${name}.test.ts`),
+  ...["blobs", "idempotency-keys", "setting", "stored-responses", "write-books"].map(
+    (name) => `test/integration/db/${name}.test.ts`,
+  ),
   ...[
     "rows",
     "wallet",
@@ -13,6 +15,8 @@ const suites = [
     "budget",
     "limit-errors",
     "races",
+    "hold-extension",
+    "stream-race",
     "capability-race",
     "verify",
     "prune-calls",
@@ -31,6 +35,7 @@ const suites = [
     "vouchers",
   ].map((name) => `test/unit/accounts/${name}.test.ts`),
   ...["audit", "payments", "reversals"].map((name) => `test/unit/http/dashboard-api/${name}.test.ts`),
+  ...["previous-response", "stored-responses"].map((name) => `test/unit/http/api/${name}.test.ts`),
   ...["page-addresses", "page-mutants", "issuer-mutants"].map((name) => `test/integration/properties/${name}.test.ts`),
 ];
 

@@ -59,6 +59,21 @@ test.each([
   ["the keys of an account", "select * from keys where account_id = ?", "keys_of_account"],
   ["expired blobs", "select id from blobs where expires_at <= ?", "blobs_by_expiry"],
   [
+    "expired responses",
+    "select id from stored_responses where expires_at <= ? limit 100",
+    "stored_responses_by_expiry",
+  ],
+  [
+    "what an account stores, from the index alone",
+    "select id, sum(bytes) over (order by expires_at desc, id desc) as total from stored_responses where account_id = ?",
+    "COVERING INDEX stored_responses_of_account",
+  ],
+  [
+    "the rows of a response",
+    "select id from stored_responses where account_id = ? and response_id = ?",
+    "stored_responses_by_response",
+  ],
+  [
     "expired answers to repeated requests",
     "select id from idempotency_keys where expires_at <= ?",
     "idempotency_keys_by_expiry",

@@ -54,15 +54,23 @@ async function rowsOf(
 describe("writeLedger", () => {
   test("puts every field of a call into its column", async () => {
     const store = await temporaryStore();
-    const open = openOf("c1");
+    const open = openOf("c1", { session: "s-1" });
     await store.writeLedger([open]);
     const [opened] = await rowsOf(store, "calls");
-    expect(opened).toMatchObject({ id: "c1", state: "open", premium: 1, hold_nanodollars: 15, price_version: "v1" });
+    expect(opened).toMatchObject({
+      id: "c1",
+      session: "s-1",
+      state: "open",
+      premium: 1,
+      hold_nanodollars: 15,
+      price_version: "v1",
+    });
     expect(opened).toMatchObject({ settled_at: null, input_tokens: null, cost_nanodollars: null, status: null });
     const meters = {
       inputToken: 1,
       cacheReadToken: 2,
       cacheWriteToken: 3,
+      cacheWrite1hToken: 9,
       outputToken: 4,
       image: 5,
       audioMs: 6,
@@ -87,6 +95,7 @@ describe("writeLedger", () => {
         input_tokens: 1,
         cache_read_tokens: 2,
         cache_write_tokens: 3,
+        cache_write_1h_tokens: 9,
         output_tokens: 4,
         images: 5,
         audio_ms: 6,
@@ -104,6 +113,7 @@ describe("writeLedger", () => {
         duration_ms: 22,
         budget_month: null,
         partial: null,
+        session: "s-1",
         node_id: engine === "sqlite" ? null : expect.any(String),
       },
     ]);
@@ -161,6 +171,20 @@ describe("writeLedger", () => {
       "acc_1 1 model-1 1 0 3 13",
       "acc_2 0 model-1 1 0 3 13",
     ]);
+  });
+
+  test("sums tokens cached for an hour apart from others, by hours and days", async () => {
+    const store = await temporaryStore();
+    for (const callId of ["c1", "c2"]) {
+      const open = openOf(callId);
+      const meters = { inputToken: 1, cacheWriteToken: 10, cacheWrite1hToken: 100, outputToken: 1000 };
+      await store.writeLedger([open]);
+      await store.writeLedger([endOf(open, { meters })]);
+    }
+    const sums = { input_tokens: 2, cache_write_tokens: 20, cache_write_1h_tokens: 200, output_tokens: 2000 };
+    for (const table of ["usage_hours", "usage_days"] as const) {
+      expect(await rowsOf(store, table)).toEqual([expect.objectContaining({ ...sums, cost_nanodollars: 26 })]);
+    }
   });
 
   test("counts the end of a call once, however often it is written", async () => {

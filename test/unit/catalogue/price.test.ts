@@ -82,10 +82,11 @@ const meterOf: Record<string, MeterName> = {
   input: "inputToken",
   cached_input: "cacheReadToken",
   cache_write_5m: "cacheWriteToken",
+  cache_write_1h: "cacheWrite1hToken",
   output: "outputToken",
 };
 
-/** A list price in the catalogue's shape with numbers, without the meters that no chat here uses (audio, 1-hour cache). */
+/** A list price in the catalogue's shape with numbers, without the meters that no chat here uses (audio). */
 function ratesOfList(usd: Record<string, number>): Record<string, number> {
   return Object.fromEntries(
     Object.entries(meterOf).flatMap(([name, meter]) => (usd[name] === undefined ? [] : [[meter, usd[name]]])),

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
   compilePrice,
+  costMaxNanodollars,
   costNanodollars,
   formatUsd,
   isPriced,
@@ -39,7 +40,7 @@ const meters = fc.record(Object.fromEntries(meterNames.map((name) => [name, amou
 
 /** The same sum in exact fractions over 10^9 × 100 × 3600 × 10^6, written without a look at the code under test. */
 function costInFractions(price: Price, meters: Meters): bigint | undefined {
-  const input = [meters.inputToken, meters.cacheReadToken, meters.cacheWriteToken];
+  const input = [meters.inputToken, meters.cacheReadToken, meters.cacheWriteToken, meters.cacheWrite1hToken];
   const prompt = input.reduce((sum: bigint, tokens) => sum + BigInt(tokens ?? 0), 0n);
   const tiers = (price.tiers ?? []).filter(({ aboveInputTokens }) => prompt > BigInt(aboveInputTokens));
   const highest = tiers.reduce((best, { aboveInputTokens }) => Math.max(best, aboveInputTokens), 0);
@@ -219,5 +220,48 @@ describe("formatUsd and parseUsd", () => {
     ["Infinity", undefined],
   ])("read %j as %p", (text, nanodollars) => {
     expect(parseUsd(text)).toBe(nanodollars as number);
+  });
+});
+
+describe("the most that a call can cost", () => {
+  const write = {
+    inputToken: perMillion("3"),
+    cacheWriteToken: perMillion("3.75"),
+    cacheWrite1hToken: perMillion("6"),
+  };
+  const most = (price: Price, keepsHour: boolean) =>
+    costMaxNanodollars(
+      compilePrice({ ...price, outputToken: perMillion("15") }),
+      { inputToken: 100, outputToken: 10 },
+      keepsHour,
+    );
+
+  test.each<[string, Price, boolean, number | undefined]>([
+    ["has its prompt written to the cache", write, false, 525_000],
+    ["has it written for an hour where that is asked for", write, true, 750_000],
+    ["is the plain price where there is no other", { inputToken: perMillion("3") }, true, 450_000],
+    ["is the plain price where that is the dearest", { ...write, inputToken: perMillion("9") }, true, 1_050_000],
+    ["is unknown where that of the prompt is", { cacheWriteToken: perMillion("3") }, true, undefined],
+  ])("%s", (_, price, keepsHour, cost) => {
+    expect(most(price, keepsHour)).toBe(cost);
+  });
+
+  test("is never below the cost of any split of the prompt", () => {
+    fc.assert(
+      fc.property(
+        price,
+        fc.array(fc.nat(1e6), { minLength: 3, maxLength: 3 }),
+        (tariff, [plain = 0, written = 0, hour = 0]) => {
+          const known = compiled(tariff);
+          const bound = costMaxNanodollars(known, { inputToken: plain + written + hour }, true);
+          const cost = costNanodollars(known, {
+            inputToken: plain,
+            cacheWriteToken: written,
+            cacheWrite1hToken: hour,
+          });
+          if (bound !== undefined && cost !== undefined) expect(cost).toBeLessThanOrEqual(bound);
+        },
+      ),
+    );
   });
 });

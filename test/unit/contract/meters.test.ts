@@ -73,6 +73,14 @@ describe("toMeters", () => {
     ],
     ["has a negative cached part", { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: -1 } }],
     ["has half a cached token", { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 0.5 } }],
+    [
+      "has more written for an hour than written",
+      { prompt_tokens: 5, prompt_tokens_details: { cache_write_tokens: 2, cache_write_1h_tokens: 3 } },
+    ],
+    [
+      "has a negative part written for an hour",
+      { prompt_tokens: 5, prompt_tokens_details: { cache_write_tokens: 2, cache_write_1h_tokens: -1 } },
+    ],
     ["has a negative written part", { prompt_tokens: 5, prompt_tokens_details: { cache_write_tokens: -1 } }],
   ])("cannot use a report that %s", (_, usage) => {
     expect(toMeters(report(usage))).toBeUndefined();
@@ -81,16 +89,21 @@ describe("toMeters", () => {
   test("neither loses nor doubles a token of a true report", () => {
     fc.assert(
       fc.property(
-        fc.array(fc.nat(1e9), { minLength: 4, maxLength: 4 }),
-        ([plain = 0, read = 0, write = 0, out = 0]) => {
+        fc.array(fc.nat(1e9), { minLength: 5, maxLength: 5 }),
+        ([plain = 0, read = 0, write = 0, hour = 0, out = 0]) => {
           const meters = toMeters({
-            prompt_tokens: plain + read + write,
+            prompt_tokens: plain + read + write + hour,
             completion_tokens: out,
-            prompt_tokens_details: { cached_tokens: read, cache_write_tokens: write },
+            prompt_tokens_details: {
+              cached_tokens: read,
+              cache_write_tokens: write + hour,
+              cache_write_1h_tokens: hour,
+            },
           });
           expect(meters?.inputToken).toBe(plain);
           expect(meters?.cacheReadToken ?? 0).toBe(read);
           expect(meters?.cacheWriteToken ?? 0).toBe(write);
+          expect(meters?.cacheWrite1hToken ?? 0).toBe(hour);
           expect(meters?.outputToken).toBe(out);
         },
       ),

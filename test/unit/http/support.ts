@@ -1,7 +1,3 @@
-import { afterAll } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createAccounts, createCheckout, createSignIn } from "../../../src/accounts/index.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import { type Caller, GatewayError, type ProviderPlugin } from "../../../src/contract/index.ts";
@@ -17,13 +13,8 @@ import { benchOf, caller, pluginOf } from "../kernel/support.ts";
 export const goodKey = "sk-mg-good";
 export const config = readConfig({});
 
-/** One for all tests of a file that do not look into it. */
-const folder = mkdtempSync(join(tmpdir(), "modelgate-http-"));
-const sharedStore = await openStore({ file: join(folder, "modelgate.db") });
-afterAll(async () => {
-  await sharedStore.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+/** One for all tests that do not look into it. */
+const sharedStore = await openStore({ file: ":memory:" });
 
 /** Files in a map; expired ones are gone, as in the real store. */
 function fakeFiles(now: () => number): Blobs & { kept: Map<string, StoredBlob> } {

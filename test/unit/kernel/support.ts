@@ -2,6 +2,7 @@ import {
   type AdmissionRequest,
   type Caller,
   type Capability,
+  type Extension,
   GatewayError,
   type Handlers,
   type Hold,
@@ -57,7 +58,11 @@ const limitState: LimitState = {
 export class FakeLedger implements Ledger {
   readonly claims: AdmissionRequest[] = [];
   readonly settlements: Settlement[] = [];
+  readonly extensions: Extension[] = [];
   refusal: Error | undefined;
+  extensionRefusal: Error | undefined;
+  /** What of a hold is other than what was asked. */
+  granted: Partial<Hold> = {};
   settleFailure: Error | undefined;
   /** Told of each step, to check the order of things. */
   onStep: (step: "admit" | "settle") => void = () => undefined;
@@ -67,7 +72,17 @@ export class FakeLedger implements Ledger {
     if (this.refusal !== undefined) throw this.refusal;
     this.claims.push(admission);
     const { callId, holdNanodollars, holdTokens } = admission;
-    return { callId, heldNanodollars: holdNanodollars, heldTokens: holdTokens, limits: limitState };
+    return {
+      ...{ callId, heldNanodollars: holdNanodollars, heldTokens: holdTokens, limits: limitState },
+      ...{ availableNanodollars: Number.MAX_SAFE_INTEGER, availableTokens: Number.MAX_SAFE_INTEGER },
+      ...this.granted,
+    };
+  }
+
+  async extend(extension: Extension) {
+    this.extensions.push(extension);
+    if (this.extensionRefusal !== undefined) throw this.extensionRefusal;
+    return { heldNanodollars: extension.holdNanodollars, heldTokens: extension.holdTokens };
   }
 
   async settle(settlement: Settlement): Promise<void> {

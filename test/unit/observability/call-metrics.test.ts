@@ -102,7 +102,14 @@ describe("CallMetrics", () => {
     for (const cost of [0, undefined, 10, 11]) {
       const call = chatCall();
       call.model = "chat-1";
-      call.hold = { callId: call.id, heldNanodollars: 10, heldTokens: 0, limits: {} as never };
+      call.hold = {
+        callId: call.id,
+        heldNanodollars: 10,
+        heldTokens: 0,
+        availableNanodollars: 10,
+        availableTokens: 0,
+        limits: {} as never,
+      };
       call.meters = { outputToken: 5, audioMs: 1500 };
       call.usageSource = "estimated";
       call.costNanodollars = cost;

@@ -15,16 +15,11 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
   return (
     <Dialog title={model.id} description={`${capabilityNames[model.capability]} by ${model.ownedBy}`} onClose={onClose}>
       <div className="dialog-body">
-        {isRetired(model) && (
+        {(isRetired(model) || retiresSoon(model)) && (
           <Callout tone="warn">
-            Retired by the provider on {model.retiredOn}
+            {isRetired(model) ? "Retired by the provider on" : "The provider retires this model on"}{" "}
+            {formatUtcDay(model.retiredOn ?? null)}
             {model.successor !== undefined && `; use ${model.successor} instead`}.
-          </Callout>
-        )}
-        {retiresSoon(model) && (
-          <Callout tone="warn">
-            The provider retires this model on {formatUtcDay(model.retiredOn ?? null)}
-            {model.successor !== undefined && `; move to ${model.successor}`}.
           </Callout>
         )}
         <div className="row">

@@ -8,6 +8,7 @@ const meters: Record<Meter, { units: number; unit: string }> = {
   inputToken: { units: 1_000_000, unit: "per M input tokens" },
   cacheReadToken: { units: 1_000_000, unit: "per M cached tokens" },
   cacheWriteToken: { units: 1_000_000, unit: "per M cache write tokens" },
+  cacheWrite1hToken: { units: 1_000_000, unit: "per M 1-hour cache write tokens" },
   outputToken: { units: 1_000_000, unit: "per M output tokens" },
   image: { units: 1, unit: "per image" },
   audioMs: { units: 3_600_000, unit: "per hour of audio" },

@@ -113,7 +113,8 @@ function CallsTable({ calls }: { calls: readonly Call[] }) {
 function formatTokens(call: Call): string {
   if (call.input_tokens === null && call.output_tokens === null) return "–";
   const description = call.usage_source === "estimated" ? "≈ " : "";
-  const input = formatSum([call.input_tokens, call.cache_read_tokens, call.cache_write_tokens]);
+  const written = [call.cache_write_tokens, call.cache_write_1h_tokens];
+  const input = formatSum([call.input_tokens, call.cache_read_tokens, ...written]);
   return `${description}${input} → ${formatSum([call.output_tokens])}`;
 }
 

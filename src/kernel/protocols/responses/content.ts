@@ -1,5 +1,6 @@
 import {
   type ContentPart,
+  getOwn,
   type Message,
   type MessageItem,
   quoteValue,
@@ -84,6 +85,17 @@ export function isMessage(item: ResponseItem): item is MessageItem {
   return (item.type === undefined || item.type === null || item.type === "message") && "role" in item;
 }
 
+/** How the ids of items begin; those of messages with `msg`. */
+const idPrefixes: Readonly<Record<string, string>> = {
+  function_call: "fc",
+  function_call_output: "fco",
+  custom_tool_call: "ctc",
+  custom_tool_call_output: "ctco",
+  tool_search_call: "tsc",
+  tool_search_output: "tso",
+  reasoning: "rs",
+};
+
 /**
  * The input with an id on every item and string content as parts: what is listed as input items, and kept for
  * `previous_response_id` and `item_reference`.
@@ -91,11 +103,18 @@ export function isMessage(item: ResponseItem): item is MessageItem {
 export function toStoredItems(input: readonly ResponseItem[], responseId: string): ResponseItem[] {
   const suffix = responseId.slice(responseId.indexOf("_") + 1);
   return input.map((item, index): ResponseItem => {
-    const id = item.id ?? `${isMessage(item) ? "msg" : "item"}_${suffix}_in${index}`;
-    if (!isMessage(item)) return { ...item, id };
+    const prefix = isMessage(item) ? "msg" : getOwn(idPrefixes, item.type ?? "");
+    const id = item.id ?? `${prefix ?? "item"}_${suffix}_in${index}`;
+    if (!isMessage(item)) return Object.assign(prefix === undefined ? {} : { status: "completed" }, item, { id });
     const message = { status: "completed", ...item, type: "message" as const, id };
     return typeof item.content === "string" ? { ...message, content: [toTextPart(item.role, item.content)] } : message;
   });
+}
+
+/** The response whose input has the item of this id, if {@link toStoredItems} made the id. */
+export function getResponseOfInput(itemId: string): string | undefined {
+  const suffix = /^[a-z]{1,8}_(\w{1,100})_in\d{1,5}$/.exec(itemId)?.[1];
+  return suffix === undefined ? undefined : `resp_${suffix}`;
 }
 
 function toTextPart(role: MessageItem["role"], text: string): ResponsePart {

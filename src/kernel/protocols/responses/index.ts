@@ -1,12 +1,16 @@
-export { toStoredItems } from "./content.ts";
-export { toResponsesError } from "./errors.ts";
+export { getResponseOfInput, toStoredItems } from "./content.ts";
+export { formatNativeFailure, toResponsesError } from "./errors.ts";
+export {
+  expandRequest,
+  listReferences,
+  previousResponseNotFound,
+  type StoredContext,
+} from "./expand.ts";
 export type { ResponseEvent } from "./item-writers.ts";
 export { createReasoningSeal, type ReasoningSeal, removeOwnThoughts } from "./reasoning-seal.ts";
 export {
   checkResponsesRequest,
   isResponsesBody,
-  listReferences,
-  previousResponseNotFound,
   type ResponsePlan,
   refuseChatBody,
   type TranslationOptions,

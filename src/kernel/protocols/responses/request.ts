@@ -1,15 +1,14 @@
 import {
   type ChatRequest,
-  GatewayError,
-  type ItemReference,
+  type GatewayError,
   quoteValue,
   type ResponseFormat,
   type ResponseItem,
   type ResponsesRequest,
 } from "../../../contract/index.ts";
 import { badRequest, isRecord } from "../../../sdk/index.ts";
-import { isMessage } from "./content.ts";
 import { Conversation } from "./conversation.ts";
+import { resolveInput, type StoredContext } from "./expand.ts";
 import type { ReasoningSeal } from "./reasoning-seal.ts";
 import { ToolSet, toToolFields } from "./tools.ts";
 
@@ -17,15 +16,9 @@ import { ToolSet, toToolFields } from "./tools.ts";
 const warningsMax = 20;
 
 /** What a request's translation needs beside the request. */
-export interface TranslationOptions {
+export interface TranslationOptions extends StoredContext {
   /** For the caller's account and the request's model. */
   seal: ReasoningSeal;
-  /** The items before `input`: those of the chain of `previous_response_id`, oldest first. */
-  earlier?: readonly ResponseItem[];
-  /** The stored items that `input` may refer to, by id; those of `earlier` are known anyway. */
-  referenced?: ReadonlyMap<string, ResponseItem>;
-  /** Whether the items are kept for later requests, as the answer says. */
-  stored: boolean;
 }
 
 /** What an answer's translation needs to know of its request. */
@@ -42,23 +35,22 @@ export interface ResponsePlan {
   warnings: string[];
 }
 
-/** The ids of stored items that a request refers to by `item_reference`. */
-export function listReferences({ input }: ResponsesRequest): string[] {
-  return Array.isArray(input) ? input.filter(isReference).map(({ id }) => id) : [];
-}
-
 /**
  * Refuses what no route serves: background answers and stored conversations.
  *
  * @throws {GatewayError} `invalid_request`
  */
-export function checkResponsesRequest(request: ResponsesRequest & Record<string, unknown>): void {
+export function checkResponsesRequest(request: unknown): void {
+  if (!isRecord(request)) return;
   if (request.background === true) {
     throw badRequest("background is not available here, expected false: use stream for long answers", "background");
   }
   if (request.conversation !== undefined && request.conversation !== null) {
     const sentence = "conversation is not available here, expected previous_response_id or the items in input";
     throw badRequest(sentence, "conversation");
+  }
+  if (isRecord(request.prompt)) {
+    throw badRequest("Prompt templates are stored at their own provider, expected the text in input", "prompt");
   }
 }
 
@@ -69,24 +61,18 @@ export function checkResponsesRequest(request: ResponsesRequest & Record<string,
  *   its output or the reverse, and two tools that become one function.
  */
 export function toChatRequest(
-  request: ResponsesRequest & { prompt?: unknown },
+  request: ResponsesRequest,
   options: TranslationOptions,
 ): { chat: ChatRequest; plan: ResponsePlan } {
   checkResponsesRequest(request);
-  if (isRecord(request.prompt)) {
-    throw badRequest("Prompt templates are stored at their own provider, expected the text in input", "prompt");
-  }
   const { seal, earlier = [], stored } = options;
-  if (request.previous_response_id && options.earlier === undefined) {
-    throw previousResponseNotFound(request.previous_response_id);
-  }
+  const input = resolveInput(request, options);
   const warnings = new Set<string>();
   const warn = (sentence: string) => {
     if (warnings.size < warningsMax) warnings.add(sentence);
   };
   const tools = new ToolSet(warn);
   tools.add(request.tools ?? [], "tools", false);
-  const input = resolveInput(request, options);
   const conversation = new Conversation(tools, seal, warn);
   conversation.addSystem(request.instructions ?? "");
   for (const item of earlier) conversation.add(item, "previous_response_id");
@@ -108,38 +94,6 @@ export function toChatRequest(
 
 function includes({ include }: ResponsesRequest, name: string): boolean {
   return include?.includes(name) === true;
-}
-
-function isReference(item: ResponseItem): item is ItemReference {
-  return item.type === "item_reference" || ((item.type === undefined || item.type === null) && !isMessage(item));
-}
-
-function resolveInput({ input }: ResponsesRequest, { earlier = [], referenced }: TranslationOptions): ResponseItem[] {
-  if (input === undefined || input === null) return [];
-  if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
-  if (!input.some(isReference)) return input;
-  const known = new Map(earlier.map((item) => [item.id, item]));
-  return input.map((item, index) => {
-    if (!isReference(item)) return item;
-    const found = known.get(item.id) ?? referenced?.get(item.id);
-    if (found === undefined) throw itemNotFound(item.id, `input[${index}].id`);
-    return found;
-  });
-}
-
-/** The refusal of a reference to an item that is not stored, has expired, or belongs to another account. */
-function itemNotFound(id: string, param: string): GatewayError {
-  const sentence = `Item ${quoteValue(id)} not found: it has expired or was never stored; send the item itself, or set store to false`;
-  return new GatewayError("invalid_request", sentence, { param, publicCode: "item_not_found" });
-}
-
-/** The refusal of a `previous_response_id` that is not stored, has expired, or belongs to another account. */
-export function previousResponseNotFound(id: string): GatewayError {
-  const sentence = `Previous response ${quoteValue(id)} not found: it has expired or was never stored; send all items in input`;
-  return new GatewayError("invalid_request", sentence, {
-    param: "previous_response_id",
-    publicCode: "previous_response_not_found",
-  });
 }
 
 function toSettings(request: ResponsesRequest & Record<string, unknown>, warn: (sentence: string) => void) {

@@ -80,7 +80,11 @@ export class ResponseStream {
   /** The events that end an answer which broke off. */
   fail(error: GatewayError): ResponseEvent[] {
     this.#start();
-    this.#emit({ type: "response.failed", sequence_number: 0, response: this.#build({ error: toFailure(error) }) });
+    this.#emit({
+      type: "response.failed",
+      sequence_number: 0,
+      response: { ...this.#build({ error: toFailure(error) }), store: false },
+    });
     return this.#takeEvents();
   }
 

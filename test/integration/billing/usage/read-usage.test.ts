@@ -7,7 +7,15 @@ const day = 20_000;
 
 /** Rows of one call each: ten tokens in, one out, a nanodollar. */
 async function count(store: Store, accountId: string, hours: readonly number[], model = "chat-1"): Promise<void> {
-  const none = { cache_read_tokens: 0, cache_write_tokens: 0, images: 0, audio_ms: 0, characters: 0, call_units: 0 };
+  const none = {
+    cache_read_tokens: 0,
+    cache_write_tokens: 0,
+    cache_write_1h_tokens: 0,
+    images: 0,
+    audio_ms: 0,
+    characters: 0,
+    call_units: 0,
+  };
   const one = { requests: 1, failures: 0, input_tokens: 10, output_tokens: 1, cost_nanodollars: 1 };
   const rows = hours.map((hour) => ({
     account_id: accountId,

@@ -33,29 +33,36 @@ postgresTest(
   async () => {
     const { store } = await node();
     await setWallet(store, 100);
-    const wants = [50, 40, 60, 20].map((holdNanodollars, index) => openOf(`c${index}`, { holdNanodollars }));
+    const wants = [50, 40, 60, 20].map((holdNanodollars, index) =>
+      openOf(`c${index}`, { holdNanodollars, session: `s${index}` }),
+    );
     const judged = openOf("judged elsewhere", { holdNanodollars: 5, guard: undefined });
     const said = await store.writeLedger([judged, ...wants]);
     const left = { quotaDay: null, budgetMonth: null, holdTokens: 0 };
     expect(wants.map((open) => said?.get(open))).toEqual([
-      { ...left, holdNanodollars: 50 },
-      { ...left, holdNanodollars: 40 },
+      { ...left, holdNanodollars: 50, available: 95 },
+      { ...left, holdNanodollars: 40, available: 45 },
       { refused: "balance", balanceNanodollars: 100, heldNanodollars: 95 },
       { refused: "balance", balanceNanodollars: 100, heldNanodollars: 95 },
     ]);
     expect(said?.has(judged)).toBe(false);
-    const rows = await store.db.selectFrom("calls").select(["id", "hold_nanodollars"]).orderBy("id").execute();
-    expect(rows.map((row) => [row.id, row.hold_nanodollars])).toEqual([
-      ["c0", 50],
-      ["c1", 40],
-      ["judged elsewhere", 5],
+    const rows = await store.db
+      .selectFrom("calls")
+      .select(["id", "hold_nanodollars", "session"])
+      .orderBy("id")
+      .execute();
+    expect(rows.map((row) => [row.id, row.hold_nanodollars, row.session])).toEqual([
+      ["c0", 50, "s0"],
+      ["c1", 40, "s1"],
+      ["judged elsewhere", 5, null],
     ]);
   },
 );
 
 postgresTest("a budget, a quota and a wallet of one batch are each their own, exact to 2^53", async () => {
   const { store } = await node();
-  await setWallet(store, Number.MAX_SAFE_INTEGER);
+  const max = Number.MAX_SAFE_INTEGER;
+  await setWallet(store, max);
   const budget = { budgetMonth: 20, guard: { quotaLimit: 100, budgetLimit: 10, minHold: 1 } };
   const free = { premium: false, quotaDay: 7, holdTokens: 80 };
   const opens = [
@@ -71,12 +78,12 @@ postgresTest("a budget, a quota and a wallet of one batch are each their own, ex
   const money = { quotaDay: null, holdTokens: 0 };
   const tokens = { quotaDay: 7, budgetMonth: null, holdNanodollars: 0 };
   expect(opens.map((open) => said?.get(open))).toEqual([
-    { ...money, budgetMonth: 20, holdNanodollars: 4 },
-    { ...money, budgetMonth: 20, holdNanodollars: 6 },
+    { ...money, budgetMonth: 20, holdNanodollars: 4, available: max },
+    { ...money, budgetMonth: 20, holdNanodollars: 6, available: max - 4 },
     { refused: "budget", spentNanodollars: 0, heldNanodollars: 10, month: 20 },
-    { ...money, budgetMonth: null, holdNanodollars: Number.MAX_SAFE_INTEGER - 20 },
-    { ...tokens, holdTokens: 80 },
-    { ...tokens, holdTokens: 20 },
+    { ...money, budgetMonth: null, holdNanodollars: max - 20, available: max - 10 },
+    { ...tokens, holdTokens: 80, available: 100 },
+    { ...tokens, holdTokens: 20, available: 20 },
     { refused: "quota", usedTokens: 0, heldTokens: 100, day: 7 },
   ]);
 });

@@ -161,6 +161,16 @@ describe("a streamed message", () => {
   });
 });
 
+test.each(["insufficient_balance", "budget_exceeded", "quota_exceeded"] as const)(
+  "a streamed message whose %s shows on the way ends in a billing_error",
+  async (code) => {
+    const { post, ledger } = streaming(textChunk("Hello"), new GatewayError(code, "Nothing is left"));
+    const { events } = parseEvents(await (await post("messages", streamed)).text());
+    expect(events.at(-1)).toMatchObject({ type: "error", error: { type: "billing_error", code } });
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", errorCode: code, status: 403 });
+  },
+);
+
 describe("a message that is refused", () => {
   const refusals = [
     ["insufficient_balance", 402, "billing_error"],

@@ -34,7 +34,7 @@ describe("POST /responses", () => {
       object: "response",
       status: "completed",
       model: "chat-1",
-      store: false,
+      store: true,
       output: [{ type: "message", role: "assistant", content: [{ type: "output_text", text: "Hello" }] }],
       usage: { input_tokens: 100, output_tokens: 20, total_tokens: 120 },
     });
@@ -158,13 +158,24 @@ describe("a streamed response", () => {
   });
 });
 
+test.each(["insufficient_balance", "budget_exceeded", "quota_exceeded"] as const)(
+  "a streamed response whose %s shows on the way fails by insufficient_quota",
+  async (code) => {
+    const { post, ledger } = streaming(textChunk("Hello"), new GatewayError(code, "Nothing is left"));
+    const { events } = parseEvents(await (await post("responses", streamed)).text());
+    const error = { code: "insufficient_quota", message: "Nothing is left" };
+    expect(events.at(-1)).toMatchObject({ type: "response.failed", response: { status: "failed", error } });
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", errorCode: code, status: 403 });
+  },
+);
+
 describe("a response that is refused", () => {
   const refusals = [
     ["insufficient_balance", 429, "insufficient_quota", "false"],
     ["budget_exceeded", 429, "insufficient_quota", "false"],
     ["quota_exceeded", 429, "insufficient_quota", "false"],
     ["rate_limit_exceeded", 429, "rate_limit_error", null],
-    ["model_not_allowed", 404, "permission_error", null],
+    ["model_not_allowed", 400, "permission_error", null],
     ["unavailable", 503, "server_error", null],
   ] as const;
   test.each(refusals)("for %s is %d %s, x-should-retry %p", async (code, status, type, shouldRetry) => {
@@ -173,7 +184,8 @@ describe("a response that is refused", () => {
       ledger.refusal = new GatewayError(code, "It is refused");
       const response = await post("responses", body);
       expect(response.headers.get("x-should-retry")).toBe(shouldRetry);
-      const error = await expectError(response, { status, code, says: "It is refused" });
+      const shown = code === "unavailable" ? "server_is_overloaded" : code;
+      const error = await expectError(response, { status, code: shown, says: "It is refused" });
       expect(error.type).toBe(type);
     }
   });

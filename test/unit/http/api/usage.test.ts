@@ -30,7 +30,8 @@ describe("GET /usage", () => {
       failures: 1,
       input_tokens: 10,
       cache_read_tokens: 20,
-      cache_write_tokens: 30,
+      cache_write_tokens: 10,
+      cache_write_1h_tokens: 20,
       output_tokens: 5,
     };
     const rest = { images: 1, audio_ms: 1500, characters: 7, call_units: 0, quota_tokens: 3 };

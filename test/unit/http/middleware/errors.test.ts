@@ -102,6 +102,8 @@ describe("a path", () => {
     ["chat/completions", "GET", "POST"],
     ["/v1/embeddings", "PUT", "POST"],
     ["images/generations", "DELETE", "POST"],
+    ["responses/input_tokens", "PUT", "POST"],
+    ["responses/resp_1", "POST", "GET, DELETE"],
     ["models", "POST", "GET"],
     ["models/famA/x", "DELETE", "GET"],
     ["key", "POST", "GET"],

@@ -7,7 +7,8 @@ const weights = { character: 0.25, image: 1290, audioMs: 0.01, call: 5 };
 
 test.each<[string, Meters, Model["quotaWeights"], number]>([
   ["nothing", {}, weights, 0],
-  ["tokens of every kind", { inputToken: 1, cacheReadToken: 2, cacheWriteToken: 4, outputToken: 8 }, undefined, 15],
+  ["tokens of every kind", { inputToken: 1, cacheWriteToken: 4, cacheWrite1hToken: 16, outputToken: 8 }, undefined, 29],
+  ["a tenth of those read from a cache, rounded up", { inputToken: 1, cacheReadToken: 1001 }, undefined, 102],
   ["images", { image: 2 }, weights, 2580],
   ["characters, rounded up", { character: 5 }, weights, 2],
   ["sound", { audioMs: 1000 }, weights, 10],

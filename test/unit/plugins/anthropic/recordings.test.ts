@@ -3,6 +3,7 @@ import type { ChatCompletion } from "modelgate/plugin";
 import { fromEvents } from "../../../../plugins/anthropic/from-events.ts";
 import { fromMessage } from "../../../../plugins/anthropic/from-message.ts";
 import type { AnswerBlock, MessageAnswer } from "../../../../plugins/anthropic/wire.ts";
+import { type ChatUsage, toMeters } from "../../../../src/contract/index.ts";
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 import { assemble, drain, eventsFrom, eventsOf, plain } from "./support.ts";
@@ -112,6 +113,9 @@ function expectUsage(usage: unknown, provider: Record<string, number>): void {
   expect(usage).toMatchObject({ prompt_tokens: prompt, completion_tokens: output, total_tokens: prompt + output });
   if ("cache_read_input_tokens" in provider) {
     expect(usage).toMatchObject({ prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written } });
+    const meters = toMeters(usage as ChatUsage);
+    expect([meters?.inputToken, meters?.cacheReadToken ?? 0]).toEqual([provider.input_tokens as number, read]);
+    expect((meters?.cacheWriteToken ?? 0) + (meters?.cacheWrite1hToken ?? 0)).toBe(written);
   }
 }
 

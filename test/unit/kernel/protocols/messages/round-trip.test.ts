@@ -13,7 +13,7 @@ import { modelOf } from "../../../plugins/anthropic/support.ts";
 import { accumulate, planOf, requestOf, translated } from "./support.ts";
 
 const row = modelOf("famC-opus-4-6");
-const model = { ...row, options: { ...row.options, hourlyCache: true } };
+const model = row;
 
 describe("a request to Anthropic by way of chat", () => {
   test.each(roundTrips.map((golden) => [golden.name, golden] as const))("is the same: %s", (_, golden) => {

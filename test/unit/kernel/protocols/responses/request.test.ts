@@ -41,7 +41,9 @@ describe("a request", () => {
 
   test("of a native route is refused for what no route serves, and for nothing else", () => {
     expect(() => checkResponsesRequest({ model: "m", background: true })).toThrow("background is not available here");
-    checkResponsesRequest({ model: "m", background: false, prompt: { id: "pmpt_1" }, conversation: null });
+    // A template is the operator's, and can bring tools and a model that no price covers.
+    expect(() => checkResponsesRequest({ model: "m", prompt: { id: "pmpt_1" } })).toThrow("Prompt templates");
+    checkResponsesRequest({ model: "m", background: false, prompt: null, conversation: null });
   });
 
   test("lists the items it refers to, also those without a type", () => {
@@ -140,7 +142,7 @@ const refused: [about: string, request: object, message: string, param: string |
   [
     "a previous response that nobody looked up",
     { input: "Hi", previous_response_id: "resp_1" },
-    'Previous response "resp_1" not found: it has expired or was never stored; send all items in input',
+    'Previous response "resp_1" not found: it, or one before it, has expired, was deleted or was never stored; send all items in input',
     "previous_response_id",
   ],
   [
@@ -226,8 +228,8 @@ test("stored items have ids, types and parts, and can be sent back", () => {
       role: "user",
       content: [{ type: "input_text", text: "Ho" }],
     },
-    { ...call, id: "item_1_in2" },
-    { ...output, id: "item_1_in3" },
+    { ...call, status: "completed", id: "fc_1_in2" },
+    { ...output, status: "completed", id: "fco_1_in3" },
   ] as never);
   expect(translate({ model: "m", input: [] }, { earlier: stored }).chat.messages).toEqual(
     translate({ model: "m", input: plan.input }).chat.messages,

@@ -1,0 +1,109 @@
+import pg from "pg";
+import type { CallOpened, HoldDecision } from "../ledger-write.ts";
+import type { OrderedConnection } from "./ordered-connection.ts";
+import { type DecisionRow, toDecision } from "./write-batch.ts";
+
+/**
+ * Raises the hold of an open call, by the rules of `decide_holds`. The lock of the account and the decision are two
+ * statements of one message, which is one transaction, because a statement sees only what was committed before it began.
+ * Such a message takes no parameters.
+ */
+export async function extendHold(connection: OrderedConnection, open: CallOpened): Promise<HoldDecision> {
+  if (open.guard === undefined) return writeHold(connection, open);
+  const lock = `select pg_advisory_xact_lock(hashtextextended(${text(open.accountId)}, 0))`;
+  const answers: unknown = await connection.query({
+    text: `${lock}; ${open.premium ? ofWallet(open) : ofQuota(open)}`,
+  });
+  const [, decided] = answers as [unknown, { rows: DecisionRow[] }];
+  return toDecision(open, decided.rows[0]);
+}
+
+/** Of a hold that Redis has decided. */
+async function writeHold(connection: OrderedConnection, open: CallOpened): Promise<HoldDecision> {
+  const { callId, quotaDay, budgetMonth, holdNanodollars, holdTokens } = open;
+  await connection.query({
+    name: "write_hold",
+    text: "update calls set hold_tokens = $2, quota_day = $3 where id = $1 and state = 'open'",
+    values: [callId, holdTokens, quotaDay],
+  });
+  return { quotaDay, budgetMonth, holdNanodollars, holdTokens, available: holdTokens };
+}
+
+function ofWallet(open: CallOpened): string {
+  const { callId, budgetMonth: asked, holdNanodollars, guard } = open;
+  const month = {
+    held: "budget_month",
+    table: "key_budget_usage",
+    column: "month",
+    asked,
+    condition: "and key_id = given.key_id",
+  };
+  const figures = `select given.id, null::bigint as day, month, spent, reserved, held,
+      coalesce((select balance_nanodollars from wallets where account_id = given.account_id), 0) as there
+    from given,
+    lateral (${sumOfOthers("hold_nanodollars", callId)}) as others,
+    lateral (${latest(month)}) as paying,
+    lateral (select coalesce(sum(spent_nanodollars), 0) as spent from key_budget_usage
+      where account_id = given.account_id and key_id = given.key_id and key_budget_usage.month = paying.month) as paid,
+    lateral (select coalesce(sum(hold_nanodollars), 0) as reserved from calls where account_id = given.account_id
+      and state = 'open' and id <> given.id and key_id = given.key_id and budget_month = paying.month) as running`;
+  const left = { available: "there - held", budget: `${guard?.budgetLimit ?? "null::bigint"} - spent - reserved` };
+  return decide(open, { figures, left, column: "hold_nanodollars", wanted: holdNanodollars });
+}
+
+function ofQuota(open: CallOpened): string {
+  const { callId, quotaDay: asked, holdTokens, guard } = open;
+  const day = { held: "quota_day", table: "daily_quota_usage", column: "day", asked };
+  const figures = `select given.id, day, null::bigint as month, null::bigint as spent, null::bigint as reserved, held,
+      coalesce((select used_tokens from daily_quota_usage as used
+        where used.account_id = given.account_id and used.day = paying.day), 0) as there
+    from given,
+    lateral (${latest(day)}) as paying,
+    lateral (${sumOfOthers("hold_tokens", callId)} and quota_day = paying.day) as others`;
+  const left = { available: `${guard?.quotaLimit} - there - held`, budget: "null::bigint" };
+  return decide(open, { figures, left, column: "hold_tokens", wanted: holdTokens });
+}
+
+interface Parts {
+  figures: string;
+  left: { available: string; budget: string };
+  column: string;
+  wanted: number;
+}
+
+function decide({ callId, guard, premium }: CallOpened, { figures, left, column, wanted }: Parts): string {
+  const reason = premium ? "case when budget <= 0 or budget < available then 'budget' else 'balance' end" : "'quota'";
+  // least() ignores nulls: without a budget the wallet alone decides.
+  return `with given as (select * from calls where id = ${text(callId)} and state = 'open'),
+    figures as (${figures}),
+    amounts as (select *, ${left.available} as available, ${left.budget} as budget from figures),
+    decided as (select *, least(available, budget, ${wanted}) as hold, case when least(available, budget) <= 0
+      or least(available, budget, ${wanted}) < ${guard?.minHold} then ${reason} end as refused from amounts),
+    extended as (update calls set ${column} = hold, quota_day = day, budget_month = month
+      from decided where calls.id = decided.id and refused is null and state = 'open')
+    select id, refused, hold, day, month, case refused when 'budget' then spent else there end as there,
+      case refused when 'budget' then reserved else held end as held from decided`;
+}
+
+const sumOfOthers = (column: string, callId: string) =>
+  `select coalesce(sum(${column}), 0) as held from calls
+    where account_id = given.account_id and state = 'open' and id <> ${text(callId)}`;
+
+interface Period {
+  /** Column of calls. */
+  held: string;
+  table: string;
+  column: string;
+  asked: number | null;
+  condition?: string;
+}
+
+/** The day or month that pays: never one before another that was drawn from. Null where nothing is asked. */
+function latest({ held, table, column, asked, condition = "" }: Period): string {
+  if (asked === null) return `select null::bigint as ${column}`;
+  return `select greatest(${asked}::bigint,
+    (select max(${column}) from ${table} where account_id = given.account_id ${condition}),
+    (select max(${held}) from calls where account_id = given.account_id and state = 'open' ${condition})) as ${column}`;
+}
+
+const text = (value: string) => pg.escapeLiteral(value);

@@ -1,0 +1,206 @@
+import { Buffer } from "node:buffer";
+import { withTimeout } from "../../billing/index.ts";
+import {
+  decrypt,
+  encrypt,
+  GatewayError,
+  type ResponseItem,
+  type ResponseObject,
+  type ResponsesRequest,
+} from "../../contract/index.ts";
+import { createStoredResponses, type StoredResponses } from "../../db/index.ts";
+import { responsesProtocol } from "../../kernel/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import type { HttpCall } from "../middleware/handle-call.ts";
+
+const { getResponseOfInput, listReferences, previousResponseNotFound, toStoredItems } = responsesProtocol;
+
+/** What one response and its input may take; a longer one is answered and not stored. */
+const responseBytesMax = 4 * 1024 * 1024;
+/** What a request may take up of earlier responses: they are decrypted and parsed at once. */
+const contextBytesMax = 8 * 1024 * 1024;
+const itemsMax = 10_000;
+const chainMax = 1000;
+const referencesMax = 1000;
+/** Longer than a busy store takes; the answer waits for it. */
+const storeMsMax = 2000;
+
+/** A response as it is stored: a later one needs no other than those that are named. */
+export interface StoredResponse {
+  response: ResponseObject;
+  /** The items of its own turn, each with an id. */
+  input: ResponseItem[];
+  /** The ids of the responses before it, oldest first. */
+  earlier: string[];
+}
+
+/** A stored row, decrypted. */
+type Content = StoredResponse | { item: ResponseItem };
+
+/** What is stored of what a request refers to, and which rows that is. */
+export interface RequestContext extends responsesProtocol.StoredContext {
+  /** The ids of the responses before it, oldest first. */
+  chain: readonly string[];
+  usedIds: readonly string[];
+}
+
+/** Responses and their items, stored for a while, encrypted and for their account alone. */
+export class ResponseStore {
+  readonly #deps: HttpDeps;
+  readonly #rows: StoredResponses;
+  readonly #ttlMs: number;
+
+  constructor(deps: HttpDeps) {
+    this.#deps = deps;
+    this.#rows = createStoredResponses(deps.store, deps.now);
+    this.#ttlMs = deps.config.responsesTtlMinutes * 60_000;
+  }
+
+  /**
+   * Reads what a request refers to.
+   *
+   * @throws {GatewayError} `invalid_request` for a previous response that is not there, or too much before it.
+   */
+  async read(call: HttpCall, request: ResponsesRequest): Promise<RequestContext> {
+    const stored = this.#ttlMs > 0 && request.store !== false;
+    const previousId = request.previous_response_id ?? undefined;
+    const references = [...new Set(listReferences(request))];
+    if (references.length > referencesMax) {
+      throw tooMuchContext(`${references.length} references, more than ${referencesMax}`);
+    }
+    const previous =
+      previousId === undefined ? undefined : toResponse((await this.#load(call, [previousId])).get(previousId));
+    if (previousId !== undefined && previous === undefined) throw previousResponseNotFound(previousId);
+    const before = previous?.earlier ?? [];
+    const inputs = references.flatMap((id) => getResponseOfInput(id) ?? []);
+    const found = await this.#load(call, [...new Set([...before, ...references, ...inputs])]);
+    const referenced = new Map(references.flatMap((id) => findItem(found, id) ?? []));
+    if (previousId === undefined || previous === undefined) {
+      return { stored, referenced, chain: [], usedIds: [...found.keys()] };
+    }
+    const responses = [...before.map((id) => toResponse(found.get(id))), previous];
+    const earlier = responses.flatMap((one) => {
+      if (one === undefined) throw previousResponseNotFound(previousId);
+      return [...one.input, ...(one.response.output as ResponseItem[])];
+    });
+    const items = earlier.length + (Array.isArray(request.input) ? request.input.length : 1);
+    if (items > itemsMax) throw tooMuchContext(`${items} items, more than ${itemsMax}`);
+    if (responses.length > chainMax) throw tooMuchContext(`${responses.length} responses, more than ${chainMax}`);
+    return { stored, earlier, referenced, chain: [...before, previousId], usedIds: [...found.keys(), previousId] };
+  }
+
+  /**
+   * Stores an answer, unless the request forbids it. Call it before the last byte of the answer is sent: the next
+   * request may come at once. An answer that is not stored says so in its `store`.
+   *
+   * @param input The items of this turn.
+   */
+  async put(
+    call: HttpCall,
+    response: ResponseObject,
+    { input, context }: { input: readonly ResponseItem[]; context: RequestContext },
+  ): Promise<void> {
+    if (!context.stored) return;
+    try {
+      const whole = { response, input: toStoredItems(input, response.id), earlier: [...context.chain] };
+      await this.#write(call.caller.accountId, whole, context.usedIds);
+    } catch (error) {
+      Object.assign(response, { store: false });
+      call.ignored.add("store");
+      this.#deps.log.warn("response_not_stored", { call: call.id, error });
+    }
+  }
+
+  /** @throws {GatewayError} `not_found` when there is none, it has expired, or belongs to another account. */
+  async get(call: HttpCall, id: string): Promise<StoredResponse> {
+    const found = toResponse((await this.#load(call, [id])).get(id));
+    if (found === undefined) throw responseNotFound(id);
+    return found;
+  }
+
+  /** Deletes a response and the items of its output. @throws {GatewayError} As `get`. */
+  async delete(call: HttpCall, id: string): Promise<void> {
+    if (this.#ttlMs === 0 || !(await ask(this.#rows.delete(call.caller.accountId, id)))) throw responseNotFound(id);
+  }
+
+  /** The rows of these ids; those that do not exist are left out. Their bytes count as the call's body. */
+  async #load(call: HttpCall, ids: readonly string[]): Promise<Map<string, Content>> {
+    const { accountId } = call.caller;
+    if (this.#ttlMs === 0 || ids.length === 0) return new Map();
+    const sizes = await ask(this.#rows.sizes(accountId, ids));
+    const bytes = sizes.reduce((sum, row) => sum + row.bytes, 0);
+    if (bytes > contextBytesMax) throw tooMuchContext(`${bytes} bytes, more than ${contextBytesMax}`);
+    call.reserveMemory(bytes);
+    const found = await ask(this.#rows.get(accountId, ids));
+    return new Map(found.flatMap(({ id, body }) => this.#open(call, id, body) ?? []));
+  }
+
+  /** `undefined` for a row that cannot be decrypted: it was changed, or the key is another one since. */
+  #open(call: HttpCall, id: string, body: Uint8Array): [[string, Content]] | undefined {
+    const { sealKey, log } = this.#deps;
+    try {
+      return [[id, JSON.parse(decrypt(sealKey, ownerOf(call.caller.accountId, id), body).toString()) as Content]];
+    } catch (error) {
+      log.warn("stored_response_unreadable", { call: call.id, error });
+      return undefined;
+    }
+  }
+
+  async #write(accountId: string, whole: StoredResponse, usedIds: readonly string[]): Promise<void> {
+    const { sealKey, now, config } = this.#deps;
+    const { id: responseId, output } = whole.response;
+    const contents = new Map<string, Content>(output.map((item) => [item.id, { item: item as ResponseItem }]));
+    contents.set(responseId, whole);
+    const rows = [...contents].map(([id, content]) => {
+      const body = encrypt(sealKey, ownerOf(accountId, id), Buffer.from(JSON.stringify(content)));
+      return { id, responseId, body };
+    });
+    const bytes = rows.reduce((sum, { body }) => sum + body.length, 0);
+    if (bytes > responseBytesMax) throw new RangeError(`It has ${bytes} bytes, more than ${responseBytesMax}`);
+    const accountBytesMax = config.responsesMaxMb * 2 ** 20;
+    const written = this.#rows.put(accountId, rows, { expiresAt: now() + this.#ttlMs, usedIds, accountBytesMax });
+    try {
+      await withTimeout(written, storeMsMax);
+    } catch (error) {
+      // One that is written nevertheless is not kept, as the answer says.
+      void written.then(() => this.#rows.delete(accountId, responseId)).catch(() => undefined);
+      throw error;
+    }
+  }
+}
+
+/** Only this row of this account can be decrypted with it. */
+function ownerOf(accountId: string, id: string): string {
+  return JSON.stringify(["stored response", accountId, id]);
+}
+
+/** The item of an id: one of an output has a row of its own, one of an input stands in the response that it came with. */
+function findItem(found: ReadonlyMap<string, Content>, id: string): [[string, ResponseItem]] | undefined {
+  const content = found.get(id);
+  const ofInput = () => toResponse(found.get(getResponseOfInput(id) ?? ""))?.input.find((one) => one.id === id);
+  const item = content !== undefined && "item" in content ? content.item : ofInput();
+  return item === undefined ? undefined : [[id, item]];
+}
+
+function toResponse(content: Content | undefined): StoredResponse | undefined {
+  return content !== undefined && "response" in content ? content : undefined;
+}
+
+async function ask<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  try {
+    return await withTimeout(answer, storeMsMax);
+  } catch (cause) {
+    const sentence = "The stored responses could not be read; try again";
+    throw new GatewayError("unavailable", sentence, { retryAfterMs: 1000, cause });
+  }
+}
+
+function responseNotFound(id: string): GatewayError {
+  const sentence = `Response '${id.slice(0, 100)}' not found: it has expired, was deleted or was never stored`;
+  return new GatewayError("not_found", sentence, { param: "response_id" });
+}
+
+function tooMuchContext(what: string): GatewayError {
+  const sentence = `What the request refers to has ${what}; send a shorter conversation in input`;
+  return new GatewayError("invalid_request", sentence, { param: "previous_response_id" });
+}

@@ -1,0 +1,204 @@
+import {
+  type ChatChunk,
+  type ChunkChoice,
+  type Extension,
+  GatewayError,
+  type Hold,
+  type Ledger,
+} from "../contract/index.ts";
+import { tokensMax } from "./normalize/usage.ts";
+import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
+
+/** What usage takes of the wallet, or of the free quota. */
+export interface HoldAmount {
+  nanodollars: number;
+  tokens: number;
+}
+
+/** Options of {@link GrowingHold}. */
+export interface GrowingHoldOptions {
+  ledger: Pick<Ledger, "extend">;
+  /** Kept up to date. */
+  hold: Hold;
+  /** What the prompt and so many tokens of output take at most; it grows with them. */
+  amountOf: (outputTokens: number) => HoldAmount;
+  /** What the prompt and so many tokens of output count against the minute. */
+  limitTokensOf: (outputTokens: number) => number;
+  /** The tokens of output by which it is extended. */
+  stepTokens: number;
+  /** The most tokens of output that the provider may send. */
+  outputTokensMax: number;
+  /** Present where a part of the output is hidden: it is counted by the time that has passed. */
+  hidden?: HiddenOutput | undefined;
+}
+
+/** How output that cannot be seen is followed. */
+interface HiddenOutput {
+  /** More than any model makes, of all choices together. */
+  readonly tokensPerSecond: number;
+  readonly timeouts: TimeoutScheduler;
+  /** Milliseconds, by the clock of the timeouts. */
+  now(): number;
+  /** Ends the call, because the output that may have been made cannot be held for. */
+  end(error: GatewayError): void;
+}
+
+/** Between two looks at a hold that could not be extended. */
+const watchMs = 100;
+
+/**
+ * The hold of a stream, kept ahead of what has come: it is extended when half a step is left of it, beside the stream,
+ * which waits only if the hold does not cover what comes next. A byte of output counts as a token, of which it has one at
+ * the most; hidden output counts by the time in which it can have been made.
+ */
+export class GrowingHold {
+  readonly #options: GrowingHoldOptions;
+  /** The output that has come, in tokens at most. */
+  #used = 0;
+  /** The output that is held for. */
+  #covered: number;
+  /** More is asked for once more than this has come. */
+  #extendAbove: number;
+  #extending: Promise<void> | undefined;
+  readonly #startedMs: number;
+  #timeout: Timeout | undefined;
+
+  constructor(options: GrowingHoldOptions) {
+    this.#options = options;
+    this.#covered = this.#coveredBy(options.hold, options.outputTokensMax);
+    this.#extendAbove = this.#threshold();
+    const { hidden } = options;
+    this.#startedMs = hidden === undefined ? 0 : hidden.now();
+    if (hidden !== undefined) this.#watch(hidden);
+  }
+
+  /** The call has ended: nothing is held any more. */
+  stop(): void {
+    if (this.#timeout !== undefined) this.#options.hidden?.timeouts.cancel(this.#timeout);
+    this.#timeout = undefined;
+    this.#extendAbove = Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * Counts output before it is sent.
+   *
+   * @returns Undefined in most cases; otherwise what the stream has to wait for, which rejects with the error that ends it.
+   */
+  spend(bytes: number): Promise<void> | undefined {
+    this.#count(bytes);
+    if (this.#used <= this.#extendAbove) return undefined;
+    if (this.#used > this.#covered) return this.#cover();
+    this.#extending ??= this.#extend(this.#covered + 1)
+      // Tried again when it is needed; what could not be written, with the next chunk.
+      .catch((error: unknown) => {
+        if (!isUnavailable(error)) this.#extendAbove = this.#covered;
+      })
+      .finally(() => {
+        this.#extending = undefined;
+      });
+    return undefined;
+  }
+
+  #count(bytes: number): void {
+    const { hidden, outputTokensMax } = this.#options;
+    const made =
+      hidden === undefined
+        ? this.#used + bytes
+        : Math.ceil(((hidden.now() - this.#startedMs) / 1000) * hidden.tokensPerSecond);
+    this.#used = Math.min(Math.max(this.#used, made), outputTokensMax);
+  }
+
+  /** Extends the hold when its time has come, also while nothing is sent. */
+  #watch(hidden: HiddenOutput): void {
+    const { timeouts, tokensPerSecond, end } = hidden;
+    if (this.#extendAbove === Number.POSITIVE_INFINITY) return;
+    const dueMs = this.#startedMs + (this.#extendAbove / tokensPerSecond) * 1000;
+    this.#timeout = timeouts.schedule(Math.max(dueMs, hidden.now()) + watchMs, () => {
+      Promise.resolve(this.spend(0))
+        .then(() => this.#extending)
+        .then(() => this.#timeout && this.#watch(hidden))
+        .catch((error: unknown) => {
+          if (isUnavailable(error)) this.#watch(hidden);
+          else if (error instanceof GatewayError && this.#timeout) end(error);
+        });
+    });
+  }
+
+  async #cover(): Promise<void> {
+    await this.#extending;
+    if (this.#used > this.#covered) await this.#extend(this.#used);
+  }
+
+  /** @throws {GatewayError} When not even `leastTokens` of output can be held for. */
+  async #extend(leastTokens: number): Promise<void> {
+    const { ledger, hold, amountOf, limitTokensOf, stepTokens, outputTokensMax } = this.#options;
+    const most = Math.min(outputTokensMax, this.#used + stepTokens);
+    const [wanted, least] = [amountOf(most), amountOf(leastTokens)];
+    const extension: Extension = {
+      callId: hold.callId,
+      holdNanodollars: wanted.nanodollars,
+      minNanodollars: least.nanodollars,
+      holdTokens: wanted.tokens,
+      minTokens: least.tokens,
+      limitTokens: limitTokensOf(most),
+    };
+    const { heldNanodollars, heldTokens } = await ledger.extend(extension);
+    hold.heldNanodollars = heldNanodollars;
+    hold.heldTokens = heldTokens;
+    this.#covered = this.#coveredBy(hold, most);
+    this.#extendAbove = this.#threshold();
+  }
+
+  #threshold(): number {
+    const { stepTokens, outputTokensMax } = this.#options;
+    return this.#covered >= outputTokensMax ? Number.POSITIVE_INFINITY : this.#covered - stepTokens / 2;
+  }
+
+  #coveredBy({ heldNanodollars, heldTokens }: Pick<Hold, "heldNanodollars" | "heldTokens">, most: number): number {
+    return largest(most, (outputTokens) => {
+      const { nanodollars, tokens } = this.#options.amountOf(outputTokens);
+      return nanodollars <= heldNanodollars && tokens <= heldTokens;
+    });
+  }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof GatewayError && error.code === "unavailable";
+}
+
+/** The largest whole number up to `most` that fits; 0 if no other does. */
+export function largest(most: number, fits: (number: number) => boolean): number {
+  let [low, high] = [0, most];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (fits(middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/**
+ * An upper bound of the tokens of a chunk: the bytes that its choices have of text, and of the ids and reasons that stand
+ * for tokens that are not shown.
+ */
+export function chunkTokensMax(chunk: ChatChunk): number {
+  const choices: unknown = chunk?.choices;
+  let tokens = 0;
+  if (!Array.isArray(choices)) return tokens;
+  for (const choice of choices as (ChunkChoice | null)[]) {
+    if (!choice) continue;
+    const { content, reasoning_content, refusal, function_call, tool_calls } = choice.delta ?? {};
+    tokens += bytesOf(content) + bytesOf(reasoning_content) + bytesOf(refusal) + bytesOf(choice.finish_reason);
+    if (function_call) tokens += bytesOf(function_call.name) + bytesOf(function_call.arguments);
+    if (!Array.isArray(tool_calls)) continue;
+    for (const call of tool_calls) {
+      tokens += bytesOf(call?.id) + bytesOf(call?.function?.name) + bytesOf(call?.function?.arguments);
+    }
+  }
+  return tokens;
+}
+
+/** Nothing of it is checked yet. */
+function bytesOf(text: unknown): number {
+  return typeof text === "string" ? tokensMax(text) : 0;
+}

@@ -1,0 +1,63 @@
+import { expect, test } from "bun:test";
+import { runCall } from "../../../src/kernel/index.ts";
+import { completionOf } from "./streams.ts";
+import { benchOf, chatCall, chatModel, pluginOf } from "./support.ts";
+
+const perMillion = (usd: string) => ({ usd, per: 1_000_000 });
+const price = { ...chatModel.price, cacheWriteToken: perMillion("1.25"), cacheWrite1hToken: perMillion("2") };
+const hour = { cache_control: { type: "ephemeral", ttl: "1h" } };
+const minutes = { cache_control: { type: "ephemeral" } };
+
+/** A prompt of 1000 tokens by its upper bound, all of which the provider writes to its cache: `hourly` of them for an hour. */
+function benchWriting(written: number, hourly: number) {
+  const usage = {
+    prompt_tokens: written,
+    completion_tokens: 1,
+    prompt_tokens_details: { cache_write_tokens: written, cache_write_1h_tokens: hourly },
+  };
+  return benchOf([pluginOf({ chat: async () => completionOf("Hello", usage) }, { models: [{ ...chatModel, price }] })]);
+}
+const content = "x".repeat(1000 - 6);
+const part = { type: "text", text: content };
+
+test.each<[string, Record<string, unknown>, number]>([
+  ["no mark", { messages: [{ role: "user", content }] }, 1250],
+  ["a mark of five minutes", { messages: [{ role: "user", content: [{ ...part, ...minutes }] }] }, 1250],
+  ["a part that is marked for an hour", { messages: [{ role: "user", content: [{ ...part, ...hour }] }] }, 2000],
+  ["a message that is", { messages: [{ role: "user", content, ...hour }] }, 2000],
+  ["a request that is", { messages: [{ role: "user", content }], ...hour }, 2000],
+])("the hold of a prompt with %s covers that all of it is written to the cache", async (_, request, promptMicros) => {
+  const hourly = promptMicros === 2000 ? 1000 : 0;
+  const { kernel, ledger } = benchWriting(1000, hourly);
+  await runCall(kernel, chatCall({ max_tokens: 1, ...request }));
+  const held = ledger.claims[0]?.holdNanodollars as number;
+  expect(held).toBe(promptMicros * 1000 + 2000);
+  expect(ledger.settlement).toMatchObject({
+    costNanodollars: held,
+    meters: { inputToken: 0, [hourly > 0 ? "cacheWrite1hToken" : "cacheWriteToken"]: 1000, outputToken: 1 },
+  });
+});
+
+test.each<[string, object]>([
+  ["tool", { tools: [{ type: "function", function: { name: "f" }, ...hour }] }],
+  [
+    "call",
+    {
+      messages: [
+        {
+          role: "assistant",
+          tool_calls: [{ id: "1", type: "function", function: { name: "f", arguments: "{}" }, ...hour }],
+        },
+        { role: "tool", tool_call_id: "1", content: "1" },
+      ],
+    },
+  ],
+])("a %s that is marked for an hour raises the hold", async (_, request) => {
+  const holdOf = async (asked: object) => {
+    const { kernel, ledger } = benchWriting(10, 0);
+    await runCall(kernel, chatCall({ max_tokens: 1, ...asked }));
+    return (ledger.claims[0]?.holdNanodollars as number) - 2000;
+  };
+  const plain = JSON.parse(JSON.stringify(request).replaceAll('"ttl":"1h"', '"ttl":"5m"'));
+  expect(await holdOf(request)).toBe(((await holdOf(plain)) * 2) / 1.25);
+});

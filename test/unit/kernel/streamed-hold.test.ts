@@ -1,0 +1,128 @@
+import { describe, expect, test } from "bun:test";
+import { type ChatChunk, type ChatRequest, GatewayError, type Model } from "../../../src/contract/index.ts";
+import { chunkTokensMax } from "../../../src/kernel/growing-hold.ts";
+import { runCall } from "../../../src/kernel/index.ts";
+import { FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
+import { benchOf, chatCall, chatModel, pluginOf, rejectionOf } from "./support.ts";
+
+const row: Model = { ...chatModel, contextTokens: 200_000, outputTokensMax: 128_000 };
+const promptTokens = 15;
+const priceOf = (outputTokens: number) => promptTokens * 1000 + outputTokens * 2000;
+
+function bench(model: Partial<Model> = {}, ...steps: (ChatChunk | Error | "hang")[]) {
+  const source = new FakeStream<ChatChunk>(...steps);
+  const signals: AbortSignal[] = [];
+  const sent: ChatRequest[] = [];
+  const plugin = pluginOf(
+    {
+      async chat({ request, signal }) {
+        signals.push(signal);
+        sent.push(request);
+        return source;
+      },
+    },
+    { models: [{ ...row, ...model }] },
+  );
+  const sink = new Sink<ChatChunk>();
+  const call = (request: Record<string, unknown> = {}) => chatCall({ stream: true, ...request }, { sink });
+  return { ...benchOf([plugin]), source, signals, sent, sink, call };
+}
+
+const shortAnswer = [textChunk("Hello"), finishChunk(), usageChunk()];
+
+describe("what a chat call holds at first", () => {
+  test.each([
+    ["a stream: the prompt and a first part", {}, {}, 4096],
+    ["a stream of four choices", {}, { n: 4 }, 4 * 4096],
+    ["a stream with a smaller limit", {}, { max_tokens: 100 }, 100],
+    ["a stream that is told not to reason", {}, { reasoning_effort: "none" }, 4096],
+    ["a stream of a model that reasons: more, because its thoughts are hidden", { reasoning: true }, {}, 16_384],
+    ["a stream that is told to reason: likewise", {}, { reasoning_effort: "high" }, 16_384],
+  ])("%s", async (_, model, request, outputTokens) => {
+    const { kernel, ledger, call, sent } = bench(model, ...shortAnswer);
+    const run = call({ max_tokens: 128_000, ...request });
+    await runCall(kernel, run);
+    expect(ledger.claims).toMatchObject([
+      {
+        holdNanodollars: priceOf(outputTokens),
+        limitTokens: promptTokens + outputTokens,
+        minNanodollars: priceOf(Math.min(256, outputTokens)),
+      },
+    ]);
+    expect(ledger.extensions).toEqual([]);
+    // The provider is told what the client said.
+    expect(sent[0]?.max_tokens).toBe((request as ChatRequest).max_tokens ?? 128_000);
+    expect(run.lowered).toBeUndefined();
+  });
+
+  test("a whole answer: all", async () => {
+    const { kernel, ledger } = bench({}, ...shortAnswer);
+    const call = chatCall({ max_tokens: 128_000 });
+    await runCall(kernel, call).catch(() => undefined);
+    expect(ledger.claims).toMatchObject([{ holdNanodollars: priceOf(128_000) }]);
+  });
+
+  test("the limit that the provider is sent is lowered to all that is left, not to what is held", async () => {
+    const { kernel, ledger, call, sent } = bench({}, ...shortAnswer);
+    ledger.granted = { availableNanodollars: priceOf(9000) };
+    await runCall(kernel, call({ max_tokens: 128_000 }));
+    expect(sent).toMatchObject([{ max_tokens: 9000 }]);
+  });
+});
+
+describe("while a stream comes", () => {
+  test("its hold is extended a few times, not with each chunk", async () => {
+    const chunks = Array.from({ length: 3000 }, () => textChunk("0123456789"));
+    const { kernel, ledger, call, sink } = bench({}, ...chunks, finishChunk(), usageChunk());
+    await runCall(kernel, call());
+    expect(textOf(sink.pieces).length).toBe(30_000);
+    expect(ledger.extensions.length).toBeLessThanOrEqual(15);
+    expect(ledger.extensions.at(-1)?.holdNanodollars).toBeGreaterThanOrEqual(priceOf(30_000));
+    expect(ledger.settlement).toMatchObject({ usageSource: "reported", status: 200 });
+  });
+
+  test("a refused extension ends it: the rest is neither sent nor charged, and the provider is told", async () => {
+    const { kernel, ledger, call, sink, source, signals } = bench(
+      {},
+      textChunk("a".repeat(4000)),
+      textChunk("b".repeat(90)),
+      textChunk("c".repeat(100)),
+      "hang",
+    );
+    ledger.extensionRefusal = new GatewayError("insufficient_balance", "Nothing is left");
+    const error = await rejectionOf(runCall(kernel, call()));
+    expect([error.code, error.status]).toEqual(["insufficient_balance", 403]);
+    expect(textOf(sink.pieces)).toBe("a".repeat(4000) + "b".repeat(90));
+    expect(source.returned).toBe(1);
+    expect(signals[0]?.aborted).toBe(true);
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", usageSource: "estimated", status: 403 });
+    expect(ledger.settlement.costNanodollars).toBeLessThanOrEqual(priceOf(4096));
+    expect(ledger.settlement.errorCode).toBe("insufficient_balance");
+  });
+
+  test("a chunk larger than the hold is held for before it is sent", async () => {
+    const { kernel, ledger, call, sink } = bench({}, textChunk("a".repeat(50_000)), finishChunk(), usageChunk());
+    const sent: number[] = [];
+    ledger.onStep = (step) => sent.push(step === "settle" ? sink.pieces.length : 0);
+    await runCall(kernel, call());
+    expect(ledger.extensions).toMatchObject([{ minNanodollars: priceOf(50_000) }]);
+    expect(textOf(sink.pieces).length).toBe(50_000);
+  });
+});
+
+test.each([
+  ["text", { content: "äb" }, 3],
+  ["what it thinks", { reasoning_content: "hm" }, 2],
+  ["a refusal", { refusal: "no" }, 2],
+  ["a tool call", { tool_calls: [{ index: 0, id: "call_1", function: { name: "f", arguments: "{}" } }] }, 9],
+  ["a function call", { function_call: { name: "f", arguments: "{}" } }, 3],
+  ["what is no text", { content: 5, tool_calls: [null] }, 0],
+])("the bound of a chunk counts %s", (_, delta, tokens) => {
+  expect(chunkTokensMax({ choices: [{ index: 0, delta }] } as unknown as ChatChunk)).toBe(tokens);
+});
+
+test("the bound of a malformed chunk is 0: it is refused elsewhere", () => {
+  for (const chunk of [null, {}, { choices: 1 }, { choices: [null] }, { choices: [{}] }]) {
+    expect(chunkTokensMax(chunk as unknown as ChatChunk)).toBe(0);
+  }
+});
