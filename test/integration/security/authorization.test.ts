@@ -158,7 +158,7 @@ const rows: Record<string, Row> = {
 };
 for (const path of ["", "keys", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"])
   rows[`GET /${path}`] = open(200);
-for (const name of ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"])
+for (const name of "swagger-ui.css swagger-ui.js page.css icon.svg start.js".split(" "))
   rows[`GET /docs/${name}`] = open(200);
 
 beforeAll(async () => {
