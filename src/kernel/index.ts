@@ -1,4 +1,5 @@
 export { CallContext } from "./call-context.ts";
+export type { CallDetail } from "./call-detail.ts";
 export { makeCallId } from "./call-id.ts";
 export type { AnswerOf, StreamSink } from "./exchange.ts";
 export { countTokens } from "./normalize/tokenizer.ts";

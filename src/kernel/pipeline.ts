@@ -8,6 +8,7 @@ import {
   sumTokens,
 } from "../contract/index.ts";
 import type { CallContext } from "./call-context.ts";
+import { formatCallDetail } from "./call-detail.ts";
 import { chatHandler } from "./capabilities/chat.ts";
 import { embeddingsHandler } from "./capabilities/embeddings.ts";
 import { imagesHandler } from "./capabilities/images.ts";
@@ -135,6 +136,7 @@ function fail(kernel: Kernel, call: CallContext, error: unknown): GatewayError {
   const failure = toClientError(error, call);
   call.status = failure.status;
   call.errorCode = failure.code;
+  call.errorMessage = failure.message;
   if (call.clientLeft || call.cancelReason === "client_disconnected") recordDisconnect(call);
   if (recordLateFailure(error, call, kernel.now())) kernel.log.warn("circuit_opened", { call: call.id });
   if (failure.code === "internal_error") kernel.log.error("call_failed", { call: call.id, error });
@@ -170,5 +172,8 @@ async function settle(kernel: Kernel, call: CallContext): Promise<void> {
     errorCode: call.errorCode,
     firstByteMs: call.firstByteMs,
     durationMs: kernel.now() - call.startedMs,
+    protocol: call.capability === "chat" ? call.protocol : undefined,
+    clientRequestId: call.clientRequestId,
+    detail: formatCallDetail(call),
   });
 }

@@ -6,6 +6,7 @@ import type { HttpDeps } from "../deps.ts";
 import { readClientRequestId } from "./client-names.ts";
 import { exposeResponse } from "./cors.ts";
 import { type HttpCall, limitHeaders } from "./handle-call.ts";
+import { recordRefusal } from "./record-refusal.ts";
 import { dataHeaders, type ResponseHeaders } from "./security-headers.ts";
 import { toQueryError } from "./validation-errors.ts";
 
@@ -32,6 +33,7 @@ export async function errorResponse(deps: HttpDeps, thrown: unknown, known: Fail
   const { request, call } = known;
   const id = call === undefined ? makeCallId(deps.now()) : call.id;
   const { status, body, headers: ofProtocol } = toProtocolError(error, request.url, id);
+  recordRefusal(deps, { id, request, call, error, status });
   const headers: ResponseHeaders = {
     ...dataHeaders(request),
     ...(call !== undefined && (await readLimitHeaders(deps, call.caller))),
