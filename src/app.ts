@@ -102,11 +102,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     version: options.version,
     log,
     now,
-    store,
-    accounts,
-    ledger,
-    refusals,
-    kernel,
+    ...{ store, accounts, ledger, refusals, kernel },
     snapshot: () => snapshot,
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
     loadShedder,
@@ -241,9 +237,7 @@ export function openPluginManager(
     catalogueFolder: getCatalogueFolder(config),
     sandbox: { setting: config.sandbox, isLoopback: isLoopback(config.host), createSandbox },
     readCredentials: (name) => config.credentials(name),
-    loadCode,
-    log,
-    now,
+    ...{ loadCode, log, now, fetch },
   });
 }
 

@@ -1,7 +1,5 @@
-import type { Insertable, Kysely } from "kysely";
-import type { Capability } from "../contract/index.ts";
-import type { Database } from "./schema.ts";
-
+import type { RefusalsTable } from "./refusals-table.ts";
+import type { Store } from "./store.ts";
 
 /** Refused requests of one account that are kept, the newest ones. */
 export const refusalsOfAccountMax = 10_000;
@@ -9,30 +7,6 @@ export const refusalsOfAccountMax = 10_000;
 const refusalsMax = 1_000_000;
 /** Deletes are cut so that no one of them holds a lock for long. */
 const rowsAtOnceMax = 500;
-
-/** Requests with a known API key that did not become calls. */
-export interface RefusalsTable {
-  /** The response's `x-request-id`. */
-  id: string;
-  account_id: string;
-  key_id: string;
-  opened_at: number;
-  /** Method and path. */
-  endpoint: string;
-  capability: Capability | null;
-  /** What was asked for; it may not exist. */
-  model: string | null;
-  protocol: string | null;
-  status: number;
-  error_code: string;
-  /** The sentence that the caller was given. */
-  message: string;
-  session: string | null;
-  client_request_id: string | null;
-  duration_ms: number;
-  /** How many requests the row stands for: more than 1 when too many came at once to have a row each. */
-  requests: number;
-}
 
 /** Writes refused requests in one statement. */
 export async function insertRefusals({ db }: Pick<Store, "db">, rows: readonly RefusalsTable[]): Promise<void> {

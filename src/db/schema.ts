@@ -1,7 +1,7 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { Capability, MeterName, UsageSource } from "../contract/index.ts";
-import type { RefusalsTable } from "./refusals.ts";
-import type { StoredResponsesTable } from "./stored-responses.ts";
+import type { RefusalsTable } from "./refusals-table.ts";
+import type { IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
@@ -152,24 +152,6 @@ interface CallsTable extends MeterColumns<number | null> {
   detail: string | null;
   /** The process that runs the call; null in the embedded store. */
   node_id: string | null;
-}
-
-/** One row per call with an Idempotency-Key, for a day. */
-interface IdempotencyKeysTable {
-  /** HMAC of API key, endpoint and Idempotency-Key, hex; `body_hash` is one of the request. */
-  id: string;
-  account_id: string;
-  /** The call that the request runs or ran as. */
-  call_id: string;
-  body_hash: string;
-  /** The process that runs the call. */
-  node_id: string;
-  state: "running" | "done";
-  /** Compressed and encrypted; null: it is not there yet, or was not stored. */
-  answer: Uint8Array | null;
-  /** Bytes that the account had stored up to the end of this answer; null without an answer. */
-  position: number | null;
-  expires_at: number;
 }
 
 /** Transactions of wallets, append-only: a wallet's balance is the sum of its entries. */

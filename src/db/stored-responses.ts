@@ -1,20 +1,6 @@
 import { sql } from "kysely";
 import type { Store } from "./store.ts";
 
-/** Answers of POST /responses and the items of their output, one row each. */
-export interface StoredResponsesTable {
-  account_id: string;
-  /** Of the response or the item. */
-  id: string;
-  /** The response that it belongs to; its own id for a response. */
-  response_id: string;
-  /** Encrypted. */
-  body: Uint8Array;
-  /** What it counts of the bytes that an account may store. */
-  bytes: number;
-  expires_at: number;
-}
-
 /** A response, or an item of its output, to be stored. */
 export interface NewStoredRow {
   id: string;
