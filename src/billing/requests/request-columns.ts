@@ -17,8 +17,8 @@ const detailed = [
   ...["settled_at", "hold_nanodollars", "hold_tokens", "images", "audio_ms", "characters", "call_units"],
   ...["price_version", "node_id", "detail"],
 ] as const;
-const ofRefusals = ["requests"] as const;
-const detailOfRefusals = ["endpoint", "message"] as const;
+const ofRefusals = ["endpoint", "requests"] as const;
+const detailOfRefusals = ["message"] as const;
 
 type Columns<Table, Name> = { [Column in Name & keyof Table]: Table[Column] | null };
 

@@ -11,7 +11,20 @@ const pageRows = 500;
 const types = { csv: "text/csv; charset=utf-8", jsonl: "application/jsonl; charset=utf-8" };
 
 const columns = [
-  ...["id", "at", "account", "key_id", "state", "status", "error_code", "model", "capability", "protocol", "route"],
+  ...[
+    "id",
+    "at",
+    "account",
+    "key_id",
+    "state",
+    "status",
+    "error_code",
+    "endpoint",
+    "model",
+    "capability",
+    "protocol",
+    "route",
+  ],
   ...["session", "client_request_id", "requests", "input_tokens", "cache_read_tokens", "cache_write_tokens"],
   ...["cache_write_1h_tokens", "output_tokens", "usage_source", "quota_tokens", "cost_usd", "charged_usd"],
   ...["first_byte_ms", "duration_ms"],

@@ -36,7 +36,6 @@ export function toRequestDetailJson(request: RequestDetail, emails?: ReadonlyMap
     hold_usd: toUsd(hold_nanodollars),
     price_version: rest.price_version,
     settled_at: toIso(settled_at),
-    endpoint: rest.endpoint,
     node: isAdmin ? node_id : null,
     error: message ?? more.error ?? null,
     stream: more.stream ?? false,

@@ -20,6 +20,7 @@ export interface StaticAssets {
 export const pagePaths = [
   "/",
   "/keys",
+  "/requests",
   "/billing",
   "/models",
   "/playground",

@@ -6,6 +6,7 @@ import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { beginSession, enterAs, password } from "../../support/session-cookie.ts";
 import { wavFile } from "../../support/wav.ts";
+import { chargeOf } from "../db/facts.ts";
 
 const callers = [
   "nobody",
@@ -63,12 +64,22 @@ const own = (status: number, row: Omit<Row, "statuses">): Row => ({
   ...row,
   statuses: { others: 401, member: status, "other member": 404, admin: 404 },
 });
+/** What belongs to the member, and what administrators see too. */
+const ownOrAdmin = (status: number, row: Omit<Row, "statuses">): Row => ({
+  ...row,
+  statuses: { others: 401, member: status, "other member": 404, admin: status },
+});
 const admin = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({
   ...row,
   statuses: { others: 401, member: 403, "other member": 403, admin: status },
 });
 
 const newKey = async () => (await gateway.app.accounts.createKey({ accountId: ids.member, name: "a key" })).id;
+const newRequest = async () => {
+  const [open, end] = chargeOf(`req_${crypto.randomUUID()}`);
+  await gateway.store.writeLedger([{ ...open, accountId: ids.member, premium: false }, end]);
+  return open.callId;
+};
 const newAccount = async () => (await gateway.app.accounts.create({ email: `${crypto.randomUUID()}@example.org` })).id;
 const newSession = async () => (await beginSession(gateway.store, ids.member, Date.now())).id;
 const newOf = async (...request: Parameters<typeof send>) =>
@@ -121,18 +132,11 @@ const rows: Record<string, Row> = {
   "GET /dashboard/api/gateway": open(200),
   "POST /dashboard/api/invitations/accept": open(404, { body: { token: "unknown", password } }),
   "POST /webhooks/stripe": open(404),
-  "GET /dashboard/api/me": session(200),
-  "GET /dashboard/api/entries": session(200),
-  "GET /dashboard/api/entries.csv": session(200),
-  "GET /dashboard/api/calls": session(200),
-  "GET /dashboard/api/models": session(200),
-  "GET /dashboard/api/vouchers": session(200),
   "POST /dashboard/api/vouchers/redeem": session(404, { body: { code: "UNKNOWN" } }),
-  "GET /dashboard/api/keys": session(200),
   "POST /dashboard/api/keys": session(200, { body: { name: "new" } }),
   "PATCH /dashboard/api/keys/:id": own(200, { body: { name: "changed" }, id: newKey }),
   "DELETE /dashboard/api/keys/:id": own(200, { id: newKey }),
-  "GET /dashboard/api/sessions": session(200),
+  "GET /dashboard/api/requests/:id": ownOrAdmin(200, { id: newRequest }),
   "DELETE /dashboard/api/sessions/:id": own(200, { id: newSession }),
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
   "GET /dashboard/api/admin/accounts": admin(200),
@@ -154,8 +158,22 @@ const rows: Record<string, Row> = {
   "GET /assets/:file": open(200, { id: () => "page.js" }),
   "GET /admin/*": open(200, { id: () => "accounts" }),
 };
-for (const path of ["", "keys", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"])
+for (const path of ["", "keys", "requests", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"])
   rows[`GET /${path}`] = open(200);
+for (const path of [
+  "me",
+  "entries",
+  "entries.csv",
+  "calls",
+  "models",
+  "vouchers",
+  "keys",
+  "requests",
+  "requests.csv",
+  "requests.jsonl",
+  "sessions",
+])
+  rows[`GET /dashboard/api/${path}`] = session(200);
 for (const name of ["swagger-ui.css", "swagger-ui.js", "start.js"]) rows[`GET /docs/${name}`] = open(200);
 
 beforeAll(async () => {
