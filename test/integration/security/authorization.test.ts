@@ -64,11 +64,6 @@ const own = (status: number, row: Omit<Row, "statuses">): Row => ({
   ...row,
   statuses: { others: 401, member: status, "other member": 404, admin: 404 },
 });
-/** What belongs to the member, and what administrators see too. */
-const ownOrAdmin = (status: number, row: Omit<Row, "statuses">): Row => ({
-  ...row,
-  statuses: { others: 401, member: status, "other member": 404, admin: status },
-});
 const admin = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({
   ...row,
   statuses: { others: 401, member: 403, "other member": 403, admin: status },
@@ -136,23 +131,19 @@ const rows: Record<string, Row> = {
   "POST /dashboard/api/keys": session(200, { body: { name: "new" } }),
   "PATCH /dashboard/api/keys/:id": own(200, { body: { name: "changed" }, id: newKey }),
   "DELETE /dashboard/api/keys/:id": own(200, { id: newKey }),
-  "GET /dashboard/api/requests/:id": ownOrAdmin(200, { id: newRequest }),
+  "GET /dashboard/api/requests/:id": {
+    statuses: { others: 401, member: 200, "other member": 404, admin: 200 },
+    id: newRequest,
+  },
   "DELETE /dashboard/api/sessions/:id": own(200, { id: newSession }),
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
-  "GET /dashboard/api/admin/accounts": admin(200),
   "POST /dashboard/api/admin/accounts": admin(200, { body: () => ({ email: `${crypto.randomUUID()}@example.org` }) }),
   "POST /dashboard/api/admin/accounts/:id/invite": admin(200, { id: newAccount }),
   "POST /dashboard/api/admin/accounts/:id/credit": admin(200, { id: newAccount, body: { usd: "1.00", note: "test" } }),
   "POST /dashboard/api/admin/accounts/:id/quota": admin(200, { id: newAccount, body: { tokens: 1 } }),
   "POST /dashboard/api/admin/accounts/:id/disabled": admin(200, { id: newAccount, body: { disabled: true } }),
-  "GET /dashboard/api/admin/audit": admin(200),
-  "GET /dashboard/api/admin/vouchers": admin(200),
   "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),
   "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
-  "GET /dashboard/api/admin/plugins": admin(200),
-  "GET /dashboard/api/admin/catalogue": admin(200),
-  "GET /dashboard/api/admin/live": admin(200),
-  "GET /dashboard/api/admin/settings": admin(200),
   "GET /docs/routes.json": open(200),
   "GET /openapi.json": open(200),
   "GET /assets/:file": open(200, { id: () => "page.js" }),
@@ -160,20 +151,10 @@ const rows: Record<string, Row> = {
 };
 for (const path of ["", "keys", "requests", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"])
   rows[`GET /${path}`] = open(200);
-for (const path of [
-  "me",
-  "entries",
-  "entries.csv",
-  "calls",
-  "models",
-  "vouchers",
-  "keys",
-  "requests",
-  "requests.csv",
-  "requests.jsonl",
-  "sessions",
-])
-  rows[`GET /dashboard/api/${path}`] = session(200);
+const adminLists = "accounts audit vouchers plugins catalogue live settings";
+for (const path of adminLists.split(" ")) rows[`GET /dashboard/api/admin/${path}`] = admin(200);
+const ownLists = "me entries entries.csv calls models vouchers keys requests requests.csv requests.jsonl sessions";
+for (const path of ownLists.split(" ")) rows[`GET /dashboard/api/${path}`] = session(200);
 for (const name of ["swagger-ui.css", "swagger-ui.js", "start.js"]) rows[`GET /docs/${name}`] = open(200);
 
 beforeAll(async () => {
