@@ -20,7 +20,7 @@ export interface RequestPage {
  * Rows that one page looks at. A filter that fits nearly nothing would else read all calls, and in the embedded store
  * stop the event loop for that long; such a page ends early, and the next one goes on from there.
  */
-const scannedMax = 20_000;
+const scannedMax = 5000;
 
 type Table = "calls" | "refusals";
 type LogStore = Pick<Store, "db" | "shared">;

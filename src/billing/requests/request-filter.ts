@@ -41,10 +41,13 @@ export function toConditions(
   const ofSession = session === undefined ? [] : [sql`session is not null`, ...equals("session", session)];
   const failed = table === "calls" && isFailure(status) ? [sql`error_code is not null`] : [];
   const running = table === "calls" && status === "running" ? [isOpen] : [];
-  const isIndexed = (conditions: readonly Condition[]) => conditions.length > 0;
-  const indexed = table === "calls" ? [running, ofSession, failed, key, account] : [account];
-  const found = indexed.find(isIndexed) ?? [];
-  const rest = [running, ofSession, failed, key, account].filter((conditions) => conditions !== found);
+  const failedOfAccount = failed.length > 0 ? [...failed, ...account] : [];
+  const indexed = table === "calls" ? [running, ofSession, failedOfAccount, key, account] : [account];
+  const found = indexed.find((conditions) => conditions.length > 0) ?? [];
+  const rest = [running, ofSession, failed, key, account].filter(
+    (conditions) =>
+      conditions !== found && !(found === failedOfAccount && (conditions === failed || conditions === account)),
+  );
   const others = [
     ...rest.flat(),
     ...equals("model", filter.model),

@@ -43,6 +43,7 @@ async function createIndexes(db: Kysely<unknown>): Promise<void> {
     "calls_by_time on calls (opened_at)",
     "calls_of_key on calls (key_id, opened_at)",
     "calls_failed on calls (opened_at) where error_code is not null",
+    "calls_failed_of_account on calls (account_id, opened_at) where error_code is not null",
     "calls_of_session on calls (session, opened_at) where session is not null",
     "calls_by_client_id on calls (client_request_id, opened_at) where client_request_id is not null",
     "refusals_by_time on refusals (opened_at)",

@@ -14,7 +14,7 @@ import { RequestsTable } from "./requests-table.tsx";
 import { hasFilters, toQuery } from "./search.ts";
 
 /** Searches that go on by themselves while they find nothing. */
-const emptySearchesMax = 10;
+const emptySearchesMax = 20;
 
 /** The request log. Filters and the opened request are in the address. */
 export default function RequestsPage() {
