@@ -39,15 +39,11 @@ export function toConditions(
     value === undefined ? [] : [sql`${sql.ref(column)} = ${value}`];
   const [account, key] = [equals("account_id", accountId), equals("key_id", keyId)];
   const ofSession = session === undefined ? [] : [sql`session is not null`, ...equals("session", session)];
-  const failed = table === "calls" && isFailure(status) ? [sql`error_code is not null`] : [];
+  const failed = table === "calls" && isFailure(status) ? [sql`error_code is not null`, ...account] : [];
   const running = table === "calls" && status === "running" ? [isOpen] : [];
-  const failedOfAccount = failed.length > 0 ? [...failed, ...account] : [];
-  const indexed = table === "calls" ? [running, ofSession, failedOfAccount, key, account] : [account];
+  const indexed = table === "calls" ? [running, ofSession, failed, key, account] : [account];
   const found = indexed.find((conditions) => conditions.length > 0) ?? [];
-  const rest = [running, ofSession, failed, key, account].filter(
-    (conditions) =>
-      conditions !== found && !(found === failedOfAccount && (conditions === failed || conditions === account)),
-  );
+  const rest = [running, ofSession, failed, key, account].filter((conditions) => conditions !== found);
   const others = [
     ...rest.flat(),
     ...equals("model", filter.model),
