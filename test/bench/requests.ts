@@ -10,6 +10,7 @@ import { DatabaseSync } from "node:sqlite";
 import { parseArgs } from "node:util";
 import pg from "pg";
 import { type RequestFilter, readRequests } from "../../src/billing/index.ts";
+import { idAlphabet } from "../../src/contract/index.ts";
 import { openStore, type Store } from "../../src/db/index.ts";
 import { makeDatabase, newUrl, startPostgres } from "../support/postgres.ts";
 
@@ -17,6 +18,15 @@ const accounts = 100;
 const timesAsked = 5;
 const day = 86_400_000;
 const from = Date.now() - 80 * day;
+
+/** An id as the gateway makes them, in SQL: ten digits in base 32 of the time, and the number of the call. */
+function idOf(at: string): string {
+  const digits = Array.from({ length: 10 }, (_, place) => {
+    const digit = `((${at}) / ${32 ** (9 - place)}) % 32 + 1`;
+    return `substr('${idAlphabet}', cast(${digit} as integer), 1)`;
+  });
+  return `'req_' || ${digits.join(" || ")} || (1000000000 + n)`;
+}
 
 /** One in 50 calls failed, one in 10 has a session, one in 5 an id of its client, and the 20 oldest have a rare model. */
 function insertCalls(calls: number, numbers: string): string {
@@ -26,7 +36,7 @@ function insertCalls(calls: number, numbers: string): string {
     quota_day, hold_nanodollars, hold_tokens, input_tokens, output_tokens, usage_source, cost_nanodollars,
     charged_nanodollars, quota_tokens, price_version, route, status, error_code, duration_ms, session, protocol,
     client_request_id, detail)
-    select 'req_' || (1000000000 + n), 'acc_' || (n % ${accounts}), 'key_' || (n % ${accounts * 4}),
+    select ${idOf(at)}, 'acc_' || (n % ${accounts}), 'key_' || (n % ${accounts * 4}),
     case when n <= 20 then 'rare' else 'famA-4o-mini' end, 'chat', 0, 'settled', ${at}, ${at} + 900, 20000, 0, 900, 350,
     120, 'reported', 83000, 0, 470, 'v1', case when n % 3 = 0 then 'groq' else 'openai' end, ${status},
     case when n % 50 = 7 then 'upstream_error' end, 900, case when n % 10 = 3 then 'session-' || (n % 10007) end,
@@ -74,7 +84,7 @@ const filters: readonly [string, RequestFilter][] = [
   ["all accounts", {}],
   ["one account", { accountId: "acc_7" }],
   ["an hour a month ago", { from: from + 50 * day, until: from + 50 * day + 3_600_000 }],
-  ["one key", { keyId: "key_7" }],
+  ["one key", { keyId: "key_7", accountId: "acc_7" }],
   ["one session", { session: "session-33" }],
   ["one session of one account", { session: "session-33", accountId: "acc_7" }],
   ["failed", { status: "failed" }],

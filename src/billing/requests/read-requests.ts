@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
+import { callIdPrefix } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { detailColumns, type LoggedRequest, listColumns, type RequestDetail } from "./request-columns.ts";
 import { isTextFilter, type RequestFilter, toConditions } from "./request-filter.ts";
@@ -23,7 +24,7 @@ export interface RequestPage {
 const scannedMax = 5000;
 
 type Table = "calls" | "refusals";
-type LogStore = Pick<Store, "db" | "shared">;
+type LogStore = Pick<Store, "db">;
 
 interface PageOptions {
   readonly limit: number;
@@ -80,35 +81,46 @@ async function readNamed(store: LogStore, table: Table, { text, ...filter }: Req
   const { found, others } = toConditions(table, filter);
   const named = [[sql`id = ${text}`], [sql`client_request_id is not null`, sql`client_request_id = ${text}`]];
   const reads = named.map((name) =>
-    readScanned(store, table, { found: [...name, ...toSpan(filter)], others: [...found, ...others], limit }),
+    readScanned(store, table, {
+      found: [...name, ...toSpan(filter)],
+      others: [...found, ...others],
+      order: byTime,
+      limit,
+    }),
   );
   return (await Promise.all(reads)).flatMap(({ rows }) => rows);
 }
 
 function readTable(store: LogStore, table: Table, filter: RequestFilter, { limit, before }: PageOptions) {
   const { found, others } = toConditions(table, filter);
-  const span = [...toSpan(filter), ...toPlace(before, idOf(store))];
-  return readScanned(store, table, { found: [...found, ...span], others, limit });
+  // No index has the time of all calls, and their ids sort by time.
+  if (table === "calls" && found.length === 0) {
+    return readScanned(store, table, { found: toIdSpan(filter, before), others, order: sql`id desc`, limit });
+  }
+  const span = [...toSpan(filter), ...toPlace(before)];
+  return readScanned(store, table, { found: [...found, ...span], others, order: byTime, limit });
 }
 
 interface Scan {
   /** What one index finds in the order of time. */
   readonly found: readonly RawBuilder<unknown>[];
   readonly others: readonly RawBuilder<unknown>[];
+  readonly order: RawBuilder<unknown>;
   readonly limit: number;
 }
+
+const byTime = sql`opened_at desc, id desc`;
 
 /**
  * The rows of one table. What an index finds, newest first, is cut before the other conditions are looked at: `limit` in
  * a subquery keeps both engines from choosing another index, and the outer query reads it in its order.
  */
 async function readScanned(
-  store: LogStore,
+  { db }: LogStore,
   table: Table,
-  { found, others, limit }: Scan,
+  { found, others, order, limit }: Scan,
 ): Promise<{ rows: readonly LoggedRequest[]; searchedTo?: LogCursor | undefined }> {
-  const { db } = store;
-  const from = sql`from ${sql.table(table)} where ${and(found)} order by opened_at desc, ${idOf(store)} desc`;
+  const from = sql`from ${sql.table(table)} where ${and(found)} order by ${order}`;
   const columns = listColumns(table);
   if (others.length === 0) {
     return { rows: (await sql<LoggedRequest>`select ${columns} ${from} limit ${sql.lit(limit)}`.execute(db)).rows };
@@ -124,11 +136,6 @@ async function readScanned(
   return { rows, searchedTo: end && toCursor(end) };
 }
 
-/** The id in the order in which JavaScript compares text. */
-function idOf({ shared }: LogStore): RawBuilder<unknown> {
-  return shared ? sql`id collate "C"` : sql`id`;
-}
-
 function toSpan({ from, until }: RequestFilter): RawBuilder<unknown>[] {
   return [
     ...(from === undefined ? [] : [sql`opened_at >= ${from}`]),
@@ -136,9 +143,18 @@ function toSpan({ from, until }: RequestFilter): RawBuilder<unknown>[] {
   ];
 }
 
-function toPlace(before: LogCursor | undefined, id: RawBuilder<unknown>): RawBuilder<unknown>[] {
+function toPlace(before: LogCursor | undefined): RawBuilder<unknown>[] {
   if (before === undefined) return [];
-  return [sql`opened_at <= ${before.at}`, sql`(opened_at < ${before.at} or ${id} < ${before.id})`];
+  return [sql`opened_at <= ${before.at}`, sql`(opened_at < ${before.at} or id < ${before.id})`];
+}
+
+/** Time and place as spans of ids. */
+function toIdSpan({ from, until }: RequestFilter, before: LogCursor | undefined): RawBuilder<unknown>[] {
+  return [
+    ...(from === undefined ? [] : [sql`id >= ${callIdPrefix(from)}`]),
+    ...(until === undefined ? [] : [sql`id < ${callIdPrefix(until)}`]),
+    ...(before === undefined ? [] : [sql`id < ${before.id === "" ? callIdPrefix(before.at) : before.id}`]),
+  ];
 }
 
 function and(conditions: readonly RawBuilder<unknown>[]): RawBuilder<unknown> {

@@ -41,7 +41,7 @@ export function toConditions(
   const ofSession = session === undefined ? [] : [sql`session is not null`, ...equals("session", session)];
   const failed = table === "calls" && isFailure(status) ? [sql`error_code is not null`, ...account] : [];
   const running = table === "calls" && status === "running" ? [isOpen] : [];
-  const indexed = table === "calls" ? [running, ofSession, failed, key, account] : [account];
+  const indexed = table === "calls" ? [running, ofSession, failed, account] : [account];
   const found = indexed.find((conditions) => conditions.length > 0) ?? [];
   const rest = [running, ofSession, failed, key, account].filter((conditions) => conditions !== found);
   const others = [

@@ -38,10 +38,9 @@ async function createRefusals(db: Kysely<unknown>, engine: Engine): Promise<void
     .execute();
 }
 
+/** Those of `calls` have few rows: an index of all calls would cost each of them more than the rest of this log. */
 async function createIndexes(db: Kysely<unknown>): Promise<void> {
   const indexes = [
-    "calls_by_time on calls (opened_at)",
-    "calls_of_key on calls (key_id, opened_at)",
     "calls_failed on calls (opened_at) where error_code is not null",
     "calls_failed_of_account on calls (account_id, opened_at) where error_code is not null",
     "calls_of_session on calls (session, opened_at) where session is not null",

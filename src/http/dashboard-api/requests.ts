@@ -75,26 +75,34 @@ async function readFilter(deps: HttpDeps, user: SessionUser, query: Static<typeo
   return {
     from: query.from === undefined ? undefined : readMoment(query.from, "from"),
     until: query.until === undefined ? undefined : readMoment(query.until, "until"),
-    accountId: await readAccount(deps, user, query.account),
+    accountId: await readAccount(deps, user, query),
     ...{ keyId, model, route, protocol, session },
     status: status === undefined ? undefined : toStatusFilter(status),
     text: query.text,
   };
 }
 
-/** By its id or e-mail. */
+/** By its id, its e-mail or one of its keys; calls are indexed by account. */
 async function readAccount(
-  { store }: HttpDeps,
+  { store: { db } }: HttpDeps,
   user: SessionUser,
-  account: string | undefined,
+  { account, key }: Static<typeof Filter>,
 ): Promise<string | undefined> {
   if (!isAdmin(user)) {
     if (account === undefined || account === user.accountId) return user.accountId;
     throw new GatewayError("forbidden", "The requests of other accounts are for administrators");
   }
-  if (account === undefined || !account.includes("@")) return account;
-  const query = store.db.selectFrom("accounts").select("id").where("email", "=", account.toLowerCase());
-  const row = await query.executeTakeFirst();
+  if (account === undefined) {
+    if (key === undefined) return undefined;
+    const owner = await db.selectFrom("keys").select("account_id").where("id", "=", key).executeTakeFirst();
+    return owner?.account_id;
+  }
+  if (!account.includes("@")) return account;
+  const row = await db
+    .selectFrom("accounts")
+    .select("id")
+    .where("email", "=", account.toLowerCase())
+    .executeTakeFirst();
   if (row !== undefined) return row.id;
   throw new GatewayError("invalid_request", `There is no account with the e-mail ${account}`, { param: "account" });
 }

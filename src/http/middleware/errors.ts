@@ -31,9 +31,10 @@ export async function errorResponse(deps: HttpDeps, thrown: unknown, known: Fail
   const error = toGatewayError(thrown, deps.log);
   deps.kernel.observer?.refused(error.code);
   const { request, call } = known;
-  const id = call === undefined ? makeCallId(deps.now()) : call.id;
+  const openedAt = call === undefined ? deps.now() : call.openedAt;
+  const id = call === undefined ? makeCallId(openedAt) : call.id;
   const { status, body, headers: ofProtocol } = toProtocolError(error, request.url, id);
-  recordRefusal(deps, { id, request, call, error, status });
+  recordRefusal(deps, { id, openedAt, request, call, error, status });
   const headers: ResponseHeaders = {
     ...dataHeaders(request),
     ...(call !== undefined && (await readLimitHeaders(deps, call.caller))),

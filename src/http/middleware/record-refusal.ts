@@ -11,6 +11,7 @@ const messageCharactersMax = 500;
 /** What is known of a refused request. */
 interface Refused {
   readonly id: string;
+  readonly openedAt: number;
   readonly request: Request;
   readonly call: HttpCall | undefined;
   readonly error: GatewayError;
@@ -18,16 +19,15 @@ interface Refused {
 }
 
 /** Tells the request log of a request that did not become a call, if its API key is known. An admitted call has a row. */
-export function recordRefusal(deps: HttpDeps, { id, request, call, error, status }: Refused): void {
+export function recordRefusal(deps: HttpDeps, { id, openedAt, request, call, error, status }: Refused): void {
   const caller = call?.caller ?? (error instanceof RefusedKeyError ? error.key : undefined);
   if (deps.refusals === undefined || caller === undefined || call?.hold !== undefined) return;
-  const now = deps.now();
   const model = call?.model ?? call?.requestedModel;
   deps.refusals.add({
     id,
     account_id: caller.accountId,
     key_id: caller.keyId,
-    opened_at: call?.openedAt ?? now,
+    opened_at: openedAt,
     endpoint: `${request.method} ${URL.parse(request.url)?.pathname.slice(0, pathCharactersMax) ?? ""}`,
     capability: call?.capability ?? null,
     model: typeof model === "string" ? toStorable(model, modelCharactersMax) : null,

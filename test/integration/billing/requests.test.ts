@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { sql } from "kysely";
 import { type LogCursor, type RequestFilter, readRequest, readRequests } from "../../../src/billing/index.ts";
+import { callIdPrefix } from "../../../src/contract/index.ts";
 import {
   type CallEnded,
   type CallOpened,
@@ -13,14 +14,19 @@ import {
 import { endOf, openOf } from "../db/facts.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
-function callOf(callId: string, openedAt: number, open: Partial<CallOpened> = {}, end: Partial<CallEnded> = {}) {
-  const opened = openOf(callId, { openedAt, ...open });
+/** An id of that time, which ends in the name. */
+const idAt = (name: string, openedAt: number) => callIdPrefix(openedAt) + name.padStart(16, "0");
+/** What {@link idAt} was given. */
+const nameOf = (id: string) => id.slice(-16).replace(/^0+/, "");
+
+function callOf(name: string, openedAt: number, open: Partial<CallOpened> = {}, end: Partial<CallEnded> = {}) {
+  const opened = openOf(idAt(name, openedAt), { openedAt, ...open });
   return [opened, endOf(opened, { chargedNanodollars: 0, ...end })];
 }
 
-function refusalOf(id: string, openedAt: number, fields: Partial<RefusalsTable> = {}): RefusalsTable {
+function refusalOf(name: string, openedAt: number, fields: Partial<RefusalsTable> = {}): RefusalsTable {
   return {
-    id,
+    id: idAt(name, openedAt),
     account_id: "acc_1",
     key_id: "key1",
     opened_at: openedAt,
@@ -40,7 +46,7 @@ function refusalOf(id: string, openedAt: number, fields: Partial<RefusalsTable> 
 }
 
 async function idsOf(store: Store, filter: RequestFilter, limit = 50): Promise<string[]> {
-  return (await readRequests(store, filter, { limit })).requests.map(({ id }) => id);
+  return (await readRequests(store, filter, { limit })).requests.map(({ id }) => nameOf(id));
 }
 
 /** Six calls and two refused requests, of two accounts. */
@@ -51,7 +57,7 @@ async function logOf(): Promise<Store> {
     ...callOf("c1", 10, { session: "s-1" }, { clientRequestId: "mine-1", protocol: "messages" }),
     ...callOf("c2", 20, { keyId: "key2", model: "model-2" }, { route: "groq", protocol: "chat" }),
     ...callOf("c3", 30, {}, failed),
-    openOf("c4", { openedAt: 40 }),
+    openOf(idAt("c4", 40), { openedAt: 40 }),
     ...callOf("d1", 45, { accountId: "acc_2", keyId: "key3" }, failed),
     ...callOf("c5", 50, { session: "s-1" }, { ...failed, status: 429, errorCode: "rate_limit_exceeded" }),
   ]);
@@ -89,8 +95,8 @@ describe("the request log", () => {
     ["running", { status: "running" }, ["c4"]],
     ["one status", { status: { from: 429, to: 429 } }, ["c5"]],
     ["a class of statuses", { status: { from: 400, to: 499 } }, ["r2", "c5", "r1"]],
-    ["an id", { text: "c3" }, ["c3"]],
-    ["an id of another account", { text: "d1", accountId: "acc_1" }, []],
+    ["an id", { text: idAt("c3", 30) }, ["c3"]],
+    ["an id of another account", { text: idAt("d1", 45), accountId: "acc_1" }, []],
     ["the client's id", { text: "mine-1" }, ["c1"]],
     ["a part of the client's id", { text: "INE-".toLowerCase() }, ["r2", "c1"]],
     ["a sign that is one of the database's", { text: "%" }, []],
@@ -104,7 +110,7 @@ describe("the request log", () => {
     let before: LogCursor | undefined;
     do {
       const page = await readRequests(store, {}, { limit: 3, before });
-      pages.push(page.requests.map(({ id }) => id));
+      pages.push(page.requests.map(({ id }) => nameOf(id)));
       before = page.next;
     } while (before !== undefined);
     expect(pages).toEqual([
@@ -126,16 +132,24 @@ describe("the request log", () => {
     const first = await readRequests(store, filter, { limit: 50 });
     expect(first).toEqual({ requests: [], next: { at: 10 + 1500, id: "n103001" } });
     const second = await readRequests(store, filter, { limit: 50, before: first.next });
-    expect(second.requests.map(({ id }) => id)).toEqual(["old"]);
+    expect(second.requests.map(({ id }) => nameOf(id))).toEqual(["old"]);
     expect(second.next).toBeUndefined();
   });
 
   test("tells all of one request, and nothing of another account's", async () => {
     const store = await logOf();
-    expect(await readRequest(store, "c1", "acc_1")).toMatchObject({ id: "c1", hold_nanodollars: 15, message: null });
-    expect(await readRequest(store, "r1", undefined)).toMatchObject({ id: "r1", message: "n is 9", detail: null });
-    expect(await readRequest(store, "c1", "acc_2")).toBeUndefined();
-    expect(await readRequest(store, "r1", "acc_2")).toBeUndefined();
+    expect(await readRequest(store, idAt("c1", 10), "acc_1")).toMatchObject({
+      status: 200,
+      hold_nanodollars: 15,
+      message: null,
+    });
+    expect(await readRequest(store, idAt("r1", 25), undefined)).toMatchObject({
+      status: 400,
+      message: "n is 9",
+      detail: null,
+    });
+    expect(await readRequest(store, idAt("c1", 10), "acc_2")).toBeUndefined();
+    expect(await readRequest(store, idAt("r1", 25), "acc_2")).toBeUndefined();
   });
 
   test("keeps the newest refused requests of an account, until they are too old", async () => {

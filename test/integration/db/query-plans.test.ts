@@ -25,14 +25,9 @@ test.each([
     "calls_of_account",
   ],
   [
-    "the latest calls of all accounts",
-    "select id from calls order by opened_at desc, id desc limit 50",
-    "calls_by_time",
-  ],
-  [
-    "the latest calls of a key",
-    "select id from calls where key_id = ? and opened_at <= ? order by opened_at desc, id desc limit 50",
-    "calls_of_key",
+    "calls of all accounts before one",
+    "select id from calls where id >= ? and id < ? order by id desc limit 50",
+    "calls USING PRIMARY KEY",
   ],
   [
     "the latest failed calls",
