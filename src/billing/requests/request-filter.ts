@@ -43,9 +43,9 @@ export function toConditions(
   const running = table === "calls" && status === "running" ? [isOpen] : [];
   const indexed = table === "calls" ? [running, ofSession, failed, account] : [account];
   const found = indexed.find((conditions) => conditions.length > 0) ?? [];
-  const rest = [running, ofSession, failed, key, account].filter((conditions) => conditions !== found);
   const others = [
-    ...rest.flat(),
+    // Each condition once: a page that needs no others is read without a search.
+    ...[running, ofSession, failed, key, account].flat().filter((condition) => !found.includes(condition)),
     ...equals("model", filter.model),
     ...equals("protocol", filter.protocol),
     ...equals("route", filter.route),
