@@ -7,6 +7,7 @@ import { formBody } from "../middleware/validation-errors.ts";
 import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { keysController } from "./keys.ts";
+import { requestsController } from "./requests.ts";
 import { publicRoutes } from "./session.ts";
 import { systemStatusController } from "./system-status.ts";
 
@@ -25,6 +26,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(meController(deps))
     .use(accountController(deps))
     .use(keysController(deps))
+    .use(requestsController(deps))
     .use(sessionsController(deps))
     .use(checkoutController(deps))
     .use(adminAccountsController(deps))
