@@ -151,13 +151,13 @@ const rows: Record<string, Row> = {
   "GET /assets/:file": open(200, { id: () => "page.js" }),
   "GET /admin/*": open(200, { id: () => "accounts" }),
 };
-for (const path of ["", "keys", "requests", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"])
-  rows[`GET /${path}`] = open(200);
+const pages = ["", "keys", "requests", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"];
+const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"].map((name) => `docs/${name}`);
+for (const path of [...pages, ...docsFiles]) rows[`GET /${path}`] = open(200);
 const adminLists = "accounts audit vouchers plugins catalogue live settings";
 for (const path of adminLists.split(" ")) rows[`GET /dashboard/api/admin/${path}`] = admin(200);
 const ownLists = "me entries entries.csv calls models vouchers keys requests requests.csv requests.jsonl sessions";
 for (const path of ownLists.split(" ")) rows[`GET /dashboard/api/${path}`] = session(200);
-for (const name of ["swagger-ui.css", "swagger-ui.js", "start.js"]) rows[`GET /docs/${name}`] = open(200);
 
 beforeAll(async () => {
   const env = {
