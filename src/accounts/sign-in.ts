@@ -96,7 +96,9 @@ export function createSignIn(options: SignInOptions): SignIn {
   const sessionUserOf = async (cookies: string | null) => {
     if (!cookies?.includes(`${sessionCookie}=`)) return undefined;
     const session = await (await load()).readSession(cookies);
-    return session === undefined || session.expiresAt <= now() ? undefined : await readSessionUser(store, session);
+    return session === undefined || session.expiresAt <= now()
+      ? undefined
+      : await readSessionUser(store, session, now());
   };
   return {
     sessionUserOf,

@@ -9,14 +9,14 @@ import { CursorQuery, readCursor, readUsd } from "./read-fields.ts";
 import {
   pageSize,
   toCallJson,
-  toIso,
   toLatestCallsJson,
   toQuotaJson,
+  toSessionJson,
   toStatementLineJson,
   toVoucherJson,
   toWalletJson,
 } from "./serializers.ts";
-import { withAnySession, withSession } from "./session.ts";
+import { withAnySession, withOwnSession, withSession } from "./session.ts";
 
 const MeQuery = Type.Object({ calls: Type.Optional(Type.String({ maxLength: 40 })) });
 const Page = Type.Object({ page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })) });
@@ -113,14 +113,11 @@ export function checkoutController(deps: HttpDeps) {
 export function sessionsController(deps: HttpDeps) {
   const { store } = deps;
   return new Elysia({ prefix: "/sessions" })
-    .use(withSession(deps))
+    .use(withOwnSession(deps))
     .get("", async ({ user }) => ({
-      data: (await listSessions(store, user.userId, deps.now())).map(({ id, createdAt, expiresAt, userAgent }) => ({
-        id,
-        created_at: toIso(createdAt),
-        expires_at: toIso(expiresAt),
-        user_agent: userAgent ?? null,
-        is_this_one: id === user.sessionId,
+      data: (await listSessions(store, user.userId, deps.now())).map((session) => ({
+        ...toSessionJson(session),
+        is_this_one: session.id === user.sessionId,
       })),
     }))
     .delete("/:id", async ({ user, params: { id } }) => {

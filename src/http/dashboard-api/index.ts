@@ -6,6 +6,7 @@ import { expectStore } from "../middleware/store-timeout.ts";
 import { formBody } from "../middleware/validation-errors.ts";
 import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
+import { adminAccountController } from "./admin-account.ts";
 import { keysController } from "./keys.ts";
 import { publicRoutes } from "./session.ts";
 import { systemStatusController } from "./system-status.ts";
@@ -28,6 +29,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(sessionsController(deps))
     .use(checkoutController(deps))
     .use(adminAccountsController(deps))
+    .use(adminAccountController(deps))
     .use(adminVouchersController(deps))
     .use(systemStatusController(deps))
     .use(publicController(deps));

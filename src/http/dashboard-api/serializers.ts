@@ -1,4 +1,4 @@
-import type { Account, AccountRow, ApiKey, AuditRow, Voucher } from "../../accounts/index.ts";
+import type { Account, AccountRow, ApiKey, AuditRow, Session, Voucher } from "../../accounts/index.ts";
 import type { LatestCalls, RecentCall, StatementLine } from "../../billing/index.ts";
 import { formatUsd, type QuotaState, type WalletState } from "../../contract/index.ts";
 
@@ -82,6 +82,17 @@ function toAccountJson(account: Account) {
 
 export function toAccountRowJson({ balanceNanodollars, role, ...account }: AccountRow) {
   return { ...toAccountJson(account), role: role ?? null, balance_usd: formatUsd(balanceNanodollars) };
+}
+
+export function toSessionJson({ id, createdAt, expiresAt, lastUsedAt, address, userAgent }: Session) {
+  return {
+    id,
+    created_at: toIso(createdAt),
+    expires_at: toIso(expiresAt),
+    last_used_at: toIso(lastUsedAt),
+    address: address ?? null,
+    user_agent: userAgent ?? null,
+  };
 }
 
 export function toVoucherJson(voucher: Voucher) {

@@ -28,6 +28,7 @@ const suites = [
     "attempt-limit",
     "authenticate",
     "invitations",
+    "roles",
     "second-factor",
     "sessions",
     "sign-in",

@@ -84,7 +84,7 @@ describe("every route with an id", () => {
       const id = await another[`${method} ${path}`]?.(ground);
       const all = async () => [
         await store.db.selectFrom("keys").selectAll().execute(),
-        await store.db.selectFrom("sessions").selectAll().execute(),
+        await store.db.selectFrom("sessions").select(["id", "user_id", "expires_at"]).execute(),
       ];
       const before = await all();
       for (const given of [id, "none", "%00", "..%2f..", "x".repeat(10_000)]) {
