@@ -12,6 +12,9 @@ export interface Account {
   name: string | undefined;
   /** The account's own daily free quota; absent when the configured one applies. */
   freeTokensPerDay: number | undefined;
+  /** Its own limits; absent when the configured ones apply. */
+  requestsPerMinute: number | undefined;
+  tokensPerMinute: number | undefined;
   /** Milliseconds since 1970, like all times here. */
   createdAt: number;
   /** When the account was disabled with its keys and users; absent when it is enabled. */
@@ -187,6 +190,8 @@ function toAccount(row: Selectable<Database["accounts"]>): Account {
     email: row.email,
     name: row.name ?? undefined,
     freeTokensPerDay: row.free_tokens_per_day ?? undefined,
+    requestsPerMinute: row.requests_per_minute ?? undefined,
+    tokensPerMinute: row.tokens_per_minute ?? undefined,
     createdAt: row.created_at,
     disabledAt: row.disabled_at ?? undefined,
   };

@@ -132,6 +132,22 @@ export function auditedActions(audited: Audited, now: () => number) {
           return Object.keys(detail).length === 0 ? undefined : entry;
         },
       ),
+    /** Ends the sessions of an account's user, and returns how many there were. */
+    endSessions: (by: Actor, accountId: string) =>
+      audited(
+        async (scope) => {
+          await scope.change((db) => lockManaged(db, by, accountId));
+          const users = scope.db.selectFrom("users").select("id").where("account_id", "=", accountId);
+          const ended = await scope.db.deleteFrom("sessions").where("user_id", "in", users).executeTakeFirstOrThrow();
+          return Number(ended.numDeletedRows);
+        },
+        (sessions) => ({
+          accountId: by.accountId,
+          action: "account.sign_out",
+          subject: accountId,
+          detail: { sessions },
+        }),
+      ),
     createVoucher: (by: Actor, voucher: { nanodollars: number; expiresAt: number | undefined }) =>
       audited(
         (scope) => createVoucher(scope, voucher, now()),

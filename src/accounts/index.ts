@@ -16,5 +16,5 @@ export {
   type SessionUser,
 } from "./sessions.ts";
 export { createSignIn, type SignIn } from "./sign-in.ts";
-export { hasOwner, makeTemporaryPassword } from "./users.ts";
+export { findUser, hasOwner, makeTemporaryPassword } from "./users.ts";
 export { createVoucher, listVouchers, redeemedVouchers, redeemVoucher, type Voucher, voidVoucher } from "./vouchers.ts";

@@ -45,6 +45,19 @@ export async function hasOwner({ db }: Store): Promise<boolean> {
   return (await db.selectFrom("users").select("id").where("role", "=", "owner").executeTakeFirst()) !== undefined;
 }
 
+/** The user of an account; `undefined` when nobody was invited or signed up yet. */
+export async function findUser(
+  { db }: Pick<Store, "db">,
+  accountId: string,
+): Promise<{ id: string; role: Role; secondFactor: boolean } | undefined> {
+  const row = await db
+    .selectFrom("users")
+    .select(["id", "role", "two_factor_enabled"])
+    .where("account_id", "=", accountId)
+    .executeTakeFirst();
+  return row && { id: row.id, role: row.role, secondFactor: row.two_factor_enabled !== 0 };
+}
+
 /** @throws {GatewayError} `invalid_request` */
 export function checkPassword(password: string): void {
   if (password.length >= passwordLengthMin && password.length <= passwordLengthMax) return;

@@ -7,19 +7,20 @@ import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
 import { CursorQuery, readCursor, readUsd } from "./read-fields.ts";
 import {
+  PageQuery,
   pageSize,
   toCallJson,
   toLatestCallsJson,
   toQuotaJson,
   toSessionJson,
   toStatementLineJson,
+  toStatementPage,
   toVoucherJson,
   toWalletJson,
 } from "./serializers.ts";
 import { withAnySession, withOwnSession, withSession } from "./session.ts";
 
 const MeQuery = Type.Object({ calls: Type.Optional(Type.String({ maxLength: 40 })) });
-const Page = Type.Object({ page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })) });
 const Redeem = formBody({ code: Type.String({ minLength: 1, maxLength: 100 }) });
 const Checkout = formBody({ usd: Type.String({ minLength: 1, maxLength: 30 }) });
 const csvColumns = ["at", "kind", "amount_usd", "balance_usd", "note"] as const;
@@ -58,16 +59,9 @@ export function accountController(deps: HttpDeps) {
   const { store } = deps;
   return new Elysia()
     .use(withSession(deps))
-    .get(
-      "/entries",
-      async ({ user, query }) => {
-        const page = Number(query.page ?? "1");
-        const lines = await readStatement(store, user.accountId);
-        const shown = lines.slice((page - 1) * pageSize, page * pageSize);
-        return { data: shown.map(toStatementLineJson), page, pages: Math.max(1, Math.ceil(lines.length / pageSize)) };
-      },
-      { query: Page },
-    )
+    .get("/entries", async ({ user, query }) => toStatementPage(await readStatement(store, user.accountId), query), {
+      query: PageQuery,
+    })
     .get("/entries.csv", async ({ user, set }) => {
       set.headers["content-type"] = "text/csv; charset=utf-8";
       set.headers["content-disposition"] = 'attachment; filename="modelgate-entries.csv"';
