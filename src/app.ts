@@ -233,9 +233,7 @@ export function openPluginManager(
     catalogueFolder: getCatalogueFolder(config),
     sandbox: { setting: config.sandbox, isLoopback: isLoopback(config.host), createSandbox },
     readCredentials: (name) => config.credentials(name),
-    loadCode,
-    log,
-    now,
+    ...{ loadCode, log, now, fetch },
   });
 }
 

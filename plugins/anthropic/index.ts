@@ -2,26 +2,26 @@ import {
   type Call,
   type ChatRequest,
   definePlugin,
+  messagesHandlers,
   precheckMultimodal,
   readModels,
   withFunctionsAsTools,
 } from "modelgate/plugin";
 import rows from "../../catalogue/anthropic.json" with { type: "json" };
+import current from "../../catalogue/current/anthropic.json" with { type: "json" };
 import { readFault } from "./fault.ts";
 import { fromEvents } from "./from-events.ts";
-import { fromMessage } from "./from-message.ts";
+import { fromMessage, toUsage } from "./from-message.ts";
 import { toMessages } from "./to-messages.ts";
-import type { MessageAnswer } from "./wire.ts";
 
 /** Later versions do without `temperature`: https://platform.claude.com/docs/en/api/versioning */
 const headers = { "anthropic-version": "2023-06-01" };
-
 export default definePlugin({
   name: "anthropic",
   baseUrl: "https://api.anthropic.com/v1",
-  authorize: (key) => ({ "x-api-key": key }),
-  models: readModels(rows),
-  handlers: { chat: withFunctionsAsTools(chat) },
+  authorize: (key) => ({ "x-api-key": key, ...headers }),
+  models: readModels([...rows.models, ...current.models]),
+  handlers: { chat: withFunctionsAsTools(chat), ...messagesHandlers({ headers, toUsage }) },
   checks: { chat: precheckMultimodal((request, { model, warn }) => toMessages(request, model, warn)) },
   maxChoices: { chat: 1 },
   readFault,
@@ -30,5 +30,5 @@ export default definePlugin({
 async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {
   const { body, reading } = toMessages(request, model, warn);
   if (body.stream) return fromEvents(await upstream.events("/messages", body, { headers }), reading);
-  return fromMessage(await upstream.json<MessageAnswer>("/messages", body, { headers }), reading, Date.now());
+  return fromMessage(await upstream.json("/messages", body, { headers }), reading, Date.now());
 }

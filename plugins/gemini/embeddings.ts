@@ -3,7 +3,6 @@ import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault, warn
 /** How many texts one request takes. https://ai.google.dev/api/embeddings */
 const textsMax = 100;
 const requestsAtOnceMax = 4;
-
 /** What to ask, and how many vectors each answer is to bring: one text alone, more of them in batches. */
 export function toEmbedOrders({ input, dimensions }: EmbeddingsRequest, upstreamId: string) {
   const model = `models/${upstreamId}`;

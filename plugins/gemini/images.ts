@@ -4,29 +4,32 @@ import type { GenerateAnswer, GenerateBody, Warn } from "./wire.ts";
 
 /** Width by height. https://ai.google.dev/gemini-api/docs/image-generation#aspect_ratios */
 const aspectRatios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"];
-/** The side of the square, in pixels. */
-const imageSizes = { "1K": 1024, "2K": 2048, "4K": 4096 };
+const imageSizes = { "1K": 1024, "2K": 2048, "4K": 4096 }; // The side of the square, in pixels.
 const proportions = Object.fromEntries(
   aspectRatios.map((name): [string, number] => [name, Number(name.split(":")[0]) / Number(name.split(":")[1])]),
 );
 
-export function toImageBody(request: ImagesRequest, warn: Warn): GenerateBody {
+export function toImageBody(request: ImagesRequest, warn: Warn, sold?: unknown): GenerateBody {
   const { prompt, size, quality } = request;
-  const generationConfig = { responseModalities: ["TEXT", "IMAGE"], imageConfig: toImageConfig(size, quality) };
-  const taken = JSON.stringify(generationConfig.imageConfig);
-  if (size && !/^(auto|(1024|2048|4096)x\2)$/.test(size)) warn(`Took ${taken} for size ${size}`, "size");
+  const imageConfig = toImageConfig(size, quality, sold);
+  const side = imageSizes[(imageConfig.imageSize ?? "1K") as keyof typeof imageSizes];
+  const isOther = size && (!/^(auto|(1024|2048|4096)x\2)$/.test(size) || Number.parseInt(size, 10) > side);
+  if (isOther) warn(`Took ${JSON.stringify(imageConfig)} for size ${size}`, "size");
+  if (quality === "hd" && side < 2048)
+    warn("Left out quality hd: the price of this model does not cover it", "quality");
   warnOfOthers(request, ["model", "prompt", "n", "size", "quality", "response_format"], warn);
+  const generationConfig = { responseModalities: ["TEXT", "IMAGE"], imageConfig };
   return { contents: [{ role: "user", parts: [{ text: prompt }] }], generationConfig };
 }
 
-/** The shape and size nearest in proportion to WIDTHxHEIGHT; with `auto` the model chooses. */
-export function toImageConfig(size: ImagesRequest["size"], quality: ImagesRequest["quality"]) {
+/** The shape and size nearest to WIDTHxHEIGHT, of those `sold` if given; with `auto` the model chooses, and 2K is `hd`. */
+export function toImageConfig(size: ImagesRequest["size"], quality: ImagesRequest["quality"], sold?: unknown) {
   const [width = 1, height = 1] = (size === "auto" ? "" : (size ?? "1024x1024")).split("x").map(Number);
   const nearestSize = size === "auto" ? "1K" : nearest(imageSizes, Math.sqrt(width * height));
+  const imageSize = quality === "hd" && nearestSize === "1K" ? "2K" : nearestSize;
   return {
     aspectRatio: size === "auto" ? undefined : nearest(proportions, width / height),
-    // The provider's only lever for detail; 2K takes as many tokens as 1K, so that the price of a picture stands.
-    imageSize: quality === "hd" && nearestSize === "1K" ? "2K" : nearestSize,
+    imageSize: Array.isArray(sold) && !sold.includes(imageSize) ? sold.at(-1) : imageSize,
   };
 }
 

@@ -10,6 +10,7 @@ import {
   readModels,
   withFunctionsAsTools,
 } from "modelgate/plugin";
+import current from "../../catalogue/current/gemini.json" with { type: "json" };
 import rows from "../../catalogue/gemini.json" with { type: "json" };
 import { fromCandidates, fromEvents, readFault } from "./answer.ts";
 import { embeddings } from "./embeddings.ts";
@@ -18,12 +19,11 @@ import { toContents } from "./to-contents.ts";
 import { randomCallId, type Signatures } from "./tools.ts";
 
 const signatures: Signatures = new LruMap(10_000);
-
 export default definePlugin({
   name: "gemini",
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
   authorize: (key) => ({ "x-goog-api-key": key }),
-  models: readModels(rows),
+  models: readModels([...rows.models, ...current.models]),
   handlers: { chat: withFunctionsAsTools(chat), embeddings, images },
   checks: { chat: precheckMultimodal((request, asked) => toContents(request, { ...asked, signatures, fetched })) },
   // The bound of `candidateCount`, and a picture a request.
@@ -43,5 +43,5 @@ async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {
 
 async function images({ request, model, upstream, warn }: Call<ImagesRequest>) {
   const path = `/models/${model.upstreamId}:generateContent`;
-  return fromImageAnswer(await upstream.json(path, toImageBody(request, warn)));
+  return fromImageAnswer(await upstream.json(path, toImageBody(request, warn, model.options?.imageSizes)));
 }

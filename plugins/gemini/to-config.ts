@@ -2,7 +2,6 @@ import { type ChatRequest, getOwn, type Model, nearestEffort, openApiSubset, red
 import type { Warn } from "./wire.ts";
 
 type Config = Record<string, unknown>;
-
 /** What `responseJsonSchema` reads of JSON Schema. https://ai.google.dev/api/generate-content#generationconfig */
 const jsonSchemaSubset = {
   ...openApiSubset,

@@ -12,7 +12,6 @@ import {
 import type { AnswerPart, GenerateBody, Warn } from "./wire.ts";
 
 const modes = { none: "NONE", auto: "AUTO", required: "ANY" };
-
 /** The functions the model may call, all in one tool as the provider wants it, and whether it must. */
 export function toTools(request: ChatRequest, warn: Warn): Pick<GenerateBody, "tools" | "toolConfig"> {
   const all = (request.tools ?? []).map((tool, index) => toDeclaration(tool, `tools[${index}].function`, warn));

@@ -1,11 +1,12 @@
 import { definePlugin, openai, readModels } from "modelgate/plugin";
+import current from "../../catalogue/current/groq.json" with { type: "json" };
 import rows from "../../catalogue/groq.json" with { type: "json" };
 import { chat } from "./options.ts";
 
 export default definePlugin({
   name: "groq",
   baseUrl: "https://api.groq.com/openai/v1",
-  models: readModels(rows),
+  models: readModels([...rows.models, ...current.models]),
   handlers: openai({ chat, transcription: {}, speech: {} }),
   maxChoices: { chat: 1 },
 });

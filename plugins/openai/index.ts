@@ -1,10 +1,12 @@
 import { definePlugin, openai, readModels } from "modelgate/plugin";
+import current from "../../catalogue/current/openai.json" with { type: "json" };
 import rows from "../../catalogue/openai.json" with { type: "json" };
-import { chat, image } from "./options.ts";
+import { chat, image, responses } from "./options.ts";
 
 export default definePlugin({
   name: "openai",
   baseUrl: "https://api.openai.com/v1",
-  models: readModels(rows),
-  handlers: openai({ chat, images: image, embeddings: {}, transcription: {}, speech: {} }),
+  models: readModels([...rows.models, ...current.models]),
+  handlers: openai({ chat, responses, images: image, embeddings: {}, transcription: {}, speech: {} }),
+  takes: ["tokenInput", "customTools"],
 });

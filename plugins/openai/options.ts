@@ -1,4 +1,4 @@
-import type { ChatOptions, ImagesOptions } from "modelgate/plugin";
+import type { ChatOptions, ImagesOptions, ResponsesOptions } from "modelgate/plugin";
 
 /** OpenAI speaks its own dialect; a model that reasons rejects the fields that steer sampling. */
 export const chat: ChatOptions = {
@@ -12,3 +12,6 @@ export const image: ImagesOptions = {
   omit: ["response_format"],
   values: { quality: { standard: "medium", hd: "high" } },
 };
+
+/** The Responses protocol is its own. */
+export const responses: ResponsesOptions = { inputTokens: true };

@@ -33,13 +33,14 @@ export function sandbox(models: readonly Model[]): ProviderPlugin {
   });
 }
 
-/** One row a name: a model that several plugins serve is simulated once. */
+/** One row a name: a model that several plugins serve is simulated once. The simulated voice has no encoder. */
 function withoutDuplicates(models: readonly Model[]): Model[] {
   const names = new Set<string>();
-  return models.filter(({ id, aliases = [] }) => {
+  const single = models.filter(({ id, aliases = [] }) => {
     const own = [id, ...aliases];
     if (own.some((name) => names.has(name))) return false;
     for (const name of own) names.add(name);
     return true;
   });
+  return single.map(({ audioFormats: _, ...row }) => row);
 }

@@ -1,4 +1,5 @@
 import { definePlugin, readModels } from "modelgate/plugin";
+import current from "../../catalogue/current/sarvam.json" with { type: "json" };
 import rows from "../../catalogue/sarvam.json" with { type: "json" };
 import { chat } from "./chat.ts";
 import { speech, toSpeechBody } from "./speech.ts";
@@ -8,7 +9,7 @@ export default definePlugin({
   name: "sarvam",
   baseUrl: "https://api.sarvam.ai",
   authorize: (key) => ({ "api-subscription-key": key }),
-  models: readModels(rows),
+  models: readModels([...rows.models, ...current.models]),
   handlers: { chat, transcription, speech },
   checks: { speech: (asked) => void toSpeechBody({ ...asked, warn: () => undefined }) },
 });

@@ -1,10 +1,11 @@
 import { definePlugin, openai, readModels } from "modelgate/plugin";
+import current from "../../catalogue/current/together.json" with { type: "json" };
 import rows from "../../catalogue/together.json" with { type: "json" };
 
 export default definePlugin({
   name: "together",
   baseUrl: "https://api.together.xyz/v1",
-  models: readModels(rows),
+  models: readModels([...rows.models, ...current.models]),
   handlers: openai({
     chat: { systemRole: "system", drop: ["prompt"] },
     embeddings: { omit: ["dimensions", "encoding_format", "user"] },

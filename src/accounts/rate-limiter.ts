@@ -18,8 +18,8 @@ export class RateLimiter {
     this.#what = options.what ?? "attempts from here";
   }
 
-  /** Counts an attempt of a client or another key. @throws {GatewayError} `rate_limit_exceeded` */
-  take(key: string): void {
+  /** Counts an attempt of a client or another key, which may have a bound of its own. @throws {GatewayError} `rate_limit_exceeded` */
+  take(key: string, max: number = this.#max): void {
     const now = this.#now();
     const known = this.#attempts.get(key);
     if (known === undefined || known.endsAt <= now) {
@@ -27,8 +27,8 @@ export class RateLimiter {
       return;
     }
     known.count += 1;
-    if (known.count <= this.#max) return;
-    throw tooManyAttempts({ max: this.#max, windowMs: minuteMs, what: this.#what }, known.endsAt - now);
+    if (known.count <= max) return;
+    throw tooManyAttempts({ max, windowMs: minuteMs, what: this.#what }, known.endsAt - now);
   }
 }
 

@@ -184,6 +184,14 @@ export const settings = {
   ),
   /** A second folder of plugins, beside `plugins` in the home folder; absolute. */
   pluginsDir: optional("PLUGINS_DIR", anyText("a folder")),
+  /** Who may sign the files of `catalogue update`; absent: none is taken. */
+  cataloguePublicKey: optional(
+    "CATALOGUE_PUBLIC_KEY",
+    matching(
+      /^MCowBQYDK2VwAyEA[A-Za-z0-9+/]{43}=$/,
+      "an Ed25519 public key such as MCowBQYDK2VwAyEA…, as catalogue sign prints it",
+    ),
+  ),
   logLevel: setting("LOG_LEVEL", "info", choice("debug", "info", "warn", "error", "silent")),
   /** `auto`: `pretty` when standard error is a terminal, else `json`. */
   logFormat: setting("LOG_FORMAT", "auto", choice("auto", "json", "pretty")),

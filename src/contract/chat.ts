@@ -2,8 +2,10 @@ import { type Static, Type } from "@sinclair/typebox";
 import { optional } from "./capability.ts";
 
 const open = { additionalProperties: true } as const;
+/** Left out of the types of plugins: it reaches only those that take the form. */
+const ofCustomTools = { ...open, "x-native-form": "customTools" } as const;
 
-export const ToolCall = Type.Object(
+const FunctionCall = Type.Object(
   {
     id: Type.String({ minLength: 1 }),
     type: Type.Literal("function"),
@@ -11,7 +13,21 @@ export const ToolCall = Type.Object(
   },
   open,
 );
-export type ToolCall = Static<typeof ToolCall>;
+const CustomCall = Type.Object(
+  {
+    id: Type.String({ minLength: 1 }),
+    type: Type.Literal("custom"),
+    custom: Type.Object({ name: Type.String({ minLength: 1 }), input: Type.String() }, open),
+  },
+  ofCustomTools,
+);
+export interface ToolCall {
+  id: string;
+  type: "function";
+  function: { name: string; arguments: string };
+}
+/** Calls of custom tools exist only where a plugin takes `customTools`, so that others need not know of them. */
+export const ToolCall = Type.Unsafe<ToolCall>(Type.Union([FunctionCall, CustomCall]));
 
 /** A part of a message's content: text, a picture by URL or data URL, or sound as base64. */
 export const ContentPart = Type.Union([
@@ -68,23 +84,35 @@ export const FunctionDefinition = Type.Object(
 );
 export type FunctionDefinition = Static<typeof FunctionDefinition>;
 
-const functionType = Type.Literal("function", {
-  description: "custom tools are not supported here, use function tools",
-});
-export const Tool = Type.Object({ type: functionType, function: FunctionDefinition }, open);
-export type Tool = Static<typeof Tool>;
+const FunctionTool = Type.Object({ type: Type.Literal("function"), function: FunctionDefinition }, open);
+const CustomTool = Type.Object(
+  { type: Type.Literal("custom"), custom: Type.Object({ name: Type.String({ minLength: 1, maxLength: 128 }) }, open) },
+  ofCustomTools,
+);
+export interface Tool {
+  type: "function";
+  function: FunctionDefinition;
+}
+/** Custom tools are refused unless every plugin of the model takes `customTools`. */
+export const Tool = Type.Unsafe<Tool>(Type.Union([FunctionTool, CustomTool]));
 
-export const ToolChoice = Type.Union([
-  Type.Literal("auto"),
-  Type.Literal("none"),
-  Type.Literal("required"),
-  Type.Object(
-    { type: Type.Literal("function"), function: Type.Object({ name: Type.String({ minLength: 1 }) }, open) },
-    open,
-  ),
-  Type.Object({ type: Type.Literal("allowed_tools"), allowed_tools: Type.Object({}, open) }, open),
-]);
-export type ToolChoice = Static<typeof ToolChoice>;
+const named = Type.Object({ name: Type.String({ minLength: 1 }) }, open);
+export type ToolChoice =
+  | "auto"
+  | "none"
+  | "required"
+  | { type: "function"; function: { name: string } }
+  | { type: "allowed_tools"; allowed_tools: Record<string, unknown> };
+export const ToolChoice = Type.Unsafe<ToolChoice>(
+  Type.Union([
+    Type.Literal("auto"),
+    Type.Literal("none"),
+    Type.Literal("required"),
+    Type.Object({ type: Type.Literal("function"), function: named }, open),
+    Type.Object({ type: Type.Literal("allowed_tools"), allowed_tools: Type.Object({}, open) }, open),
+    Type.Object({ type: Type.Literal("custom"), custom: named }, ofCustomTools),
+  ]),
+);
 
 export const ResponseFormat = Type.Union([
   Type.Object({ type: Type.Literal("text") }, open),
@@ -214,8 +242,9 @@ export type ChatCompletion = Static<typeof ChatCompletion>;
 export interface ToolCallDelta {
   index?: number;
   id?: string;
-  type?: "function";
+  type?: "function" | "custom";
   function?: { name?: string; arguments?: string };
+  custom?: { name?: string; input?: string };
 }
 
 /** One piece of a choice in a stream. */

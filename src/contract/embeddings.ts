@@ -1,7 +1,7 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { optional } from "./capability.ts";
 
-/** Body of POST /embeddings. */
+/** What an `embeddings` handler is asked for. */
 export const EmbeddingsRequest = Type.Object(
   {
     model: Type.String({ minLength: 1, maxLength: 200 }),
@@ -16,6 +16,31 @@ export const EmbeddingsRequest = Type.Object(
   { additionalProperties: true },
 );
 export type EmbeddingsRequest = Static<typeof EmbeddingsRequest>;
+
+/** Tokens of all inputs of a request together: OpenAI's limit, applied to every provider. */
+export const embeddingTokensMax = 300_000;
+
+const tokens = Type.Array(Type.Integer({ minimum: 0, maximum: 1_000_000, description: "A token of cl100k_base" }), {
+  minItems: 1,
+  maxItems: embeddingTokensMax,
+});
+
+const withInput = <Input extends TSchema>(input: Input) =>
+  Type.Object({ ...EmbeddingsRequest.properties, input }, { additionalProperties: true });
+
+/** Bodies of POST /embeddings whose inputs are tokens, as OpenAI's clients send them: one input, or several. */
+export const TokensRequest = withInput(tokens);
+export const TokenListsRequest = withInput(Type.Array(tokens, { minItems: 1, maxItems: 2048 }));
+
+/** Body of POST /embeddings. */
+export const EmbeddingsBody = withInput(
+  Type.Union([
+    ...EmbeddingsRequest.properties.input.anyOf,
+    TokensRequest.properties.input,
+    TokenListsRequest.properties.input,
+  ]),
+);
+export type EmbeddingsBody = Static<typeof EmbeddingsBody>;
 
 /** The uniform embedding answer. A handler may leave vectors as float arrays or as base64 of little-endian float32. */
 export const EmbeddingList = Type.Object({

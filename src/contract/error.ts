@@ -72,6 +72,12 @@ export class GatewayError extends Error {
     return errorTable[this.code].status;
   }
 
+  /** When to come again, as a header, if that is known. */
+  get retryHeaders(): Record<string, string> {
+    if (this.retryAfterMs === undefined) return {};
+    return { "retry-after": String(Math.max(1, Math.ceil(this.retryAfterMs / 1000))) };
+  }
+
   /** The body in OpenAI's shape, the same for a JSON answer and for an error event in a stream. */
   toBody(): ErrorBody {
     const type = errorTable[this.code].type;

@@ -5,6 +5,9 @@ import { Price } from "./price.ts";
 const day = Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" });
 const names = (description: string) => Type.Array(Type.String({ minLength: 1 }), { minItems: 1, description });
 
+/** What a chat model can do beside answering text by text. */
+const modelFeatures = ["vision", "tools", "json_schema", "audio", "pdf"] as const;
+
 /** A row of a catalogue: one model as the gateway sells it and as its provider knows it. */
 export const Model = Type.Object(
   {
@@ -26,6 +29,11 @@ export const Model = Type.Object(
     reasoning: Type.Optional(
       Type.Boolean({ description: "It reasons before it answers, and what it reasons is billed but not all shown" }),
     ),
+    features: Type.Optional(
+      Type.Array(Type.Union(modelFeatures.map((name) => Type.Literal(name))), {
+        description: "What a chat model takes beside text, and what it can hold its answer to; absent: not known",
+      }),
+    ),
     timeoutSeconds: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 3600, description: "The longest silence of its provider; default 300" }),
     ),
@@ -46,6 +54,12 @@ export const Model = Type.Object(
     voiceDefault: Type.Optional(Type.String({ minLength: 1 })),
     languages: Type.Optional(names("Language codes the model takes")),
     sampleRates: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, description: "Hz" })),
+    audioFormats: Type.Optional(
+      Type.Array(Type.Union(["mp3", "opus", "aac", "flac"].map((name) => Type.Literal(name))), {
+        minItems: 1,
+        description: "Formats of speech beside wav and pcm",
+      }),
+    ),
     omit: Type.Optional(names("Request fields the model rejects: left out before the provider is asked")),
     rename: Type.Optional(
       Type.Record(Type.String(), Type.String(), { description: "Request fields it knows by another name" }),
@@ -72,7 +86,15 @@ export const Model = Type.Object(
     ),
     weight: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000, description: "Share among equals; default 1" })),
     retiredOn: Type.Optional(day),
-    successor: Type.Optional(Type.String({ minLength: 1 })),
+    successor: Type.Optional(
+      Type.String({ minLength: 1, description: "The model that its provider names in its place" }),
+    ),
+    whenRetired: Type.Optional(
+      Type.Union(
+        ["refuse", "serve", "successor"].map((word) => Type.Literal(word as "refuse" | "serve" | "successor")),
+        { description: "From that day on: refused (default), asked for as before, or answered by the successor" },
+      ),
+    ),
     source: Type.Optional(Type.String({ minLength: 1, description: "Where the facts were read" })),
     checkedOn: Type.Optional(day),
   },

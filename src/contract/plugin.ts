@@ -1,10 +1,11 @@
 import type { Capability } from "./capability.ts";
-import type { ChatChunk, ChatCompletion, ChatRequest } from "./chat.ts";
+import type { ChatChunk, ChatCompletion, ChatRequest, ChatUsage } from "./chat.ts";
 import type { Embeddings, EmbeddingsRequest } from "./embeddings.ts";
 import type { GeneratedImages, ImagesRequest } from "./images.ts";
 import type { Model } from "./model.ts";
 import type { Speech, SpeechRequest } from "./speech.ts";
 import type { Transcript, TranscriptionRequest } from "./transcription.ts";
+import type { Unlisted } from "./unlisted.ts";
 import type { UpstreamFault } from "./upstream-fault.ts";
 
 /**
@@ -75,6 +76,27 @@ export interface Call<Request> {
   warn(sentence: string, ignored?: string | readonly string[]): void;
 }
 
+/** A request in a protocol of chat that the provider speaks itself: it goes there as the client wrote it. */
+export interface NativeRequest {
+  /** The client's body, within the output limit that the hold covers. `model` is still the public name. */
+  readonly body: Readonly<Record<string, unknown>>;
+  /** The headers that belong to the protocol (`anthropic-version`, `anthropic-beta` …), names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The provider's answer in the protocol of the request: whole, or its events when `body.stream` is true. */
+export interface NativeAnswer {
+  readonly content: Record<string, unknown> | AsyncIterable<ServerEvent>;
+  /**
+   * Reads usage from the whole answer, or from the JSON of an event; events are given in order, so that partial reports
+   * can be added up here. Returns all that is known so far, or `undefined` when this part reports nothing.
+   */
+  readUsage(part: Record<string, unknown>): ChatUsage | undefined;
+}
+
+/** The optional handlers for clients of other protocols than chat. Without them such a call is translated into chat. */
+export const nativeHandlers = ["responses", "messages", "countResponsesTokens", "countMessagesTokens"] as const;
+
 /**
  * A plugin's way of serving each capability. A handler translates the request, sends it by `call.upstream` and translates the answer; ids,
  * timestamps, the public model name, tool-call indexes, usage counting, retries and deadlines are the kernel's.
@@ -86,6 +108,13 @@ export interface Handlers {
   images?(call: Call<ImagesRequest>): Promise<GeneratedImages>;
   transcription?(call: Call<TranscriptionRequest>): Promise<Transcript>;
   speech?(call: Call<SpeechRequest>): Promise<Speech>;
+  /** Hands on a body of OpenAI's Responses protocol. The price must cover all that is sent. */
+  responses?(call: Call<NativeRequest>): Promise<NativeAnswer>;
+  /** Hands on a body of Anthropic's Messages protocol; likewise. */
+  messages?(call: Call<NativeRequest>): Promise<NativeAnswer>;
+  /** Asks the provider for the input tokens of such a body, free of charge. */
+  countResponsesTokens?(call: Call<NativeRequest>): Promise<number>;
+  countMessagesTokens?(call: Call<NativeRequest>): Promise<number>;
 }
 
 /** A request and the plugin's own row of its model. */
@@ -116,6 +145,13 @@ export interface RefusedResponse {
   body: string;
 }
 
+/**
+ * What of OpenAI's API only some providers take: `tokenInput`, token arrays as the input of embeddings, which are
+ * decoded for others; `customTools`, tools of the type `custom` in chat, which others refuse.
+ */
+export const nativeForms = ["tokenInput", "customTools"] as const;
+export type NativeForm = (typeof nativeForms)[number];
+
 /** All that the gateway knows of a provider. Made by `definePlugin`, which fills in what a plugin leaves out. */
 export interface ProviderPlugin {
   /** kebab-case; also the folder, the catalogue file, and the prefix of `<NAME>_API_KEY` and `<NAME>_BASE_URL`. */
@@ -130,11 +166,15 @@ export interface ProviderPlugin {
   /** The headers that carry a key. */
   authorize(key: string): Record<string, string>;
   readonly models: readonly Model[];
+  /** Sells every other model that the provider lists, by these terms. */
+  readonly unlisted?: Unlisted | undefined;
   readonly handlers: Handlers;
   /** Looked at before a call is admitted; without one, all that the schema lets through is translated. */
   readonly checks?: Checks | undefined;
   /** How many choices one request can ask for where the provider has a bound; beyond it the kernel sends several. */
   readonly maxChoices: Partial<Record<Extract<Capability, "chat" | "images">, number>>;
+  /** What it takes as it is; default none. */
+  readonly takes?: readonly NativeForm[] | undefined;
   /** Reads a refusal into a fault. */
   readFault(answer: RefusedResponse): UpstreamFault;
 }

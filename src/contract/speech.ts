@@ -1,13 +1,22 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { optional } from "./capability.ts";
 
-/** Body of POST /audio/speech. The answer is always WAV, so `response_format` takes only `wav`. */
+/** Formats of speech. Every model makes the first two; the others are those that its row names. */
+export const speechFormats = ["wav", "pcm", "mp3", "opus", "aac", "flac"] as const;
+export type SpeechFormat = (typeof speechFormats)[number];
+
+/** Body of POST /audio/speech. */
 export const SpeechRequest = Type.Object(
   {
     model: Type.String({ minLength: 1, maxLength: 200 }),
     input: Type.String({ minLength: 1, maxLength: 100_000 }),
     voice: optional(Type.String({ minLength: 1, maxLength: 200 })),
-    response_format: optional(Type.Literal("wav")),
+    response_format: optional(
+      Type.Union(
+        speechFormats.map((name) => Type.Literal(name)),
+        { description: "Default wav" },
+      ),
+    ),
     stream_format: optional(Type.Union([Type.Literal("audio"), Type.Literal("sse")])),
     speed: optional(Type.Number({ minimum: 0.25, maximum: 4 })),
     target_language_code: optional(Type.String({ pattern: "^[a-z]{2,3}-[A-Z]{2}$", description: "Such as hi-IN" })),
@@ -18,7 +27,10 @@ export const SpeechRequest = Type.Object(
 );
 export type SpeechRequest = Static<typeof SpeechRequest>;
 
-/** What a `speech` handler returns: one valid WAV file, whole or as a stream of its bytes. */
+/**
+ * What a `speech` handler returns, whole or as a stream of its bytes: one valid WAV file, or a file of the
+ * `response_format` that was asked for. It is asked only for formats that the row of the model names.
+ */
 export interface Speech {
   wav: Uint8Array<ArrayBuffer> | AsyncIterable<Uint8Array<ArrayBuffer>>;
 }

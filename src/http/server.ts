@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
 import { chatController } from "./api/chat.ts";
+import { completionsController } from "./api/completions.ts";
 import { docs } from "./api/docs.bun.ts";
 import { embeddingsController } from "./api/embeddings.ts";
 import { filesController } from "./api/files.ts";
@@ -45,6 +46,7 @@ export function createHttp(deps: HttpDeps) {
 function api(deps: HttpDeps) {
   return new Elysia()
     .use(chatController(deps))
+    .use(completionsController(deps))
     .use(responsesController(deps))
     .use(storedResponsesController(deps))
     .use(messagesController(deps))

@@ -1,6 +1,7 @@
 import {
   type Caller,
   type Capability,
+  type GatewayError,
   type Hold,
   type Meters,
   type TranscriptionRequest,
@@ -9,15 +10,16 @@ import {
 } from "../contract/index.ts";
 import type { ChunkOf, RequestOf, StreamSink } from "./exchange.ts";
 import type { GrowingHold } from "./growing-hold.ts";
+import type { NativeExchange } from "./native-exchange.ts";
 import type { UsageMeter } from "./normalize/usage.ts";
 import type { ModelEntry, Route } from "./routing/registry.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 
 /** The protocols that clients speak for chat. */
-export type Protocol = "chat" | "responses" | "messages";
+export type Protocol = "chat" | "completions" | "responses" | "messages";
 
 /** Why the gateway itself ended a call. */
-export type CancelReason = "client_disconnected" | "timeout" | "draining";
+export type CancelReason = "client_disconnected" | "timeout" | "draining" | "hold_refused";
 
 /** How long a model that reasons may go on for a client that has left. */
 const runOnMsMax = 60_000;
@@ -50,8 +52,12 @@ export class CallContext<C extends Capability = Capability> {
   usageMeter!: UsageMeter;
   /** What the client speaks. Only chat has defaults of this API's own. */
   protocol: Protocol = "chat";
+  /** What the client sent in another protocol than chat, where a route may speak that. */
+  native: NativeExchange | undefined = undefined;
   /** The public id of the model, once it is known to exist. */
   model: string | undefined = undefined;
+  /** It answers for the model that was asked for, which has ended. */
+  isSuccession = false;
   /** What the client calls its session, which sticks to a route and a key. A claim: it decides nothing else. */
   session: string | undefined = undefined;
   /** Whether the request asks a provider to keep a part of the prompt for an hour. */
@@ -72,6 +78,8 @@ export class CallContext<C extends Capability = Capability> {
   status = 200;
   errorCode: string | undefined = undefined;
   cancelReason: CancelReason | undefined = undefined;
+  /** Set by {@link endWith}. */
+  cancelError: GatewayError | undefined = undefined;
   /** The client has left while the call goes on. */
   clientLeft = false;
   /** Requests that providers may have received and have not refused: they bill at least the prompt. */
@@ -145,6 +153,12 @@ export class CallContext<C extends Capability = Capability> {
     this.#onCancel();
   }
 
+  /** Cancels the call with the error for its caller. */
+  endWith(error: GatewayError): void {
+    this.cancelError ??= error;
+    this.cancel("hold_refused");
+  }
+
   /** Cancels the call at the given time, milliseconds since 1970. Replaces an earlier deadline. */
   setDeadline(timeouts: TimeoutScheduler, atMs: number): void {
     if (this.#timeout === undefined) this.#timeout = timeouts.schedule(atMs, () => this.cancel("timeout"));
@@ -215,7 +229,8 @@ export class CallContext<C extends Capability = Capability> {
   /** Whether the caller sent this field (a default of the gateway's own is no loss), under a name that a header can hold. */
   #isShowable(field: string): boolean {
     const request = this.request as Partial<TranscriptionRequest>;
-    const isSent = Object.hasOwn(request, field) || request.unknownFields?.includes(field) === true;
+    const body = this.native === undefined ? request : this.native.body;
+    const isSent = Object.hasOwn(body, field) || request.unknownFields?.includes(field) === true;
     return isSent && /^[\w.-]{1,64}(\[\])?$/.test(field);
   }
 }

@@ -14,7 +14,8 @@ export function toClientError(thrown: unknown, call: CallContext): GatewayError 
 }
 
 function toGatewayError(error: unknown, call: CallContext): GatewayError {
-  const { cancelReason } = call;
+  const { cancelReason, cancelError } = call;
+  if (cancelReason === "hold_refused" && cancelError !== undefined) return cancelError;
   if (cancelReason === "client_disconnected") {
     return new GatewayError("invalid_request", "The client disconnected", { cause: error });
   }

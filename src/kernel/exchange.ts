@@ -4,7 +4,7 @@ import type {
   ChatCompletion,
   ChatRequest,
   EmbeddingList,
-  EmbeddingsRequest,
+  EmbeddingsBody,
   GeneratedImages,
   ImagesRequest,
   SpeechRequest,
@@ -15,7 +15,7 @@ import type {
 /** What each capability takes, answers and streams. A streamed answer goes to the sink, and the answer is `undefined`. */
 interface Exchanges {
   chat: { request: ChatRequest; answer: ChatCompletion | undefined; chunk: ChatChunk };
-  embeddings: { request: EmbeddingsRequest; answer: EmbeddingList; chunk: never };
+  embeddings: { request: EmbeddingsBody; answer: EmbeddingList; chunk: never };
   images: { request: ImagesRequest; answer: GeneratedImages; chunk: never };
   transcription: { request: TranscriptionRequest; answer: Transcript; chunk: never };
   speech: { request: SpeechRequest; answer: undefined; chunk: Uint8Array<ArrayBuffer> };

@@ -7,6 +7,7 @@ import {
   type Ledger,
 } from "../contract/index.ts";
 import { tokensMax } from "./normalize/usage.ts";
+import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 
 /** What usage takes of the wallet, or of the free quota. */
 export interface HoldAmount {
@@ -27,12 +28,28 @@ export interface GrowingHoldOptions {
   stepTokens: number;
   /** The most tokens of output that the provider may send. */
   outputTokensMax: number;
+  /** Present where a part of the output is hidden: it is counted by the time that has passed. */
+  hidden?: HiddenOutput | undefined;
 }
+
+/** How output that cannot be seen is followed. */
+interface HiddenOutput {
+  /** More than any model makes, of all choices together. */
+  readonly tokensPerSecond: number;
+  readonly timeouts: TimeoutScheduler;
+  /** Milliseconds, by the clock of the timeouts. */
+  now(): number;
+  /** Ends the call, because the output that may have been made cannot be held for. */
+  end(error: GatewayError): void;
+}
+
+/** Between two looks at a hold that could not be extended. */
+const watchMs = 100;
 
 /**
  * The hold of a stream, kept ahead of what has come: it is extended when half a step is left of it, beside the stream,
  * which waits only if the hold does not cover what comes next. A byte of output counts as a token, of which it has one at
- * the most.
+ * the most; hidden output counts by the time in which it can have been made.
  */
 export class GrowingHold {
   readonly #options: GrowingHoldOptions;
@@ -43,11 +60,23 @@ export class GrowingHold {
   /** More is asked for once more than this has come. */
   #extendAbove: number;
   #extending: Promise<void> | undefined;
+  readonly #startedMs: number;
+  #timeout: Timeout | undefined;
 
   constructor(options: GrowingHoldOptions) {
     this.#options = options;
     this.#covered = this.#coveredBy(options.hold, options.outputTokensMax);
     this.#extendAbove = this.#threshold();
+    const { hidden } = options;
+    this.#startedMs = hidden === undefined ? 0 : hidden.now();
+    if (hidden !== undefined) this.#watch(hidden);
+  }
+
+  /** The call has ended: nothing is held any more. */
+  stop(): void {
+    if (this.#timeout !== undefined) this.#options.hidden?.timeouts.cancel(this.#timeout);
+    this.#timeout = undefined;
+    this.#extendAbove = Number.POSITIVE_INFINITY;
   }
 
   /**
@@ -56,18 +85,43 @@ export class GrowingHold {
    * @returns Undefined in most cases; otherwise what the stream has to wait for, which rejects with the error that ends it.
    */
   spend(bytes: number): Promise<void> | undefined {
-    this.#used = Math.min(this.#used + bytes, this.#options.outputTokensMax);
+    this.#count(bytes);
     if (this.#used <= this.#extendAbove) return undefined;
     if (this.#used > this.#covered) return this.#cover();
     this.#extending ??= this.#extend(this.#covered + 1)
       // Tried again when it is needed; what could not be written, with the next chunk.
       .catch((error: unknown) => {
-        if (!(error instanceof GatewayError && error.code === "unavailable")) this.#extendAbove = this.#covered;
+        if (!isUnavailable(error)) this.#extendAbove = this.#covered;
       })
       .finally(() => {
         this.#extending = undefined;
       });
     return undefined;
+  }
+
+  #count(bytes: number): void {
+    const { hidden, outputTokensMax } = this.#options;
+    const made =
+      hidden === undefined
+        ? this.#used + bytes
+        : Math.ceil(((hidden.now() - this.#startedMs) / 1000) * hidden.tokensPerSecond);
+    this.#used = Math.min(Math.max(this.#used, made), outputTokensMax);
+  }
+
+  /** Extends the hold when its time has come, also while nothing is sent. */
+  #watch(hidden: HiddenOutput): void {
+    const { timeouts, tokensPerSecond, end } = hidden;
+    if (this.#extendAbove === Number.POSITIVE_INFINITY) return;
+    const dueMs = this.#startedMs + (this.#extendAbove / tokensPerSecond) * 1000;
+    this.#timeout = timeouts.schedule(Math.max(dueMs, hidden.now()) + watchMs, () => {
+      Promise.resolve(this.spend(0))
+        .then(() => this.#extending)
+        .then(() => this.#timeout && this.#watch(hidden))
+        .catch((error: unknown) => {
+          if (isUnavailable(error)) this.#watch(hidden);
+          else if (error instanceof GatewayError && this.#timeout) end(error);
+        });
+    });
   }
 
   async #cover(): Promise<void> {
@@ -106,6 +160,10 @@ export class GrowingHold {
       return nanodollars <= heldNanodollars && tokens <= heldTokens;
     });
   }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof GatewayError && error.code === "unavailable";
 }
 
 /** The largest whole number up to `most` that fits; 0 if no other does. */

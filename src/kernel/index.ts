@@ -1,9 +1,13 @@
 export { CallContext } from "./call-context.ts";
 export { makeCallId } from "./call-id.ts";
+export { countNatively } from "./capabilities/native-count.ts";
+export { chooseSpeechFormat } from "./capabilities/speech.ts";
 export type { AnswerOf, StreamSink } from "./exchange.ts";
+export { NativeExchange } from "./native-exchange.ts";
 export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder } from "./overload.ts";
 export { runCall } from "./pipeline.ts";
+export * as completionsProtocol from "./protocols/completions/index.ts";
 export * as messagesProtocol from "./protocols/messages/index.ts";
 export * as responsesProtocol from "./protocols/responses/index.ts";
 export {

@@ -19,7 +19,7 @@ import { GrowingHold, type HoldAmount } from "./growing-hold.ts";
 import { asksForHour } from "./normalize/cache-marks.ts";
 import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import { recordLateFailure } from "./routing/failures.ts";
-import type { CapabilityHandler, Kernel } from "./types.ts";
+import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
 
 const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
   chat: chatHandler,
@@ -37,7 +37,8 @@ const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
  */
 export async function runCall<C extends Capability>(kernel: Kernel, call: CallContext<C>): Promise<AnswerOf<C>> {
   const handler: CapabilityHandler<C> = handlers[call.capability];
-  call.modelEntry = kernel.registry.find(call.request.model, call.capability, call.caller);
+  call.modelEntry = kernel.registry.find(call.request.model, call);
+  call.isSuccession = call.modelEntry !== kernel.registry.byName(call.request.model);
   call.model = call.modelEntry.model.id;
   await handler.validate(call, kernel);
   validateByPlugins(call);
@@ -53,15 +54,17 @@ export async function runCall<C extends Capability>(kernel: Kernel, call: CallCo
     throw fail(kernel, call, error);
   } finally {
     call.clearDeadline(kernel.network.timeouts);
+    call.growingHold?.stop();
     if (call.status !== 200 || call.attempts > 1) call.abort();
     await settle(kernel, call);
   }
 }
 
 /** Refuses a request that no route of the model can send. Only a `GatewayError` of a plugin's check counts. */
-function validateByPlugins({ modelEntry, capability, request }: CallContext): void {
+function validateByPlugins({ modelEntry, capability, request, native }: CallContext): void {
   let refusal: GatewayError | undefined;
   for (const { plugin, model } of modelEntry.routes) {
+    if (native?.isServedBy(plugin)) return;
     const check = plugin.checks?.[capability] as ((input: CheckInput<unknown>) => void) | undefined;
     if (check === undefined) return;
     try {
@@ -80,10 +83,11 @@ function validateByPlugins({ modelEntry, capability, request }: CallContext): vo
  * left, the request is lowered to that.
  */
 async function admit<C extends Capability>(
-  { ledger }: Kernel,
+  kernel: Kernel,
   call: CallContext<C>,
   handler: CapabilityHandler<C>,
 ): Promise<void> {
+  const { ledger } = kernel;
   const { model, compiledPrice } = call.modelEntry;
   call.keepsHour = asksForHour(call.request);
   const upper = handler.upperBound(call);
@@ -120,7 +124,13 @@ async function admit<C extends Capability>(
     limitTokensOf: (outputTokens) => sumTokens(growth.boundOf(outputTokens)) ?? 0,
     stepTokens: growth.stepTokens,
     outputTokensMax: growth.outputTokensMax(),
+    hidden: toHidden(kernel, call, growth),
   });
+}
+
+function toHidden(kernel: Kernel, call: CallContext, { hiddenTokensPerSecond: tokensPerSecond }: Growth) {
+  if (tokensPerSecond === undefined) return undefined;
+  return { tokensPerSecond, timeouts: kernel.network.timeouts, now: kernel.now, end: call.endWith.bind(call) };
 }
 
 /** What usage takes of the wallet, or of the free quota. A cost too large to compute is more than any wallet has. */

@@ -44,6 +44,8 @@ export interface CallObserver {
 /** How the hold of a stream follows its output, in tokens of all its choices. */
 export interface Growth {
   readonly stepTokens: number;
+  /** Where a part of the output is hidden: more than is made in a second. */
+  readonly hiddenTokensPerSecond?: number | undefined;
   boundOf(outputTokens: number): Meters;
   outputTokensMax(): number;
 }
@@ -57,7 +59,7 @@ export interface CapabilityHandler<C extends Capability> {
   /** The least that must be payable, where the request can be lowered; absent: the upper bound. */
   lowerBound?(call: CallContext<C>, upper: Meters): Meters;
   /**
-   * For a stream whose output can all be seen, so that its hold can follow it: the step by which it is extended, and the
+   * For a stream, whose hold can follow its output: the step by which it is extended, and the
    * bound of the request, also once it is lowered, with so many tokens of output. Absent: the whole upper bound is held.
    */
   growth?(call: CallContext<C>, upper: Meters): Growth | undefined;

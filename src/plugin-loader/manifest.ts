@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { type Capability, capabilities, type Model, type ProviderPlugin } from "../contract/index.ts";
+import { capabilities, type Model, type ProviderPlugin } from "../contract/index.ts";
 import { shapeChecker } from "../sdk/check-shape.ts";
 import {
   type ChatOptions,
@@ -10,6 +10,7 @@ import {
   type PluginDefinition,
   PluginError,
   type RequestOptions,
+  type ResponsesOptions,
   type TranscriptionOptions,
 } from "../sdk/index.ts";
 
@@ -30,6 +31,7 @@ const chat = {
   functions: Type.Union([Type.Literal("pass"), Type.Literal("convert")]),
   reasoningEfforts: words,
   toolEfforts: words,
+  toolEffortDefault: Type.String({ minLength: 1 }),
   reasoningOmit: words,
   streamOptions: Type.Boolean(),
   drop: words,
@@ -49,11 +51,12 @@ const closed = (fields: Record<string, TSchema>) =>
 const DialectOptions = Type.Object(
   {
     chat: closed(chat),
+    responses: closed({ ...request, inputTokens: Type.Boolean() } satisfies Record<keyof ResponsesOptions, TSchema>),
     embeddings: closed(request),
     images: closed(request),
     transcription: closed(transcription),
     speech: closed(request),
-  } satisfies Record<Capability, TSchema>,
+  } satisfies Record<keyof OpenaiOptions, TSchema>,
   { additionalProperties: false },
 );
 
@@ -76,7 +79,9 @@ const Manifest = Type.Object(
     hosts: Type.Optional(Type.Array(Type.String())),
     options: Type.Optional(DialectOptions),
     maxChoices: Type.Optional(Type.Unknown()),
-    models: Type.Array(Type.Record(Type.String(), Type.Unknown()), { minItems: 1 }),
+    takes: Type.Optional(Type.Unknown()),
+    models: Type.Optional(Type.Array(Type.Record(Type.String(), Type.Unknown()))),
+    unlisted: Type.Optional(Type.Unknown({ description: "Terms by which all other models of the provider are sold" })),
   },
   { additionalProperties: false },
 );
@@ -95,7 +100,17 @@ export function readManifest(value: unknown, name: string): ProviderPlugin {
   if (!isRecord(value)) throw new PluginError("expected a JSON object with name, baseUrl, dialect and models");
   const fault = findManifestError(value);
   if (fault !== undefined) throw new PluginError(`${fault.path.replace(/^\./, "") || "the file"}: ${fault.reason}`);
-  const { $schema: _, dialect: __, authorize, options: written = {}, models, ...rest } = value as unknown as Manifest;
+  const {
+    $schema: _,
+    dialect: __,
+    authorize,
+    options: written = {},
+    models = [],
+    ...rest
+  } = value as unknown as Manifest;
+  if (models.length === 0 && rest.unlisted === undefined) {
+    throw new PluginError("it has no models; list some, or give unlisted terms for all that the provider has");
+  }
   const rows = models.map((row) => ({
     upstreamId: row.id,
     capability: "chat",
@@ -105,7 +120,8 @@ export function readManifest(value: unknown, name: string): ProviderPlugin {
   })) as unknown as Model[];
   const options: OpenaiOptions = { ...(written as OpenaiOptions) };
   for (const capability of capabilities) {
-    if (rows.some((row) => row.capability === capability)) options[capability] ??= {};
+    const isUnlisted = isRecord(rest.unlisted) && (rest.unlisted.capability ?? "chat") === capability;
+    if (isUnlisted || rows.some((row) => row.capability === capability)) options[capability] ??= {};
   }
   return definePlugin({
     name,

@@ -11,19 +11,23 @@ interface RowFile {
   readonly label: string;
   readonly plugin: string;
   readonly rows: readonly Record<string, unknown>[];
+  readonly unlisted: unknown;
+  /** Whether it is part of a file of `catalogue update`: the operator's own rows go over it. */
+  readonly isUpdate: boolean;
 }
 
 interface KnownFile {
   readonly label: string;
   readonly fingerprint: string;
   /** The last version that could be read. */
-  readonly rows: RowFile | undefined;
+  readonly files: readonly RowFile[];
   readonly error: string | undefined;
 }
 
 /**
  * The operator's own catalogue: `catalogue/<plugin>.json` in the home folder, `{ "models": [ … ] }` or the bare array.
- * A row with a known id replaces the fields it names (`null` removes one); any other row adds a model.
+ * A row with a known id replaces the fields it names (`null` removes one); any other row adds a model. A file of
+ * `catalogue update` has the rows of several plugins, `{ "serial": 1, "plugins": { "openai": { "models": [ … ] } } }`.
  */
 export class Overrides {
   readonly #folder: PluginDirectory;
@@ -53,7 +57,7 @@ export class Overrides {
     this.#files = new Map(
       files.map((entry) => {
         const known = before.get(entry.path);
-        return [entry.path, known?.fingerprint === entry.fingerprint ? known : this.#read(entry, known?.rows)];
+        return [entry.path, known?.fingerprint === entry.fingerprint ? known : this.#read(entry, known?.files ?? [])];
       }),
     );
   }
@@ -61,7 +65,8 @@ export class Overrides {
   /** Adds the operator's rows to the plugins. A file with invalid rows is left out, or its last valid version is used. */
   apply(plugins: readonly ProviderPlugin[]): { plugins: ProviderPlugin[]; problems: FileProblem[] } {
     const known = [...this.#files.values()];
-    const files = known.flatMap(({ rows }) => rows ?? []);
+    const all = known.flatMap(({ files }) => files);
+    const files = [...all.filter(({ isUpdate }) => isUpdate), ...all.filter(({ isUpdate }) => !isUpdate)];
     const errors = known.flatMap(({ label, error }) => (error === undefined ? [] : [{ label, sentence: error }]));
     const problems: FileProblem[] = [...this.#folderProblems, ...errors];
     const names = plugins.map(({ name }) => name);
@@ -77,18 +82,23 @@ export class Overrides {
 
   /** The files that change the rows of a plugin. */
   labelsOf(pluginName: string): string[] {
-    return [...this.#files.values()].flatMap(({ rows }) => (rows?.plugin === pluginName ? [rows.label] : []));
+    return [...this.#files.values()].flatMap(({ files }) =>
+      files.filter(({ plugin }) => plugin === pluginName).map(({ label }) => label),
+    );
   }
 
-  #read({ path, name, label, fingerprint }: FolderEntry, before: RowFile | undefined): KnownFile {
+  #read({ path, name, label, fingerprint }: FolderEntry, before: readonly RowFile[]): KnownFile {
     try {
       const outdated = explainUpgrade(upgradeText(readText(path), "json").changes, label);
       if (outdated !== undefined) throw new PluginError(outdated);
-      const rows = toRowFile(readJson(path), label, basename(name, ".json"));
-      if (before !== undefined) this.#lastGood.set(rows, before);
-      return { label, fingerprint, rows, error: undefined };
+      const files = toRowFiles(readJson(path), label, basename(name, ".json"));
+      for (const file of files) {
+        const last = before.find(({ plugin }) => plugin === file.plugin);
+        if (last !== undefined) this.#lastGood.set(file, last);
+      }
+      return { label, fingerprint, files, error: undefined };
     } catch (error) {
-      return { label, fingerprint, rows: before, error: explain(label, (error as Error).message, before) };
+      return { label, fingerprint, files: before, error: explain(label, (error as Error).message, before[0]) };
     }
   }
 
@@ -121,11 +131,17 @@ function explain(label: string, reason: string, before: RowFile | undefined): st
 }
 
 /** @param name The file's name without its ending, which is the plugin's unless the file names another. */
+function toRowFiles(value: unknown, label: string, name: string): RowFile[] {
+  if (!isRecord(value) || !isRecord(value.plugins)) return [toRowFile(value, label, name)];
+  return Object.entries(value.plugins).map(([plugin, rows]) => ({ ...toRowFile(rows, label, plugin), isUpdate: true }));
+}
+
 function toRowFile(value: unknown, label: string, name: string): RowFile {
-  const { models: rows, plugin = name, ...others } = isRecord(value) ? value : { models: value };
+  const fields = isRecord(value) ? value : { models: value };
+  const { models: rows = fields.unlisted === undefined ? undefined : [], plugin = name, unlisted, ...others } = fields;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) {
-    throw new PluginError(`unknown field ${unknown}${suggestName(unknown, ["models", "plugin"])}`);
+    throw new PluginError(`unknown field ${unknown}${suggestName(unknown, ["models", "plugin", "unlisted"])}`);
   }
   if (typeof plugin !== "string") {
     throw new PluginError(`plugin is ${JSON.stringify(plugin)}, expected a plugin's name, such as ${name}`);
@@ -134,17 +150,27 @@ function toRowFile(value: unknown, label: string, name: string): RowFile {
   for (const [index, row] of rows.entries()) {
     if (!isRecord(row) || typeof row.id !== "string") throw new PluginError(`models[${index}] has no id; add it`);
   }
-  return { label, plugin, rows };
+  return { label, plugin, rows, unlisted, isUpdate: false };
 }
 
 function merge(plugin: ProviderPlugin, file: RowFile): ProviderPlugin {
   const models = new Map<string, Record<string, unknown>>(plugin.models.map((model) => [model.id, model]));
   for (const row of file.rows) {
-    const merged = { ...models.get(row.id as string), ...row };
+    // Who names a successor wants it to answer.
+    const succession = typeof row.successor === "string" ? { whenRetired: "successor" } : {};
+    const merged: Record<string, unknown> = {
+      ...models.get(row.id as string),
+      ...(file.isUpdate ? {} : succession),
+      ...row,
+    };
     for (const [field, value] of Object.entries(merged)) if (value === null) delete merged[field];
     models.set(row.id as string, merged);
   }
-  return definePlugin({ ...plugin, models: [...models.values()] as unknown as ProviderPlugin["models"] });
+  return definePlugin({
+    ...plugin,
+    ...(file.unlisted !== undefined && { unlisted: file.unlisted as NonNullable<ProviderPlugin["unlisted"]> }),
+    models: [...models.values()] as unknown as ProviderPlugin["models"],
+  });
 }
 
 function tryMerge(plugin: ProviderPlugin, file: RowFile): ProviderPlugin {

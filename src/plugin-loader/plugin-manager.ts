@@ -1,5 +1,5 @@
 import { parse } from "node:path";
-import type { ProviderPlugin } from "../contract/index.ts";
+import { getRetirement, type ProviderPlugin } from "../contract/index.ts";
 import {
   buildRegistry,
   type Credential,
@@ -14,6 +14,7 @@ import { Overrides } from "./overrides.ts";
 import type { PluginDirectory } from "./plugin-directory.ts";
 import { type PluginFile, PluginFiles } from "./plugin-files.ts";
 import { countRoutes, describePlugin, describeRefused, type PluginState } from "./plugin-state.ts";
+import { type Fetch, UnlistedModels } from "./unlisted-models.ts";
 
 /** The name of the plugin that simulates the others. */
 const sandboxName = "sandbox";
@@ -29,6 +30,8 @@ export interface PluginManagerOptions {
   readonly loadCode: LoadCode;
   readonly log: Log;
   readonly now: () => number;
+  /** Asks providers for their models; absent: unlisted models are not found. */
+  readonly fetch?: Fetch;
 }
 
 /** What is served at one moment, and what is not and why. Immutable. */
@@ -55,6 +58,7 @@ export class PluginManager {
   readonly #options: PluginManagerOptions;
   readonly #files: PluginFiles;
   readonly #overrides: Overrides;
+  readonly #unlisted: UnlistedModels;
   readonly #memory: RegistryMemory = new Map();
   /** The last version of each plugin file that was served, by file. */
   #active: ReadonlyMap<string, ProviderPlugin> = new Map();
@@ -65,20 +69,43 @@ export class PluginManager {
     this.#options = options;
     this.#files = new PluginFiles(options.pluginFolders, options);
     this.#overrides = new Overrides(options.catalogueFolder);
+    this.#unlisted = new UnlistedModels(options);
   }
 
-  /** A text that differs whenever something in the folders does. */
+  /** A text that differs whenever something in the folders does, on a new day, and when other unlisted models were found. */
   fingerprint(): string {
-    return `${this.#files.fingerprint()}\n${this.#overrides.fingerprint()}`;
+    return [this.#files, this.#overrides, this.#unlisted].map((part) => part.fingerprint()).join("\n") + this.#day;
   }
 
   /** Reads the folders and combines what they contain now. */
   async load(): Promise<PluginSnapshot> {
     await this.#files.refresh();
     this.#overrides.refresh();
+    await this.#discover();
     const snapshot = this.#compose();
     this.#report(snapshot);
     return snapshot;
+  }
+
+  get #day(): string {
+    return new Date(this.#options.now()).toISOString().slice(0, 10);
+  }
+
+  async #discover(): Promise<void> {
+    const candidates = this.#chooseCandidates(new Map(), []).map(({ plugin }) => plugin);
+    await this.#unlisted.discover(this.#overrides.apply(candidates).plugins, (plugin) => {
+      const { keys, baseUrl = plugin.baseUrl } = this.#readCredential(plugin.name) ?? { keys: [] };
+      return plugin.credential === "key" && keys.length === 0 ? undefined : { baseUrl, key: keys[0] };
+    });
+  }
+
+  #readCredential(pluginName: string): Credential | undefined {
+    try {
+      return this.#options.readCredentials(pluginName);
+    } catch {
+      // The plugin's state says what is wrong with it.
+      return undefined;
+    }
   }
 
   #compose(): PluginSnapshot {
@@ -135,7 +162,8 @@ export class PluginManager {
 
   #build(candidates: readonly Candidate[], errors: Map<string, string>) {
     const { plugins: merged, problems } = this.#overrides.apply(candidates.map(({ plugin }) => plugin));
-    const plugins = candidates.map(({ plugin, isMerged }, index) => (isMerged ? plugin : (merged[index] ?? plugin)));
+    const listed = candidates.map(({ plugin, isMerged }, index) => (isMerged ? plugin : (merged[index] ?? plugin)));
+    const plugins = this.#unlisted.extend(listed);
     const credentials = new Map<string, Credential>();
     for (const { name } of plugins) {
       try {
@@ -151,7 +179,7 @@ export class PluginManager {
     const labelOf = (name: string) =>
       [files.get(name) ?? `the built-in plugin '${name}'`, ...this.#overrides.labelsOf(name)].join(" with ");
     const { registry, refused } = buildRegistry(choice.plugins, (name) => credentials.get(name), this.#memory, labelOf);
-    const warnings = [...this.#files.problems, ...problems].map(({ sentence }) => sentence);
+    const warnings = [...this.#files.problems, ...problems, ...this.#unlisted.problems].map(({ sentence }) => sentence);
     return { plugins, choice, registry, refused, warnings, credentials };
   }
 
@@ -191,9 +219,21 @@ export class PluginManager {
   }
 
   /** Logs each change once. */
-  #report({ warnings, states }: PluginSnapshot): void {
-    const { log } = this.#options;
+  #report({ warnings, states, registry, sandbox }: PluginSnapshot): void {
+    const { log, now } = this.#options;
     const reported = new Set(warnings);
+    for (const { model, routes } of sandbox ? [] : registry.modelEntries) {
+      if (getRetirement(model, now()) !== "soon") continue;
+      const key = `${this.#day} ${model.id}`;
+      reported.add(key);
+      const fields = {
+        model: model.id,
+        plugin: routes[0]?.plugin.name,
+        on: model.retiredOn,
+        successor: model.successor,
+      };
+      if (!this.#reported.has(key)) log.warn("model_retires", fields);
+    }
     for (const sentence of warnings) if (!this.#reported.has(sentence)) log.error("plugin_refused", { sentence });
     for (const { origin, name, status, models, loaded_at } of states) {
       if (origin === "built in" || status === "refused" || status === "no_credential") continue;

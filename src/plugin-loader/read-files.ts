@@ -33,7 +33,11 @@ export function getReason(error: unknown): string {
  * @throws {PluginError} With the line and column where it stops being JSON.
  */
 export function readJson(path: string): unknown {
-  const text = readText(path);
+  return parseJson(readText(path));
+}
+
+/** {@link readJson} of a text. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {

@@ -1,18 +1,22 @@
 import {
-  type Capability,
   type Checks,
   capabilities,
   contractVersion,
   type Handlers,
   type Model,
+  type NativeForm,
+  nativeForms,
+  nativeHandlers,
   type ProviderPlugin,
+  Unlisted,
 } from "../contract/index.ts";
+import { shapeChecker } from "./check-shape.ts";
 import { contractMismatch } from "./contract-mismatch.ts";
 import { suggestName } from "./did-you-mean.ts";
 import { PluginError } from "./errors.ts";
 import { classifyFault } from "./fault.ts";
 import { isRecord } from "./json.ts";
-import { readModelsOnce } from "./read-models.ts";
+import { readModelsOnce, requiredMeters } from "./read-models.ts";
 
 /** What an author writes: a {@link ProviderPlugin} of which most can be left out. */
 export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models" | "handlers"> &
@@ -21,8 +25,11 @@ export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models
     contractVersion?: number;
   };
 
+const findUnlistedError = shapeChecker(Unlisted);
 const knownFields =
-  "name contractVersion baseUrl hosts credential authorize models handlers checks maxChoices readFault".split(" ");
+  "name contractVersion baseUrl hosts credential authorize models handlers checks maxChoices takes readFault unlisted".split(
+    " ",
+  );
 
 /**
  * The headers that carry a key as most providers want it.
@@ -57,7 +64,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
   for (const field of Object.keys(definition)) {
     if (!knownFields.includes(field)) fail(name, `unknown field ${field}${suggestName(field, knownFields)}`);
   }
-  const { contractVersion: version = contractVersion, credential = "key", maxChoices = {} } = definition;
+  const { contractVersion: version = contractVersion, credential = "key", maxChoices = {}, takes } = definition;
   const mismatch = contractMismatch(version);
   if (mismatch !== undefined) fail(name, mismatch);
   if (credential !== "key" && credential !== "none") fail(name, 'credential must be "key" or "none"');
@@ -71,9 +78,11 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     credential,
     authorize: checkFunction(name, "authorize", definition.authorize ?? bearer),
     models: checkModels(name, definition.models, handlers),
+    ...(definition.unlisted !== undefined && { unlisted: checkUnlisted(name, definition.unlisted, handlers) }),
     handlers,
     ...(checks && { checks: checks as Checks }),
     maxChoices: checkBounds(name, maxChoices),
+    ...(takes && { takes: checkForms(name, takes) }),
     readFault: checkFunction(name, "readFault", definition.readFault ?? classifyFault),
   };
   return Object.freeze(plugin);
@@ -110,9 +119,10 @@ function checkHosts(plugin: string, hosts: unknown): readonly string[] {
 
 function checkHandlers(plugin: string, handlers: unknown, field: "handlers" | "checks"): Handlers {
   if (!isRecord(handlers)) fail(plugin, `${field} must be an object of functions by capability`);
+  const names: readonly string[] = field === "handlers" ? [...capabilities, ...nativeHandlers] : capabilities;
   for (const [name, handler] of Object.entries(handlers)) {
-    if (!capabilities.includes(name as Capability)) {
-      fail(plugin, `${field}.${name} is no capability${suggestName(name, capabilities)}`);
+    if (!names.includes(name)) {
+      fail(plugin, `${field}.${name} is no capability${suggestName(name, names)}`);
     }
     if (handler !== undefined) checkFunction(plugin, `${field}.${name}`, handler);
   }
@@ -135,6 +145,23 @@ function checkModels(plugin: string, models: unknown, handlers: Handlers): reado
   return rows;
 }
 
+function checkUnlisted(plugin: string, unlisted: unknown, handlers: Handlers): Unlisted {
+  const fault = findUnlistedError(unlisted);
+  if (fault !== undefined) fail(plugin, `unlisted${fault.path}: ${fault.reason}`);
+  const { price, capability = "chat" } = unlisted as Unlisted;
+  const missing = requiredMeters[capability].filter((meter) => price?.[meter] === undefined);
+  if (missing.length > 0) {
+    const example = `unlisted.price.${missing[0]} as { "usd": "1.25", "per": 1000000 }`;
+    fail(
+      plugin,
+      `unlisted has no price for ${missing.join(", ")}, by which other models could be sold; add ${example}`,
+    );
+  }
+  if (handlers[capability] === undefined)
+    fail(plugin, `unlisted can ${capability}, but there is no handlers.${capability}`);
+  return unlisted as Unlisted;
+}
+
 function checkBounds(plugin: string, maxChoices: unknown): ProviderPlugin["maxChoices"] {
   if (!isRecord(maxChoices)) fail(plugin, "maxChoices must be an object, such as { chat: 1 }");
   for (const [name, bound] of Object.entries(maxChoices)) {
@@ -144,6 +171,12 @@ function checkBounds(plugin: string, maxChoices: unknown): ProviderPlugin["maxCh
     }
   }
   return maxChoices;
+}
+
+function checkForms(plugin: string, takes: unknown): readonly NativeForm[] {
+  const isKnown = (form: unknown) => nativeForms.includes(form as NativeForm);
+  if (Array.isArray(takes) && takes.every(isKnown)) return takes;
+  fail(plugin, `takes is ${JSON.stringify(takes)}; expected a list of ${nativeForms.join(", ")}`);
 }
 
 function checkFunction<T>(plugin: string, field: string, value: T): T {

@@ -6,6 +6,8 @@ import type { FaultKind } from "../contract/index.ts";
  */
 export const errorCodes: Readonly<Record<string, FaultKind>> = {
   context_length_exceeded: "context_length",
+  invalid_prompt: "bad_request",
+  bio_policy: "bad_request",
   model_not_found: "model_not_found",
   model_decommissioned: "model_not_found",
   model_not_available: "model_not_found",

@@ -90,7 +90,9 @@ function readFacts(body: unknown): ErrorFacts {
   const words = [code, readReason(error), toWord(error.type), toWord(error.status)].filter(
     (word) => word !== undefined,
   );
-  const status = [error.status_code, error.code, error.status].find(isHttpStatus);
+  // In a stream an overload has a name alone.
+  const named = words.includes("overloaded_error") ? 529 : undefined;
+  const status = [error.status_code, error.code, error.status].find(isHttpStatus) ?? named;
   return { message, words, code, param: toText(error.param), status };
 }
 

@@ -23,6 +23,8 @@ export {
   type ImagesRequest,
   type Message,
   type Model,
+  type NativeAnswer,
+  type NativeRequest,
   type ProviderPlugin,
   type RefusedResponse,
   type ResponseFormat,
@@ -45,12 +47,14 @@ export {
 export { base64ToFloats, floatsToBase64, fromBase64, toBase64 } from "./base64.ts";
 export { type DataUrl, readDataUrl, readMedia } from "./data-url.ts";
 export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
+export { type MessagesOptions, messagesHandlers } from "./dialects/messages.ts";
 export { type OpenaiOptions, openai } from "./dialects/openai/index.ts";
 export type {
   ChatOptions,
   EmbeddingsOptions,
   ImagesOptions,
   RequestOptions,
+  ResponsesOptions,
   SpeechOptions,
   TranscriptionOptions,
 } from "./dialects/openai/options.ts";

@@ -13,7 +13,7 @@ import { Processes } from "./processes.ts";
 import { runRounds, warmUp } from "./rounds.ts";
 import { measureStarts } from "./start-time.ts";
 import { binaryFile, gateRoot, startBare, startGate, startUpstream, type Upstream } from "./subjects.ts";
-import { measureTranslation } from "./translate.ts";
+import { measureLargeRequest, measureNative, measureTranslation } from "./translate.ts";
 
 const pageFile = join(gateRoot, "docs/benchmarks.md");
 
@@ -49,7 +49,9 @@ async function main(options: Options, processes: Processes): Promise<Results> {
   const results: Results = { machine: describeMachine(), rows: [] };
   if (options.parts.includes("translate")) {
     say("translate: streams of 100 chunks");
-    results.translations = await measureTranslation(options.rounds);
+    results.translations = [...(await measureTranslation(options.rounds)), ...(await measureNative(options.rounds))];
+    const { bytes, ...milliseconds } = await measureLargeRequest(200);
+    say(`translate: a request of ${bytes} bytes on the native way, CPU in ms: ${JSON.stringify(milliseconds)}`);
   }
   if (options.parts.every((part) => part === "translate")) return results;
   const upstream = await startUpstream(processes, !options.plain);

@@ -30,7 +30,6 @@ export const jobs = {
 } as const satisfies Record<string, Job>;
 
 export type JobKind = keyof typeof jobs;
-export const jobKinds = Object.keys(jobs) as JobKind[];
 
 export const isStreamed = (kind: JobKind): boolean => "stream" in jobs[kind];
 

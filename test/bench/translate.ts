@@ -1,5 +1,22 @@
 import { builtIns } from "../../plugins/index.ts";
-import type { Call, ChatChunk, ChatRequest } from "../../src/contract/index.ts";
+import type {
+  Call,
+  Caller,
+  ChatChunk,
+  ChatRequest,
+  Model,
+  ProviderPlugin,
+  ResponsesRequest,
+} from "../../src/contract/index.ts";
+import { finishNative, openNative } from "../../src/kernel/capabilities/native.ts";
+import {
+  CallContext,
+  type Kernel,
+  messagesProtocol,
+  NativeExchange,
+  type Route,
+  responsesProtocol,
+} from "../../src/kernel/index.ts";
 import { StreamNormalizer } from "../../src/kernel/normalize/stream.ts";
 import { UsageMeter } from "../../src/kernel/normalize/usage.ts";
 import { readEvents } from "../../src/sdk/index.ts";
@@ -42,6 +59,98 @@ const streams: Record<string, unknown[]> = {
   })),
 };
 
+const nativeStreams: Record<string, { handler: "responses" | "messages"; events: Record<string, unknown>[] }> = {
+  openai: {
+    handler: "responses",
+    events: [
+      { type: "response.created", sequence_number: 0, response: { id: "resp_1", model: "x", status: "in_progress" } },
+      ...words.map((delta, index) => ({
+        type: "response.output_text.delta",
+        sequence_number: index + 1,
+        item_id: "msg_1",
+        output_index: 0,
+        content_index: 0,
+        delta,
+        logprobs: [],
+        obfuscation: "abcdefgh",
+      })),
+      {
+        type: "response.completed",
+        sequence_number: 101,
+        response: {
+          id: "resp_1",
+          model: "x",
+          status: "completed",
+          output: [],
+          usage: { input_tokens: 9, output_tokens: 100 },
+        },
+      },
+    ],
+  },
+  anthropic: { handler: "messages", events: streams.anthropic as Record<string, unknown>[] },
+};
+
+/** The same for the native way: what one event costs that is handed on as it came. */
+export async function measureNative(rounds: number): Promise<Translation[]> {
+  const [base] = await measureTranslation(rounds);
+  if (base === undefined) throw new Error("Nothing was measured");
+  const results: Translation[] = [];
+  for (const [provider, { handler, events }] of Object.entries(nativeStreams)) {
+    const bytes = piecesOf(events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`));
+    let chunkUs = Number.POSITIVE_INFINITY;
+    for (let round = 0; round <= rounds; round++) {
+      const times = round === 0 ? 200 : 1000;
+      const before = process.cpuUsage();
+      for (let time = 0; time < times; time++) await handOn(provider, handler, bytes);
+      const { user, system } = process.cpuUsage(before);
+      if (round > 0) chunkUs = Math.min(chunkUs, (user + system) / times / chunksPerStream);
+    }
+    results.push({ provider: `${provider} ${handler}`, chunkUs, ratio: chunkUs / base.chunkUs });
+  }
+  return results;
+}
+
+/** What a request of about 300 kB costs before it is sent natively: its translation, its bound and the body itself. */
+export async function measureLargeRequest(times: number): Promise<Record<string, number>> {
+  const text = "Some words of a file that an agent has read. ".repeat(45);
+  const turns = Array.from({ length: 75 }, (_, index) => ({ role: index % 2 === 0 ? "user" : "assistant", text }));
+  const messages = turns.map(({ role }) => ({ role, content: [{ type: "text", text: text + text }] }));
+  const input = turns.map(({ role }) => ({
+    type: "message",
+    role,
+    content: [{ type: role === "user" ? "input_text" : "output_text", text: text + text }],
+  }));
+  const bodies = { messages: { model: "x", max_tokens: 9000, messages }, responses: { model: "x", input } };
+  const signer = new messagesProtocol.ThoughtSigner("a secret");
+  const seal = responsesProtocol.createReasoningSeal(new Uint8Array(32), "a", "x");
+  const milliseconds: Record<string, number> = { bytes: JSON.stringify(bodies.messages).length };
+  for (const protocol of ["messages", "responses"] as const) {
+    const provider = protocol === "messages" ? "anthropic" : "openai";
+    const plugin = builtIns.find(({ name }) => name === provider);
+    const model = plugin?.models.find(({ capability }) => capability === "chat") as Model;
+    const route = { plugin, model } as unknown as Route;
+    const json = async (_: string, body: unknown) => ({ content: [], output: [], length: JSON.stringify(body).length });
+    const upstream = { json } as unknown as Call<ChatRequest>["upstream"];
+    const call = { id: "req_1", model, signal: new AbortController().signal, upstream, warn: () => undefined };
+    const prepare = async () => {
+      const body = bodies[protocol];
+      const native = new NativeExchange({ protocol, body, headers: {} });
+      const request =
+        protocol === "messages"
+          ? messagesProtocol.toChatRequest(bodies.messages, { signer, warn: () => undefined }).request
+          : responsesProtocol.toChatRequest(bodies.responses as ResponsesRequest, { seal, stored: false }).chat;
+      native.promptTokensMax({ model, compiledPrice: undefined, routes: [route] });
+      await plugin?.handlers[protocol]?.({ ...call, request: { body: native.toBody(request), headers: {} } });
+    };
+    for (let time = 0; time < 20; time++) await prepare();
+    const before = process.cpuUsage();
+    for (let time = 0; time < times; time++) await prepare();
+    const { user, system } = process.cpuUsage(before);
+    milliseconds[protocol] = (user + system) / times / 1000;
+  }
+  return milliseconds;
+}
+
 /** Takes the providers in turn, and of each the fastest round: the others were held up by something else. */
 export async function measureTranslation(rounds: number): Promise<Translation[]> {
   const best = new Map<string, number>();
@@ -82,6 +191,40 @@ async function translate(provider: string, bytes: Uint8Array<ArrayBuffer>[]): Pr
   return length;
 }
 
+/** From the provider's events to ours, as they came. */
+async function handOn(
+  provider: string,
+  protocol: "responses" | "messages",
+  bytes: Uint8Array<ArrayBuffer>[],
+): Promise<number> {
+  const plugin = builtIns.find(({ name }) => name === provider) as ProviderPlugin;
+  const model = plugin.models.find(({ capability }) => capability === "chat") as Model;
+  const native = new NativeExchange({ protocol, body: { model: model.id, stream: true }, headers: {} });
+  let length = 0;
+  native.write = ({ event, data }) => {
+    length += `event: ${event}\ndata: ${data}\n\n`.length;
+    return undefined;
+  };
+  const upstream = { events: async () => readEvents(iterate(bytes)) } as unknown as Call<ChatRequest>["upstream"];
+  const request = { model: model.id, messages: [], stream: true } as ChatRequest;
+  const { signal } = new AbortController();
+  const opened = await openNative(native, plugin, {
+    id: "req_1",
+    request,
+    model,
+    signal,
+    upstream,
+    warn: () => undefined,
+  });
+  const call = new CallContext("req_1", 0, { accountId: "a" } as Caller);
+  const sink = { open: () => undefined, write: () => undefined };
+  const chat = call.setRequest("chat", request, sink);
+  chat.modelEntry = { model, compiledPrice: undefined, routes: [] };
+  chat.usageMeter = new UsageMeter(async () => ({}));
+  await finishNative({} as Kernel, chat, opened);
+  return length;
+}
+
 /** A stream as it comes over the wire, some events in a piece. */
 function bytesOf(provider: string): Uint8Array<ArrayBuffer>[] {
   const texts = (streams[provider] ?? []).map((event) => {
@@ -89,6 +232,10 @@ function bytesOf(provider: string): Uint8Array<ArrayBuffer>[] {
     return `${name}data: ${JSON.stringify(event)}\n\n`;
   });
   if (provider === "openai") texts.push("data: [DONE]\n\n");
+  return piecesOf(texts);
+}
+
+function piecesOf(texts: string[]): Uint8Array<ArrayBuffer>[] {
   const encoder = new TextEncoder();
   return Array.from({ length: Math.ceil(texts.length / 10) }, (_, index) =>
     encoder.encode(texts.slice(index * 10, index * 10 + 10).join("")),

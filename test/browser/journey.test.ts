@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { errorOf } from "../support/error-of.ts";
-import { hasChromium } from "./chromium.ts";
+import { findViolations, hasChromium } from "./chromium.ts";
 import { seeHeading, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
 
 /** A call shows up within 5 seconds; more on a busy machine. */
@@ -26,6 +26,15 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
         expect(await page.locator(".code pre").textContent()).toContain(`Authorization: Bearer ${secret}`);
         await page.getByRole("button", { name: "Node" }).click();
         expect(await page.locator(".code pre").textContent()).toContain(`baseURL: "${gateway.baseUrl}"`);
+        for (const [name, address] of [
+          ["Codex", gateway.baseUrl],
+          ["Claude Code", gateway.origin],
+        ] as const) {
+          await page.getByRole("button", { name, exact: true }).click();
+          const snippet = await page.locator(".code pre").textContent();
+          for (const fact of [address, `=${secret}`]) expect(snippet).toContain(fact);
+          expect(await findViolations(page)).toEqual([]);
+        }
         await page.getByRole("button", { name: "I've saved it" }).click();
         expect(await page.content()).not.toContain(secret);
 

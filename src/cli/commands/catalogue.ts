@@ -1,6 +1,7 @@
 import {
   compilePrice,
   formatUsd,
+  getRetirement,
   isPriced,
   type Model,
   meterNames,
@@ -55,22 +56,30 @@ function formatRate({ usd, per }: Rate): string {
   return `$${amount}${unit}`;
 }
 
-const soonMs = 60 * 86_400_000;
+/** The age from which a price is no longer relied on. */
+const checkedMsMax = 60 * 86_400_000;
 
 /** Problems of a row, most severe first. */
-const findings = ["retired", "retiring", "unpriced"] as const;
+const findings = ["retired", "retiring", "outdated", "unpriced"] as const;
 type Finding = (typeof findings)[number];
 
 const hasFinding: Record<Finding, (model: Model, now: number) => boolean> = {
-  retired: (model, now) => getRetirement(model) <= now,
-  retiring: (model, now) => getRetirement(model) > now && getRetirement(model) <= now + soonMs,
+  retired: (model, now) => getRetirement(model, now) === "past",
+  retiring: (model, now) => getRetirement(model, now) === "soon",
+  outdated: ({ checkedOn }, now) => checkedOn !== undefined && Date.parse(checkedOn) + checkedMsMax < now,
   unpriced: ({ price, capability }) =>
     price === undefined || !isPriced(compilePrice(price), requiredMeters[capability]),
 };
 
+/** What an operator should look at in a row. */
+export function catalogueFindings(model: Model, now: number): Finding[] {
+  return findings.filter((finding) => hasFinding[finding](model, now));
+}
+
 export const catalogueCheck = defineCommand({
   name: "catalogue check",
-  description: "List models that are retired, retire within 60 days, or have no price",
+  description:
+    "List models that are retired or retire within 60 days, and prices that are missing or not checked for 60 days",
   flags: {},
   args: [],
   example: "catalogue check",
@@ -86,11 +95,6 @@ export const catalogueCheck = defineCommand({
     return { json: found, text: columns(cells) };
   },
 });
-
-/** The start of the row's last day, UTC; infinite when no retirement is known. */
-function getRetirement({ retiredOn }: Model): number {
-  return retiredOn === undefined ? Number.POSITIVE_INFINITY : Date.parse(`${retiredOn}T00:00:00Z`);
-}
 
 function toFindingJson({ model, plugin }: CatalogueRow, finding: Finding) {
   const { id, retiredOn = null, successor = null } = model;

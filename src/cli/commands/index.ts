@@ -9,6 +9,7 @@ import {
   quotaSet,
 } from "./account.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
+import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";
 import { keyCreate, keyList, keyRevoke, keySet } from "./key.ts";
 import { ledgerExport, ledgerVerify } from "./ledger.ts";
 import { ledgerReconcile } from "./ledger-reconcile.ts";
@@ -31,7 +32,7 @@ export const commands: readonly Command[] = [
   quotaSet,
   models,
   ...[pluginList, pluginNew, pluginCheck, pluginRecord, pluginUpgrade],
-  catalogueCheck,
+  ...[catalogueCheck, catalogueUpdate, catalogueSign],
   ...[ledgerVerify, ledgerExport, ledgerReconcile],
   ...[backup, health, config, version],
 ];

@@ -6,7 +6,8 @@ export function typeText(schema: TSchema, names: ReadonlyMap<string, string>, in
   if (name !== undefined) return name;
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (Array.isArray(schema.anyOf)) {
-    return schema.anyOf.map((choice: TSchema) => typeText(choice, names, indent)).join(" | ");
+    const choices = (schema.anyOf as TSchema[]).filter((choice) => choice["x-native-form"] === undefined);
+    return choices.map((choice) => typeText(choice, names, indent)).join(" | ");
   }
   if (schema.type === "array") {
     const item = typeText(schema.items as TSchema, names, indent);

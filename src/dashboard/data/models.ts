@@ -19,6 +19,18 @@ export function useModels() {
   return useSWR("models", getModels, { refreshInterval: 60_000 });
 }
 
+/** Whether its provider ends it within 60 days. */
+export function retiresSoon(model: Pick<Model, "retiredOn">, now: number = Date.now()): boolean {
+  return !isRetired(model, now) && isRetired(model, now + 60 * 86_400_000);
+}
+
 export function isRetired({ retiredOn }: Pick<Model, "retiredOn">, now: number = Date.now()): boolean {
   return retiredOn !== undefined && Date.parse(retiredOn) <= now;
+}
+
+/** Prefers a free chat model that is not retired, so that the example works. */
+export function pickExampleModel(models: readonly Model[]): string | undefined {
+  const chats = models.filter(({ capability }) => capability === "chat");
+  const current = chats.filter((model) => !isRetired(model));
+  return (current.find(({ premium }) => !premium) ?? current[0] ?? chats[0])?.id;
 }

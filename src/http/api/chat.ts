@@ -7,6 +7,7 @@ import { sseReply, toEvent } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { ChatEvent, responses } from "./openapi.ts";
+import { toChatBody } from "./responses-as-chat.ts";
 
 const done = "data: [DONE]\n\n";
 const Body = requestBody(ChatRequest);
@@ -21,7 +22,7 @@ export function chatController(deps: HttpDeps) {
       return jsonReply(deps, call, await executeCall(deps, call, { capability: "chat", request: body }));
     }),
     {
-      parse: [readJsonCall(deps), "json"],
+      parse: [readJsonCall(deps, (body, call) => toChatBody(deps, body, call)), "json"],
       body: Body,
       detail: {
         summary: "Chat text generation",

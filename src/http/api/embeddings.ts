@@ -1,18 +1,29 @@
 import { Elysia } from "elysia";
-import { EmbeddingList, EmbeddingsRequest } from "../../contract/index.ts";
+import {
+  EmbeddingList,
+  EmbeddingsBody,
+  EmbeddingsRequest,
+  TokenListsRequest,
+  TokensRequest,
+} from "../../contract/index.ts";
+import { isRecord } from "../../sdk/json.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { replyOnce } from "../middleware/reply-once.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { responses } from "./openapi.ts";
 
-const Body = requestBody(EmbeddingsRequest);
+const Body = requestBody(EmbeddingsBody, (body) => {
+  const input = isRecord(body) && Array.isArray(body.input) ? body.input[0] : undefined;
+  if (Array.isArray(input)) return TokenListsRequest;
+  return typeof input === "number" ? TokensRequest : EmbeddingsRequest;
+});
 
 /** POST /embeddings. */
 export function embeddingsController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/embeddings",
-    replyOnce<EmbeddingsRequest>(deps, async ({ call, body }) =>
+    replyOnce<EmbeddingsBody>(deps, async ({ call, body }) =>
       jsonReply(deps, call, await executeCall(deps, call, { capability: "embeddings", request: body })),
     ),
     {

@@ -6,14 +6,16 @@ import {
   MessagesCountRequest,
   MessagesRequest,
 } from "../../contract/index.ts";
-import { countTokens, messagesProtocol } from "../../kernel/index.ts";
+import { countNatively, countTokens, messagesProtocol, type NativeExchange } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { CountLimiter, checkEarly } from "../middleware/early-checks.ts";
 import { toGatewayError } from "../middleware/errors.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { replyOnce } from "../middleware/reply-once.ts";
 import { sseReply } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
+import { formatEvent, setNative, streamNative, translateUnlessNative, warnOfTranslation } from "./native.ts";
 import { InputTokens, NamedEvent, responsesOfMessages } from "./openapi.ts";
 
 const {
@@ -25,27 +27,32 @@ const {
   toEventText,
   toMessagesAnswer,
   toMessagesError,
+  withoutOwnThoughts,
 } = messagesProtocol;
+type MessagesPlan = messagesProtocol.MessagesPlan;
 
 /** Characters that a count looks at; the rest is taken in proportion. */
 const countedCharactersMax = 50_000;
 
-/** POST /messages, whole or as server-sent events, through the chat of any model. */
+/** POST /messages, whole or as server-sent events: natively where the provider speaks the protocol, else through chat. */
 export function messagesController(deps: HttpDeps) {
   const signer = new ThoughtSigner(deps.sealKey);
-  const parse = readJsonCall(deps, refuseOtherProtocols);
+  const counts = new CountLimiter(deps.now);
+  const parse = readJsonCall(deps, async (body, call) => {
+    refuseOtherProtocols(body);
+    await checkEarly(deps, body, call);
+  });
   return new Elysia()
     .use(apiKeyRoutes(deps))
     .post(
       "/messages",
       replyOnce<MessagesRequest>(deps, async ({ call, body }) => {
-        call.protocol = "messages";
-        const outputTokensMax = deps.kernel.registry.byName(body.model)?.model.outputTokensMax;
-        const warn = (sentence: string) => call.warn(sentence);
-        const { request, plan } = toChatRequest(body, { signer, outputTokensMax, warn });
-        if (body.stream === true) return await stream(deps, call, request, new MessagesStream(plan));
+        const prepared = prepare(call, body, signer);
+        const { native, request, plan } = prepared;
+        if (body.stream === true) return await stream(deps, call, prepared);
         const completion = await executeCall(deps, call, { capability: "chat", request });
-        return jsonReply(deps, call, toMessagesAnswer(completion as ChatCompletion, plan));
+        if (native?.answer !== undefined) return jsonReply(deps, call, native.answer);
+        return jsonReply(deps, call, toMessagesAnswer(completion as ChatCompletion, plan as MessagesPlan));
       }),
       {
         parse: [parse, "json"],
@@ -62,6 +69,10 @@ export function messagesController(deps: HttpDeps) {
       "/messages/count_tokens",
       async ({ call, body }) => {
         call.protocol = "messages";
+        counts.take(call);
+        const native = setNative(call, "messages", withoutOwnThoughts(body));
+        const counted = native && (await countNatively(deps.kernel, call, native));
+        if (counted !== undefined) return jsonReply(deps, call, { input_tokens: counted });
         const count = (text: string) => countTokens(text.slice(0, countedCharactersMax), text.length);
         return jsonReply(deps, call, await countInputTokens(body, count));
       },
@@ -70,7 +81,7 @@ export function messagesController(deps: HttpDeps) {
         body: requestBody(MessagesCountRequest),
         detail: {
           summary: "Count the input tokens of a message",
-          description: "An estimate, free of charge.",
+          description: "By the provider where it counts, otherwise an estimate. Free of charge.",
           tags: ["Models at work"],
           responses: responsesOfMessages({ "application/json": InputTokens }),
         },
@@ -78,15 +89,33 @@ export function messagesController(deps: HttpDeps) {
     );
 }
 
+/** What both ways of serving a request need; without a translation there is no plan, and only native routes serve it. */
+function prepare(call: HttpCall, body: MessagesRequest, signer: InstanceType<typeof ThoughtSigner>) {
+  call.protocol = "messages";
+  const warnings: string[] = [];
+  const options = {
+    signer,
+    outputTokensMax: call.modelEntry.model.outputTokensMax,
+    warn: (sentence: string) => void warnings.push(sentence),
+  };
+  const native = setNative(call, "messages", withoutOwnThoughts(body));
+  const translated = translateUnlessNative(native, () => toChatRequest(body, options));
+  warnOfTranslation(call, warnings);
+  const request = translated === undefined ? (native as NativeExchange).toStandIn() : translated.request;
+  return { native, request, plan: translated?.plan };
+}
+
 function stream(
   deps: HttpDeps,
   call: HttpCall,
-  request: ReturnType<typeof toChatRequest>["request"],
-  events: InstanceType<typeof MessagesStream>,
+  { native, request, plan }: ReturnType<typeof prepare>,
 ): Promise<Response> {
-  const sink = new SseStream<ChatChunk>(call, (chunk) => events.push(chunk).map(toEventText).join(""));
+  const events = plan === undefined ? undefined : new MessagesStream(plan);
+  const sink = new SseStream<ChatChunk>(call, (chunk) => (events?.push(chunk) ?? []).map(toEventText).join(""));
+  streamNative(native, sink);
   const answer = executeCall(deps, call, { capability: "chat", request, sink }).then(
-    () => events.end().map(toEventText).join(""),
+    () =>
+      native?.lastEvent === undefined ? (events?.end() ?? []).map(toEventText).join("") : formatEvent(native.lastEvent),
     (error) => {
       if (!sink.isOpen) throw error;
       return toEventText(toMessagesError(toGatewayError(error, deps.log), call.id).body);

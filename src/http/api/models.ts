@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { decodePercent, GatewayError, type Model } from "../../contract/index.ts";
+import { decodePercent, GatewayError, getRetirement, isEnded, type Model, quoteValue } from "../../contract/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -11,11 +11,19 @@ const ModelObject = Type.Object(
   {
     id: Type.String(),
     object: Type.Literal("model"),
+    type: Type.Literal("model"),
     created: Type.Integer(),
+    created_at: Type.String({ format: "date-time" }),
+    display_name: Type.String(),
     owned_by: Type.String(),
     capability: Type.String(),
     premium: Type.Boolean(),
     context_tokens: Type.Optional(Type.Integer()),
+    retired_on: Type.Optional(Type.String({ description: "The day on which its provider ends it" })),
+    retirement: Type.Optional(
+      Type.Union([Type.Literal("soon"), Type.Literal("past")], { description: "soon: within 60 days" }),
+    ),
+    successor: Type.Optional(Type.String()),
     price: Type.Optional(Type.Unknown()),
     routes: Type.Optional(
       Type.Array(
@@ -31,27 +39,49 @@ const ModelObject = Type.Object(
   },
   { additionalProperties: true },
 );
-const ModelList = Type.Object({ object: Type.Literal("list"), data: Type.Array(ModelObject) });
+type ModelObject = Static<typeof ModelObject>;
 
-const format = {
-  name: "format",
+const id = Type.Union([Type.String(), Type.Null()]);
+const ModelList = Type.Object({
+  object: Type.Literal("list"),
+  data: Type.Array(ModelObject),
+  has_more: Type.Boolean(),
+  first_id: id,
+  last_id: id,
+});
+
+const parameter = (name: string, description: string, type: "string" | "integer" = "string") => ({
+  name,
   in: "query" as const,
   required: false,
-  description: "`array` returns the bare array",
-  schema: { type: "string" as const },
-};
+  description,
+  schema: { type },
+});
+const parameters = [
+  parameter("format", "`array` returns the bare array"),
+  parameter("limit", "The most models of one page, 1 to 1000; all when left out", "integer"),
+  parameter("after_id", "The page begins behind this model"),
+  parameter("before_id", "The page ends before this model"),
+];
+const limitMax = 1000;
+/** The last second of the year 9999, behind which a date has no RFC 3339 form. */
+const createdMax = 253_402_300_799;
 
 const prefix = "/models/";
 
-/** GET /models, its alias /v1/models, and one model by its id (which may hold slashes). */
+/**
+ * GET /models, its alias /v1/models, and one model by its id (which may hold slashes). The list and its members have the
+ * fields of both OpenAI's and Anthropic's clients.
+ */
 export function modelsController(deps: HttpDeps) {
   const list = async ({ call }: { call: HttpCall }) => {
     const { allowedModels } = call.caller;
     const data = [...deps.kernel.registry.modelEntries]
       .filter(({ model }) => allowedModels === undefined || allowedModels.has(model.id))
-      .map(({ model }) => toModelJson(model));
-    const asArray = parseUrl(call.httpRequest).searchParams.get("format") === "array";
-    return jsonReply(deps, call, asArray ? data : { object: "list", data });
+      .filter(({ model }) => !isEnded(model, deps.now()) || model.whenRetired === "successor")
+      .map(({ model }) => toModelJson(model, deps.now()));
+    const { searchParams } = parseUrl(call.httpRequest);
+    return jsonReply(deps, call, searchParams.get("format") === "array" ? data : toPage(data, searchParams));
   };
   const one = async ({ call }: { call: HttpCall }) => {
     const { pathname } = parseUrl(call.httpRequest);
@@ -61,8 +91,11 @@ export function modelsController(deps: HttpDeps) {
   const detail = {
     summary: "List the models that can be served now to this key",
     tags: ["Models"],
-    parameters: [format],
-    responses: responses({ "application/json": Type.Union([ModelList, Type.Array(ModelObject)]) }, [401, 500, 503]),
+    parameters,
+    responses: responses(
+      { "application/json": Type.Union([ModelList, Type.Array(ModelObject)]) },
+      [400, 401, 500, 503],
+    ),
   };
   return new Elysia()
     .use(apiKeyRoutes(deps))
@@ -79,21 +112,67 @@ export function modelsController(deps: HttpDeps) {
     .get("/models/*", one, { apiKey: true, detail: { hide: true } });
 }
 
-function findModel(deps: HttpDeps, name: string): Static<typeof ModelObject> {
+/**
+ * The page that is asked for, as Anthropic pages lists. Without parameters it is the whole list.
+ *
+ * @throws {GatewayError} `invalid_request` for a limit or an id that there is not: an empty page would look like the end.
+ */
+function toPage(all: ModelObject[], query: URLSearchParams): Static<typeof ModelList> {
+  const after = query.get("after_id");
+  const before = query.get("before_id");
+  const limit = readLimit(query.get("limit"));
+  if (after && before) throw invalid("after_id", "after_id and before_id exclude each other; send one of them");
+  const rest = all.slice(
+    after ? findId(all, "after_id", after) + 1 : 0,
+    before ? findId(all, "before_id", before) : all.length,
+  );
+  const data = before ? rest.slice(Math.max(0, rest.length - limit)) : rest.slice(0, limit);
+  const [first, last] = [data[0], data.at(-1)];
+  return {
+    object: "list",
+    data,
+    has_more: data.length < rest.length,
+    first_id: first === undefined ? null : first.id,
+    last_id: last === undefined ? null : last.id,
+  };
+}
+
+function readLimit(text: string | null): number {
+  if (text === null || text === "") return Number.POSITIVE_INFINITY;
+  const limit = Number(text);
+  if (/^\d+$/.test(text) && limit >= 1 && limit <= limitMax) return limit;
+  throw invalid("limit", `limit is ${quoteValue(text)}, but a whole number of 1 to ${limitMax} was expected`);
+}
+
+function findId(all: ModelObject[], param: string, id: string): number {
+  const index = all.findIndex((model) => model.id === id);
+  if (index !== -1) return index;
+  throw invalid(param, `${param} is ${quoteValue(id)}, but the list has no such model`);
+}
+
+function invalid(param: string, sentence: string): GatewayError {
+  return new GatewayError("invalid_request", sentence, { param });
+}
+
+function findModel(deps: HttpDeps, name: string): ModelObject {
   const modelEntry = deps.kernel.registry.byName(name);
   if (modelEntry !== undefined)
-    return { ...toModelJson(modelEntry.model), routes: describeRoutes(modelEntry, deps.kernel.now()) };
+    return { ...toModelJson(modelEntry.model, deps.now()), routes: describeRoutes(modelEntry, deps.kernel.now()) };
   throw new GatewayError("not_found", `The model '${name}' does not exist here; GET /models lists what does`, {
     param: "model",
     publicCode: "model_not_found",
   });
 }
 
-function toModelJson(model: Model): Static<typeof ModelObject> {
+function toModelJson(model: Model, now: number): ModelObject {
+  const retirement = getRetirement(model, now);
   return {
     id: model.id,
     object: "model",
+    type: "model",
     created: model.created,
+    created_at: new Date(Math.min(model.created, createdMax) * 1000).toISOString(),
+    display_name: model.id,
     owned_by: model.ownedBy,
     capability: model.capability,
     premium: model.premium,
@@ -103,10 +182,13 @@ function toModelJson(model: Model): Static<typeof ModelObject> {
     ...(model.inputCharactersMax !== undefined && { input_characters_max: model.inputCharactersMax }),
     ...(model.dimensions !== undefined && { dimensions: model.dimensions }),
     ...(model.voices !== undefined && { voices: model.voices, voice_default: model.voiceDefault }),
+    ...(model.audioFormats !== undefined && { audio_formats: ["wav", "pcm", ...model.audioFormats] }),
     ...(model.languages !== undefined && { languages: model.languages }),
     ...(model.aliases !== undefined && { aliases: model.aliases }),
     ...(model.price !== undefined && { price: model.price }),
     ...(model.retiredOn !== undefined && { retired_on: model.retiredOn }),
     ...(model.successor !== undefined && { successor: model.successor }),
+    ...(retirement !== undefined && { retirement }),
+    ...(model.features !== undefined && { features: model.features, reasoning: model.reasoning === true }),
   };
 }

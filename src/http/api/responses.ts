@@ -1,20 +1,25 @@
 import { Elysia } from "elysia";
 import { type ChatChunk, type ChatCompletion, ResponseObject, ResponsesRequest } from "../../contract/index.ts";
-import { countTokens, responsesProtocol } from "../../kernel/index.ts";
+import { countNatively, countTokens, type NativeExchange, responsesProtocol } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { CountLimiter, checkEarly } from "../middleware/early-checks.ts";
 import { toGatewayError } from "../middleware/errors.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { replyOnce } from "../middleware/reply-once.ts";
 import { sseReply } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
+import { formatEvent, setNative, streamNative, translateUnlessNative, warnOfTranslation } from "./native.ts";
 import { InputTokens, NamedEvent, responsesOfResponses } from "./openapi.ts";
-import { type RequestContext, ResponseStore } from "./response-store.ts";
+import { ResponseStore } from "./response-store.ts";
 
 const {
+  checkResponsesRequest,
   createReasoningSeal,
   createResponseHead,
+  expandRequest,
   formatEvents,
+  formatNativeFailure,
   ResponseStream,
   refuseChatBody,
   toChatRequest,
@@ -25,11 +30,14 @@ const Body = requestBody(ResponsesRequest);
 /** Characters that a count looks at; the rest is taken in proportion. */
 const countedCharactersMax = 50_000;
 
-/** POST /responses, whole or as server-sent events, through the chat of any model. */
+/** POST /responses, whole or as server-sent events: natively where the provider speaks the protocol, else through chat. */
 export function responsesController(deps: HttpDeps) {
-  const parse = readJsonCall(deps, (body) => {
+  const counts = new CountLimiter(deps.now);
+  const parse = readJsonCall(deps, async (body, call) => {
     const refusal = refuseChatBody(body);
     if (refusal !== undefined) throw refusal;
+    checkResponsesRequest(body);
+    await checkEarly(deps, body, call);
   });
   const store = new ResponseStore(deps);
   return new Elysia()
@@ -37,17 +45,12 @@ export function responsesController(deps: HttpDeps) {
     .post(
       "/responses",
       replyOnce<ResponsesRequest>(deps, async ({ call, body }) => {
-        call.protocol = "responses";
-        const context = await store.read(call, body);
-        const { chat: request, plan } = translate(deps, call, body, context);
-        const head = createResponseHead(call.id, modelIdOf(deps, body.model), deps.now);
-        const keep = (response: ResponseObject) => store.put(call, response, { input: plan.input, context });
-        if (body.stream === true) {
-          return await stream(deps, call, request, { events: new ResponseStream(plan, head), keep });
-        }
+        const prepared = await prepare(deps, call, body, store);
+        if (body.stream === true) return await stream(deps, call, prepared);
+        const { native, request, toAnswer, keep } = prepared;
         const completion = await executeCall(deps, call, { capability: "chat", request });
-        const response = toResponse(completion as ChatCompletion, plan, head);
-        await keep(response);
+        const response = native?.answer === undefined ? toAnswer(completion as ChatCompletion) : native.answer;
+        await keep(response as ResponseObject);
         return jsonReply(deps, call, response);
       }),
       {
@@ -66,10 +69,12 @@ export function responsesController(deps: HttpDeps) {
     .post(
       "/responses/input_tokens",
       async ({ call, body }) => {
-        call.protocol = "responses";
-        const context = await store.read(call, body);
-        const text = JSON.stringify(translate(deps, call, body, context).chat.messages);
-        const inputTokens = await countTokens(text.slice(0, countedCharactersMax), text.length);
+        counts.take(call);
+        const { native, request } = await prepare(deps, call, body, store);
+        const counted = native && (await countNatively(deps.kernel, call, native));
+        const text = counted === undefined ? JSON.stringify(request.messages) : "";
+        const estimate = () => countTokens(text.slice(0, countedCharactersMax), text.length);
+        const inputTokens = counted ?? (await estimate());
         return jsonReply(deps, call, { object: "response.input_tokens", input_tokens: inputTokens });
       },
       {
@@ -77,7 +82,7 @@ export function responsesController(deps: HttpDeps) {
         body: Body,
         detail: {
           summary: "Count the input tokens of a response",
-          description: "An estimate, free of charge.",
+          description: "By the provider where it counts, otherwise an estimate. Free of charge.",
           tags: ["Models at work"],
           responses: responsesOfResponses({ "application/json": InputTokens }),
         },
@@ -85,33 +90,59 @@ export function responsesController(deps: HttpDeps) {
     );
 }
 
-function modelIdOf({ kernel }: HttpDeps, name: string): string {
-  return kernel.registry.byName(name)?.model.id ?? name;
-}
-
-function translate(deps: HttpDeps, call: HttpCall, body: ResponsesRequest, context: RequestContext) {
-  const seal = createReasoningSeal(deps.sealKey, call.caller.accountId, modelIdOf(deps, body.model));
-  const translated = toChatRequest(body, { seal, ...context });
-  for (const sentence of translated.plan.warnings) call.warn(sentence);
-  return translated;
+/** What both ways of serving a request need. */
+async function prepare(deps: HttpDeps, call: HttpCall, body: ResponsesRequest, store: ResponseStore) {
+  call.protocol = "responses";
+  const context = await store.read(call, body);
+  const model = call.modelEntry.model.id;
+  const seal = createReasoningSeal(deps.sealKey, call.caller.accountId, model);
+  const { request: expanded, input } = expandRequest(body, context);
+  const native = setNative(call, "responses", expanded);
+  const translated = translateUnlessNative(native, () => toChatRequest(body, { seal, ...context }));
+  warnOfTranslation(call, translated?.plan.warnings ?? []);
+  const head = createResponseHead(call.id, model, deps.now);
+  return {
+    native,
+    request: translated === undefined ? (native as NativeExchange).toStandIn() : translated.chat,
+    events: translated === undefined ? undefined : new ResponseStream(translated.plan, head),
+    toAnswer(completion: ChatCompletion): ResponseObject {
+      if (translated === undefined) throw new TypeError("A request without a translation was answered by chat");
+      return toResponse(completion, translated.plan, head);
+    },
+    /** Stores an answer. One of a provider, which stores nothing, says then what is stored here. */
+    async keep(response: ResponseObject): Promise<void> {
+      const previous = body.previous_response_id;
+      if (native?.isServing) {
+        Object.assign(response, { store: context.stored, ...(previous && { previous_response_id: previous }) });
+      }
+      await store.put(call, response, { input, context });
+    },
+  };
 }
 
 function stream(
   deps: HttpDeps,
   call: HttpCall,
-  request: ReturnType<typeof toChatRequest>["chat"],
-  { events, keep }: { events: InstanceType<typeof ResponseStream>; keep: (response: ResponseObject) => Promise<void> },
+  { native, request, events, keep }: Awaited<ReturnType<typeof prepare>>,
 ): Promise<Response> {
-  const sink = new SseStream<ChatChunk>(call, (chunk) => formatEvents(events.push(chunk)));
+  const sink = new SseStream<ChatChunk>(call, (chunk) => formatEvents(events?.push(chunk) ?? []));
+  streamNative(native, sink);
   const answer = executeCall(deps, call, { capability: "chat", request, sink }).then(
     async () => {
-      const last = events.finish();
+      if (native?.lastEvent !== undefined) {
+        const last = JSON.parse(native.lastEvent.data) as Record<string, unknown>;
+        await keep(last.response as ResponseObject);
+        return formatEvent({ ...native.lastEvent, data: JSON.stringify(last) });
+      }
+      const last = events?.finish() ?? [];
       await keep(last.at(-1)?.response as ResponseObject);
       return formatEvents(last);
     },
-    (error) => {
-      if (!sink.isOpen) throw error;
-      return formatEvents(events.fail(toGatewayError(error, deps.log)));
+    (thrown) => {
+      if (!sink.isOpen) throw thrown;
+      const error = toGatewayError(thrown, deps.log);
+      if (native?.isServing || events === undefined) return formatNativeFailure(native, error);
+      return formatEvents(events.fail(error));
     },
   );
   return sseReply(deps, call, sink, answer);

@@ -1,7 +1,8 @@
 import { Buffer } from "node:buffer";
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { SpeechRequest } from "../../contract/index.ts";
+import { type SpeechFormat, SpeechRequest } from "../../contract/index.ts";
+import { chooseSpeechFormat } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { ByteStream } from "../middleware/byte-stream.ts";
 import { apiKeyRoutes, callHeaders, executeCall, type HttpCall, readJsonCall } from "../middleware/handle-call.ts";
@@ -13,7 +14,16 @@ import { Bytes, responses } from "./openapi.ts";
 
 const Body = requestBody(SpeechRequest);
 
-/** POST /audio/speech: WAV bytes as the provider sends them. */
+const mediaTypes: Readonly<Record<SpeechFormat, string>> = {
+  wav: "audio/wav",
+  pcm: "audio/pcm",
+  mp3: "audio/mpeg",
+  opus: "audio/ogg",
+  aac: "audio/aac",
+  flac: "audio/flac",
+};
+
+/** POST /audio/speech: the sound as the provider sends it, WAV unless another format is asked for. */
 export function speechController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/audio/speech",
@@ -28,17 +38,18 @@ export function speechController(deps: HttpDeps) {
       finished.catch((error) => deps.log.error("stream_failed", { call: call.id, error }));
       await Promise.race([sink.opened, answer]);
       call.restoreIdleTimeout();
-      return new Response(sink.body, { headers: callHeaders(call, deps.snapshot().sandbox, "audio/wav") });
+      const mediaType = mediaTypes[chooseSpeechFormat(request, call.modelEntry.model)];
+      return new Response(sink.body, { headers: callHeaders(call, deps.snapshot().sandbox, mediaType) });
     }),
     {
       parse: [readJsonCall(deps), "json"],
       body: Body,
       detail: {
         summary: "Text to speech",
-        description: "With `stream_format: sse` the WAV file comes in `speech.audio.delta` events.",
+        description: "With `stream_format: sse` the file comes in `speech.audio.delta` events.",
         tags: ["Models at work"],
         responses: responses({
-          "audio/wav": Bytes,
+          ...Object.fromEntries(Object.values(mediaTypes).map((type) => [type, Bytes])),
           "text/event-stream": Type.Unknown({ description: "speech.audio.delta events, then speech.audio.done" }),
         }),
       },

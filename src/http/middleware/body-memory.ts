@@ -1,7 +1,7 @@
 import { GatewayError } from "../../contract/index.ts";
 
 /** Shorter bodies are not counted: thousands of them fit into memory. */
-export const countedBytesMin = 256 * 1024;
+const countedBytesMin = 256 * 1024;
 /** What a single body may take always has room when there is no other. */
 const singleBytesMax = 96 * 1024 * 1024;
 const retryAfterMs = 1000;

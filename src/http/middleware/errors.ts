@@ -1,5 +1,5 @@
 import type { ValidationError } from "elysia";
-import { type Caller, GatewayError } from "../../contract/index.ts";
+import { type Caller, GatewayError, UpstreamFault } from "../../contract/index.ts";
 import { type Log, makeCallId, messagesProtocol, responsesProtocol } from "../../kernel/index.ts";
 import { invalidHost } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -39,8 +39,6 @@ export async function errorResponse(deps: HttpDeps, thrown: unknown, known: Fail
     ...ofProtocol,
     "x-request-id": id,
   };
-  if (error.retryAfterMs !== undefined)
-    headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
   const clientRequestId = readClientRequestId(request);
   if (clientRequestId !== undefined) headers["x-client-request-id"] = clientRequestId;
   if (call?.attempts) headers["x-modelgate-attempts"] = String(call.attempts);
@@ -51,9 +49,14 @@ export async function errorResponse(deps: HttpDeps, thrown: unknown, known: Fail
   return Response.json(body, { status, headers });
 }
 
-/** Clients retry a 409 by themselves, which helps only while an equal request runs. */
-function isFinal({ code, retryAfterMs }: GatewayError): boolean {
-  return code === "request_too_large" || (code === "conflict" && retryAfterMs === undefined);
+/**
+ * Whether the same request fails again for as long as clients keep trying. Claude Code repeats even a wrong key, and all
+ * clients a 409, which helps only while an equal request runs.
+ */
+function isFinal({ code, retryAfterMs, cause }: GatewayError): boolean {
+  if (cause instanceof UpstreamFault && (cause.kind === "auth" || cause.kind === "insufficient_quota")) return true;
+  if (code === "conflict") return retryAfterMs === undefined;
+  return code === "request_too_large" || code === "invalid_api_key";
 }
 
 /** An error in the envelope and with the status of the protocol whose endpoint was asked. */
@@ -61,7 +64,7 @@ function toProtocolError(error: GatewayError, url: string, id: string) {
   const path = url.split("?", 1)[0] as string;
   if (/\/messages(?:\/count_tokens)?$/.test(path)) return messagesProtocol.toMessagesError(error, id);
   if (/\/responses(?:\/[^/]+(?:\/input_items)?)?$/.test(path)) return responsesProtocol.toResponsesError(error);
-  return { status: error.status, headers: {}, body: error.toBody() };
+  return { status: error.status, headers: error.retryHeaders, body: error.toBody() };
 }
 
 /** An error is answered even when the limits cannot be read. */

@@ -88,12 +88,11 @@ export function apiKeyRoutes(deps: HttpDeps) {
     });
 }
 
-/**
- * The `parse` of a route with a JSON body: authenticates first, then reads the body within its bounds.
- *
- * @param check Refuses a body of another endpoint before its schema does, in fewer words.
- */
-export function readJsonCall(deps: HttpDeps, check: (body: unknown) => void = () => undefined) {
+/** Looks at a body before its schema does: throws, in fewer words, or gives the body to use instead. */
+type CheckBody = (body: unknown, call: HttpCall) => unknown;
+
+/** The `parse` of a route with a JSON body: authenticates first, then reads the body within its bounds. */
+export function readJsonCall(deps: HttpDeps, check?: CheckBody) {
   const beforeParsing = () => refuseOverload(deps, deps.kernel.now());
   return async (context: RouteContext): Promise<unknown> => {
     const call = await authenticate(deps, context.request, context.server);
@@ -102,9 +101,9 @@ export function readJsonCall(deps: HttpDeps, check: (body: unknown) => void = ()
     // As it arrives, and as text.
     call.body = deps.bodies.reserve(call.caller.accountId, declared === undefined ? undefined : 2 * declared);
     const body = await readJson(context.request, { reservation: call.body, beforeParsing });
-    check(body);
+    const used = (await check?.(body, call)) ?? body;
     call.session ??= readSessionOfBody(body);
-    return body;
+    return used;
   };
 }
 
@@ -251,16 +250,23 @@ export function callHeaders(call: CallContext, sandbox: boolean, contentType: st
     headers["x-modelgate-route"] = route;
     headers["x-modelgate-attempts"] = String(call.attempts);
   }
+  if (call.isSuccession && call.model !== undefined) headers["x-modelgate-successor"] = call.model;
   if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
-  if (call.lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(call.lowered);
+  if (call.lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(call.lowered, call.protocol);
   if (call.ignored.size > 0) headers["x-modelgate-ignored"] = [...call.ignored].join(", ");
   if (sandbox || route === "sandbox") headers["x-modelgate-sandbox"] = "true";
   return headers;
 }
 
-function formatLowered(lowered: Readonly<Record<string, number>>): string {
+/** What other protocols than chat call their output limit. */
+const outputLimits: Partial<Record<CallContext["protocol"], string>> = {
+  responses: "max_output_tokens",
+  messages: "max_tokens",
+};
+
+function formatLowered(lowered: Readonly<Record<string, number>>, protocol: CallContext["protocol"]): string {
   return Object.entries(lowered)
-    .map(([field, value]) => `${field}=${value}`)
+    .map(([field, value]) => `${field === "n" ? field : (outputLimits[protocol] ?? field)}=${value}`)
     .join(", ");
 }
 

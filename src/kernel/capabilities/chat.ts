@@ -4,7 +4,6 @@ import {
   type ChatCompletion,
   type ChatRequest,
   GatewayError,
-  type Meters,
   type Model,
   type ProviderPlugin,
   toMeters,
@@ -12,7 +11,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../sdk/json.ts";
 import type { CallContext } from "../call-context.ts";
-import { chunkTokensMax, largest } from "../growing-hold.ts";
+import { chunkTokensMax } from "../growing-hold.ts";
 import {
   type AnswerHead,
   collectText,
@@ -22,21 +21,17 @@ import {
 } from "../normalize/completion.ts";
 import { hasSubstance, StreamNormalizer } from "../normalize/stream.ts";
 import { countablePrompt, countTokens } from "../normalize/tokenizer.ts";
-import { promptTokensMax, toChatUsage } from "../normalize/usage.ts";
+import { checkCustomTools } from "../normalize/tool-call.ts";
+import { toChatUsage } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
-import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
-import { fanOutChunks, fanOutCompletions, fanOutMax } from "./fan-out.ts";
+import { chatBounds, getOutputTokens, promptCopiesMax, withOneOutputLimit } from "./chat-bounds.ts";
+import { fanOutChunks, fanOutCompletions, fanOutMax, needsFanOut } from "./fan-out.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
+import { createOpener, finishNative, type OpenedNative } from "./native.ts";
 
 /** The API's default where a model takes the field; other defaults are the provider's. */
 const temperatureDefault = 0.7;
-/** The upper bound of an answer of a model that declares neither limit. */
-const outputTokensDefault = 128_000;
-/** A call is refused unless this much output can be paid beside its prompt: with less, an answer is of no use. */
-const firstOutputTokens = 256;
-/** The output of each choice that a stream holds at first, and is extended by. */
-const stepTokens = 4096;
 /** A stream has begun after this many chunks, even if they are empty. */
 const firstChunksMax = 64;
 
@@ -47,10 +42,12 @@ type OpenedChat =
 
 export const chatHandler: CapabilityHandler<"chat"> = {
   validate(call) {
+    if (call.native !== undefined) call.modelEntry = call.native.chooseRoutes(call.modelEntry);
     call.request = withOneOutputLimit(call.request);
     const { request } = call;
     const { model, routes } = call.modelEntry;
     const { n } = request;
+    checkCustomTools(request, routes);
     if (n && n > fanOutMax && routes.some(({ plugin }) => needsFanOut(plugin, request))) {
       throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
     }
@@ -62,40 +59,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     }
   },
 
-  upperBound({ request, modelEntry }) {
-    return {
-      inputToken: promptCopiesMax(request, modelEntry) * promptTokensMax(request, modelEntry.model),
-      outputToken: (request.n ?? 1) * getOutputTokensMax(request, modelEntry.model),
-    };
-  },
-
-  lowerBound: (call, upper) => createLowerBounds(call, upper)(1, firstOutputTokens),
-
-  growth(call, upper) {
-    const { sink, request, modelEntry } = call;
-    const isHidden = modelEntry.model.reasoning || (request.reasoning_effort && request.reasoning_effort !== "none");
-    if (sink === undefined || isHidden) return undefined;
-    const toBound = createLowerBounds(call, upper);
-    const choices = () => call.request.n ?? 1;
-    return {
-      stepTokens: choices() * stepTokens,
-      boundOf: (outputToken) => ({ ...toBound(choices(), 0), outputToken }),
-      outputTokensMax: () => choices() * getOutputTokensMax(call.request, modelEntry.model),
-    };
-  },
-
-  /** As many choices as can have a first piece of output, and as much output as all of them can have. */
-  lower(call, upper, covers) {
-    const { request, modelEntry } = call;
-    const toBound = createLowerBounds(call, upper);
-    let n = request.n ?? 1;
-    while (n > 1 && !covers(toBound(n, firstOutputTokens))) n--;
-    const most = getOutputTokensMax(request, modelEntry.model);
-    const fits = largest(most, (tokens) => tokens === 1 || covers(toBound(n, tokens)));
-    const param = request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
-    call.lowered = { [param]: fits, ...(n !== (request.n ?? 1) && { n }) };
-    call.request = { ...request, ...call.lowered };
-  },
+  ...chatBounds,
 
   async estimate({ request, modelEntry, route, usageMeter: { output } }) {
     const { text, otherTokens } = countablePrompt(request, modelEntry.model);
@@ -108,11 +72,12 @@ export const chatHandler: CapabilityHandler<"chat"> = {
   },
 
   async execute(kernel, call) {
-    const opened = await withFailover(kernel, call, {
+    const opened = await withFailover<ChatRequest, OpenedChat | OpenedNative>(kernel, call, {
       requestFor: (model) => (call.protocol === "chat" ? withDefaults(call.request, model) : call.request),
-      run: openChat,
+      run: call.native === undefined ? openChat : createOpener(call.native, openChat),
     });
     call.firstByteMs = kernel.now() - call.startedMs;
+    if ("readUsage" in opened) return finishNative(kernel, call, opened);
     const head = createAnswerHead(call.id, call.modelEntry.model.id, call.openedAt);
     if (opened.completion !== undefined && call.sink === undefined) {
       return finishCompletion(kernel, call, normalizeCompletion(opened.completion, head));
@@ -137,7 +102,7 @@ async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>): Promis
   for (const choice of choices) {
     if (!isRecord(choice?.message)) throw badAnswer("A choice of the provider's answer has no message");
     const calls: unknown = choice.message.tool_calls ?? [];
-    if (!Array.isArray(calls) || !calls.every((call) => isRecord(call?.function))) {
+    if (!Array.isArray(calls) || !calls.every((call) => isRecord(call?.function ?? call?.custom))) {
       throw badAnswer("A tool call in the provider's answer names no function");
     }
   }
@@ -261,42 +226,4 @@ function withDefaults(request: ChatRequest, model: Model): ChatRequest {
   if (request.temperature !== undefined && request.temperature !== null) return request;
   if (model.omit?.includes("temperature")) return request;
   return { ...request, temperature: temperatureDefault };
-}
-
-/** Whether the provider makes fewer choices at a time than are asked for, so that it is asked once for each. */
-function needsFanOut({ maxChoices }: ProviderPlugin, { n }: ChatRequest): boolean {
-  return n !== undefined && n !== null && maxChoices.chat !== undefined && n > maxChoices.chat;
-}
-
-/** How many times the prompt is paid for. */
-function promptCopiesMax(request: ChatRequest, { routes }: ModelEntry): number {
-  return routes.some(({ plugin }) => needsFanOut(plugin, request)) ? (request.n as number) : 1;
-}
-
-/** Bounds of the same request with other limits. A long prompt is counted once: its tokens are taken from the upper bound. */
-function createLowerBounds({ request, modelEntry }: CallContext<"chat">, upper: Meters) {
-  const promptTokens = (upper.inputToken as number) / promptCopiesMax(request, modelEntry);
-  const most = getOutputTokensMax(request, modelEntry.model);
-  return (n: number, outputTokens: number): Meters => ({
-    inputToken: promptCopiesMax({ ...request, n }, modelEntry) * promptTokens,
-    outputToken: n * Math.min(most, outputTokens),
-  });
-}
-
-/** Both names of the output limit mean one value: the smaller one, or a provider could follow the other. */
-function withOneOutputLimit(request: ChatRequest): ChatRequest {
-  const { max_tokens, max_completion_tokens, ...rest } = request;
-  if (!max_tokens || !max_completion_tokens) return request;
-  return { ...rest, max_completion_tokens: Math.min(max_tokens, max_completion_tokens) };
-}
-
-function getOutputTokens(request: ChatRequest): number | undefined {
-  return request.max_completion_tokens || request.max_tokens || undefined;
-}
-
-function getOutputTokensMax(request: ChatRequest, { outputTokensMax, contextTokens }: Model): number {
-  const max = outputTokensMax ?? contextTokens;
-  const wanted = getOutputTokens(request);
-  if (wanted === undefined) return max ?? outputTokensDefault;
-  return max === undefined ? wanted : Math.min(wanted, max);
 }

@@ -1,38 +1,48 @@
 import { Buffer } from "node:buffer";
 import {
+  type Call,
   type EmbeddingList,
   type Embeddings,
+  type EmbeddingsBody,
   type EmbeddingsRequest,
+  embeddingTokensMax,
   GatewayError,
   isReportable,
   type Model,
   UpstreamFault,
 } from "../../contract/index.ts";
 import { base64ToFloats, floatsToBase64 } from "../../sdk/base64.ts";
-import { countedCharactersMax, countTokens } from "../normalize/tokenizer.ts";
+import { countedCharactersMax, countTokens, decodeTokens } from "../normalize/tokenizer.ts";
 import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler } from "../types.ts";
 
-/** Tokens of all inputs of a request together: OpenAI's limit, applied to every provider. */
-export const embeddingTokensMax = 300_000;
 /** Ordinary text has shorter tokens on average: a longer text is refused without tokenizing it. */
 const bytesPerTokenMax = 8;
 /** A foreign vocabulary counts up to a quarter more tokens than the model's own, so only what is beyond is refused. */
 const foreignMargin = 1.25;
 
 export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
-  validate({ request, modelEntry: { model } }) {
+  validate(call) {
+    const { request, modelEntry } = call;
+    const { model, routes } = modelEntry;
     checkDimensions(request.dimensions, model.dimensions, model.id);
-    checkBytes(getInputs(request), model);
+    checkLengths(getInputs(request), model);
+    if (!isTokens(request) || routes.every(({ plugin }) => plugin.takes?.includes("tokenInput"))) return;
+    return decodeInputs(request).then((input) => {
+      checkLengths(input, model);
+      call.request = { ...request, input };
+    });
   },
 
   upperBound: ({ request, modelEntry: { model } }) => ({ inputToken: promptTokensMax(request, model) }),
 
   async estimate({ request }) {
     let inputToken = 0;
-    for (const text of getInputs(request)) inputToken += await countTokens(text);
+    for (const input of getInputs(request)) {
+      inputToken += typeof input === "string" ? await countTokens(input) : input.length;
+    }
     return { inputToken };
   },
 
@@ -42,7 +52,8 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
     const answer = await withFailover(kernel, call, {
       requestFor: () => request,
       async run(plugin, pluginCall) {
-        const embeddings = await plugin.handlers.embeddings?.(pluginCall);
+        // Tokens are left only where every plugin takes them.
+        const embeddings = await plugin.handlers.embeddings?.(pluginCall as Call<EmbeddingsRequest>);
         if (!Array.isArray(embeddings?.vectors) || embeddings.vectors.length !== getInputs(request).length) {
           throw new UpstreamFault("bad_response", "The provider's answer does not have one vector for each input");
         }
@@ -76,13 +87,37 @@ function encodeVector(vector: unknown, asBase64: boolean): number[] | string {
   throw new UpstreamFault("bad_response", "The provider returned an invalid embedding");
 }
 
-function getInputs(request: EmbeddingsRequest): string[] {
-  return typeof request.input === "string" ? [request.input] : request.input;
+/** An input: a text, or its tokens. */
+type Input = string | number[];
+
+function getInputs({ input }: EmbeddingsBody): Input[] {
+  return typeof input === "string" || typeof input[0] === "number" ? [input as Input] : (input as Input[]);
 }
 
-function promptTokensMax(request: EmbeddingsRequest, { inputTokensMax = Number.POSITIVE_INFINITY }: Model): number {
+function isTokens(request: EmbeddingsBody): boolean {
+  return typeof getInputs(request)[0] !== "string";
+}
+
+/** @throws {GatewayError} `invalid_request` for a token that the vocabulary does not have. */
+async function decodeInputs(request: EmbeddingsBody): Promise<string[]> {
+  const texts: string[] = [];
+  for (const input of getInputs(request) as number[][]) {
+    try {
+      texts.push(await decodeTokens(input));
+    } catch (cause) {
+      if (!(cause instanceof RangeError)) throw cause;
+      const sentence = `input[${texts.length}] has a token that cl100k_base does not have; send text`;
+      throw new GatewayError("invalid_request", sentence, { param: "input", cause });
+    }
+  }
+  return texts;
+}
+
+function promptTokensMax(request: EmbeddingsBody, { inputTokensMax = Number.POSITIVE_INFINITY }: Model): number {
   let tokens = 0;
-  for (const text of getInputs(request)) tokens += Math.min(tokensMax(text), inputTokensMax);
+  for (const input of getInputs(request)) {
+    tokens += Math.min(typeof input === "string" ? tokensMax(input) : input.length, inputTokensMax);
+  }
   return Math.min(tokens, embeddingTokensMax);
 }
 
@@ -99,11 +134,14 @@ function checkDimensions(
 }
 
 /** Refuses, before anything is held, what is too long in any vocabulary. */
-function checkBytes(inputs: string[], { inputTokensMax }: Model): void {
+function checkLengths(inputs: Input[], model: Model): void {
+  const { inputTokensMax } = model;
+  const margin = isOpenai(model) ? 1 : foreignMargin;
   let total = 0;
-  for (const [index, text] of inputs.entries()) {
-    const tokens = Math.ceil(Buffer.byteLength(text) / bytesPerTokenMax);
-    if (inputTokensMax !== undefined && tokens > inputTokensMax) {
+  for (const [index, input] of inputs.entries()) {
+    const isText = typeof input === "string";
+    const tokens = isText ? Math.ceil(Buffer.byteLength(input) / bytesPerTokenMax) : input.length;
+    if (inputTokensMax !== undefined && tokens > inputTokensMax * (isText ? 1 : margin)) {
       throw tooLong(inputs.length === 1 ? "input" : `input[${index}]`, tokens, inputTokensMax);
     }
     total += tokens;
@@ -114,18 +152,25 @@ function checkBytes(inputs: string[], { inputTokensMax }: Model): void {
   }
 }
 
+/** Whether its own vocabulary is cl100k_base, so that a count by it is exact. */
+function isOpenai({ upstreamId }: Model): boolean {
+  return /^text-embedding-(3-|ada-)/.test(upstreamId);
+}
+
 /** Counts what may be too long, once the call is admitted. What is beyond the bound of a request is left to the provider. */
-async function checkTokens(inputs: string[], { inputTokensMax, upstreamId }: Model): Promise<void> {
+async function checkTokens(inputs: Input[], model: Model): Promise<void> {
+  const { inputTokensMax } = model;
   if (inputTokensMax === undefined) return;
-  const isOpenai = /^text-embedding-(3-|ada-)/.test(upstreamId);
+  const ofOpenai = isOpenai(model);
   let charactersLeft = countedCharactersMax;
   for (const [index, text] of inputs.entries()) {
+    if (typeof text !== "string") return;
     // A token has at least a byte.
     if (Buffer.byteLength(text) <= inputTokensMax) continue;
     charactersLeft -= text.length;
     if (charactersLeft < 0) return;
-    const tokens = await countTokens(text, text.length, isOpenai ? "cl100k_base" : "o200k_base");
-    if (tokens <= inputTokensMax * (isOpenai ? 1 : foreignMargin)) continue;
+    const tokens = await countTokens(text, text.length, ofOpenai ? "cl100k_base" : "o200k_base");
+    if (tokens <= inputTokensMax * (ofOpenai ? 1 : foreignMargin)) continue;
     throw tooLong(inputs.length === 1 ? "input" : `input[${index}]`, tokens, inputTokensMax);
   }
 }

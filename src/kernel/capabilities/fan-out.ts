@@ -1,4 +1,4 @@
-import type { Call, ChatChunk, ChatCompletion, ChatRequest, ChatUsage } from "../../contract/index.ts";
+import type { Call, ChatChunk, ChatCompletion, ChatRequest, ChatUsage, ProviderPlugin } from "../../contract/index.ts";
 import { toChunks } from "../normalize/completion.ts";
 import { closeIterator } from "./iterators.ts";
 
@@ -87,4 +87,9 @@ function addParts(sum: Record<string, number>, parts: Record<string, unknown> | 
     const before = sum[name];
     sum[name] = before === undefined ? amount : before + amount;
   }
+}
+
+/** Whether the provider makes fewer choices at a time than are asked for, so that it is asked once for each. */
+export function needsFanOut({ maxChoices }: ProviderPlugin, { n }: ChatRequest): boolean {
+  return n !== undefined && n !== null && maxChoices.chat !== undefined && n > maxChoices.chat;
 }

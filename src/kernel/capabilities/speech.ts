@@ -1,11 +1,23 @@
 import {
+  type Call,
   GatewayError,
   type Meters,
   type Model,
+  type ProviderPlugin,
   type Speech,
+  type SpeechFormat,
   type SpeechRequest,
   UpstreamFault,
 } from "../../contract/index.ts";
+import { splitText } from "../audio/split-text.ts";
+import {
+  concatBytes,
+  expectSameFormat,
+  type OpenedFile,
+  openSamples,
+  type WavFormat,
+  writeWavHead,
+} from "../audio/wav-stream.ts";
 import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
@@ -20,16 +32,23 @@ const wavHeaderBytes = 44;
 /** Speech at an ordinary pace, for a file that does not say how long it is. */
 const charactersPerSecond = 15;
 
+/** A longer text is spoken in so many parts at the most, one after the other. */
+const partsMax = 50;
+/** The voices that examples and SDKs of OpenAI name, whatever the model. */
+const openaiVoices = "alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split(" ");
+
+/** The sound of one part of the text. */
+interface Sound {
+  pieces: AsyncIterable<Bytes>;
+  charactersPerByte: number;
+  /** Known where the parts are joined. */
+  format?: WavFormat;
+}
+
 export const speechHandler: CapabilityHandler<"speech"> = {
   validate({ request, modelEntry: { model } }) {
-    const length = countCharacters(request.input);
-    if (model.inputCharactersMax !== undefined && length > model.inputCharactersMax) {
-      throw invalid(
-        "input",
-        `input has ${length} characters, but ${model.id} takes at most ${model.inputCharactersMax}; send it in parts`,
-      );
-    }
-    checkOneOf("voice", request.voice, model.voices, model);
+    checkLength(request, model);
+    if (!isOpenaiVoice(request.voice)) checkOneOf("voice", request.voice, model.voices, model);
     checkOneOf("target_language_code", request.target_language_code, model.languages, model);
     checkOneOf("speech_sample_rate", request.speech_sample_rate, model.sampleRates, model);
   },
@@ -42,42 +61,100 @@ export const speechHandler: CapabilityHandler<"speech"> = {
   async execute(kernel, call) {
     const { request, usageMeter, sink } = call;
     if (sink === undefined) throw new TypeError("There is no sink to send the audio to");
-    const { first, rest } = await withFailover(kernel, call, {
-      requestFor: (model) => withVoice(request, model),
+    const { model } = call.modelEntry;
+    const format = chooseSpeechFormat(request, model);
+    const parts = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY);
+    const { opened, speak } = await withFailover(kernel, call, {
+      requestFor: (model) => toPluginRequest(request, model, format),
       async run(plugin, pluginCall) {
-        const speech = await plugin.handlers.speech?.(pluginCall);
-        if (speech === undefined) throw new TypeError(`Plugin '${plugin.name}' has no speech handler`);
-        return openWav(speech);
+        if (request.voice && pluginCall.request.voice !== request.voice)
+          pluginCall.warn(`Took the default voice for ${request.voice}: the model has no such voice`, "voice");
+        if (request.response_format && request.response_format !== format)
+          pluginCall.warn(`Made ${format}: the model does not make ${request.response_format}`, "response_format");
+        const speak = createSpeaker(plugin, pluginCall, { format, isJoined: parts.length > 1 });
+        return { opened: await speak(parts[0] as string), speak };
       },
     });
     call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
-    const all = countCharacters(request.input);
-    const perByte = rest === undefined ? Number.POSITIVE_INFINITY : getCharactersPerByte(request, first);
-    let total = 0;
+    let [total, spoken] = [0, 0];
     const write = (bytes: Bytes) => {
       total += bytes.length;
-      usageMeter.output.length = Math.min(all, Math.ceil(total * perByte));
+      if (total > kernel.network.bounds.streamBytesMax)
+        throw new UpstreamFault("bad_response", "The audio does not end");
       return sink.write(bytes);
     };
-    try {
-      sink.open();
-      await write(first);
-      for await (const bytes of rest === undefined ? [] : { [Symbol.asyncIterator]: () => rest }) {
-        if (total + bytes.length > kernel.network.bounds.streamBytesMax)
-          throw new UpstreamFault("bad_response", "The audio does not end");
-        call.throwIfCancelled();
-        await write(bytes);
+    sink.open();
+    if (parts.length > 1 && format !== "pcm") await write(writeWavHead(opened.format as WavFormat));
+    for (const [index, part] of parts.entries()) {
+      const sound = index === 0 ? opened : await speak(part);
+      if (index > 0) expectSameFormat(opened.format as WavFormat, sound.format as WavFormat);
+      const all = countCharacters(part);
+      let bytes = 0;
+      for await (const piece of sound.pieces) {
+        if (total > 0) call.throwIfCancelled();
+        bytes += piece.length;
+        usageMeter.output.length = spoken + Math.min(all, Math.ceil(bytes * sound.charactersPerByte));
+        await write(piece);
       }
-    } catch (error) {
-      closeIterator(rest);
-      throw error;
+      spoken += all;
+      usageMeter.output.length = spoken;
     }
     usageMeter.report(toMeters(request));
     usageMeter.complete = true;
     return undefined;
   },
 };
+
+/** The format to make: WAV where the model does not make what is asked for, since some clients ask for MP3 by default. */
+export function chooseSpeechFormat({ response_format: asked }: SpeechRequest, { audioFormats }: Model): SpeechFormat {
+  if (!asked || asked === "pcm") return asked || "wav";
+  return audioFormats?.includes(asked) ? asked : "wav";
+}
+
+/** How the bytes of a plugin are wanted. */
+interface Wanted {
+  format: SpeechFormat;
+  /** Whether parts follow one another in one file. */
+  isJoined: boolean;
+}
+
+/** Speaks one part of the text after the other through the same route. */
+function createSpeaker(plugin: ProviderPlugin, call: Call<SpeechRequest>, { format, isJoined }: Wanted) {
+  return async (input: string): Promise<Sound> => {
+    const request = { ...call.request, input };
+    const speech = await plugin.handlers.speech?.({ ...call, request });
+    if (speech === undefined) throw new TypeError(`Plugin '${plugin.name}' has no speech handler`);
+    const file = await openFile(speech, format);
+    const charactersPerByte =
+      file.rest === undefined ? Number.POSITIVE_INFINITY : getCharactersPerByte(request, file.first);
+    if (!isJoined && format !== "pcm") return { pieces: readPieces(file), charactersPerByte };
+    const { format: wavFormat, samples } = await openSamples(file);
+    return { pieces: samples, charactersPerByte, format: wavFormat };
+  };
+}
+
+async function* readPieces({ first, rest }: OpenedFile): AsyncGenerator<Bytes> {
+  try {
+    yield first;
+    for (let next = await rest?.next(); next !== undefined && !next.done; next = await rest?.next()) yield next.value;
+  } finally {
+    closeIterator(rest);
+  }
+}
+
+/** A text that is too long for the model is spoken in parts, if those can be joined and are not too many. */
+function checkLength(request: SpeechRequest, model: Model): void {
+  const { input } = request;
+  const format = chooseSpeechFormat(request, model);
+  const max = model.inputCharactersMax;
+  if (max === undefined || countCharacters(input) <= max) return;
+  const has = `input has ${countCharacters(input)} characters, but ${model.id} takes at most ${max}`;
+  if (format !== "wav" && format !== "pcm")
+    throw invalid("input", `${has} as ${format}; send it in parts, or ask for wav or pcm`);
+  if (splitText(input, max).length > partsMax)
+    throw invalid("input", `${has} at once and ${partsMax} parts of that; send less`);
+}
 
 /**
  * The characters that a byte of the answer speaks: by the size that the header of the file says, otherwise by the time
@@ -92,41 +169,47 @@ function getCharactersPerByte(request: SpeechRequest, first: Bytes): number {
   return (charactersPerSecond * (request.pace ?? request.speed ?? 1)) / bytesPerSecond;
 }
 
-/** Waits for the header and checks that it begins a WAV file, while another route can still be tried. */
-async function openWav({ wav }: Speech): Promise<{ first: Bytes; rest?: AsyncIterator<Bytes> }> {
-  if (wav instanceof Uint8Array) return { first: checkRiff(wav) };
-  const rest = withYielding(wav[Symbol.asyncIterator]());
+/** Waits for the head of the file and checks its format, while another route can still be tried. */
+async function openFile({ wav: bytes }: Speech, format: string): Promise<OpenedFile> {
+  if (bytes instanceof Uint8Array) return { first: checkFormat(bytes, format) };
+  const rest = withYielding(bytes[Symbol.asyncIterator]());
   try {
     let first = new Uint8Array(0);
     while (first.length < wavHeaderBytes) {
       const { done, value } = await rest.next();
       if (done && first.length === 0) throw new UpstreamFault("bad_response", "The provider sent no audio");
       if (done) break;
-      first = first.length === 0 ? value : concat(first, value);
+      first = first.length === 0 ? value : concatBytes(first, value);
     }
-    return { first: checkRiff(first), rest };
+    return { first: checkFormat(first, format), rest };
   } catch (error) {
     closeIterator(rest);
     throw error;
   }
 }
 
-function concat(a: Bytes, b: Bytes): Bytes {
-  const both = new Uint8Array(a.length + b.length);
-  both.set(a);
-  both.set(b, a.length);
-  return both;
-}
-
-function checkRiff(bytes: Bytes): Bytes {
-  if (!riff.every((byte, index) => bytes[index] === byte))
-    throw new UpstreamFault("bad_response", "The provider's audio is not a WAV file");
+/** Samples are cut out of a WAV file. Of other formats it is only known that they are no WAV file. */
+function checkFormat(bytes: Bytes, format: string): Bytes {
+  const wantsWav = format === "wav" || format === "pcm";
+  if (riff.every((byte, index) => bytes[index] === byte) !== wantsWav)
+    throw new UpstreamFault("bad_response", `The provider's audio is ${wantsWav ? "not a WAV file" : `no ${format}`}`);
   return bytes;
 }
 
-function withVoice(request: SpeechRequest, model: Model): SpeechRequest {
-  if (request.voice || model.voiceDefault === undefined) return request;
-  return { ...request, voice: model.voiceDefault };
+function isOpenaiVoice(voice: string | null | undefined): boolean {
+  return typeof voice === "string" && openaiVoices.includes(voice);
+}
+
+/** The request as a plugin gets it: with a voice that the model has, and in a format that it makes. */
+function toPluginRequest(request: SpeechRequest, model: Model, format: SpeechFormat): SpeechRequest {
+  const { voice, response_format: asked, ...rest } = request;
+  const isForeign = isOpenaiVoice(voice) && model.voices !== undefined && !model.voices.includes(voice as string);
+  const own = voice && !isForeign ? voice : model.voiceDefault;
+  return {
+    ...rest,
+    ...(own !== undefined && { voice: own }),
+    ...(asked && { response_format: format === "pcm" ? "wav" : format }),
+  };
 }
 
 /** Characters as they are billed: Unicode code points. */

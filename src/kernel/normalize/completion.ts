@@ -7,6 +7,7 @@ import {
   type ToolCall,
 } from "../../contract/index.ts";
 import { randomText } from "../call-id.ts";
+import { getCallTexts } from "./tool-call.ts";
 
 /** What every chunk of an answer carries. */
 export interface AnswerHead {
@@ -57,7 +58,7 @@ function normalizeChoice(choice: ChatCompletion["choices"][number] & { logprobs?
 
 function normalizeToolCall(call: ToolCall): void {
   call.id ||= makeToolCallId();
-  call.type = "function";
+  if (!("custom" in call)) call.type = "function";
 }
 
 /** An id for a tool call without one. */
@@ -82,7 +83,7 @@ export function collectText(completion: ChatCompletion): string {
   let text = "";
   for (const { message } of completion.choices) {
     const parts: unknown[] = [message.content, message.reasoning_content, message.refusal];
-    for (const call of message.tool_calls ?? []) parts.push(call.function.name, call.function.arguments);
+    for (const call of message.tool_calls ?? []) parts.push(...getCallTexts(call));
     for (const part of parts) if (part) text += typeof part === "string" ? part : JSON.stringify(part);
   }
   return text;

@@ -8,6 +8,7 @@ import {
 } from "../../contract/index.ts";
 import { type AnswerHead, makeToolCallId, normalizeLogprobs, toFinishReason } from "./completion.ts";
 import { countedCharactersMax } from "./tokenizer.ts";
+import { getCallTexts } from "./tool-call.ts";
 import type { UsageMeter } from "./usage.ts";
 
 /** More characters than any answer has. They are held in memory until they are counted. */
@@ -178,8 +179,7 @@ export class StreamNormalizer {
       return;
     }
     delta.tool_calls = delta.tool_calls.map((call, position) => {
-      this.#onText(call.function?.name);
-      this.#onText(call.function?.arguments);
+      for (const text of getCallTexts(call)) this.#onText(text);
       return normalizeToolCall(call, position, state);
     });
   }
@@ -198,25 +198,21 @@ function isEmpty({ delta, logprobs, finish_reason }: ChunkChoice): boolean {
 function normalizeToolCall(call: ToolCallDelta, position: number, state: ChoiceState): ToolCallDelta {
   const providerIndex = call.index === undefined ? position : call.index;
   const known = findIndex(call, providerIndex, state);
-  const text = typeof call.function?.arguments === "string" ? call.function.arguments : "";
+  const [name, text] = getCallTexts(call).map((part) => (typeof part === "string" ? part : "")) as [string, string];
   if (known !== undefined) {
     state.indexByProvider.set(providerIndex, known);
-    return { index: known, function: { arguments: text } };
+    return { index: known, ...(call.custom ? { custom: { input: text } } : { function: { arguments: text } }) };
   }
   const index = state.toolCalls++;
   const id = call.id ? call.id : makeToolCallId();
   state.indexByProvider.set(providerIndex, index);
   state.indexById.set(id, index);
-  const name = typeof call.function?.name === "string" ? call.function.name : "";
+  if (call.custom) return { ...call, index, id, type: "custom", custom: { name, input: text } };
   return { ...call, index, id, type: "function", function: { name, arguments: text } };
 }
 
 /** The index of the call that a delta belongs to: by its id, otherwise by its index; a name begins a new call. */
-function findIndex(
-  { id, function: part }: ToolCallDelta,
-  providerIndex: number,
-  state: ChoiceState,
-): number | undefined {
-  if (id) return state.indexById.get(id);
-  return part?.name ? undefined : state.indexByProvider.get(providerIndex);
+function findIndex(call: ToolCallDelta, providerIndex: number, state: ChoiceState): number | undefined {
+  if (call.id) return state.indexById.get(call.id);
+  return getCallTexts(call)[0] ? undefined : state.indexByProvider.get(providerIndex);
 }

@@ -1,5 +1,6 @@
 import type { ChatRequest, Model } from "../../contract/index.ts";
 import { nextTurn } from "../capabilities/iterators.ts";
+import { getCallTexts } from "./tool-call.ts";
 import { messageTokens, partTokensMax } from "./usage.ts";
 
 /** What a picture is estimated to cost at the most (high detail, 1024 px); providers that take pictures report usage. */
@@ -43,6 +44,32 @@ function load(vocabulary: Vocabulary): Promise<Count> {
   return count;
 }
 
+/** The tokens of cl100k_base that stand for text. The special ones behind them do not. */
+const textTokens = 100_256;
+/** So many tokens are decoded before other calls may get a turn. */
+const decodedAtOnce = 2000;
+
+/**
+ * The text of cl100k_base tokens, which OpenAI's clients send for its embedding models.
+ *
+ * @throws {RangeError} When the vocabulary has no such token.
+ */
+export async function decodeTokens(tokens: readonly number[]): Promise<string> {
+  if (tokens.some((token) => token >= textTokens)) throw new RangeError("cl100k_base has no such token");
+  await load("cl100k_base");
+  const { decodeGenerator } = await import("gpt-tokenizer/encoding/cl100k_base");
+  let text = "";
+  let count = 0;
+  let turnEndsMs = performance.now() + turnMs;
+  for (const piece of decodeGenerator(tokens)) {
+    text += piece;
+    if (++count % decodedAtOnce !== 0 || performance.now() < turnEndsMs) continue;
+    await nextTurn();
+    turnEndsMs = performance.now() + turnMs;
+  }
+  return text;
+}
+
 /** The text of a conversation that a tokenizer can count, and the tokens of what is not text. */
 export function countablePrompt(request: ChatRequest, model: Model): { text: string; otherTokens: number } {
   let text = "";
@@ -58,8 +85,7 @@ export function countablePrompt(request: ChatRequest, model: Model): { text: str
         else otherTokens += partTokensMax(part, model);
       }
     }
-    if (message.tool_calls)
-      for (const call of message.tool_calls) text += `${call.function.name}${call.function.arguments}\n`;
+    if (message.tool_calls) for (const call of message.tool_calls) text += `${getCallTexts(call).join("")}\n`;
   }
   if (request.tools) text += JSON.stringify(request.tools);
   return { text, otherTokens };

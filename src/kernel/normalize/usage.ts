@@ -16,9 +16,10 @@ import {
   tokenWeights,
   type UsageSource,
 } from "../../contract/index.ts";
+import { getCallTexts } from "./tool-call.ts";
 
 /** The most tokens that one picture can cost where the row of the model does not say. */
-const imageTokensDefault = 10_000;
+export const imageTokensDefault = 10_000;
 /** Characters of base64 that hold one token of audio at the least: 32 tokens a second at 8 kbit/s. */
 const audioCharactersPerToken = 40;
 /** Tokens that a message costs beside its text (role and separators). */
@@ -167,7 +168,7 @@ function messageTokensMax(message: Message, model: Model): number {
   }
   if (typeof content === "string") tokens += tokensMax(content);
   else if (content) for (const part of content) tokens += partTokensMax(part, model);
-  if (tool_calls) for (const call of tool_calls) tokens += tokensMax(call.function.name + call.function.arguments);
+  if (tool_calls) for (const call of tool_calls) tokens += tokensMax(getCallTexts(call).join(""));
   return tokens;
 }
 

@@ -99,7 +99,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 export function recordLateFailure(error: unknown, call: CallContext, nowMs: number): boolean {
   const { currentRoute, route, cancelReason } = call;
   if (currentRoute === undefined || error instanceof GatewayError) return false;
-  if (cancelReason === "client_disconnected" || cancelReason === "draining") return false;
+  if (cancelReason !== undefined && cancelReason !== "timeout") return false;
   if (route === undefined && cancelReason !== "timeout") return false;
   if (!(error instanceof UpstreamFault)) return currentRoute.health.onFault(nowMs);
   const isOfRoute = error.kind === "bad_response" || error.kind === "overloaded" || error.kind === "timeout";

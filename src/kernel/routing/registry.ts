@@ -1,13 +1,6 @@
-import {
-  type Caller,
-  type Capability,
-  type CompiledPrice,
-  endpointOf,
-  GatewayError,
-  type Model,
-  type ProviderPlugin,
-} from "../../contract/index.ts";
+import { type CompiledPrice, endpointOf, GatewayError, type Model, type ProviderPlugin } from "../../contract/index.ts";
 import type { CircuitBreaker, KeyPool, PluginHealth } from "./health.ts";
+import { type FindOptions, findSuccessor } from "./succession.ts";
 
 /** One way to serve a model: a plugin, its row for the model, and its keys. */
 export interface Route {
@@ -60,17 +53,18 @@ export class Registry {
   }
 
   /**
-   * The model of a request.
+   * The model of a request, or the one that answers for it since it has ended.
    *
-   * @throws {GatewayError} `model_not_found` when it is unknown or has another capability, `model_not_allowed` when
-   * the key may not use it.
+   * @throws {GatewayError} `model_not_found` when it is unknown, has ended or has another capability,
+   * `model_not_allowed` when the key may not use it.
    */
-  find(name: string, capability: Capability, caller: Caller): ModelEntry {
-    const modelEntry = this.#byName.get(name);
-    if (modelEntry === undefined) {
+  find(name: string, { capability, caller, openedAt }: FindOptions): ModelEntry {
+    const asked = this.#byName.get(name);
+    if (asked === undefined) {
       const sentence = `The model '${name}' does not exist here; GET /models lists what does`;
       throw new GatewayError("model_not_found", sentence, { param: "model" });
     }
+    const modelEntry = findSuccessor(asked, openedAt, (other) => this.#byName.get(other));
     if (modelEntry.model.capability !== capability) {
       const sentence = `The model '${name}' is served at ${endpointOf[modelEntry.model.capability]}, not at ${endpointOf[capability]}`;
       throw new GatewayError("model_not_found", sentence, { param: "model" });

@@ -1,9 +1,12 @@
 import { beforeAll, describe, expect, test } from "bun:test";
+import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import {
   APICallError,
+  embed,
   embedMany,
   generateImage,
+  experimental_generateSpeech as generateSpeech,
   generateText,
   jsonSchema,
   Output,
@@ -125,5 +128,42 @@ describe("the Vercel AI SDK", () => {
     for await (const piece of result.textStream) text += piece;
     expect(text).not.toBe("");
     expect(errors.length).toBe(1);
+  });
+});
+
+describe("the AI SDK's provider for OpenAI", () => {
+  const openai = () => createOpenAI({ baseURL: shared.gateway.baseUrl, apiKey: shared.gateway.key });
+  const [prompt, name] = ["Use add_numbers for 5 and 7", "famA-4o-mini"];
+
+  test("generates in two steps with tools, by its default protocol and by chat", async () => {
+    for (const model of [openai()(name), openai().chat(name)]) {
+      const { text, steps } = await generateText({
+        model,
+        prompt,
+        tools: { add_numbers: addNumbers },
+        stopWhen: stepCountIs(3),
+      });
+      expect([steps.length, text]).toEqual([2, expect.stringContaining("the sum")]);
+    }
+  });
+
+  test("streams and completes", async () => {
+    const ask = "Say hello to Ada";
+    for (const model of [openai()(name), openai().completion(name)]) {
+      let text = "";
+      for await (const piece of streamText({ model, prompt: ask }).textStream) text += piece;
+      expect(text).toContain("Ada");
+    }
+  });
+
+  test("embeds", async () => {
+    const { embedding } = await embed({ model: openai().embedding("text-embedding-3-small"), value: "one" });
+    expect(embedding.length).toBe(1536);
+  });
+
+  test("speaks with its defaults, which are a voice of OpenAI's and a format that the model does not make", async () => {
+    const model = openai().speech("famT/v1-english");
+    const { audio } = await generateSpeech({ model, text: "Hello" });
+    expect(Buffer.from(audio.uint8Array).toString("latin1", 0, 4)).toBe("RIFF");
   });
 });

@@ -69,6 +69,18 @@ describe("Anthropic's official client for Node", () => {
     expect(textOf(second)).toContain("twelve");
   });
 
+  test("lists models in pages, and retrieves one", async () => {
+    const ids: string[] = [];
+    for await (const { id, type, created_at } of client.models.list({ limit: 20 })) {
+      ids.push(id);
+      expect([type, Number.isNaN(Date.parse(created_at))]).toEqual(["model", false]);
+    }
+    const whole = await client.models.list();
+    expect(ids).toEqual(whole.data.map(({ id }) => id));
+    expect([new Set(ids).size, whole.has_more]).toEqual([ids.length, false]);
+    expect((await client.models.retrieve(model)).display_name).toBe(model);
+  });
+
   test("counts tokens", async () => {
     const { messages } = ask;
     expect((await client.messages.countTokens({ model, messages })).input_tokens).toBeGreaterThan(0);

@@ -111,6 +111,12 @@ describe("the official openai client for Node", () => {
     expect(usage.prompt_tokens).toBeGreaterThan(0);
   });
 
+  test.each(["text-embedding-3-small", "famB-embedding-001"])("embeds tokens by %s", async (name) => {
+    const { data } = await client.embeddings.create({ model: name, input: [[9906, 1917], [9906]] });
+    const text = await client.embeddings.create({ model: name, input: ["Hello world", "Hello"] });
+    expect(data.map(({ embedding }) => embedding)).toEqual(text.data.map(({ embedding }) => embedding));
+  });
+
   test("makes an image, by address and as base64", async () => {
     const body = { model: "famB-3-pro-image-preview", prompt: "A kite" };
     const byAddress = await client.images.generate(body);

@@ -82,7 +82,7 @@ describe("the Responses API of the official openai client for Node", () => {
     ["BadRequestError", 400, { ...ask, temperature: 3 }],
     ["BadRequestError", 400, { ...ask, previous_response_id: "resp_unknown" }],
     ["RateLimitError", 429, { ...ask, input: "[[fault:status=429]]" }],
-    ["InternalServerError", 500, { ...ask, input: "[[fault:status=503]]" }],
+    ["InternalServerError", 503, { ...ask, input: "[[fault:status=503]]" }],
   ])("throws %s for %d", async (name, status, body) => {
     const error = (await failureOf(client.responses.create(body))) as APIError;
     expect(error).toBeInstanceOf(APIError);

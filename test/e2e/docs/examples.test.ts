@@ -86,6 +86,7 @@ test("the headers of an answer are those of docs/api.md", async () => {
     "retry-after",
     "x-modelgate-ignored",
     "x-modelgate-lowered",
+    "x-modelgate-successor",
     "x-should-retry",
   ];
   const always = documented.filter((name) => !conditional.includes(name));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { catalogueRows } from "../../support/catalogue.ts";
+import { builtIns } from "../../../plugins/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { faultsOf, schemaMissing } from "../../support/openai-schema.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
@@ -42,7 +42,8 @@ describe("GET /models", () => {
     const list = (await (await shared.gateway.ask("/models")).json()) as { data: WireModel[] };
     if (schemaMissing === undefined) expect(faultsOf("ListModelsResponse", list)).toEqual([]);
     expect(list.data.map(({ id }) => id).sort()).toEqual(
-      catalogueRows()
+      builtIns
+        .flatMap(({ models }) => models)
         .map(({ id }) => id)
         .sort(),
     );

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { readWav } from "../../../src/sdk/index.ts";
 import { catalogueRow, costOf } from "../../support/catalogue.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
@@ -70,9 +71,28 @@ describe("POST /audio/speech", () => {
     ["famP-tts", 10_000],
     ["famF-tts", 2500],
   ];
-  test.each(limits)("%s takes its %d characters and not one more", async (model, characters) => {
+  test.each(limits)("%s takes its %d characters, and one more in two parts of one file", async (model, characters) => {
     expect((await ask({ model, input: "a".repeat(characters) })).status).toBe(200);
-    const tooLong = await ask({ model, input: "a".repeat(characters + 1) });
-    await expectError(tooLong, { status: 400, param: "input", says: String(characters) });
+    const longer = await ask({ model, input: "a".repeat(characters + 1) });
+    expect(readWav(new Uint8Array(await longer.arrayBuffer())).pcm.length).toBeGreaterThan(0);
+    expect(shared.books.callOf(longer).characters).toBe(characters + 1);
+  });
+
+  test("a text of more than fifty parts is refused", async () => {
+    const tooLong = await ask({ input: "a".repeat(50 * 200 + 1) });
+    await expectError(tooLong, { status: 400, param: "input", says: "200" });
+  });
+
+  test("pcm is the samples of the WAV file", async () => {
+    const [wav, pcm] = [await ask({}), await ask({ response_format: "pcm" })];
+    expect(pcm.headers.get("content-type")).toBe("audio/pcm");
+    const file = Buffer.from(await wav.arrayBuffer());
+    expect(Buffer.from(await pcm.arrayBuffer()).equals(file.subarray(44))).toBe(true);
+  });
+
+  test("a voice of OpenAI's becomes the model's own, and the answer says so", async () => {
+    const [own, alloy] = [await ask({}), await ask({ voice: "alloy" })];
+    expect([own, alloy].map(({ headers }) => headers.get("x-modelgate-ignored"))).toEqual([null, "voice"]);
+    expect(await alloy.bytes()).toEqual(await own.bytes());
   });
 });

@@ -77,6 +77,7 @@ const ofKey: Row = { id: newResponse, statuses: { others: 401, key: 200, "other 
 /** Every route of the server. Those of the API stand once and are tried below each of its two paths. */
 const rows: Record<string, Row> = {
   "POST {api}/chat/completions": call(() => ({ model: models.chat, messages })),
+  "POST {api}/completions": call(() => ({ model: models.chat, prompt: "Hi" })),
   "POST {api}/responses": {
     body: () => ({ model: models.chat, input: "Hi" }),
     // Codex tries a 403 again.

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { type Extension, GatewayError } from "../../../src/contract/index.ts";
-import { GrowingHold } from "../../../src/kernel/growing-hold.ts";
+import { GrowingHold, type GrowingHoldOptions } from "../../../src/kernel/growing-hold.ts";
+import { TimeoutScheduler } from "../../../src/kernel/upstream/timeouts.ts";
 import { rejectionOf } from "./support.ts";
 
 /** A hold of a prompt of 10 nanodollars and output of 2 a token, in steps of 100 tokens, 1000 at most. */
-function holdOf(heldNanodollars: number, left = 1e9) {
+function holdOf(heldNanodollars: number, left = 1e9, hidden?: GrowingHoldOptions["hidden"]) {
   const asked: Extension[] = [];
   const bench = { asked, left, failure: undefined as Error | undefined };
   const hold = { callId: "c", heldNanodollars, heldTokens: 0, availableNanodollars: 0, availableTokens: 0 };
@@ -23,6 +24,7 @@ function holdOf(heldNanodollars: number, left = 1e9) {
     limitTokensOf: (tokens) => 5 + tokens,
     stepTokens: 100,
     outputTokensMax: 1000,
+    hidden,
   });
   return { ...bench, bench, growing };
 }
@@ -103,5 +105,76 @@ describe("the hold of a stream", () => {
     const { growing, asked } = holdOf(2010);
     expect(growing.spend(1_000_000)).toBeUndefined();
     expect(asked).toEqual([]);
+  });
+});
+
+describe("the hold of a stream whose thoughts are hidden", () => {
+  /** 100 tokens a second at the most, and a clock that is set by hand. */
+  function hiddenHold(left?: number) {
+    const errors: GatewayError[] = [];
+    const clock = { ms: 5000 };
+    const timeouts = new TimeoutScheduler(() => clock.ms);
+    const hidden = {
+      tokensPerSecond: 100,
+      timeouts,
+      now: () => clock.ms,
+      end: (error: GatewayError) => errors.push(error),
+    };
+    const pass = async (ms: number) => {
+      for (const endMs = clock.ms + ms; clock.ms < endMs; clock.ms += 50) {
+        timeouts.tick();
+        await settled();
+      }
+    };
+    return { ...holdOf(210, left, hidden), errors, pass };
+  }
+
+  test("grows with the time that passes, although nothing comes, up to the output limit", async () => {
+    const { asked, errors, pass, growing } = hiddenHold();
+    await pass(500);
+    expect(asked).toEqual([]);
+    await pass(200);
+    expect(asked.length).toBe(1);
+    // What can have been made until now, and a step.
+    expect(asked[0]?.holdNanodollars).toBeWithin(10 + 2 * 150, 10 + 2 * 180);
+    await pass(12_000);
+    expect(asked.at(-1)?.holdNanodollars).toBe(2010);
+    expect(asked.length).toBeLessThan(25);
+    expect(errors).toEqual([]);
+    growing.stop();
+  });
+
+  test("ends the call when what can have been made is not covered any more", async () => {
+    const { errors, pass } = hiddenHold(210);
+    await pass(900);
+    expect(errors).toEqual([]);
+    await pass(400);
+    expect(errors.map(({ code }) => code)).toEqual(["insufficient_balance"]);
+  });
+
+  test("waits for a database that is away", async () => {
+    const { bench, asked, errors, pass, growing } = hiddenHold();
+    bench.failure = new GatewayError("unavailable", "The database is away");
+    await pass(2000);
+    expect(errors).toEqual([]);
+    bench.failure = undefined;
+    const before = asked.length;
+    await pass(300);
+    expect(asked.length).toBeGreaterThan(before);
+    growing.stop();
+  });
+
+  test("asks for nothing more once the call has ended", async () => {
+    const { asked, pass, growing } = hiddenHold();
+    growing.stop();
+    await pass(20_000);
+    expect(asked).toEqual([]);
+  });
+
+  test("does not count what is seen beside that", async () => {
+    const { asked, growing } = hiddenHold();
+    expect(growing.spend(900)).toBeUndefined();
+    expect(asked).toEqual([]);
+    growing.stop();
   });
 });

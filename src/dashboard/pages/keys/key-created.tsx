@@ -1,11 +1,11 @@
 import { useState } from "react";
 import { useBaseUrl } from "../../data/api.ts";
-import { useModels } from "../../data/models.ts";
+import { pickExampleModel, useModels } from "../../data/models.ts";
 import { Code, CopyButton } from "../../ui/copy.tsx";
 import { Dialog, DialogContent } from "../../ui/dialog.tsx";
 import { Callout } from "../../ui/feedback.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
-import { createSnippet, languages, pickExampleModel, type SnippetLanguage } from "./snippets.ts";
+import { createSnippet, languages, type SnippetLanguage } from "./snippets.ts";
 
 /** Shows the secret of a new key, once, with examples. */
 export function KeyCreated({

@@ -1,9 +1,9 @@
-import { isRetired, type Model } from "../../data/models.ts";
-
 export const languages = [
   ["curl", "curl"],
   ["node", "Node"],
   ["python", "Python"],
+  ["codex", "Codex"],
+  ["claude", "Claude Code"],
 ] as const;
 export type SnippetLanguage = (typeof languages)[number][0];
 
@@ -13,38 +13,27 @@ interface SnippetOptions {
   readonly model: string;
 }
 
-/** Prefers a free chat model that is not retired, so that the example works. */
-export function pickExampleModel(models: readonly Model[]): string | undefined {
-  const chats = models.filter(({ capability }) => capability === "chat");
-  const current = chats.filter((model) => !isRetired(model));
-  return (current.find(({ premium }) => !premium) ?? current[0] ?? chats[0])?.id;
-}
-
-export function createSnippet(language: SnippetLanguage, { baseUrl, key, model }: SnippetOptions): string {
-  if (language === "curl") {
-    return [
-      `curl ${baseUrl}/chat/completions \\`,
-      `  -H "Authorization: Bearer ${key}" \\`,
-      `  -H "Content-Type: application/json" \\`,
-      `  -d '{"model": "${model}", "messages": [{"role": "user", "content": "Say hello"}]}'`,
-    ].join("\n");
-  }
-  if (language === "node") {
-    return [
-      `import OpenAI from "openai"; // npm install openai`,
-      "",
-      "const client = new OpenAI({",
-      `  baseURL: "${baseUrl}",`,
-      `  apiKey: "${key}",`,
-      "});",
-      "const completion = await client.chat.completions.create({",
-      `  model: "${model}",`,
-      `  messages: [{ role: "user", content: "Say hello" }],`,
-      "});",
-      "console.log(completion.choices[0].message.content);",
-    ].join("\n");
-  }
-  return [
+const snippets: Record<SnippetLanguage, (options: SnippetOptions) => string[]> = {
+  curl: ({ baseUrl, key, model }) => [
+    `curl ${baseUrl}/chat/completions \\`,
+    `  -H "Authorization: Bearer ${key}" \\`,
+    `  -H "Content-Type: application/json" \\`,
+    `  -d '{"model": "${model}", "messages": [{"role": "user", "content": "Say hello"}]}'`,
+  ],
+  node: ({ baseUrl, key, model }) => [
+    `import OpenAI from "openai"; // npm install openai`,
+    "",
+    "const client = new OpenAI({",
+    `  baseURL: "${baseUrl}",`,
+    `  apiKey: "${key}",`,
+    "});",
+    "const completion = await client.chat.completions.create({",
+    `  model: "${model}",`,
+    `  messages: [{ role: "user", content: "Say hello" }],`,
+    "});",
+    "console.log(completion.choices[0].message.content);",
+  ],
+  python: ({ baseUrl, key, model }) => [
     "from openai import OpenAI  # pip install openai",
     "",
     `client = OpenAI(base_url="${baseUrl}", api_key="${key}")`,
@@ -53,5 +42,26 @@ export function createSnippet(language: SnippetLanguage, { baseUrl, key, model }
     `    messages=[{"role": "user", "content": "Say hello"}],`,
     ")",
     "print(completion.choices[0].message.content)",
-  ].join("\n");
+  ],
+  codex: ({ baseUrl, key, model }) => [
+    `export MODELGATE_KEY=${key}`,
+    `codex -c model='"${model}"' -c model_provider='"modelgate"' \\`,
+    `  -c model_providers.modelgate.name='"modelgate"' \\`,
+    `  -c model_providers.modelgate.base_url='"${baseUrl}"' \\`,
+    `  -c model_providers.modelgate.env_key='"MODELGATE_KEY"' \\`,
+    `  -c model_providers.modelgate.wire_api='"responses"'`,
+  ],
+  claude: ({ baseUrl, key, model }) => [
+    // Claude Code puts `/v1/messages` behind it, which is served whatever the base path is.
+    `export ANTHROPIC_BASE_URL=${new URL(baseUrl).origin}`,
+    `export ANTHROPIC_AUTH_TOKEN=${key}`,
+    `export ANTHROPIC_MODEL=${model}`,
+    `export ANTHROPIC_DEFAULT_HAIKU_MODEL=${model}`,
+    "claude",
+  ],
+};
+
+/** An example to paste, which works as it is. */
+export function createSnippet(language: SnippetLanguage, options: SnippetOptions): string {
+  return snippets[language](options).join("\n");
 }

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { capabilityNames, isRetired, type Model } from "../../data/models.ts";
+import { capabilityNames, isRetired, type Model, retiresSoon } from "../../data/models.ts";
 import { formatCount } from "../../format.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -15,9 +15,9 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
   return (
     <Dialog title={model.id} description={`${capabilityNames[model.capability]} by ${model.ownedBy}`} onClose={onClose}>
       <div className="dialog-body">
-        {isRetired(model) && (
+        {(isRetired(model) || retiresSoon(model)) && (
           <Callout tone="warn">
-            Retired by the provider on {model.retiredOn}
+            {isRetired(model) ? "Retired by the provider on" : "Its provider ends it on"} {model.retiredOn}
             {model.successor !== undefined && `; use ${model.successor} instead`}.
           </Callout>
         )}

@@ -1,4 +1,4 @@
-import { capabilityNames, isRetired, type Model } from "../../data/models.ts";
+import { capabilityNames, isRetired, type Model, retiresSoon } from "../../data/models.ts";
 import { formatShort } from "../../format.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
@@ -59,6 +59,7 @@ export function Tier({ model }: { model: Model }) {
         {model.premium ? "wallet" : "free quota"}
       </span>
       {isRetired(model) && <span className="badge is-warn">retired</span>}
+      {retiresSoon(model) && <span className="badge is-warn">ends {model.retiredOn}</span>}
     </>
   );
 }

@@ -45,16 +45,18 @@ export function toMessagesError(error: GatewayError, requestId: string): Message
     status,
     headers: {
       "request-id": requestId,
-      ...(error.retryAfterMs !== undefined && { "retry-after": String(Math.ceil(error.retryAfterMs / 1000)) }),
-      // Anthropic's SDKs repeat a 409.
-      ...(status === 409 && { "x-should-retry": "false" }),
+      ...error.retryHeaders,
+      // Anthropic's SDKs repeat a 409, which helps only while an equal request runs.
+      ...(status === 409 && error.retryAfterMs === undefined && { "x-should-retry": "false" }),
     },
     body: { type: "error", error: body, request_id: requestId },
   };
 }
 
+/** A provider that failed is not overloaded: clients are told to wait only where that helps. */
 function isOverload({ cause }: GatewayError): boolean {
-  return cause instanceof UpstreamFault && cause.kind === "overloaded";
+  if (!(cause instanceof UpstreamFault) || cause.kind !== "overloaded") return false;
+  return cause.status === 503 || cause.status === 529;
 }
 
 /** Claude Code compacts its conversation when it reads Anthropic's words for one that is too long, or the mark for gateways. */

@@ -1,5 +1,5 @@
 export { getResponseOfInput, toStoredItems } from "./content.ts";
-export { toResponsesError } from "./errors.ts";
+export { formatNativeFailure, toResponsesError } from "./errors.ts";
 export {
   expandRequest,
   listReferences,

@@ -40,13 +40,17 @@ export interface ResponsePlan {
  *
  * @throws {GatewayError} `invalid_request`
  */
-export function checkResponsesRequest(request: ResponsesRequest & Record<string, unknown>): void {
+export function checkResponsesRequest(request: unknown): void {
+  if (!isRecord(request)) return;
   if (request.background === true) {
     throw badRequest("background is not available here, expected false: use stream for long answers", "background");
   }
   if (request.conversation !== undefined && request.conversation !== null) {
     const sentence = "conversation is not available here, expected previous_response_id or the items in input";
     throw badRequest(sentence, "conversation");
+  }
+  if (isRecord(request.prompt)) {
+    throw badRequest("Prompt templates are stored at their own provider, expected the text in input", "prompt");
   }
 }
 
@@ -57,13 +61,10 @@ export function checkResponsesRequest(request: ResponsesRequest & Record<string,
  *   its output or the reverse, and two tools that become one function.
  */
 export function toChatRequest(
-  request: ResponsesRequest & { prompt?: unknown },
+  request: ResponsesRequest,
   options: TranslationOptions,
 ): { chat: ChatRequest; plan: ResponsePlan } {
   checkResponsesRequest(request);
-  if (isRecord(request.prompt)) {
-    throw badRequest("Prompt templates are stored at their own provider, expected the text in input", "prompt");
-  }
   const { seal, earlier = [], stored } = options;
   const input = resolveInput(request, options);
   const warnings = new Set<string>();

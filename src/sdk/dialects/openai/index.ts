@@ -2,13 +2,23 @@ import type { Handlers } from "../../../contract/index.ts";
 import { chatHandler } from "./chat.ts";
 import { embeddingsHandler } from "./embeddings.ts";
 import { imagesHandler } from "./images.ts";
-import type { ChatOptions, EmbeddingsOptions, ImagesOptions, SpeechOptions, TranscriptionOptions } from "./options.ts";
+import type {
+  ChatOptions,
+  EmbeddingsOptions,
+  ImagesOptions,
+  ResponsesOptions,
+  SpeechOptions,
+  TranscriptionOptions,
+} from "./options.ts";
+import { responsesHandlers } from "./responses.ts";
 import { speechHandler } from "./speech.ts";
 import { transcriptionHandler } from "./transcription.ts";
 
 /** Which capabilities a provider has in OpenAI's dialect, each with what it does differently (`{}`: nothing). */
 export interface OpenaiOptions {
   chat?: ChatOptions;
+  /** The Responses protocol, where the provider speaks it beside chat. */
+  responses?: ResponsesOptions;
   embeddings?: EmbeddingsOptions;
   images?: ImagesOptions;
   transcription?: TranscriptionOptions;
@@ -24,9 +34,10 @@ export interface OpenaiOptions {
  * Object.keys(handlers); // => ["chat", "transcription", "speech"]
  */
 export function openai(options: OpenaiOptions): Handlers {
-  const { chat, embeddings, images, transcription, speech } = options;
+  const { chat, responses, embeddings, images, transcription, speech } = options;
   return {
     ...(chat && { chat: chatHandler(chat) }),
+    ...(responses && responsesHandlers(responses)),
     ...(embeddings && { embeddings: embeddingsHandler(embeddings) }),
     ...(images && { images: imagesHandler(images) }),
     ...(transcription && { transcription: transcriptionHandler(transcription) }),

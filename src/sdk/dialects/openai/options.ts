@@ -29,6 +29,8 @@ export interface ChatOptions extends RequestOptions {
   reasoningEfforts?: readonly string[];
   /** The same in a request with tools, where that differs. */
   toolEfforts?: readonly string[];
+  /** The effort to send with tools when none is asked for, where it would reject them beside its own. */
+  toolEffortDefault?: string;
   /** Request fields it rejects beside an effort other than `none`. */
   reasoningOmit?: readonly string[];
   /** Whether it takes `stream_options`. Default true: usage is always asked for. */
@@ -45,6 +47,12 @@ export interface ChatOptions extends RequestOptions {
   finishReasons?: Readonly<Record<string, string>>;
   /** The field of an answer or chunk that has the `usage` if it is not at the top level, such as `x_groq`. */
   usageIn?: string;
+}
+
+/** What one provider does differently that speaks the Responses protocol. */
+export interface ResponsesOptions extends RequestOptions {
+  /** Whether it counts the input tokens of such a request. Default false. */
+  inputTokens?: boolean;
 }
 
 /** What one embedding provider does differently. */

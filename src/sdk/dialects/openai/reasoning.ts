@@ -9,17 +9,19 @@ export function fitReasoning(
   call: Pick<Call<ChatRequest>, "request" | "warn">,
   options: ChatOptions,
 ): void {
+  const hasTools = Array.isArray(body.tools) && body.tools.length > 0;
+  if (hasTools) body.reasoning_effort ??= options.toolEffortDefault;
   const asked = body.reasoning_effort;
   if (typeof asked !== "string") return;
-  const hasTools = Array.isArray(body.tools) && body.tools.length > 0;
   const efforts = (hasTools ? options.toolEfforts : undefined) ?? options.reasoningEfforts;
   const effort = efforts === undefined ? asked : nearestEffort(asked, efforts);
   if (effort !== asked) {
-    const sentence = `Sent reasoning_effort ${effort ?? "not at all"} for ${asked}: the model takes ${efforts?.join(", ")}`;
+    const sentence = `Sent reasoning_effort ${effort ?? options.toolEffortDefault ?? "not at all"} for ${asked}: the model takes ${efforts?.join(", ")}`;
     call.warn(sentence, "reasoning_effort");
   }
-  if (effort === undefined) delete body.reasoning_effort;
-  else body.reasoning_effort = effort;
+  const sent = effort ?? (hasTools ? options.toolEffortDefault : undefined);
+  if (sent === undefined) delete body.reasoning_effort;
+  else body.reasoning_effort = sent;
   if (effort === undefined || effort === "none") return;
   for (const field of options.reasoningOmit ?? []) {
     if (body[field] === undefined) continue;

@@ -1,12 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import type { Model } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
+import { completionOf } from "../../kernel/streams.ts";
 import { caller, chatModel, pluginOf } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";
 
 const rows: Model[] = [
   { ...chatModel, id: "famA/oss-20b", aliases: ["oss"], premium: false },
-  { ...chatModel, id: "plain", retiredOn: "2026-01-01", successor: "famA/oss-20b" },
+  { ...chatModel, id: "plain", retiredOn: "2026-01-01", successor: "famA/oss-20b", whenRetired: "serve" },
   { ...chatModel, id: "a b%c" },
   { ...chatModel, id: "accounts/acme/models/llama" },
 ];
@@ -20,7 +21,10 @@ describe("GET /models", () => {
     expect(list.data[0]).toEqual({
       id: "famA/oss-20b",
       object: "model",
+      type: "model",
       created: chatModel.created,
+      created_at: new Date(chatModel.created * 1000).toISOString(),
+      display_name: "famA/oss-20b",
       owned_by: "acme",
       capability: "chat",
       premium: false,
@@ -46,9 +50,71 @@ describe("GET /models", () => {
     expect(list).toBeArrayOfSize(rows.length);
   });
 
+  test.each([
+    ["", [0, 4], false],
+    ["?limit=3", [0, 3], true],
+    ["?limit=4", [0, 4], false],
+    ["?limit=2&after_id=plain", [2, 4], false],
+    ["?limit=1&after_id=plain", [2, 3], true],
+    ["?after_id=accounts/acme/models/llama", [4, 4], false],
+    ["?limit=2&before_id=accounts/acme/models/llama", [1, 3], true],
+    ["?before_id=plain", [0, 1], false],
+  ] as const)("pages by %p", async (query, [from, to], more) => {
+    const ids = rows.slice(from, to).map(({ id }) => id);
+    const { data, ...page } = await (await ask(`models${query}`)).json();
+    expect(data.map(({ id }: { id: string }) => id)).toEqual(ids);
+    expect(page).toEqual({ object: "list", has_more: more, first_id: ids[0] ?? null, last_id: ids.at(-1) ?? null });
+  });
+
+  test.each([
+    ["limit=0", "limit"],
+    ["limit=1001", "limit"],
+    ["limit=two", "limit"],
+    ["after_id=nobody", "after_id"],
+    ["before_id=nobody", "before_id"],
+    ["after_id=plain&before_id=plain", "after_id"],
+  ])("refuses %s, after which a client would page for ever or stop too early", async (query, param) => {
+    await expectError(await ask(`models?${query}`), { status: 400, code: "invalid_request", param });
+  });
+
+  test("dates a model of any age", async () => {
+    const plugin = pluginOf(
+      { chat: () => Promise.reject(new Error("not asked")) },
+      { models: [{ ...chatModel, created: Number.MAX_SAFE_INTEGER }] },
+    );
+    const { data } = await (await httpOf([plugin]).ask("models")).json();
+    expect(data[0].created_at).toStartWith("9999-12-31T");
+  });
+
   test("tells when a model is retired, and what comes after", async () => {
     const model = await (await ask("models/plain")).json();
     expect(model).toMatchObject({ retired_on: "2026-01-01", successor: "famA/oss-20b" });
+  });
+
+  test("announces an end 60 days before, and lists no model that is refused since", async () => {
+    const models = [
+      { ...chatModel, id: "soon", retiredOn: "2026-11-20", successor: "new" },
+      { ...chatModel, id: "later", retiredOn: "2026-11-22" },
+      { ...chatModel, id: "ended", retiredOn: "2026-09-01", successor: "new" },
+      { ...chatModel, id: "followed", retiredOn: "2026-09-01", successor: "new", whenRetired: "successor" as const },
+      { ...chatModel, id: "new", features: ["vision" as const], reasoning: true },
+    ];
+    const http = httpOf([pluginOf({ chat: () => Promise.resolve(completionOf("Hi")) }, { models })]);
+    const { data } = await (await http.ask("models")).json();
+    expect(data.map(({ id, retirement, successor }: Record<string, string>) => [id, retirement, successor])).toEqual([
+      ["soon", "soon", "new"],
+      ["later", undefined, undefined],
+      ["followed", "past", "new"],
+      ["new", undefined, undefined],
+    ]);
+    expect(data.at(-1)).toMatchObject({ features: ["vision"], reasoning: true });
+    const chat = (model: string) =>
+      http.post("chat/completions", { model, messages: [{ role: "user", content: "Hi" }] });
+    await expectError(await chat("ended"), { status: 400, code: "model_not_found", param: "model" });
+    const answered = await chat("followed");
+    expect(answered.headers.get("x-modelgate-successor")).toBe("new");
+    expect(await answered.json()).toMatchObject({ model: "new" });
+    expect((await chat("soon")).headers.get("x-modelgate-successor")).toBeNull();
   });
 
   test("tells who serves one, and whether they are well", async () => {

@@ -175,7 +175,7 @@ describe("a response that is refused", () => {
     ["budget_exceeded", 429, "insufficient_quota", "false"],
     ["quota_exceeded", 429, "insufficient_quota", "false"],
     ["rate_limit_exceeded", 429, "rate_limit_error", null],
-    ["model_not_allowed", 404, "permission_error", null],
+    ["model_not_allowed", 400, "permission_error", null],
     ["unavailable", 503, "server_error", null],
   ] as const;
   test.each(refusals)("for %s is %d %s, x-should-retry %p", async (code, status, type, shouldRetry) => {
@@ -184,7 +184,8 @@ describe("a response that is refused", () => {
       ledger.refusal = new GatewayError(code, "It is refused");
       const response = await post("responses", body);
       expect(response.headers.get("x-should-retry")).toBe(shouldRetry);
-      const error = await expectError(response, { status, code, says: "It is refused" });
+      const shown = code === "unavailable" ? "server_is_overloaded" : code;
+      const error = await expectError(response, { status, code: shown, says: "It is refused" });
       expect(error.type).toBe(type);
     }
   });

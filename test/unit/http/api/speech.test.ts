@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Speech, UpstreamFault } from "../../../../src/contract/index.ts";
+import { writeWav } from "../../../../src/sdk/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { FakeStream } from "../../kernel/streams.ts";
@@ -24,6 +25,21 @@ describe("POST /audio/speech", () => {
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "audio/wav"]);
     expect(await response.text()).toBe("RIFF....data");
     expect(ledger.settlement).toMatchObject({ outcome: "settled", meters: { character: 5 } });
+  });
+
+  test.each([
+    ["mp3", "audio/mpeg", "ID3"],
+    ["opus", "audio/ogg", "OggS"],
+    ["pcm", "audio/pcm", "samples!"],
+  ] as const)("answers %s as %s", async (response_format, mediaType, sent) => {
+    const pcm = new Uint8Array(Buffer.from("samples!"));
+    const wav = writeWav({ pcm, sampleRate: 16_000, channels: 1, bitsPerSample: 16 });
+    const speech = async () => ({ wav: response_format === "pcm" ? wav : bytes(sent) }) as Speech;
+    const models = [{ ...row, voiceDefault: "tara", audioFormats: ["mp3" as const, "opus" as const] }];
+    const { post } = httpOf([pluginOf({ speech }, { models })]);
+    const response = await post("audio/speech", { ...order, voice: "alloy", response_format });
+    expect([await response.text(), response.headers.get("content-type")]).toEqual([sent, mediaType]);
+    expect(response.headers.get("x-modelgate-ignored")).toBe("voice");
   });
 
   test("comes as events where they are asked for, and the provider is not told", async () => {
@@ -66,11 +82,20 @@ describe("POST /audio/speech", () => {
     expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 500 });
   });
 
+  test("is WAV where another format is asked for that the model does not make, and says so", async () => {
+    const { post } = gateway(bytes("RIFF the sound"));
+    const response = await post("audio/speech", { ...order, response_format: "mp3" });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("audio/wav");
+    expect(response.headers.get("x-modelgate-ignored")).toBe("response_format");
+    expect(await response.text()).toStartWith("RIFF");
+  });
+
   test.each([
     ["voice", { voice: "nobody" }, "voice is 'nobody', but speak-1 takes: tara"],
     ["input", { input: "" }, "input is"],
     ["input", { input: undefined }, "input is missing"],
-    ["response_format", { response_format: "mp3" }, '"wav" was expected'],
+    ["response_format", { response_format: "midi" }, "response_format is"],
     ["pace", { pace: 9 }, "0.3 to 3"],
     ["target_language_code", { target_language_code: "hindi" }, "target_language_code is"],
   ])("refuses a wrong %s", async (param, change, says) => {

@@ -170,7 +170,7 @@ describe("what is not stored", () => {
     expect(events.at(-1)).toMatchObject({ type: "response.completed", response: { store: false } });
     expect(warnings()).toEqual(["response_not_stored", "response_not_stored"]);
     const response = await post({ ...asked, previous_response_id: "resp_1" });
-    await expectError(response, { status: 503, code: "unavailable" });
+    await expectError(response, { status: 503, code: "server_is_overloaded" });
   });
 
   test("because it failed says so", async () => {

@@ -198,9 +198,9 @@ describe("a fault is told by its deepest field", () => {
     [
       "another format of sound",
       SpeechRequest,
-      { model: "m", input: "a", response_format: "mp3" },
+      { model: "m", input: "a", response_format: "ogg" },
       "response_format",
-      'response_format is "mp3", but "wav" was expected',
+      'response_format is "ogg", but one of "wav", "pcm", "mp3", "opus", "aac", "flac" was expected',
     ],
     [
       "no number",
@@ -236,15 +236,15 @@ interface StandardSchemaV1 {
 
 test.each<[string, Record<string, unknown>, string]>([
   [
-    "a custom tool",
-    { tools: [{ type: "custom", custom: { name: "f" } }] },
-    'tools[0].type is "custom", but "function" was expected; custom tools are not supported here, use function tools',
+    "a tool of another kind",
+    { tools: [{ type: "web_search" }] },
+    'tools[0].type is "web_search", but "function" or "custom" was expected',
   ],
-  ["a tool without anything", { tools: [{}] }, 'tools[0].type is missing, but "function" was expected'],
+  ["a tool without anything", { tools: [{}] }, 'tools[0].type is missing, but "function" or "custom" was expected'],
   [
     "Anthropic's tool choice",
     { tool_choice: "any" },
-    'tool_choice is "any", but one of "auto", "none", "required", an object of type "function", an object of type "allowed_tools" was expected',
+    'tool_choice is "any", but one of "auto", "none", "required", an object of type "function", an object of type "allowed_tools", an object of type "custom" was expected',
   ],
   [
     "a seed that JSON cannot carry",

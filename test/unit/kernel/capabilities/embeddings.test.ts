@@ -1,6 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { type Embeddings, type EmbeddingsRequest, type Model, UpstreamFault } from "../../../../src/contract/index.ts";
-import { embeddingTokensMax } from "../../../../src/kernel/capabilities/embeddings.ts";
+import { encode } from "gpt-tokenizer/encoding/cl100k_base";
+import {
+  type Call,
+  type Embeddings,
+  type EmbeddingsBody,
+  type EmbeddingsRequest,
+  embeddingTokensMax,
+  type Model,
+  UpstreamFault,
+} from "../../../../src/contract/index.ts";
+
 import { runCall } from "../../../../src/kernel/index.ts";
 import { floatsToBase64 } from "../../../../src/sdk/index.ts";
 import { benchOf, callOf, chatModel, pluginOf, rejectionOf } from "../support.ts";
@@ -15,11 +24,7 @@ const row: Model = {
   dimensions: { default: 4, min: 2, max: 4 },
 };
 
-function ask(
-  request: Partial<EmbeddingsRequest>,
-  answer: unknown = { vectors: [[1, 2]] },
-  changes: Partial<Model> = {},
-) {
+function ask(request: Partial<EmbeddingsBody>, answer: unknown = { vectors: [[1, 2]] }, changes: Partial<Model> = {}) {
   const embeddings = async () => {
     if (answer instanceof Error) throw answer;
     return answer as Embeddings;
@@ -102,7 +107,7 @@ describe("embeddings", () => {
 describe("an embedding request is refused before anything is held", () => {
   const words = (count: number) => "word ".repeat(count).trim();
 
-  test.each<[string, Partial<EmbeddingsRequest>, Partial<Model>, string | undefined]>([
+  test.each<[string, Partial<EmbeddingsBody>, Partial<Model>, string | undefined]>([
     ["with the fewest dimensions", { dimensions: 2 }, {}, undefined],
     ["with the most dimensions", { dimensions: 4 }, {}, undefined],
     ["with one too few", { dimensions: 1 }, {}, "dimensions"],
@@ -136,7 +141,7 @@ describe("the tokens of an input", () => {
   const words = (count: number) => "word ".repeat(count).trim();
   const openai = { upstreamId: "text-embedding-3-small" };
 
-  test.each<[string, EmbeddingsRequest["input"], Partial<Model>, string | undefined]>([
+  test.each<[string, EmbeddingsBody["input"], Partial<Model>, string | undefined]>([
     ["as many as OpenAI's model takes", words(20), openai, undefined],
     ["one more", words(21), openai, "input"],
     ["one more in the second input", ["a", words(21)], openai, "input[1]"],
@@ -158,5 +163,52 @@ describe("the tokens of an input", () => {
     const { done, ledger } = ask({ input }, { vectors: Array(4).fill([1]) }, { inputTokensMax: 90_000 });
     await done;
     expect(ledger.settlement.outcome).toBe("settled");
+  });
+});
+
+describe("inputs of tokens", () => {
+  const [one, two] = [encode("Hello world"), encode("日本 is far")];
+  const openai = { upstreamId: "text-embedding-3-small" };
+
+  function askTokens(input: EmbeddingsBody["input"], takes: boolean, changes: Partial<Model> = {}) {
+    const asked: unknown[] = [];
+    const embeddings = async ({ request }: Call<EmbeddingsRequest>) => {
+      asked.push(request.input);
+      return {
+        vectors: [[1], [2]].slice(0, typeof request.input[0] === "object" || request.input.length === 2 ? 2 : 1),
+      };
+    };
+    const parts = { models: [{ ...row, ...changes }], ...(takes && { takes: ["tokenInput" as const] }) };
+    const bench = benchOf([pluginOf({ embeddings }, parts)]);
+    return { ...bench, asked, done: runCall(bench.kernel, callOf("embeddings", { model: "embed-1", input })) };
+  }
+
+  test("go as they are to a provider that takes them, and are held and counted exactly", async () => {
+    const { done, asked, ledger } = askTokens([one, two], true, openai);
+    const tokens = one.length + two.length;
+    expect((await done).usage.prompt_tokens).toBe(tokens);
+    expect(asked).toEqual([[one, two]]);
+    expect([ledger.claims[0]?.limitTokens, ledger.settlement.meters]).toEqual([tokens, { inputToken: tokens }]);
+  });
+
+  test.each([
+    ["several", [one, two], ["Hello world", "日本 is far"]],
+    ["one", [one], ["Hello world"]],
+    ["one without a list around it", one, ["Hello world"]],
+  ])("are decoded for another: %s", async (_, input, texts) => {
+    const { done, asked } = askTokens(input, false);
+    await done;
+    expect(asked).toEqual([texts]);
+  });
+
+  test.each<[string, number[][], boolean, string]>([
+    ["that are too many, by one", [Array(21).fill(1)], true, "input"],
+    ["that are too many for a foreign vocabulary", [[1], Array(26).fill(1)], false, "input[1]"],
+    ["that do not exist", [[1], [100_300]], false, "input"],
+    ["that are far longer as text", [Array(20).fill(encode(" ".repeat(80))[0])], false, "input"],
+  ])("%s are refused before anything is held", async (_, input, takes, param) => {
+    const { done, ledger, asked } = askTokens(input, takes, takes ? openai : {});
+    expect(await rejectionOf(done)).toMatchObject({ status: 400, param });
+    expect([ledger.claims, asked]).toEqual([[], []]);
   });
 });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type Model, type Speech, type SpeechRequest, UpstreamFault } from "../../../../src/contract/index.ts";
+import { splitText } from "../../../../src/kernel/audio/split-text.ts";
 import { runCall } from "../../../../src/kernel/index.ts";
-import { writeWav } from "../../../../src/sdk/index.ts";
+import { readWav, writeWav } from "../../../../src/sdk/index.ts";
 import { FakeStream, Sink } from "../streams.ts";
 import { benchOf, callOf, chatModel, pluginOf, rejectionOf } from "../support.ts";
 
@@ -12,6 +13,7 @@ const row: Model = {
   capability: "speech",
   price: { character: { usd: "22", per: 1_000_000 } },
   inputCharactersMax: 10,
+  audioFormats: ["mp3"],
   voices: ["tara", "leo"],
   voiceDefault: "tara",
   languages: ["hi-IN"],
@@ -138,7 +140,10 @@ describe("speech", () => {
 
   test.each<[string, Partial<SpeechRequest>, string | undefined]>([
     ["of as many characters as taken", { input: "😀".repeat(10) }, undefined],
-    ["of one more", { input: "a".repeat(11) }, "input"],
+    ["of more than fifty parts take", { input: "a".repeat(501) }, "input"],
+    ["of one more in a format that cannot be joined", { input: "a".repeat(11), response_format: "mp3" }, "input"],
+    ["in a format it does not make", { response_format: "flac" }, undefined],
+    ["in a format it does", { response_format: "wav" }, undefined],
     ["in a voice there is", { voice: "leo" }, undefined],
     ["in a voice there is not", { voice: "Leo" }, "voice"],
     ["in a language it takes", { target_language_code: "hi-IN" }, undefined],
@@ -162,5 +167,117 @@ describe("speech", () => {
     const bench = benchOf([pluginOf({ speech: async () => ({ wav: bytes("RIFF") }) }, { models: [bare] })]);
     const call = callOf("speech", { model: "speak-1", input: "a", voice: "any" }, { sink: new Sink() });
     await runCall(bench.kernel, call);
+  });
+
+  test.each([
+    ["alloy", "tara", ["voice"]],
+    ["leo", "leo", []],
+  ])("in OpenAI's voice %s is spoken in %s, and the caller is told", async (voice, spoken, ignored) => {
+    const { done, asked, call } = ask({ voice });
+    await done;
+    expect([asked[0]?.voice, [...call.ignored]]).toEqual([spoken, ignored]);
+  });
+
+  test("keeps OpenAI's voice for a model that has it, or whose voices are not known", async () => {
+    for (const voices of [["alloy", "tara"], undefined]) {
+      const { done, asked, call } = ask({ voice: "alloy" }, undefined, { voices } as Partial<Model>);
+      await done;
+      expect([asked[0]?.voice, call.ignored.size]).toEqual(["alloy", 0]);
+    }
+  });
+});
+
+describe("the formats of speech", () => {
+  test("mp3 goes through as the provider makes it", async () => {
+    const { done, asked, text } = ask({ response_format: "mp3" }, new FakeStream<Bytes>(bytes("ID3"), bytes(" mp3")));
+    await done;
+    expect([asked[0]?.response_format, text()]).toEqual(["mp3", "ID3 mp3"]);
+  });
+
+  test("a WAV file in its place is no answer", async () => {
+    const { done, ledger } = ask({ response_format: "mp3" }, bytes("RIFF...."));
+    expect((await rejectionOf(done)).code).toBe("upstream_error");
+    expect(ledger.settlement.outcome).toBe("released");
+  });
+
+  const samples = Buffer.from("the samples!");
+  const wav = writeWav({ pcm: new Uint8Array(samples), sampleRate: 16_000, channels: 1, bitsPerSample: 16 });
+  const extended = new Uint8Array([...wav.slice(0, 36), ...bytes("LIST"), 2, 0, 0, 0, 1, 2, ...wav.slice(36)]);
+  const unknown = wav.slice();
+  for (const at of [4, 40]) new DataView(unknown.buffer).setUint32(at, 0xffffffff, true);
+
+  test.each<[string, Bytes]>([
+    ["of a known size", wav],
+    ["of an unknown size", unknown],
+    ["with a chunk before its samples", extended],
+    ["with a chunk behind them", new Uint8Array([...wav, ...bytes("LIST")])],
+  ])("pcm is cut out of a WAV file %s", async (_, file) => {
+    for (const size of [1, 7, 1000]) {
+      const pieces = Array.from({ length: Math.ceil(file.length / size) }, (_, i) =>
+        file.slice(i * size, (i + 1) * size),
+      );
+      const { done, asked, text, ledger } = ask({ response_format: "pcm" }, new FakeStream<Bytes>(...pieces));
+      await done;
+      expect([asked[0]?.response_format, text()]).toEqual(["wav", "the samples!"]);
+      expect(ledger.settlement.meters).toEqual({ character: 6 });
+    }
+  });
+
+  test("pcm of a file without samples fails before anything is sent, and is free", async () => {
+    const { done, ledger, sink } = ask(
+      { response_format: "pcm" },
+      new FakeStream<Bytes>(wav.slice(0, 36), wav.slice(0, 8)),
+    );
+    expect((await rejectionOf(done)).code).toBe("upstream_error");
+    expect([sink.opened, ledger.settlement.outcome]).toEqual([0, "released"]);
+  });
+});
+
+describe("a text that is too long for the model", () => {
+  const input = "One two. Three four! Five";
+
+  /** Speaks each part as its own bytes, in a stream; then fails if it is told to. */
+  function askParts(request: Partial<SpeechRequest> = {}, { failAt = -1, rateAt = -1 } = {}) {
+    const asked: SpeechRequest[] = [];
+    const speech = async ({ request }: { request: SpeechRequest }) => {
+      const index = asked.push(request) - 1;
+      if (index === failAt) throw new UpstreamFault("overloaded", "Busy");
+      const pcm = new Uint8Array(Buffer.from(request.input.padEnd(12)));
+      const wav = writeWav({ pcm, sampleRate: index === rateAt ? 8000 : 16_000, channels: 1, bitsPerSample: 16 });
+      return { wav: new FakeStream<Bytes>(wav.slice(0, 44), wav.slice(44)) } as unknown as Speech;
+    };
+    const bench = benchOf([pluginOf({ speech }, { models: [{ ...row, inputCharactersMax: 11 }] })]);
+    const sink = new Sink<Bytes>();
+    const call = callOf("speech", { model: "speak-1", input, ...request }, { sink });
+    return { ...bench, asked, sink, bytes: () => Buffer.concat(sink.pieces), done: runCall(bench.kernel, call) };
+  }
+
+  test("is spoken in parts that make one file, and costs its characters", async () => {
+    const { done, asked, bytes, ledger } = askParts();
+    await done;
+    expect(asked.map((request) => request.input)).toEqual(splitText(input, 11));
+    const file = readWav(new Uint8Array(bytes()));
+    expect([file.sampleRate, Buffer.from(file.pcm).toString()]).toEqual([
+      16_000,
+      asked.map((request) => request.input.padEnd(12)).join(""),
+    ]);
+    expect(ledger.settlement).toMatchObject({ meters: { character: input.length }, usageSource: "reported" });
+    expect(ledger.claims[0]?.holdNanodollars).toBe(input.length * 22_000);
+  });
+
+  test("is joined as pcm too", async () => {
+    const { done, asked, bytes } = askParts({ response_format: "pcm" });
+    await done;
+    expect(bytes().toString()).toBe(asked.map((request) => request.input.padEnd(12)).join(""));
+  });
+
+  test.each([
+    ["fails", { failAt: 1 }],
+    ["has another sample rate", { rateAt: 1 }],
+  ])("is charged as far as it was spoken where the second part %s", async (_, fault) => {
+    const { done, ledger } = askParts({}, fault);
+    await rejectionOf(done);
+    const [first] = splitText(input, 11) as [string];
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", meters: { character: first.length } });
   });
 });

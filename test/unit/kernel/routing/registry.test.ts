@@ -70,12 +70,12 @@ describe("a registry", () => {
   test("allows a key its models by alias too, as they are listed by id", () => {
     const { registry } = build(named("acme", { aliases: ["gpt-chat"] }));
     const narrow = { ...caller, allowedModels: new Set(["chat-1"]) };
-    expect(registry.find("gpt-chat", "chat", narrow).model.id).toBe("chat-1");
+    expect(registry.find("gpt-chat", { capability: "chat", caller: narrow, openedAt: 0 }).model.id).toBe("chat-1");
   });
 
   test("says where a model of another capability is served", () => {
     const { registry } = build(named("acme", {}));
-    expect(() => registry.find("chat-1", "embeddings", caller)).toThrow(
+    expect(() => registry.find("chat-1", { capability: "embeddings", caller, openedAt: 0 })).toThrow(
       "served at /chat/completions, not at /embeddings",
     );
   });

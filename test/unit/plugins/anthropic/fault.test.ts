@@ -57,8 +57,8 @@ test("reads a body that is no JSON by its status", () => {
   expect(fault(529, "<html></html>").kind).toBe("overloaded");
 });
 
-test("carries the key in x-api-key", () => {
-  expect(anthropic.authorize("k")).toEqual({ "x-api-key": "k" });
+test("carries the key in x-api-key, and the version wherever it is asked", () => {
+  expect(anthropic.authorize("k")).toEqual({ "x-api-key": "k", "anthropic-version": "2023-06-01" });
 });
 
 describe.if(recordingsMissing === undefined)("recorded refusals", () => {

@@ -99,3 +99,16 @@ describe("an image answer", () => {
     expect(asked.map(({ path }) => path)).toEqual(["/models/gemini-3-pro-image-preview:generateContent"]);
   });
 });
+
+test.each<[object, readonly string[], object]>([
+  [{ size: "4096x4096" }, ["1K"], { taken: "1K", ignored: ["size"] }],
+  [{ size: "1024x1024", quality: "hd" }, ["1K"], { taken: "1K", ignored: ["quality"] }],
+  [{ size: "1024x1024", quality: "hd" }, ["1K", "2K"], { taken: "2K", ignored: [] }],
+  [{ size: "auto" }, [], { taken: undefined, ignored: [] }],
+])("of the request %j to a model whose price covers %j comes %j", (request, sold, expected) => {
+  const ignored: string[] = [];
+  const warn = (_: string, names: string | readonly string[] = []) => void ignored.push(...[names].flat());
+  const body = toImageBody({ model: "m", prompt: "A cat", ...request }, warn, sold);
+  const config = body.generationConfig?.imageConfig as { imageSize?: string } | undefined;
+  expect<object>({ taken: config?.imageSize, ignored }).toEqual(expected);
+});

@@ -21,6 +21,7 @@ describe("the sarvam plugin", () => {
       ["famF-m", "chat"],
       ["famF-stt", "transcription"],
       ["famF-tts", "speech"],
+      ["sarvam-105b", "chat"],
     ]);
     expect(Object.keys(sarvam.handlers).sort()).toEqual(["chat", "speech", "transcription"]);
   });

@@ -46,7 +46,7 @@ describe("an error in Anthropic's envelope", () => {
   });
 
   test("tells an overloaded provider from a broken one", () => {
-    const cause = new UpstreamFault("overloaded", "Overloaded");
+    const cause = new UpstreamFault("overloaded", "Overloaded", { status: 529 });
     expect(toMessagesError(new GatewayError("upstream_error", "Overloaded", { cause }), "1").status).toBe(529);
   });
 

@@ -41,7 +41,9 @@ describe("a request", () => {
 
   test("of a native route is refused for what no route serves, and for nothing else", () => {
     expect(() => checkResponsesRequest({ model: "m", background: true })).toThrow("background is not available here");
-    checkResponsesRequest({ model: "m", background: false, prompt: { id: "pmpt_1" }, conversation: null });
+    // A template is the operator's, and can bring tools and a model that no price covers.
+    expect(() => checkResponsesRequest({ model: "m", prompt: { id: "pmpt_1" } })).toThrow("Prompt templates");
+    checkResponsesRequest({ model: "m", background: false, prompt: null, conversation: null });
   });
 
   test("lists the items it refers to, also those without a type", () => {

@@ -32,6 +32,20 @@ describe("a chat body", () => {
     expect(bodyOf(request, options, row).body).toEqual({ ...plain, ...body });
   });
 
+  test.each<[string | undefined, boolean, string | undefined]>([
+    [undefined, true, "none"],
+    ["high", true, "none"],
+    [undefined, false, undefined],
+    ["high", false, "high"],
+  ])("to a model that cannot reason beside tools: effort %p, tools %p, sent %p", (effort, hasTools, sent) => {
+    const tools = [{ type: "function" as const, function: { name: "f" } }];
+    const request = { ...(effort && { reasoning_effort: effort }), ...(hasTools && { tools }) } as Partial<ChatRequest>;
+    const efforts = { reasoningEfforts: ["none", "high"], toolEfforts: ["none"], toolEffortDefault: "none" };
+    const { body, notes } = bodyOf(request, {}, { options: efforts });
+    expect(body.reasoning_effort).toBe(sent);
+    expect(notes.length).toBe(effort === "high" && hasTools ? 1 : 0);
+  });
+
   test("notes what it had to leave out, and why", () => {
     const { notes } = bodyOf(
       { seed: 1, ...{ service_tier: "priority" }, reasoning_effort: "max", temperature: 1 },

@@ -1,0 +1,148 @@
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Config, getCatalogueFolder, isLoopback } from "../../config/index.ts";
+import { parseJson, readText } from "../../plugin-loader/read-files.ts";
+import { type CliContext, defineCommand, UsageError } from "../command.ts";
+import { loadSnapshot } from "../lib/catalogue.ts";
+import { compareModels } from "../lib/compare-models.ts";
+import { checkCatalogue, isSigned, type SignedCatalogue, signCatalogue } from "../lib/signed-catalogue.ts";
+
+/** What `catalogue update` writes into the folder of the operator's own rows. */
+const updateName = "update.json";
+const downloadBytesMax = 8 * 1024 * 1024;
+const downloadMsMax = 30_000;
+
+export const catalogueUpdate = defineCommand({
+  name: "catalogue update",
+  description: "Take models and prices from a signed file or URL; without --yes it only shows what would change",
+  flags: { yes: { value: "", description: "Write the file; a running gateway uses it within two seconds" } },
+  args: ["FILE"],
+  example: "catalogue update https://prices.example.com/modelgate.json --yes",
+  async run(context, { config, args, flags }) {
+    const file = args.FILE;
+    const catalogue = await within(file, async () => checkCatalogue(parseJson(await read(file))));
+    checkSignature(file, catalogue, config);
+    const target = join(getCatalogueFolder(config).path, updateName);
+    const before = await readInstalled(target);
+    if (before !== undefined && before.serial >= catalogue.serial) {
+      const cure = "take a newer file; the one in force stays";
+      throw new UsageError(
+        `Cannot use ${file}: its serial is ${catalogue.serial}, ${before.serial} is in force; ${cure}`,
+      );
+    }
+    const changes = await preview(context, config, { file, catalogue });
+    if (flags.yes !== undefined) install(target, catalogue);
+    const end =
+      flags.yes === undefined ? "Nothing was written: add --yes to use it" : `In force: serial ${catalogue.serial}`;
+    const json = { serial: catalogue.serial, changes, written: flags.yes !== undefined };
+    return { json, text: [...(changes.length === 0 ? ["No model changes"] : changes), "", end].join("\n") };
+  },
+});
+
+export const catalogueSign = defineCommand({
+  name: "catalogue sign",
+  description: "Sign a price file for catalogue update, in place, and print the public key",
+  flags: { key: { value: "PEM", description: "File of the Ed25519 private key", required: true } },
+  args: ["FILE"],
+  example: "catalogue sign prices.json --key private.pem",
+  async run(_, { args, flags }) {
+    const catalogue = await within(args.FILE, async () => checkCatalogue(parseJson(readText(args.FILE))));
+    const { signed, publicKey } = await within(flags.key, async () => signCatalogue(catalogue, readText(flags.key)));
+    writeFileSync(args.FILE, `${JSON.stringify(signed, null, 2)}\n`);
+    const text = `Signed serial ${signed.serial}. Gateways that take it need CATALOGUE_PUBLIC_KEY=${publicKey}`;
+    return { json: { serial: signed.serial, public_key: publicKey }, text };
+  },
+});
+
+/** Names the file in what goes wrong with it. @throws {UsageError} */
+async function within<T>(file: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw new UsageError(`Cannot use ${file}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function checkSignature(file: string, catalogue: SignedCatalogue, { cataloguePublicKey: key }: Config): void {
+  if (key === undefined) {
+    throw new UsageError(`Cannot check ${file}: set CATALOGUE_PUBLIC_KEY to the public key of those who sign it`);
+  }
+  if (catalogue.signature === undefined) {
+    throw new UsageError(`Cannot use ${file}: it has no signature; its author adds one by modelgate catalogue sign`);
+  }
+  if (!isSigned(catalogue, key)) {
+    const cure = "take the file from its author again, or set CATALOGUE_PUBLIC_KEY to the author's key";
+    throw new UsageError(`Cannot use ${file}: signature does not fit the file and CATALOGUE_PUBLIC_KEY; ${cure}`);
+  }
+}
+
+async function read(place: string): Promise<string> {
+  if (!/^https?:/.test(place)) return readText(place);
+  const url = new URL(place);
+  if (url.protocol === "http:" && !isLoopback(url.hostname))
+    throw new Error("it is not https; take it from an https address");
+  const response = await fetch(url, { signal: AbortSignal.timeout(downloadMsMax) });
+  if (!response.ok) throw new Error(`it answered ${response.status}; check the address`);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > downloadBytesMax)
+      throw new Error(`it has more than ${downloadBytesMax} bytes; is it the right address?`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+async function readInstalled(target: string): Promise<SignedCatalogue | undefined> {
+  if (!existsSync(target)) return undefined;
+  return within(`${target}, which is in force`, async () => checkCatalogue(JSON.parse(readFileSync(target, "utf8"))));
+}
+
+/** What a gateway would sell otherwise. @throws {UsageError} When it would refuse some of the file. */
+async function preview(
+  context: CliContext,
+  config: Config,
+  { file, catalogue }: { file: string; catalogue: SignedCatalogue },
+): Promise<string[]> {
+  const home = mkdtempSync(join(tmpdir(), "modelgate-update-"));
+  try {
+    const { path } = getCatalogueFolder(config);
+    const trial = getCatalogueFolder({ home }).path;
+    if (existsSync(path)) cpSync(path, trial, { recursive: true });
+    else mkdirSync(trial);
+    const plugins = join(config.home, "plugins");
+    if (existsSync(plugins)) symlinkSync(plugins, join(home, "plugins"));
+    writeFileSync(join(trial, updateName), JSON.stringify(catalogue));
+    const [now, then] = [await loadSnapshot(context, config), await loadSnapshot(context, { ...config, home })];
+    const [problem] = then.warnings.filter((sentence) => !now.warnings.includes(sentence));
+    if (problem !== undefined) {
+      const reason = problem.replace(`Cannot use catalogue/${updateName}: `, "").replace(/; its last .*/, "");
+      throw new UsageError(`Cannot use ${file}: ${reason}; the catalogue in force stays`);
+    }
+    const before = new Map(now.plugins.map(({ name, models }) => [name, models]));
+    return then.plugins.flatMap(({ name, models }) =>
+      compareModels(before.get(name) ?? [], models).map((line) => `${name}: ${line}`),
+    );
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** The file changes at once: a gateway that reads it has the old or the new one. */
+function install(target: string, catalogue: SignedCatalogue): void {
+  mkdirSync(join(target, ".."), { recursive: true });
+  writeFileSync(`${target}.tmp`, `${JSON.stringify(catalogue, null, 2)}\n`);
+  renameSync(`${target}.tmp`, target);
+}

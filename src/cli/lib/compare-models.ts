@@ -1,0 +1,44 @@
+import type { Model } from "../../contract/index.ts";
+import { isRecord } from "../../sdk/json.ts";
+
+/**
+ * What differs between two catalogues, one line a model: `+ id`, `- id`, or `~ id` with each field before and after.
+ *
+ * @param ignored Fields that do not count.
+ */
+export function compareModels(
+  before: readonly Model[],
+  after: readonly Model[],
+  ignored: readonly string[] = [],
+): string[] {
+  const old = new Map(before.map((model) => [model.id, model]));
+  const lines = after.flatMap((model) => {
+    const known = old.get(model.id);
+    old.delete(model.id);
+    if (known === undefined) return [`+ ${model.id}`];
+    const changes = compareFields(known, model, ignored);
+    return changes.length === 0 ? [] : [`~ ${model.id}: ${changes.join("; ")}`];
+  });
+  return [...lines, ...[...old.keys()].map((id) => `- ${id}`)];
+}
+
+function compareFields(before: Model, after: Model, ignored: readonly string[]): string[] {
+  const [old, next] = [before, after].map((model) => new Map(flatten(model))) as [Leaves, Leaves];
+  const fields = [...new Set([...old.keys(), ...next.keys()])].filter((field) => !ignored.includes(field));
+  return fields.flatMap((field) => {
+    const [from, to] = [old.get(field) ?? "none", next.get(field) ?? "none"];
+    return from === to ? [] : [`${field} ${from} → ${to}`];
+  });
+}
+
+type Leaves = Map<string, string>;
+
+/** A rate stands on one line: `price.inputToken 0.10/1000000`. */
+function flatten(value: object, path = ""): [string, string][] {
+  return Object.entries(value).flatMap(([field, inner]): [string, string][] => {
+    const name = path === "" ? field : `${path}.${field}`;
+    if (!isRecord(inner)) return [[name, JSON.stringify(inner)]];
+    if (typeof inner.usd === "string") return [[name, `${inner.usd}/${inner.per}`]];
+    return flatten(inner, name);
+  });
+}

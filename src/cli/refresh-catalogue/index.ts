@@ -1,0 +1,58 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Model } from "../../contract/index.ts";
+import { readModels } from "../../sdk/index.ts";
+import { compareModels } from "../lib/compare-models.ts";
+import { buildRows } from "./build-rows.ts";
+import { checkPrices } from "./check-prices.ts";
+import type { Listed } from "./price-list.ts";
+import { rules } from "./rules.ts";
+
+const listUrl = "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json";
+const root = join(import.meta.dirname, "../../..");
+
+/**
+ * Writes `catalogue/current/*.json` from LiteLLM's price list and prints what changed.
+ *
+ *     bun run catalogue:refresh [FILE or URL of the list]
+ */
+const list = await readList(process.argv[2] ?? listUrl);
+const print = (text: string) => process.stdout.write(`${text}\n`);
+const today = new Date().toISOString().slice(0, 10);
+const taken = new Map<string, string>();
+for (const plugin of Object.keys(rules)) take(readRows(join(root, "catalogue", `${plugin}.json`)));
+for (const [plugin, ruling] of Object.entries(rules)) {
+  const file = join(root, "catalogue/current", `${plugin}.json`);
+  const before = existsSync(file) ? readRows(file) : [];
+  const { rows, leftOut } = buildRows(list, ruling, { today, taken, before });
+  take(rows);
+  writeFileSync(file, toText(readModels(rows)));
+  print(`${plugin}: ${rows.length} models, checked on ${today}`);
+  for (const line of compareModels(before, rows, ["checkedOn"])) print(`  ${line}`);
+  for (const line of checkPrices(ruling.provider, rows, new Date(today))) print(`  ? ${line}`);
+  for (const [id, reason] of leftOut) print(`  not sold: ${id}: ${reason}`);
+}
+spawnSync("biome", ["format", "--config-path=.biome.json", "--write", "catalogue/current"], { cwd: root });
+
+/** A name is one model's, whichever provider has it first. */
+function take(rows: readonly Model[]): void {
+  for (const { id, aliases = [] } of rows) for (const name of [id, ...aliases]) taken.set(name, id);
+}
+
+/** A rate stands on one line. */
+function toText(models: readonly Model[]): string {
+  const text = JSON.stringify({ models }, null, 2);
+  return `${text.replace(/\{\s+"usd": ("[^"]+"),\s+"per": (\d+)\s+\}/g, '{ "usd": $1, "per": $2 }')}\n`;
+}
+
+function readRows(file: string): Model[] {
+  return readModels(JSON.parse(readFileSync(file, "utf8")));
+}
+
+async function readList(place: string): Promise<Record<string, Listed>> {
+  if (!/^https?:/.test(place)) return JSON.parse(readFileSync(place, "utf8"));
+  const response = await fetch(place);
+  if (!response.ok) throw new Error(`Cannot read ${place}: it answered ${response.status}; pass a file or another URL`);
+  return (await response.json()) as Record<string, Listed>;
+}

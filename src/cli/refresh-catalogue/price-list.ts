@@ -1,0 +1,66 @@
+import { type MeterName, meterNames, type Price, type Rate } from "../../contract/index.ts";
+
+/** A model in the price list of LiteLLM: dollars for one unit, and what the model can do. */
+export interface Listed {
+  readonly mode?: string;
+  readonly litellm_provider?: string;
+  readonly max_input_tokens?: number;
+  readonly max_output_tokens?: number;
+  /** The provider ends the model on this day. */
+  readonly deprecation_date?: string;
+  readonly supported_endpoints?: readonly string[];
+  readonly output_vector_size?: number;
+  readonly source?: string;
+  readonly [field: string]: unknown;
+}
+
+/** The list's names of the meters, for one token. */
+const tokenFields: Readonly<Record<string, string>> = {
+  inputToken: "input_cost_per_token",
+  cacheReadToken: "cache_read_input_token_cost",
+  cacheWriteToken: "cache_creation_input_token_cost",
+  cacheWrite1hToken: "cache_creation_input_token_cost_above_1hr",
+  outputToken: "output_cost_per_token",
+};
+
+/**
+ * The price of a listed chat or embedding model.
+ *
+ * @returns `undefined` when the list has none, or says that the model is free of charge.
+ */
+export function toTokenPrice(listed: Listed): Price | undefined {
+  const rates = toRates(listed, "");
+  if (!isPositive(listed.input_cost_per_token)) return undefined;
+  const thresholds = Object.keys(listed).flatMap((field) => {
+    const match = /^input_cost_per_token_above_(\d+)k_tokens$/.exec(field);
+    return match === null ? [] : [Number(match[1])];
+  });
+  const tiers = thresholds
+    .sort((a, b) => a - b)
+    .map((thousands) => ({
+      aboveInputTokens: thousands * 1000,
+      // What the list does not raise costs the same in the tier.
+      ...rates,
+      ...toRates(listed, `_above_${thousands}k_tokens`),
+    }));
+  return tiers.length === 0 ? rates : { ...rates, tiers };
+}
+
+function toRates(listed: Listed, suffix: string): Partial<Record<MeterName, Rate>> {
+  const rates: Partial<Record<MeterName, Rate>> = {};
+  for (const meter of meterNames) {
+    const usd = listed[`${tokenFields[meter]}${suffix}`];
+    if (isPositive(usd)) rates[meter] = toRate(usd, 1_000_000);
+  }
+  return rates;
+}
+
+/** @param usd Of one unit; @param per What the rate is written for. */
+export function toRate(usd: number, per: number): Rate {
+  const [whole, decimals = ""] = (usd * per).toFixed(9).split(".");
+  return { usd: `${whole}.${decimals.replace(/0+$/, "").padEnd(2, "0")}`, per };
+}
+
+export function isPositive(value: unknown): value is number {
+  return typeof value === "number" && value > 0 && Number.isFinite(value);
+}

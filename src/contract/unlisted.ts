@@ -1,0 +1,21 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { capabilities } from "./capability.ts";
+import { Price } from "./price.ts";
+
+/** By what terms the models of a provider are sold that have no row of their own. */
+export const Unlisted = Type.Object(
+  {
+    premium: Type.Boolean(),
+    price: Type.Optional(Price),
+    capability: Type.Optional(
+      Type.Union(
+        capabilities.map((name) => Type.Literal(name)),
+        { description: "Default chat" },
+      ),
+    ),
+    contextTokens: Type.Optional(Type.Integer({ minimum: 1 })),
+    outputTokensMax: Type.Optional(Type.Integer({ minimum: 1 })),
+  },
+  { additionalProperties: false },
+);
+export type Unlisted = Static<typeof Unlisted>;

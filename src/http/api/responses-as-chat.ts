@@ -1,0 +1,26 @@
+import { type ChatRequest, ResponsesRequest } from "../../contract/index.ts";
+import { responsesProtocol } from "../../kernel/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { checkEarly } from "../middleware/early-checks.ts";
+import type { HttpCall } from "../middleware/handle-call.ts";
+import { checkBody } from "../middleware/validation-errors.ts";
+
+const { checkResponsesRequest, createReasoningSeal, isResponsesBody, toChatRequest } = responsesProtocol;
+
+/**
+ * Cursor sends bodies of the Responses protocol here, and reads answers of chat. Free-form tools become functions with the
+ * one argument `input`.
+ *
+ * @returns `undefined` for any other body.
+ * @throws {GatewayError} `invalid_request`
+ */
+export async function toChatBody(deps: HttpDeps, body: unknown, call: HttpCall): Promise<ChatRequest | undefined> {
+  if (!isResponsesBody(body)) return undefined;
+  checkResponsesRequest(body);
+  await checkEarly(deps, body, call);
+  const request = checkBody(ResponsesRequest, body);
+  const seal = createReasoningSeal(deps.sealKey, call.caller.accountId, request.model);
+  const { chat, plan } = toChatRequest(request, { seal, stored: false });
+  for (const sentence of plan.warnings) call.warn(sentence);
+  return { ...chat, ...(request.store === false && { store: false }) };
+}

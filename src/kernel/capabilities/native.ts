@@ -1,0 +1,258 @@
+import {
+  type Call,
+  type ChatRequest,
+  type NativeAnswer,
+  type ProviderPlugin,
+  type ServerEvent,
+  toMeters,
+  UpstreamFault,
+} from "../../contract/index.ts";
+import { classifyError } from "../../sdk/fault.ts";
+import { isRecord, parseJson } from "../../sdk/json.ts";
+import type { CallContext } from "../call-context.ts";
+import type { NativeExchange } from "../native-exchange.ts";
+import { countedCharactersMax } from "../normalize/tokenizer.ts";
+import { tokensMax } from "../normalize/usage.ts";
+import { type NativeProtocol, nativeProtocols, type Part } from "../protocols/native.ts";
+import type { Kernel } from "../types.ts";
+import { closeIterator, withYielding } from "./iterators.ts";
+
+/** A stream has begun after this many events, even if they say nothing. */
+const firstEventsMax = 64;
+/** What an event without text stands for at the most: the name and the id of a call. */
+const otherTokensMax = 32;
+/** More characters than any answer has. */
+const charactersMax = 64 * 1024 * 1024;
+
+/** An event and its JSON. */
+interface ReadEvent {
+  event: ServerEvent;
+  part: Part;
+}
+
+/** An answer of a provider that has begun: whole, or its first events and an iterator of the others. */
+export interface OpenedNative {
+  native: NativeExchange;
+  readUsage: NativeAnswer["readUsage"];
+  whole?: Part;
+  first: ReadEvent[];
+  events?: AsyncIterator<ServerEvent>;
+}
+
+/** Asks a route in the client's protocol if its provider speaks that, otherwise by chat. */
+export function createOpener<Opened>(
+  native: NativeExchange,
+  openChat: (plugin: ProviderPlugin, call: Call<ChatRequest>) => Promise<Opened>,
+) {
+  return (plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<Opened | OpenedNative> => {
+    if (native.isServedBy(plugin)) return openNative(native, plugin, call);
+    for (const sentence of native.warnings) call.warn(sentence);
+    return openChat(plugin, call);
+  };
+}
+
+/** Asks a native route, and waits for the first content: until then another route can still serve the call. */
+export async function openNative(
+  native: NativeExchange,
+  plugin: ProviderPlugin,
+  call: Call<ChatRequest>,
+): Promise<OpenedNative> {
+  const handler = plugin.handlers[native.protocol];
+  if (handler === undefined) throw new TypeError(`Plugin '${plugin.name}' has no ${native.protocol} handler`);
+  const request = { body: native.toBody(call.request), headers: native.headers };
+  const { content, readUsage } = await handler({ ...call, request });
+  const protocol = nativeProtocols[native.protocol];
+  if (isIterable(content) !== (call.request.stream === true)) {
+    throw new TypeError("A stream was returned where stream is not true, or the other way round");
+  }
+  if (isIterable(content)) return { native, readUsage, ...(await openStream(content, protocol)) };
+  if (!isRecord(content)) throw badAnswer("The provider's answer is no object");
+  const fault = protocol.faultOf(content);
+  if (fault !== undefined) throw fault;
+  if (!protocol.isAnswer(content)) throw badAnswer(`The provider's answer is none of the ${native.protocol} protocol`);
+  return { native, readUsage, whole: content, first: [] };
+}
+
+/** Gives the answer out. Throws unless a stream ends in order. */
+export async function finishNative(
+  kernel: Kernel,
+  call: CallContext<"chat">,
+  opened: OpenedNative,
+): Promise<undefined> {
+  const { native } = opened;
+  native.isServing = true;
+  const reader = new NativeReader(native, call, opened.readUsage);
+  if (opened.whole !== undefined) reader.readWhole(opened.whole);
+  else await sendEvents(call, reader, opened);
+  call.usageMeter.finish();
+  if (kernel.observer !== undefined && reader.finishReason !== undefined) call.finishReasons = [reader.finishReason];
+  const { source } = await call.usageMeter.count();
+  if (source === "estimated")
+    kernel.log.warn("usage_estimated", { call: call.id, model: call.model, route: call.route });
+  return undefined;
+}
+
+async function openStream(
+  stream: AsyncIterable<ServerEvent>,
+  protocol: NativeProtocol,
+): Promise<Pick<OpenedNative, "first" | "events">> {
+  const events = withYielding(stream[Symbol.asyncIterator]());
+  const first: ReadEvent[] = [];
+  try {
+    while (true) {
+      const { done, value } = await events.next();
+      if (done) throw badAnswer("The provider's stream ended before it began");
+      const read = readEvent(value);
+      if (read === undefined) continue;
+      const fault = protocol.faultOf(read.part);
+      if (fault !== undefined) throw fault;
+      first.push(read);
+      if (!protocol.isPrelude(read.part.type) || first.length >= firstEventsMax) return { first, events };
+    }
+  } catch (error) {
+    closeIterator(events);
+    throw error;
+  }
+}
+
+async function sendEvents(
+  call: CallContext<"chat">,
+  reader: NativeReader,
+  { first, events }: OpenedNative,
+): Promise<void> {
+  if (call.sink === undefined || events === undefined) throw new TypeError("There is no sink to stream to");
+  // An event that is not paid is neither counted nor sent.
+  const send = (read: ReadEvent) => {
+    const held = call.spend(reader.tokensMaxOf(read));
+    return held === undefined ? reader.read(read) : held.then(() => reader.read(read));
+  };
+  call.sink.open();
+  try {
+    for (const read of first) await send(read);
+    for (let next = await events.next(); !next.done; next = await events.next()) {
+      // What follows the end is read and dropped, so that the connection can be used again.
+      const read = reader.isComplete ? undefined : readEvent(next.value);
+      const drained = read === undefined ? undefined : send(read);
+      if (drained !== undefined) await drained;
+    }
+  } catch (error) {
+    closeIterator(events);
+    if (!reader.isComplete || call.cancelReason !== undefined) throw error;
+  }
+  if (!reader.isComplete) throw badAnswer("The provider's stream ended before the answer was complete");
+}
+
+/** Reads what has to be known of an answer, and sends its events on. */
+class NativeReader {
+  readonly #exchange: NativeExchange;
+  readonly #call: CallContext<"chat">;
+  readonly #readUsage: NativeAnswer["readUsage"];
+  isComplete = false;
+  finishReason: string | undefined;
+
+  constructor(exchange: NativeExchange, call: CallContext<"chat">, readUsage: NativeAnswer["readUsage"]) {
+    this.#exchange = exchange;
+    this.#call = call;
+    this.#readUsage = readUsage;
+  }
+
+  readWhole(answer: Part): void {
+    this.#report(answer);
+    this.#count(JSON.stringify(answer.content ?? answer.output));
+    this.#note(answer);
+    this.#rename(answer);
+    this.#exchange.answer = answer;
+  }
+
+  /** An upper bound of the tokens of an event; one without a piece of text may name a tool. */
+  tokensMaxOf({ part }: ReadEvent): number {
+    const protocol = nativeProtocols[this.#exchange.protocol];
+    const text = protocol.textOf(part);
+    if (typeof text === "string") return tokensMax(text);
+    return protocol.isPrelude(part.type) ? 0 : otherTokensMax;
+  }
+
+  /** Sends an event; the last one is kept until the call is settled. */
+  read({ event, part }: ReadEvent): Promise<void> | undefined {
+    this.#call.throwIfCancelled();
+    const exchange = this.#exchange;
+    const protocol = nativeProtocols[exchange.protocol];
+    this.#report(part);
+    const fault = protocol.faultOf(part);
+    if (fault !== undefined) throw fault;
+    this.#count(protocol.textOf(part));
+    if (typeof part.sequence_number === "number") exchange.sequence = part.sequence_number;
+    const head = protocol.headOf(part);
+    const isChanged = head !== undefined && this.#rename(head);
+    if (head !== undefined) exchange.head = head;
+    const sent = {
+      event: event.event,
+      data: isChanged || event.data.includes("\n") ? JSON.stringify(part) : event.data,
+    };
+    this.#note(part);
+    if (!protocol.isLast(part.type)) return exchange.write(sent);
+    this.isComplete = true;
+    exchange.answer = head;
+    exchange.lastEvent = sent;
+    return undefined;
+  }
+
+  #report(part: Part): void {
+    const { usageMeter } = this.#call;
+    const meters = toMeters(this.#readUsage(part));
+    if (meters === undefined) return;
+    usageMeter.report(meters);
+    // Also an answer of hidden thoughts alone is paid for.
+    if (meters.outputToken !== undefined && meters.outputToken > 1) usageMeter.produced = true;
+  }
+
+  #count(text: unknown): void {
+    if (typeof text !== "string" || text === "") return;
+    const { usageMeter } = this.#call;
+    usageMeter.produced = true;
+    usageMeter.wrote = true;
+    const { output } = usageMeter;
+    output.length += text.length;
+    if (output.text.length < countedCharactersMax) output.text += text;
+    if (output.length > charactersMax) throw badAnswer("The provider's answer does not end");
+  }
+
+  #note(part: Part): void {
+    const reason = nativeProtocols[this.#exchange.protocol].finishReasonOf(part);
+    if (reason === undefined) return;
+    this.finishReason = reason;
+    this.#call.usageMeter.produced = true;
+  }
+
+  /** Gives the answer the model's public name. */
+  #rename(head: Part): boolean {
+    const name = this.#call.modelEntry.model.id;
+    if (typeof head.model !== "string" || head.model === name) return false;
+    head.model = name;
+    return true;
+  }
+}
+
+/** The event with its JSON; `undefined` for one that says nothing. */
+function readEvent(event: ServerEvent): ReadEvent | undefined {
+  const data = event.data.trim();
+  if (data === "" || data === "[DONE]") return undefined;
+  const part = parseJson(data);
+  if (event.event === "raw") throw classifyError(part ?? data);
+  if (isRecord(part)) {
+    const type = part.type ?? event.event;
+    if (typeof type !== "string" || !/^[\w.]{1,100}$/.test(type))
+      throw badAnswer("An event of the provider has no type");
+    part.type = type;
+    return { event: { event: type, data }, part };
+  }
+  throw badAnswer("The provider's stream has an event that is no JSON object");
+}
+
+function isIterable(value: unknown): value is AsyncIterable<ServerEvent> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}
+
+function badAnswer(sentence: string): UpstreamFault {
+  return new UpstreamFault("bad_response", sentence);
+}

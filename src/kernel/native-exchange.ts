@@ -1,0 +1,107 @@
+import type { ChatRequest, GatewayError, Model, ProviderPlugin, ServerEvent } from "../contract/index.ts";
+import { imageTokensDefault, tokensMax } from "./normalize/usage.ts";
+import { nativeProtocols, type Part } from "./protocols/native.ts";
+import type { ModelEntry } from "./routing/registry.ts";
+
+/** What a client of another protocol than chat sent, for the routes whose providers speak that protocol. */
+interface NativeInput {
+  protocol: "responses" | "messages";
+  body: Record<string, unknown>;
+  /** The client's headers of the protocol. */
+  headers: Record<string, string>;
+}
+
+/**
+ * The native side of a chat call: the request as the client wrote it, and the answer as the provider gave it. The call also
+ * has a chat request, by which it is admitted and by which routes without the protocol are asked.
+ */
+export class NativeExchange {
+  readonly protocol: NativeInput["protocol"];
+  readonly body: Record<string, unknown>;
+  readonly headers: Record<string, string>;
+  /** Why the request cannot be said in chat; then only native routes serve it. */
+  untranslatable: GatewayError | undefined = undefined;
+  /** What the translation into chat lost, for the log of a call that is served by it. */
+  warnings: readonly string[] = [];
+  /** Sends an event of a stream. Set by the HTTP side. */
+  write: (event: ServerEvent) => Promise<void> | undefined = () => undefined;
+  /** The whole answer, also of a stream of the Responses protocol; absent until a native route has given it. */
+  answer: Part | undefined = undefined;
+  /** The last event of a stream, to be sent once the call is settled. */
+  lastEvent: ServerEvent | undefined = undefined;
+  /** The answer as the first event of the stream showed it, and the number of the last event: what a failure is told with. */
+  head: Part | undefined = undefined;
+  sequence = 0;
+  /** A native route answers. */
+  isServing = false;
+
+  constructor({ protocol, body, headers }: NativeInput) {
+    this.protocol = protocol;
+    this.body = body;
+    this.headers = headers;
+  }
+
+  /** Whether a plugin speaks the client's protocol. */
+  isServedBy({ handlers }: ProviderPlugin): boolean {
+    return handlers[this.protocol] !== undefined;
+  }
+
+  /** A request to count by where chat has no words for the real one. */
+  toStandIn(): ChatRequest {
+    const { model, stream, [nativeProtocols[this.protocol].outputLimit]: limit } = this.body;
+    const content = JSON.stringify(this.body);
+    return {
+      model: model as string,
+      messages: [{ role: "user", content }],
+      // It may think, and what it thinks may not show.
+      reasoning_effort: "high",
+      ...(stream === true && { stream: true }),
+      ...(typeof limit === "number" && limit > 0 && { max_completion_tokens: limit }),
+    };
+  }
+
+  /** The routes that can serve the call. @throws {GatewayError} When there is none. */
+  chooseRoutes(modelEntry: ModelEntry): ModelEntry {
+    if (this.untranslatable === undefined) return modelEntry;
+    const routes = modelEntry.routes.filter(({ plugin }) => this.isServedBy(plugin));
+    if (routes.length === 0) throw this.untranslatable;
+    return { ...modelEntry, routes };
+  }
+
+  /** The most tokens of the body; 0 where no route gets it. */
+  promptTokensMax({ model, routes }: ModelEntry): number {
+    return routes.some(({ plugin }) => this.isServedBy(plugin)) ? promptTokensMax(this.body, model) : 0;
+  }
+
+  /** The body, with the output bounded by what the hold covers. */
+  toBody({ max_completion_tokens, max_tokens }: ChatRequest): Record<string, unknown> {
+    const limit = max_completion_tokens || max_tokens;
+    const field = nativeProtocols[this.protocol].outputLimit;
+    const asked = this.body[field];
+    if (!limit || (typeof asked === "number" && asked <= limit)) return this.body;
+    return { ...this.body, [field]: limit };
+  }
+}
+
+const pictureTypes: readonly unknown[] = ["image", "input_image", "image_url"];
+
+/** An upper bound of the tokens of a body that goes to a provider as the client wrote it: whatever stands in it counts. */
+function promptTokensMax(body: Record<string, unknown>, model: Model): number {
+  const { imageTokensMax = imageTokensDefault, contextTokens = Number.MAX_SAFE_INTEGER } = model;
+  let tokens = 0;
+  const waiting: unknown[] = [body];
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if (typeof value === "string") tokens += tokensMax(value);
+    else if (Array.isArray(value)) for (const member of value) waiting.push(member);
+    else if (typeof value !== "object" || value === null) tokens++;
+    else if (pictureTypes.includes((value as { type?: unknown }).type)) tokens += imageTokensMax;
+    else {
+      for (const [name, member] of Object.entries(value)) {
+        tokens += name.length;
+        waiting.push(member);
+      }
+    }
+  }
+  return Math.min(tokens, contextTokens);
+}

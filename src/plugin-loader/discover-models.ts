@@ -1,0 +1,70 @@
+import type { ProviderPlugin } from "../contract/index.ts";
+import { isRecord } from "../sdk/index.ts";
+import { getReason } from "./read-files.ts";
+
+const answerBytesMax = 4 * 1024 * 1024;
+const answerMsMax = 5000;
+const modelsMax = 5000;
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/** A model as its provider lists it. */
+export interface DiscoveredModel {
+  readonly id: string;
+  /** Seconds since 1970; 0 when the provider does not say. */
+  readonly created: number;
+}
+
+/** Where the models of a plugin are listed, and what its key is. */
+export interface Place {
+  readonly baseUrl: string;
+  readonly key: string | undefined;
+}
+
+/**
+ * Asks a provider which models it has: `GET /models` in the form of OpenAI, Anthropic, Gemini or Together.
+ *
+ * @throws {Error} One sentence, when it does not answer with such a list in time.
+ */
+export async function discoverModels(
+  plugin: ProviderPlugin,
+  { baseUrl, key }: Place,
+  fetch: Fetch,
+): Promise<DiscoveredModel[]> {
+  try {
+    const response = await fetch(`${baseUrl}/models?limit=1000`, {
+      headers: key === undefined ? {} : plugin.authorize(key),
+      redirect: "error",
+      signal: AbortSignal.timeout(answerMsMax),
+    });
+    if (!response.ok) throw new Error(`it answered ${response.status}`);
+    const list = readList(JSON.parse(await readBounded(response)));
+    if (list === undefined) throw new Error("it answered no list of models");
+    return list.slice(0, modelsMax);
+  } catch (cause) {
+    const sentence = `Cannot list the unlisted models of ${plugin.name}: GET /models failed (${getReason(cause)})`;
+    throw new Error(`${sentence}; those found before stay, and it is asked again within the hour`, { cause });
+  }
+}
+
+async function readBounded(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let [text, bytes] = ["", 0];
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > answerBytesMax) throw new Error("its answer is larger than 4 MB");
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text;
+}
+
+function readList(answer: unknown): DiscoveredModel[] | undefined {
+  const list = isRecord(answer) ? (answer.data ?? answer.models) : answer;
+  if (!Array.isArray(list)) return undefined;
+  return list.flatMap((entry) => {
+    if (!isRecord(entry)) return [];
+    const id = typeof entry.id === "string" ? entry.id : typeof entry.name === "string" ? entry.name : "";
+    const created = Number.isSafeInteger(entry.created) ? (entry.created as number) : 0;
+    return [{ id: id.replace(/^models\//, ""), created: Math.max(0, created) }];
+  });
+}

@@ -1,0 +1,123 @@
+import type { Model, ProviderPlugin } from "../contract/index.ts";
+import { definePlugin } from "../sdk/index.ts";
+import { type DiscoveredModel, discoverModels, type Fetch, type Place } from "./discover-models.ts";
+import type { FileProblem } from "./plugin-directory.ts";
+
+export type { Fetch };
+
+const discoverMs = 3_600_000;
+
+/** What a provider of unlisted models was last heard to have. */
+interface Discovery {
+  readonly plugin: ProviderPlugin;
+  readonly place: Place;
+  models: readonly DiscoveredModel[];
+  askedAt: number;
+  problem: string | undefined;
+}
+
+/** Other models than those that chat, by what providers call them. */
+const otherThanChat =
+  /embed|whisper|tts|transcri|dall-e|image|imagen|veo|sora|lyria|moderation|rerank|realtime|-live|speech|orpheus|guard/i;
+const idForm = /^[^\p{Cc}]{1,200}$/u;
+
+/** Finds the models of plugins with `unlisted` terms at their providers, and keeps what was found. */
+export class UnlistedModels {
+  readonly #now: () => number;
+  readonly #fetch: Fetch | undefined;
+  readonly #discoveries = new Map<string, Discovery>();
+  readonly #extended = new WeakMap<ProviderPlugin, { names: string; plugin: ProviderPlugin }>();
+  #version = 0;
+
+  constructor({ now, fetch }: { readonly now: () => number; readonly fetch?: Fetch }) {
+    this.#now = now;
+    this.#fetch = fetch;
+  }
+
+  /** A text that differs whenever other models were found. Asks again those providers that were asked an hour ago. */
+  fingerprint(): string {
+    for (const discovery of this.#discoveries.values()) {
+      if (this.#now() - discovery.askedAt >= discoverMs) void this.#ask(discovery);
+    }
+    return String(this.#version);
+  }
+
+  /** Asks the providers that have not been asked yet. Never rejects, and takes a few seconds at most. */
+  async discover(
+    plugins: readonly ProviderPlugin[],
+    placeOf: (plugin: ProviderPlugin) => Place | undefined,
+  ): Promise<void> {
+    const asked: Promise<void>[] = [];
+    const names = new Set<string>();
+    for (const plugin of plugins) {
+      const place = plugin.unlisted === undefined ? undefined : placeOf(plugin);
+      if (place === undefined) continue;
+      names.add(plugin.name);
+      const known = this.#discoveries.get(plugin.name);
+      if (known?.place.baseUrl === place.baseUrl && known.place.key === place.key) continue;
+      const discovery = { plugin, place, models: [], askedAt: 0, problem: undefined };
+      this.#discoveries.set(plugin.name, discovery);
+      asked.push(this.#ask(discovery));
+    }
+    for (const name of this.#discoveries.keys()) if (!names.has(name)) this.#discoveries.delete(name);
+    await Promise.all(asked);
+  }
+
+  /** The plugins with the models that were found for them. A name that a row has is never another model's. */
+  extend(plugins: readonly ProviderPlugin[]): ProviderPlugin[] {
+    if (this.#discoveries.size === 0) return [...plugins];
+    const taken = new Set<string>();
+    for (const { models } of plugins) {
+      for (const { id, aliases = [], upstreamId } of models)
+        for (const name of [id, upstreamId, ...aliases]) taken.add(name);
+    }
+    return plugins.map((plugin) => {
+      const rows = this.#toRows(plugin, taken);
+      for (const { id } of rows) taken.add(id);
+      return rows.length === 0 ? plugin : this.#withRows(plugin, rows);
+    });
+  }
+
+  /** What went wrong when providers were asked last. */
+  get problems(): FileProblem[] {
+    return [...this.#discoveries.values()].flatMap(({ plugin: { name }, problem }) =>
+      problem === undefined ? [] : [{ label: name, sentence: problem }],
+    );
+  }
+
+  async #ask(discovery: Discovery): Promise<void> {
+    const fetch = this.#fetch;
+    if (fetch === undefined) return;
+    const before = JSON.stringify([discovery.models, discovery.problem]);
+    discovery.askedAt = this.#now();
+    try {
+      discovery.models = await discoverModels(discovery.plugin, discovery.place, fetch);
+      discovery.problem = undefined;
+    } catch (error) {
+      discovery.problem = (error as Error).message;
+    }
+    if (JSON.stringify([discovery.models, discovery.problem]) !== before) this.#version++;
+  }
+
+  #toRows({ name, unlisted }: ProviderPlugin, taken: ReadonlySet<string>): Model[] {
+    if (unlisted === undefined) return [];
+    const { capability = "chat", ...terms } = unlisted;
+    const found = this.#discoveries.get(name)?.models ?? [];
+    const isSold = (id: string) =>
+      idForm.test(id) && !taken.has(id) && !(capability === "chat" && otherThanChat.test(id));
+    const ids = new Map(found.map((model) => [model.id, model]));
+    return [...ids.values()]
+      .filter(({ id }) => isSold(id))
+      .map(({ id, created }) => ({ id, upstreamId: id, capability, ...terms, ownedBy: name, created }));
+  }
+
+  /** The same rows give the same plugin, so that nothing is checked twice. */
+  #withRows(plugin: ProviderPlugin, rows: readonly Model[]): ProviderPlugin {
+    const names = rows.map(({ id }) => id).join("\n");
+    const known = this.#extended.get(plugin);
+    if (known?.names === names) return known.plugin;
+    const extended = definePlugin({ ...plugin, models: [...plugin.models, ...rows] });
+    this.#extended.set(plugin, { names, plugin: extended });
+    return extended;
+  }
+}

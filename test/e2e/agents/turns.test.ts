@@ -1,0 +1,146 @@
+import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type AgentName, type Agents, prepareAgents, turnMsMax } from "../../support/agents.ts";
+import { useAgentsGateway } from "../../support/agents-gateway.ts";
+import { prepareMsMax } from "../../support/prepare-once.ts";
+import { thoughtText } from "../../support/providers/script.ts";
+import type { ScriptedRequest } from "../../support/scripted-providers.ts";
+
+const made = "made.txt";
+const line = "written by an agent";
+const shell = `echo '${line}' > ${made} && cat ${made}`;
+const patch = `*** Begin Patch\n*** Add File: ${made}\n+${line}\n*** End Patch\n`;
+const models = { openai: "gpt-5.4", anthropic: "claude-sonnet-4-6", gemini: "gemini-3-flash-preview" };
+type Provider = keyof typeof models;
+const providers = Object.keys(models) as Provider[];
+
+const shared = useAgentsGateway();
+let agents: Agents;
+beforeAll(async () => {
+  agents = await prepareAgents();
+}, 3 * prepareMsMax);
+beforeEach(() => {
+  shared.providers.seen.length = 0;
+  shared.recorder.calls.length = 0;
+  shared.providers.plan = undefined;
+});
+
+async function ask(agent: AgentName, model: string): Promise<{ said: string; folder: string }> {
+  const { key } = shared.gateway;
+  const before = shared.books.counts().calls;
+  const question = "Do what there is to do, please";
+  const { code, stdout, stderr, folder } = await agents.run(agent, question, { ...shared.recorder, key, model });
+  expect([code, code === 0 ? "" : stdout + stderr]).toEqual([0, ""]);
+  expect(shared.recorder.calls.filter(({ method }) => method === "POST").map(({ status }) => status)).toEqual(
+    shared.providers.seen.map(() => 200),
+  );
+  const { calls, open } = shared.books.counts();
+  expect([calls - before, open]).toEqual([shared.providers.seen.length, 0]);
+  return { said: stdout, folder };
+}
+
+describe.each(["codex", "claude"] as const)("a turn of %s in text", (agent) => {
+  test.each(providers)(
+    "on a model of %s",
+    async (provider) => {
+      if (agents.missing !== undefined) return;
+      const { said } = await ask(agent, models[provider]);
+      expect(said).toContain("Hello Ada");
+      expect(shared.providers.seen.map((request) => request.provider)).toEqual([provider]);
+    },
+    turnMsMax,
+  );
+});
+
+/** The tool, what the model gives it, and the names of the models where Codex offers it. */
+const tools: [AgentName, string, Record<string, string> | string, Record<Provider, string>][] = [
+  ["codex", "exec_command", { cmd: shell }, models],
+  ["codex", "apply_patch", patch, { openai: "gpt-5.5", anthropic: "gpt-5.5-claude", gemini: "gpt-5.5-gemini" }],
+  ["claude", "Bash", { command: shell, description: "Write a file" }, models],
+  ["claude", "Write", { file_path: made, content: `${line}\n` }, models],
+];
+
+describe.each(tools)("a tool of %s, %s, writes a file", (agent, name, input, named) => {
+  test.each(providers)(
+    "on a model of %s, which gets the result in its place",
+    async (provider) => {
+      if (agents.missing !== undefined) return;
+      shared.providers.plan = { name, input };
+      const { said, folder } = await ask(agent, named[provider]);
+      expect(said).toContain("The tool said: ");
+      expect(readFileSync(join(folder, made), "utf8")).toBe(`${line}\n`);
+      const [first, second, ...rest] = shared.providers.seen as [ScriptedRequest, ScriptedRequest];
+      expect(rest).toEqual([]);
+      expects[provider](first, second, name);
+    },
+    turnMsMax,
+  );
+});
+
+type Item = Record<string, unknown>;
+const signatureOf = (count: number) => Buffer.from(`signature ${count} ÿþ?>~`).toString("base64");
+
+/** What each provider must get back: its own call, the result behind it under the same id, and its proof of the thought. */
+const expects: Record<Provider, (first: ScriptedRequest, second: ScriptedRequest, name: string) => void> = {
+  openai(_, { path, body }, name) {
+    if (path === "/v1/chat/completions") {
+      const [call, result] = body.messages.slice(-2);
+      expect(call.tool_calls.map((made: { function: Item }) => made.function.name)).toEqual([name]);
+      expect(result).toMatchObject({ role: "tool", tool_call_id: call.tool_calls[0].id });
+      return expect(call.tool_calls[0].id).toBe("call_call1");
+    }
+    const [thought, call, result] = body.input.slice(-3);
+    expect(thought).toMatchObject({ type: "reasoning", encrypted_content: signatureOf(1) });
+    expect(call).toMatchObject({ type: expect.stringMatching(/_call$/), call_id: "call_call1", name });
+    expect(result).toMatchObject({ type: `${call.type}_output`, call_id: "call_call1" });
+  },
+  anthropic(_, { body }, name) {
+    const [answer, results] = body.messages.findLast(({ role }: Item) => role !== "system").content.some(isResult)
+      ? body.messages.filter(({ role }: Item) => role !== "system").slice(-2)
+      : [];
+    expect(answer.content).toMatchObject([
+      { type: "thinking", signature: signatureOf(1) },
+      { type: "tool_use", id: "toolu_call1", name },
+    ]);
+    expect(results.content.find(isResult)).toMatchObject({ tool_use_id: "toolu_call1" });
+  },
+  gemini(_, { body }, name) {
+    const [answer, results] = body.contents.slice(-2);
+    expect(answer.parts).toMatchObject([{ functionCall: { name }, thoughtSignature: signatureOf(1) }]);
+    expect(results.parts[0]).toMatchObject({ functionResponse: { name } });
+  },
+};
+
+const isResult = ({ type }: Item) => type === "tool_result";
+
+/** Every value of a field, in the order of the text. */
+function valuesOf(field: string, json: unknown): unknown[] {
+  const found: unknown[] = [];
+  JSON.stringify(json, (key, value) => {
+    if (key === field) found.push(value);
+    return value;
+  });
+  return found;
+}
+
+test(
+  "Claude Code's cache marks and thoughts reach a Claude model as they were sent",
+  async () => {
+    if (agents.missing !== undefined) return;
+    shared.providers.plan = { name: "Bash", input: { command: shell, description: "Write a file" } };
+    await ask("claude", models.anthropic);
+    const turns = shared.recorder.calls.filter(({ method }) => method === "POST");
+    for (const [index, { text }] of turns.entries()) {
+      const { system, messages, tools: offered } = JSON.parse(text);
+      const { body } = shared.providers.seen[index] as ScriptedRequest;
+      expect(valuesOf("cache_control", [body.system, body.messages, body.tools])).toEqual(
+        valuesOf("cache_control", [system, messages, offered]),
+      );
+      expect(valuesOf("cache_control", [system, messages]).length).toBeGreaterThan(1);
+    }
+    const [thought] = valuesOf("thinking", shared.providers.seen[1]?.body.messages);
+    expect(thought).toBe(thoughtText);
+  },
+  turnMsMax,
+);

@@ -1,0 +1,107 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createSnippet } from "../../../src/dashboard/pages/keys/snippets.ts";
+import { type Agents, prepareAgents, turnMsMax } from "../../support/agents.ts";
+import { prepareMsMax } from "../../support/prepare-once.ts";
+import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
+import { codeBlocks, readPage, readSection, root } from "./pages.ts";
+
+const path = "docs/agents.md";
+const shown = "http://127.0.0.1:3000";
+const shared = useSandboxGateway();
+const blockOf = (heading: string, language: string) => codeBlocks(readSection(path, heading), language)[0] ?? "";
+const flatten = (value: object, prefix = ""): [string, string][] =>
+  Object.entries(value).flatMap(([key, inner]) =>
+    typeof inner === "object"
+      ? flatten(inner, `${prefix}${key}.`)
+      : [[prefix + key, String(inner)] as [string, string]],
+  );
+
+test("the page and the dashboard give Codex the same settings", () => {
+  const snippet = createSnippet("codex", { baseUrl: `${shown}/v1`, key: "KEY", model: "gpt-4.1" });
+  const flags = [...snippet.matchAll(/-c ([\w.]+)='"([^"]*)"'/g)].map(([, key, value]) => [key, value]);
+  const documented = flatten(Bun.TOML.parse(blockOf("## Codex", "toml")));
+  expect(documented.length).toBe(6);
+  expect(flags).toEqual(documented);
+  expect(snippet).toStartWith("export MODELGATE_KEY=KEY\n");
+});
+
+test("the page and the dashboard give Claude Code the same settings", () => {
+  const options = { baseUrl: `${shown}/api/v1`, key: "$MODELGATE_KEY", model: "claude-sonnet-4-6" };
+  const documented = blockOf("## Claude Code", "sh").replace("claude-haiku-4-5", options.model);
+  expect(documented.trim()).toBe(createSnippet("claude", options));
+});
+
+describe("what the dashboard gives with a new key", () => {
+  let agents: Agents;
+  beforeAll(async () => {
+    agents = await prepareAgents();
+  }, 3 * prepareMsMax);
+
+  test.each([
+    ["codex", /^codex /m, "codex exec --skip-git-repo-check -s read-only 'Say hello to Ada' "],
+    ["claude", /^claude$/m, "claude -p 'Say hello to Ada'"],
+  ] as const)(
+    "starts %s",
+    async (language, command, oneTurn) => {
+      if (agents.missing !== undefined) return;
+      const { baseUrl, key } = shared.gateway;
+      const snippet = createSnippet(language, { baseUrl, key, model: "famA-4o-mini" });
+      const home = mkdtempSync(join(tmpdir(), "modelgate-agent-"));
+      const child = Bun.spawn(["sh", "-e", "-c", snippet.replace(command, oneTurn)], {
+        cwd: home,
+        env: { PATH: agents.path, HOME: home, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", DISABLE_AUTOUPDATER: "1" },
+        stdio: ["ignore", "pipe", "pipe"],
+        timeout: turnMsMax,
+      });
+      const texts = [new Response(child.stdout).text(), new Response(child.stderr).text()];
+      const [said = "", complaint] = await Promise.all(texts);
+      expect([await child.exited, said === "" ? complaint : ""]).toEqual([0, ""]);
+      expect(shared.books.latest()?.model).toBe("famA-4o-mini");
+      rmSync(home, { recursive: true, force: true });
+    },
+    turnMsMax,
+  );
+});
+
+test.each(["## Anthropic SDK", "## OpenAI SDK", "## AI SDK"])(
+  "the program below %s runs",
+  async (heading) => {
+    const folder = mkdtempSync(join(root, "node_modules/.docs-"));
+    try {
+      writeFileSync(join(folder, "index.ts"), blockOf(heading, "ts").replace(shown, shared.gateway.origin));
+      const before = shared.books.counts().calls;
+      const env = { PATH: process.env.PATH ?? "", MODELGATE_KEY: shared.gateway.key };
+      const child = Bun.spawn([process.execPath, join(folder, "index.ts")], { env, stdout: "ignore", stderr: "pipe" });
+      expect([await child.exited, await new Response(child.stderr).text()]).toEqual([0, ""]);
+      expect(shared.books.counts()).toEqual({ calls: before + 1, open: 0 });
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+  turnMsMax,
+);
+
+test("OpenCode and VS Code are given addresses that answer, and models that exist", async () => {
+  const { provider, model } = JSON.parse(blockOf("## OpenCode", "json"));
+  const { options, models } = provider.modelgate;
+  const [{ models: listed, apiType }] = JSON.parse(blockOf("## VS Code", "json"));
+  const asked = Object.keys(models).map((id) => [`${options.baseURL}/chat/completions`, id]);
+  expect(Object.keys(models)).toContain(model.replace("modelgate/", ""));
+  expect(apiType).toBe("chat-completions");
+  for (const { id, url } of listed) asked.push([url, id]);
+  for (const [url = "", id] of asked) {
+    const headers = { authorization: `Bearer ${shared.gateway.key}`, "content-type": "application/json" };
+    const body = JSON.stringify({ model: id, messages: [{ role: "user", content: "Say hello" }] });
+    const response = await fetch(url.replace(shown, shared.gateway.origin), { method: "POST", headers, body });
+    expect([url, id, response.status]).toEqual([url, id, 200]);
+  }
+});
+
+test("every address on the page is the one that the page says to replace", () => {
+  for (const [address] of readPage(path).matchAll(/https?:\/\/[\w.:-]+/g)) {
+    expect([shown, "https://gate.example.com"]).toContain(address);
+  }
+});

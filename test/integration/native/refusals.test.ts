@@ -1,0 +1,85 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { parseEvents } from "../../support/sse.ts";
+import { chatReply, gpt, type NativeBench, startNative } from "./ground.ts";
+
+const toStop: NativeBench[] = [];
+afterEach(async () => {
+  for (const bench of toStop.splice(0)) await bench.stop();
+});
+
+async function start(...options: Parameters<typeof startNative>): Promise<NativeBench> {
+  const bench = await startNative(...options);
+  toStop.push(bench);
+  return bench;
+}
+
+const simple = { model: gpt, input: "Hi" };
+const answer = { id: "resp_1", object: "response", status: "completed", model: "gpt-5.1", output: [], usage: {} };
+
+describe("the Responses endpoints that are not here", () => {
+  test.each([
+    ["POST", "/responses/resp_1/cancel", 404],
+    ["POST", "/responses/compact", 405],
+    ["GET", "/responses", 405],
+  ])("answer %s %s with %d in OpenAI's shape at once", async (method, path, status) => {
+    const { gateway } = await start(() => Response.json(answer));
+    const headers = { authorization: `Bearer ${gateway.key}`, connection: "upgrade", upgrade: "websocket" };
+    const response = await fetch(gateway.baseUrl + path, { method, headers });
+    expect([response.status, await response.json()]).toMatchObject([
+      status,
+      { error: { message: expect.any(String) } },
+    ]);
+  });
+});
+
+describe("a large body", () => {
+  const text = "word ".repeat(30_000);
+
+  test("is refused for its model before its schema is looked at", async () => {
+    const { ask } = await start(() => Response.json(answer));
+    const wrong = { model: "nothing", input: [{ role: "nobody", content: text }], messages: undefined };
+    const response = await ask("/responses", wrong);
+    expect(await response.json()).toMatchObject({ error: { code: "model_not_found" } });
+  });
+
+  test("is refused for a rate limit before it is translated", async () => {
+    const { ask, seen } = await start(() => Response.json(answer), { env: { REQUESTS_PER_MINUTE: "1" } });
+    expect((await ask("/responses", { ...simple, input: text })).status).toBe(200);
+    const wrong = { model: gpt, input: [{ role: "nobody", content: text }] };
+    const response = await ask("/responses", wrong);
+    expect([response.status, Number(response.headers.get("retry-after")) > 0]).toEqual([429, true]);
+    expect(seen.length).toBe(1);
+  });
+});
+
+describe("POST /chat/completions with a body of the Responses protocol", () => {
+  const tools = [{ type: "custom", name: "apply_patch", description: "Patches" }];
+  const input = [
+    { role: "user", content: "Hi" },
+    { type: "function_call", call_id: "call_1", name: "look", arguments: "{}" },
+    { type: "function_call_output", call_id: "call_1", output: "seen" },
+  ];
+
+  test.each([false, true])("is served as chat, as Cursor expects (stream: %p)", async (stream) => {
+    const { ask, seen } = await start((request) => chatReply(request, "Sure"));
+    const response = await ask("/chat/completions", { model: gpt, input, tools, stream, user: "u" });
+    expect(response.status).toBe(200);
+    const text = await response.text();
+    if (stream) expect(parseEvents(text)).toMatchObject({ done: true });
+    else
+      expect(JSON.parse(text)).toMatchObject({
+        object: "chat.completion",
+        choices: [{ message: { content: "Sure" } }],
+      });
+    expect(seen[0]).toMatchObject({
+      path: "/openai/chat/completions",
+      body: { messages: [{ role: "user" }, { role: "assistant" }, { role: "tool", tool_call_id: "call_1" }] },
+    });
+  });
+
+  test("is refused with the field at fault", async () => {
+    const { ask } = await start(() => Response.json(answer));
+    const response = await ask("/chat/completions", { model: gpt, input: [{ role: "nobody", content: 1 }] });
+    expect([response.status, await response.json()]).toMatchObject([400, { error: { code: "invalid_request" } }]);
+  });
+});

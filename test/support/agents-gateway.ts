@@ -1,0 +1,51 @@
+import { afterAll, beforeAll } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openCliStore, type TransactionScope } from "./books.ts";
+import { fillWallet, type Gateway, hookMsMax, startGateway } from "./gateway.ts";
+import { type Recorder, startRecorder } from "./recorder.ts";
+import { type ScriptedProviders, startScriptedProviders } from "./scripted-providers.ts";
+
+/**
+ * Names of a model of each provider. Codex chooses its tools by the name: it gives its free-text `apply_patch` to names
+ * that begin with gpt-5.5.
+ */
+const aliases = {
+  openai: { id: "famA-5.4", aliases: ["gpt-5.4", "gpt-5.5"] },
+  anthropic: { id: "famC-sonnet-4-6", aliases: ["claude-sonnet-4-6", "gpt-5.5-claude"] },
+  gemini: { id: "famB-3-flash", aliases: ["gemini-3-flash-preview", "gpt-5.5-gemini"] },
+};
+
+/** A gateway before scripted providers, and a recorder before the gateway. */
+export interface AgentsGateway {
+  gateway: Gateway;
+  books: TransactionScope;
+  providers: ScriptedProviders;
+  recorder: Recorder;
+}
+
+/** Starts one before the tests of the calling file and ends it after them; its members are there once tests run. */
+export function useAgentsGateway(env: Record<string, string> = {}): AgentsGateway {
+  const shared = {} as AgentsGateway;
+  const home = mkdtempSync(join(tmpdir(), "modelgate-agents-"));
+  beforeAll(async () => {
+    mkdirSync(join(home, "catalogue"));
+    for (const [provider, row] of Object.entries(aliases)) {
+      writeFileSync(join(home, `catalogue/${provider}.json`), JSON.stringify({ models: [row] }));
+    }
+    shared.providers = startScriptedProviders();
+    shared.gateway = await startGateway({ home, env: { ...shared.providers.env, ...env } });
+    await fillWallet(shared.gateway);
+    shared.books = openCliStore(home);
+    shared.recorder = startRecorder(shared.gateway.origin);
+  }, hookMsMax);
+  afterAll(async () => {
+    shared.books?.close();
+    await shared.recorder?.stop();
+    await shared.gateway?.stop();
+    await shared.providers?.stop();
+    rmSync(home, { recursive: true, force: true });
+  }, hookMsMax);
+  return shared;
+}

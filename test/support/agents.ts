@@ -1,0 +1,96 @@
+import { mkdirSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { prepareNpmPackages } from "./npm-packages.ts";
+
+export type AgentName = "codex" | "claude";
+
+/** How one run of an agent ended. */
+export interface AgentRun {
+  code: number;
+  stdout: string;
+  stderr: string;
+  /** The folder it worked in. */
+  folder: string;
+}
+
+export interface AgentOptions {
+  origin: string;
+  key: string;
+  model: string;
+  /** Ends the agent before it does so itself. */
+  signal?: AbortSignal;
+}
+
+/** Codex and Claude Code from npm. */
+export interface Agents {
+  /** Why they cannot run here. */
+  missing?: string | undefined;
+  /** Folders of the commands `codex` and `claude`. */
+  path: string;
+  /** Gives an agent one question in an empty folder and home. */
+  run(agent: AgentName, question: string, options: AgentOptions): Promise<AgentRun>;
+}
+
+export const turnMsMax = 60_000;
+
+const codexConfig = (origin: string, model: string) => `model = "${model}"
+model_provider = "modelgate"
+model_reasoning_effort = "medium"
+[model_providers.modelgate]
+name = "modelgate"
+base_url = "${origin}/v1"
+env_key = "MODELGATE_KEY"
+wire_api = "responses"
+`;
+
+/** Installs the agents at pinned versions, some 750 MB, once for all runs of this clone. */
+export async function prepareAgents(): Promise<Agents> {
+  const { folder, missing } = await prepareNpmPackages(
+    "agents",
+    "@openai/codex@0.169.0",
+    "@anthropic-ai/claude-code@2.1.330",
+  );
+  if (missing !== undefined) console.log(`Skipped: Codex and Claude Code: ${missing}`);
+  const modules = join(folder ?? "", "node_modules");
+  const codex = join(modules, ".bin/codex");
+  const claude = join(modules, `@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`);
+  return {
+    missing,
+    path: `${dirname(claude)}:${dirname(codex)}:${process.env.PATH}`,
+    async run(agent, question, { origin, key, model, signal }) {
+      const home = mkdtempSync(join(tmpdir(), "modelgate-agent-"));
+      const cwd = join(home, "work");
+      // Codex keeps its helpers out of the folder for temporary files.
+      for (const folder of [cwd, join(home, "tmp")]) mkdirSync(folder);
+      await Bun.write(join(home, ".codex/config.toml"), codexConfig(origin, model));
+      const commands: Record<AgentName, { command: string[]; env: Record<string, string> }> = {
+        codex: {
+          command: [codex, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", question],
+          env: { MODELGATE_KEY: key },
+        },
+        claude: {
+          command: [claude, "-p", question, "--allowedTools", "Bash,Write,Edit,Read"],
+          env: {
+            ANTHROPIC_BASE_URL: origin,
+            ANTHROPIC_AUTH_TOKEN: key,
+            ANTHROPIC_MODEL: model,
+            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+            DISABLE_AUTOUPDATER: "1",
+          },
+        },
+      };
+      const { command, env } = commands[agent];
+      const child = Bun.spawn(command, {
+        cwd,
+        env: { PATH: process.env.PATH ?? "", HOME: home, TMPDIR: join(home, "tmp"), ...env },
+        stdio: ["ignore", "pipe", "pipe"],
+        timeout: turnMsMax,
+        ...(signal !== undefined && { signal }),
+      });
+      const texts = [new Response(child.stdout).text(), new Response(child.stderr).text()];
+      const [stdout = "", stderr = ""] = await Promise.all(texts);
+      return { code: await child.exited, stdout, stderr, folder: cwd };
+    },
+  };
+}

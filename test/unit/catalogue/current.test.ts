@@ -1,0 +1,85 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { builtIns } from "../../../plugins/index.ts";
+import { catalogueFindings } from "../../../src/cli/commands/catalogue.ts";
+import type { Model } from "../../../src/contract/index.ts";
+import { readModels } from "../../../src/sdk/index.ts";
+import { files, models as specified } from "./models.ts";
+
+const folder = join(import.meta.dir, "../../../catalogue/current");
+const current = new Map<string, Model[]>(
+  readdirSync(folder).map((name) => [
+    basename(name, ".json"),
+    JSON.parse(readFileSync(join(folder, name), "utf8")).models,
+  ]),
+);
+const models = [...current.values()].flat();
+const rows: [string, Model][] = models.map((model) => [model.id, model]);
+
+describe("the current models", () => {
+  test("stand beside the specification's, in a file a provider", () => {
+    expect([...current.keys()].sort()).toEqual([...files.keys()]);
+    expect(models.length).toBeGreaterThan(60);
+    for (const list of current.values()) expect(readModels(list)).toBe(list);
+  });
+
+  test("are served by the built-in plugins, after the specification's", () => {
+    for (const { name, models: served } of builtIns) {
+      expect(served.map(({ id }) => id)).toEqual(
+        [...(files.get(name)?.models ?? []), ...(current.get(name) ?? [])].map(({ id }) => id),
+      );
+    }
+  });
+
+  test("share no name with another model", () => {
+    const names = [...specified, ...models].flatMap(({ id, aliases = [] }) => [id, ...aliases]);
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  });
+
+  test.each(rows)("%s is premium, under its provider's own id, with limits, source and day", (id, model) => {
+    expect(model).toMatchObject({ premium: true, upstreamId: id, source: expect.stringMatching(/^https:/) });
+    expect(Date.parse(model.checkedOn ?? "")).toBeGreaterThan(Date.parse("2026-11-01"));
+    if (model.capability !== "chat") return;
+    expect(model.contextTokens).toBeGreaterThan(1000);
+    expect(model.outputTokensMax ?? 1).toBeLessThanOrEqual(model.contextTokens ?? 0);
+  });
+
+  test.each(rows)("%s has tiers for all that its price has, and none is cheaper", (_, { price = {} }) => {
+    const { tiers = [], markupPercent: _markup, ...rates } = price;
+    for (const { aboveInputTokens, ...tierRates } of tiers) {
+      expect(aboveInputTokens).toBeGreaterThan(0);
+      expect(Object.keys(tierRates)).toEqual(Object.keys(rates));
+      for (const [meter, rate] of Object.entries(rates)) {
+        expect(Number(tierRates[meter as keyof typeof tierRates]?.usd)).toBeGreaterThanOrEqual(Number(rate.usd));
+      }
+    }
+  });
+
+  test("that always reason take no sampling field, and OpenAI's the new limit's name", () => {
+    for (const { id, omit = [], rename, reasoning, capability } of current.get("openai") ?? []) {
+      if (capability !== "chat" || reasoning !== true) continue;
+      expect({ id, rename, omits: omit.includes("temperature") }).toEqual({
+        id,
+        rename: { max_tokens: "max_completion_tokens" },
+        omits: true,
+      });
+    }
+    for (const { id, omit = [] } of current.get("anthropic") ?? []) {
+      expect({ id, omits: omit.includes("temperature") && omit.includes("top_p") }).toEqual({ id, omits: true });
+    }
+  });
+
+  test("are flagged 60 days after their prices were checked, and not before", () => {
+    const [row] = models as [Model];
+    const day = (days: number) => Date.parse(row.checkedOn ?? "") + days * 86_400_000;
+    expect(catalogueFindings(row, day(60))).not.toContain("outdated");
+    expect(catalogueFindings(row, day(61))).toContain("outdated");
+  });
+});
+
+test("a model of the specification is served after its provider has ended it", () => {
+  const ended = specified.filter(({ retiredOn }) => retiredOn !== undefined);
+  expect(ended.length).toBeGreaterThan(20);
+  for (const { id, whenRetired } of ended) expect({ id, whenRetired }).toEqual({ id, whenRetired: "serve" });
+});

@@ -1,0 +1,123 @@
+import { afterAll, afterEach, describe, expect, test } from "bun:test";
+import { builtIn, makeHome, manifest, stockOf } from "./folder.ts";
+
+const home = makeHome();
+afterEach(() => {
+  home.remove("plugins");
+  home.remove("catalogue");
+});
+afterAll(() => home.clear());
+
+const price = { inputToken: { usd: "1", per: 1_000_000 }, outputToken: { usd: "2", per: 1_000_000 } };
+const unlisted = { premium: true, price, contextTokens: 8000 };
+
+/** A provider that lists these models; it fails while there are none. */
+function providerOf(answer: { body?: unknown; status?: number } = {}) {
+  const asked: { url: string; headers: unknown }[] = [];
+  const fetch = (url: string, { headers }: RequestInit) => {
+    asked.push({ url, headers });
+    const { body = { error: "down" }, status = answer.body === undefined ? 500 : 200 } = answer;
+    return Promise.resolve(Response.json(body, { status }));
+  };
+  return { answer, asked, fetch };
+}
+const idsOf = (registry: { modelEntries: Iterable<{ model: { id: string } }> }) =>
+  [...registry.modelEntries].map(({ model }) => model.id);
+const list = (...ids: string[]) => ({ data: ids.map((id) => ({ id, created: 5 })) });
+
+describe("unlisted models", () => {
+  test("of a manifest are found at the provider, and sold by its terms", async () => {
+    const { asked, fetch } = providerOf({ body: list("acme-1", "acme-2", "acme-embed", "acme-2", "a\u0000b") });
+    home.write("plugins/acme.json", manifest({ credential: "key", unlisted }));
+    const { registry, warnings } = await stockOf(home, { fetch }).pluginManager.load();
+    expect({ warnings, ids: idsOf(registry) }).toEqual({ warnings: [], ids: ["acme-1", "acme-2"] });
+    expect(registry.byName("acme-2")?.model).toEqual({
+      ...{ id: "acme-2", upstreamId: "acme-2", capability: "chat", ownedBy: "acme", created: 5 },
+      ...unlisted,
+    });
+    expect(asked).toEqual([
+      { url: "http://127.0.0.1:9/v1/models?limit=1000", headers: { authorization: "Bearer key" } },
+    ]);
+  });
+
+  test.each([
+    ["Gemini", { models: [{ name: "models/new-1" }] }],
+    ["Together", [{ id: "new-1" }]],
+  ])("are read from a list in the form of %s", async (_, body) => {
+    home.write("plugins/acme.json", manifest({ models: undefined, unlisted }));
+    const { registry } = await stockOf(home, { fetch: providerOf({ body }).fetch }).pluginManager.load();
+    expect(idsOf(registry)).toEqual(["new-1"]);
+  });
+
+  test("of a built-in plugin need one line of the operator, and take no name that a model has", async () => {
+    const builtIns = [
+      builtIn("first", [{ id: "known", aliases: ["alias"], upstreamId: "their-name" }]),
+      builtIn("second"),
+    ];
+    home.write("catalogue/second.json", { unlisted });
+    const { fetch } = providerOf({ body: list("known", "alias", "their-name", "second-1", "second-2") });
+    const { registry, warnings } = await stockOf(home, { builtIns, fetch }).pluginManager.load();
+    expect({ warnings, ids: idsOf(registry) }).toEqual({ warnings: [], ids: ["known", "second-1", "second-2"] });
+  });
+
+  test("are asked for again after an hour; those found before stay when the provider fails", async () => {
+    let now = 0;
+    const provider = providerOf({ body: list("new-1") });
+    home.write("plugins/acme.json", manifest({ unlisted }));
+    const { pluginManager } = stockOf(home, { fetch: provider.fetch, now: () => now });
+    await pluginManager.load();
+    const before = pluginManager.fingerprint();
+    provider.answer.body = undefined;
+    now = 3_600_000;
+    const changed = async () => {
+      while (pluginManager.fingerprint() === before) await Bun.sleep(1);
+      return pluginManager.load();
+    };
+    const failed = await changed();
+    expect(idsOf(failed.registry)).toEqual(["acme-1", "new-1"]);
+    expect(failed.warnings).toEqual([
+      "Cannot list the unlisted models of acme: GET /models failed (it answered 500); those found before stay, and it is asked again within the hour",
+    ]);
+    expect(provider.asked).toHaveLength(2);
+  });
+
+  test("without a price are refused, with the place and the cure", async () => {
+    home.write("plugins/acme.json", manifest({ unlisted: { premium: true } }));
+    home.write("catalogue/second.json", { unlisted: { premium: true, prise: price } });
+    const builtIns = [builtIn("second")];
+    const { warnings } = await stockOf(home, { builtIns, fetch: providerOf({ body: [] }).fetch }).pluginManager.load();
+    expect(warnings.toSorted()).toEqual([
+      "Cannot load plugins/acme.json: unlisted has no price for inputToken, outputToken, by which other models could be sold; " +
+        'add unlisted.price.inputToken as { "usd": "1.25", "per": 1000000 }',
+      "Cannot use catalogue/second.json: unlisted.prise: unknown field, did you mean price?",
+    ]);
+  });
+
+  test("of an answer without bounds or sense are not taken", async () => {
+    home.write("plugins/acme.json", manifest({ unlisted }));
+    for (const body of [{ data: "no" }, "text", { data: [null, 5, {}, { id: 7 }] }, "x".repeat(5_000_000)]) {
+      const { registry } = await stockOf(home, { fetch: providerOf({ body }).fetch }).pluginManager.load();
+      expect(idsOf(registry)).toEqual(["acme-1"]);
+    }
+  });
+});
+
+describe("a model that is about to end", () => {
+  test("is logged once a day, with its successor", async () => {
+    let now = Date.parse("2026-11-16T23:00:00Z");
+    const builtIns = [builtIn("first", [{ id: "old", retiredOn: "2027-01-14", successor: "new" }, { id: "new" }])];
+    const { pluginManager, log } = stockOf(home, { builtIns, now: () => now });
+    const count = () => log.lines.filter(({ event }) => event === "model_retires").length;
+    await pluginManager.load();
+    const before = pluginManager.fingerprint();
+    await pluginManager.load();
+    expect(count()).toBe(1);
+    expect(log.lines.find(({ event }) => event === "model_retires")).toMatchObject({
+      fields: { model: "old", plugin: "first", on: "2027-01-14", successor: "new" },
+    });
+    now += 3_600_000;
+    expect(pluginManager.fingerprint()).not.toBe(before);
+    await pluginManager.load();
+    expect(count()).toBe(2);
+  });
+});
