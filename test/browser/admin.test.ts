@@ -28,7 +28,8 @@ describe.skipIf(!hasChromium)("an administrator", () => {
 
         await createUser(dashboard, email);
         await page.getByLabel("Search accounts").fill("ADA@");
-        await page.getByRole("button", { name: email }).click();
+        await page.getByRole("link", { name: email }).click();
+        await seeHeading(page, email);
         expect(await findViolations(page)).toEqual([]);
         await page.getByLabel("Credit (USD)").fill("2.50");
         await page.getByLabel("Note (shown on the statement)").fill("<b>Welcome</b>");
@@ -37,10 +38,19 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await page.getByLabel("Free tokens per day").fill("7");
         await page.getByRole("button", { name: "Set quota" }).click();
         await page.getByText("has a custom quota").waitFor();
-        await page.getByRole("button", { name: "Disable account" }).click();
-        await page.getByRole("button", { name: "Enable account" }).click();
-        await page.getByRole("button", { name: "Disable account" }).waitFor();
+        // Disabling asks first, and Escape is no answer.
+        await page.getByRole("button", { name: "Disable account…" }).click();
+        await page.getByText(`Disable ${email}?`).waitFor();
+        expect(await findViolations(page)).toEqual([]);
         await page.keyboard.press("Escape");
+        await page.getByText(`Disable ${email}?`).waitFor({ state: "hidden" });
+        expect(await page.getByRole("button", { name: "Enable account" }).count()).toBe(0);
+        await page.getByRole("button", { name: "Disable account…" }).click();
+        await page.getByRole("button", { name: "Disable account", exact: true }).click();
+        await page.getByRole("button", { name: "Enable account" }).click();
+        await page.getByRole("button", { name: "Disable account…" }).waitFor();
+        await page.getByRole("cell", { name: "$2.50" }).first().waitFor();
+        await page.getByRole("link", { name: "All accounts" }).click();
         await page.getByRole("cell", { name: "$2.50" }).waitFor();
 
         await page.getByRole("link", { name: "Audit log" }).click();

@@ -37,4 +37,5 @@ export const adminPages: readonly PageEntry[] = [
   onDemand("/admin/audit", "Audit log", "list", () => import("../pages/admin/audit-page.tsx")),
 ];
 
+export const accountPage = lazy(() => import("../pages/admin/account/account-page.tsx"));
 export const settingsPage = lazy(() => import("../pages/settings/settings-page.tsx"));

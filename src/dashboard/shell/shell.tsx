@@ -1,12 +1,13 @@
 import { Component, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
+import { maySeeAll } from "../data/roles.ts";
 import type { Me } from "../data/session.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
 import { Empty, LoadError, Skeleton } from "../ui/feedback.tsx";
 import { PageHead } from "../ui/page.tsx";
 import { Brand, Navigation } from "./navigation.tsx";
-import { adminPages, settingsPage, userPages } from "./pages.tsx";
+import { accountPage, adminPages, settingsPage, userPages } from "./pages.tsx";
 
 export function Shell({ me }: { me: Me }) {
   const [path] = useLocation();
@@ -19,7 +20,7 @@ export function Shell({ me }: { me: Me }) {
     scrollTo(0, 0);
     main.current?.focus({ preventScroll: true });
   }, [path]);
-  const pages = me.role === "admin" ? [...userPages, ...adminPages] : userPages;
+  const pages = maySeeAll(me.role) ? [...userPages, ...adminPages] : userPages;
   return (
     <div className="shell">
       <a className="skip" href="#content">
@@ -35,6 +36,7 @@ export function Shell({ me }: { me: Me }) {
                 {pages.map((entry) => (
                   <Route key={entry.path} path={entry.path} component={entry.page} />
                 ))}
+                {maySeeAll(me.role) && <Route path="/admin/accounts/:id" component={accountPage} />}
                 <Route path="/settings" component={settingsPage} />
                 <Route component={NotFound} />
               </Switch>

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type Account, auditedActions, createAudited, findUser, listSessions, roles } from "../../accounts/index.ts";
+import { type Account, auditedActions, createAudited, findUser, listSessions } from "../../accounts/index.ts";
 import { readStatement, readUsage } from "../../billing/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { dayOf } from "../../db/index.ts";
@@ -21,7 +21,9 @@ import { withAdminSession } from "./session.ts";
 const AccountChange = formBody({
   name: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 200 }), Type.Null()])),
   email: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
-  role: Type.Optional(Type.Union(roles.map((role) => Type.Literal(role)))),
+  role: Type.Optional(
+    Type.Union([Type.Literal("owner"), Type.Literal("admin"), Type.Literal("viewer"), Type.Literal("member")]),
+  ),
 });
 
 /** The days of usage that the page of an account shows. */

@@ -1,5 +1,6 @@
 import useSWR from "swr";
 import { api, request } from "../../data/api.ts";
+import { useMayChange } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { formatMoment, formatUsd } from "../../format.ts";
 import { Icon } from "../../ui/icon.tsx";
@@ -10,6 +11,7 @@ import { EntriesSection } from "./entries-section.tsx";
 
 export default function BillingPage() {
   const { data: me } = useMe();
+  const mayChange = useMayChange();
   return (
     <>
       <PageHead
@@ -34,9 +36,9 @@ export default function BillingPage() {
                 : "no holds for running calls"}
             </span>
           </div>
-          <RedeemForm />
+          {mayChange && <RedeemForm />}
         </div>
-        <PayForm />
+        {mayChange && <PayForm />}
         <EntriesSection />
         <RedeemedVouchers />
       </div>

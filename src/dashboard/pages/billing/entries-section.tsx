@@ -6,15 +6,24 @@ import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { Section, Usd } from "../../ui/page.tsx";
 import { type Column, Pager, Table } from "../../ui/table.tsx";
 
-const getEntries = (page: number) => request(api.entries.get({ query: { page: String(page) } }));
+const getEntries = (page: number, account: string | undefined) => {
+  const query = { page: String(page) };
+  return request(
+    account === undefined ? api.entries.get({ query }) : api.admin.accounts({ id: account }).entries.get({ query }),
+  );
+};
 type Entry = Awaited<ReturnType<typeof getEntries>>["data"][number];
 
 const kinds: Record<Entry["kind"], string> = { charges: "Usage", credit: "Credit", debit: "Debit" };
 
-/** All wallet transactions with the balance after each, newest first; charges of calls are summed per day. */
-export function EntriesSection() {
+/**
+ * All wallet transactions with the balance after each, newest first; charges of calls are summed per day.
+ *
+ * @param account The account whose transactions an administrator reads; absent: the user's own.
+ */
+export function EntriesSection({ account }: { account?: string }) {
   const [page, setPage] = useState(1);
-  const entries = useSWR(["entries", page], () => getEntries(page), {
+  const entries = useSWR(["entries", page, account], () => getEntries(page, account), {
     keepPreviousData: true,
     refreshInterval: 15_000,
   });

@@ -1,6 +1,7 @@
 import { type ReactNode, useState } from "react";
 import { mutate } from "swr";
 import { getKeyState, type Key, maskKey, revokeKey } from "../../data/keys.ts";
+import { useMayChange } from "../../data/roles.ts";
 import { formatAge, formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -8,7 +9,7 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { EditKeyDialog } from "./key-dialogs.tsx";
 
-const badges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
+export const keyBadges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
 const never = <span className="faint">never</span>;
 
 export function KeysTable({ keys, empty }: { keys: readonly Key[]; empty: ReactNode }) {
@@ -21,7 +22,12 @@ export function KeysTable({ keys, empty }: { keys: readonly Key[]; empty: ReactN
   };
   return (
     <>
-      <Table rows={keys} rowKey={({ id }) => id} columns={toColumns(setEditing, setRevoking)} empty={empty} />
+      <Table
+        rows={keys}
+        rowKey={({ id }) => id}
+        columns={toColumns(setEditing, setRevoking, useMayChange())}
+        empty={empty}
+      />
       {editing !== undefined && <EditKeyDialog apiKey={editing} onClose={() => setEditing(undefined)} />}
       {revoking !== undefined && (
         <Confirm
@@ -40,7 +46,11 @@ export function KeysTable({ keys, empty }: { keys: readonly Key[]; empty: ReactN
   );
 }
 
-function toColumns(onEdit: (key: Key) => void, onRevoke: (key: Key) => void): readonly Column<Key>[] {
+function toColumns(
+  onEdit: (key: Key) => void,
+  onRevoke: (key: Key) => void,
+  mayChange: boolean,
+): readonly Column<Key>[] {
   return [
     {
       name: "Name",
@@ -54,7 +64,7 @@ function toColumns(onEdit: (key: Key) => void, onRevoke: (key: Key) => void): re
         </>
       ),
     },
-    { name: "Status", cell: (key) => <span className={badges[getKeyState(key)]}>{getKeyState(key)}</span> },
+    { name: "Status", cell: (key) => <span className={keyBadges[getKeyState(key)]}>{getKeyState(key)}</span> },
     { name: "Models", cell: ({ allowed_models }) => <Models allowed={allowed_models} /> },
     { name: "Budget", cell: (key) => <Budget apiKey={key} /> },
     { name: "Last used", cell: ({ last_used_at: at }) => (at === null ? never : formatAge(at)) },
@@ -68,6 +78,7 @@ function toColumns(onEdit: (key: Key) => void, onRevoke: (key: Key) => void): re
       className: "actions tight end",
       isUnnamed: true,
       cell: (key) =>
+        mayChange &&
         getKeyState(key) !== "revoked" && (
           <>
             <Button look="plain small" aria-label={`Edit ${key.name}`} onClick={() => onEdit(key)}>
@@ -82,7 +93,7 @@ function toColumns(onEdit: (key: Key) => void, onRevoke: (key: Key) => void): re
   ];
 }
 
-function Budget({ apiKey: { budget_usd, budget_used_usd } }: { apiKey: Key }) {
+export function Budget({ apiKey: { budget_usd, budget_used_usd } }: { apiKey: Key }) {
   if (budget_usd === null) return <span className="faint">no limit</span>;
   return (
     <span title={`$${budget_used_usd} of $${budget_usd} this month`}>
@@ -91,7 +102,7 @@ function Budget({ apiKey: { budget_usd, budget_used_usd } }: { apiKey: Key }) {
   );
 }
 
-function Models({ allowed }: { allowed: Key["allowed_models"] }) {
+export function Models({ allowed }: { allowed: Key["allowed_models"] }) {
   if (allowed === null) return <span className="faint">all</span>;
   const [first] = allowed;
   return <span title={allowed.join("\n")}>{allowed.length === 1 ? first : `${allowed.length} models`}</span>;
