@@ -3,19 +3,9 @@ import { inTransaction, type Store, type TransactionScope } from "../db/index.ts
 import { type Account, createAccount, disableAccount, setQuota } from "./account-admin.ts";
 import { type AccountChanges, changeAccount } from "./change-account.ts";
 import { invite } from "./invitations.ts";
+import { type AuditEntry, recordAudit } from "./record-audit.ts";
 import { type Actor, lockManaged, lockOwners } from "./roles.ts";
 import { createVoucher, voidVoucher } from "./vouchers.ts";
-
-/** An action of an administrator, of a command, of the identity provider, or of a payment provider with money. */
-export interface AuditEntry {
-  /** The administrator's account, `cli`, `oidc` or `stripe`. */
-  accountId: string;
-  /** `account.credit` */
-  action: string;
-  /** The id of the account or voucher that was changed. */
-  subject: string;
-  detail: Readonly<Record<string, string | number | boolean | null>>;
-}
 
 /** A stored audit entry. */
 export interface AuditRow extends AuditEntry {
@@ -25,15 +15,6 @@ export interface AuditRow extends AuditEntry {
 }
 
 const pageMax = 100;
-
-export async function recordAudit({ db }: Pick<TransactionScope, "db">, entry: AuditEntry, at: number): Promise<void> {
-  const row = { account_id: entry.accountId, action: entry.action, subject: entry.subject };
-  const detail = JSON.stringify(entry.detail);
-  await db
-    .insertInto("audit")
-    .values({ ...row, id: crypto.randomUUID(), at, detail })
-    .execute();
-}
 
 /** A position in the audit log: entries before a time; `beforeId` separates entries of the same millisecond. */
 export interface AuditPage {

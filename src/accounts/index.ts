@@ -1,11 +1,12 @@
 export { type Account, type AccountRow, emailsOf, readRoles, searchAccounts } from "./account-admin.ts";
-export { type AuditRow, auditedActions, createAudited, listAudit, recordAudit } from "./audit.ts";
+export { type AuditRow, auditedActions, createAudited, listAudit } from "./audit.ts";
 export type { AccountDefaults } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export { acceptInvitation, invite } from "./invitations.ts";
 export type { ApiKey, NewKey } from "./keys.ts";
 export { createCheckout, type Payment, type Payments } from "./payments/payments.ts";
 export { RateLimiter } from "./rate-limiter.ts";
+export { recordAudit } from "./record-audit.ts";
 export { type Actor, commandLine, mayAdminister, maySeeAll, roles } from "./roles.ts";
 export {
   endSession,

@@ -2,9 +2,9 @@ import type { Selectable, Transaction } from "kysely";
 import { apiKeyForm, formatApiKey, GatewayError, type KeyLimits, parseApiKey } from "../contract/index.ts";
 import { type Database, isConstraintError, monthOf, type Store } from "../db/index.ts";
 import { hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
-import { recordAudit } from "./audit.ts";
 import { checkKeyFields, columnOf, type KeyFields, limitColumns, toKeyLimits } from "./key-fields.ts";
 import { unknownAccount } from "./lock-account.ts";
+import { recordAudit } from "./record-audit.ts";
 
 /** A stored API key, without its secret. */
 export interface ApiKey {

@@ -6,6 +6,7 @@ import type { Role, Store } from "../../db/index.ts";
 import { newAccountRow } from "../account-admin.ts";
 import { toSignInAddress } from "../auth-http.ts";
 import { type AuthOptions, authOptions } from "../better-auth.ts";
+import { recordSignIns } from "../record-sign-ins.ts";
 import { createUser } from "../users.ts";
 import { type Identity, type OidcOptions, readIdentity } from "./identity-provider.ts";
 import { changeRoleAtSignIn } from "./role-claim.ts";
@@ -58,7 +59,7 @@ export function openOidc(options: OidcSignInOptions, config: Configuration): (re
   };
   const auth = betterAuth({
     ...shared,
-    databaseHooks: { session: { create: { before: applyRole } } },
+    databaseHooks: { session: { create: { before: applyRole, after: recordSignIns(options) } } },
     account: { ...shared.account, updateAccountOnSignIn: false },
     onAPIError: { ...shared.onAPIError, errorURL: "/" },
     plugins: [genericOAuth({ config: [provider] })],
