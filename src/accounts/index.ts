@@ -2,7 +2,7 @@ export { type Account, type AccountRow, emailsOf, readRoles, searchAccounts } fr
 export { type AuditRow, auditedActions, createAudited, listAudit } from "./audit.ts";
 export type { AccountDefaults } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
-export { acceptInvitation, invite } from "./invitations.ts";
+export { acceptInvitation } from "./invitations.ts";
 export type { ApiKey, NewKey } from "./keys.ts";
 export { createCheckout, type Payment, type Payments } from "./payments/payments.ts";
 export { RateLimiter } from "./rate-limiter.ts";

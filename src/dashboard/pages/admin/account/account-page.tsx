@@ -45,7 +45,7 @@ function Account({ account }: { account: AccountDetail }) {
         title={account.email}
         description={
           <>
-            {account.name ?? account.id} <AccountState account={account} />
+            {account.name ?? "No name"}, created {formatDay(account.created_at)} <AccountState account={account} />
           </>
         }
       >
@@ -72,17 +72,14 @@ function Account({ account }: { account: AccountDetail }) {
   );
 }
 
-function Figures({ account: { wallet, quota, created_at } }: { account: AccountDetail }) {
+function Figures({ account: { wallet, quota } }: { account: AccountDetail }) {
   return (
-    <div className="stats">
+    <div className="split">
       <Figure name="Balance" value={formatUsd(wallet.balance_usd)} exact={`$${wallet.balance_usd}`}>
         {Number(wallet.held_usd) > 0 ? `${formatUsd(wallet.held_usd)} held for running calls` : "no running calls"}
       </Figure>
       <Figure name="Free tokens left today" value={formatCount(quota.remaining)}>
         of {formatCount(quota.limit)}, resets in {formatUntil(quota.resets_at)}
-      </Figure>
-      <Figure name="Created" value={formatDay(created_at)}>
-        in the dashboard, at sign-up or by a command
       </Figure>
     </div>
   );
