@@ -76,3 +76,32 @@ test("the first start creates a key and an owner, and later starts create none",
   const people = await store.db.selectFrom("users").select(["role", "password_is_temporary"]).execute();
   expect(people.map((row) => ({ ...row }))).toEqual([{ role: "owner", password_is_temporary: 1 }]);
 });
+
+describe("account set", () => {
+  test("changes role, e-mail and name and shows them", async () => {
+    const set = await bench.json(
+      "account",
+      "set",
+      email,
+      "--role",
+      "viewer",
+      "--email",
+      "ada@example.com",
+      "--name",
+      "Ada",
+    );
+    expect(set).toMatchObject({ email: "ada@example.com", name: "Ada", role: "viewer" });
+    expect(await bench.json("account", "show", "ada@example.com")).toMatchObject({ role: "viewer", name: "Ada" });
+    expect(await bench.json("account", "set", "ada@example.com", "--name", "none")).toMatchObject({ name: null });
+    expect(await bench.json("account", "list")).toMatchObject([{ email: "ada@example.com", role: "viewer" }]);
+  });
+
+  test.each([
+    [["--role", "root"], "expected one of owner, admin, viewer, member"],
+    [[], "Nothing to change, expected one of --role, --email, --name"],
+    [["--email", "ada"], "is not a valid address"],
+  ])("with %j is refused", async (words, sentence) => {
+    const refused = await bench.run("account", "set", email, ...words);
+    expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(sentence) });
+  });
+});
