@@ -26,6 +26,11 @@ export function maySeeAll(role: Role): boolean {
   return role !== "member";
 }
 
+/** Whether the role changes accounts and the like of the whole gateway. */
+export function mayAdminister(role: Role): boolean {
+  return role === "owner" || role === "admin";
+}
+
 /** Whether the user may change anything but their own sign-in; viewers may not. */
 export function useMayChange(): boolean {
   const { data: me } = useMe();

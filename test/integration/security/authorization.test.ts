@@ -3,6 +3,7 @@ import { hookMsMax } from "../../support/gateway.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
 import { beginSession, password } from "../../support/session-cookie.ts";
 import { wavFile } from "../../support/wav.ts";
+import { chargeOf } from "../db/facts.ts";
 import { type Caller, callers, createCallers, startWide } from "./callers.ts";
 
 type Statuses = { readonly others: number } & { readonly [name in Caller]?: number };
@@ -57,6 +58,11 @@ const statusOfViewer = (route: string, { owner, viewer, others }: Statuses) =>
   viewer ?? (owner === undefined ? others : route.startsWith("GET ") ? owner : 403);
 
 const newKey = async () => (await gateway.app.accounts.createKey({ accountId: ids.member, name: "a key" })).id;
+const newRequest = async () => {
+  const [open, end] = chargeOf(`req_${crypto.randomUUID()}`);
+  await gateway.store.writeLedger([{ ...open, accountId: ids.member, premium: false }, end]);
+  return open.callId;
+};
 const newAccount = async () => (await gateway.app.accounts.create({ email: `${crypto.randomUUID()}@example.org` })).id;
 const newSession = async () => (await beginSession(gateway.store, ids.member, Date.now())).id;
 const newOf = async (...request: Parameters<typeof send>) =>
@@ -111,21 +117,16 @@ const rows: Record<string, Row> = {
   "GET /dashboard/api/gateway": open(200),
   "POST /dashboard/api/invitations/accept": open(404, { body: { token: "unknown", password } }),
   "POST /webhooks/stripe": open(404),
-  "GET /dashboard/api/me": session(200),
-  "GET /dashboard/api/entries": session(200),
-  "GET /dashboard/api/entries.csv": session(200),
-  "GET /dashboard/api/calls": session(200),
-  "GET /dashboard/api/models": session(200),
-  "GET /dashboard/api/vouchers": session(200),
   "POST /dashboard/api/vouchers/redeem": session(404, { body: { code: "UNKNOWN" } }),
-  "GET /dashboard/api/keys": session(200),
   "POST /dashboard/api/keys": session(200, { body: { name: "new" } }),
   "PATCH /dashboard/api/keys/:id": own(200, { body: { name: "changed" }, id: newKey }),
   "DELETE /dashboard/api/keys/:id": own(200, { id: newKey }),
-  "GET /dashboard/api/sessions": session(200),
+  "GET /dashboard/api/requests/:id": {
+    statuses: { others: 401, member: 200, "other member": 404, viewer: 200, admin: 200, owner: 200 },
+    id: newRequest,
+  },
   "DELETE /dashboard/api/sessions/:id": ownSignIn(own(200, { id: newSession })),
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
-  "GET /dashboard/api/admin/accounts": admin(200),
   "POST /dashboard/api/admin/accounts": admin(200, { body: () => ({ email: `${crypto.randomUUID()}@example.org` }) }),
   "POST /dashboard/api/admin/accounts/:id/invite": admin(200, { id: newAccount }),
   "POST /dashboard/api/admin/accounts/:id/credit": admin(200, { id: newAccount, body: { usd: "1.00", note: "test" } }),
@@ -137,22 +138,20 @@ const rows: Record<string, Row> = {
   "GET /dashboard/api/admin/accounts/:id/entries": admin(200, { id: newAccount }),
   "GET /dashboard/api/admin/accounts/:id/usage": admin(200, { id: newAccount }),
   "DELETE /dashboard/api/admin/accounts/:id/sessions": admin(200, { id: newAccount }),
-  "GET /dashboard/api/admin/audit": admin(200),
-  "GET /dashboard/api/admin/vouchers": admin(200),
   "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),
   "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
-  "GET /dashboard/api/admin/plugins": admin(200),
-  "GET /dashboard/api/admin/catalogue": admin(200),
-  "GET /dashboard/api/admin/live": admin(200),
-  "GET /dashboard/api/admin/settings": admin(200),
   "GET /docs/routes.json": open(200),
   "GET /openapi.json": open(200),
   "GET /assets/:file": open(200, { id: () => "page.js" }),
   "GET /admin/*": open(200, { id: () => "accounts" }),
 };
-for (const path of ["", "keys", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"])
-  rows[`GET /${path}`] = open(200);
-for (const name of ["swagger-ui.css", "swagger-ui.js", "start.js"]) rows[`GET /docs/${name}`] = open(200);
+const pages = ["", "keys", "requests", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"];
+const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"].map((name) => `docs/${name}`);
+for (const path of [...pages, ...docsFiles]) rows[`GET /${path}`] = open(200);
+const adminLists = "accounts audit vouchers plugins catalogue live settings";
+for (const path of adminLists.split(" ")) rows[`GET /dashboard/api/admin/${path}`] = admin(200);
+const ownLists = "me entries entries.csv calls models vouchers keys requests requests.csv requests.jsonl sessions";
+for (const path of ownLists.split(" ")) rows[`GET /dashboard/api/${path}`] = session(200);
 
 beforeAll(async () => {
   gateway = await startWide();

@@ -1,6 +1,7 @@
 import useSWR from "swr";
+import { Link } from "wouter";
 import { api, request } from "../../data/api.ts";
-import { useMayChange } from "../../data/roles.ts";
+import { mayAdminister, useMayChange } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { formatMoment, formatUsd } from "../../format.ts";
 import { Icon } from "../../ui/icon.tsx";
@@ -38,6 +39,12 @@ export default function BillingPage() {
           </div>
           {mayChange && <RedeemForm />}
         </div>
+        {me !== undefined && mayAdminister(me.role) && (
+          <p className="faint">
+            Administrators add credit to any account, also to their own,{" "}
+            <Link href={`/admin/accounts/${me.account}`}>in the administration</Link>.
+          </p>
+        )}
         {mayChange && <PayForm />}
         <EntriesSection />
         <RedeemedVouchers />

@@ -2,6 +2,7 @@ import { useState } from "react";
 import { Link, useParams } from "wouter";
 import { type AccountDetail, refreshAccounts, useAccount } from "../../../data/admin.ts";
 import { api, request } from "../../../data/api.ts";
+import { mayAdminister } from "../../../data/roles.ts";
 import { useMe } from "../../../data/session.ts";
 import { formatCount, formatDay, formatUntil, formatUsd } from "../../../format.ts";
 import { Button } from "../../../ui/button.tsx";
@@ -36,7 +37,7 @@ export default function AccountPage() {
 
 function Account({ account }: { account: AccountDetail }) {
   const { data: me } = useMe();
-  const mayChange = me?.role === "owner" || me?.role === "admin";
+  const mayChange = me !== undefined && mayAdminister(me.role);
   /** Only owners change how an owner signs in and what an owner may do. */
   const mayManage = mayChange && (account.role !== "owner" || me.role === "owner");
   return (

@@ -1,10 +1,10 @@
 import { type AccountKey, useAccountKeys } from "../../../data/admin.ts";
 import { getKeyState, maskKey } from "../../../data/keys.ts";
-import { formatAge, formatCount } from "../../../format.ts";
+import { formatAge } from "../../../format.ts";
 import { Empty, Loaded } from "../../../ui/feedback.tsx";
 import { Section } from "../../../ui/page.tsx";
 import { type Column, Table } from "../../../ui/table.tsx";
-import { Budget, keyBadges, Models } from "../../keys/keys-table.tsx";
+import { Budget, keyBadges, listLimits, Models } from "../../keys/keys-table.tsx";
 
 /** The API keys of an account, the newest first. */
 export function KeysSection({ accountId }: { accountId: string }) {
@@ -34,7 +34,7 @@ const columns: readonly Column<AccountKey>[] = [
   { name: "Status", cell: (key) => <span className={keyBadges[getKeyState(key)]}>{getKeyState(key)}</span> },
   { name: "Models", cell: ({ allowed_models }) => <Models allowed={allowed_models} /> },
   { name: "Budget", cell: (key) => <Budget apiKey={key} /> },
-  { name: "Limits", cell: (key) => formatLimits(key) },
+  { name: "Limits", cell: (key) => listLimits(key).join(", ") || <span className="faint">the account's</span> },
   { name: "Last used", cell: ({ last_used_at: at }) => (at === null ? "never" : formatAge(at)) },
 ];
 
@@ -43,16 +43,3 @@ const empty = (
     <p>Keys that the account creates are listed here, without their secrets.</p>
   </Empty>
 );
-
-function formatLimits({
-  requests_per_minute: requests,
-  tokens_per_minute: tokens,
-  concurrent_calls: calls,
-}: AccountKey) {
-  const limits = [
-    requests !== null && `${formatCount(requests)} requests/min`,
-    tokens !== null && `${formatCount(tokens)} tokens/min`,
-    calls !== null && `${formatCount(calls)} at once`,
-  ].filter((limit) => limit !== false);
-  return limits.length === 0 ? <span className="faint">the account's</span> : limits.join(", ");
-}
