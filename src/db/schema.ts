@@ -1,5 +1,6 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { Capability, MeterName, UsageSource } from "../contract/index.ts";
+import type { RefusalsTable } from "./refusals-table.ts";
 import type { IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 
 /**
@@ -10,6 +11,7 @@ export interface Database {
   accounts: AccountsTable;
   keys: KeysTable;
   calls: CallsTable;
+  refusals: RefusalsTable;
   entries: EntriesTable;
   /** The balance of each account that has entries, written in the transaction of the entry. */
   wallets: { account_id: string; balance_nanodollars: number };
@@ -143,6 +145,11 @@ interface CallsTable extends MeterColumns<number | null> {
   partial: number | null;
   /** The client's own name of its session; null: it sent none. */
   session: string | null;
+  /** What the client spoke; null for what is not chat. */
+  protocol: string | null;
+  client_request_id: string | null;
+  /** JSON of a `CallDetail` of the kernel; null: nothing to tell. */
+  detail: string | null;
   /** The process that runs the call; null in the embedded store. */
   node_id: string | null;
 }
@@ -184,8 +191,11 @@ interface OpeningBalancesTable extends UsageColumns {
 /** Whether a node was seen in the last 10 seconds by the database's clock, for display. Nodes poll twice a second. */
 export const isSeen = sql<SqlBool>`seen_at >= floor(extract(epoch from clock_timestamp()) * 1000) - 10000`;
 
-/** `admin` may do everything, `member` only what concerns the own account. */
-export type Role = "admin" | "member";
+/**
+ * `owner` may do everything, `admin` too, except to owners; `viewer` sees everything and changes nothing; `member` sees and
+ * changes only what concerns the own account.
+ */
+export type Role = "owner" | "admin" | "viewer" | "member";
 
 /** People who sign in, one per account. In this and the next four tables better-auth writes times as ISO text. */
 interface UsersTable {
@@ -242,6 +252,8 @@ interface SessionsTable {
   user_agent: string | null;
   created_at: string;
   updated_at: string;
+  /** Milliseconds since 1970, accurate to a few minutes; null: not used since it began. */
+  last_used_at: Generated<number | null>;
 }
 
 /** Links for setting an account's password once. */

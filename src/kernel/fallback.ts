@@ -157,6 +157,8 @@ function prepareForNext<C extends Capability>(call: CallContext<C>, request: Cal
   call.sentRequests = 0;
   call.status = 200;
   call.errorCode = undefined;
+  call.errorMessage = undefined;
+  call.failedAttempts = undefined;
   call.firstByteMs = undefined;
   call.meters = {};
   call.usageSource = "none";

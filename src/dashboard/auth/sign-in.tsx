@@ -28,15 +28,18 @@ export function SignIn({ onSignUp }: { onSignUp: () => void }) {
         gateway?.sign_up === "open" ? (
           <>
             New here? <LinkButton onClick={onSignUp}>Create an account</LinkButton>
+            <br />
+            Forgot your password? Ask an administrator for an invitation.
           </>
         ) : (
-          "No account yet? Ask an administrator for an invitation."
+          "No account yet, or forgot your password? Ask an administrator for an invitation."
         )
       }
     >
       <Callout tone="bad">{failure}</Callout>
       <PasswordForm onStart={() => setFailure(undefined)} onCodeRequired={() => setNeedsCode(true)} />
       {gateway?.oidc === true && <SsoButton />}
+      <p className="faint">Forgot your password? Ask an administrator for a new one.</p>
     </AuthCard>
   );
 }

@@ -1,4 +1,5 @@
 import { Link, useLocation } from "wouter";
+import { maySeeAll } from "../data/roles.ts";
 import { type Me, reloadSession, signOut } from "../data/session.ts";
 import icon from "../icon.svg";
 import { setTheme, useTheme } from "../theme.ts";
@@ -7,6 +8,8 @@ import { Icon } from "../ui/icon.tsx";
 import { Segmented } from "../ui/segmented.tsx";
 import { toastError } from "../ui/toast.tsx";
 import { adminPages, type PageEntry, userPages } from "./pages.tsx";
+
+const docsUrl = "https://github.com/modelgate/modelgate/tree/main/docs";
 
 const themeOptions = [
   ["system", "System", "screen"],
@@ -23,7 +26,7 @@ export function Navigation({ me }: { me: Me }) {
       <Brand />
       <nav aria-label="Pages" className="nav">
         <Links pages={userPages} path={path} />
-        {me.role === "admin" && adminPages.length > 0 && (
+        {maySeeAll(me.role) && adminPages.length > 0 && (
           <>
             <span className="nav-title">Administration</span>
             <Links pages={adminPages} path={path} />
@@ -31,6 +34,16 @@ export function Navigation({ me }: { me: Me }) {
         )}
       </nav>
       <div className="side-end">
+        <nav aria-label="Help" className="help">
+          <a href="/docs">
+            <Icon name="list" size={15} />
+            API reference
+          </a>
+          <a href={docsUrl} target="_blank" rel="noreferrer">
+            <Icon name="book" size={15} />
+            Documentation
+          </a>
+        </nav>
         <Segmented label="Theme" value={useTheme()} options={themeOptions} onChoose={setTheme} />
         <div className="row row-apart">
           <Link href="/settings" className="who cut" aria-current={path === "/settings" ? "page" : undefined}>
@@ -60,7 +73,11 @@ export function Brand() {
 
 function Links({ pages, path }: { pages: readonly PageEntry[]; path: string }) {
   return pages.map((entry) => (
-    <Link key={entry.path} href={entry.path} aria-current={path === entry.path ? "page" : undefined}>
+    <Link
+      key={entry.path}
+      href={entry.path}
+      aria-current={path === entry.path || path.startsWith(`${entry.path}/`) ? "page" : undefined}
+    >
       <Icon name={entry.icon} />
       {entry.name}
     </Link>

@@ -6,7 +6,9 @@ import { expectStore } from "../middleware/store-timeout.ts";
 import { formBody } from "../middleware/validation-errors.ts";
 import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
+import { adminAccountController } from "./admin-account.ts";
 import { keysController } from "./keys.ts";
+import { requestsController } from "./requests.ts";
 import { publicRoutes } from "./session.ts";
 import { systemStatusController } from "./system-status.ts";
 
@@ -25,9 +27,11 @@ export function dashboardApi(deps: HttpDeps) {
     .use(meController(deps))
     .use(accountController(deps))
     .use(keysController(deps))
+    .use(requestsController(deps))
     .use(sessionsController(deps))
     .use(checkoutController(deps))
     .use(adminAccountsController(deps))
+    .use(adminAccountController(deps))
     .use(adminVouchersController(deps))
     .use(systemStatusController(deps))
     .use(publicController(deps));

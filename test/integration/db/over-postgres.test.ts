@@ -21,6 +21,7 @@ const suites = [
     "verify",
     "prune-calls",
     "latest-calls",
+    "requests",
     "usage/read-usage",
   ].map((name) => `test/integration/billing/${name}.test.ts`),
   ...[
@@ -28,6 +29,7 @@ const suites = [
     "attempt-limit",
     "authenticate",
     "invitations",
+    "roles",
     "second-factor",
     "sessions",
     "sign-in",

@@ -1,25 +1,36 @@
-import { useState } from "react";
 import useSWR from "swr";
 import { api, request } from "../../data/api.ts";
 import { formatMoment, formatUtcDay } from "../../format.ts";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { Section, Usd } from "../../ui/page.tsx";
 import { type Column, Pager, Table } from "../../ui/table.tsx";
+import { useParam } from "../../ui/use-param.ts";
 
-const getEntries = (page: number) => request(api.entries.get({ query: { page: String(page) } }));
+const getEntries = (page: number, account: string | undefined) => {
+  const query = { page: String(page) };
+  return request(
+    account === undefined ? api.entries.get({ query }) : api.admin.accounts({ id: account }).entries.get({ query }),
+  );
+};
 type Entry = Awaited<ReturnType<typeof getEntries>>["data"][number];
 
 const kinds: Record<Entry["kind"], string> = { charges: "Usage", credit: "Credit", debit: "Debit" };
 
-/** All wallet transactions with the balance after each, newest first; charges of calls are summed per day. */
-export function EntriesSection() {
-  const [page, setPage] = useState(1);
-  const entries = useSWR(["entries", page], () => getEntries(page), {
+/**
+ * All wallet transactions with the balance after each, newest first; charges of calls are summed per day.
+ *
+ * @param account The account whose transactions an administrator reads; absent: the user's own.
+ */
+export function EntriesSection({ account }: { account?: string }) {
+  const [text, setText] = useParam("page", "1");
+  const page = Math.max(1, Math.trunc(Number(text)) || 1);
+  const setPage = (next: number) => setText(String(next));
+  const entries = useSWR(["entries", page, account], () => getEntries(page, account), {
     keepPreviousData: true,
     refreshInterval: 15_000,
   });
   return (
-    <Section title="Transactions">
+    <Section title="Transactions" actions={<span className="faint">Usage is summed up by UTC day</span>}>
       <Loaded state={entries}>
         {({ data, pages }) => (
           <>
@@ -54,10 +65,10 @@ const columns: readonly Column<Entry>[] = [
   {
     name: "Note",
     className: "break soft",
-    cell: ({ kind, note }) => note ?? (kind === "charges" ? "Calls on this day (UTC)" : "–"),
+    cell: ({ note }) => note,
   },
-  { name: "Amount", className: "end", cell: ({ amount_usd }) => <Usd value={amount_usd} /> },
-  { name: "Balance", className: "end", cell: ({ balance_usd }) => <Usd value={balance_usd} /> },
+  { name: "Amount", className: "end", cell: ({ amount_usd }) => <Usd value={amount_usd} isAligned /> },
+  { name: "Balance", className: "end", cell: ({ balance_usd }) => <Usd value={balance_usd} isAligned /> },
 ];
 
 const empty = (

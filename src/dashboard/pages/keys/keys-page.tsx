@@ -1,16 +1,20 @@
 import { useState } from "react";
 import { getKeyState, useKeys } from "../../data/keys.ts";
+import { useMayChange } from "../../data/roles.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
+import { useParam } from "../../ui/use-param.ts";
 import { NewKeyDialog } from "./key-dialogs.tsx";
 import { KeysTable } from "./keys-table.tsx";
 
 export default function KeysPage() {
   const keys = useKeys();
   const [isCreating, setCreating] = useState(false);
-  const [showsInactive, setShowsInactive] = useState(false);
-  const createButton = (
+  const [shownKeys, setShownKeys] = useParam("keys", "active", ["active", "all"]);
+  const showsInactive = shownKeys === "all";
+  const mayChange = useMayChange();
+  const createButton = mayChange && (
     <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
       Create API key
     </Button>
@@ -42,7 +46,7 @@ export default function KeysPage() {
                       <input
                         type="checkbox"
                         checked={showsInactive}
-                        onChange={(event) => setShowsInactive(event.target.checked)}
+                        onChange={(event) => setShownKeys(event.target.checked ? "all" : "active")}
                       />
                       Show expired and revoked keys ({data.length - active.length})
                     </label>

@@ -41,12 +41,12 @@ export function SessionsSection() {
       <Loaded state={sessions} lines={2}>
         {({ data }) => (
           <ul className="rows">
-            {data.map(({ id, user_agent, created_at, is_this_one }) => (
+            {data.map(({ id, is_this_one, ...session }) => (
               <li key={id} className="row row-apart">
                 <span>
-                  <strong>{toBrowserName(user_agent)}</strong>{" "}
+                  <strong>{toBrowserName(session.user_agent)}</strong>{" "}
                   {is_this_one && <span className="badge is-accent">this browser</span>}
-                  <span className="sub">Signed in {formatAge(created_at)}</span>
+                  <SessionFacts session={session} />
                 </span>
                 {!is_this_one && (
                   <Button look="small" onClick={() => void end(id)}>
@@ -68,8 +68,22 @@ export function SessionsSection() {
   );
 }
 
+/** When a session began, from where, and when it was last used. */
+export function SessionFacts({
+  session: { created_at, last_used_at, address },
+}: {
+  session: { created_at: string | null; last_used_at: string | null; address: string | null };
+}) {
+  const facts = [
+    `signed in ${formatAge(created_at)}`,
+    ...(address === null ? [] : [`from ${address}`]),
+    ...(last_used_at === null ? [] : [`last used ${formatAge(last_used_at)}`]),
+  ].join(", ");
+  return <span className="sub">{facts.charAt(0).toUpperCase() + facts.slice(1)}</span>;
+}
+
 /** Such as `Firefox on Linux`. */
-function toBrowserName(userAgent: string | null): string {
+export function toBrowserName(userAgent: string | null): string {
   if (userAgent === null) return "Unknown browser";
   const find = (known: readonly (readonly [RegExp, string])[]) =>
     known.find(([pattern]) => pattern.test(userAgent))?.[1];
