@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Model } from "../../contract/index.ts";
 import { readModels } from "../../sdk/index.ts";
-import { compareModels } from "../lib/compare-models.ts";
+import { compareModels } from "../../plugin-loader/compare-models.ts";
 import { buildRows } from "./build-rows.ts";
 import { checkPrices } from "./check-prices.ts";
 import type { Listed } from "./price-list.ts";

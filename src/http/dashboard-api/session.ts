@@ -39,13 +39,13 @@ export function withAnySession(deps: HttpDeps) {
 }
 
 /** Routes for administrators. */
-export function withAdminSession(deps: HttpDeps) {
+export function withAdminSession(deps: HttpDeps, readBody = readSmallJson) {
   const admit = sessionGuard(deps, async (_, request) => {
     const admin = await readUser(deps, request);
     if (admin.role === "admin") return admin;
     throw new GatewayError("forbidden", "This is for administrators of this gateway");
   });
-  return guardedRoutes(deps, admit).derive({ as: "scoped" }, ({ user }) => ({ admin: user }));
+  return guardedRoutes(deps, admit, readBody).derive({ as: "scoped" }, ({ user }) => ({ admin: user }));
 }
 
 /** Routes without a session, for requests of the gateway's own pages. */
@@ -54,11 +54,15 @@ export function publicRoutes(deps: HttpDeps) {
 }
 
 /** Elysia parses the body before it derives anything, so `admit` is called in both: whichever comes first. */
-function guardedRoutes<Who>(deps: HttpDeps, admit: (request: Request) => Promise<Who>) {
+function guardedRoutes<Who>(
+  deps: HttpDeps,
+  admit: (request: Request) => Promise<Who>,
+  readBody: (request: Request) => Promise<unknown> = readSmallJson,
+) {
   return new Elysia()
     .onParse({ as: "scoped" }, async ({ request }) => {
       await admit(request);
-      return await readSmallJson(request);
+      return await readBody(request);
     })
     .derive({ as: "scoped" }, async ({ request, set }) => {
       Object.assign(set.headers, dataHeaders(request));

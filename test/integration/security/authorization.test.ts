@@ -147,6 +147,8 @@ const rows: Record<string, Row> = {
   "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
   "GET /dashboard/api/admin/plugins": admin(200),
   "GET /dashboard/api/admin/catalogue": admin(200),
+  "GET /dashboard/api/admin/catalogue/files": admin(200),
+  "PUT /dashboard/api/admin/catalogue/files": admin(200, { body: { revision: "*", files: {} } }),
   "GET /dashboard/api/admin/live": admin(200),
   "GET /dashboard/api/admin/settings": admin(200),
   "GET /docs/routes.json": open(200),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { compareModels } from "../../../../src/cli/lib/compare-models.ts";
+import { compareModels } from "../../../../src/plugin-loader/compare-models.ts";
 import { buildRows } from "../../../../src/cli/refresh-catalogue/build-rows.ts";
 import type { Listed } from "../../../../src/cli/refresh-catalogue/price-list.ts";
 import { rules } from "../../../../src/cli/refresh-catalogue/rules.ts";
