@@ -6,7 +6,6 @@ const getAccounts = (search: string, after: string) =>
   request(api.admin.accounts.get({ query: { search, ...(after !== "" && { after }) } }));
 const getVouchers = () => request(api.admin.vouchers.get());
 const getPlugins = () => request(api.admin.plugins.get());
-const getCatalogue = () => request(api.admin.catalogue.get());
 const getLive = () => request(api.admin.live.get());
 const getAuditEntries = (last: AuditCursor | undefined) =>
   request(api.admin.audit.get({ query: last?.at ? { before: last.at, before_id: last.id } : {} }));
@@ -14,7 +13,6 @@ const getAuditEntries = (last: AuditCursor | undefined) =>
 export type AdminAccount = Awaited<ReturnType<typeof getAccounts>>["data"][number];
 export type AdminVoucher = Awaited<ReturnType<typeof getVouchers>>["data"][number];
 export type PluginRow = Awaited<ReturnType<typeof getPlugins>>["data"][number];
-export type CatalogueRow = Awaited<ReturnType<typeof getCatalogue>>["data"][number];
 export type LiveCall = Awaited<ReturnType<typeof getLive>>["data"][number];
 export type AuditEntry = Awaited<ReturnType<typeof getAuditEntries>>["data"][number];
 
@@ -25,7 +23,6 @@ export const useAccounts = (search: string, after: string) =>
   useSWR(["admin-accounts", search, after], () => getAccounts(search, after), slowRefresh);
 export const useVouchers = () => useSWR("admin-vouchers", getVouchers, slowRefresh);
 export const usePlugins = () => useSWR("admin-plugins", getPlugins, slowRefresh);
-export const useCatalogue = () => useSWR("admin-catalogue", getCatalogue, slowRefresh);
 export const useSettings = () => useSWR("admin-settings", () => request(api.admin.settings.get()));
 export const useLive = () => useSWR("admin-live", getLive, { refreshInterval: refreshMs / 2, keepPreviousData: true });
 

@@ -1,0 +1,134 @@
+import { useState } from "react";
+import type { CatalogueModel } from "../../../data/catalogue.ts";
+import { isRetired, retiresSoon } from "../../../data/models.ts";
+import { Button, LinkButton } from "../../../ui/button.tsx";
+import { Empty } from "../../../ui/feedback.tsx";
+import { type Column, Table } from "../../../ui/table.tsx";
+import { shortPrice } from "../../models/price-lines.ts";
+
+/** Rows that are shown at first, and more with each click. */
+const pageSize = 100;
+
+/** By the state of the route's circuit breaker. */
+const routeStates = {
+  closed: { name: "ready", badge: "badge is-good" },
+  half_open: { name: "half-open", badge: "badge is-warn" },
+  open: { name: "circuit open", badge: "badge is-bad" },
+};
+
+export function CatalogueTable({
+  models,
+  isReadOnly,
+  onEdit,
+  onToggle,
+}: {
+  models: readonly CatalogueModel[];
+  isReadOnly: boolean;
+  onEdit: (model: CatalogueModel) => void;
+  onToggle: (model: CatalogueModel) => Promise<void>;
+}) {
+  const [count, setCount] = useState(pageSize);
+  const columns: readonly Column<CatalogueModel>[] = [
+    {
+      name: "Model",
+      className: "name lead",
+      cell: (model) => (
+        <>
+          <LinkButton look="link cut" disabled={isReadOnly} onClick={() => onEdit(model)}>
+            {model.id}
+          </LinkButton>
+          <span className="sub cut">{[model.plugin, ...(model.row.aliases ?? [])].join(" · ")}</span>
+        </>
+      ),
+    },
+    {
+      name: "Price",
+      cell: ({ row: { price, premium, source, checkedOn } }) => (
+        <>
+          <span title={source}>{price === undefined && premium === false ? "free quota" : shortPrice(price)}</span>
+          {checkedOn !== undefined && <span className="sub">checked {checkedOn}</span>}
+        </>
+      ),
+    },
+    {
+      name: "Routes",
+      cell: ({ routes }) => (
+        <span className="row">
+          {routes.length === 0
+            ? "–"
+            : routes.map(({ plugin, state, priority, weight }) => (
+                <span
+                  key={plugin}
+                  className={routeStates[state].badge}
+                  title={`Priority ${priority}, weight ${weight}`}
+                >
+                  {plugin} {routeStates[state].name}
+                </span>
+              ))}
+        </span>
+      ),
+    },
+    {
+      name: "From",
+      cell: (model) => (
+        <span className="row">
+          <Origins model={model} />
+        </span>
+      ),
+    },
+    {
+      name: "Actions",
+      isUnnamed: true,
+      className: "end actions",
+      cell: (model) => (
+        <Button
+          look="plain small"
+          disabled={isReadOnly}
+          aria-label={`${model.row.disabled ? "Enable" : "Disable"} ${model.id} of ${model.plugin}`}
+          onClick={() => void onToggle(model)}
+        >
+          {model.row.disabled ? "Enable" : "Disable"}
+        </Button>
+      ),
+    },
+  ];
+  return (
+    <>
+      <Table
+        rows={models.slice(0, count)}
+        rowKey={({ plugin, id }) => `${plugin} ${id}`}
+        columns={columns}
+        empty={
+          <Empty icon="search" title="No models match">
+            <p>Try another search or clear the filter.</p>
+          </Empty>
+        }
+      />
+      {models.length > 0 && (
+        <div className="table-foot">
+          {models.length > count ? `${count} of ${models.length} models` : `${models.length} models`}
+          {models.length > count && (
+            <Button look="small" onClick={() => setCount(count + pageSize)}>
+              Show more
+            </Button>
+          )}
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Where the fields of a model come from, and whether it is sold. */
+function Origins({ model: { base, signed, own, row } }: { model: CatalogueModel }) {
+  return (
+    <>
+      {base !== null && <span className="badge">plugin</span>}
+      {signed !== null && <span className="badge">signed file</span>}
+      {own !== null && <span className="badge is-accent">yours</span>}
+      {base === null && signed === null && own === null && <span className="badge">found at provider</span>}
+      {row.disabled && <span className="badge is-bad">disabled</span>}
+      {isRetired(row) && <span className="badge is-warn">retired</span>}
+      {retiresSoon(row) && <span className="badge is-warn">ends {row.retiredOn}</span>}
+    </>
+  );
+}
