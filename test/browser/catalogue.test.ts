@@ -30,12 +30,12 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
         expect(await findViolations(page)).toEqual([]);
         await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
         await page.getByText("A call with 1,000 input and 500 output tokens costs $0.0003.").waitFor();
-        await page.getByLabel("Input (USD)").fill("much");
+        await page.getByLabel("Input tokens (USD)").fill("much");
         await page.getByText("has no known cost").waitFor();
         await page.getByRole("button", { name: "Save", exact: true }).click();
         await page.getByText("Cannot use catalogue/openai.json: models[").waitFor();
         expect(existsSync(file())).toBe(false);
-        await page.getByLabel("Input (USD)").fill("0.30");
+        await page.getByLabel("Input tokens (USD)").fill("0.30");
         await page.getByLabel("Markup (%)").fill("10");
         await page.getByText("costs $0.00055.").waitFor();
         await page.getByLabel("Aliases").fill("gpt-4.1-nano, nano");
@@ -51,7 +51,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
 
         await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
         await page.getByRole("button", { name: "Reset price" }).click();
-        expect(await page.getByLabel("Input (USD)").inputValue()).toBe("0.10");
+        expect(await page.getByLabel("Input tokens (USD)").inputValue()).toBe("0.10");
         await shoot(page, "layers");
         expect(await findViolations(page)).toEqual([]);
         await page.getByRole("button", { name: "Save", exact: true }).click();

@@ -106,7 +106,8 @@ export function CatalogueTable({
       />
       {models.length > 0 && (
         <div className="table-foot">
-          {models.length > count ? `${count} of ${models.length} models` : `${models.length} models`}
+          {models.length > count ? `${count} of ` : ""}
+          {models.length === 1 ? "1 model" : `${models.length} models`}
           {models.length > count && (
             <Button look="small" onClick={() => setCount(count + pageSize)}>
               Show more

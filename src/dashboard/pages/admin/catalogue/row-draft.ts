@@ -5,31 +5,26 @@ type Price = NonNullable<Model["price"]>;
 export type Meter = Exclude<keyof Price, "markupPercent" | "tiers">;
 
 /** The unit sizes a rate can be written for. */
-const tokens = [
-  [1_000_000, "1M tokens"],
-  [1000, "1K tokens"],
-  [1, "token"],
+const counts = [
+  [1_000_000, "1M"],
+  [1000, "1K"],
+  [1, "1"],
 ] as const;
 const audio = [
   [3_600_000, "hour"],
   [60_000, "minute"],
   [1000, "second"],
 ] as const;
-const characters = [
-  [1_000_000, "1M characters"],
-  [1000, "1K characters"],
-  [1, "character"],
-] as const;
 
 export const meters: Record<Meter, { name: string; units: readonly (readonly [number, string])[] }> = {
-  inputToken: { name: "Input", units: tokens },
-  cacheReadToken: { name: "Cache read", units: tokens },
-  cacheWriteToken: { name: "Cache write", units: tokens },
-  cacheWrite1hToken: { name: "Cache write, 1 hour", units: tokens },
-  outputToken: { name: "Output", units: tokens },
+  inputToken: { name: "Input tokens", units: counts },
+  cacheReadToken: { name: "Cached tokens", units: counts },
+  cacheWriteToken: { name: "Cache writes", units: counts },
+  cacheWrite1hToken: { name: "Cache writes, 1 hour", units: counts },
+  outputToken: { name: "Output tokens", units: counts },
   image: { name: "Image", units: [[1, "image"]] },
   audioMs: { name: "Audio", units: audio },
-  character: { name: "Characters", units: characters },
+  character: { name: "Characters", units: counts },
   call: { name: "Call", units: [[1, "call"]] },
 };
 const allMeters = Object.keys(meters) as Meter[];
