@@ -115,13 +115,17 @@ export function sessionsController(deps: HttpDeps) {
   return new Elysia({ prefix: "/sessions" })
     .use(withSession(deps))
     .get("", async ({ user }) => ({
-      data: (await listSessions(store, user.userId, deps.now())).map(({ id, createdAt, expiresAt, userAgent }) => ({
-        id,
-        created_at: toIso(createdAt),
-        expires_at: toIso(expiresAt),
-        user_agent: userAgent ?? null,
-        is_this_one: id === user.sessionId,
-      })),
+      data: (await listSessions(store, user.userId, deps.now())).map(
+        ({ id, createdAt, expiresAt, userAgent, address, lastUsedAt }) => ({
+          id,
+          created_at: toIso(createdAt),
+          expires_at: toIso(expiresAt),
+          user_agent: userAgent ?? null,
+          address: address ?? null,
+          last_used_at: toIso(lastUsedAt),
+          is_this_one: id === user.sessionId,
+        }),
+      ),
     }))
     .delete("/:id", async ({ user, params: { id } }) => {
       if (await endSession(store, user.userId, id)) return { id };

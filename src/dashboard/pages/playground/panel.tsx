@@ -28,9 +28,14 @@ export function Panel({
   children: ReactNode;
 }) {
   const [showsCurl, setShowsCurl] = useState(false);
+  /** On a phone the settings are folded, so that the chat is in sight. */
+  const [isOpen, setOpen] = useState(false);
   return (
     <div className="play">
-      <section className="card card-body stack play-settings" aria-label="Settings">
+      <section className={`card card-body stack play-settings ${isOpen ? "is-open" : ""}`} aria-label="Settings">
+        <Button look="plain play-summary" icon="settings" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          Model and settings
+        </Button>
         {settings}
       </section>
       <div className="stack play-main">

@@ -13,6 +13,7 @@ import { SearchField } from "../../../ui/field.tsx";
 import { PageHead } from "../../../ui/page.tsx";
 import { Segmented } from "../../../ui/segmented.tsx";
 import { toast, toastError } from "../../../ui/toast.tsx";
+import { useParam } from "../../../ui/use-param.ts";
 import { CatalogueTable } from "./catalogue-table.tsx";
 import { JsonDialog } from "./json-dialog.tsx";
 import { ModelDialog } from "./model-dialog.tsx";
@@ -33,8 +34,12 @@ type Open = { document: CatalogueDocument } & ({ json: true } | { model: Catalog
 export default function CataloguePage() {
   const catalogue = useCatalogue();
   const { data: document, error } = useCatalogueDocument();
-  const [search, setSearch] = useState("");
-  const [kind, setKind] = useState<Kind>("all");
+  const [search, setSearch] = useParam("search", "");
+  const [kind, setKind] = useParam<Kind>(
+    "from",
+    "all",
+    kinds.map(([name]) => name),
+  );
   const [open, setOpen] = useState<Open>();
   const toggle = async (model: CatalogueModel) => {
     if (document === undefined) return;
@@ -99,7 +104,6 @@ export default function CataloguePage() {
                   <Segmented label="Origin" value={kind} options={kinds} onChoose={setKind} />
                 </div>
                 <CatalogueTable
-                  key={`${kind} ${search}`}
                   models={shown}
                   isReadOnly={document === undefined}
                   onEdit={(model) => document && setOpen({ document, model })}

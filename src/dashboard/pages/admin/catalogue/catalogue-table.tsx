@@ -1,13 +1,10 @@
-import { useState } from "react";
 import type { CatalogueModel } from "../../../data/catalogue.ts";
 import { isRetired, retiresSoon } from "../../../data/models.ts";
 import { Button, LinkButton } from "../../../ui/button.tsx";
 import { Empty } from "../../../ui/feedback.tsx";
 import { type Column, Table } from "../../../ui/table.tsx";
-import { shortPrice } from "../../models/price-lines.ts";
-
-/** Rows that are shown at first, and more with each click. */
-const pageSize = 100;
+import { ShortPrice } from "../../models/models-table.tsx";
+import { firstRate } from "../../models/price-lines.ts";
 
 /** By the state of the route's circuit breaker. */
 const routeStates = {
@@ -27,11 +24,11 @@ export function CatalogueTable({
   onEdit: (model: CatalogueModel) => void;
   onToggle: (model: CatalogueModel) => Promise<void>;
 }) {
-  const [count, setCount] = useState(pageSize);
   const columns: readonly Column<CatalogueModel>[] = [
     {
       name: "Model",
       className: "name lead",
+      sort: ({ id }) => id,
       cell: (model) => (
         <>
           <LinkButton look="link cut" disabled={isReadOnly} onClick={() => onEdit(model)}>
@@ -43,9 +40,12 @@ export function CatalogueTable({
     },
     {
       name: "Price",
+      sort: ({ row }) => firstRate(row.price),
       cell: ({ row: { price, premium, source, checkedOn } }) => (
         <>
-          <span title={source}>{price === undefined && premium === false ? "free quota" : shortPrice(price)}</span>
+          <span title={source}>
+            {premium === false && price === undefined ? "free quota" : <ShortPrice price={price} />}
+          </span>
           {checkedOn !== undefined && <span className="sub">checked {checkedOn}</span>}
         </>
       ),
@@ -95,7 +95,7 @@ export function CatalogueTable({
   return (
     <>
       <Table
-        rows={models.slice(0, count)}
+        rows={models}
         rowKey={({ plugin, id }) => `${plugin} ${id}`}
         columns={columns}
         empty={
@@ -105,15 +105,7 @@ export function CatalogueTable({
         }
       />
       {models.length > 0 && (
-        <div className="table-foot">
-          {models.length > count ? `${count} of ` : ""}
-          {models.length === 1 ? "1 model" : `${models.length} models`}
-          {models.length > count && (
-            <Button look="small" onClick={() => setCount(count + pageSize)}>
-              Show more
-            </Button>
-          )}
-        </div>
+        <div className="table-foot">{models.length === 1 ? "1 model" : `${models.length} models`}</div>
       )}
     </>
   );

@@ -50,7 +50,7 @@ function formatValue(layer: object | null, field: string): string {
   const value = (layer as Record<string, unknown> | null)?.[field];
   if (value === undefined) return "–";
   if (value === null) return "none";
-  if (field === "price") return shortPrice(value as Model["price"]);
+  if (field === "price") return shortPrice(value as Model["price"])?.usd ?? "–";
   if (Array.isArray(value)) return value.join(", ");
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

@@ -1,3 +1,4 @@
+import { featureNames } from "../../../data/models.ts";
 import { SelectField, TextField } from "../../../ui/field.tsx";
 import type { useForm } from "../../../ui/form.tsx";
 import { features, type RowDraft } from "./row-draft.ts";
@@ -55,12 +56,12 @@ export function RowFields({ form }: { form: ReturnType<typeof useForm<RowDraft>>
       </div>
       {values.capability === "chat" && (
         <fieldset className="fields">
-          <legend className="legend label">Capabilities</legend>
+          <legend className="legend label">Features</legend>
           <div className="row">
             {features.map((name) => (
               <label key={name} className="check">
                 <input type="checkbox" checked={values.features.includes(name)} onChange={() => toggle(name)} />
-                {name}
+                {featureNames[name]}
               </label>
             ))}
             <label className="check">
@@ -69,7 +70,7 @@ export function RowFields({ form }: { form: ReturnType<typeof useForm<RowDraft>>
                 checked={values.reasoning}
                 onChange={(event) => set({ reasoning: event.target.checked })}
               />
-              reasoning
+              {featureNames.reasoning}
             </label>
           </div>
         </fieldset>
