@@ -92,6 +92,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await signIn(page, "owner@localhost");
         await page.getByRole("link", { name: "Plugins" }).click();
         await page.getByRole("cell", { name: /^openai/ }).waitFor();
+        await page.getByRole("link", { name: "Catalogue" }).click();
         await page.getByLabel("Search catalogue").fill("famA-5");
         await page.getByText("sandbox ready").first().waitFor();
 
