@@ -2,7 +2,6 @@ import { useState } from "react";
 import {
   type CatalogueDocument,
   type CatalogueModel,
-  setRow,
   useCatalogue,
   useCatalogueDocument,
   writeCatalogue,
@@ -18,6 +17,7 @@ import { CatalogueTable } from "./catalogue-table.tsx";
 import { JsonDialog } from "./json-dialog.tsx";
 import { ModelDialog } from "./model-dialog.tsx";
 import { toDraft, toRow, toUnder } from "./row-draft.ts";
+import { setRow } from "./set-row.ts";
 
 const kinds = [
   ["all", "All"],

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { type CatalogueDocument, type CatalogueModel, setRow, writeCatalogue } from "../../../data/catalogue.ts";
+import { type CatalogueDocument, type CatalogueModel, writeCatalogue } from "../../../data/catalogue.ts";
 import { type Capability, capabilityNames } from "../../../data/models.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Confirm } from "../../../ui/confirm.tsx";
@@ -12,6 +12,7 @@ import { LayersSection } from "./layers-section.tsx";
 import { PriceFields } from "./price-fields.tsx";
 import { type RowDraft, toDraft, toRow, toUnder } from "./row-draft.ts";
 import { RowFields } from "./row-fields.tsx";
+import { setRow } from "./set-row.ts";
 
 const capabilities = Object.entries(capabilityNames) as [Capability, string][];
 
