@@ -49,6 +49,7 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
         },
         {
           name: "Price",
+          className: "tight",
           sort: ({ price }) => firstRate(price),
           cell: ({ price }) => <ShortPrice price={price} />,
         },

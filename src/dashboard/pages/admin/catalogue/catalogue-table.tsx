@@ -41,13 +41,12 @@ export function CatalogueTable({
     {
       name: "Price",
       sort: ({ row }) => firstRate(row.price),
+      className: "tight",
       cell: ({ row: { price, premium, source, checkedOn } }) => (
-        <>
-          <span title={source}>
-            {premium === false && price === undefined ? "free quota" : <ShortPrice price={price} />}
-          </span>
+        <span title={source}>
+          {premium === false && price === undefined ? "free quota" : <ShortPrice price={price} />}
           {checkedOn !== undefined && <span className="sub">checked {checkedOn}</span>}
-        </>
+        </span>
       ),
     },
     {
