@@ -77,7 +77,8 @@ export function responsesController(deps: HttpDeps) {
       replyOnce<ResponsesRequest>(deps, async ({ call, body }) => {
         call.protocol = "responses";
         const { request: expanded } = expandRequest(body, await store.read(call, body));
-        const { stream: _, ...asked } = expanded;
+        // Fields that a compaction does not have must bound nothing.
+        const { stream: _, max_output_tokens: __, ...asked } = expanded;
         const native = setNative(call, "responses", asked, true);
         if (native === undefined) throw cannotCompact(call);
         native.untranslatable = cannotCompact(call);
