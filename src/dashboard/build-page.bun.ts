@@ -34,6 +34,6 @@ export async function buildPage(): Promise<BuiltFile[]> {
 
 /** Moves the stylesheet behind the frame of the page: in the head it would hold back the first paint. */
 function paintFirst(html: string): string {
-  const [link = ""] = /<link rel="stylesheet"[^>]*>/.exec(html) ?? [];
+  const [link = ""] = /<link rel="stylesheet"[^<>]*>/.exec(html) ?? [];
   return html.replace(link, "").replace("<noscript>", `${link}<noscript>`);
 }

@@ -85,7 +85,7 @@ async function answer(site: StaticAssets, request: Request, path: string, status
   const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
   const [, inlineStyle] = isImmutable
     ? []
-    : (/<style>(.*?)<\/style>/s.exec(new TextDecoder().decode(file.plain)) ?? []);
+    : (/<style>([^<]*)<\/style>/.exec(new TextDecoder().decode(file.plain)) ?? []);
   const headers = {
     ...pageHeaders(request, toPolicy(inlineStyle)),
     ...always,

@@ -46,7 +46,7 @@ export function toLimits(draft: KeyDraft) {
   };
 }
 
-const isLimit = (text: string) => /^\s*([1-9]\d{0,14})?\s*$/.test(text);
+const isLimit = (text: string) => /^([1-9]\d{0,14})?$/.test(text.trim());
 
 const nameLengthMax = 200;
 
