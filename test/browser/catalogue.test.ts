@@ -98,6 +98,27 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
   );
 
   test(
+    "is for everybody on the page Models: by provider and feature, with an address for each model",
+    () =>
+      dashboard.visit(async (page) => {
+        await signIn(page, "owner@localhost");
+        await page.getByRole("link", { name: "Models" }).click();
+        await seeHeading(page, "Models");
+        await page.getByRole("button", { name: "Provider" }).waitFor();
+        await page.getByLabel("Feature").selectOption("pdf");
+        await page.getByLabel("Search models").fill("claude-opus-5");
+        await page.getByRole("button", { name: "claude-opus-5", exact: true }).click();
+        await page.getByRole("definition").filter({ hasText: "PDF input" }).waitFor();
+        const address = new URL(page.url());
+        expect([address.searchParams.get("model"), address.searchParams.get("feature")]).toEqual(["claude-opus-5", "pdf"]);
+        await page.goto(`/models${address.search}`);
+        await page.getByRole("dialog", { name: "claude-opus-5" }).waitFor();
+        expect(await findViolations(page)).toEqual([]);
+      }),
+    testMsMax,
+  );
+
+  test(
     "as JSON is saved as a whole, unless somebody else has changed it",
     () =>
       dashboard.visit(async (page) => {
