@@ -177,6 +177,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
         expect(
           await picture.evaluate((image: HTMLImageElement) => image.decode().then(() => image.naturalWidth)),
         ).toBeGreaterThan(0);
+        await page.getByText(/total [\d.]+ m?s · sandbox$/).waitFor();
         expect(JSON.parse(await runShownCurl(page)).data).toHaveLength(1);
 
         await page.getByRole("button", { name: "Speech" }).click();

@@ -88,6 +88,12 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
         await page.getByRole("button", { name: "Create API key" }).first().click();
         // The first field has the focus.
         await page.keyboard.type("typed at once");
+        await page.getByText("Rate limits").click();
+        await page.getByLabel("Requests per minute").fill("60");
+        await page.getByLabel("Only selected models").check();
+        await page.getByRole("checkbox").first().check();
+        const button = await page.getByRole("button", { name: "Create key" }).boundingBox();
+        expect((button?.y ?? Number.NaN) + (button?.height ?? Number.NaN)).toBeLessThan(900);
         await page.getByRole("button", { name: "Create key" }).click();
         await page.locator("[data-secret]").waitFor();
         await page.keyboard.press("Escape");
@@ -95,6 +101,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
         expect(await page.locator("[data-secret]").count()).toBe(1);
         expect(await page.getByRole("button", { name: "Close" }).count()).toBe(0);
         await page.getByRole("button", { name: "I've saved it" }).click();
+        await page.getByText("60 requests/min").waitFor();
         await page.getByRole("button", { name: "Revoke typed at once" }).click();
         await page.getByRole("button", { name: "Revoke key" }).click();
         await page.getByText("“typed at once” revoked").waitFor();

@@ -71,7 +71,11 @@ export function accountController(deps: HttpDeps) {
     .get("/entries.csv", async ({ user, set }) => {
       set.headers["content-type"] = "text/csv; charset=utf-8";
       set.headers["content-disposition"] = 'attachment; filename="modelgate-entries.csv"';
-      const lines = (await readStatement(store, user.accountId)).map(toStatementLineJson);
+      const now = deps.now();
+      // The charges of today are as of now, and not of its end.
+      const lines = (await readStatement(store, user.accountId)).map((line) =>
+        toStatementLineJson({ ...line, at: Math.min(line.at, now) }),
+      );
       const rows = lines.map((line) => csvColumns.map((name) => (name === "note" ? toCsvText(line.note) : line[name])));
       return [csvColumns, ...rows].map((row) => `${row.join(",")}\r\n`).join("");
     })

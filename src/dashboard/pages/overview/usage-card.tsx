@@ -19,7 +19,7 @@ const shownMax = 5;
 /** Rows of the table before it is expanded. */
 const listedMax = 8;
 /** All amounts of a chart have the same decimals. */
-const chartDecimals = 3;
+const chartDecimals = 4;
 
 export function UsageCard({
   usage,
