@@ -110,7 +110,10 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
         await page.getByRole("button", { name: "claude-opus-5", exact: true }).click();
         await page.getByRole("definition").filter({ hasText: "PDF input" }).waitFor();
         const address = new URL(page.url());
-        expect([address.searchParams.get("model"), address.searchParams.get("feature")]).toEqual(["claude-opus-5", "pdf"]);
+        expect([address.searchParams.get("model"), address.searchParams.get("feature")]).toEqual([
+          "claude-opus-5",
+          "pdf",
+        ]);
         await page.goto(`/models${address.search}`);
         await page.getByRole("dialog", { name: "claude-opus-5" }).waitFor();
         expect(await findViolations(page)).toEqual([]);

@@ -154,7 +154,7 @@ export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["pric
   return Object.keys(row).length === 1 ? undefined : row;
 }
 
-export function toPrice(
+function toPrice(
   { rates, markupPercent }: Pick<RowDraft, "rates" | "markupPercent">,
   tiers?: Price["tiers"],
 ): Price | undefined {
