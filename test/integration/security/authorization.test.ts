@@ -147,12 +147,7 @@ const rows: Record<string, Row> = {
   "GET /dashboard/api/admin/vouchers": admin(200),
   "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),
   "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
-  "GET /dashboard/api/admin/plugins": admin(200),
-  "GET /dashboard/api/admin/catalogue": admin(200),
-  "GET /dashboard/api/admin/catalogue/files": admin(200),
   "PUT /dashboard/api/admin/catalogue/files": admin(200, { body: { revision: "*", files: {} } }),
-  "GET /dashboard/api/admin/live": admin(200),
-  "GET /dashboard/api/admin/settings": admin(200),
   "GET /docs/routes.json": open(200),
   "GET /openapi.json": open(200),
   "GET /assets/:file": open(200, { id: () => "page.js" }),
@@ -161,6 +156,8 @@ const rows: Record<string, Row> = {
 const pages = ["", "keys", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"];
 const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"].map((name) => `docs/${name}`);
 for (const path of [...pages, ...docsFiles]) rows[`GET /${path}`] = open(200);
+for (const path of ["plugins", "catalogue", "catalogue/files", "live", "settings"])
+  rows[`GET /dashboard/api/admin/${path}`] = admin(200);
 
 beforeAll(async () => {
   const env = {

@@ -56,7 +56,7 @@ describe("the operator's catalogue over HTTP", () => {
     const list = (await (await admin("catalogue")).json()) as { data: { id: string; routes: object[]; row: object }[] };
     const find = (id: string) => list.data.find((row) => row.id === id);
     expect(find("famA-5")).toMatchObject({ routes: [], row: { disabled: true }, own_files: ["catalogue/openai.json"] });
-    expect(find("famA-4o-mini")?.routes).toMatchObject([{ plugin: "sandbox", priority: 100, weight: 1 }]);
+    expect(find("famA-4o-mini")?.routes).toEqual([{ plugin: "sandbox", state: "closed", priority: 100, weight: 1 }]);
   });
 
   test("is not overwritten by an editor who read an older one, nor by one who does not say which", async () => {
