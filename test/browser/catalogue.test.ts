@@ -5,11 +5,6 @@ import type { Page } from "playwright-core";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
 
-const pictures = process.env.PICTURES;
-async function shoot(page: Page, name: string): Promise<void> {
-  if (pictures !== undefined) await page.screenshot({ path: join(pictures, `${name}.png`) });
-}
-
 describe.skipIf(!hasChromium)("the catalogue", () => {
   const dashboard = useDashboard();
   const file = () => join(dashboard.gateway.home, "catalogue/openai.json");
@@ -26,7 +21,6 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       dashboard.visit(async (page) => {
         await signInFirst(page, dashboard.gateway);
         await search(page, "gpt-4.1-nano");
-        await shoot(page, "list");
         expect(await findViolations(page)).toEqual([]);
         await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
         await page.getByText("A call with 1,000 input and 500 output tokens costs $0.0003.").waitFor();
@@ -40,7 +34,6 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
         await page.getByText("costs $0.00055.").waitFor();
         await page.getByLabel("Aliases").fill("gpt-4.1-nano, nano");
         await page.getByLabel("Priority").fill("7");
-        await shoot(page, "form");
         expect(await findViolations(page)).toEqual([]);
         await page.getByRole("button", { name: "Save", exact: true }).click();
         await page.getByText("famA-4.1-nano saved").waitFor();
@@ -52,7 +45,6 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
         await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
         await page.getByRole("button", { name: "Reset price" }).click();
         expect(await page.getByLabel("Input tokens (USD)").inputValue()).toBe("0.10");
-        await shoot(page, "layers");
         expect(await findViolations(page)).toEqual([]);
         await page.getByRole("button", { name: "Save", exact: true }).click();
         await page.getByRole("dialog").waitFor({ state: "detached" });
@@ -88,7 +80,6 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
         await page.getByLabel("Model ID").fill("house-model");
         await page.getByLabel("Plugin").selectOption("openai");
         await page.getByLabel("Billing").selectOption("free");
-        await shoot(page, "add");
         expect(await findViolations(page)).toEqual([]);
         await page.getByRole("button", { name: "Save", exact: true }).click();
         await page.getByText("house-model saved").waitFor();
@@ -130,7 +121,6 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
         await page.getByRole("button", { name: "Edit as JSON" }).click();
         const text = page.getByLabel("Files");
         expect(await text.inputValue()).toContain("house-model");
-        await shoot(page, "json");
         await text.fill('{\n  "openai": [}');
         await page.getByRole("button", { name: "Save", exact: true }).click();
         await page.getByText("line 2, column 14").waitFor();
