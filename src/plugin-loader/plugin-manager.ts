@@ -1,13 +1,7 @@
 import { parse } from "node:path";
 import { getRetirement, type ProviderPlugin } from "../contract/index.ts";
-import {
-  buildRegistry,
-  type Credential,
-  type Log,
-  type Refusal,
-  type Registry,
-  type RegistryMemory,
-} from "../kernel/index.ts";
+import type { Credential, Log, Refusal, Registry, RegistryMemory } from "../kernel/index.ts";
+import { buildRegistry } from "../kernel/index.ts";
 import { choosePlugins, type SandboxOptions } from "./choose-plugins.ts";
 import type { LoadCode } from "./load-source.ts";
 import { listLayers, type ModelLayers } from "./model-layers.ts";
@@ -16,8 +10,9 @@ import type { PluginDirectory } from "./plugin-directory.ts";
 import { type PluginFile, PluginFiles } from "./plugin-files.ts";
 import { countRoutes, describePlugin, describeRefused, type PluginState } from "./plugin-state.ts";
 import { type Fetch, UnlistedModels } from "./unlisted-models.ts";
+import { VirtualModels } from "./virtual-models.ts";
 
-/** The name of the plugin that simulates the others. */
+/** Simulates the others. */
 const sandboxName = "sandbox";
 
 /** Options of {@link PluginManager}. */
@@ -60,6 +55,7 @@ export class PluginManager {
   readonly #files: PluginFiles;
   readonly #overrides: Overrides;
   readonly #unlisted: UnlistedModels;
+  readonly #virtual: VirtualModels;
   readonly #memory: RegistryMemory = new Map();
   /** The last version of each plugin file that was served, by file. */
   #active: ReadonlyMap<string, ProviderPlugin> = new Map();
@@ -72,6 +68,7 @@ export class PluginManager {
     this.#files = new PluginFiles(options.pluginFolders, options);
     this.#overrides = new Overrides(options.catalogueFolder);
     this.#unlisted = new UnlistedModels(options);
+    this.#virtual = new VirtualModels(options.catalogueFolder);
   }
 
   /** A text that differs whenever something in the folders does, on a new day, and when other unlisted models were found. */
@@ -116,6 +113,7 @@ export class PluginManager {
   async #load(): Promise<PluginSnapshot> {
     await this.#files.refresh();
     this.#overrides.refresh();
+    this.#virtual.refresh();
     await this.#discover();
     const snapshot = this.#compose();
     this.#report(snapshot);
@@ -151,7 +149,8 @@ export class PluginManager {
     const rolledBack = this.#rollback(candidates, first.refused, errors);
     const current = rolledBack ?? candidates;
     const built = rolledBack === undefined ? first : this.#build(rolledBack, errors);
-    const { plugins, choice, registry, credentials } = built;
+    const { plugins, choice, credentials } = built;
+    const { registry, problems } = this.#virtual.apply(built.registry, plugins);
     this.#memory.registry = registry;
     for (const { plugin, sentence } of built.refused) if (!errors.has(plugin.name)) errors.set(plugin.name, sentence);
     const routes = countRoutes(registry);
@@ -171,7 +170,7 @@ export class PluginManager {
     );
     const states = [...known, ...duplicates, ...this.#findUnloadable(current)];
     const errorsOfStates = states.flatMap(({ error }) => error ?? []);
-    const warnings = [...new Set([...errorsOfStates, ...built.warnings])];
+    const warnings = [...new Set([...errorsOfStates, ...built.warnings, ...problems.map(({ sentence }) => sentence)])];
     return { registry, sandbox: choice.sandbox, states, warnings, plugins };
   }
 
