@@ -26,7 +26,7 @@ import { createHttp } from "./http/server.ts";
 import { type Kernel, LoadShedder, type Log, monotonicNow, type UpstreamBounds } from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
 import type { Observability } from "./observability/index.ts";
-import { PluginManager, type PluginSnapshot, watchFolders } from "./plugin-loader/index.ts";
+import { OperatorCatalogueEditor, PluginManager, type PluginSnapshot, watchFolders } from "./plugin-loader/index.ts";
 import { loadCode } from "./plugin-loader/load-code.bun.ts";
 
 const syncMs = 500;
@@ -95,6 +95,15 @@ export async function createApp(options: AppOptions): Promise<App> {
   const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now: monotonicNow, observer };
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
   const loadShedder = new LoadShedder(bounds, monotonicNow, (event, fields) => log.warn(event, fields));
+  const reload = async () => {
+    try {
+      snapshot = await pluginManager.load();
+      kernel.registry = snapshot.registry;
+      options.onPluginsChanged?.(snapshot);
+    } catch (error) {
+      log.error("plugin_reload_failed", { error });
+    }
+  };
   const http = createHttp({
     ...(await openSignIn(options, now)),
     ...openPayments(options, await loadStripe(config), now),
@@ -104,6 +113,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     now,
     ...{ store, accounts, ledger, refusals, kernel },
     snapshot: () => snapshot,
+    catalogue: new OperatorCatalogueEditor(pluginManager, getCatalogueFolder(config), reload),
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
     loadShedder,
     bodies: new BodyMemoryLimiter(config.maxBufferedBodyMb * 2 ** 20),
@@ -122,20 +132,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     ...describeStore(options, degraded),
     isSandbox: () => snapshot.sandbox,
   });
+  const folders = [...getPluginFolders(config), getCatalogueFolder(config)].map(({ path }) => path);
   const stopWatching = watchFolders(
-    {
-      folders: [...getPluginFolders(config), getCatalogueFolder(config)].map(({ path }) => path),
-      fingerprint: () => pluginManager.fingerprint(),
-      async onChange() {
-        try {
-          snapshot = await pluginManager.load();
-          kernel.registry = snapshot.registry;
-          options.onPluginsChanged?.(snapshot);
-        } catch (error) {
-          log.error("plugin_reload_failed", { error });
-        }
-      },
-    },
+    { folders, fingerprint: () => pluginManager.fingerprint(), onChange: reload },
     fingerprint,
   );
   options.onPluginsChanged?.(snapshot);

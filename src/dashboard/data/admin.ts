@@ -6,7 +6,6 @@ const getAccounts = (search: string, after: string) =>
   request(api.admin.accounts.get({ query: { search, ...(after !== "" && { after }) } }));
 const getVouchers = () => request(api.admin.vouchers.get());
 const getPlugins = () => request(api.admin.plugins.get());
-const getCatalogue = () => request(api.admin.catalogue.get());
 const getLive = () => request(api.admin.live.get());
 const getAuditEntries = (last: AuditCursor | undefined) =>
   request(api.admin.audit.get({ query: last?.at ? { before: last.at, before_id: last.id } : {} }));
@@ -21,7 +20,6 @@ export type AccountKey = Awaited<ReturnType<typeof getAccountKeys>>["data"][numb
 export type AccountUsage = Awaited<ReturnType<typeof getAccountUsage>>["data"][number];
 export type AdminVoucher = Awaited<ReturnType<typeof getVouchers>>["data"][number];
 export type PluginRow = Awaited<ReturnType<typeof getPlugins>>["data"][number];
-export type CatalogueRow = Awaited<ReturnType<typeof getCatalogue>>["data"][number];
 export type LiveCall = Awaited<ReturnType<typeof getLive>>["data"][number];
 export type AuditEntry = Awaited<ReturnType<typeof getAuditEntries>>["data"][number];
 
@@ -35,7 +33,6 @@ export const useAccountKeys = (id: string) => useSWR(["account-keys", id], () =>
 export const useAccountUsage = (id: string) => useSWR(["account-usage", id], () => getAccountUsage(id), slowRefresh);
 export const useVouchers = () => useSWR("admin-vouchers", getVouchers, slowRefresh);
 export const usePlugins = () => useSWR("admin-plugins", getPlugins, slowRefresh);
-export const useCatalogue = () => useSWR("admin-catalogue", getCatalogue, slowRefresh);
 export const useSettings = () => useSWR("admin-settings", () => request(api.admin.settings.get()));
 export const useLive = () => useSWR("admin-live", getLive, { refreshInterval: refreshMs / 2, keepPreviousData: true });
 

@@ -7,6 +7,7 @@ import { formBody } from "../middleware/validation-errors.ts";
 import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { adminAccountController } from "./admin-account.ts";
+import { catalogueController } from "./catalogue.ts";
 import { keysController } from "./keys.ts";
 import { requestsController } from "./requests.ts";
 import { publicRoutes } from "./session.ts";
@@ -34,6 +35,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(adminAccountController(deps))
     .use(adminVouchersController(deps))
     .use(systemStatusController(deps))
+    .use(catalogueController(deps))
     .use(publicController(deps));
 }
 

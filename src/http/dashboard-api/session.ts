@@ -50,7 +50,7 @@ export function withAnySession(deps: HttpDeps) {
 }
 
 /** Routes for owners and administrators; viewers only read them. */
-export function withAdminSession(deps: HttpDeps) {
+export function withAdminSession(deps: HttpDeps, readBody = readSmallJson) {
   const admit = sessionGuard(deps, async (_, request) => {
     const admin = await readUser(deps, request);
     if (mayAdminister(admin.role) || (maySeeAll(admin.role) && isRead(request))) return admin;
@@ -58,7 +58,7 @@ export function withAdminSession(deps: HttpDeps) {
       ? readOnly()
       : new GatewayError("forbidden", "This is for administrators of this gateway");
   });
-  return guardedRoutes(deps, admit).derive({ as: "scoped" }, ({ user }) => ({ admin: user }));
+  return guardedRoutes(deps, admit, readBody).derive({ as: "scoped" }, ({ user }) => ({ admin: user }));
 }
 
 function isRead({ method }: Request): boolean {
@@ -75,11 +75,15 @@ export function publicRoutes(deps: HttpDeps) {
 }
 
 /** Elysia parses the body before it derives anything, so `admit` is called in both: whichever comes first. */
-function guardedRoutes<Who>(deps: HttpDeps, admit: (request: Request) => Promise<Who>) {
+function guardedRoutes<Who>(
+  deps: HttpDeps,
+  admit: (request: Request) => Promise<Who>,
+  readBody: (request: Request) => Promise<unknown> = readSmallJson,
+) {
   return new Elysia()
     .onParse({ as: "scoped" }, async ({ request }) => {
       await admit(request);
-      return await readSmallJson(request);
+      return await readBody(request);
     })
     .derive({ as: "scoped" }, async ({ request, set }) => {
       Object.assign(set.headers, dataHeaders(request));

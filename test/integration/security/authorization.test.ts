@@ -140,6 +140,7 @@ const rows: Record<string, Row> = {
   "DELETE /dashboard/api/admin/accounts/:id/sessions": admin(200, { id: newAccount }),
   "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),
   "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
+  "PUT /dashboard/api/admin/catalogue/files": admin(200, { body: { revision: "*", files: {} } }),
   "GET /docs/routes.json": open(200),
   "GET /openapi.json": open(200),
   "GET /assets/:file": open(200, { id: () => "page.js" }),
@@ -148,7 +149,7 @@ const rows: Record<string, Row> = {
 const pages = ["", "keys", "requests", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"];
 const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"].map((name) => `docs/${name}`);
 for (const path of [...pages, ...docsFiles]) rows[`GET /${path}`] = open(200);
-const adminLists = "accounts audit vouchers plugins catalogue live settings";
+const adminLists = "accounts audit vouchers plugins catalogue catalogue/files live settings";
 for (const path of adminLists.split(" ")) rows[`GET /dashboard/api/admin/${path}`] = admin(200);
 const ownLists = "me entries entries.csv calls models vouchers keys requests requests.csv requests.jsonl sessions";
 for (const path of ownLists.split(" ")) rows[`GET /dashboard/api/${path}`] = session(200);
