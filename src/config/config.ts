@@ -187,6 +187,7 @@ function checkWorkers({ workers, redisUrl, databaseUrl, port }: Values): void {
 const groups = [
   ["oidcIssuer", "oidcClientId", "oidcClientSecret"],
   ["stripeSecretKey", "stripeWebhookSecret"],
+  ["smtpUrl", "smtpFrom"],
 ] as const satisfies SettingName[][];
 
 function checkGroups(values: Values): void {

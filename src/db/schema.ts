@@ -1,5 +1,12 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { Capability, MeterName, UsageSource } from "../contract/index.ts";
+import type {
+  AlertChannelsTable,
+  AlertMessagesTable,
+  AlertRulesTable,
+  AlertsTable,
+  AlertTurnsTable,
+} from "./alert-tables.ts";
 import type { IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 
 /**
@@ -41,6 +48,11 @@ export interface Database {
   blobs: { id: string; media_type: string; bytes: Uint8Array; expires_at: number };
   stored_responses: StoredResponsesTable;
   idempotency_keys: IdempotencyKeysTable;
+  alert_channels: AlertChannelsTable;
+  alert_rules: AlertRulesTable;
+  alerts: AlertsTable;
+  alert_messages: AlertMessagesTable;
+  alert_turns: AlertTurnsTable;
   /** Values that the gateway generates once, such as the secret that signs image URLs. */
   settings: { name: string; value: string };
   /** Migrations that have run. */

@@ -32,6 +32,7 @@ export const adminPages: readonly PageEntry[] = [
   onDemand("/admin/accounts", "Accounts", "accounts", () => import("../pages/admin/accounts-page.tsx")),
   onDemand("/admin/vouchers", "Vouchers", "voucher", () => import("../pages/admin/vouchers-page.tsx")),
   onDemand("/admin/plugins", "Plugins", "plugin", () => import("../pages/admin/plugins-page.tsx")),
+  onDemand("/admin/alerts", "Alerts", "bell", () => import("../pages/alerts/alerts-page.tsx")),
   onDemand("/admin/live", "Live calls", "pulse", () => import("../pages/admin/live-page.tsx")),
   onDemand("/admin/settings", "Configuration", "settings", () => import("../pages/admin/config-page.tsx")),
   onDemand("/admin/audit", "Audit log", "list", () => import("../pages/admin/audit-page.tsx")),

@@ -6,6 +6,7 @@ import { expectStore } from "../middleware/store-timeout.ts";
 import { formBody } from "../middleware/validation-errors.ts";
 import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
+import { adminAlertsController, alertsController } from "./alerts.ts";
 import { keysController } from "./keys.ts";
 import { publicRoutes } from "./session.ts";
 import { systemStatusController } from "./system-status.ts";
@@ -30,6 +31,8 @@ export function dashboardApi(deps: HttpDeps) {
     .use(adminAccountsController(deps))
     .use(adminVouchersController(deps))
     .use(systemStatusController(deps))
+    .use(alertsController(deps))
+    .use(adminAlertsController(deps))
     .use(publicController(deps));
 }
 

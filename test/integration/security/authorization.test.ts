@@ -6,6 +6,7 @@ import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { beginSession, enterAs, password } from "../../support/session-cookie.ts";
 import { wavFile } from "../../support/wav.ts";
+import { addDeadChannel, alertRows } from "./alert-rows.ts";
 
 const callers = [
   "nobody",
@@ -135,6 +136,7 @@ const rows: Record<string, Row> = {
   "GET /dashboard/api/sessions": session(200),
   "DELETE /dashboard/api/sessions/:id": own(200, { id: newSession }),
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
+  ...alertRows({ session, own, admin }, (owner) => addDeadChannel(gateway.store, ids.member, owner)),
   "GET /dashboard/api/admin/accounts": admin(200),
   "POST /dashboard/api/admin/accounts": admin(200, { body: () => ({ email: `${crypto.randomUUID()}@example.org` }) }),
   "POST /dashboard/api/admin/accounts/:id/invite": admin(200, { id: newAccount }),
