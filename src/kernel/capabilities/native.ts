@@ -57,7 +57,7 @@ export async function openNative(
   plugin: ProviderPlugin,
   call: Call<ChatRequest>,
 ): Promise<OpenedNative> {
-  const handler = plugin.handlers[native.protocol];
+  const handler = native.handlerOf(plugin);
   if (handler === undefined) throw new TypeError(`Plugin '${plugin.name}' has no ${native.protocol} handler`);
   const request = { body: native.toBody(call.request), headers: native.headers };
   const { content, readUsage } = await handler({ ...call, request });
