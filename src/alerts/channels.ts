@@ -103,7 +103,7 @@ function unknownChannel(): GatewayError {
 /** The origin of a webhook, since the rest of its address may be a secret, or the addresses of an e-mail channel. */
 function toLabel(kind: Channel["kind"], { url, to }: Target): string {
   if (kind === "webhook") return new URL(url ?? "").origin;
-  return to === undefined ? "the e-mail address of the account" : to.join(", ");
+  return to === undefined ? "the email address of the account" : to.join(", ");
 }
 
 function toChannel(row: Database["alert_channels"]): Channel {

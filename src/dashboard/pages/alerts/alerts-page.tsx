@@ -82,7 +82,7 @@ function MailSection({ smtp }: { smtp: SmtpServer | null }) {
       }
     >
       {smtp === null ? (
-        <p className="card-body soft">E-mail alerts need a mail server (SMTP).</p>
+        <p className="card-body soft">Email alerts need a mail server (SMTP).</p>
       ) : (
         <dl className="facts card-body">
           <dt>Server</dt>
@@ -104,7 +104,7 @@ function MailSection({ smtp }: { smtp: SmtpServer | null }) {
       {open === "edit" && <SmtpDialog smtp={smtp} onClose={close} />}
       {open === "remove" && (
         <Confirm title="Remove the mail server?" action="Remove" act={removeSmtp} onClose={close}>
-          E-mail alerts are no longer sent, also those of account holders.
+          Email alerts are no longer sent, also those of account holders.
         </Confirm>
       )}
     </Section>

@@ -61,9 +61,9 @@ export function EmailDialog({ scope, onClose }: DialogProps) {
   });
   return (
     <FormDialog
-      title="New e-mail channel"
+      title="New email channel"
       form={form}
-      label="Add e-mail"
+      label="Add email"
       busyLabel="Adding…"
       isComplete={form.values.to.trim() !== ""}
       onClose={onClose}

@@ -21,7 +21,7 @@ export function ChannelsSection({ scope, channels, hasMail }: ChannelsProps) {
   const [adding, setAdding] = useState<"webhook" | "email">();
   const [deleting, setDeleting] = useState<AlertChannel>();
   const close = () => setAdding(undefined);
-  const addOwnEmail = () => addEmail("own", []).then(() => toast("Alerts are sent to your e-mail address"), toastError);
+  const addOwnEmail = () => addEmail("own", []).then(() => toast("Alerts are sent to your email address"), toastError);
   return (
     <Section
       title={scope === "admin" ? "Channels" : "Alert channels"}
@@ -33,7 +33,7 @@ export function ChannelsSection({ scope, channels, hasMail }: ChannelsProps) {
               icon="plus"
               onClick={() => (scope === "admin" ? setAdding("email") : void addOwnEmail())}
             >
-              E-mail
+              Email
             </Button>
           )}
           <Button look="small" icon="plus" onClick={() => setAdding("webhook")}>
@@ -85,7 +85,7 @@ function ChannelsTable({
         <Empty icon="send" title="No channels yet">
           <p>
             {scope === "admin"
-              ? "Add a webhook or an e-mail address to receive alerts."
+              ? "Add a webhook or an email address to receive alerts."
               : "Add one to be told when your wallet runs low or an API key has spent its budget."}
           </p>
         </Empty>
@@ -97,29 +97,29 @@ function ChannelsTable({
           cell: ({ kind, label }) => (
             <>
               {label}
-              <span className="sub">{kind === "webhook" ? "Webhook" : "E-mail"}</span>
+              <span className="sub">{kind === "webhook" ? "Webhook" : "Email"}</span>
             </>
           ),
         },
         { name: "Last message", className: "break", cell: (channel) => <Outcome channel={channel} /> },
         {
           name: "Actions",
-          className: "tight actions",
+          className: "actions tight end",
           isUnnamed: true,
           cell: (channel) => (
-            <div className="row">
+            <>
               <Button
-                look="small"
+                look="plain small"
                 disabled={testing !== undefined}
-                aria-label={`Test ${channel.label}`}
+                aria-label={`Send test to ${channel.label}`}
                 onClick={() => void test(channel)}
               >
                 {testing === channel.id ? "Sending…" : "Send test"}
               </Button>
-              <Button look="small" aria-label={`Delete ${channel.label}`} onClick={() => onDelete(channel)}>
+              <Button look="plain small" aria-label={`Delete ${channel.label}`} onClick={() => onDelete(channel)}>
                 Delete
               </Button>
-            </div>
+            </>
           ),
         },
       ]}
@@ -130,16 +130,16 @@ function ChannelsTable({
 function Outcome({ channel: { error, error_at, sent_at } }: { channel: AlertChannel }) {
   if (error !== null) {
     return (
-      <>
+      <span>
         <span className="badge is-bad">failed</span> {error}
         <span className="sub">{formatAge(error_at)}</span>
-      </>
+      </span>
     );
   }
   if (sent_at === null) return <span className="soft">none yet</span>;
   return (
-    <>
+    <span>
       <span className="badge is-good">sent</span> <span className="soft">{formatAge(sent_at)}</span>
-    </>
+    </span>
   );
 }

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { type AlertRule, type AlertScope, setRule } from "../../data/alerts.ts";
+import { formatUsd } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { FormDialog, useForm } from "../../ui/form.tsx";
@@ -40,23 +41,23 @@ export function RulesSection({ scope, rules }: { scope: AlertScope; rules: reado
           },
           {
             name: "Actions",
-            className: "tight actions",
+            className: "actions tight end",
             isUnnamed: true,
             cell: (rule) => (
-              <div className="row">
+              <>
                 {rule.unit !== null && (
-                  <Button look="small" aria-label={`Edit ${titleOf(rule.rule)}`} onClick={() => setEditing(rule)}>
+                  <Button look="plain small" aria-label={`Edit ${titleOf(rule.rule)}`} onClick={() => setEditing(rule)}>
                     Edit
                   </Button>
                 )}
                 <Button
-                  look="small"
+                  look="plain small"
                   aria-label={`Turn ${rule.enabled ? "off" : "on"} ${titleOf(rule.rule)}`}
                   onClick={() => toggle(rule)}
                 >
                   {rule.enabled ? "Turn off" : "Turn on"}
                 </Button>
-              </div>
+              </>
             ),
           },
         ]}
@@ -97,6 +98,6 @@ function titleOf(rule: string): string {
 
 function formatThreshold({ unit, threshold }: AlertRule): string {
   if (threshold === null) return "–";
-  if (unit === "usd") return `$${threshold}`;
+  if (unit === "usd") return formatUsd(threshold);
   return unit === "percent" ? `${threshold} %` : `${threshold} days`;
 }
