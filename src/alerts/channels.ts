@@ -26,7 +26,7 @@ export interface Channel {
 }
 
 /** How many channels an owner may have. */
-export const channelsMax = 10;
+const channelsMax = 10;
 
 const aadOf = (id: string) => `alert channel ${id}`;
 

@@ -1,4 +1,4 @@
-export { addChannel, type Channel, channelsMax, deleteChannel, listChannels } from "./channels.ts";
+export { addChannel, type Channel, deleteChannel, listChannels } from "./channels.ts";
 export { createDelivery, findSmtp } from "./deliver.ts";
 export type { VerifyLedger } from "./ledger-check.ts";
 export { openAlerts } from "./open-alerts.ts";

@@ -5,13 +5,21 @@ import { takeTurn } from "./turns.ts";
 /** The differences that a verification of the ledger finds, one sentence each. */
 export type VerifyLedger = () => Promise<readonly string[]>;
 
+const turnName = "ledger";
 const checkName = "alert_ledger";
 const dayMs = 86_400_000;
+/** A gateway that has just been set up has better things to do. */
+const firstMs = 3_600_000;
 const lengthMax = 300;
 
 /** Verifies the ledger once a day on one of the nodes, and stores what it found. */
 export async function checkLedger(store: Pick<Store, "db">, verify: VerifyLedger, now: number): Promise<void> {
-  if (!(await takeTurn(store, "ledger", dayMs, now))) return;
+  await store.db
+    .insertInto("alert_turns")
+    .values({ name: turnName, next_at: now + firstMs })
+    .onConflict((conflict) => conflict.column("name").doNothing())
+    .execute();
+  if (!(await takeTurn(store, turnName, dayMs, now))) return;
   const differences = await verify();
   const value = JSON.stringify({ differences: differences.length, first: differences[0]?.slice(0, lengthMax) });
   await store.db

@@ -57,7 +57,7 @@ export function checkWebhookUrl(text: string): string {
 }
 
 /** `webhook-signature` is the HMAC-SHA256 of `id.timestamp.body`, in base64, after its version. */
-export function toHeaders(id: string, body: string, secret: string | undefined, now: number): Record<string, string> {
+function toHeaders(id: string, body: string, secret: string | undefined, now: number): Record<string, string> {
   const at = String(Math.floor(now / 1000));
   const headers = { "content-type": "application/json", "webhook-id": id, "webhook-timestamp": at };
   if (secret === undefined) return headers;

@@ -19,8 +19,7 @@ export interface SmtpSink {
   stop(): Promise<void>;
 }
 
-/** @param isSilent Whether it takes connections and says nothing. */
-export async function startSmtpSink({ isSilent = false } = {}): Promise<SmtpSink> {
+export async function startSmtpSink(): Promise<SmtpSink> {
   const mails: ReceivedMail[] = [];
   const sockets = new Set<Socket>();
   let isRefusing = false;
@@ -28,12 +27,11 @@ export async function startSmtpSink({ isSilent = false } = {}): Promise<SmtpSink
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
     socket.on("error", () => socket.destroy());
-    if (!isSilent)
-      talk(
-        socket,
-        (mail) => mails.push(mail),
-        () => isRefusing,
-      );
+    talk(
+      socket,
+      (mail) => mails.push(mail),
+      () => isRefusing,
+    );
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {

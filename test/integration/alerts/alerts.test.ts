@@ -23,6 +23,15 @@ describe("an alert", () => {
     expect(await round()).toEqual([]);
   });
 
+  test("that had nobody to be sent to is sent to a channel that is added later", async () => {
+    const { store, clock, channel, round } = await ground();
+    await accountWith(store, "ada@example.org", usd / 2, clock.now);
+    expect(await round()).toEqual([]);
+    await channel();
+    expect((await round()).length).toBe(1);
+    expect(await round()).toEqual([]);
+  });
+
   test("is sent again at once when it gets worse", async () => {
     const { store, clock, channel, round } = await ground();
     await channel();
@@ -88,8 +97,12 @@ describe("an alert", () => {
   });
 
   test("tells of differences that the daily verification of the ledger found", async () => {
-    const { channel, round, alerts } = await ground({ differences: ["Wallet of acc_1: 5 is written, 4 found"] });
+    const { channel, round, alerts, clock } = await ground({ differences: ["Wallet of acc_1: 5 is written, 4 found"] });
     await channel();
+    await alerts.checkLedger();
+    expect(await round(59 * minute)).toEqual([]);
+    await alerts.checkLedger();
+    clock.now += minute;
     await alerts.checkLedger();
     expect(await round()).toEqual([
       "modelgate: The ledger's verification found 1 difference: Wallet of acc_1: 5 is written, 4 found",
