@@ -248,9 +248,8 @@ export function openPluginManager(
 
 function describeNoProvider({ plugins, warnings }: PluginSnapshot, { host }: Config): string {
   const names = plugins.map(({ name }) => `${getVariablePrefix(name)}_API_KEY`).join(", ");
-  const [first] = warnings;
   const remedy = `set one of ${names}, or SANDBOX=on for simulated answers on ${host}`;
-  return `No provider is configured: ${remedy}${first === undefined ? "" : `; ${first}`}`;
+  return `No provider is configured: ${remedy}${warnings.length === 0 ? "" : `; ${warnings[0]}`}`;
 }
 
 /** Starts the timers: reads what other processes wrote, recovers calls of dead processes, deletes expired data. */

@@ -1,5 +1,6 @@
 export { type Billing, type BillingOptions, createBilling } from "./billing.ts";
 export type { OnCommit } from "./commit-queue.ts";
+export { giveDemoCredit, takeDemoCredit } from "./demo-credit.ts";
 export { type CallsWanted, exportCalls, type WrittenCall } from "./export-calls.ts";
 export { openBilling, openRedisLimits } from "./open-billing.ts";
 export { createPruner, type PrunerOptions } from "./prune-calls.ts";

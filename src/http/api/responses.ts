@@ -67,7 +67,7 @@ export function responsesController(deps: HttpDeps) {
           description:
             "For Codex, the AI SDK and the Agents SDK. Responses are stored for a while, unless `store` is false, for " +
             "`previous_response_id` and `item_reference`.",
-          tags: ["Models at work"],
+          tags: ["Calls"],
           responses: responsesOfResponses({ "application/json": ResponseObject, "text/event-stream": NamedEvent }),
         },
       },
@@ -77,7 +77,8 @@ export function responsesController(deps: HttpDeps) {
       replyOnce<ResponsesRequest>(deps, async ({ call, body }) => {
         call.protocol = "responses";
         const { request: expanded } = expandRequest(body, await store.read(call, body));
-        const { stream: _, ...asked } = expanded;
+        // Fields that a compaction does not have must bound nothing.
+        const { stream: _, max_output_tokens: __, ...asked } = expanded;
         const native = setNative(call, "responses", asked, true);
         if (native === undefined) throw cannotCompact(call);
         native.untranslatable = cannotCompact(call);
@@ -112,7 +113,7 @@ export function responsesController(deps: HttpDeps) {
         detail: {
           summary: "Count the input tokens of a response",
           description: "By the provider where it counts, otherwise an estimate. Free of charge.",
-          tags: ["Models at work"],
+          tags: ["Calls"],
           responses: responsesOfResponses({ "application/json": InputTokens }),
         },
       },

@@ -2,6 +2,7 @@ import type { ValidationError } from "elysia";
 import { type Caller, GatewayError, UpstreamFault } from "../../contract/index.ts";
 import { type Log, makeCallId, messagesProtocol, responsesProtocol } from "../../kernel/index.ts";
 import { invalidHost } from "../dashboard-api/origin.ts";
+import { notFoundPage } from "../dashboard-api/static-assets.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readClientRequestId } from "./client-names.ts";
 import { exposeResponse } from "./cors.ts";
@@ -96,17 +97,23 @@ export function errorHandler(deps: HttpDeps, allowedMethods: (path: string) => s
     const url = URL.parse(request.url);
     if (url === null) return errorResponse(deps, invalidHost(), { request });
     const { pathname } = url;
-    const response = await noEndpoint(deps, request, pathname, allowedMethods(pathname));
     const { basePath, corsOrigins = [] } = deps.config;
     const isApi = pathname.startsWith(`${basePath}/`) || pathname.startsWith("/v1/");
+    const response = await noEndpoint(deps, request, { pathname, methods: allowedMethods(pathname), isApi });
     // No route answers, so the hooks of the API's routes do not run.
     return isApi ? exposeResponse(corsOrigins, response, request) : response;
   };
 }
 
-function noEndpoint(deps: HttpDeps, request: Request, pathname: string, methods: string[]): Promise<Response> {
+async function noEndpoint(
+  deps: HttpDeps,
+  request: Request,
+  { pathname, methods, isApi }: { pathname: string; methods: string[]; isApi: boolean },
+): Promise<Response> {
   // The server takes a path as it is sent: one with a fragment only looks like an endpoint.
   if (methods.length === 0 || methods.includes(request.method)) {
+    const page = isApi ? undefined : await notFoundPage(deps.site, request);
+    if (page !== undefined) return page;
     const sentence = `There is no endpoint ${request.method} ${pathname}`;
     return errorResponse(deps, new GatewayError("not_found", sentence), { request });
   }

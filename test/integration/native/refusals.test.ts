@@ -133,8 +133,8 @@ describe("POST /responses/compact", () => {
   test("is refused where its whole output cannot be paid, because it has no limit to lower", async () => {
     const { ask, seen, gateway } = await start(() => Response.json(compacted));
     await gateway.store.change((db) => db.updateTable("wallets").set({ balance_nanodollars: 10_000_000 }).execute());
-    const response = await ask("/responses/compact", simple);
-    expect([response.status, await response.json()]).toMatchObject([429, { error: { code: "insufficient_quota" } }]);
+    const response = await ask("/responses/compact", { ...simple, max_output_tokens: 16 });
+    expect([response.status, await response.json()]).toMatchObject([429, { error: { type: "insufficient_quota" } }]);
     expect(seen).toEqual([]);
   });
 });

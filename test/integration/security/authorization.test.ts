@@ -158,9 +158,9 @@ const rows: Record<string, Row> = {
   "GET /assets/:file": open(200, { id: () => "page.js" }),
   "GET /admin/*": open(200, { id: () => "accounts" }),
 };
-for (const path of ["", "keys", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"])
-  rows[`GET /${path}`] = open(200);
-for (const name of ["swagger-ui.css", "swagger-ui.js", "start.js"]) rows[`GET /docs/${name}`] = open(200);
+const pages = ["", "keys", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"];
+const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"].map((name) => `docs/${name}`);
+for (const path of [...pages, ...docsFiles]) rows[`GET /${path}`] = open(200);
 
 beforeAll(async () => {
   const env = {
