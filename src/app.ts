@@ -9,7 +9,7 @@ import {
   pruneSignIn,
 } from "./accounts/index.ts";
 import { openAlerts, type VerifyLedger } from "./alerts/index.ts";
-import { type Billing, createPruner, openBilling, readOverdrawn, remoteCalls } from "./billing/index.ts";
+import { type Billing, createPruner, openBilling, RefusalLog, readOverdrawn, remoteCalls } from "./billing/index.ts";
 import {
   type Config,
   getCatalogueFolder,
@@ -93,6 +93,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { ledger, degraded } = await openBilling(config, { ...options, onCommit });
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
+  const refusals = new RefusalLog({ store, retentionDays: config.callRetentionDays, now, log });
   const { network, close: closeNetwork } = openProviderNetwork(options);
   const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now: monotonicNow, observer };
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
@@ -105,10 +106,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     version: options.version,
     log,
     now,
-    store,
-    accounts,
-    ledger,
-    kernel,
+    ...{ store, accounts, ledger, refusals, kernel },
     snapshot: () => snapshot,
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
     loadShedder,
@@ -145,7 +143,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     fingerprint,
   );
   options.onPluginsChanged?.(snapshot);
-  const stopMaintenance = startMaintenance(options, { accounts, ledger });
+  const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals });
   const stopAlerts = openAlerts({ ...options, key, kernel, now });
   return {
     http,
@@ -158,7 +156,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     },
     async close() {
       for (const stop of [stopWatching, stopMaintenance, stopAlerts, closeNetwork]) stop();
-      await ledger.close();
+      await Promise.all([refusals.flush(), ledger.close()]);
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
     },
   };
@@ -255,7 +253,7 @@ function describeNoProvider({ plugins, warnings }: PluginSnapshot, { host }: Con
 /** Starts the timers: reads what other processes wrote, recovers calls of dead processes, deletes expired data. */
 function startMaintenance(
   { store, log, config, now = Date.now }: AppOptions,
-  { accounts, ledger }: Pick<App, "accounts" | "ledger">,
+  { accounts, ledger, refusals }: Pick<App, "accounts" | "ledger"> & { refusals: RefusalLog },
 ): () => void {
   const every = (ms: number, work: () => unknown) => {
     let hasFailed = false;
@@ -281,6 +279,7 @@ function startMaintenance(
     every(pruneMs, () => store.idempotencyKeys.prune(now())),
     every(pruneMs, () => pruneSignIn(store, now())),
     every(pruneMs, () => createStoredResponses(store, now).prune(now())),
+    every(pruneMs, () => refusals.prune()),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];
   if (store.shared) {

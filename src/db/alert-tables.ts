@@ -1,5 +1,14 @@
+/** The tables of alerts. */
+export interface AlertTables {
+  alert_channels: AlertChannelsTable;
+  alert_rules: AlertRulesTable;
+  alerts: AlertsTable;
+  alert_messages: AlertMessagesTable;
+  alert_turns: AlertTurnsTable;
+}
+
 /** Where alerts are sent. In these tables `owner` is an account, or `gateway` for the operator. */
-export interface AlertChannelsTable {
+interface AlertChannelsTable {
   id: string;
   owner: string;
   kind: "webhook" | "email";
@@ -16,7 +25,7 @@ export interface AlertChannelsTable {
 }
 
 /** Rules that differ from their defaults. */
-export interface AlertRulesTable {
+interface AlertRulesTable {
   owner: string;
   rule: string;
   /** Flag. */
@@ -26,7 +35,7 @@ export interface AlertRulesTable {
 }
 
 /** What is wrong now, one row per subject. */
-export interface AlertsTable {
+interface AlertsTable {
   /** Owner, rule and subject. */
   id: string;
   owner: string;
@@ -43,7 +52,7 @@ export interface AlertsTable {
 }
 
 /** Messages that no channel has accepted yet. */
-export interface AlertMessagesTable {
+interface AlertMessagesTable {
   id: string;
   channel_id: string;
   /** JSON of what is sent. */
@@ -53,7 +62,7 @@ export interface AlertMessagesTable {
 }
 
 /** Work that one node at a time does: when it is next to be done. */
-export interface AlertTurnsTable {
+interface AlertTurnsTable {
   name: string;
   next_at: number;
 }

@@ -1,22 +1,18 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { Capability, MeterName, UsageSource } from "../contract/index.ts";
-import type {
-  AlertChannelsTable,
-  AlertMessagesTable,
-  AlertRulesTable,
-  AlertsTable,
-  AlertTurnsTable,
-} from "./alert-tables.ts";
+import type { AlertTables } from "./alert-tables.ts";
+import type { RefusalsTable } from "./refusals-table.ts";
 import type { IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
  * `month` the first UTC day of a month, `_nanodollars` a billionth of a dollar. Flags are 0 or 1.
  */
-export interface Database {
+export interface Database extends AlertTables {
   accounts: AccountsTable;
   keys: KeysTable;
   calls: CallsTable;
+  refusals: RefusalsTable;
   entries: EntriesTable;
   /** The balance of each account that has entries, written in the transaction of the entry. */
   wallets: { account_id: string; balance_nanodollars: number };
@@ -48,11 +44,6 @@ export interface Database {
   blobs: { id: string; media_type: string; bytes: Uint8Array; expires_at: number };
   stored_responses: StoredResponsesTable;
   idempotency_keys: IdempotencyKeysTable;
-  alert_channels: AlertChannelsTable;
-  alert_rules: AlertRulesTable;
-  alerts: AlertsTable;
-  alert_messages: AlertMessagesTable;
-  alert_turns: AlertTurnsTable;
   /** Values that the gateway generates once, such as the secret that signs image URLs. */
   settings: { name: string; value: string };
   /** Migrations that have run. */
@@ -155,6 +146,11 @@ interface CallsTable extends MeterColumns<number | null> {
   partial: number | null;
   /** The client's own name of its session; null: it sent none. */
   session: string | null;
+  /** What the client spoke; null for what is not chat. */
+  protocol: string | null;
+  client_request_id: string | null;
+  /** JSON of a `CallDetail` of the kernel; null: nothing to tell. */
+  detail: string | null;
   /** The process that runs the call; null in the embedded store. */
   node_id: string | null;
 }

@@ -24,6 +24,7 @@ function onDemand(
 export const userPages: readonly PageEntry[] = [
   { path: "/", name: "Overview", icon: "overview", page: <OverviewPage /> },
   onDemand("/keys", "API keys", "key", () => import("../pages/keys/keys-page.tsx")),
+  onDemand("/requests", "Requests", "list", () => import("../pages/requests/requests-page.tsx")),
   onDemand("/billing", "Billing", "billing", () => import("../pages/billing/billing-page.tsx")),
   onDemand("/models", "Models", "models", () => import("../pages/models/models-page.tsx")),
   onDemand("/playground", "Playground", "play", () => import("../pages/playground/playground-page.tsx")),

@@ -5,6 +5,7 @@ import { readLatestCalls, readRecentCalls, readStatement } from "../../billing/i
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
+import { toCsvText } from "./csv.ts";
 import { CursorQuery, readCursor, readUsd } from "./read-fields.ts";
 import {
   pageSize,
@@ -135,11 +136,4 @@ export function sessionsController(deps: HttpDeps) {
       if (await endSession(store, user.userId, id)) return { id };
       throw new GatewayError("not_found", "There is no such session; it may have ended already");
     });
-}
-
-/** A note in CSV: quoted, and escaped where a spreadsheet would read a formula. */
-function toCsvText(text: string | null): string {
-  if (text === null) return "";
-  const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return `"${harmless.replaceAll('"', '""')}"`;
 }

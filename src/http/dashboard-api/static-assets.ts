@@ -21,6 +21,7 @@ export interface StaticAssets {
 export const pagePaths = [
   "/",
   "/keys",
+  "/requests",
   "/billing",
   "/models",
   "/playground",

@@ -7,6 +7,7 @@ import type { HttpDeps } from "../deps.ts";
 import { readClientRequestId } from "./client-names.ts";
 import { exposeResponse } from "./cors.ts";
 import { type HttpCall, limitHeaders } from "./handle-call.ts";
+import { recordRefusal } from "./record-refusal.ts";
 import { dataHeaders, type ResponseHeaders } from "./security-headers.ts";
 import { toQueryError } from "./validation-errors.ts";
 
@@ -31,8 +32,10 @@ export async function errorResponse(deps: HttpDeps, thrown: unknown, known: Fail
   const error = toGatewayError(thrown, deps.log);
   deps.kernel.observer?.refused(error.code);
   const { request, call } = known;
-  const id = call === undefined ? makeCallId(deps.now()) : call.id;
+  const openedAt = call === undefined ? deps.now() : call.openedAt;
+  const id = call === undefined ? makeCallId(openedAt) : call.id;
   const { status, body, headers: ofProtocol } = toProtocolError(error, request.url, id);
+  recordRefusal(deps, { id, openedAt, request, call, error, status });
   const headers: ResponseHeaders = {
     ...dataHeaders(request),
     ...(call !== undefined && (await readLimitHeaders(deps, call.caller))),

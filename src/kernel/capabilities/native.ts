@@ -69,7 +69,8 @@ export async function openNative(
   if (!isRecord(content)) throw badAnswer("The provider's answer is no object");
   const fault = protocol.faultOf(content);
   if (fault !== undefined) throw fault;
-  if (!protocol.isAnswer(content)) throw badAnswer(`The provider's answer is not one of the ${native.protocol} protocol`);
+  if (!protocol.isAnswer(content))
+    throw badAnswer(`The provider's answer is not one of the ${native.protocol} protocol`);
   return { native, readUsage, whole: content, first: [] };
 }
 

@@ -6,6 +6,7 @@ import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { beginSession, enterAs, password } from "../../support/session-cookie.ts";
 import { wavFile } from "../../support/wav.ts";
+import { chargeOf } from "../db/facts.ts";
 import { addDeadChannel, alertRows } from "./alert-rows.ts";
 
 const callers = [
@@ -70,6 +71,11 @@ const admin = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({
 });
 
 const newKey = async () => (await gateway.app.accounts.createKey({ accountId: ids.member, name: "a key" })).id;
+const newRequest = async () => {
+  const [open, end] = chargeOf(`req_${crypto.randomUUID()}`);
+  await gateway.store.writeLedger([{ ...open, accountId: ids.member, premium: false }, end]);
+  return open.callId;
+};
 const newAccount = async () => (await gateway.app.accounts.create({ email: `${crypto.randomUUID()}@example.org` })).id;
 const newSession = async () => (await beginSession(gateway.store, ids.member, Date.now())).id;
 const newOf = async (...request: Parameters<typeof send>) =>
@@ -116,51 +122,42 @@ const rows: Record<string, Row> = {
   "GET {api}/files/:id": open(404, { id: () => "unknown" }),
   "GET {api}/usage": session(200),
   "OPTIONS {api}/*": open(204, { id: () => "chat/completions" }),
-  "GET /healthz": open(200),
-  "GET /readyz": open(200),
   "GET /metrics": { statuses: { others: 401, operator: 200 } },
   "GET /api/auth/*": open(200, { id: () => "get-session" }),
   "POST /api/auth/*": session(200, { id: () => "revoke-other-sessions" }),
   "GET /dashboard/api/gateway": open(200),
   "POST /dashboard/api/invitations/accept": open(404, { body: { token: "unknown", password } }),
   "POST /webhooks/stripe": open(404),
-  "GET /dashboard/api/me": session(200),
-  "GET /dashboard/api/entries": session(200),
-  "GET /dashboard/api/entries.csv": session(200),
-  "GET /dashboard/api/calls": session(200),
-  "GET /dashboard/api/models": session(200),
-  "GET /dashboard/api/vouchers": session(200),
   "POST /dashboard/api/vouchers/redeem": session(404, { body: { code: "UNKNOWN" } }),
-  "GET /dashboard/api/keys": session(200),
   "POST /dashboard/api/keys": session(200, { body: { name: "new" } }),
   "PATCH /dashboard/api/keys/:id": own(200, { body: { name: "changed" }, id: newKey }),
   "DELETE /dashboard/api/keys/:id": own(200, { id: newKey }),
-  "GET /dashboard/api/sessions": session(200),
+  "GET /dashboard/api/requests/:id": {
+    statuses: { others: 401, member: 200, "other member": 404, admin: 200 },
+    id: newRequest,
+  },
   "DELETE /dashboard/api/sessions/:id": own(200, { id: newSession }),
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
   ...alertRows({ session, own, admin }, (owner) => addDeadChannel(gateway.store, ids.member, owner)),
-  "GET /dashboard/api/admin/accounts": admin(200),
   "POST /dashboard/api/admin/accounts": admin(200, { body: () => ({ email: `${crypto.randomUUID()}@example.org` }) }),
   "POST /dashboard/api/admin/accounts/:id/invite": admin(200, { id: newAccount }),
   "POST /dashboard/api/admin/accounts/:id/credit": admin(200, { id: newAccount, body: { usd: "1.00", note: "test" } }),
   "POST /dashboard/api/admin/accounts/:id/quota": admin(200, { id: newAccount, body: { tokens: 1 } }),
   "POST /dashboard/api/admin/accounts/:id/disabled": admin(200, { id: newAccount, body: { disabled: true } }),
-  "GET /dashboard/api/admin/audit": admin(200),
-  "GET /dashboard/api/admin/vouchers": admin(200),
   "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),
   "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
-  "GET /dashboard/api/admin/plugins": admin(200),
-  "GET /dashboard/api/admin/catalogue": admin(200),
-  "GET /dashboard/api/admin/live": admin(200),
-  "GET /dashboard/api/admin/settings": admin(200),
   "GET /docs/routes.json": open(200),
   "GET /openapi.json": open(200),
   "GET /assets/:file": open(200, { id: () => "page.js" }),
   "GET /admin/*": open(200, { id: () => "accounts" }),
 };
-const pages = ["", "keys", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"];
+const pages = ["", "keys", "requests", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"];
 const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"].map((name) => `docs/${name}`);
-for (const path of [...pages, ...docsFiles]) rows[`GET /${path}`] = open(200);
+for (const path of [...pages, ...docsFiles, "healthz", "readyz"]) rows[`GET /${path}`] = open(200);
+const adminLists = "accounts audit vouchers plugins catalogue live settings";
+for (const path of adminLists.split(" ")) rows[`GET /dashboard/api/admin/${path}`] = admin(200);
+const ownLists = "me entries entries.csv calls models vouchers keys requests requests.csv requests.jsonl sessions";
+for (const path of ownLists.split(" ")) rows[`GET /dashboard/api/${path}`] = session(200);
 
 beforeAll(async () => {
   const env = {

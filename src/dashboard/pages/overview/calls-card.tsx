@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { Link } from "wouter";
 import { type Call, callsPageSize, getOlderCalls, type useCalls } from "../../data/calls.ts";
 import { maskKey, useKeyNames } from "../../data/keys.ts";
 import { capabilityNames } from "../../data/models.ts";
@@ -16,7 +17,7 @@ const firstShown = 10;
 /** The latest calls with status, duration and cost. */
 export function CallsCard({ calls }: { calls: ReturnType<typeof useCalls> }) {
   return (
-    <Section title="Recent calls">
+    <Section title="Recent calls" actions={<Link href="/requests">All requests</Link>}>
       <Loaded state={calls} lines={6}>
         {({ data }) => <Calls latest={data} />}
       </Loaded>
@@ -102,7 +103,10 @@ function CallsTable({ calls }: { calls: readonly Call[] }) {
       rowKey={({ id }) => id}
       empty={
         <Empty icon="pulse" title="No calls yet">
-          <p>Calls made with your API keys are listed here with status, tokens, cost and route.</p>
+          <p>
+            Calls made with your API keys are listed here with status, tokens, cost and route; refused ones are under
+            Requests.
+          </p>
         </Empty>
       }
     />
