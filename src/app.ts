@@ -4,7 +4,6 @@ import {
   createAccounts,
   createCheckout,
   createSignIn,
-  type OidcOptions,
   type Payments,
   pruneSignIn,
 } from "./accounts/index.ts";
@@ -13,6 +12,7 @@ import { type Billing, createPruner, openBilling, RefusalLog, readOverdrawn, rem
 import {
   type Config,
   getCatalogueFolder,
+  getOidcOptions,
   getPluginFolders,
   getPublicOrigin,
   getVariablePrefix,
@@ -202,13 +202,7 @@ export async function openSignIn(
 ) {
   const secret = await store.setting("session_secret", createSecret);
   const report = (error: unknown) => log.error("sign_in_failed", { error });
-  return { signIn: createSignIn({ store, secret, signUp: config.signUp, now, report, oidc: toOidcOptions(config) }) };
-}
-
-function toOidcOptions(config: Config): OidcOptions | undefined {
-  const { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret } = config;
-  if (issuer === undefined || clientId === undefined || clientSecret === undefined) return undefined;
-  return { issuer, clientId, clientSecret, publicOrigin: getPublicOrigin(config, config.port) };
+  return { signIn: createSignIn({ store, secret, signUp: config.signUp, now, report, oidc: getOidcOptions(config) }) };
 }
 
 /** The payment provider, if any, and the checkout that uses it. */

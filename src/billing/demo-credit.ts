@@ -8,7 +8,7 @@ const references = { given: "sandbox-demo", taken: "sandbox-demo-end" };
 /** Credits the account of a first start in the sandbox, so that premium models answer. Counts once. */
 export async function giveDemoCredit(store: Store, accountId: string, now: () => number): Promise<void> {
   if ((await store.setting(settingName, () => accountId)) !== accountId) return;
-  const note = "Demo credit for the sandbox; it is no money";
+  const note = "Demo credit for the sandbox, not real money";
   await creditWallet(store, { accountId, nanodollars: demoNanodollars, note, reference: references.given }, now);
 }
 

@@ -55,7 +55,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
         await ask("famA-5");
         const { code } = await gateway.cli<{ code: string }>("voucher", "create", "--usd", "5");
         await page.getByRole("link", { name: "Billing" }).click();
-        await page.getByText("Demo credit for the sandbox; it is no money").waitFor();
+        await page.getByText("Demo credit for the sandbox, not real money").waitFor();
         await page.getByLabel("Redeem a voucher").fill("nonsense");
         await page.getByRole("button", { name: "Redeem" }).click();
         await page.getByText("No voucher has this code").waitFor();

@@ -40,4 +40,7 @@ export const adminPages: readonly PageEntry[] = [
   onDemand("/admin/audit", "Audit log", "list", () => import("../pages/admin/audit-page.tsx")),
 ];
 
+export const accountPage = (
+  <LazyPage path="/admin/accounts/:id" load={() => import("../pages/admin/account/account-page.tsx")} />
+);
 export const settingsPage = <LazyPage path="/settings" load={() => import("../pages/settings/settings-page.tsx")} />;

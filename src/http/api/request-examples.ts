@@ -68,6 +68,8 @@ const docs: Readonly<Record<string, RequestDoc>> = {
       stream: "Whether to answer in server-sent events",
     },
   },
+  // Only a provider of the Responses protocol compacts, so no example is answered everywhere.
+  "/responses/compact": { capability: "chat", fields: { model } },
   "/messages/count_tokens": { capability: "chat", example: { messages: hello }, fields: { model } },
   "/responses/input_tokens": { capability: "chat", example: { input: "Say hello" }, fields: { model } },
   "/embeddings": {

@@ -14,6 +14,10 @@ test("every example of the OpenAPI document is answered", async () => {
   for (const [path, { post }] of Object.entries(paths)) {
     const json = post?.requestBody?.content["application/json"];
     if (json === undefined) continue;
+    if (json.example === undefined) {
+      expect(path).toEndWith("/responses/compact");
+      continue;
+    }
     const response = await fetch(`${gateway.origin}${path}`, {
       method: "POST",
       headers: { authorization: `Bearer ${gateway.key}`, "content-type": "application/json" },

@@ -26,7 +26,7 @@ test("demo credit is given once, to one account, and its entry says what it is",
   expect(await balanceOf(store, id)).toBe(10e9);
   expect(await balanceOf(store, other.id)).toBe(0);
   const entries = await store.db.selectFrom("entries").select(["kind", "note"]).execute();
-  expect(entries).toEqual([{ kind: "credit", note: "Demo credit for the sandbox; it is no money" }]);
+  expect(entries).toEqual([{ kind: "credit", note: "Demo credit for the sandbox, not real money" }]);
 });
 
 test("what simulated calls left of it is taken back once, and other money stays whole", async () => {

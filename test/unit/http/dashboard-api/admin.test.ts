@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { recordAudit } from "../../../../src/accounts/audit.ts";
 import { createAccounts } from "../../../../src/accounts/index.ts";
+import { recordAudit } from "../../../../src/accounts/record-audit.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { completionOf } from "../../kernel/streams.ts";
 import { chatModel, pluginOf } from "../../kernel/support.ts";
