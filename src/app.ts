@@ -7,6 +7,7 @@ import {
   type Payments,
   pruneSignIn,
 } from "./accounts/index.ts";
+import { openAlerts, type VerifyLedger } from "./alerts/index.ts";
 import { type Billing, createPruner, openBilling, RefusalLog, readOverdrawn, remoteCalls } from "./billing/index.ts";
 import {
   type Config,
@@ -53,6 +54,8 @@ export interface AppOptions {
   readonly sseHeartbeatMs?: number;
   /** Metrics and traces; absent: none. */
   readonly observability?: Observability | undefined;
+  /** Verifies the ledger in another process, for alerts; absent: nobody does so by a timer. */
+  readonly verifyLedger?: VerifyLedger;
   /** Called at the start and after each reload of the plugins. */
   onPluginsChanged?(snapshot: PluginSnapshot): void;
 }
@@ -104,6 +107,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       log.error("plugin_reload_failed", { error });
     }
   };
+  const key = await readSealKey(store);
   const http = createHttp({
     ...(await openSignIn(options, now)),
     ...openPayments(options, await loadStripe(config), now),
@@ -118,7 +122,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     loadShedder,
     bodies: new BodyMemoryLimiter(config.maxBufferedBodyMb * 2 ** 20),
     heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? config.sseHeartbeatSeconds * 1000),
-    sealKey: await readSealKey(store),
+    sealKey: key,
     signingSecret: await store.setting("file_signing_secret", createSecret),
     readinessProblems: async () => getReadinessProblems(snapshot, options),
     degraded,
@@ -139,6 +143,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   );
   options.onPluginsChanged?.(snapshot);
   const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals });
+  const stopAlerts = openAlerts({ ...options, key, kernel, now });
   return {
     http,
     accounts,
@@ -149,9 +154,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       return snapshot.sandbox;
     },
     async close() {
-      stopWatching();
-      stopMaintenance();
-      closeNetwork();
+      for (const stop of [stopWatching, stopMaintenance, stopAlerts, closeNetwork]) stop();
       await Promise.all([refusals.flush(), ledger.close()]);
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
     },
@@ -159,14 +162,14 @@ export async function createApp(options: AppOptions): Promise<App> {
 }
 
 async function readSealKey(store: Store): Promise<Uint8Array> {
-  const secret = await store.setting("seal_secret", createSecret);
-  return createHash("sha256").update(secret).digest();
+  return createHash("sha256")
+    .update(await store.setting("seal_secret", createSecret))
+    .digest();
 }
 
 function openProviderNetwork({ config, bounds }: AppOptions) {
   const ms = config.upstreamTimeoutSeconds * 1000;
-  const { proxyEnv } = config;
-  return openBunNetwork({ bounds: { firstByteMsMax: ms, idleMsMax: ms, ...bounds }, proxyEnv });
+  return openBunNetwork({ bounds: { firstByteMsMax: ms, idleMsMax: ms, ...bounds }, proxyEnv: config.proxyEnv });
 }
 
 function describeLoad(loadShedder: LoadShedder) {
@@ -236,9 +239,8 @@ export function openPluginManager(
 
 function describeNoProvider({ plugins, warnings }: PluginSnapshot, { host }: Config): string {
   const names = plugins.map(({ name }) => `${getVariablePrefix(name)}_API_KEY`).join(", ");
-  const [first] = warnings;
   const remedy = `set one of ${names}, or SANDBOX=on for simulated answers on ${host}`;
-  return `No provider is configured: ${remedy}${first === undefined ? "" : `; ${first}`}`;
+  return `No provider is configured: ${remedy}${warnings.length === 0 ? "" : `; ${warnings[0]}`}`;
 }
 
 /** Starts the timers: reads what other processes wrote, recovers calls of dead processes, deletes expired data. */
@@ -254,8 +256,7 @@ function startMaintenance(
         hasFailed = false;
       } catch (error) {
         // A single failure may be a transient lock; the next tick tries again.
-        if (hasFailed) log.error("maintenance_failed", { error });
-        else log.warn("maintenance_failed", { error });
+        log[hasFailed ? "error" : "warn"]("maintenance_failed", { error });
         hasFailed = true;
       }
     }, ms);
@@ -275,12 +276,11 @@ function startMaintenance(
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];
   if (store.shared) {
-    timers.push(
-      every(recoverMs, async () => {
-        const recovered = await ledger.recover();
-        if (recovered.released > 0) log.warn("calls_recovered", { ...recovered });
-      }),
-    );
+    const recover = async () => {
+      const recovered = await ledger.recover();
+      if (recovered.released > 0) log.warn("calls_recovered", { ...recovered });
+    };
+    timers.push(every(recoverMs, recover));
   }
   return () => {
     for (const timer of timers) clearInterval(timer);

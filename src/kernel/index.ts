@@ -23,5 +23,7 @@ export {
 export type { ModelEntry, Registry, Route } from "./routing/registry.ts";
 export { createVirtualModel, type VirtualModel } from "./routing/virtual-models.ts";
 export type { CallObserver, Kernel, Log } from "./types.ts";
+export { createPublicRequest } from "./upstream/download.ts";
 export { openNetwork, type UpstreamBounds } from "./upstream/network.ts";
+export { isPublicAddress } from "./upstream/ssrf-guard.ts";
 export { monotonicNow, TimeoutScheduler } from "./upstream/timeouts.ts";

@@ -4,11 +4,11 @@ import type { Credential, Log, Refusal, Registry, RegistryMemory } from "../kern
 import { buildRegistry } from "../kernel/index.ts";
 import { choosePlugins, type SandboxOptions } from "./choose-plugins.ts";
 import type { LoadCode } from "./load-source.ts";
-import { listLayers, type ModelLayers } from "./model-layers.ts";
+import { listLayers, type ModelLayers, withoutDisabled } from "./model-layers.ts";
 import { Overrides } from "./overrides.ts";
 import type { PluginDirectory } from "./plugin-directory.ts";
 import { type PluginFile, PluginFiles } from "./plugin-files.ts";
-import { countRoutes, describePlugin, describeRefused, type PluginState } from "./plugin-state.ts";
+import { countRoutes, describePlugin, describeRefused, explainMissingKey, type PluginState } from "./plugin-state.ts";
 import { type Fetch, UnlistedModels } from "./unlisted-models.ts";
 import { VirtualModels } from "./virtual-models.ts";
 
@@ -107,7 +107,10 @@ export class PluginManager {
     const known = new Set(before.refused.map(({ sentence }) => sentence));
     const refused = after.refused.map(({ sentence }) => sentence).filter((sentence) => !known.has(sentence));
     const { problems } = overrides.apply(candidates.map(({ plugin }) => plugin));
-    return { plugins: after.plugins, problems: [...problems.map(({ sentence }) => sentence), ...refused] };
+    const virtual = new VirtualModels(folder);
+    virtual.refresh();
+    const all = [...problems, ...virtual.apply(after.registry, after.plugins).problems];
+    return { plugins: after.plugins, problems: [...all.map(({ sentence }) => sentence), ...refused] };
   }
 
   async #load(): Promise<PluginSnapshot> {
@@ -282,14 +285,4 @@ export class PluginManager {
     }
     this.#reported = reported;
   }
-}
-
-function withoutDisabled(plugin: ProviderPlugin): ProviderPlugin {
-  const models = plugin.models.filter(({ disabled }) => disabled !== true);
-  return models.length === plugin.models.length ? plugin : Object.freeze({ ...plugin, models });
-}
-
-function explainMissingKey({ name, origin }: PluginState): string {
-  const variable = `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
-  return `Cannot serve ${origin}: it has no key; set ${variable} and start again, or credential to none in the plugin`;
 }

@@ -76,3 +76,8 @@ export function describeRefused(name: string, origin: string, error: string): Pl
   const none = { version: null, contract: null, models: 0, routes: 0, keys: 0, loaded_at: null };
   return { name, origin, status: "refused", ...none, error };
 }
+
+export function explainMissingKey({ name, origin }: PluginState): string {
+  const variable = `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
+  return `Cannot serve ${origin}: it has no key; set ${variable} and start again, or credential to none in the plugin`;
+}
