@@ -1,5 +1,5 @@
 export { type Account, type AccountRow, emailsOf, searchAccounts } from "./account-admin.ts";
-export { type AuditRow, auditedActions, createAudited, listAudit, recordAudit } from "./audit.ts";
+export { type Audited, type AuditRow, auditedActions, createAudited, listAudit, recordAudit } from "./audit.ts";
 export type { AccountDefaults } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export { acceptInvitation, invite } from "./invitations.ts";

@@ -12,6 +12,7 @@ export {
   getDatabaseFile,
   getPluginFolders,
   getPluginStateFile,
+  getSecretsKeyFile,
   getStoreOptions,
   makeHome,
 } from "./paths.ts";

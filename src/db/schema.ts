@@ -1,5 +1,6 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { Capability, MeterName, UsageSource } from "../contract/index.ts";
+import type { ProviderKeysTable, ProvidersTable } from "./provider-tables.ts";
 import type { IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 
 /**
@@ -43,6 +44,8 @@ export interface Database {
   idempotency_keys: IdempotencyKeysTable;
   /** Values that the gateway generates once, such as the secret that signs image URLs. */
   settings: { name: string; value: string };
+  providers: ProvidersTable;
+  provider_keys: ProviderKeysTable;
   /** Migrations that have run. */
   schema_versions: { version: number; applied_at: number };
 }

@@ -27,11 +27,20 @@ export interface PluginManagerOptions {
   readonly sandbox: SandboxOptions;
   /** @throws When the operator's settings for this plugin are invalid. */
   readCredentials(pluginName: string): Credential;
+  /** What administrators set; absent: every plugin is enabled and has its own order. */
+  readonly choices?: PluginChoices | undefined;
   readonly loadCode: LoadCode;
   readonly log: Log;
   readonly now: () => number;
   /** Asks providers for their models; absent: unlisted models are not found. */
   readonly fetch?: Fetch;
+}
+
+/** What administrators set about plugins. */
+export interface PluginChoices {
+  isEnabled(pluginName: string): boolean;
+  /** The plugin with the order of routes that they chose. */
+  reorder(plugin: ProviderPlugin): ProviderPlugin;
 }
 
 /** What is served at one moment, and what is not and why. Immutable. */
@@ -64,6 +73,7 @@ export class PluginManager {
   #active: ReadonlyMap<string, ProviderPlugin> = new Map();
   /** What was logged about the last snapshot. */
   #reported = new Set<string>();
+  #wasSandbox = false;
 
   constructor(options: PluginManagerOptions) {
     this.#options = options;
@@ -127,7 +137,8 @@ export class PluginManager {
       const sandbox = served.has(sandboxName) && !served.has(name);
       const keys = credentials.get(name)?.keys.length ?? 0;
       const error = errors.get(name);
-      const state = describePlugin({ plugin, file, routes: routes.get(name) ?? 0, keys, sandbox, error });
+      const enabled = this.#options.choices?.isEnabled(name) ?? true;
+      const state = describePlugin({ plugin, file, routes: routes.get(name) ?? 0, keys, sandbox, enabled, error });
       const lacksKey = file !== undefined && state.status === "no_credential";
       return lacksKey ? { ...state, error: explainMissingKey(state) } : state;
     });
@@ -174,7 +185,10 @@ export class PluginManager {
     }
     const hasKey = ({ name }: ProviderPlugin) => (credentials.get(name)?.keys.length ?? 0) > 0;
     const usable = plugins.filter(({ name }) => credentials.has(name));
-    const choice = choosePlugins(usable, hasKey, this.#options.sandbox);
+    const { choices } = this.#options;
+    const isEnabled = ({ name }: ProviderPlugin) => choices?.isEnabled(name) ?? true;
+    const chosen = choosePlugins(usable, { hasKey, isEnabled }, this.#options.sandbox);
+    const choice = { ...chosen, plugins: chosen.plugins.map((plugin) => choices?.reorder(plugin) ?? plugin) };
     const files = new Map(candidates.map(({ plugin, file }) => [plugin.name, file?.source.label]));
     const labelOf = (name: string) =>
       [files.get(name) ?? `the built-in plugin '${name}'`, ...this.#overrides.labelsOf(name)].join(" with ");
@@ -221,6 +235,11 @@ export class PluginManager {
   /** Logs each change once. */
   #report({ warnings, states, registry, sandbox }: PluginSnapshot): void {
     const { log, now } = this.#options;
+    if (this.#wasSandbox && !sandbox) {
+      const serving = states.filter(({ status }) => status === "serving").map(({ name }) => name);
+      log.warn("sandbox_ended", { plugins: serving });
+    }
+    this.#wasSandbox = sandbox;
     const reported = new Set(warnings);
     for (const { model, routes } of sandbox ? [] : registry.modelEntries) {
       if (getRetirement(model, now()) !== "soon") continue;
@@ -247,5 +266,6 @@ export class PluginManager {
 
 function explainMissingKey({ name, origin }: PluginState): string {
   const variable = `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
-  return `Cannot serve ${origin}: it has no key; set ${variable} and start again, or credential to none in the plugin`;
+  const remedy = `add one on the page Providers, set ${variable} and start again, or credential to none in the plugin`;
+  return `Cannot serve ${origin}: it has no key; ${remedy}`;
 }

@@ -15,13 +15,20 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   accounts: ["contract", "db"],
   "plugin-loader": ["contract", "sdk", "kernel"],
   observability: ["contract", "config", "kernel", "billing"],
-  http: ["contract", "sdk", "config", "db", "billing", "accounts", "kernel", "plugin-loader", "observability"],
+  providers: ["contract", "sdk", "config", "db", "accounts", "kernel", "plugin-loader"],
+  http: [
+    ...["contract", "sdk", "config", "db", "billing", "accounts", "kernel", "plugin-loader", "observability"],
+    "providers",
+  ],
   // Types alone, see below.
   dashboard: ["http"],
-  "app.ts": ["contract", "config", "db", "billing", "accounts", "kernel", "plugin-loader", "observability", "http"],
+  "app.ts": [
+    ...["contract", "config", "db", "billing", "accounts", "kernel", "plugin-loader", "observability", "http"],
+    "providers",
+  ],
   cli: [
     ...["contract", "sdk", "config", "db", "billing", "accounts", "kernel", "plugin-loader", "observability", "http"],
-    ...["dashboard", "app.ts", "package.json"],
+    ...["dashboard", "providers", "app.ts", "package.json"],
   ],
   "main.ts": ["cli", "plugins", "contract"],
 };

@@ -7,6 +7,7 @@ import { formBody } from "../middleware/validation-errors.ts";
 import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { keysController } from "./keys.ts";
+import { providersController } from "./providers.ts";
 import { publicRoutes } from "./session.ts";
 import { systemStatusController } from "./system-status.ts";
 
@@ -30,6 +31,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(adminAccountsController(deps))
     .use(adminVouchersController(deps))
     .use(systemStatusController(deps))
+    .use(providersController(deps))
     .use(publicController(deps));
 }
 
