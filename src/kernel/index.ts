@@ -1,6 +1,7 @@
 export { CallContext } from "./call-context.ts";
 export { makeCallId } from "./call-id.ts";
 export { countNatively } from "./capabilities/native-count.ts";
+export { chooseSpeechFormat } from "./capabilities/speech.ts";
 export type { AnswerOf, StreamSink } from "./exchange.ts";
 export { NativeExchange } from "./native-exchange.ts";
 export { countTokens } from "./normalize/tokenizer.ts";

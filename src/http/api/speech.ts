@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type SpeechFormat, SpeechRequest } from "../../contract/index.ts";
+import { chooseSpeechFormat } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { ByteStream } from "../middleware/byte-stream.ts";
 import { apiKeyRoutes, callHeaders, executeCall, type HttpCall, readJsonCall } from "../middleware/handle-call.ts";
@@ -37,7 +38,7 @@ export function speechController(deps: HttpDeps) {
       finished.catch((error) => deps.log.error("stream_failed", { call: call.id, error }));
       await Promise.race([sink.opened, answer]);
       call.restoreIdleTimeout();
-      const mediaType = mediaTypes[request.response_format ?? "wav"];
+      const mediaType = mediaTypes[chooseSpeechFormat(request, call.modelEntry.model)];
       return new Response(sink.body, { headers: callHeaders(call, deps.snapshot().sandbox, mediaType) });
     }),
     {

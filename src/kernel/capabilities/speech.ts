@@ -5,6 +5,7 @@ import {
   type Model,
   type ProviderPlugin,
   type Speech,
+  type SpeechFormat,
   type SpeechRequest,
   UpstreamFault,
 } from "../../contract/index.ts";
@@ -46,8 +47,6 @@ interface Sound {
 
 export const speechHandler: CapabilityHandler<"speech"> = {
   validate({ request, modelEntry: { model } }) {
-    const { response_format: format } = request;
-    checkOneOf("response_format", format, ["wav", "pcm", ...(model.audioFormats ?? [])], model);
     checkLength(request, model);
     if (!isOpenaiVoice(request.voice)) checkOneOf("voice", request.voice, model.voices, model);
     checkOneOf("target_language_code", request.target_language_code, model.languages, model);
@@ -62,16 +61,17 @@ export const speechHandler: CapabilityHandler<"speech"> = {
   async execute(kernel, call) {
     const { request, usageMeter, sink } = call;
     if (sink === undefined) throw new TypeError("There is no sink to send the audio to");
-    const parts = splitText(request.input, call.modelEntry.model.inputCharactersMax ?? Number.POSITIVE_INFINITY);
+    const { model } = call.modelEntry;
+    const format = chooseSpeechFormat(request, model);
+    const parts = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY);
     const { opened, speak } = await withFailover(kernel, call, {
-      requestFor: (model) => toPluginRequest(request, model),
+      requestFor: (model) => toPluginRequest(request, model, format),
       async run(plugin, pluginCall) {
         if (request.voice && pluginCall.request.voice !== request.voice)
           pluginCall.warn(`Took the default voice for ${request.voice}: the model has no such voice`, "voice");
-        const speak = createSpeaker(plugin, pluginCall, {
-          format: request.response_format,
-          isJoined: parts.length > 1,
-        });
+        if (request.response_format && request.response_format !== format)
+          pluginCall.warn(`Made ${format}: the model does not make ${request.response_format}`, "response_format");
+        const speak = createSpeaker(plugin, pluginCall, { format, isJoined: parts.length > 1 });
         return { opened: await speak(parts[0] as string), speak };
       },
     });
@@ -85,7 +85,7 @@ export const speechHandler: CapabilityHandler<"speech"> = {
       return sink.write(bytes);
     };
     sink.open();
-    if (parts.length > 1 && request.response_format !== "pcm") await write(writeWavHead(opened.format as WavFormat));
+    if (parts.length > 1 && format !== "pcm") await write(writeWavHead(opened.format as WavFormat));
     for (const [index, part] of parts.entries()) {
       const sound = index === 0 ? opened : await speak(part);
       if (index > 0) expectSameFormat(opened.format as WavFormat, sound.format as WavFormat);
@@ -106,9 +106,15 @@ export const speechHandler: CapabilityHandler<"speech"> = {
   },
 };
 
+/** The format to make: WAV where the model does not make what is asked for, since some clients ask for MP3 by default. */
+export function chooseSpeechFormat({ response_format: asked }: SpeechRequest, { audioFormats }: Model): SpeechFormat {
+  if (!asked || asked === "pcm") return asked || "wav";
+  return audioFormats?.includes(asked) ? asked : "wav";
+}
+
 /** How the bytes of a plugin are wanted. */
 interface Wanted {
-  format: SpeechRequest["response_format"];
+  format: SpeechFormat;
   /** Whether parts follow one another in one file. */
   isJoined: boolean;
 }
@@ -119,7 +125,7 @@ function createSpeaker(plugin: ProviderPlugin, call: Call<SpeechRequest>, { form
     const request = { ...call.request, input };
     const speech = await plugin.handlers.speech?.({ ...call, request });
     if (speech === undefined) throw new TypeError(`Plugin '${plugin.name}' has no speech handler`);
-    const file = await openFile(speech, format ?? "wav");
+    const file = await openFile(speech, format);
     const charactersPerByte =
       file.rest === undefined ? Number.POSITIVE_INFINITY : getCharactersPerByte(request, file.first);
     if (!isJoined && format !== "pcm") return { pieces: readPieces(file), charactersPerByte };
@@ -138,11 +144,13 @@ async function* readPieces({ first, rest }: OpenedFile): AsyncGenerator<Bytes> {
 }
 
 /** A text that is too long for the model is spoken in parts, if those can be joined and are not too many. */
-function checkLength({ input, response_format: format }: SpeechRequest, model: Model): void {
+function checkLength(request: SpeechRequest, model: Model): void {
+  const { input } = request;
+  const format = chooseSpeechFormat(request, model);
   const max = model.inputCharactersMax;
   if (max === undefined || countCharacters(input) <= max) return;
   const has = `input has ${countCharacters(input)} characters, but ${model.id} takes at most ${max}`;
-  if (format && format !== "wav" && format !== "pcm")
+  if (format !== "wav" && format !== "pcm")
     throw invalid("input", `${has} as ${format}; send it in parts, or ask for wav or pcm`);
   if (splitText(input, max).length > partsMax)
     throw invalid("input", `${has} at once and ${partsMax} parts of that; send less`);
@@ -193,14 +201,14 @@ function isOpenaiVoice(voice: string | null | undefined): boolean {
 }
 
 /** The request as a plugin gets it: with a voice that the model has, and in a format that it makes. */
-function toPluginRequest(request: SpeechRequest, model: Model): SpeechRequest {
-  const { voice, ...rest } = request;
+function toPluginRequest(request: SpeechRequest, model: Model, format: SpeechFormat): SpeechRequest {
+  const { voice, response_format: asked, ...rest } = request;
   const isForeign = isOpenaiVoice(voice) && model.voices !== undefined && !model.voices.includes(voice as string);
   const own = voice && !isForeign ? voice : model.voiceDefault;
   return {
     ...rest,
     ...(own !== undefined && { voice: own }),
-    ...(request.response_format === "pcm" && { response_format: "wav" as const }),
+    ...(asked && { response_format: format === "pcm" ? "wav" : format }),
   };
 }
 

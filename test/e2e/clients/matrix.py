@@ -103,7 +103,7 @@ def _():
     streamed = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
     text = litellm.text_completion(model=f"text-completion-openai/{model}", prompt=ask).choices[0].text
     vectors = litellm.embedding(model=f"openai/{embedder}", input=["one"]).data
-    speech = litellm.speech(model="openai/famT/v1-english", input="Hi", voice="alloy", response_format="wav").content
+    speech = litellm.speech(model="openai/famT/v1-english", input="Hi", voice="alloy").content
     return ["Ada" in whole, "Ada" in streamed, "Ada" in text, len(vectors[0]["embedding"]), speech[:4].decode()]
 
 

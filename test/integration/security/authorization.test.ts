@@ -97,21 +97,23 @@ const messages = [{ role: "user", content: "Hi" }];
 /** What belongs to the account of the first key: for another account there is none. */
 const ofKey: Row = { id: newResponse, statuses: { others: 401, key: 200, "other key": 404, "limited key": 404 } };
 
+/** Codex tries a 403 and a 404 again. */
+const response: Row = {
+  body: () => ({ model: models.chat, input: "Hi" }),
+  statuses: { others: 401, key: 200, "other key": 200, "limited key": 400 },
+};
+
 /** Every route of the server. Those of the API stand once and are tried below each of its two paths. */
 const rows: Record<string, Row> = {
   "POST {api}/chat/completions": call(() => ({ model: models.chat, messages })),
   "POST {api}/completions": call(() => ({ model: models.chat, prompt: "Hi" })),
-  "POST {api}/responses": {
-    body: () => ({ model: models.chat, input: "Hi" }),
-    // Codex tries a 403 again.
-    statuses: { others: 401, key: 200, "other key": 200, "limited key": 404 },
-  },
-  "POST {api}/responses/input_tokens": key(200, { body: () => ({ model: models.chat, input: "Hi" }) }),
+  "POST {api}/responses": response,
+  "POST {api}/responses/input_tokens": response,
   "GET {api}/responses/:id": ofKey,
   "DELETE {api}/responses/:id": ofKey,
   "GET {api}/responses/:id/input_items": ofKey,
   "POST {api}/messages": call(() => ({ model: models.chat, max_tokens: 100, messages })),
-  "POST {api}/messages/count_tokens": key(200, { body: () => ({ model: models.chat, messages }) }),
+  "POST {api}/messages/count_tokens": call(() => ({ model: models.chat, messages })),
   "POST {api}/embeddings": call(() => ({ model: models.embeddings, input: "Hi" })),
   "POST {api}/images/generations": call(() => ({ model: models.images, prompt: "A cat" })),
   "POST {api}/audio/transcriptions": call(file),

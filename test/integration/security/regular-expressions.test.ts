@@ -17,6 +17,7 @@ const bounded: Readonly<Record<string, string>> = {
   "src/accounts/auth-http.ts": "an address of at most 254 characters",
   "src/cli/plugin-check/record.ts": "what the operator's own recording holds",
   "src/cli/plugin-new/build-types.bun.ts": "our own source, when the program is built",
+  "src/cli/refresh-catalogue/price-list.ts": "nine decimals of a price",
   "src/config/config.ts": "what the operator set",
   "src/contract/cost.ts": "the digits of a number",
   "src/kernel/routing/build-registry.ts": "a base URL of a plugin or its operator",

@@ -82,11 +82,20 @@ describe("POST /audio/speech", () => {
     expect(ledger.settlement).toMatchObject({ outcome: "settled", status: 500 });
   });
 
+  test("is WAV where another format is asked for that the model does not make, and says so", async () => {
+    const { post } = gateway(bytes("RIFF the sound"));
+    const response = await post("audio/speech", { ...order, response_format: "mp3" });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("audio/wav");
+    expect(response.headers.get("x-modelgate-ignored")).toBe("response_format");
+    expect(await response.text()).toStartWith("RIFF");
+  });
+
   test.each([
     ["voice", { voice: "nobody" }, "voice is 'nobody', but speak-1 takes: tara"],
     ["input", { input: "" }, "input is"],
     ["input", { input: undefined }, "input is missing"],
-    ["response_format", { response_format: "mp3" }, "takes: wav, pcm"],
+    ["response_format", { response_format: "midi" }, "response_format is"],
     ["pace", { pace: 9 }, "0.3 to 3"],
     ["target_language_code", { target_language_code: "hindi" }, "target_language_code is"],
   ])("refuses a wrong %s", async (param, change, says) => {
