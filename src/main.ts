@@ -19,7 +19,10 @@ process.exitCode = await runCli(process.argv.slice(2), {
   env: process.env,
   async stdin() {
     let text = "";
-    for await (const chunk of process.stdin) if ((text += chunk).length > 65_536) break;
+    for await (const chunk of process.stdin) {
+      text += chunk;
+      if (text.length > 65_536) break;
+    }
     return text;
   },
   stdout: (text) => process.stdout.write(text),

@@ -43,7 +43,14 @@ export const providerList = defineCommand({
     );
     const json = all.map(({ routes: _, keys, ...provider }) => ({
       ...provider,
-      keys: keys.map(({ id, source, last4, set_by, set_at, readable }) => ({ id, source, last4, set_by, set_at, readable })),
+      keys: keys.map(({ id, source, last4, set_by, set_at, readable }) => ({
+        id,
+        source,
+        last4,
+        set_by,
+        set_at,
+        readable,
+      })),
     }));
     const rows = json.map(({ name, status, priority, weight, keys }) => [
       name,
@@ -114,7 +121,9 @@ export const providerKeySet = defineCommand({
     if (secret === undefined || secret.trim() === "") {
       throw new UsageError("Standard input is empty, expected the key there");
     }
-    const id = await withProviders(context, input, ({ actions }) => actions.setKey(by, args.NAME, secret, flags.replace));
+    const id = await withProviders(context, input, ({ actions }) =>
+      actions.setKey(by, args.NAME, secret, flags.replace),
+    );
     return { json: { id }, text: `${args.NAME} has the key ${id}` };
   },
 });

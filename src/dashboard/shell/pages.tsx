@@ -31,6 +31,7 @@ export const userPages: readonly PageEntry[] = [
 export const adminPages: readonly PageEntry[] = [
   onDemand("/admin/accounts", "Accounts", "accounts", () => import("../pages/admin/accounts-page.tsx")),
   onDemand("/admin/vouchers", "Vouchers", "voucher", () => import("../pages/admin/vouchers-page.tsx")),
+  onDemand("/admin/providers", "Providers", "admin", () => import("../pages/admin/providers/providers-page.tsx")),
   onDemand("/admin/plugins", "Plugins", "plugin", () => import("../pages/admin/plugins-page.tsx")),
   onDemand("/admin/live", "Live calls", "pulse", () => import("../pages/admin/live-page.tsx")),
   onDemand("/admin/settings", "Configuration", "settings", () => import("../pages/admin/config-page.tsx")),

@@ -1,39 +1,17 @@
+import { afterAll, afterEach } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtIns, manifests, sandbox } from "../../../plugins/index.ts";
+import { createAccounts } from "../../../src/accounts/index.ts";
 import { type App, createApp } from "../../../src/app.ts";
+import { creditWallet } from "../../../src/billing/index.ts";
 import { readConfig } from "../../../src/config/index.ts";
-import type { Store } from "../../../src/db/index.ts";
+import { openStore, type Store } from "../../../src/db/index.ts";
 import { createLog } from "../../../src/observability/log.ts";
-
-/** A provider on the loopback that speaks OpenAI's protocol and knows some keys. */
-export function startProvider(...keys: string[]) {
-  const known = new Set(keys);
-  const asked: string[] = [];
-  const answer = { status: 200, delayMs: 0 };
-  const server = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    async fetch(request) {
-      const key = request.headers.get("authorization")?.replace("Bearer ", "") ?? "";
-      asked.push(key);
-      const { model } = (await request.json()) as { model: string };
-      if (!known.has(key)) return Response.json({ error: { message: `Incorrect API key: ${key}` } }, { status: 401 });
-      if (answer.delayMs > 0) await Bun.sleep(answer.delayMs);
-      if (answer.status !== 200) return Response.json({ error: { message: "broken" } }, { status: answer.status });
-      return Response.json({
-        id: "1",
-        object: "chat.completion",
-        created: 1,
-        model,
-        choices: [{ index: 0, finish_reason: "stop", message: { role: "assistant", content: "OK" } }],
-        usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 },
-      });
-    },
-  });
-  return { baseUrl: `http://127.0.0.1:${server.port}/v1`, known, asked, answer, stop: () => server.stop(true) };
-}
+import { startProvider } from "../../support/chat-provider.ts";
+import { migratedPostgres } from "../../support/migrated-postgres.ts";
+import { enterAs } from "../../support/session-cookie.ts";
 
 export const manifestOf = (baseUrl: string, model = "acme/chat") => ({
   ...{ baseUrl, dialect: "openai" },
@@ -48,7 +26,15 @@ export async function startNode(store: Store, env: Record<string, string> = {}, 
     lines.push(text);
     return Promise.resolve();
   });
-  const app = await createApp({ config, store, plugins: builtIns, manifests, createSandbox: sandbox, log, version: "t" });
+  const app = await createApp({
+    config,
+    store,
+    plugins: builtIns,
+    manifests,
+    createSandbox: sandbox,
+    log,
+    version: "t",
+  });
   app.http.listen({ hostname: "127.0.0.1", port: 0, idleTimeout: 60 });
   const origin = `http://127.0.0.1:${app.http.server?.port}`;
   return { app, home, origin, lines, log, store, close: () => closeNode(app) };
@@ -62,10 +48,6 @@ export function newHome(): string {
   const home = mkdtempSync(join(tmpdir(), "modelgate-providers-"));
   homes.push(home);
   return home;
-}
-
-export function removeHomes(): void {
-  for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true });
 }
 
 async function closeNode(app: App): Promise<void> {
@@ -98,3 +80,60 @@ export interface ProviderList {
   sandbox: { setting: string; source: string; active: boolean };
 }
 
+const undo: (() => unknown)[] = [];
+
+/** What each test has opened is closed after it, the last first. */
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+afterAll(() => {
+  for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true });
+});
+
+export const engines = {
+  sqlite: async () => {
+    const file = join(newHome(), "modelgate.db");
+    return () => openStore({ file });
+  },
+  postgres: async () => {
+    const url = await migratedPostgres();
+    return () => openStore({ url, timeoutMs: 10_000 });
+  },
+};
+
+export async function open(engine: keyof typeof engines) {
+  const openNext = await engines[engine]();
+  return async () => {
+    const store = await openNext();
+    undo.push(() => store.close());
+    return store;
+  };
+}
+
+export async function start(store: Store, env: Record<string, string> = {}, home?: string) {
+  const node = await startNode(store, env, home);
+  undo.push(node.close);
+  return node;
+}
+
+export function provider(...keys: string[]) {
+  const started = startProvider(...keys);
+  undo.push(started.stop);
+  return started;
+}
+
+export async function enter(store: Store) {
+  const account = { email: `${crypto.randomUUID()}@example.org` };
+  const accounts = createAccounts({ store, defaults: readConfig({}), now: Date.now });
+  const { id: accountId } = await accounts.create(account);
+  const { key } = await accounts.createKey({ accountId, name: "test" });
+  await creditWallet(store, { accountId, nanodollars: 1_000_000_000, note: "test" });
+  return { ...account, key, cookie: await enterAs(store, { accountId, role: "admin" }, Date.now()) };
+}
+
+export const call = (origin: string, key: string, model = "acme/chat") =>
+  fetch(`${origin}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: "Hi" }] }),
+  });

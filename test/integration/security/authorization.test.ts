@@ -6,6 +6,7 @@ import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { beginSession, enterAs, password } from "../../support/session-cookie.ts";
 import { wavFile } from "../../support/wav.ts";
+import { providerRoutes } from "./provider-routes.ts";
 
 const callers = [
   "nobody",
@@ -74,17 +75,6 @@ const newSession = async () => (await beginSession(gateway.store, ids.member, Da
 const newOf = async (...request: Parameters<typeof send>) =>
   ((await (await send(...request)).json()) as { id: string }).id;
 const newVoucher = () => newOf("POST /dashboard/api/admin/vouchers", "admin", { usd: "1.00" });
-let providers = 0;
-const manifestOf = (name: string) => ({
-  baseUrl: "http://127.0.0.1:9",
-  dialect: "openai",
-  models: [{ id: `${name}/model`, premium: false }],
-});
-const newProvider = async () => {
-  const name = `acme-${++providers}`;
-  await send("POST /dashboard/api/admin/providers", "admin", { name, manifest: manifestOf(name) });
-  return name;
-};
 const newResponse = () => newOf("POST /v1/responses", "key", { model: models.chat, input: "Hi" });
 const file = () => {
   const form = new FormData();
@@ -158,21 +148,7 @@ const rows: Record<string, Row> = {
   "GET /dashboard/api/admin/vouchers": admin(200),
   "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),
   "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
-  "GET /dashboard/api/admin/plugins": admin(200),
-  "GET /dashboard/api/admin/catalogue": admin(200),
-  "GET /dashboard/api/admin/live": admin(200),
-  "GET /dashboard/api/admin/providers": admin(200),
-  "POST /dashboard/api/admin/providers": admin(200, {
-    body: () => ({ name: `acme-${++providers}`, manifest: manifestOf(`acme-${providers}`) }),
-  }),
-  "POST /dashboard/api/admin/providers/sandbox": admin(409, { body: { setting: "on" } }),
-  "PATCH /dashboard/api/admin/providers/:id": admin(200, { id: () => "openai", body: { enabled: true } }),
-  "DELETE /dashboard/api/admin/providers/:id": admin(200, { id: newProvider }),
-  "POST /dashboard/api/admin/providers/:id/test": admin(409, { id: () => "openai", body: {} }),
-  "POST /dashboard/api/admin/providers/:id/keys": admin(200, { id: newProvider, body: { key: "secret-key" } }),
-  "POST /dashboard/api/admin/providers/:id/keys/:key": admin(404, { id: () => "openai", body: { key: "k" } }),
-  "DELETE /dashboard/api/admin/providers/:id/keys/:key": admin(404, { id: () => "openai" }),
-  "GET /dashboard/api/admin/settings": admin(200),
+  ...providerRoutes(admin, (name, body) => send("POST /dashboard/api/admin/providers", "admin", { name, ...body })),
   "GET /docs/routes.json": open(200),
   "GET /openapi.json": open(200),
   "GET /assets/:file": open(200, { id: () => "page.js" }),
@@ -180,6 +156,7 @@ const rows: Record<string, Row> = {
 };
 for (const path of ["", "keys", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"])
   rows[`GET /${path}`] = open(200);
+for (const name of ["plugins", "catalogue", "live", "settings"]) rows[`GET /dashboard/api/admin/${name}`] = admin(200);
 for (const name of ["swagger-ui.css", "swagger-ui.js", "start.js"]) rows[`GET /docs/${name}`] = open(200);
 
 beforeAll(async () => {
