@@ -117,7 +117,7 @@ function ManifestFields({ form, isNew }: { form: Pick<FormOf, "field" | "set" | 
         <TextField label="USD per million input tokens" inputMode="decimal" {...form.field("input_usd")} />
         <TextField label="USD per million output tokens" inputMode="decimal" {...form.field("output_usd")} />
       </div>
-      <p className="hint">With prices, calls are charged to the wallet; without, they use the free quota.</p>
+      <p className="soft">With prices, calls are charged to the wallet; without, they use the free quota.</p>
       <TextAreaField
         label="Dialect options (JSON)"
         rows={3}

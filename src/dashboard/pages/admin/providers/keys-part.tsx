@@ -8,11 +8,16 @@ import { PasswordField } from "../../../ui/field.tsx";
 import { Form, Submit, useForm } from "../../../ui/form.tsx";
 import { type Column, Table } from "../../../ui/table.tsx";
 import { toast } from "../../../ui/toast.tsx";
-import { useAction } from "../../../ui/use-action.ts";
 import { CircuitState, describeErrors } from "./describe.tsx";
 
 /** The keys of a provider by their last characters, and a field for another. */
-export function KeysPart({ provider: { name, keys } }: { provider: Provider }) {
+export function KeysPart({
+  provider: { name, keys },
+  onRemove,
+}: {
+  provider: Provider;
+  onRemove: (key: ProviderKey) => void;
+}) {
   const [replaced, replace] = useState<ProviderKey>();
   const source = keys[0]?.source ?? null;
   const columns: readonly Column<ProviderKey>[] = [
@@ -30,7 +35,10 @@ export function KeysPart({ provider: { name, keys } }: { provider: Provider }) {
       name: "Actions",
       className: "tight actions",
       isUnnamed: true,
-      cell: (key) => key.id !== null && <KeyActions {...{ name, keyOf: key, onReplace: () => replace(key) }} />,
+      cell: (key) =>
+        key.id !== null && (
+          <KeyActions last4={key.last4} onReplace={() => replace(key)} onRemove={() => onRemove(key)} />
+        ),
     },
   ];
   return (
@@ -69,33 +77,18 @@ function Unreadable() {
 }
 
 interface KeyActionsProps {
-  name: string;
-  keyOf: ProviderKey;
+  last4: string;
   onReplace: () => void;
+  onRemove: () => void;
 }
 
-function KeyActions({ name, keyOf: { id, last4 }, onReplace }: KeyActionsProps) {
-  const remove = useAction(async () => {
-    await request(
-      api.admin
-        .providers({ id: name })
-        .keys({ key: id ?? "" })
-        .delete(),
-    );
-    await refreshProviders();
-    toast(`The key …${last4} is removed`);
-  });
+function KeyActions({ last4, onReplace, onRemove }: KeyActionsProps) {
   return (
     <span className="row">
       <Button look="small" aria-label={`Replace key ${last4}`} onClick={onReplace}>
         Replace
       </Button>
-      <Button
-        look="small"
-        aria-label={`Remove key ${last4}`}
-        disabled={remove.isBusy}
-        onClick={() => void remove.run()}
-      >
+      <Button look="small" aria-label={`Remove key ${last4}`} onClick={onRemove}>
         Remove
       </Button>
     </span>

@@ -1,15 +1,15 @@
 import { useState } from "react";
 import { api, request } from "../../../data/api.ts";
-import { type Provider, refreshProviders } from "../../../data/providers.ts";
+import { type Provider, type ProviderKey, refreshProviders } from "../../../data/providers.ts";
 import { formatAge } from "../../../format.ts";
 import { Button } from "../../../ui/button.tsx";
-import { Confirm } from "../../../ui/confirm.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
 import { Callout } from "../../../ui/feedback.tsx";
 import { TextField } from "../../../ui/field.tsx";
 import { Form, Submit, useForm } from "../../../ui/form.tsx";
 import { toast } from "../../../ui/toast.tsx";
 import { useAction } from "../../../ui/use-action.ts";
+import { ConfirmDisable, ConfirmRemove, ConfirmRemoveKey } from "./confirm-end.tsx";
 import { ProviderStatus } from "./describe.tsx";
 import { KeysPart } from "./keys-part.tsx";
 import { RoutesPart } from "./routes-part.tsx";
@@ -19,12 +19,14 @@ import { runTest } from "./run-test.ts";
 export function ProviderDialog({ provider, onClose }: { provider: Provider; onClose: () => void }) {
   const { name, origin, status, base_url, base_url_source, error, managed } = provider;
   const test = useAction(() => runTest(name));
-  const [asked, ask] = useState<"disable" | "remove">();
+  const [asked, ask] = useState<"disable" | "remove" | ProviderKey>();
   const lastError = provider.routes
     .flatMap(({ model, attempts: { last_error } }) => (last_error === null ? [] : [{ model, ...last_error }]))
     .sort((one, other) => (one.at < other.at ? 1 : -1))[0];
-  if (asked !== undefined)
-    return <EndProvider {...{ name, asked, onClose: () => ask(undefined), onRemoved: onClose }} />;
+  const end = { name, onClose: () => ask(undefined) };
+  if (asked === "remove") return <ConfirmRemove {...end} onRemoved={onClose} />;
+  if (asked === "disable") return <ConfirmDisable {...end} />;
+  if (asked !== undefined) return <ConfirmRemoveKey {...end} keyId={asked.id ?? ""} last4={asked.last4} />;
   return (
     <Dialog title={name} description={base_url ?? origin} isWide onClose={onClose}>
       <div className="dialog-body stack">
@@ -48,7 +50,7 @@ export function ProviderDialog({ provider, onClose }: { provider: Provider; onCl
             </>
           )}
         </dl>
-        <KeysPart provider={provider} />
+        <KeysPart provider={provider} onRemove={ask} />
         <OrderForm provider={provider} />
         <RoutesPart routes={provider.routes} />
       </div>
@@ -75,32 +77,6 @@ function EnableButton({ provider: { name, enabled }, onDisable }: { provider: Pr
     <Button disabled={enable.isBusy} onClick={() => void enable.run()}>
       Enable
     </Button>
-  );
-}
-
-interface EndProps {
-  name: string;
-  asked: "disable" | "remove";
-  onClose: () => void;
-  onRemoved: () => void;
-}
-
-/** Asks before callers lose models. */
-function EndProvider({ name, asked, onClose, onRemoved }: EndProps) {
-  const one = api.admin.providers({ id: name });
-  const act = async () => {
-    await (asked === "remove" ? request(one.delete()) : request(one.patch({ enabled: false })));
-    await refreshProviders();
-    toast(asked === "remove" ? `${name} is removed` : `${name} is disabled`);
-    if (asked === "remove") onRemoved();
-  };
-  const title = asked === "remove" ? `Remove ${name}?` : `Disable ${name}?`;
-  const action = asked === "remove" ? "Remove provider" : "Disable provider";
-  return (
-    <Confirm title={title} action={action} act={act} onClose={onClose}>
-      Models that no other provider serves can no longer be called. Running calls end normally.
-      {asked === "remove" && " Its keys are deleted."}
-    </Confirm>
   );
 }
 

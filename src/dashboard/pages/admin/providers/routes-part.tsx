@@ -10,7 +10,7 @@ export function RoutesPart({ routes }: { routes: readonly ProviderRoute[] }) {
   return (
     <section className="stack stack-tight" aria-label="Routes">
       <h3>Routes</h3>
-      <p className="hint">
+      <p className="soft">
         Calls of the last 15 minutes at this gateway
         {routes.length > shownMax && `; ${shownMax} of ${routes.length} models`}.
       </p>
