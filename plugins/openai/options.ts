@@ -14,4 +14,4 @@ export const image: ImagesOptions = {
 };
 
 /** The Responses protocol is its own. */
-export const responses: ResponsesOptions = { inputTokens: true };
+export const responses: ResponsesOptions = { inputTokens: true, compact: true };

@@ -95,7 +95,13 @@ export interface NativeAnswer {
 }
 
 /** The optional handlers for clients of other protocols than chat. Without them such a call is translated into chat. */
-export const nativeHandlers = ["responses", "messages", "countResponsesTokens", "countMessagesTokens"] as const;
+export const nativeHandlers = [
+  "responses",
+  "messages",
+  "compactResponse",
+  "countResponsesTokens",
+  "countMessagesTokens",
+] as const;
 
 /**
  * A plugin's way of serving each capability. A handler translates the request, sends it by `call.upstream` and translates the answer; ids,
@@ -112,6 +118,8 @@ export interface Handlers {
   responses?(call: Call<NativeRequest>): Promise<NativeAnswer>;
   /** Hands on a body of Anthropic's Messages protocol; likewise. */
   messages?(call: Call<NativeRequest>): Promise<NativeAnswer>;
+  /** Compacts a conversation of the Responses protocol; the answer is whole, and no field bounds its output. */
+  compactResponse?(call: Call<NativeRequest>): Promise<NativeAnswer>;
   /** Asks the provider for the input tokens of such a body, free of charge. */
   countResponsesTokens?(call: Call<NativeRequest>): Promise<number>;
   countMessagesTokens?(call: Call<NativeRequest>): Promise<number>;

@@ -9,6 +9,8 @@ interface NativeInput {
   body: Record<string, unknown>;
   /** The client's headers of the protocol. */
   headers: Record<string, string>;
+  /** The conversation is to be compacted, which only some providers of the protocol do. */
+  isCompaction?: boolean;
 }
 
 /**
@@ -19,6 +21,7 @@ export class NativeExchange {
   readonly protocol: NativeInput["protocol"];
   readonly body: Record<string, unknown>;
   readonly headers: Record<string, string>;
+  readonly #handler: "responses" | "messages" | "compactResponse";
   /** Why the request cannot be said in chat; then only native routes serve it. */
   untranslatable: GatewayError | undefined = undefined;
   /** What the translation into chat lost, for the log of a call that is served by it. */
@@ -35,15 +38,25 @@ export class NativeExchange {
   /** A native route answers. */
   isServing = false;
 
-  constructor({ protocol, body, headers }: NativeInput) {
+  constructor({ protocol, body, headers, isCompaction = false }: NativeInput) {
     this.protocol = protocol;
+    this.#handler = isCompaction ? "compactResponse" : protocol;
     this.body = body;
     this.headers = headers;
   }
 
-  /** Whether a plugin speaks the client's protocol. */
-  isServedBy({ handlers }: ProviderPlugin): boolean {
-    return handlers[this.protocol] !== undefined;
+  /** The plugin's handler for the request, if it speaks the client's protocol. */
+  handlerOf({ handlers }: ProviderPlugin) {
+    return handlers[this.#handler]?.bind(handlers);
+  }
+
+  isServedBy(plugin: ProviderPlugin): boolean {
+    return plugin.handlers[this.#handler] !== undefined;
+  }
+
+  /** Whether a field of the request bounds the answer; a request without one cannot be lowered. */
+  get isBounded(): boolean {
+    return this.#handler !== "compactResponse";
   }
 
   /** A request to count by where chat has no words for the real one. */

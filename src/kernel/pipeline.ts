@@ -21,6 +21,8 @@ import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import { recordLateFailure } from "./routing/failures.ts";
 import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
 
+const fundErrors: ReadonlySet<string> = new Set(["insufficient_balance", "budget_exceeded", "quota_exceeded"]);
+
 const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
   chat: chatHandler,
   embeddings: embeddingsHandler,
@@ -146,6 +148,8 @@ function fail(kernel: Kernel, call: CallContext, error: unknown): GatewayError {
   call.status = failure.status;
   call.errorCode = failure.code;
   if (call.clientLeft || call.cancelReason === "client_disconnected") recordDisconnect(call);
+  // Cut because nothing is left: what was made until then is owed, the hidden part of it too.
+  if (call.sentRequests > 0 && fundErrors.has(failure.code)) call.usageMeter.produced = true;
   if (recordLateFailure(error, call, kernel.now())) kernel.log.warn("circuit_opened", { call: call.id });
   if (failure.code === "internal_error") kernel.log.error("call_failed", { call: call.id, error });
   return failure;

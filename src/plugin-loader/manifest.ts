@@ -51,7 +51,10 @@ const closed = (fields: Record<string, TSchema>) =>
 const DialectOptions = Type.Object(
   {
     chat: closed(chat),
-    responses: closed({ ...request, inputTokens: Type.Boolean() } satisfies Record<keyof ResponsesOptions, TSchema>),
+    responses: closed({ ...request, inputTokens: Type.Boolean(), compact: Type.Boolean() } satisfies Record<
+      keyof ResponsesOptions,
+      TSchema
+    >),
     embeddings: closed(request),
     images: closed(request),
     transcription: closed(transcription),

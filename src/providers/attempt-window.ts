@@ -1,6 +1,6 @@
 const minuteMs = 60_000;
 /** How many minutes are remembered. */
-export const windowMinutes = 15;
+const windowMinutes = 15;
 /** Durations are counted in classes, each 1.3 times as long as the one before: from 10 ms to nine minutes. */
 const firstMs = 10;
 const growth = 1.3;

@@ -18,12 +18,13 @@ export function setNative(
   call: HttpCall,
   protocol: NativeExchange["protocol"],
   body: Record<string, unknown>,
+  isCompaction = false,
 ): NativeExchange | undefined {
   const headers: Record<string, string> = {};
   for (const [name, value] of call.httpRequest.headers) {
     if (name.startsWith("anthropic-") && value.length <= headerCharactersMax) headers[name] = value;
   }
-  const native = new NativeExchange({ protocol, body, headers });
+  const native = new NativeExchange({ protocol, body, headers, isCompaction });
   const isServed = call.modelEntry.routes.some(({ plugin }) => native.isServedBy(plugin));
   call.native = isServed ? native : undefined;
   return call.native;

@@ -86,6 +86,12 @@ export const NamedEvent = Type.Object({
 /** The answer of POST /messages/count_tokens. */
 export const InputTokens = Type.Object({ input_tokens: Type.Integer() }, { additionalProperties: true });
 
+/** A compacted conversation, as the provider gives it. */
+export const Compaction = Type.Object(
+  { id: Type.String(), object: Type.Literal("response.compaction"), output: Type.Array(Type.Unknown()) },
+  { additionalProperties: true },
+);
+
 /** A body of bytes, for the OpenAPI document. */
 export const Bytes = Type.String({ format: "binary" });
 

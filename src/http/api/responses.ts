@@ -1,5 +1,11 @@
 import { Elysia } from "elysia";
-import { type ChatChunk, type ChatCompletion, ResponseObject, ResponsesRequest } from "../../contract/index.ts";
+import {
+  type ChatChunk,
+  type ChatCompletion,
+  GatewayError,
+  ResponseObject,
+  ResponsesRequest,
+} from "../../contract/index.ts";
 import { countNatively, countTokens, type NativeExchange, responsesProtocol } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { CountLimiter, checkEarly } from "../middleware/early-checks.ts";
@@ -10,7 +16,7 @@ import { sseReply } from "../middleware/sse-reply.ts";
 import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { formatEvent, setNative, streamNative, translateUnlessNative, warnOfTranslation } from "./native.ts";
-import { InputTokens, NamedEvent, responsesOfResponses } from "./openapi.ts";
+import { Compaction, InputTokens, NamedEvent, responsesOfResponses } from "./openapi.ts";
 import { ResponseStore } from "./response-store.ts";
 
 const {
@@ -67,6 +73,30 @@ export function responsesController(deps: HttpDeps) {
       },
     )
     .post(
+      "/responses/compact",
+      replyOnce<ResponsesRequest>(deps, async ({ call, body }) => {
+        call.protocol = "responses";
+        const { request: expanded } = expandRequest(body, await store.read(call, body));
+        // Fields that a compaction does not have must bound nothing.
+        const { stream: _, max_output_tokens: __, ...asked } = expanded;
+        const native = setNative(call, "responses", asked, true);
+        if (native === undefined) throw cannotCompact(call);
+        native.untranslatable = cannotCompact(call);
+        await executeCall(deps, call, { capability: "chat", request: native.toStandIn() });
+        return jsonReply(deps, call, native.answer);
+      }),
+      {
+        parse: [parse, "json"],
+        body: Body,
+        detail: {
+          summary: "Compact a conversation",
+          description: "By OpenAI's own endpoint, for its models. The output is sent as `input` later.",
+          tags: ["Models at work"],
+          responses: responsesOfResponses({ "application/json": Compaction }),
+        },
+      },
+    )
+    .post(
       "/responses/input_tokens",
       async ({ call, body }) => {
         counts.take(call);
@@ -88,6 +118,11 @@ export function responsesController(deps: HttpDeps) {
         },
       },
     );
+}
+
+function cannotCompact({ modelEntry: { model } }: HttpCall): GatewayError {
+  const sentence = `No provider of ${model.id} compacts conversations; ask the model for a summary instead`;
+  return new GatewayError("invalid_request", sentence, { param: "model", publicCode: "unsupported_model" });
 }
 
 /** What both ways of serving a request need. */

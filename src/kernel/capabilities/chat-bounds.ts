@@ -27,7 +27,8 @@ export const chatBounds: Pick<CapabilityHandler<"chat">, "upperBound" | "lowerBo
     };
   },
 
-  lowerBound: (call, upper) => createLowerBounds(call, upper)(1, firstOutputTokens),
+  lowerBound: (call, upper) =>
+    call.native?.isBounded === false ? upper : createLowerBounds(call, upper)(1, firstOutputTokens),
 
   growth(call, upper) {
     const { sink, request, modelEntry } = call;

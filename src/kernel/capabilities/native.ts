@@ -57,7 +57,7 @@ export async function openNative(
   plugin: ProviderPlugin,
   call: Call<ChatRequest>,
 ): Promise<OpenedNative> {
-  const handler = plugin.handlers[native.protocol];
+  const handler = native.handlerOf(plugin);
   if (handler === undefined) throw new TypeError(`Plugin '${plugin.name}' has no ${native.protocol} handler`);
   const request = { body: native.toBody(call.request), headers: native.headers };
   const { content, readUsage } = await handler({ ...call, request });
@@ -69,7 +69,8 @@ export async function openNative(
   if (!isRecord(content)) throw badAnswer("The provider's answer is no object");
   const fault = protocol.faultOf(content);
   if (fault !== undefined) throw fault;
-  if (!protocol.isAnswer(content)) throw badAnswer(`The provider's answer is none of the ${native.protocol} protocol`);
+  if (!protocol.isAnswer(content))
+    throw badAnswer(`The provider's answer is not one of the ${native.protocol} protocol`);
   return { native, readUsage, whole: content, first: [] };
 }
 

@@ -23,7 +23,10 @@ function startProvider() {
     idleTimeout: 60,
     fetch(request) {
       request.signal.addEventListener("abort", () => left++);
-      const chunk = `data: ${JSON.stringify(textChunk("long ".repeat(100)))}\n\n`;
+      const delta = "long ".repeat(100);
+      const isResponses = new URL(request.url).pathname.endsWith("/responses");
+      const event = isResponses ? { type: "response.output_text.delta", delta } : textChunk(delta);
+      const chunk = `data: ${JSON.stringify(event)}\n\n`;
       const body = new ReadableStream<string>({
         async pull(sink) {
           await Bun.sleep(20);

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { parseEvents } from "../../support/sse.ts";
-import { chatReply, gpt, type NativeBench, startNative } from "./ground.ts";
+import { chatReply, claude, gpt, type NativeBench, startNative } from "./ground.ts";
 
 const toStop: NativeBench[] = [];
 afterEach(async () => {
@@ -19,7 +19,6 @@ const answer = { id: "resp_1", object: "response", status: "completed", model: "
 describe("the Responses endpoints that are not here", () => {
   test.each([
     ["POST", "/responses/resp_1/cancel", 404],
-    ["POST", "/responses/compact", 405],
     ["GET", "/responses", 405],
   ])("answer %s %s with %d in OpenAI's shape at once", async (method, path, status) => {
     const { gateway } = await start(() => Response.json(answer));
@@ -81,5 +80,61 @@ describe("POST /chat/completions with a body of the Responses protocol", () => {
     const { ask } = await start(() => Response.json(answer));
     const response = await ask("/chat/completions", { model: gpt, input: [{ role: "nobody", content: 1 }] });
     expect([response.status, await response.json()]).toMatchObject([400, { error: { code: "invalid_request" } }]);
+  });
+});
+
+describe("POST /responses/compact", () => {
+  const compacted = {
+    id: "resp_1",
+    object: "response.compaction",
+    created_at: 1,
+    output: [{ type: "compaction", id: "cmp_1", encrypted_content: "gAAA" }],
+    usage: {
+      input_tokens: 100,
+      input_tokens_details: { cached_tokens: 20 },
+      output_tokens: 30,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: 130,
+    },
+  };
+
+  test("goes to the provider that has it, with the fields that it takes, and is paid", async () => {
+    const { ask, seen, gateway } = await start(() => Response.json(compacted));
+    const response = await ask("/responses/compact", {
+      ...simple,
+      stream: true,
+      temperature: 0.5,
+      max_output_tokens: 9,
+    });
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject(compacted);
+    expect(seen.map(({ path, body }) => [path, body])).toEqual([
+      ["/openai/responses/compact", { model: "gpt-5.1", input: "Hi" }],
+    ]);
+    const call = await gateway.store.db.selectFrom("calls").selectAll().executeTakeFirstOrThrow();
+    expect(call).toMatchObject({ state: "settled", input_tokens: 80, cache_read_tokens: 20, output_tokens: 30 });
+  });
+
+  test("compacts what came before by its id", async () => {
+    const { ask, seen } = await start(({ path }) => Response.json(path.endsWith("compact") ? compacted : answer));
+    const { id } = (await (await ask("/responses", simple)).json()) as { id: string };
+    expect((await ask("/responses/compact", { ...simple, previous_response_id: id })).status).toBe(200);
+    expect(seen[1]?.body.input).toMatchObject([{ role: "user" }, { role: "user" }]);
+    expect(seen[1]?.body.previous_response_id).toBeUndefined();
+  });
+
+  test("is refused for a model whose provider has none", async () => {
+    const { ask, seen } = await start(() => Response.json(compacted));
+    const response = await ask("/responses/compact", { ...simple, model: claude });
+    expect([response.status, await response.json()]).toMatchObject([400, { error: { code: "unsupported_model" } }]);
+    expect(seen).toEqual([]);
+  });
+
+  test("is refused where its whole output cannot be paid, because it has no limit to lower", async () => {
+    const { ask, seen, gateway } = await start(() => Response.json(compacted));
+    await gateway.store.change((db) => db.updateTable("wallets").set({ balance_nanodollars: 10_000_000 }).execute());
+    const response = await ask("/responses/compact", { ...simple, max_output_tokens: 16 });
+    expect([response.status, await response.json()]).toMatchObject([429, { error: { type: "insufficient_quota" } }]);
+    expect(seen).toEqual([]);
   });
 });

@@ -44,7 +44,7 @@ export type Node = Awaited<ReturnType<typeof startNode>>;
 
 const homes: string[] = [];
 
-export function newHome(): string {
+function newHome(): string {
   const home = mkdtempSync(join(tmpdir(), "modelgate-providers-"));
   homes.push(home);
   return home;

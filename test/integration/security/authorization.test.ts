@@ -84,21 +84,21 @@ const file = () => {
 };
 const messages = [{ role: "user", content: "Hi" }];
 
-/** What belongs to the account of the first key: for another account there is none. */
 const ofKey: Row = { id: newResponse, statuses: { others: 401, key: 200, "other key": 404, "limited key": 404 } };
 
 /** Codex tries a 403 and a 404 again. */
-const response: Row = {
+const response = (key: number): Row => ({
   body: () => ({ model: models.chat, input: "Hi" }),
-  statuses: { others: 401, key: 200, "other key": 200, "limited key": 400 },
-};
+  statuses: { others: 401, key, "other key": key, "limited key": 400 },
+});
 
 /** Every route of the server. Those of the API stand once and are tried below each of its two paths. */
 const rows: Record<string, Row> = {
   "POST {api}/chat/completions": call(() => ({ model: models.chat, messages })),
   "POST {api}/completions": call(() => ({ model: models.chat, prompt: "Hi" })),
-  "POST {api}/responses": response,
-  "POST {api}/responses/input_tokens": response,
+  "POST {api}/responses": response(200),
+  "POST {api}/responses/input_tokens": response(200),
+  "POST {api}/responses/compact": response(400),
   "GET {api}/responses/:id": ofKey,
   "DELETE {api}/responses/:id": ofKey,
   "GET {api}/responses/:id/input_items": ofKey,

@@ -53,6 +53,8 @@ export interface ChatOptions extends RequestOptions {
 export interface ResponsesOptions extends RequestOptions {
   /** Whether it counts the input tokens of such a request. Default false. */
   inputTokens?: boolean;
+  /** The provider also has `POST /responses/compact`. */
+  compact?: boolean;
 }
 
 /** What one embedding provider does differently. */

@@ -10,10 +10,14 @@ import { toBody } from "./request.ts";
 const freeTools = new Set(
   "function custom namespace tool_search local_shell apply_patch computer computer_use_preview".split(" "),
 );
+/** The fields of a request to compact. */
+const compactFields = new Set("model input instructions prompt_cache_key prompt_cache_retention".split(" "));
 const encryptedThoughts = "reasoning.encrypted_content";
 
+type NativeResponses = Pick<Handlers, "responses" | "compactResponse" | "countResponsesTokens">;
+
 /** The handlers of a provider that speaks the Responses protocol itself. */
-export function responsesHandlers(defaults: ResponsesOptions): Pick<Handlers, "responses" | "countResponsesTokens"> {
+export function responsesHandlers(defaults: ResponsesOptions): NativeResponses {
   return {
     async responses(call): Promise<NativeAnswer> {
       const body = toResponsesBody(call, resolveOptions(defaults, call.model));
@@ -22,14 +26,18 @@ export function responsesHandlers(defaults: ResponsesOptions): Pick<Handlers, "r
       const content = body.stream === true ? await upstream.events(path, body) : await upstream.json(path, body);
       return { content: content as NativeAnswer["content"], readUsage: readResponsesUsage };
     },
+    ...(defaults.compact === true && {
+      async compactResponse(call): Promise<NativeAnswer> {
+        const asked = toResponsesBody(call, resolveOptions(defaults, call.model));
+        const body = Object.fromEntries(Object.entries(asked).filter(([field]) => compactFields.has(field)));
+        const content = await call.upstream.json<Record<string, unknown>>("/responses/compact", body);
+        return { content, readUsage: readResponsesUsage };
+      },
+    }),
     ...(defaults.inputTokens === true && {
       async countResponsesTokens(call): Promise<number> {
-        const {
-          stream: _,
-          store: __,
-          include: ___,
-          ...body
-        } = toResponsesBody(call, resolveOptions(defaults, call.model));
+        const asked = toResponsesBody(call, resolveOptions(defaults, call.model));
+        const { stream: _, store: __, include: ___, ...body } = asked;
         const { input_tokens } = await call.upstream.json<{ input_tokens: number }>("/responses/input_tokens", body);
         return input_tokens;
       },
