@@ -8,7 +8,7 @@ import {
   type Payments,
   pruneSignIn,
 } from "./accounts/index.ts";
-import { type Billing, createPruner, openBilling, readOverdrawn, remoteCalls } from "./billing/index.ts";
+import { type Billing, createPruner, openBilling, RefusalLog, readOverdrawn, remoteCalls } from "./billing/index.ts";
 import { type Config, getPublicOrigin, getVariablePrefix } from "./config/index.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
 import { createStoredResponses, type Store } from "./db/index.ts";
@@ -92,6 +92,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { ledger, degraded } = await openBilling(config, { ...options, onCommit });
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
+  const refusals = new RefusalLog({ store, retentionDays: config.callRetentionDays, now, log });
   const { network, close: closeNetwork } = openProviderNetwork(options);
   const kernel: Kernel = { registry: providers.snapshot.registry, ledger, network, log, now: monotonicNow, observer };
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
@@ -103,11 +104,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     version: options.version,
     log,
     now,
-    store,
-    accounts,
-    ledger,
-    kernel,
-    providers,
+    ...{ store, accounts, ledger, refusals, kernel, providers },
     snapshot: () => providers.snapshot,
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
     loadShedder,
@@ -132,7 +129,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     options.onPluginsChanged?.(snapshot);
   });
   options.onPluginsChanged?.(providers.snapshot);
-  const stopMaintenance = startMaintenance(options, { accounts, ledger });
+  const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals });
   return {
     http,
     accounts,
@@ -146,7 +143,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       providers.close();
       stopMaintenance();
       closeNetwork();
-      await ledger.close();
+      await Promise.all([refusals.flush(), ledger.close()]);
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
     },
   };
@@ -234,7 +231,7 @@ function describeNoProvider({ plugins, warnings }: PluginSnapshot, { host }: Con
 /** Starts the timers: reads what other processes wrote, recovers calls of dead processes, deletes expired data. */
 function startMaintenance(
   { store, log, config, now = Date.now }: AppOptions,
-  { accounts, ledger }: Pick<App, "accounts" | "ledger">,
+  { accounts, ledger, refusals }: Pick<App, "accounts" | "ledger"> & { refusals: RefusalLog },
 ): () => void {
   const every = (ms: number, work: () => unknown) => {
     let hasFailed = false;
@@ -261,6 +258,7 @@ function startMaintenance(
     every(pruneMs, () => store.idempotencyKeys.prune(now())),
     every(pruneMs, () => pruneSignIn(store, now())),
     every(pruneMs, () => createStoredResponses(store, now).prune(now())),
+    every(pruneMs, () => refusals.prune()),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];
   if (store.shared) {

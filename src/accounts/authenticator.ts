@@ -73,18 +73,21 @@ export class Authenticator {
   #check(token: string, { secret }: KeyParts, known: KnownKey | undefined): Caller {
     const matches = equalHashes(hashSecret(secret), known === undefined ? noHash : known.secretHash);
     if (known === undefined || !matches) {
-      throw incorrectKey(maskKey(token), "does not exist; check that it was copied completely, or create a new one");
+      const problem = "does not exist; check that it was copied completely, or create a new one";
+      throw incorrectKey(maskKey(token), problem, known?.caller);
     }
     if (this.#known.get(known.caller.keyId) === known) this.#verified.set(token, known);
     return this.#getCaller(known);
   }
 
   #getCaller({ revoked, disabled, expiresAt, caller }: KnownKey): Caller {
-    if (revoked) throw incorrectKey(caller.keyId, "was revoked; use another key");
+    if (revoked) throw incorrectKey(caller.keyId, "was revoked; use another key", caller);
     if (expiresAt !== undefined && expiresAt <= this.#now()) {
-      throw incorrectKey(caller.keyId, `expired at ${new Date(expiresAt).toISOString()}; use another key`);
+      throw incorrectKey(caller.keyId, `expired at ${new Date(expiresAt).toISOString()}; use another key`, caller);
     }
-    if (disabled) throw invalidKey("The account of this API key is disabled; contact the operator of this gateway");
+    if (disabled) {
+      throw invalidKey("The account of this API key is disabled; contact the operator of this gateway", caller);
+    }
     this.#use.note(caller.keyId);
     return caller;
   }
@@ -180,13 +183,25 @@ function readKeyLimits(record: KeyRecord): KeyLimits | undefined {
   return Object.values(bounds).some((bound) => bound !== undefined) ? bounds : undefined;
 }
 
-function invalidKey(message: string): GatewayError {
-  return new GatewayError("invalid_api_key", message);
+type KeyOwner = Pick<Caller, "accountId" | "keyId">;
+
+/** The refusal of a key whose id is known, for the request log of its account. */
+export class RefusedKeyError extends GatewayError {
+  readonly key: KeyOwner;
+
+  constructor(message: string, { accountId, keyId }: KeyOwner) {
+    super("invalid_api_key", message);
+    this.key = { accountId, keyId };
+  }
+}
+
+function invalidKey(message: string, owner?: KeyOwner): GatewayError {
+  return owner === undefined ? new GatewayError("invalid_api_key", message) : new RefusedKeyError(message, owner);
 }
 
 /** LiteLLM takes a 401 for an `AuthenticationError` only if it begins as OpenAI's sentence does. */
-function incorrectKey(shown: string, problem: string): GatewayError {
-  return invalidKey(`Incorrect API key provided: ${shown} ${problem}`);
+function incorrectKey(shown: string, problem: string, owner?: KeyOwner): GatewayError {
+  return invalidKey(`Incorrect API key provided: ${shown} ${problem}`, owner);
 }
 
 /** A key as OpenAI shows it: enough to tell which one it is. */

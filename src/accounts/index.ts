@@ -1,6 +1,6 @@
 export { type Account, type AccountRow, emailsOf, searchAccounts } from "./account-admin.ts";
 export { type Audited, type AuditRow, auditedActions, createAudited, listAudit, recordAudit } from "./audit.ts";
-export type { AccountDefaults } from "./authenticator.ts";
+export { type AccountDefaults, RefusedKeyError } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export { acceptInvitation, invite } from "./invitations.ts";
 export type { ApiKey, NewKey } from "./keys.ts";

@@ -64,6 +64,10 @@ export interface Session {
   expiresAt: number;
   /** The browser's `user-agent`; absent when it sent none. */
   userAgent: string | undefined;
+  /** The client's address at sign-in; absent when it is not known. */
+  address: string | undefined;
+  /** Accurate to a day. */
+  lastUsedAt: number;
 }
 
 const listedMax = 200;
@@ -72,7 +76,7 @@ const listedMax = 200;
 export async function listSessions({ db }: Store, userId: string, now: number): Promise<Session[]> {
   const rows = await db
     .selectFrom("sessions")
-    .select(["id", "created_at", "expires_at", "user_agent"])
+    .select(["id", "created_at", "updated_at", "expires_at", "user_agent", "ip_address"])
     .where("user_id", "=", userId)
     .where("expires_at", ">", new Date(now).toISOString())
     .orderBy("created_at", "desc")
@@ -84,6 +88,8 @@ export async function listSessions({ db }: Store, userId: string, now: number): 
     createdAt: Date.parse(row.created_at),
     expiresAt: Date.parse(row.expires_at),
     userAgent: row.user_agent?.slice(0, 300) || undefined,
+    address: row.ip_address || undefined,
+    lastUsedAt: Date.parse(row.updated_at),
   }));
 }
 

@@ -71,6 +71,9 @@ export function toCallEnded(open: CallOpened, settlement: Settlement, settledAt:
     errorCode: settlement.errorCode ?? null,
     firstByteMs: settlement.firstByteMs === undefined ? null : Math.round(settlement.firstByteMs),
     durationMs: Math.round(settlement.durationMs),
+    protocol: settlement.protocol,
+    clientRequestId: settlement.clientRequestId,
+    detail: settlement.detail,
   };
 }
 

@@ -1,5 +1,6 @@
 export { type Billing, type BillingOptions, createBilling } from "./billing.ts";
 export type { OnCommit } from "./commit-queue.ts";
+export { giveDemoCredit, takeDemoCredit } from "./demo-credit.ts";
 export { type CallsWanted, exportCalls, type WrittenCall } from "./export-calls.ts";
 export { openBilling, openRedisLimits } from "./open-billing.ts";
 export { createPruner, type PrunerOptions } from "./prune-calls.ts";
@@ -8,6 +9,10 @@ export { type RecordedUsage, recordedUsage } from "./recorded-usage.ts";
 export type { Recovery } from "./recover-calls.ts";
 export { type RedisLimits, type RedisLimitsOptions, RedisRefused } from "./redis/redis-limits-options.ts";
 export { type OpenCall, type RemoteCalls, remoteCalls, remoteCallsMax } from "./remote-calls.ts";
+export { type LogCursor, readRequest, readRequests } from "./requests/read-requests.ts";
+export { RefusalLog } from "./requests/refusal-log.ts";
+export type { LoggedRequest, RequestDetail } from "./requests/request-columns.ts";
+export type { RequestFilter, StatusFilter } from "./requests/request-filter.ts";
 export { readStatement, type StatementLine } from "./statement.ts";
 export { type DaySpan, type Period, periods, spanDaysMax } from "./usage/buckets.ts";
 export { readUsage } from "./usage/read-usage.ts";

@@ -1,7 +1,8 @@
 import { type Account, type Accounts, hasAdmin, makeTemporaryPassword } from "../accounts/index.ts";
 import { oneNodeAtATime, type Store } from "../db/index.ts";
 
-const ownerEmail = "owner@localhost";
+/** The e-mail of the account that a first start creates. */
+export const ownerEmail = "owner@localhost";
 
 /** What a start created, for the startup banner. */
 export interface Bootstrap {

@@ -1,4 +1,5 @@
 import { type App, type AppOptions, createApp } from "../app.ts";
+import { giveDemoCredit, takeDemoCredit } from "../billing/index.ts";
 import {
   type Config,
   getCatalogueFolder,
@@ -14,7 +15,7 @@ import { type Observability, openObservability } from "../observability/index.ts
 import { createLog, type OpenLog, prettyLine } from "../observability/log.ts";
 import { createRedactor } from "../observability/redact.ts";
 import { type PluginSnapshot, removeStateFile, writeStateFile } from "../plugin-loader/index.ts";
-import { bootstrap } from "./bootstrap.ts";
+import { bootstrap, ownerEmail } from "./bootstrap.ts";
 import type { CliContext } from "./command.ts";
 import { drain } from "./drain.bun.ts";
 import { watchParent, watchSignals } from "./lib/process.bun.ts";
@@ -40,8 +41,11 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
   const store = await openStore(getStoreOptions(config));
   try {
     lockStore(store, config);
-    const onPluginsChanged = ({ states }: PluginSnapshot) => {
-      if (config.worker <= 1) writeStateFile(stateFile, { pid: process.pid, plugins: states });
+    const onSandbox = watchSandbox(store, log);
+    const onPluginsChanged = ({ states, sandbox }: PluginSnapshot) => {
+      if (config.worker > 1) return;
+      writeStateFile(stateFile, { pid: process.pid, plugins: states });
+      onSandbox(sandbox);
     };
     const observability = await openObservability(config, { log, version });
     const app = await createApp({
@@ -95,6 +99,20 @@ function makeDropFolders(config: Config): void {
   makeHome(config, ...[...own, getCatalogueFolder(config)].map(({ path }) => path));
 }
 
+/** When the first provider ends the sandbox, its models and its demo credit go: the log says so. */
+function watchSandbox(store: Store, log: OpenLog): (isSandbox: boolean) => void {
+  let wasSandbox = false;
+  return (isSandbox) => {
+    if (wasSandbox && !isSandbox) {
+      log.warn("sandbox_ended", { reason: "a provider is configured; its models alone are served from now on" });
+    }
+    wasSandbox = isSandbox;
+    if (!isSandbox) {
+      takeDemoCredit(store, Date.now).catch((error) => log.error("demo_credit_not_taken", { error }));
+    }
+  };
+}
+
 interface ServerOptions {
   readonly store: Store;
   readonly config: Config;
@@ -114,6 +132,8 @@ async function listenUntilSignal(app: App, { store, config, log, observability }
     if (config.worker <= 1) {
       const { bootstrapKey } = config;
       const created = await bootstrap(store, app.accounts, { bootstrapKey, now: Date.now() });
+      const owner = created.key?.given === false && app.sandbox ? await app.accounts.find(ownerEmail) : undefined;
+      if (owner !== undefined) await giveDemoCredit(store, owner.id, Date.now);
       process.stdout.write(formatStartupBanner({ config, port, metricsPort, ...created, app }));
     }
     setTimeout(() => Bun.gc(true), startGarbageMs).unref();

@@ -104,6 +104,10 @@ export interface Settlement {
   errorCode?: string | undefined;
   firstByteMs?: number | undefined;
   durationMs: number;
+  /** For the request log: what the client spoke, its own id of the request, and JSON of how the call went. */
+  protocol?: string | undefined;
+  clientRequestId?: string | undefined;
+  detail?: string | undefined;
 }
 
 /** A wallet in figures. `available` is what a new premium call can hold. */

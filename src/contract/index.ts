@@ -1,5 +1,6 @@
 export * from "./api-key.ts";
 export * from "./billing.ts";
+export { callIdPrefix, idAlphabet } from "./call-id.ts";
 export * from "./capability.ts";
 export * from "./chat.ts";
 export * from "./completions.ts";

@@ -2,3 +2,8 @@ declare module "*.svg" {
   const address: string;
   export default address;
 }
+
+declare module "*.md" {
+  const text: string;
+  export default text;
+}

@@ -23,9 +23,17 @@ export async function buildPage(): Promise<BuiltFile[]> {
     },
     define: { "process.env.NODE_ENV": '"production"' },
   });
-  return built.outputs.map((output) => ({
-    path: output.path.slice(1),
-    mediaType: output.type,
-    bytes: output,
-  }));
+  return await Promise.all(
+    built.outputs.map(async (output) => {
+      const path = output.path.slice(1);
+      const bytes = path === "/index.html" ? new Blob([paintFirst(await output.text())]) : output;
+      return { path, mediaType: output.type, bytes };
+    }),
+  );
+}
+
+/** Moves the stylesheet behind the frame of the page: in the head it would hold back the first paint. */
+function paintFirst(html: string): string {
+  const [link = ""] = /<link rel="stylesheet"[^<>]*>/.exec(html) ?? [];
+  return html.replace(link, "").replace("<noscript>", `${link}<noscript>`);
 }

@@ -36,6 +36,16 @@ export function formatUsd(text: string): string {
   return `${sign}$${size.toLocaleString(locale, { minimumFractionDigits: 2, maximumSignificantDigits: 3, maximumFractionDigits: 9 })}`;
 }
 
+/** Dollars with a fixed number of decimals, so that amounts below each other align and add up. */
+export function formatUsdColumn(text: string, decimals = 4): string {
+  const value = Number(text);
+  const size = Math.abs(value).toLocaleString(locale, {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals,
+  });
+  return `${value < 0 ? "−" : ""}$${size}`;
+}
+
 export function formatMs(ms: number | null): string {
   if (ms === null) return "–";
   return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;

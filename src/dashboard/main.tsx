@@ -1,6 +1,6 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { mutate, SWRConfig } from "swr";
+import { mutate, SWRConfig, type SWRConfiguration } from "swr";
 import { App } from "./app.tsx";
 import { isUnauthorized } from "./data/api.ts";
 import { applyTheme } from "./theme.ts";
@@ -12,6 +12,11 @@ function onError(error: unknown, key: string): void {
   if (isUnauthorized(error) && key !== "me") void mutate("me");
 }
 
+/** Tries again every few seconds, spread over the open tabs, so that a page recovers soon after the gateway did. */
+const onErrorRetry: SWRConfiguration["onErrorRetry"] = (error, ...[, , revalidate, { retryCount }]) => {
+  if (!isUnauthorized(error)) setTimeout(() => void revalidate({ retryCount }), 3000 + Math.random() * 3000);
+};
+
 const root = document.getElementById("root");
 if (root !== null) {
   createRoot(root).render(
@@ -20,8 +25,9 @@ if (root !== null) {
         value={{
           onError,
           dedupingInterval: 1000,
-          shouldRetryOnError: (error: unknown) => !isUnauthorized(error),
-          errorRetryInterval: 5000,
+          // So that a page without a connection says so.
+          refreshWhenOffline: true,
+          onErrorRetry,
         }}
       >
         <App />

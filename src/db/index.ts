@@ -7,6 +7,8 @@ export type { KeyRecord } from "./key-query.ts";
 export type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
 export { oneNodeAtATime } from "./migrate.ts";
 export { openStore } from "./open-store.ts";
+export { insertRefusals, pruneRefusals, refusalsOfAccountMax } from "./refusals.ts";
+export type { RefusalsTable } from "./refusals-table.ts";
 export { type CallState, type Database, isOpen, isSeen, meterColumns, type Role } from "./schema.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";
 export {

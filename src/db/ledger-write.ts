@@ -67,6 +67,10 @@ export interface CallEnded {
   readonly errorCode: string | null;
   readonly firstByteMs: number | null;
   readonly durationMs: number;
+  readonly protocol?: string | undefined;
+  readonly clientRequestId?: string | undefined;
+  /** JSON of a `CallDetail` of the kernel. */
+  readonly detail?: string | undefined;
 }
 
 /** A raised hold of an open call, as an embedded store writes it; a shared one decides by {@link Store.extendHold}. */

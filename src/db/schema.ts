@@ -1,6 +1,7 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { Capability, MeterName, UsageSource } from "../contract/index.ts";
 import type { ProviderKeysTable, ProvidersTable } from "./provider-tables.ts";
+import type { RefusalsTable } from "./refusals-table.ts";
 import type { IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 
 /**
@@ -11,6 +12,7 @@ export interface Database {
   accounts: AccountsTable;
   keys: KeysTable;
   calls: CallsTable;
+  refusals: RefusalsTable;
   entries: EntriesTable;
   /** The balance of each account that has entries, written in the transaction of the entry. */
   wallets: { account_id: string; balance_nanodollars: number };
@@ -146,6 +148,11 @@ interface CallsTable extends MeterColumns<number | null> {
   partial: number | null;
   /** The client's own name of its session; null: it sent none. */
   session: string | null;
+  /** What the client spoke; null for what is not chat. */
+  protocol: string | null;
+  client_request_id: string | null;
+  /** JSON of a `CallDetail` of the kernel; null: nothing to tell. */
+  detail: string | null;
   /** The process that runs the call; null in the embedded store. */
   node_id: string | null;
 }

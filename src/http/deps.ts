@@ -1,5 +1,5 @@
 import type { Accounts, createCheckout, Payments, SignIn } from "../accounts/index.ts";
-import type { remoteCalls } from "../billing/index.ts";
+import type { RefusalLog, remoteCalls } from "../billing/index.ts";
 import type { Config } from "../config/index.ts";
 import type { Ledger } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
@@ -24,6 +24,8 @@ export interface HttpDeps {
   /** Begins a payment and returns the address for the browser. */
   readonly beginPayment: ReturnType<typeof createCheckout>;
   readonly ledger: Ledger;
+  /** Where refused requests are recorded; absent: nowhere. */
+  readonly refusals?: RefusalLog | undefined;
   readonly kernel: Kernel;
   /** The plugins loaded now, and whether answers are simulated. */
   readonly snapshot: () => Pick<PluginSnapshot, "plugins" | "states" | "sandbox" | "warnings">;

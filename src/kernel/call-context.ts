@@ -21,6 +21,18 @@ export type Protocol = "chat" | "completions" | "responses" | "messages";
 /** Why the gateway itself ended a call. */
 export type CancelReason = "client_disconnected" | "timeout" | "draining" | "hold_refused";
 
+/** An attempt that failed. */
+export interface FailedAttempt {
+  readonly route: string;
+  readonly duration_ms: number;
+  /** The kind of an upstream fault, or the code of the gateway's own error. */
+  readonly error: string;
+  /** The HTTP status of the provider; absent: it sent none. */
+  readonly status?: number | undefined;
+  /** The provider's own words, which may name the operator's account: for administrators. */
+  readonly message: string;
+}
+
 /** How long a model that reasons may go on for a client that has left. */
 const runOnMsMax = 60_000;
 const warningsMax = 20;
@@ -79,6 +91,10 @@ export class CallContext<C extends Capability = Capability> {
 
   status = 200;
   errorCode: string | undefined = undefined;
+  /** The error's sentence for the caller; set for an admitted call. */
+  errorMessage: string | undefined = undefined;
+  /** The attempts that failed, in order; absent: none. */
+  failedAttempts: FailedAttempt[] | undefined = undefined;
   cancelReason: CancelReason | undefined = undefined;
   /** Set by {@link endWith}. */
   cancelError: GatewayError | undefined = undefined;
@@ -91,7 +107,7 @@ export class CallContext<C extends Capability = Capability> {
   meters: Meters = {};
   usageSource: UsageSource = "none";
   costNanodollars: number | undefined = undefined;
-  /** The finish reason of each choice; set only for an observer. */
+  /** The finish reason of each choice. */
   finishReasons: string[] | undefined = undefined;
   /** Warnings of plugins, for the log. */
   readonly warnings: string[] = [];

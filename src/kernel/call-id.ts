@@ -1,4 +1,5 @@
-const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
+import { callIdPrefix, idAlphabet } from "../contract/index.ts";
+
 const poolSize = 4096;
 const pool = new Uint8Array(poolSize);
 let used = poolSize;
@@ -12,7 +13,7 @@ export function randomText(count: number): string {
     used = 0;
   }
   let text = "";
-  for (let i = 0; i < count; i++) text += alphabet[(pool[used++] as number) & 31];
+  for (let i = 0; i < count; i++) text += idAlphabet[(pool[used++] as number) & 31];
   return text;
 }
 
@@ -23,17 +24,7 @@ export function randomText(count: number): string {
 export function makeCallId(nowMs: number): string {
   if (nowMs !== stampedAt) {
     stampedAt = nowMs;
-    stamp = timeText(nowMs);
+    stamp = callIdPrefix(nowMs);
   }
-  return `req_${stamp}${randomText(16)}`;
-}
-
-function timeText(nowMs: number): string {
-  let rest = nowMs;
-  let text = "";
-  for (let i = 0; i < 10; i++) {
-    text = (alphabet[rest % 32] as string) + text;
-    rest = Math.floor(rest / 32);
-  }
-  return text;
+  return stamp + randomText(16);
 }

@@ -8,6 +8,7 @@ import {
   sumTokens,
 } from "../contract/index.ts";
 import type { CallContext } from "./call-context.ts";
+import { formatCallDetail } from "./call-detail.ts";
 import { chatHandler } from "./capabilities/chat.ts";
 import { embeddingsHandler } from "./capabilities/embeddings.ts";
 import { imagesHandler } from "./capabilities/images.ts";
@@ -147,6 +148,7 @@ function fail(kernel: Kernel, call: CallContext, error: unknown): GatewayError {
   const failure = toClientError(error, call);
   call.status = failure.status;
   call.errorCode = failure.code;
+  call.errorMessage = failure.message;
   if (call.clientLeft || call.cancelReason === "client_disconnected") recordDisconnect(call);
   // Cut because nothing is left: what was made until then is owed, the hidden part of it too.
   if (call.sentRequests > 0 && fundErrors.has(failure.code)) call.usageMeter.produced = true;
@@ -184,5 +186,8 @@ async function settle(kernel: Kernel, call: CallContext): Promise<void> {
     errorCode: call.errorCode,
     firstByteMs: call.firstByteMs,
     durationMs: kernel.now() - call.startedMs,
+    protocol: call.capability === "chat" ? call.protocol : undefined,
+    clientRequestId: call.clientRequestId,
+    detail: formatCallDetail(call),
   });
 }

@@ -37,19 +37,24 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await page.getByLabel("Free tokens per day").fill("7");
         await page.getByRole("button", { name: "Set quota" }).click();
         await page.getByText("has a custom quota").waitFor();
-        await page.getByRole("button", { name: "Disable account" }).click();
+        const disable = page.getByRole("button", { name: "Disable account…" });
+        await disable.click();
+        await page.getByText("All API keys of this account stop working at once").waitFor();
+        await page.getByRole("button", { name: "Cancel" }).click();
+        await disable.click();
+        await page.getByRole("button", { name: "Disable account", exact: true }).click();
         await page.getByRole("button", { name: "Enable account" }).click();
-        await page.getByRole("button", { name: "Disable account" }).waitFor();
+        await disable.waitFor();
         await page.keyboard.press("Escape");
         await page.getByRole("cell", { name: "$2.50" }).waitFor();
 
         await page.getByRole("link", { name: "Audit log" }).click();
         await seeHeading(page, "Audit log");
-        await page.getByText("account.create").waitFor();
-        for (const action of ["account.invite", "account.credit", "account.quota", "account.disabled"]) {
+        await page.getByText("Account create").first().waitFor();
+        for (const action of ["Account invite", "Account credit", "Account quota", "Account disabled"]) {
           expect(await page.getByText(action).count()).toBeGreaterThan(0);
         }
-        await page.getByText("usd: 2.5, note: <b>Welcome</b>, repeated: false").waitFor();
+        await page.getByText("$2.50, note: <b>Welcome</b>", { exact: true }).waitFor();
       }),
     testMsMax,
   );

@@ -33,6 +33,8 @@ export interface WatchedTab {
   readonly page: Page;
   /** Console errors (CSP violations included) and requests to other hosts. HTTP error statuses are not counted: the page shows them. */
   readonly problems: readonly string[];
+  /** Drops the problems that a test made itself. */
+  forgive(pattern: RegExp): void;
   close(): Promise<void>;
 }
 
@@ -60,10 +62,14 @@ export async function openTab(
     for (const each of context.pages()) await each.unrouteAll({ behavior: "ignoreErrors" });
     await context.close();
   };
-  return { context, page, problems, close };
+  const forgive = (pattern: RegExp) => {
+    const others = problems.filter((problem) => !pattern.test(problem));
+    problems.splice(0, problems.length, ...others);
+  };
+  return { context, page, problems, forgive, close };
 }
 
-/** Violations that axe rates serious or critical, as `rule: target`; by all rules, or the given ones. */
+/** Violations that axe rates moderate or worse, as `rule: target`; by all rules, or the given ones. */
 export async function findViolations(page: Page, rules?: string[]): Promise<string[]> {
   // Injected through the debugger protocol, which bypasses the CSP of the page.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
@@ -72,6 +78,6 @@ export async function findViolations(page: Page, rules?: string[]): Promise<stri
     rules === undefined ? {} : { runOnly: rules },
   );
   return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .filter(({ impact }) => impact !== "minor")
     .flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target.join(" ")} ${node.failureSummary ?? ""}`));
 }

@@ -158,11 +158,13 @@ describe.skipIf(!hasChromium)("every page", () => {
         }
         await signIn(page, "owner@localhost");
         const rows = page.getByRole("region", { name: "Recent calls" }).locator("tbody tr");
+        await page.getByText("The latest 10 calls").waitFor();
+        await page.getByRole("button", { name: "Show older calls" }).click();
         await page.getByText("The latest 50 calls").waitFor();
-        await page.getByRole("button", { name: "Load older calls" }).click();
+        await page.getByRole("button", { name: "Show older calls" }).click();
         await page.getByText("The latest 63 calls").waitFor();
         expect(await rows.count()).toBe(63);
-        await page.getByRole("button", { name: "Load older calls" }).click();
+        await page.getByRole("button", { name: "Show older calls" }).click();
         await page.getByText("All 63 calls").waitFor();
         // Calls that are already on the screen are not sent again.
         const refresh = await page.waitForResponse((response) => /\/me\?calls=[\w-]+$/.test(response.url()));

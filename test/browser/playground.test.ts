@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { openCliStore, type TransactionScope } from "../support/books.ts";
 import { fillWallet, hookMsMax } from "../support/gateway.ts";
 import { wavFile } from "../support/wav.ts";
-import { hasChromium } from "./chromium.ts";
+import { findViolations, hasChromium } from "./chromium.ts";
 import { seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("the playground", () => {
@@ -46,13 +46,89 @@ describe.skipIf(!hasChromium)("the playground", () => {
         await send(page, "Say it's <fine>");
         await page.locator(".turn-end").waitFor();
         expect(await page.locator(".turn.is-assistant .turn-text").textContent()).toContain("it's <fine>");
-        expect(await page.locator(".turn-end").textContent()).toMatch(/^\d+ tokens in, \d+ out · [\d.]+ s · sandbox$/);
+        expect(await page.locator(".turn-end").textContent()).toMatch(
+          /^\d+ tokens in, \d+ out · \$0\.0\d+ · first token [\d.]+ s · total [\d.]+ s · sandbox$/,
+        );
         await page.getByLabel("Your message").fill("It's $HOME `ls`");
         const output = await runShownCurl(page);
         expect(output).toContain("data: [DONE]");
         expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain(
           "sk-mg",
         );
+      }),
+    testMsMax,
+  );
+
+  test(
+    "renders markdown without its HTML or pictures, and keeps the chat until the user signs out",
+    () =>
+      dashboard.visit(async (page) => {
+        await signIn(page, "owner@localhost");
+        await page.goto("/playground?model=famA-5");
+        await send(
+          page,
+          "**bold** [go](https://a.example) ![pic](https://b.example/p.png) <img src=y> [bad](javascript:x)",
+        );
+        await page.locator(".turn-end").waitFor();
+        const answer = page.locator(".turn.is-assistant .turn-text");
+        await answer.locator("strong", { hasText: "bold" }).waitFor();
+        const links = await answer
+          .locator("a")
+          .evaluateAll((all) => all.map((link) => (link as HTMLAnchorElement).href));
+        expect(links).toEqual(["https://a.example/", "https://b.example/p.png"]);
+        expect(await answer.locator("img").count()).toBe(0);
+        await page.getByRole("link", { name: "Models" }).click();
+        await page.goBack();
+        await answer.locator("strong", { hasText: "bold" }).waitFor();
+        await page.reload();
+        await answer.locator("strong", { hasText: "bold" }).waitFor();
+        await page.getByRole("button", { name: "Sign out" }).click();
+        await seeHeading(page, "Sign in");
+        expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain("bold");
+      }),
+    testMsMax,
+  );
+
+  test(
+    "attaches files, calls tools and compares two models",
+    () =>
+      dashboard.visit(async (page) => {
+        await signIn(page, "owner@localhost");
+        await page.goto("/playground?model=famA-5");
+        const pixel =
+          "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+        await page
+          .locator("input[type=file]")
+          .setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: Buffer.from(pixel, "base64") });
+        await page.getByRole("button", { name: "Remove dot.png" }).waitFor();
+        await send(page, "What is this?");
+        await page.locator(".turn.is-user img").waitFor();
+        await page.locator(".turn-end").getByText("total").waitFor();
+        await page.getByRole("button", { name: "Clear chat" }).click();
+
+        await page.getByText("More settings").click();
+        const tools = page.getByLabel("Tools", { exact: true });
+        await tools.fill("[{");
+        await page.getByLabel("Your message").fill("x");
+        expect(await page.getByRole("button", { name: "Send" }).isDisabled()).toBe(true);
+        await tools.fill('[{"type": "function", "function": {"name": "get_time", "parameters": {"type": "object"}}}]');
+        await send(page, "Use get_time, please");
+        await page.locator(".turn-call").getByText("get_time(").waitFor();
+        await page.locator(".turn-end").waitFor();
+        await page.getByPlaceholder("Result of get_time").waitFor();
+        await send(page, "12:00");
+        await page.locator(".turn.is-tool").getByText("12:00").waitFor();
+        await page.locator(".turn.is-assistant").nth(1).locator(".turn-end").waitFor();
+        await page.getByRole("button", { name: "Clear chat" }).click();
+        await tools.fill("");
+
+        await page.getByLabel("Compare with").selectOption("famA-4o-mini");
+        expect(page.url()).toContain("compare=famA-4o-mini");
+        await send(page, "Say hello");
+        await page.locator(".turn-end").nth(1).waitFor();
+        const answers = await page.locator(".turn.is-assistant .turn-text").allTextContents();
+        expect(answers.map((text) => /famA-[\w.-]+/.exec(text)?.[0])).toEqual(["famA-5", "famA-4o-mini"]);
+        expect(await findViolations(page)).toEqual([]);
       }),
     testMsMax,
   );
@@ -101,6 +177,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
         expect(
           await picture.evaluate((image: HTMLImageElement) => image.decode().then(() => image.naturalWidth)),
         ).toBeGreaterThan(0);
+        await page.getByText(/total [\d.]+ m?s · sandbox$/).waitFor();
         expect(JSON.parse(await runShownCurl(page)).data).toHaveLength(1);
 
         await page.getByRole("button", { name: "Speech" }).click();

@@ -63,7 +63,7 @@ export async function fetchJson<T>(path: string, body?: unknown, more: RequestIn
 
 /** Public facts about the gateway: sign-in methods, base path of the API, sandbox mode. */
 export function useGateway() {
-  return useSWR("gateway", () => request(api.gateway.get()), { revalidateOnFocus: false });
+  return useSWR("gateway", () => request(api.gateway.get()), { revalidateOnFocus: false, refreshInterval: 300_000 });
 }
 
 /** The base URL of the API. */

@@ -36,6 +36,9 @@ export interface NewKey {
   readonly expires_at?: string;
   readonly allowed_models?: string[];
   readonly budget_usd?: string;
+  readonly requests_per_minute?: number;
+  readonly tokens_per_minute?: number;
+  readonly concurrent_calls?: number;
 }
 
 /** Creates a key. Only this response contains the secret. */
@@ -49,6 +52,9 @@ export interface KeyChange {
   readonly expires_at?: string | null;
   readonly allowed_models?: string[] | null;
   readonly budget_usd?: string | null;
+  readonly requests_per_minute?: number | null;
+  readonly tokens_per_minute?: number | null;
+  readonly concurrent_calls?: number | null;
 }
 
 export function changeKey(id: string, change: KeyChange) {

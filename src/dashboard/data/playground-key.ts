@@ -13,6 +13,13 @@ const lifetimeMs = 3_600_000;
 /** A key is replaced this long before it expires, so that a running call can finish. */
 const marginMs = 300_000;
 
+let lastCallId: string | undefined;
+
+/** The id of the last call that was answered, to find it among the latest calls. */
+export function getLastCallId(): string | undefined {
+  return lastCallId;
+}
+
 /** POSTs to the API with the playground's key. @throws {ApiError} */
 export async function callApi(path: string, body: BodyInit, init: RequestInit = {}): Promise<Response> {
   const { key: secret } = await playgroundKey();
@@ -22,6 +29,7 @@ export async function callApi(path: string, body: BodyInit, init: RequestInit = 
     headers: { ...init.headers, authorization: `Bearer ${secret}` },
     body,
   });
+  lastCallId = response.headers.get("x-request-id") ?? undefined;
   if (response.ok) return response;
   // The key was revoked; the next call creates another.
   if (response.status === 401) key = undefined;

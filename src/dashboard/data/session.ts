@@ -12,9 +12,15 @@ export function useMe() {
   return useSWR("me", getMe, { refreshInterval: refreshMs, keepPreviousData: true });
 }
 
+/** The event that tells of the end of a session, for what a tab keeps besides the cached data. */
+export const signedOut = "modelgate-signed-out";
+
 /** Drops all cached data of the former session and loads the current user. */
 export async function reloadSession(): Promise<void> {
-  await mutate((key) => key !== "gateway", undefined, { revalidate: false });
+  dispatchEvent(new Event(signedOut));
+  await mutate((key) => key !== "gateway" && !(Array.isArray(key) && key[0] === "page"), undefined, {
+    revalidate: false,
+  });
   await mutate("me");
 }
 

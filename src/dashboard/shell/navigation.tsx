@@ -8,6 +8,8 @@ import { Segmented } from "../ui/segmented.tsx";
 import { toastError } from "../ui/toast.tsx";
 import { adminPages, type PageEntry, userPages } from "./pages.tsx";
 
+const docsUrl = "https://github.com/modelgate/modelgate/tree/main/docs";
+
 const themeOptions = [
   ["system", "System", "screen"],
   ["light", "Light", "sun"],
@@ -31,6 +33,16 @@ export function Navigation({ me }: { me: Me }) {
         )}
       </nav>
       <div className="side-end">
+        <nav aria-label="Help" className="help">
+          <a href="/docs">
+            <Icon name="list" size={15} />
+            API reference
+          </a>
+          <a href={docsUrl} target="_blank" rel="noreferrer">
+            <Icon name="book" size={15} />
+            Documentation
+          </a>
+        </nav>
         <Segmented label="Theme" value={useTheme()} options={themeOptions} onChoose={setTheme} />
         <div className="row row-apart">
           <Link href="/settings" className="who cut" aria-current={path === "/settings" ? "page" : undefined}>

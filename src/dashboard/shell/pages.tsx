@@ -1,12 +1,13 @@
-import { type ComponentType, lazy } from "react";
+import type { ComponentType, ReactNode } from "react";
 import { OverviewPage } from "../pages/overview/overview-page.tsx";
 import type { IconName } from "../ui/icon.tsx";
+import { LazyPage } from "./lazy-page.tsx";
 
 export interface PageEntry {
   readonly path: string;
   readonly name: string;
   readonly icon: IconName;
-  readonly page: ComponentType;
+  readonly page: ReactNode;
 }
 
 /** A page that is loaded on demand. */
@@ -16,13 +17,14 @@ function onDemand(
   icon: IconName,
   load: () => Promise<{ default: ComponentType }>,
 ): PageEntry {
-  return { path, name, icon, page: lazy(load) };
+  return { path, name, icon, page: <LazyPage path={path} load={load} /> };
 }
 
 /** Pages for everybody. */
 export const userPages: readonly PageEntry[] = [
-  { path: "/", name: "Overview", icon: "overview", page: OverviewPage },
+  { path: "/", name: "Overview", icon: "overview", page: <OverviewPage /> },
   onDemand("/keys", "API keys", "key", () => import("../pages/keys/keys-page.tsx")),
+  onDemand("/requests", "Requests", "list", () => import("../pages/requests/requests-page.tsx")),
   onDemand("/billing", "Billing", "billing", () => import("../pages/billing/billing-page.tsx")),
   onDemand("/models", "Models", "models", () => import("../pages/models/models-page.tsx")),
   onDemand("/playground", "Playground", "play", () => import("../pages/playground/playground-page.tsx")),
@@ -38,4 +40,4 @@ export const adminPages: readonly PageEntry[] = [
   onDemand("/admin/audit", "Audit log", "list", () => import("../pages/admin/audit-page.tsx")),
 ];
 
-export const settingsPage = lazy(() => import("../pages/settings/settings-page.tsx"));
+export const settingsPage = <LazyPage path="/settings" load={() => import("../pages/settings/settings-page.tsx")} />;

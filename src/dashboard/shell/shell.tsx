@@ -1,11 +1,12 @@
-import { Component, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
+import { Component, type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 import type { Me } from "../data/session.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
-import { Empty, LoadError, Skeleton } from "../ui/feedback.tsx";
+import { Empty, LoadError } from "../ui/feedback.tsx";
 import { PageHead } from "../ui/page.tsx";
 import { Brand, Navigation } from "./navigation.tsx";
+import { Notices } from "./notices.tsx";
 import { adminPages, settingsPage, userPages } from "./pages.tsx";
 
 export function Shell({ me }: { me: Me }) {
@@ -25,20 +26,23 @@ export function Shell({ me }: { me: Me }) {
       <a className="skip" href="#content">
         Skip to content
       </a>
-      <Navigation me={me} />
+      <aside className="side-box" aria-label="Sidebar">
+        <Navigation me={me} />
+      </aside>
       <div>
         <TopBar me={me} />
+        <Notices isAdmin={me.role === "admin"} />
         <main id="content" className="main" ref={main} tabIndex={-1}>
           <ErrorBoundary key={path}>
-            <Suspense fallback={<Skeleton lines={6} />}>
-              <Switch>
-                {pages.map((entry) => (
-                  <Route key={entry.path} path={entry.path} component={entry.page} />
-                ))}
-                <Route path="/settings" component={settingsPage} />
-                <Route component={NotFound} />
-              </Switch>
-            </Suspense>
+            <Switch>
+              {pages.map((entry) => (
+                <Route key={entry.path} path={entry.path}>
+                  {entry.page}
+                </Route>
+              ))}
+              <Route path="/settings">{settingsPage}</Route>
+              <Route component={NotFound} />
+            </Switch>
           </ErrorBoundary>
         </main>
       </div>
@@ -46,14 +50,7 @@ export function Shell({ me }: { me: Me }) {
   );
 }
 
-const importErrorText = "The code of this page could not be fetched. The gateway can't be reached or was updated.";
-
-/** Whether a dynamic import failed; browsers word this differently, and add the URL of the module. */
-function isImportError(error: unknown): boolean {
-  return error instanceof TypeError && error.message.includes("module");
-}
-
-/** Confines an error of a page, or of loading its code, to that page. */
+/** Confines an error of a page to that page. */
 class ErrorBoundary extends Component<{ children: ReactNode }, { error: unknown }> {
   override state = { error: undefined };
 
@@ -66,10 +63,7 @@ class ErrorBoundary extends Component<{ children: ReactNode }, { error: unknown 
     if (error === undefined) return this.props.children;
     return (
       <div className="card">
-        <LoadError
-          error={isImportError(error) ? new Error(importErrorText) : error}
-          onRetry={() => location.reload()}
-        />
+        <LoadError error={error} onRetry={() => location.reload()} />
       </div>
     );
   }
@@ -82,7 +76,7 @@ function TopBar({ me }: { me: Me }) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: closes on every navigation
   useEffect(() => setOpen(false), [path]);
   return (
-    <div className="topbar">
+    <header className="topbar">
       <Brand />
       <Button look="plain icon" icon="menu" iconSize={20} aria-label="Open navigation" onClick={() => setOpen(true)} />
       {isOpen && (
@@ -90,7 +84,7 @@ function TopBar({ me }: { me: Me }) {
           <Navigation me={me} />
         </Modal>
       )}
-    </div>
+    </header>
   );
 }
 

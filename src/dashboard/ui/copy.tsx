@@ -4,7 +4,8 @@ import { toastError } from "./toast.tsx";
 
 const copiedMs = 1800;
 
-export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
+/** @param props `label` is for screen readers, `shown` stands on the button. */
+export function CopyButton({ text, label = "Copy", shown = "Copy" }: { text: string; label?: string; shown?: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = async (from: HTMLElement) => {
     try {
@@ -23,7 +24,7 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
       aria-label={isCopied ? "Copied" : label}
       onClick={(event) => void copy(event.currentTarget)}
     >
-      <span aria-hidden="true">{isCopied ? "Copied" : "Copy"}</span>
+      <span aria-hidden="true">{isCopied ? "Copied" : shown}</span>
     </Button>
   );
 }

@@ -2,11 +2,13 @@ import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
 import { Button } from "./button.tsx";
 
 interface ModalProps {
-  /** Whether a click outside does not close it, because its content is shown only once. */
+  /** Whether only its own buttons close it, because its content is shown only once. */
   isPersistent?: boolean;
   onClose: () => void;
   children: ReactNode;
 }
+
+const firstField = ".dialog-body :is(input:not([hidden], [type=radio]), select, textarea)";
 
 /** A modal `dialog` element that is open while rendered. The browser traps the focus and restores it. */
 export function Modal({
@@ -20,16 +22,22 @@ export function Modal({
   useLayoutEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
-    return () => dialog?.close();
+    // React focuses `autoFocus` before the dialog opens, which then moves the focus to its first button.
+    dialog?.querySelector<HTMLElement>(firstField)?.focus();
+    return () => {
+      dialog?.close();
+      // What had the focus may be gone, such as the button of a key that was revoked.
+      if (document.activeElement === document.body) document.getElementById("content")?.focus({ preventScroll: true });
+    };
   }, []);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, like every dialog
     <dialog
       {...props}
       ref={element}
+      onKeyDown={(event) => isPersistent && event.key === "Escape" && event.preventDefault()}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        if (!isPersistent) onClose();
       }}
       onClick={(event) => !isPersistent && event.target === element.current && onClose()}
     >
@@ -54,7 +62,9 @@ export function Dialog({
           <h2 id={id}>{title}</h2>
           {description !== undefined && <p>{description}</p>}
         </div>
-        <Button look="plain icon small" icon="close" iconSize={16} aria-label="Close" onClick={modal.onClose} />
+        {modal.isPersistent !== true && (
+          <Button look="plain icon small" icon="close" iconSize={16} aria-label="Close" onClick={modal.onClose} />
+        )}
       </header>
       {children}
     </Modal>

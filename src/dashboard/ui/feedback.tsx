@@ -24,7 +24,7 @@ export function Empty({ icon, title, children }: { icon: IconName; title: string
       <span className="empty-mark">
         <Icon name={icon} size={20} />
       </span>
-      <h3>{title}</h3>
+      <h2 className="empty-title">{title}</h2>
       {children}
     </div>
   );
@@ -37,7 +37,9 @@ export function LoadError({ error, onRetry }: { error: unknown; onRetry: () => u
       <span className="empty-mark is-bad">
         <Icon name="alert" size={20} />
       </span>
-      <h3>{error instanceof UnreachableError ? "The gateway can't be reached. Retrying…" : "Failed to load"}</h3>
+      <h2 className="empty-title">
+        {error instanceof UnreachableError ? "The gateway can't be reached. Retrying…" : "Failed to load"}
+      </h2>
       {!(error instanceof UnreachableError) && <p>{toMessage(error)}</p>}
       <div className="row">
         <Button icon="refresh" onClick={() => onRetry()}>

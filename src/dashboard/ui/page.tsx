@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect } from "react";
-import { formatUsd } from "../format.ts";
+import { formatUsd, formatUsdColumn } from "../format.ts";
 
 /** Sets the title of the browser tab. */
 export function useTitle(title: string): void {
@@ -41,7 +41,7 @@ export function Section({ title, actions, children }: { title: string; actions?:
   );
 }
 
-/** A rounded amount, with the exact one on hover. */
-export function Usd({ value }: { value: string }) {
-  return <span title={`$${value}`}>{formatUsd(value)}</span>;
+/** A rounded amount, with the exact one on hover; `isAligned` for a column of amounts. */
+export function Usd({ value, isAligned = false }: { value: string; isAligned?: boolean }) {
+  return <span title={`$${value}`}>{isAligned ? formatUsdColumn(value) : formatUsd(value)}</span>;
 }

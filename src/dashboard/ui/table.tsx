@@ -1,5 +1,7 @@
 import type { ReactNode } from "react";
 import { Button } from "./button.tsx";
+import { Icon } from "./icon.tsx";
+import { useParam } from "./use-param.ts";
 
 export interface Column<Row> {
   readonly name: string;
@@ -8,37 +10,50 @@ export interface Column<Row> {
   /** Whether only screen readers get the heading. */
   readonly isUnnamed?: boolean;
   readonly cell: (row: Row) => ReactNode;
+  /** The value to sort by; absent: the table cannot be sorted by this column. Rows without a value are last. */
+  readonly sort?: (row: Row) => string | number | null | undefined;
 }
 
-/** A table; unless `isPlain`, each row becomes a card on a phone. `empty` is shown instead of no rows. */
+/**
+ * A table; unless `isPlain`, each row becomes a card where the table is narrow. `empty` is shown instead of no rows. The
+ * chosen order is in the address, as `sortName`.
+ */
 export function Table<Row>({
   columns,
   rows,
   rowKey,
   isPlain = false,
   empty,
+  sortName = "sort",
 }: {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   rowKey: (row: Row) => string;
   isPlain?: boolean;
   empty?: ReactNode;
+  sortName?: string;
 }) {
+  const [sort, setSort] = useParam(sortName, "");
+  const sorted = columns.find((column) => column.sort !== undefined && toWord(column) === sort.replace(/^-/, ""));
+  const isDown = sort.startsWith("-");
   if (rows.length === 0 && empty !== undefined) return empty;
   return (
     <div className="table-wrap">
       <table className={isPlain ? "table" : "table is-cards"}>
         <thead>
           <tr>
-            {columns.map(({ name, className, isUnnamed }) => (
-              <th key={name} scope="col" className={className?.includes("end") ? "end" : undefined}>
-                {isUnnamed ? <span className="unseen">{name}</span> : name}
-              </th>
+            {columns.map((column) => (
+              <HeadCell
+                key={column.name}
+                column={column}
+                order={column !== sorted ? undefined : isDown ? "descending" : "ascending"}
+                onSort={setSort}
+              />
             ))}
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
+          {(sorted === undefined ? rows : sortRows(rows, sorted, isDown)).map((row) => (
             <tr key={rowKey(row)}>
               {columns.map(({ name, className, isUnnamed, cell }) => (
                 <td key={name} className={className} data-name={isUnnamed ? undefined : name}>
@@ -51,6 +66,48 @@ export function Table<Row>({
       </table>
     </div>
   );
+}
+
+/** A click sorts upwards, the next downwards, and the third restores the order of the list. */
+function HeadCell<Row>({
+  column,
+  order,
+  onSort,
+}: {
+  column: Column<Row>;
+  order: "ascending" | "descending" | undefined;
+  onSort: (sort: string) => void;
+}) {
+  const { name, className, isUnnamed, sort } = column;
+  const classes = [className?.includes("end") && "end", className?.includes("wide-only") && "wide-only"];
+  const next = order === undefined ? toWord(column) : order === "ascending" ? `-${toWord(column)}` : "";
+  return (
+    <th scope="col" className={classes.filter(Boolean).join(" ") || undefined} aria-sort={order}>
+      {sort !== undefined ? (
+        <button type="button" className="sort" onClick={() => onSort(next)}>
+          {name}
+          {order !== undefined && <Icon name={order === "ascending" ? "up" : "down"} size={12} />}
+        </button>
+      ) : isUnnamed ? (
+        <span className="unseen">{name}</span>
+      ) : (
+        name
+      )}
+    </th>
+  );
+}
+
+function toWord({ name }: Pick<Column<never>, "name">): string {
+  return name.toLowerCase().replaceAll(" ", "-");
+}
+
+function sortRows<Row>(rows: readonly Row[], { sort }: Column<Row>, isDown: boolean): readonly Row[] {
+  return rows.toSorted((one, other) => {
+    const [a, b] = [sort?.(one) ?? null, sort?.(other) ?? null];
+    if (a === null || b === null) return Number(a === null) - Number(b === null);
+    const order = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
+    return isDown ? -order : order;
+  });
 }
 
 /** Buttons to the neighbouring pages of a list; nothing if there is only one page. */

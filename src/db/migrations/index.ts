@@ -12,6 +12,7 @@ import { signInAttempts } from "./0011-sign-in-attempts.ts";
 import { storedResponses } from "./0012-stored-responses.ts";
 import { idempotencyKeys } from "./0013-idempotency-keys.ts";
 import { cacheAndSessions } from "./0014-cache-and-sessions.ts";
+import { requestLog } from "./0015-request-log.ts";
 import { providers } from "./0017-providers.ts";
 import type { Migration } from "./migration.ts";
 
@@ -31,5 +32,6 @@ export const migrations: readonly Migration[] = [
   storedResponses,
   idempotencyKeys,
   cacheAndSessions,
+  requestLog,
   providers,
 ];

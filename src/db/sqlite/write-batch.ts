@@ -43,6 +43,9 @@ const endColumns: Columns<CallEnded> = {
   error_code: (end) => end.errorCode,
   first_byte_ms: (end) => end.firstByteMs,
   duration_ms: (end) => end.durationMs,
+  protocol: (end) => end.protocol ?? null,
+  client_request_id: (end) => end.clientRequestId ?? null,
+  detail: (end) => end.detail ?? null,
 };
 
 /** What a batch adds to a row of `usage_hours`, whose key is account, hour and model. */

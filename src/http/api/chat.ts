@@ -27,7 +27,7 @@ export function chatController(deps: HttpDeps) {
       detail: {
         summary: "Chat text generation",
         description: "With `stream: true` the response is `text/event-stream`, ended by `data: [DONE]`.",
-        tags: ["Models at work"],
+        tags: ["Calls"],
         responses: responses({
           "application/json": ChatCompletion,
           "text/event-stream": ChatEvent,

@@ -2,21 +2,36 @@ import { swagger } from "@elysiajs/swagger";
 import { Elysia } from "elysia";
 import styleFile from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import scriptFile from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
+import iconFile from "../../dashboard/icon.svg" with { type: "file" };
+import type { ModelEntry } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { pageHeaders } from "../middleware/security-headers.ts";
 import { commonResponses } from "./openapi.ts";
+import { describeRequest } from "./request-examples.ts";
 
 const page = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>modelgate API</title>
+<link rel="icon" type="image/svg+xml" href="/docs/icon.svg">
 <link rel="stylesheet" href="/docs/swagger-ui.css">
+<link rel="stylesheet" href="/docs/page.css">
+<p class="back"><a href="/">← modelgate dashboard</a></p>
 <div id="page"></div>
 <script src="/docs/swagger-ui.js"></script>
 <script src="/docs/start.js"></script>
 `;
 const startScript = `SwaggerUIBundle({ url: "/openapi.json", dom_id: "#page", validatorUrl: null });`;
+/** Swagger UI has no dark theme of its own: its light one is turned round, but for pictures. */
+const pageStyle = `
+body { margin: 0; background: #fff; }
+.back { margin: 0; padding: 12px 20px; font: 14px system-ui, sans-serif; }
+@media (prefers-color-scheme: dark) {
+  html { background: #fff; filter: invert(0.9) hue-rotate(180deg); }
+  img { filter: invert(1) hue-rotate(180deg); }
+}
+`;
 const policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'";
 
 interface Description {
@@ -26,15 +41,20 @@ interface Description {
 }
 
 interface Operation {
-  requestBody?: { content: Record<string, { schema: { properties?: Record<string, unknown> } }> };
+  requestBody?: { content: Record<string, { schema: { properties?: Record<string, object> } }> };
   responses: Record<string, { description?: string; $ref?: string }>;
 }
 
 /**
- * Corrects the generator: it says 3.0.3, but TypeBox's schemas are JSON Schema as in 3.1, and omits descriptions, what
- * every request can be answered, and the brackets of a list in a form.
+ * Corrects the generator: it says 3.0.3, but TypeBox's schemas are JSON Schema as in 3.1, and omits descriptions,
+ * examples, what every request can be answered, and the brackets of a list in a form.
  */
-function complete(description: Description): Description {
+function complete(description: Description, models: readonly ModelEntry[]): Description {
+  for (const [path, methods] of Object.entries(description.paths)) {
+    for (const { requestBody } of Object.values(methods)) {
+      if (requestBody !== undefined) describeRequest(path, requestBody, models);
+    }
+  }
   const operations = Object.values(description.paths).flatMap((methods) => Object.values(methods));
   for (const { requestBody, responses } of operations) {
     const form = requestBody?.content["multipart/form-data"]?.schema;
@@ -82,6 +102,7 @@ export function docs(deps: HttpDeps) {
             version: deps.version,
             description: "One API in front of many model providers",
           },
+          tags: [{ name: "Calls" }, { name: "Models" }, { name: "Account" }, { name: "Operation" }],
           servers: [{ url: "/" }],
           components: {
             securitySchemes: {
@@ -96,13 +117,17 @@ export function docs(deps: HttpDeps) {
     .get(
       "/openapi.json",
       async () => {
-        described ??= complete(await (await app.handle(new Request("http://docs/docs/routes.json"))).json());
+        described ??= complete(await (await app.handle(new Request("http://docs/docs/routes.json"))).json(), [
+          ...deps.kernel.registry.modelEntries,
+        ]);
         return described;
       },
       hidden,
     )
     .get("/docs/swagger-ui.css", file(styleFile, "text/css"), hidden)
     .get("/docs/swagger-ui.js", file(scriptFile, "text/javascript"), hidden)
+    .get("/docs/page.css", text(pageStyle, "text/css"), hidden)
+    .get("/docs/icon.svg", file(iconFile, "image/svg+xml"), hidden)
     .get("/docs/start.js", text(startScript, "text/javascript"), hidden)
     .get("/docs", text(page, "text/html; charset=utf-8"), hidden);
 }

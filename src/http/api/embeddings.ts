@@ -31,7 +31,7 @@ export function embeddingsController(deps: HttpDeps) {
       body: Body,
       detail: {
         summary: "Vector embeddings",
-        tags: ["Models at work"],
+        tags: ["Calls"],
         responses: responses({ "application/json": EmbeddingList }),
       },
     },

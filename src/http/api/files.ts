@@ -48,7 +48,7 @@ export function filesController(deps: HttpDeps) {
     {
       detail: {
         summary: "A generated file, for an hour",
-        tags: ["Models at work"],
+        tags: ["Calls"],
         parameters: ["expires", "signature"].map((name) => ({
           name,
           in: "query" as const,

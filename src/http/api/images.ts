@@ -34,7 +34,7 @@ export function imagesController(deps: HttpDeps) {
       detail: {
         summary: "Image generation",
         description: "With `stream: true` one `image_generation.completed` event per image, always as base64.",
-        tags: ["Models at work"],
+        tags: ["Calls"],
         responses: responses({
           "application/json": ImagesResponse,
           "text/event-stream": Type.Unknown({ description: "One image_generation.completed event per image" }),

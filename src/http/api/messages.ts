@@ -60,7 +60,7 @@ export function messagesController(deps: HttpDeps) {
         detail: {
           summary: "Chat by Anthropic's Messages protocol",
           description: "For Claude Code and Anthropic's SDKs. Errors have Anthropic's envelope and statuses.",
-          tags: ["Models at work"],
+          tags: ["Calls"],
           responses: responsesOfMessages({ "application/json": MessagesAnswer, "text/event-stream": NamedEvent }),
         },
       },
@@ -82,7 +82,7 @@ export function messagesController(deps: HttpDeps) {
         detail: {
           summary: "Count the input tokens of a message",
           description: "By the provider where it counts, otherwise an estimate. Free of charge.",
-          tags: ["Models at work"],
+          tags: ["Calls"],
           responses: responsesOfMessages({ "application/json": InputTokens }),
         },
       },

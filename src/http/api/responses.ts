@@ -67,7 +67,7 @@ export function responsesController(deps: HttpDeps) {
           description:
             "For Codex, the AI SDK and the Agents SDK. Responses are stored for a while, unless `store` is false, for " +
             "`previous_response_id` and `item_reference`.",
-          tags: ["Models at work"],
+          tags: ["Calls"],
           responses: responsesOfResponses({ "application/json": ResponseObject, "text/event-stream": NamedEvent }),
         },
       },
@@ -113,7 +113,7 @@ export function responsesController(deps: HttpDeps) {
         detail: {
           summary: "Count the input tokens of a response",
           description: "By the provider where it counts, otherwise an estimate. Free of charge.",
-          tags: ["Models at work"],
+          tags: ["Calls"],
           responses: responsesOfResponses({ "application/json": InputTokens }),
         },
       },

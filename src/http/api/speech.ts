@@ -47,7 +47,7 @@ export function speechController(deps: HttpDeps) {
       detail: {
         summary: "Text to speech",
         description: "With `stream_format: sse` the file comes in `speech.audio.delta` events.",
-        tags: ["Models at work"],
+        tags: ["Calls"],
         responses: responses({
           ...Object.fromEntries(Object.values(mediaTypes).map((type) => [type, Bytes])),
           "text/event-stream": Type.Unknown({ description: "speech.audio.delta events, then speech.audio.done" }),

@@ -32,7 +32,7 @@ const parameters = Object.entries({
 /** What is stored of the responses of an account, until it expires. */
 export function storedResponsesController(deps: HttpDeps) {
   const store = new ResponseStore(deps);
-  const tags = ["Models at work"];
+  const tags = ["Calls"];
   return new Elysia()
     .use(apiKeyRoutes(deps))
     .get(

@@ -62,7 +62,7 @@ export function transcriptionsController(deps: HttpDeps) {
       detail: {
         summary: "Speech to text",
         description: "With `stream: true` a `transcript.text.delta` event, then `transcript.text.done`.",
-        tags: ["Models at work"],
+        tags: ["Calls"],
         responses: responses({
           "application/json": Transcription,
           "text/plain": Type.String(),

@@ -14,6 +14,7 @@ import { makeCallId } from "../../kernel/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import { readUser } from "../dashboard-api/session.ts";
 import type { HttpDeps } from "../deps.ts";
+import { jsonForPage } from "../middleware/compress.ts";
 import { dataHeaders } from "../middleware/security-headers.ts";
 import { responses } from "./openapi.ts";
 
@@ -75,7 +76,7 @@ export function usageController(deps: HttpDeps) {
       deps.ledger.walletOf(accountId),
     ]);
     const headers = { ...dataHeaders(request), "x-request-id": makeCallId(deps.now()) };
-    return Response.json(toRecord(query, sums, { quota, wallet }), { headers });
+    return jsonForPage(request, toRecord(query, sums, { quota, wallet }), headers);
   };
   return new Elysia().get("/usage", answer, {
     detail: {

@@ -5,6 +5,7 @@ import { readLatestCalls, readRecentCalls, readStatement } from "../../billing/i
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
+import { toCsvText } from "./csv.ts";
 import { CursorQuery, readCursor, readUsd } from "./read-fields.ts";
 import {
   pageSize,
@@ -71,7 +72,11 @@ export function accountController(deps: HttpDeps) {
     .get("/entries.csv", async ({ user, set }) => {
       set.headers["content-type"] = "text/csv; charset=utf-8";
       set.headers["content-disposition"] = 'attachment; filename="modelgate-entries.csv"';
-      const lines = (await readStatement(store, user.accountId)).map(toStatementLineJson);
+      const now = deps.now();
+      // The charges of today are as of now, and not of its end.
+      const lines = (await readStatement(store, user.accountId)).map((line) =>
+        toStatementLineJson({ ...line, at: Math.min(line.at, now) }),
+      );
       const rows = lines.map((line) => csvColumns.map((name) => (name === "note" ? toCsvText(line.note) : line[name])));
       return [csvColumns, ...rows].map((row) => `${row.join(",")}\r\n`).join("");
     })
@@ -115,23 +120,20 @@ export function sessionsController(deps: HttpDeps) {
   return new Elysia({ prefix: "/sessions" })
     .use(withSession(deps))
     .get("", async ({ user }) => ({
-      data: (await listSessions(store, user.userId, deps.now())).map(({ id, createdAt, expiresAt, userAgent }) => ({
-        id,
-        created_at: toIso(createdAt),
-        expires_at: toIso(expiresAt),
-        user_agent: userAgent ?? null,
-        is_this_one: id === user.sessionId,
-      })),
+      data: (await listSessions(store, user.userId, deps.now())).map(
+        ({ id, createdAt, expiresAt, userAgent, address, lastUsedAt }) => ({
+          id,
+          created_at: toIso(createdAt),
+          expires_at: toIso(expiresAt),
+          user_agent: userAgent ?? null,
+          address: address ?? null,
+          last_used_at: toIso(lastUsedAt),
+          is_this_one: id === user.sessionId,
+        }),
+      ),
     }))
     .delete("/:id", async ({ user, params: { id } }) => {
       if (await endSession(store, user.userId, id)) return { id };
       throw new GatewayError("not_found", "There is no such session; it may have ended already");
     });
-}
-
-/** A note in CSV: quoted, and escaped where a spreadsheet would read a formula. */
-function toCsvText(text: string | null): string {
-  if (text === null) return "";
-  const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return `"${harmless.replaceAll('"', '""')}"`;
 }

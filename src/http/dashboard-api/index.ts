@@ -8,6 +8,7 @@ import { accountController, checkoutController, meController, sessionsController
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
+import { requestsController } from "./requests.ts";
 import { publicRoutes } from "./session.ts";
 import { systemStatusController } from "./system-status.ts";
 
@@ -26,6 +27,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(meController(deps))
     .use(accountController(deps))
     .use(keysController(deps))
+    .use(requestsController(deps))
     .use(sessionsController(deps))
     .use(checkoutController(deps))
     .use(adminAccountsController(deps))

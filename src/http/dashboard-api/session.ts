@@ -3,6 +3,7 @@ import { passwordChangeRequired, type SessionUser } from "../../accounts/index.t
 import { GatewayError } from "../../contract/index.ts";
 import { makeCallId } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { jsonForPage } from "../middleware/compress.ts";
 import { dataHeaders } from "../middleware/security-headers.ts";
 import { withStoreTimeout } from "../middleware/store-timeout.ts";
 import { checkOrigin } from "./origin.ts";
@@ -64,6 +65,11 @@ function guardedRoutes<Who>(deps: HttpDeps, admit: (request: Request) => Promise
       Object.assign(set.headers, dataHeaders(request));
       set.headers["x-request-id"] = makeCallId(deps.now());
       return { user: await admit(request) };
+    })
+    .mapResponse({ as: "scoped" }, ({ request, responseValue, set }) => {
+      const isJson =
+        typeof responseValue === "object" && responseValue !== null && !(responseValue instanceof Response);
+      return isJson ? jsonForPage(request, responseValue, set.headers as Record<string, string>) : undefined;
     });
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
+import { chooseEncoding } from "../middleware/compress.ts";
 import { pageHeaders } from "../middleware/security-headers.ts";
 
 /** A file of the dashboard in each encoding. */
@@ -20,6 +21,7 @@ export interface StaticAssets {
 export const pagePaths = [
   "/",
   "/keys",
+  "/requests",
   "/billing",
   "/models",
   "/playground",
@@ -29,18 +31,26 @@ export const pagePaths = [
   "/admin/*",
 ] as const;
 
-/** The page loads nothing from other hosts, sends nothing to them, is not framed, and has no inline script or style. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' blob: data:",
-  "media-src 'self' blob: data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-].join("; ");
+/**
+ * The page loads nothing from other hosts, sends nothing to them, is not framed, and has no inline script. Its one inline
+ * style paints the frame of the page before anything else has arrived.
+ */
+const toPolicy = (inlineStyle: string | undefined) =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self'${inlineStyle === undefined ? "" : ` '${toHashSource(inlineStyle)}'`}`,
+    "img-src 'self' blob: data:",
+    "media-src 'self' blob: data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+
+function toHashSource(text: string): string {
+  return `sha256-${createHash("sha256").update(text).digest("base64")}`;
+}
 
 const always = {
   "cross-origin-opener-policy": "same-origin",
@@ -49,6 +59,13 @@ const always = {
   vary: "accept-encoding",
   "x-frame-options": "DENY",
 };
+
+/** The page for an address that does not exist, for a person who asked for a page; undefined for everybody else. */
+export async function notFoundPage(site: StaticAssets | undefined, request: Request): Promise<Response | undefined> {
+  const wantsPage = request.method === "GET" && request.headers.get("accept")?.includes("text/html") === true;
+  if (site === undefined || !wantsPage) return undefined;
+  return await answer(site, request, "/index.html", 404);
+}
 
 /** The dashboard: the same page at each of its paths, and its assets. */
 export function staticAssetsController(site: StaticAssets) {
@@ -59,32 +76,26 @@ export function staticAssetsController(site: StaticAssets) {
   return app;
 }
 
-async function answer(site: StaticAssets, request: Request, path: string): Promise<Response> {
+async function answer(site: StaticAssets, request: Request, path: string, status = 200): Promise<Response> {
   const file = await site.find(path);
   if (file === undefined) throw new GatewayError("not_found", `There is no file ${path}; reload the page`);
-  const encoding = chooseEncoding(request.headers.get("accept-encoding") ?? "");
+  const encoding = chooseEncoding(request.headers.get("accept-encoding"), ["br", "gzip"]) ?? "plain";
   const bytes = file[encoding];
   // The name of an asset changes with its content; that of the page does not.
   const isImmutable = path.startsWith("/assets/");
   const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
+  const [, inlineStyle] = isImmutable
+    ? []
+    : (/<style>([^<]*)<\/style>/.exec(new TextDecoder().decode(file.plain)) ?? []);
   const headers = {
-    ...pageHeaders(request, policy),
+    ...pageHeaders(request, toPolicy(inlineStyle)),
     ...always,
     "cache-control": isImmutable ? "public, max-age=31536000, immutable" : "no-cache",
     etag,
     "content-type": file.mediaType,
     ...(encoding !== "plain" && { "content-encoding": encoding }),
   };
-  if (request.headers.get("if-none-match") === etag) return new Response(null, { status: 304, headers });
-  return new Response(bytes, { headers });
-}
-
-function chooseEncoding(accepted: string): keyof Omit<StaticAsset, "mediaType"> {
-  const words = accepted
-    .toLowerCase()
-    .split(",")
-    .map((word) => word.trim());
-  const takes = (name: string) =>
-    words.some((word) => word === name || (word.startsWith(`${name};`) && !/;\s*q=0(\.0*)?$/.test(word)));
-  return takes("br") ? "br" : takes("gzip") ? "gzip" : "plain";
+  if (status === 200 && request.headers.get("if-none-match") === etag)
+    return new Response(null, { status: 304, headers });
+  return new Response(bytes, { status, headers });
 }

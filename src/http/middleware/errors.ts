@@ -2,10 +2,12 @@ import type { ValidationError } from "elysia";
 import { type Caller, GatewayError, UpstreamFault } from "../../contract/index.ts";
 import { type Log, makeCallId, messagesProtocol, responsesProtocol } from "../../kernel/index.ts";
 import { invalidHost } from "../dashboard-api/origin.ts";
+import { notFoundPage } from "../dashboard-api/static-assets.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readClientRequestId } from "./client-names.ts";
 import { exposeResponse } from "./cors.ts";
 import { type HttpCall, limitHeaders } from "./handle-call.ts";
+import { recordRefusal } from "./record-refusal.ts";
 import { dataHeaders, type ResponseHeaders } from "./security-headers.ts";
 import { toQueryError } from "./validation-errors.ts";
 
@@ -30,8 +32,10 @@ export async function errorResponse(deps: HttpDeps, thrown: unknown, known: Fail
   const error = toGatewayError(thrown, deps.log);
   deps.kernel.observer?.refused(error.code);
   const { request, call } = known;
-  const id = call === undefined ? makeCallId(deps.now()) : call.id;
+  const openedAt = call === undefined ? deps.now() : call.openedAt;
+  const id = call === undefined ? makeCallId(openedAt) : call.id;
   const { status, body, headers: ofProtocol } = toProtocolError(error, request.url, id);
+  recordRefusal(deps, { id, openedAt, request, call, error, status });
   const headers: ResponseHeaders = {
     ...dataHeaders(request),
     ...(call !== undefined && (await readLimitHeaders(deps, call.caller))),
@@ -96,17 +100,23 @@ export function errorHandler(deps: HttpDeps, allowedMethods: (path: string) => s
     const url = URL.parse(request.url);
     if (url === null) return errorResponse(deps, invalidHost(), { request });
     const { pathname } = url;
-    const response = await noEndpoint(deps, request, pathname, allowedMethods(pathname));
     const { basePath, corsOrigins = [] } = deps.config;
     const isApi = pathname.startsWith(`${basePath}/`) || pathname.startsWith("/v1/");
+    const response = await noEndpoint(deps, request, { pathname, methods: allowedMethods(pathname), isApi });
     // No route answers, so the hooks of the API's routes do not run.
     return isApi ? exposeResponse(corsOrigins, response, request) : response;
   };
 }
 
-function noEndpoint(deps: HttpDeps, request: Request, pathname: string, methods: string[]): Promise<Response> {
+async function noEndpoint(
+  deps: HttpDeps,
+  request: Request,
+  { pathname, methods, isApi }: { pathname: string; methods: string[]; isApi: boolean },
+): Promise<Response> {
   // The server takes a path as it is sent: one with a fragment only looks like an endpoint.
   if (methods.length === 0 || methods.includes(request.method)) {
+    const page = isApi ? undefined : await notFoundPage(deps.site, request);
+    if (page !== undefined) return page;
     const sentence = `There is no endpoint ${request.method} ${pathname}`;
     return errorResponse(deps, new GatewayError("not_found", sentence), { request });
   }

@@ -22,6 +22,8 @@ export class HttpCall extends CallContext {
   body: BodyReservation | undefined = undefined;
   /** A stream goes on when its client leaves, because the answer is stored. */
   outlivesClient = false;
+  /** The model that the body asks for, whatever that is. */
+  requestedModel: unknown = undefined;
   readonly #server: Sockets | null;
   #onEnd: (() => void) | undefined;
 
@@ -101,6 +103,7 @@ export function readJsonCall(deps: HttpDeps, check?: CheckBody) {
     // As it arrives, and as text.
     call.body = deps.bodies.reserve(call.caller.accountId, declared === undefined ? undefined : 2 * declared);
     const body = await readJson(context.request, { reservation: call.body, beforeParsing });
+    call.requestedModel = (body as { model?: unknown } | null)?.model;
     const used = (await check?.(body, call)) ?? body;
     call.session ??= readSessionOfBody(body);
     return used;

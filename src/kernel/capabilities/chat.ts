@@ -82,7 +82,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     if (opened.completion !== undefined && call.sink === undefined) {
       return finishCompletion(kernel, call, normalizeCompletion(opened.completion, head));
     }
-    await streamChunks(kernel, call, opened, head);
+    await streamChunks(call, opened, head);
     return undefined;
   },
 };
@@ -156,8 +156,7 @@ async function finishCompletion(
 ): Promise<ChatCompletion> {
   const { usageMeter, modelEntry } = call;
   const { output } = usageMeter;
-  if (kernel.observer !== undefined)
-    call.finishReasons = completion.choices.flatMap((choice) => choice.finish_reason ?? []);
+  call.finishReasons = completion.choices.flatMap((choice) => choice.finish_reason ?? []);
   usageMeter.produced = true;
   const meters = toMeters(completion.usage);
   if (meters !== undefined) usageMeter.report(meters);
@@ -174,12 +173,7 @@ async function finishCompletion(
 }
 
 /** Sends the chunks as they come. Throws unless the stream ends in order; the HTTP side makes an error event of it. */
-async function streamChunks(
-  kernel: Kernel,
-  call: CallContext<"chat">,
-  opened: OpenedChat,
-  head: AnswerHead,
-): Promise<void> {
+async function streamChunks(call: CallContext<"chat">, opened: OpenedChat, head: AnswerHead): Promise<void> {
   const { usageMeter, sink, request, modelEntry } = call;
   if (sink === undefined) throw new TypeError("There is no sink to stream to");
   const includeUsage = request.stream_options?.include_usage === true;
@@ -200,7 +194,7 @@ async function streamChunks(
   else await forEachChunk(opened, send);
   if (!normalizer.finished) throw badAnswer("The provider's stream ended before the answer was complete");
   usageMeter.finish();
-  if (kernel.observer !== undefined) call.finishReasons = normalizer.finishReasons;
+  call.finishReasons = normalizer.finishReasons;
   if (!includeUsage) return;
   const usage = toChatUsage(normalizer.usage, await usageMeter.count(), modelEntry.compiledPrice);
   await sink.write(normalizer.usageChunk(usage));

@@ -1,5 +1,6 @@
 import { type Call, GatewayError, type Model, type ProviderPlugin } from "../../contract/index.ts";
 import type { CallContext } from "../call-context.ts";
+import { recordFailedAttempt } from "../call-detail.ts";
 import type { Kernel } from "../types.ts";
 import { BoundUpstream } from "../upstream/upstream.ts";
 import { isFinal, isOfKey, maySendAgain, recordFailure, recordRefusedKey, toFault, waitToRetry } from "./failures.ts";
@@ -70,6 +71,7 @@ export async function withFailover<Request, Answer>(
       } catch (error) {
         call.resetSignal();
         kernel.observer?.attempted(call, route, nowMs, error);
+        recordFailedAttempt(call, { route, error, durationMs: now() - nowMs });
         const keyIndex = key === undefined ? 0 : key.index;
         triedKeys ??= new Set();
         triedKeys.add(keyIndex);

@@ -21,6 +21,7 @@ const suites = [
     "verify",
     "prune-calls",
     "latest-calls",
+    "requests",
     "usage/read-usage",
   ].map((name) => `test/integration/billing/${name}.test.ts`),
   ...[

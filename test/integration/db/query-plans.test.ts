@@ -25,6 +25,41 @@ test.each([
     "calls_of_account",
   ],
   [
+    "calls of all accounts before one",
+    "select id from calls where id >= ? and id < ? order by id desc limit 50",
+    "calls USING PRIMARY KEY",
+  ],
+  [
+    "the latest failed calls",
+    "select id from calls where error_code is not null order by opened_at desc, id desc limit 50",
+    "calls_failed",
+  ],
+  [
+    "the latest failed calls of an account",
+    "select id from calls where error_code is not null and account_id = ? order by opened_at desc, id desc limit 50",
+    "calls_failed_of_account",
+  ],
+  [
+    "the calls of a session",
+    "select id from calls where session is not null and session = ? order by opened_at desc, id desc limit 50",
+    "calls_of_session",
+  ],
+  [
+    "a call by its client's id",
+    "select id from calls where client_request_id is not null and client_request_id = ? order by opened_at desc, id desc limit 50",
+    "calls_by_client_id",
+  ],
+  [
+    "the latest refused requests of an account",
+    "select id from refusals where account_id = ? order by opened_at desc, id desc limit 50",
+    "refusals_of_account",
+  ],
+  [
+    "the latest refused requests",
+    "select id from refusals order by opened_at desc, id desc limit 50",
+    "refusals_by_time",
+  ],
+  [
     "the vouchers that an account redeemed",
     "select id from vouchers where redeemed_by = ? order by redeemed_at desc",
     "vouchers_of_account",

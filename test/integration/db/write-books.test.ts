@@ -77,7 +77,8 @@ describe("writeLedger", () => {
       character: 7,
       call: 8,
     };
-    await store.writeLedger([endOf(open, { meters, errorCode: "upstream_error" })]);
+    const logged = { protocol: "messages", clientRequestId: "mine-1", detail: '{"finish":["stop"]}' };
+    await store.writeLedger([endOf(open, { meters, errorCode: "upstream_error", ...logged })]);
     expect(await rowsOf(store, "calls")).toEqual([
       {
         id: "c1",
@@ -114,6 +115,9 @@ describe("writeLedger", () => {
         budget_month: null,
         partial: null,
         session: "s-1",
+        protocol: "messages",
+        client_request_id: "mine-1",
+        detail: '{"finish":["stop"]}',
         node_id: engine === "sqlite" ? null : expect.any(String),
       },
     ]);

@@ -6,6 +6,7 @@ import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { beginSession, enterAs, password } from "../../support/session-cookie.ts";
 import { wavFile } from "../../support/wav.ts";
+import { chargeOf } from "../db/facts.ts";
 import { providerRoutes } from "./provider-routes.ts";
 
 const callers = [
@@ -42,7 +43,6 @@ let headers: Record<Caller, Record<string, string>>;
 const ids: Record<"member" | "other member" | "admin", string> = { member: "", "other member": "", admin: "" };
 const models: Record<string, string> = {};
 
-/** Anybody, with or without credentials. */
 const open = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({ ...row, statuses: { others: status } });
 /** A call of a model: valid keys that are not limited to other models. */
 const call = (body: () => unknown): Row => ({
@@ -70,6 +70,11 @@ const admin = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({
 });
 
 const newKey = async () => (await gateway.app.accounts.createKey({ accountId: ids.member, name: "a key" })).id;
+const newRequest = async () => {
+  const [open, end] = chargeOf(`req_${crypto.randomUUID()}`);
+  await gateway.store.writeLedger([{ ...open, accountId: ids.member, premium: false }, end]);
+  return open.callId;
+};
 const newAccount = async () => (await gateway.app.accounts.create({ email: `${crypto.randomUUID()}@example.org` })).id;
 const newSession = async () => (await beginSession(gateway.store, ids.member, Date.now())).id;
 const newOf = async (...request: Parameters<typeof send>) =>
@@ -124,40 +129,36 @@ const rows: Record<string, Row> = {
   "GET /dashboard/api/gateway": open(200),
   "POST /dashboard/api/invitations/accept": open(404, { body: { token: "unknown", password } }),
   "POST /webhooks/stripe": open(404),
-  "GET /dashboard/api/me": session(200),
-  "GET /dashboard/api/entries": session(200),
-  "GET /dashboard/api/entries.csv": session(200),
-  "GET /dashboard/api/calls": session(200),
-  "GET /dashboard/api/models": session(200),
-  "GET /dashboard/api/vouchers": session(200),
   "POST /dashboard/api/vouchers/redeem": session(404, { body: { code: "UNKNOWN" } }),
-  "GET /dashboard/api/keys": session(200),
   "POST /dashboard/api/keys": session(200, { body: { name: "new" } }),
   "PATCH /dashboard/api/keys/:id": own(200, { body: { name: "changed" }, id: newKey }),
   "DELETE /dashboard/api/keys/:id": own(200, { id: newKey }),
-  "GET /dashboard/api/sessions": session(200),
+  "GET /dashboard/api/requests/:id": {
+    statuses: { others: 401, member: 200, "other member": 404, admin: 200 },
+    id: newRequest,
+  },
   "DELETE /dashboard/api/sessions/:id": own(200, { id: newSession }),
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
-  "GET /dashboard/api/admin/accounts": admin(200),
   "POST /dashboard/api/admin/accounts": admin(200, { body: () => ({ email: `${crypto.randomUUID()}@example.org` }) }),
   "POST /dashboard/api/admin/accounts/:id/invite": admin(200, { id: newAccount }),
   "POST /dashboard/api/admin/accounts/:id/credit": admin(200, { id: newAccount, body: { usd: "1.00", note: "test" } }),
   "POST /dashboard/api/admin/accounts/:id/quota": admin(200, { id: newAccount, body: { tokens: 1 } }),
   "POST /dashboard/api/admin/accounts/:id/disabled": admin(200, { id: newAccount, body: { disabled: true } }),
-  "GET /dashboard/api/admin/audit": admin(200),
-  "GET /dashboard/api/admin/vouchers": admin(200),
   "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),
   "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
-  ...providerRoutes(admin, (name, body) => send("POST /dashboard/api/admin/providers", "admin", { name, ...body })),
+  ...providerRoutes(admin, (body) => send("POST /dashboard/api/admin/providers", "admin", body)),
   "GET /docs/routes.json": open(200),
   "GET /openapi.json": open(200),
   "GET /assets/:file": open(200, { id: () => "page.js" }),
   "GET /admin/*": open(200, { id: () => "accounts" }),
 };
-for (const path of ["", "keys", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"])
-  rows[`GET /${path}`] = open(200);
-for (const name of ["plugins", "catalogue", "live", "settings"]) rows[`GET /dashboard/api/admin/${name}`] = admin(200);
-for (const name of ["swagger-ui.css", "swagger-ui.js", "start.js"]) rows[`GET /docs/${name}`] = open(200);
+const pages = ["", "keys", "requests", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"];
+const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"].map((name) => `docs/${name}`);
+for (const path of [...pages, ...docsFiles]) rows[`GET /${path}`] = open(200);
+const adminLists = "accounts audit vouchers plugins catalogue live settings";
+for (const path of adminLists.split(" ")) rows[`GET /dashboard/api/admin/${path}`] = admin(200);
+const ownLists = "me entries entries.csv calls models vouchers keys requests requests.csv requests.jsonl sessions";
+for (const path of ownLists.split(" ")) rows[`GET /dashboard/api/${path}`] = session(200);
 
 beforeAll(async () => {
   const env = {

@@ -1,7 +1,7 @@
 /** The rows of the authorization table for providers. */
 export function providerRoutes<Row>(
   admin: (status: number, row?: { id?: () => string | Promise<string>; body?: unknown }) => Row,
-  add: (name: string, body: object) => Promise<unknown>,
+  add: (body: object) => Promise<unknown>,
 ): Record<string, Row> {
   let count = 0;
   const toBody = (name: string) => {
@@ -11,7 +11,7 @@ export function providerRoutes<Row>(
   const newName = () => `acme-${++count}`;
   const newProvider = async () => {
     const name = newName();
-    await add(name, toBody(name));
+    await add({ name, ...toBody(name) });
     return name;
   };
   const builtIn = () => "openai";

@@ -1,8 +1,10 @@
+import { useState } from "react";
 import { type AdminAccount, refreshAccounts } from "../../data/admin.ts";
 import { api, request } from "../../data/api.ts";
 import { useMe } from "../../data/session.ts";
 import { formatDay, formatUsd } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
+import { Confirm } from "../../ui/confirm.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Callout } from "../../ui/feedback.tsx";
 import { TextField } from "../../ui/field.tsx";
@@ -33,8 +35,10 @@ export function AccountDialog({ account, onClose }: { account: AdminAccount; onC
         <InviteSection accountId={account.id} />
       </div>
       <footer className="dialog-foot">
-        <Button onClick={onClose}>Done</Button>
         {me !== undefined && me.account !== account.id && <DisableButton account={account} />}
+        <Button look="primary" onClick={onClose}>
+          Done
+        </Button>
       </footer>
     </Dialog>
   );
@@ -95,17 +99,30 @@ function QuotaForm({ account: { id, email, free_tokens_per_day } }: { account: A
 
 function DisableButton({ account: { id, email, disabled_at } }: { account: AdminAccount }) {
   const isDisabled = disabled_at !== null;
-  const { run, isBusy, formError } = useAction(async () => {
+  const [isAsking, setAsking] = useState(false);
+  const change = async () => {
     await request(api.admin.accounts({ id }).disabled.post({ disabled: !isDisabled }));
     await refreshAccounts();
     toast(isDisabled ? `${email} is enabled` : `${email} is disabled; its keys no longer work`);
-  });
+  };
+  const { run, isBusy, formError } = useAction(change);
   return (
     <>
       <Callout tone="bad">{formError()}</Callout>
-      <Button look={isDisabled ? "primary" : "danger"} disabled={isBusy} onClick={() => void run()}>
-        {isDisabled ? "Enable account" : "Disable account"}
-      </Button>
+      {isDisabled ? (
+        <Button disabled={isBusy} onClick={() => void run()}>
+          Enable account
+        </Button>
+      ) : (
+        <Button look="plain bad" onClick={() => setAsking(true)}>
+          Disable account…
+        </Button>
+      )}
+      {isAsking && (
+        <Confirm title={`Disable ${email}?`} action="Disable account" act={change} onClose={() => setAsking(false)}>
+          All API keys of this account stop working at once, and nobody can sign in to it until it is enabled again.
+        </Confirm>
+      )}
     </>
   );
 }

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { type AuditEntry, useAuditEntries } from "../../data/admin.ts";
-import { formatMoment } from "../../format.ts";
+import { formatCount, formatMoment, formatUsd } from "../../format.ts";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { type Column, Pager, Table } from "../../ui/table.tsx";
@@ -36,7 +36,7 @@ export default function AuditPage() {
 const columns: readonly Column<AuditEntry>[] = [
   { name: "Time", className: "tight", cell: ({ at }) => formatMoment(at) },
   { name: "Actor", className: "break", cell: ({ email, account }) => email ?? account },
-  { name: "Action", cell: ({ action }) => <span className="badge">{action}</span> },
+  { name: "Action", cell: ({ action }) => <span title={action}>{nameAction(action)}</span> },
   { name: "Target", className: "break", cell: ({ subject_email, subject }) => subject_email ?? subject },
   { name: "Details", className: "break soft", cell: ({ detail }) => formatDetail(detail) },
 ];
@@ -47,7 +47,19 @@ const empty = (
   </Empty>
 );
 
+/** Such as `Account credit` for `account.credit`. */
+function nameAction(action: string): string {
+  const words = action.replaceAll(/[._]/g, " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** The details in words: amounts as money, without what did not happen. */
 function formatDetail(detail: AuditEntry["detail"]): string {
-  const parts = Object.entries(detail).map(([name, value]) => `${name.replaceAll("_", " ")}: ${value ?? "none"}`);
+  const parts = Object.entries(detail).flatMap(([name, value]) => {
+    if (name === "repeated") return value === true ? ["repeated, not counted again"] : [];
+    if (name === "disabled") return [value === true ? "disabled" : "enabled"];
+    if (name === "usd" || name.endsWith("_usd")) return [formatUsd(String(value))];
+    return [`${name.replaceAll("_", " ")}: ${typeof value === "number" ? formatCount(value) : (value ?? "default")}`];
+  });
   return parts.join(", ") || "–";
 }

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { type CatalogueRow, useCatalogue } from "../../data/admin.ts";
-import { capabilityNames } from "../../data/models.ts";
+import { capabilityNames, isRetired } from "../../data/models.ts";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { SearchField } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
@@ -80,7 +80,9 @@ function describeModel({ premium, price, retired_on, successor, checked_on }: Ca
   const details = [premium ? "wallet" : "free quota"];
   if (price === null) details.push("no price");
   if (retired_on !== null)
-    details.push(`retired on ${retired_on}${successor === null ? "" : `, replaced by ${successor}`}`);
+    details.push(
+      `${isRetired({ retiredOn: retired_on }) ? "retired" : "retires"} on ${retired_on}${successor === null ? "" : `, replaced by ${successor}`}`,
+    );
   if (checked_on !== null) details.push(`checked ${checked_on}`);
   return details.join(" · ");
 }

@@ -1,40 +1,87 @@
+import documentation from "../../../../docs/configuration.md" with { type: "text" };
 import { useSettings } from "../../data/admin.ts";
-import { Loaded } from "../../ui/feedback.tsx";
-import { PageHead } from "../../ui/page.tsx";
-import { Table } from "../../ui/table.tsx";
+import { formatCount } from "../../format.ts";
+import { Empty, Loaded } from "../../ui/feedback.tsx";
+import { SearchField } from "../../ui/field.tsx";
+import { PageHead, Section } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { useParam } from "../../ui/use-param.ts";
+import { readSettingDocs } from "./setting-docs.ts";
 
-/** The effective configuration, without secrets. */
+const docs = readSettingDocs(documentation);
+const otherGroup = "Providers";
+
+type Setting = NonNullable<ReturnType<typeof useSettings>["data"]>["data"][number];
+
+/** The effective configuration, without secrets, in the groups and with the descriptions of its documentation. */
 export default function ConfigPage() {
   const settings = useSettings();
+  const [search, setSearch] = useParam("search", "");
   return (
     <>
       <PageHead
         title="Configuration"
         description="Read from environment variables at startup. Secrets are shown only as set or not set."
-      />
-      <section className="card" aria-label="Configuration">
-        <Loaded state={settings} lines={10}>
-          {({ data, version }) => (
-            <>
-              <Table
-                rows={data}
-                rowKey={({ name }) => name}
-                columns={[
-                  { name: "Variable", className: "mono lead", cell: ({ name }) => name },
-                  { name: "Value", className: "break", cell: ({ value }) => value },
-                  {
-                    name: "Source",
-                    cell: ({ source }) => (
-                      <span className={source === "environment" ? "badge is-accent" : "badge"}>{source}</span>
-                    ),
-                  },
-                ]}
-              />
-              <div className="table-foot">modelgate {version}</div>
-            </>
-          )}
-        </Loaded>
-      </section>
+      >
+        <SearchField label="Search settings" placeholder="Search settings" value={search} onText={setSearch} />
+      </PageHead>
+      <Loaded state={settings} lines={10}>
+        {({ data, version }) => (
+          <div className="stack">
+            <Groups settings={data.filter((setting) => matches(setting, search))} />
+            <p className="faint">modelgate {version}</p>
+          </div>
+        )}
+      </Loaded>
     </>
   );
+}
+
+function Groups({ settings }: { settings: readonly Setting[] }) {
+  if (settings.length === 0) {
+    return (
+      <div className="card">
+        <Empty icon="search" title="No settings match">
+          <p>Try another search.</p>
+        </Empty>
+      </div>
+    );
+  }
+  const documented = [...docs.keys()];
+  const sorted = settings.toSorted((one, other) => documented.indexOf(one.name) - documented.indexOf(other.name));
+  const groups = Map.groupBy(sorted, ({ name }) => docs.get(name)?.group ?? otherGroup);
+  return [...groups].map(([group, rows]) => (
+    <Section key={group} title={group}>
+      <Table rows={rows} rowKey={({ name }) => name} columns={columns} />
+    </Section>
+  ));
+}
+
+const columns: readonly Column<Setting>[] = [
+  {
+    name: "Variable",
+    className: "lead",
+    cell: ({ name }) => (
+      <>
+        <span className="mono break">{name}</span>
+        <span className="sub">{docs.get(name)?.description}</span>
+      </>
+    ),
+  },
+  { name: "Value", className: "break", cell: ({ value }) => formatValue(value) },
+  {
+    name: "Source",
+    className: "tight",
+    cell: ({ source }) => <span className={source === "environment" ? "badge is-accent" : "badge"}>{source}</span>,
+  },
+];
+
+function matches({ name }: Setting, search: string): boolean {
+  const query = search.trim().toLowerCase();
+  return `${name} ${docs.get(name)?.description ?? ""}`.toLowerCase().includes(query);
+}
+
+/** Groups the digits of a number, such as 250,000. */
+function formatValue(value: string): string {
+  return /^\d{6,15}$/.test(value) ? formatCount(Number(value)) : value;
 }

@@ -78,11 +78,16 @@ function VouchersTable({
         { name: "Voucher", className: "mono lead", cell: ({ id }) => id },
         {
           name: "Status",
+          sort: getVoucherState,
           cell: (voucher) => <span className={badges[getVoucherState(voucher)]}>{getVoucherState(voucher)}</span>,
         },
-        { name: "Amount", className: "end", cell: ({ usd }) => formatUsd(usd) },
-        { name: "Created", cell: ({ created_at }) => formatMoment(created_at) },
-        { name: "Expires", cell: ({ expires_at }) => formatDay(expires_at) },
+        { name: "Amount", className: "end", sort: ({ usd }) => Number(usd), cell: ({ usd }) => formatUsd(usd) },
+        {
+          name: "Created",
+          sort: ({ created_at }) => created_at,
+          cell: ({ created_at }) => formatMoment(created_at),
+        },
+        { name: "Expires", sort: ({ expires_at }) => expires_at, cell: ({ expires_at }) => formatDay(expires_at) },
         {
           name: "Redeemed by",
           className: "break",

@@ -1,4 +1,5 @@
 import useSWR from "swr";
+import { Link } from "wouter";
 import { api, request } from "../../data/api.ts";
 import { useMe } from "../../data/session.ts";
 import { formatMoment, formatUsd } from "../../format.ts";
@@ -36,6 +37,12 @@ export default function BillingPage() {
           </div>
           <RedeemForm />
         </div>
+        {me?.role === "admin" && (
+          <p className="faint">
+            Administrators add credit to any account, also to their own,{" "}
+            <Link href="/admin/accounts">in the administration</Link>.
+          </p>
+        )}
         <PayForm />
         <EntriesSection />
         <RedeemedVouchers />

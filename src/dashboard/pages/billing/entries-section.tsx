@@ -1,10 +1,10 @@
-import { useState } from "react";
 import useSWR from "swr";
 import { api, request } from "../../data/api.ts";
 import { formatMoment, formatUtcDay } from "../../format.ts";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { Section, Usd } from "../../ui/page.tsx";
 import { type Column, Pager, Table } from "../../ui/table.tsx";
+import { useParam } from "../../ui/use-param.ts";
 
 const getEntries = (page: number) => request(api.entries.get({ query: { page: String(page) } }));
 type Entry = Awaited<ReturnType<typeof getEntries>>["data"][number];
@@ -13,13 +13,15 @@ const kinds: Record<Entry["kind"], string> = { charges: "Usage", credit: "Credit
 
 /** All wallet transactions with the balance after each, newest first; charges of calls are summed per day. */
 export function EntriesSection() {
-  const [page, setPage] = useState(1);
+  const [text, setText] = useParam("page", "1");
+  const page = Math.max(1, Math.trunc(Number(text)) || 1);
+  const setPage = (next: number) => setText(String(next));
   const entries = useSWR(["entries", page], () => getEntries(page), {
     keepPreviousData: true,
     refreshInterval: 15_000,
   });
   return (
-    <Section title="Transactions">
+    <Section title="Transactions" actions={<span className="faint">Usage is summed up by UTC day</span>}>
       <Loaded state={entries}>
         {({ data, pages }) => (
           <>
@@ -54,10 +56,10 @@ const columns: readonly Column<Entry>[] = [
   {
     name: "Note",
     className: "break soft",
-    cell: ({ kind, note }) => note ?? (kind === "charges" ? "Calls on this day (UTC)" : "–"),
+    cell: ({ note }) => note,
   },
-  { name: "Amount", className: "end", cell: ({ amount_usd }) => <Usd value={amount_usd} /> },
-  { name: "Balance", className: "end", cell: ({ balance_usd }) => <Usd value={balance_usd} /> },
+  { name: "Amount", className: "end", cell: ({ amount_usd }) => <Usd value={amount_usd} isAligned /> },
+  { name: "Balance", className: "end", cell: ({ balance_usd }) => <Usd value={balance_usd} isAligned /> },
 ];
 
 const empty = (

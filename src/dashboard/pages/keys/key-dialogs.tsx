@@ -5,20 +5,32 @@ import { formatDay } from "../../format.ts";
 import { FormDialog, useForm } from "../../ui/form.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { KeyCreated } from "./key-created.tsx";
-import { isComplete, type KeyDraft, KeyFields, toExpiresAt } from "./key-fields.tsx";
+import { isComplete, type KeyDraft, KeyFields, toExpiresAt, toLimits } from "./key-fields.tsx";
 
-const newKey: KeyDraft = { name: "", expires_at: "never", day: "", budget_usd: "", allowed_models: undefined };
+const newKey: KeyDraft = {
+  name: "",
+  expires_at: "never",
+  day: "",
+  budget_usd: "",
+  allowed_models: undefined,
+  requests_per_minute: "",
+  tokens_per_minute: "",
+  concurrent_calls: "",
+};
 
 /** Creates a key, then shows its secret once. */
 export function NewKeyDialog({ onClose }: { onClose: () => void }) {
   const [created, setCreated] = useState<{ key: string; model: string | undefined }>();
-  const form = useForm(newKey, async ({ name, expires_at, day, budget_usd, allowed_models }) => {
+  const form = useForm(newKey, async (draft) => {
+    const { name, expires_at, day, budget_usd, allowed_models } = draft;
+    const limits = Object.entries(toLimits(draft)).filter(([, limit]) => limit !== null);
     const expiresAt = toExpiresAt(expires_at, day, Date.now());
     const { key } = await createKey({
       name: name.trim(),
       ...(expiresAt !== null && { expires_at: expiresAt }),
       ...(budget_usd.trim() !== "" && { budget_usd: budget_usd.trim() }),
       ...(allowed_models !== undefined && { allowed_models: [...allowed_models] }),
+      ...Object.fromEntries(limits),
     });
     setCreated({ key, model: allowed_models?.[0] });
     await mutate("keys");
@@ -48,13 +60,18 @@ export function EditKeyDialog({ apiKey, onClose }: { apiKey: Key; onClose: () =>
     day: "",
     budget_usd: apiKey.budget_usd ?? "",
     allowed_models: apiKey.allowed_models ?? undefined,
+    requests_per_minute: String(apiKey.requests_per_minute ?? ""),
+    tokens_per_minute: String(apiKey.tokens_per_minute ?? ""),
+    concurrent_calls: String(apiKey.concurrent_calls ?? ""),
   };
-  const form = useForm(present, async ({ name, expires_at, day, budget_usd, allowed_models }) => {
+  const form = useForm(present, async (draft) => {
+    const { name, expires_at, day, budget_usd, allowed_models } = draft;
     await changeKey(apiKey.id, {
       name: name.trim(),
       ...(expires_at !== "keep" && { expires_at: toExpiresAt(expires_at, day, Date.now()) }),
       budget_usd: budget_usd.trim() === "" ? null : budget_usd.trim(),
       allowed_models: allowed_models === undefined ? null : [...allowed_models],
+      ...toLimits(draft),
     });
     await mutate("keys");
     toast(`“${name.trim()}” saved`);

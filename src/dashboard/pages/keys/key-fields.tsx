@@ -23,11 +23,36 @@ export interface KeyDraft {
   readonly budget_usd: string;
   /** Absent: all models. */
   readonly allowed_models: readonly string[] | undefined;
+  /** Empty: no limit besides that of the account; so are the next two. */
+  readonly requests_per_minute: string;
+  readonly tokens_per_minute: string;
+  readonly concurrent_calls: string;
 }
+
+const limitNames = {
+  requests_per_minute: "Requests per minute",
+  tokens_per_minute: "Tokens per minute",
+  concurrent_calls: "Concurrent calls",
+} as const;
+const limits = Object.keys(limitNames) as (keyof typeof limitNames)[];
+
+/** The limits of a draft as the API takes them; `null`: no limit. */
+export function toLimits(draft: KeyDraft) {
+  const read = (text: string) => (text.trim() === "" ? null : Number(text));
+  return {
+    requests_per_minute: read(draft.requests_per_minute),
+    tokens_per_minute: read(draft.tokens_per_minute),
+    concurrent_calls: read(draft.concurrent_calls),
+  };
+}
+
+const isLimit = (text: string) => /^([1-9]\d{0,14})?$/.test(text.trim());
 
 const nameLengthMax = 200;
 
-export function isComplete({ name, expires_at, day, allowed_models }: KeyDraft): boolean {
+export function isComplete(draft: KeyDraft): boolean {
+  const { name, expires_at, day, allowed_models } = draft;
+  if (!limits.every((limit) => isLimit(draft[limit]))) return false;
   return name.trim() !== "" && !(expires_at === "day" && day === "") && allowed_models?.length !== 0;
 }
 
@@ -67,6 +92,21 @@ export function KeyFields({
         onSelect={(allowed_models) => set({ allowed_models })}
         error={fieldError("allowed_models")}
       />
+      <details className="more" open={limits.some((limit) => values[limit] !== "")}>
+        <summary>Rate limits</summary>
+        <div className="stack">
+          {limits.map((limit) => (
+            <TextField
+              key={limit}
+              label={limitNames[limit]}
+              inputMode="numeric"
+              placeholder="Limit of the account"
+              {...field(limit)}
+              {...(!isLimit(values[limit]) && { error: "Enter a whole number from 1" })}
+            />
+          ))}
+        </div>
+      </details>
     </>
   );
 }

@@ -3,13 +3,15 @@ import { getKeyState, useKeys } from "../../data/keys.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
+import { useParam } from "../../ui/use-param.ts";
 import { NewKeyDialog } from "./key-dialogs.tsx";
 import { KeysTable } from "./keys-table.tsx";
 
 export default function KeysPage() {
   const keys = useKeys();
   const [isCreating, setCreating] = useState(false);
-  const [showsInactive, setShowsInactive] = useState(false);
+  const [shownKeys, setShownKeys] = useParam("keys", "active", ["active", "all"]);
+  const showsInactive = shownKeys === "all";
   const createButton = (
     <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
       Create API key
@@ -42,7 +44,7 @@ export default function KeysPage() {
                       <input
                         type="checkbox"
                         checked={showsInactive}
-                        onChange={(event) => setShowsInactive(event.target.checked)}
+                        onChange={(event) => setShownKeys(event.target.checked ? "all" : "active")}
                       />
                       Show expired and revoked keys ({data.length - active.length})
                     </label>

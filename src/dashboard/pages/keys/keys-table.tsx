@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from "react";
 import { mutate } from "swr";
 import { getKeyState, type Key, maskKey, revokeKey } from "../../data/keys.ts";
-import { formatAge, formatDay, formatMoment, formatUsd } from "../../format.ts";
+import { formatAge, formatCount, formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -45,6 +45,7 @@ function toColumns(onEdit: (key: Key) => void, onRevoke: (key: Key) => void): re
     {
       name: "Name",
       className: "name lead",
+      sort: ({ name }) => name,
       cell: ({ id, name }) => (
         <>
           <strong className="cut" title={name}>
@@ -56,13 +57,35 @@ function toColumns(onEdit: (key: Key) => void, onRevoke: (key: Key) => void): re
     },
     { name: "Status", cell: (key) => <span className={badges[getKeyState(key)]}>{getKeyState(key)}</span> },
     { name: "Models", cell: ({ allowed_models }) => <Models allowed={allowed_models} /> },
-    { name: "Budget", cell: (key) => <Budget apiKey={key} /> },
-    { name: "Last used", cell: ({ last_used_at: at }) => (at === null ? never : formatAge(at)) },
+    {
+      name: "Limits",
+      cell: (key) => (
+        <>
+          <Budget apiKey={key} />
+          {listLimits(key).map((line) => (
+            <span key={line} className="sub">
+              {line}
+            </span>
+          ))}
+        </>
+      ),
+    },
+    {
+      name: "Last used",
+      sort: ({ last_used_at }) => last_used_at,
+      cell: ({ last_used_at: at }) => (at === null ? never : formatAge(at)),
+    },
     {
       name: "Expires",
+      sort: ({ expires_at }) => expires_at,
       cell: ({ expires_at: at }) => (at === null ? never : <span title={formatMoment(at)}>{formatAge(at)}</span>),
     },
-    { name: "Created", cell: ({ created_at }) => formatDay(created_at) },
+    {
+      name: "Created",
+      className: "wide-only",
+      sort: ({ created_at }) => created_at,
+      cell: ({ created_at }) => formatDay(created_at),
+    },
     {
       name: "Actions",
       className: "actions tight end",
@@ -82,8 +105,17 @@ function toColumns(onEdit: (key: Key) => void, onRevoke: (key: Key) => void): re
   ];
 }
 
+function listLimits({ requests_per_minute, tokens_per_minute, concurrent_calls }: Key): string[] {
+  const limits = [
+    [requests_per_minute, "requests/min"],
+    [tokens_per_minute, "tokens/min"],
+    [concurrent_calls, "at a time"],
+  ] as const;
+  return limits.flatMap(([limit, unit]) => (limit === null ? [] : [`${formatCount(limit)} ${unit}`]));
+}
+
 function Budget({ apiKey: { budget_usd, budget_used_usd } }: { apiKey: Key }) {
-  if (budget_usd === null) return <span className="faint">no limit</span>;
+  if (budget_usd === null) return <span className="faint">no budget</span>;
   return (
     <span title={`$${budget_used_usd} of $${budget_usd} this month`}>
       {formatUsd(budget_used_usd ?? "0")} of {formatUsd(budget_usd)}

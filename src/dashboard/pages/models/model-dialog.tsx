@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { capabilityNames, isRetired, type Model, retiresSoon } from "../../data/models.ts";
-import { formatCount } from "../../format.ts";
+import { formatCount, formatUtcDay } from "../../format.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Callout } from "../../ui/feedback.tsx";
@@ -17,13 +17,14 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
       <div className="dialog-body">
         {(isRetired(model) || retiresSoon(model)) && (
           <Callout tone="warn">
-            {isRetired(model) ? "Retired by the provider on" : "Its provider ends it on"} {model.retiredOn}
+            {isRetired(model) ? "Retired by the provider on" : "The provider retires this model on"}{" "}
+            {formatUtcDay(model.retiredOn ?? null)}
             {model.successor !== undefined && `; use ${model.successor} instead`}.
           </Callout>
         )}
         <div className="row">
           <Tier model={model} />
-          <CopyButton text={model.id} label="Copy model ID" />
+          <CopyButton text={model.id} label="Copy model ID" shown="Copy model ID" />
         </div>
         <dl className="facts">
           <Detail name="Aliases">{model.aliases?.join(", ")}</Detail>

@@ -1,9 +1,9 @@
-import { useState } from "react";
 import { type Capability, capabilityNames, isRetired, type Model, useModels } from "../../data/models.ts";
 import { Loaded } from "../../ui/feedback.tsx";
 import { SearchField, Select } from "../../ui/field.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
+import { useParam } from "../../ui/use-param.ts";
 import { ModelDialog } from "./model-dialog.tsx";
 import { ModelsTable } from "./models-table.tsx";
 
@@ -11,18 +11,21 @@ type Kind = "all" | Capability;
 type Tier = "all" | "free" | "premium";
 
 const kinds = [["all", "All"], ...Object.entries(capabilityNames)] as readonly (readonly [Kind, string])[];
+const kindNames = kinds.map(([kind]) => kind);
 const tiers = [
   ["all", "All billing"],
   ["free", "Free quota"],
   ["premium", "Wallet"],
 ] as const satisfies readonly (readonly [Tier, string])[];
+const tierNames = tiers.map(([tier]) => tier);
 
 export default function ModelsPage() {
   const models = useModels();
-  const [search, setSearch] = useState("");
-  const [kind, setKind] = useState<Kind>("all");
-  const [tier, setTier] = useState<Tier>("all");
-  const [shownModel, setShownModel] = useState<Model>();
+  const [search, setSearch] = useParam("search", "");
+  const [kind, setKind] = useParam<Kind>("capability", "all", kindNames);
+  const [tier, setTier] = useParam<Tier>("billing", "all", tierNames);
+  const [retired, setRetired] = useParam("retired", "hide", ["hide", "show"]);
+  const [shownId, setShownId] = useParam("model", "");
   return (
     <>
       <PageHead
@@ -42,21 +45,32 @@ export default function ModelsPage() {
         </div>
         <Loaded state={models} lines={8}>
           {({ data }) => {
-            const shown = data.filter((model) => matches(model, { search, kind, tier })).sort(byRetirement);
+            const matching = data.filter((model) => matches(model, { search, kind, tier })).sort(byRetirement);
+            const current = matching.filter((model) => !isRetired(model));
+            const shown = retired === "show" ? matching : current;
+            const shownModel = data.find(({ id }) => id === shownId);
             return (
               <>
-                <ModelsTable models={shown} onShow={setShownModel} />
-                {shown.length > 0 && (
-                  <div className="table-foot">
-                    {shown.length === data.length ? data.length : `${shown.length} of ${data.length}`} models
-                  </div>
-                )}
+                <ModelsTable models={shown} onShow={({ id }) => setShownId(id)} />
+                <div className="table-foot">
+                  <span>{shown.length === data.length ? data.length : `${shown.length} of ${data.length}`} models</span>
+                  {matching.length > current.length && (
+                    <label className="check">
+                      <input
+                        type="checkbox"
+                        checked={retired === "show"}
+                        onChange={(event) => setRetired(event.target.checked ? "show" : "hide")}
+                      />
+                      Show retired models ({matching.length - current.length})
+                    </label>
+                  )}
+                </div>
+                {shownModel !== undefined && <ModelDialog model={shownModel} onClose={() => setShownId("")} />}
               </>
             );
           }}
         </Loaded>
       </section>
-      {shownModel !== undefined && <ModelDialog model={shownModel} onClose={() => setShownModel(undefined)} />}
     </>
   );
 }

@@ -1,9 +1,9 @@
 import { capabilityNames, isRetired, type Model, retiresSoon } from "../../data/models.ts";
-import { formatShort } from "../../format.ts";
+import { formatShort, formatUtcDay } from "../../format.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Table } from "../../ui/table.tsx";
-import { shortPrice } from "./price-lines.ts";
+import { firstRate, shortPrice } from "./price-lines.ts";
 
 export function ModelsTable({ models, onShow }: { models: readonly Model[]; onShow: (model: Model) => void }) {
   return (
@@ -19,6 +19,7 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
         {
           name: "Model",
           className: "name lead",
+          sort: ({ id }) => id,
           cell: (model) => (
             <>
               <LinkButton look="link cut" onClick={() => onShow(model)}>
@@ -30,6 +31,8 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
         },
         {
           name: "Capability",
+          className: "wide-only",
+          sort: ({ capability }) => capabilityNames[capability],
           cell: ({ capability, voices }) => (
             <span>
               {capabilityNames[capability]}
@@ -37,10 +40,20 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
             </span>
           ),
         },
-        { name: "Context window", className: "end", cell: formatLimit },
-        { name: "Price", cell: ({ price }) => shortPrice(price) },
+        {
+          name: "Context window",
+          className: "end wide-only",
+          sort: ({ contextTokens, inputTokensMax }) => contextTokens ?? inputTokensMax,
+          cell: formatLimit,
+        },
+        {
+          name: "Price",
+          sort: ({ price }) => firstRate(price),
+          cell: ({ price }) => <ShortPrice price={price} />,
+        },
         {
           name: "Billing",
+          sort: ({ premium }) => Number(premium),
           cell: (model) => (
             <span className="row">
               <Tier model={model} />
@@ -52,6 +65,16 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
   );
 }
 
+function ShortPrice({ price }: { price: Model["price"] }) {
+  const short = shortPrice(price);
+  if (short === undefined) return "–";
+  return (
+    <span>
+      {short.usd} <span className="sub">{short.unit}</span>
+    </span>
+  );
+}
+
 export function Tier({ model }: { model: Model }) {
   return (
     <>
@@ -59,7 +82,7 @@ export function Tier({ model }: { model: Model }) {
         {model.premium ? "wallet" : "free quota"}
       </span>
       {isRetired(model) && <span className="badge is-warn">retired</span>}
-      {retiresSoon(model) && <span className="badge is-warn">ends {model.retiredOn}</span>}
+      {retiresSoon(model) && <span className="badge is-warn">retires {formatUtcDay(model.retiredOn ?? null)}</span>}
     </>
   );
 }

@@ -28,16 +28,22 @@ export function priceLines(price: Model["price"]): { usd: string; unit: string }
   });
 }
 
-/** Input and output price of a chat model, or the first line of any other. */
-export function shortPrice(price: Model["price"]): string {
+/** Input and output price of a chat model, or the first line of any other, and what they are for. */
+export function shortPrice(price: Model["price"]): { usd: string; unit: string } | undefined {
   const lines = priceLines(price);
   const [input, output] = [price?.inputToken, price?.outputToken];
   if (input !== undefined && output !== undefined) {
     const findUsd = (unit: string) => lines.find((line) => line.unit === unit)?.usd ?? "";
-    return `${findUsd(meters.inputToken.unit)} in · ${findUsd(meters.outputToken.unit)} out`;
+    const usd = `${findUsd(meters.inputToken.unit)} in · ${findUsd(meters.outputToken.unit)} out`;
+    return { usd, unit: "per M tokens" };
   }
-  const [first] = lines;
-  return first === undefined ? "–" : `${first.usd} ${first.unit}`;
+  return lines[0];
+}
+
+/** What a column of prices is sorted by: the first of the rates. */
+export function firstRate(price: Model["price"]): number | undefined {
+  const first = priceLines(price)[0];
+  return first === undefined ? undefined : Number(first.usd.replaceAll(/[$,]/g, ""));
 }
 
 function formatRate(value: number): string {

@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { Link } from "wouter";
 import { type Call, callsPageSize, getOlderCalls, type useCalls } from "../../data/calls.ts";
 import { maskKey, useKeyNames } from "../../data/keys.ts";
 import { capabilityNames } from "../../data/models.ts";
@@ -10,10 +11,13 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { toastError } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-action.ts";
 
+/** The page stays short until older calls are wanted. */
+const firstShown = 10;
+
 /** The latest calls with status, duration and cost. */
 export function CallsCard({ calls }: { calls: ReturnType<typeof useCalls> }) {
   return (
-    <Section title="Recent calls">
+    <Section title="Recent calls" actions={<Link href="/requests">All requests</Link>}>
       <Loaded state={calls} lines={6}>
         {({ data }) => <Calls latest={data} />}
       </Loaded>
@@ -25,20 +29,23 @@ export function CallsCard({ calls }: { calls: ReturnType<typeof useCalls> }) {
 function Calls({ latest }: { latest: readonly Call[] }) {
   const [older, setOlder] = useState<readonly Call[]>([]);
   const [isAll, setAll] = useState(false);
+  const [isExpanded, setExpanded] = useState(false);
   // New calls shift the latest page, so it overlaps with the older ones; drop the duplicates.
   const known = new Set(latest.map(({ id }) => id));
   // Without overlap there is a gap between the two, so the older ones are dropped.
   const isJoined = older.some(({ id }) => known.has(id));
-  const calls = isJoined ? [...latest, ...older.filter(({ id }) => !known.has(id))] : latest;
+  const all = isJoined ? [...latest, ...older.filter(({ id }) => !known.has(id))] : latest;
+  const calls = isExpanded ? all : all.slice(0, firstShown);
   const last = calls.at(-1);
   const { run, isBusy } = useAction(async () => {
+    if (!isExpanded) return setExpanded(true);
     if (last === undefined) return;
     const more = await getOlderCalls(last).catch((error: unknown) => toastError(error));
     if (more === undefined) return;
     setOlder([...calls, ...more]);
     setAll(more.length === 0);
   });
-  const isOnePage = latest.length < callsPageSize;
+  const isOnePage = latest.length < (isExpanded ? callsPageSize : firstShown + 1);
   return (
     <>
       <CallsTable calls={calls} />
@@ -47,7 +54,7 @@ function Calls({ latest }: { latest: readonly Call[] }) {
           <span>{isJoined && isAll ? `All ${calls.length} calls` : `The latest ${calls.length} calls`}</span>
           {!(isJoined && isAll) && (
             <Button look="small" disabled={isBusy} onClick={() => void run()}>
-              {isBusy ? "Loading…" : "Load older calls"}
+              {isBusy ? "Loading…" : "Show older calls"}
             </Button>
           )}
         </div>
@@ -73,10 +80,10 @@ const toColumns = (keyName: (id: string) => string): readonly Column<Call>[] => 
   },
   { name: "Status", cell: (call) => <Status call={call} /> },
   { name: "Tokens", className: "end", cell: formatTokens },
-  { name: "First byte", className: "end", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
-  { name: "Duration", className: "end", cell: ({ duration_ms }) => formatMs(duration_ms) },
+  { name: "First byte", className: "end wide-only", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
+  { name: "Duration", className: "end wide-only", cell: ({ duration_ms }) => formatMs(duration_ms) },
   { name: "Cost", className: "end", cell: (call) => <Cost call={call} /> },
-  { name: "Route", cell: ({ route }) => route ?? "–" },
+  { name: "Route", className: "wide-only", cell: ({ route }) => route ?? "–" },
   {
     name: "Time",
     className: "end tight",
@@ -96,7 +103,10 @@ function CallsTable({ calls }: { calls: readonly Call[] }) {
       rowKey={({ id }) => id}
       empty={
         <Empty icon="pulse" title="No calls yet">
-          <p>Calls made with your API keys are listed here with status, tokens, cost and route.</p>
+          <p>
+            Calls made with your API keys are listed here with status, tokens, cost and route; refused ones are under
+            Requests.
+          </p>
         </Empty>
       }
     />

@@ -1,25 +1,26 @@
 import { useEffect, useState } from "react";
 import { useCalls } from "../../data/calls.ts";
-import { type Period, useUsage } from "../../data/usage.ts";
+import { periods, useUsage } from "../../data/usage.ts";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Select } from "../../ui/field.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
+import { setParams, useParam } from "../../ui/use-param.ts";
 import { CallsCard } from "./calls-card.tsx";
-import { type RangeName, rangeNames, ranges, toLast24Hours, toUsageQuery } from "./ranges.ts";
+import { FirstSteps } from "./first-steps.tsx";
+import { listPeriods, type RangeName, rangeNames, ranges, readDays, toDays, toLast24Hours } from "./ranges.ts";
 import { Stats } from "./stats.tsx";
-import { type Metric, UsageCard } from "./usage-card.tsx";
+import { metrics, UsageCard } from "./usage-card.tsx";
 
 const minuteMs = 60_000;
+const rangeOptions = [...rangeNames.map((name) => [name, ranges[name].name] as const), ["custom", "Custom"] as const];
+const knownRanges = rangeOptions.map(([name]) => name);
 
 export function OverviewPage() {
-  const [range, setRange] = useState<RangeName>("month");
-  const [chosenPeriod, setPeriod] = useState<Period>();
-  const [metric, setMetric] = useState<Metric>("requests");
-  const offered: readonly Period[] = ranges[range].periods;
-  const period = chosenPeriod !== undefined && offered.includes(chosenPeriod) ? chosenPeriod : ranges[range].periods[0];
+  const [metric, setMetric] = useParam("metric", "requests", metrics);
+  const { range, name, days, offered, period } = useRange();
   const calls = useCalls();
-  const usage = useUsage(toUsageQuery(range, period, Date.now()), calls.data?.stamp);
+  const usage = useUsage({ ...days, period }, calls.data?.stamp);
   useMinuteTick();
   const isLastDay = range === "day" && usage.data?.period === "hourly";
   const shown = isLastDay && usage.data !== undefined ? toLast24Hours(usage.data, Date.now()) : usage.data;
@@ -29,19 +30,28 @@ export function OverviewPage() {
         <Segmented
           label="Time range"
           value={range}
-          options={rangeNames.map((name) => [name, ranges[name].name] as const)}
-          onChoose={setRange}
+          options={rangeOptions}
+          // Custom days begin as those that are shown.
+          onChoose={(next) =>
+            setParams(
+              next === "custom"
+                ? { range: next, from: days.startDate, to: days.endDate, period: "" }
+                : { range: next === "month" ? "" : next, from: "", to: "", period: "" },
+            )
+          }
         />
+        {range === "custom" && <DayFields {...days} />}
         <Select
           isSmall
           aria-label="Interval"
-          options={offered.map((name) => [name, name.charAt(0).toUpperCase() + name.slice(1)] as const)}
+          options={offered.map((each) => [each, each.charAt(0).toUpperCase() + each.slice(1)] as const)}
           value={period}
-          onText={setPeriod}
+          onText={(next) => setParams({ period: next === offered[0] ? "" : next })}
         />
       </PageHead>
       <div className="stack">
-        <Stats usage={shown} range={ranges[range].name} />
+        <FirstSteps calls={calls.data?.data} />
+        <Stats usage={shown} range={name} />
         {shown === undefined ? (
           <div className="card">
             <Loaded state={usage} lines={8}>
@@ -53,6 +63,40 @@ export function OverviewPage() {
         )}
         <CallsCard calls={calls} />
       </div>
+    </>
+  );
+}
+
+/** The range and the interval in the address; 30 days by default. */
+function useRange() {
+  const [chosen] = useParam<RangeName | "custom">("range", "month", knownRanges);
+  const [from] = useParam("from", "");
+  const [to] = useParam("to", "");
+  const custom = chosen === "custom" ? readDays(from, to) : undefined;
+  const range = chosen === "custom" && custom === undefined ? "month" : chosen;
+  const days = custom ?? toDays(range as RangeName, Date.now());
+  const offered = custom === undefined ? ranges[range as RangeName].periods : listPeriods(custom);
+  const [wanted] = useParam("period", offered[0], periods);
+  const period = offered.find((each) => each === wanted) ?? offered[0];
+  const name = custom === undefined ? ranges[range as RangeName].name : `${days.startDate} to ${days.endDate}`;
+  return { range, name, days, offered, period };
+}
+
+function DayFields({ startDate, endDate }: { startDate: string; endDate: string }) {
+  const field = (label: string, value: string, param: string) => (
+    <input
+      className="input input-small"
+      type="date"
+      aria-label={label}
+      value={value}
+      max={new Date().toISOString().slice(0, 10)}
+      onChange={(event) => event.target.value !== "" && setParams({ [param]: event.target.value, period: "" })}
+    />
+  );
+  return (
+    <>
+      {field("From (UTC)", startDate, "from")}
+      {field("To (UTC)", endDate, "to")}
     </>
   );
 }

@@ -15,10 +15,28 @@ export type RangeName = keyof typeof ranges;
 
 export const rangeNames = Object.keys(ranges) as RangeName[];
 
+/** The UTC days of a range, both inclusive. */
+export type Days = Pick<UsageQuery, "startDate" | "endDate">;
+
 /** The last 24 hours start yesterday; `toLast24Hours` drops the older buckets. */
-export function toUsageQuery(range: RangeName, period: Period, now: number): UsageQuery {
+export function toDays(range: RangeName, now: number): Days {
   const day = (at: number) => new Date(at).toISOString().slice(0, 10);
-  return { startDate: day(now - (ranges[range].days - 1) * dayMs), endDate: day(now), period };
+  return { startDate: day(now - (ranges[range].days - 1) * dayMs), endDate: day(now) };
+}
+
+/** Days that somebody chose, in either order; undefined unless both are days. */
+export function readDays(from: string, to: string): Days | undefined {
+  const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
+  if (!isDay(from) || !isDay(to)) return undefined;
+  return from <= to ? { startDate: from, endDate: to } : { startDate: to, endDate: from };
+}
+
+/** The intervals that the API offers for chosen days, the most readable one first. */
+export function listPeriods({ startDate, endDate }: Days): readonly [Period, ...Period[]] {
+  const days = (Date.parse(endDate) - Date.parse(startDate)) / dayMs + 1;
+  if (days <= 2) return ["hourly", "daily"];
+  if (days <= 31) return ["daily", "hourly", "weekly"];
+  return days <= 366 ? ["daily", "weekly", "monthly"] : ["monthly", "weekly"];
 }
 
 /** Reduces usage of two whole days to the buckets of the last 24 hours, with new totals. */

@@ -84,7 +84,7 @@ function Quota({ quota }: { quota: NonNullable<ReturnType<typeof useMe>["data"]>
     <div className="card stat is-wide">
       <span className="stat-name">
         Free quota today
-        <span className="faint number">{Math.round(share * 100)} %</span>
+        <span className="faint number">{Math.round(share * 100)} % used</span>
       </span>
       <span className="stat-value" title={`${formatCount(remaining)} of ${formatCount(limit)} tokens left`}>
         {formatShort(remaining)} <span className="stat-unit">tokens left</span>

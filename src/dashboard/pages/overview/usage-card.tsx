@@ -1,17 +1,25 @@
+import { useState } from "react";
 import type { Bucket, ModelUsage, Usage, UsageTotals } from "../../data/usage.ts";
-import { formatBucket, formatCount, formatShort, formatTick, formatUsd } from "../../format.ts";
+import { formatBucket, formatCount, formatShort, formatTick, formatUsdColumn } from "../../format.ts";
+import { Button } from "../../ui/button.tsx";
 import { type Series, StackedBars, Swatch } from "../../ui/chart/stacked-bars.tsx";
 import { Empty } from "../../ui/feedback.tsx";
+import { Usd } from "../../ui/page.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
 import { Table } from "../../ui/table.tsx";
 
-export type Metric = "requests" | "tokens" | "cost";
+export const metrics = ["requests", "tokens", "cost"] as const;
+export type Metric = (typeof metrics)[number];
 
 const hoursPerDay = 24;
 const names: Record<Metric, string> = { requests: "Requests", tokens: "Tokens", cost: "Cost" };
 
 /** Models with a colour of their own; the rest share one. */
 const shownMax = 5;
+/** Rows of the table before it is expanded. */
+const listedMax = 8;
+/** All amounts of a chart have the same decimals. */
+const chartDecimals = 4;
 
 export function UsageCard({
   usage,
@@ -26,7 +34,8 @@ export function UsageCard({
   // More than two days of hourly bars are labelled by day.
   const labelsDays = period === "hourly" && data.length > 2 * hoursPerDay;
   const ranked = rankModels(totals.by_model, metric);
-  const format = (value: number) => (metric === "cost" ? formatUsd(String(value)) : formatShort(value));
+  const format = (value: number) => (metric === "cost" ? formatUsdColumn(String(value), decimals) : formatShort(value));
+  const decimals = getMetric(totals, "cost") >= 100 ? 2 : chartDecimals;
   const label = `${names[metric]} over time, ${format(getMetric(totals, metric))} in total; by model in the table below`;
   return (
     <section className="card" aria-label="Usage over time">
@@ -53,6 +62,7 @@ export function UsageCard({
               tickStep={labelsDays ? hoursPerDay : 1}
               titles={data.map(({ start }) => formatBucket(start, period))}
               format={format}
+              {...(metric !== "cost" && { unit: metric })}
             />
           </div>
           <ByModel ranked={ranked} />
@@ -63,29 +73,57 @@ export function UsageCard({
 }
 
 function ByModel({ ranked }: { ranked: ReturnType<typeof rankModels> }) {
+  const [isAll, setAll] = useState(false);
+  const rows = isAll || ranked.length <= listedMax + 1 ? ranked : ranked.slice(0, listedMax);
+  const series = listSeries(ranked);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable regions must be reachable by keyboard
-    <section className="by-model" tabIndex={0} aria-label="Usage by model">
+    <section className="by-model" aria-label="Usage by model">
       <Table
-        isPlain
-        rows={ranked}
+        sortName="models"
+        rows={rows}
         rowKey={({ model }) => model}
         columns={[
           {
             name: "Model",
-            className: "name",
-            cell: (row) => (
+            className: "name lead",
+            sort: ({ model }) => model,
+            cell: ({ model }) => (
               <span className="legend-name">
-                <Swatch place={Math.min(ranked.indexOf(row), shownMax)} />
-                <span className="cut">{row.model}</span>
+                <Swatch name={model} isOther={!series.includes(model)} />
+                <span className="cut">{model}</span>
               </span>
             ),
           },
-          { name: "Requests", className: "end", cell: ({ requests }) => formatCount(requests) },
-          { name: "Tokens", className: "end", cell: ({ total_tokens }) => formatShort(total_tokens) },
-          { name: "Cost", className: "end", cell: ({ cost_usd }) => formatUsd(cost_usd) },
+          {
+            name: "Requests",
+            className: "end",
+            sort: ({ requests }) => requests,
+            cell: ({ requests }) => formatCount(requests),
+          },
+          {
+            name: "Tokens",
+            className: "end",
+            sort: ({ total_tokens }) => total_tokens,
+            cell: ({ total_tokens }) => formatShort(total_tokens),
+          },
+          {
+            name: "Cost",
+            className: "end",
+            sort: ({ cost_usd }) => Number(cost_usd),
+            cell: ({ cost_usd }) => <Usd value={cost_usd} isAligned />,
+          },
         ]}
       />
+      {rows.length < ranked.length && (
+        <div className="table-foot">
+          <span>
+            {rows.length} of {ranked.length} models
+          </span>
+          <Button look="small" onClick={() => setAll(true)}>
+            Show all models
+          </Button>
+        </div>
+      )}
     </section>
   );
 }
@@ -104,12 +142,17 @@ function rankModels(models: readonly ModelUsage[], metric: Metric): readonly Mod
 
 /** One series for each of the top models, and one for all others. */
 function toSeries(buckets: readonly Bucket[], ranked: readonly ModelUsage[], metric: Metric): Series[] {
-  const shown = ranked.slice(0, ranked.length > shownMax + 1 ? shownMax : shownMax + 1).map(({ model }) => model);
+  const shown = listSeries(ranked);
   const perBucket = buckets.map(({ by_model }) => new Map(by_model.map((row) => [row.model, getMetric(row, metric)])));
   const series = shown.map((model) => ({ name: model, values: perBucket.map((row) => row.get(model) ?? 0) }));
   if (shown.length === ranked.length) return series;
   const others = buckets.map(({ by_model }) =>
     by_model.filter(({ model }) => !shown.includes(model)).reduce((sum, row) => sum + getMetric(row, metric), 0),
   );
-  return [...series, { name: `${ranked.length - shown.length} others`, values: others }];
+  return [...series, { name: `${ranked.length - shown.length} others`, values: others, isOther: true }];
+}
+
+/** The models with a series of their own. */
+function listSeries(ranked: readonly ModelUsage[]): readonly string[] {
+  return ranked.slice(0, ranked.length > shownMax + 1 ? shownMax : shownMax + 1).map(({ model }) => model);
 }

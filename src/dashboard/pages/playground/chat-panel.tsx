@@ -1,151 +1,99 @@
-import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { useState } from "react";
 import { useBaseUrl } from "../../data/api.ts";
-import { Button } from "../../ui/button.tsx";
-import { Empty } from "../../ui/feedback.tsx";
-import { TextAreaField, TextField } from "../../ui/field.tsx";
-import { ModelField, Panel, type PanelProps, toCurl } from "./panel.tsx";
-import { type Turn, toRequestBody, useChat } from "./use-chat.ts";
+import { useParam } from "../../ui/use-param.ts";
+import { type Attachment, type ChatFields, listPendingCalls, type Turn, toRequestBody } from "./chat-request.ts";
+import { ChatSettings, findMistakes, noSettings } from "./chat-settings.tsx";
+import { ChatTurns } from "./chat-turns.tsx";
+import { Composer } from "./composer.tsx";
+import { conversations } from "./conversation.ts";
+import { Panel, type PanelProps, toCurl } from "./panel.tsx";
 
+const [first, second] = conversations;
+
+/** A chat with one model, or the same with two side by side. */
 export function ChatPanel(props: PanelProps) {
-  const { model } = props;
-  const [system, setSystem] = useState("");
-  const [temperature, setTemperature] = useState("");
-  const [maxTokens, setMaxTokens] = useState("");
+  const [settings, setSettings] = useState(noSettings);
   const [draft, setDraft] = useState("");
-  const fields = { model: model.id, system, temperature, max_tokens: maxTokens };
-  const { turns, isRunning, send, stop, clear } = useChat(fields);
+  const [compared, setCompared] = useParam("compare", "");
+  const isComparing = props.models.some(({ id }) => id === compared);
+  const main = first.use();
+  const other = second.use();
+  const fields: ChatFields = { ...settings, model: props.model.id };
+  const pending = listPendingCalls(main.turns);
   const baseUrl = useBaseUrl();
-  const next: readonly Turn[] = [
-    ...turns,
-    { role: "user", text: draft === "" && turns.length === 0 ? "Say hello" : draft },
-  ];
-  const submit = () => {
-    if (isRunning || draft.trim() === "") return;
-    setDraft("");
-    void send(draft);
+  const isRunning = main.isRunning || (isComparing && other.isRunning);
+  const send = (text: string, attachments: readonly Attachment[]) => {
+    if (pending.length > 0 && !isComparing) return sendResult(fields, { text, pending });
+    const turn: Turn = { role: "user", text, ...(attachments.length > 0 && { attachments }) };
+    void first.send(fields, [turn]);
+    if (isComparing) void second.send({ ...fields, model: compared }, [turn]);
   };
+  const next: Turn = { role: "user", text: draft === "" && main.turns.length === 0 ? "Say hello" : draft };
   return (
     <Panel
-      curl={toCurl(`${baseUrl}/chat/completions`, toRequestBody(fields, next), "-N")}
+      curl={toCurl(`${baseUrl}/chat/completions`, toRequestBody(fields, [...main.turns, next]), "-N")}
       settings={
-        <>
-          <ModelField {...props} />
-          <TextAreaField
-            label="System message"
-            rows={3}
-            placeholder="How the model should behave"
-            value={system}
-            onText={setSystem}
-          />
-          <TextField
-            label="Temperature"
-            type="number"
-            min={0}
-            max={2}
-            step={0.1}
-            placeholder="Default (0.7)"
-            value={temperature}
-            onText={setTemperature}
-          />
-          <TextField
-            label="Max output tokens"
-            type="number"
-            min={1}
-            step={1}
-            placeholder="No limit"
-            value={maxTokens}
-            onText={setMaxTokens}
-          />
-          <Button icon="trash" disabled={turns.length === 0 || isRunning} onClick={clear}>
-            Clear chat
-          </Button>
-        </>
+        <ChatSettings
+          panel={props}
+          settings={settings}
+          onChange={setSettings}
+          compared={isComparing ? compared : ""}
+          onCompare={setCompared}
+          canClear={main.turns.length + other.turns.length > 0 && !isRunning}
+          onClear={() => {
+            first.clear();
+            second.clear();
+          }}
+        />
       }
     >
       <section className="card chat" aria-label="Chat">
-        <Turns turns={turns} isRunning={isRunning} />
-        <Composer draft={draft} onDraft={setDraft} isRunning={isRunning} onSubmit={submit} onStop={stop} />
+        <div className={isComparing ? "chat-columns is-two" : "chat-columns"}>
+          <ChatColumn title={isComparing ? props.model.id : undefined} {...main} />
+          {isComparing && <ChatColumn title={compared} {...other} />}
+        </div>
+        <Composer
+          draft={draft}
+          onDraft={setDraft}
+          placeholder={
+            pending[0] === undefined ? "Type a message (Enter to send)" : `Result of ${pending[0].function.name}`
+          }
+          isRunning={isRunning}
+          canSend={Object.keys(findMistakes(settings)).length === 0}
+          onSend={send}
+          onStop={() => {
+            first.stop();
+            second.stop();
+          }}
+        />
       </section>
     </Panel>
   );
 }
 
-/** The messages so far, always rendered as plain text. */
-function Turns({ turns, isRunning }: { turns: readonly Turn[]; isRunning: boolean }) {
-  const box = useRef<HTMLDivElement>(null);
-  const last = turns.at(-1)?.text;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls to the end after each chunk
-  useEffect(() => {
-    box.current?.scrollTo({ top: box.current.scrollHeight });
-  }, [turns.length, last]);
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable regions must be reachable by keyboard
-    <div className="chat-turns" ref={box} role="log" aria-label="Messages" aria-busy={isRunning} tabIndex={0}>
-      {turns.length === 0 && (
-        <Empty icon="play" title="Send a message">
-          <p>The response streams in and can be stopped at any time. Output received until then is charged.</p>
-        </Empty>
-      )}
-      {turns.map((turn, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: turns are only added at the end
-        <div key={place} className={`turn is-${turn.role}`}>
-          <span className="turn-who">{turn.role === "user" ? "You" : "Model"}</span>
-          {turn.reasoning !== undefined && <p className="turn-thought">{turn.reasoning}</p>}
-          <p className="turn-text">
-            {turn.text}
-            {turn.role === "assistant" && turn.end === undefined && <span className="caret" />}
-          </p>
-          {turn.end !== undefined && (
-            <span className={turn.end.state === "failed" ? "turn-end is-bad" : "turn-end"}>{turn.end.text}</span>
-          )}
-        </div>
-      ))}
-    </div>
-  );
+/** Adds the result of the next tool; the model is asked again when all of its calls have one. */
+function sendResult(
+  fields: ChatFields,
+  { text, pending }: { text: string; pending: ReturnType<typeof listPendingCalls> },
+): void {
+  const result: Turn = { role: "tool", text, ...(pending[0] !== undefined && { toolCallId: pending[0].id }) };
+  if (pending.length > 1) first.add([result]);
+  else void first.send(fields, [result]);
 }
 
-function Composer({
-  draft,
-  onDraft,
+function ChatColumn({
+  title,
+  turns,
   isRunning,
-  onSubmit,
-  onStop,
 }: {
-  draft: string;
-  onDraft: (text: string) => void;
+  title: string | undefined;
+  turns: readonly Turn[];
   isRunning: boolean;
-  onSubmit: () => void;
-  onStop: () => void;
 }) {
-  const onKey = (event: KeyboardEvent) => {
-    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
-    event.preventDefault();
-    onSubmit();
-  };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    onSubmit();
-  };
   return (
-    <form className="composer" onSubmit={submit}>
-      <textarea
-        className="input"
-        rows={2}
-        aria-label="Your message"
-        placeholder="Type a message (Enter to send)"
-        value={draft}
-        onChange={(event) => onDraft(event.target.value)}
-        onKeyDown={onKey}
-      />
-      {isRunning ? (
-        <Button look="danger" icon="stop" onClick={onStop}>
-          Stop
-        </Button>
-      ) : (
-        <Button type="submit" look="primary" icon="send" disabled={draft.trim() === ""}>
-          Send
-        </Button>
-      )}
-    </form>
+    <div className="chat-column">
+      {title !== undefined && <h2 className="chat-title cut">{title}</h2>}
+      <ChatTurns turns={turns} isRunning={isRunning} />
+    </div>
   );
 }

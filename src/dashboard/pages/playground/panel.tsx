@@ -1,6 +1,8 @@
 import { type ReactNode, useState } from "react";
+import { useCalls } from "../../data/calls.ts";
 import type { Model } from "../../data/models.ts";
-import { refreshUsage } from "../../data/playground-key.ts";
+import { getLastCallId, refreshUsage } from "../../data/playground-key.ts";
+import { formatCount, formatMs, formatUsd } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Code } from "../../ui/copy.tsx";
 import { Callout, Empty } from "../../ui/feedback.tsx";
@@ -28,9 +30,14 @@ export function Panel({
   children: ReactNode;
 }) {
   const [showsCurl, setShowsCurl] = useState(false);
+  /** On a phone the settings are folded, so that the chat is in sight. */
+  const [isOpen, setOpen] = useState(false);
   return (
     <div className="play">
-      <section className="card card-body stack play-settings" aria-label="Settings">
+      <section className={`card card-body stack play-settings ${isOpen ? "is-open" : ""}`} aria-label="Settings">
+        <Button look="plain play-summary" icon="settings" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          Model and settings
+        </Button>
         {settings}
       </section>
       <div className="stack play-main">
@@ -66,7 +73,16 @@ export function CallCard({
   /** The result, if there is one. */
   children: ReactNode;
 }) {
-  const { run, isBusy, formError } = useAction(() => call().finally(refreshUsage));
+  const [answered, setAnswered] = useState<string>();
+  const { run, isBusy, formError } = useAction(async () => {
+    setAnswered(undefined);
+    try {
+      await call();
+      setAnswered(getLastCallId());
+    } finally {
+      refreshUsage();
+    }
+  });
   return (
     <section className="card card-body stack" aria-label={label}>
       {fields}
@@ -77,7 +93,21 @@ export function CallCard({
       </div>
       <Callout tone="bad">{formError()}</Callout>
       {children ?? <Empty icon={icon} title={empty} />}
+      {answered !== undefined && <CallFacts id={answered} />}
     </section>
+  );
+}
+
+/** What a call took, as it is listed on the overview. */
+function CallFacts({ id }: { id: string }) {
+  const { data: calls } = useCalls();
+  const call = calls?.data.find((each) => each.id === id);
+  if (call === undefined) return null;
+  const cost = call.premium
+    ? call.charged_usd !== null && `${formatUsd(call.charged_usd)} charged`
+    : call.quota_tokens !== null && `${formatCount(call.quota_tokens)} tokens of the free quota`;
+  return (
+    <p className="turn-end">{[cost, `total ${formatMs(call.duration_ms)}`, call.route].filter(Boolean).join(" · ")}</p>
   );
 }
 

@@ -1,10 +1,9 @@
-import { type ComponentType, useState } from "react";
-import { useSearchParams } from "wouter";
-import { useGateway } from "../../data/api.ts";
+import type { ComponentType } from "react";
 import { type Capability, isRetired, type Model, useModels } from "../../data/models.ts";
-import { Callout, Empty, Loaded } from "../../ui/feedback.tsx";
+import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { Segmented } from "../../ui/segmented.tsx";
+import { setParams, useParam } from "../../ui/use-param.ts";
 import { ChatPanel } from "./chat-panel.tsx";
 import { ImagesPanel } from "./images-panel.tsx";
 import type { PanelProps } from "./panel.tsx";
@@ -18,6 +17,7 @@ const tabs = [
   ["transcription", "Transcription"],
 ] as const satisfies readonly (readonly [Capability, string])[];
 type Tab = (typeof tabs)[number][0];
+const tabNames = tabs.map(([name]) => name);
 
 const panels: Record<Tab, ComponentType<PanelProps>> = {
   chat: ChatPanel,
@@ -29,49 +29,54 @@ const panels: Record<Tab, ComponentType<PanelProps>> = {
 /** Tries out models interactively, and shows each request as curl. */
 export default function PlaygroundPage() {
   const models = useModels();
-  const { data: gateway } = useGateway();
   return (
     <>
       <PageHead
         title="Playground"
         description="Try out a model. Calls are charged and listed like any other; they use a temporary API key that expires after an hour."
       />
-      {gateway?.sandbox === true && (
-        <div className="stack-gap">
-          <Callout>Sandbox mode: all responses are simulated and no provider is called.</Callout>
-        </div>
-      )}
       <Loaded state={models}>{({ data }) => <Panels models={data} />}</Loaded>
     </>
   );
 }
 
 function Panels({ models }: { models: readonly Model[] }) {
-  const [params, setParams] = useSearchParams();
-  const requested = models.find(({ id }) => id === params.get("model"));
-  const [tab, setTab] = useState<Tab>(tabs.find(([name]) => name === requested?.capability)?.[0] ?? "chat");
+  const [wanted] = useParam("model", "");
+  const requested = models.find(({ id }) => id === wanted);
+  const ofModel = tabs.find(([name]) => name === requested?.capability)?.[0] ?? "chat";
+  const [tab] = useParam<Tab>("tab", ofModel, tabNames);
   const offered = models.filter(({ capability }) => capability === tab).sort(byUse);
   const model = offered.find(({ id }) => id === requested?.id) ?? offered[0];
   const Panel = panels[tab];
   return (
     <div className="stack">
-      <Segmented label="Capability" value={tab} options={tabs} onChoose={setTab} />
+      <Segmented
+        label="Capability"
+        value={tab}
+        options={tabs}
+        onChoose={(next) => setParams({ tab: next, model: "", compare: "" })}
+      />
       {model === undefined ? (
         <div className="card">
           <Empty icon="models" title="No models available for this capability" />
         </div>
       ) : (
-        <Panel key={tab} model={model} models={offered} onModel={(id) => setParams({ model: id }, { replace: true })} />
+        <Panel key={tab} model={model} models={offered} onModel={(id) => setParams({ model: id })} />
       )}
     </div>
   );
 }
 
-/** Retired models last, free models first. */
+/** Retired models last, those for English first, since the examples are English; then free models. */
 function byUse(one: Model, other: Model): number {
   return (
     Number(isRetired(one)) - Number(isRetired(other)) ||
+    Number(isForeign(one)) - Number(isForeign(other)) ||
     Number(one.premium) - Number(other.premium) ||
     one.id.localeCompare(other.id)
   );
+}
+
+function isForeign({ languages }: Model): boolean {
+  return languages !== undefined && !languages.some((language) => language.startsWith("en"));
 }

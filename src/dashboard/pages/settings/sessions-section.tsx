@@ -1,7 +1,7 @@
 import useSWR from "swr";
 import { api, request } from "../../data/api.ts";
 import { reloadSession, signOutEverywhere } from "../../data/session.ts";
-import { formatAge } from "../../format.ts";
+import { formatAge, formatDay } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
@@ -41,12 +41,16 @@ export function SessionsSection() {
       <Loaded state={sessions} lines={2}>
         {({ data }) => (
           <ul className="rows">
-            {data.map(({ id, user_agent, created_at, is_this_one }) => (
+            {data.map(({ id, user_agent, address, created_at, last_used_at, is_this_one }) => (
               <li key={id} className="row row-apart">
                 <span>
                   <strong>{toBrowserName(user_agent)}</strong>{" "}
                   {is_this_one && <span className="badge is-accent">this browser</span>}
-                  <span className="sub">Signed in {formatAge(created_at)}</span>
+                  <span className="sub">
+                    Signed in {formatAge(created_at)}
+                    {address !== null && ` from ${address}`}
+                    {!is_this_one && `, last used ${formatLastUse(last_used_at)}`}
+                  </span>
                 </span>
                 {!is_this_one && (
                   <Button look="small" onClick={() => void end(id)}>
@@ -66,6 +70,11 @@ export function SessionsSection() {
       </div>
     </Section>
   );
+}
+
+/** The last use is known to the day. */
+function formatLastUse(at: string | null): string {
+  return at !== null && Date.now() - Date.parse(at) < 86_400_000 ? "in the last 24 hours" : formatDay(at);
 }
 
 /** Such as `Firefox on Linux`. */

@@ -1,18 +1,21 @@
 import { useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import { useIsDark } from "../../theme.ts";
+import { otherColour, seriesColour } from "./colours.ts";
 
 /** One segment of every bar. */
 export interface Series {
   readonly name: string;
   /** One per bar, from the left. */
   readonly values: readonly number[];
+  /** Whether it sums up what has no series of its own. */
+  readonly isOther?: boolean;
 }
 
 interface Props {
   /** The description for screen readers. */
   label: string;
-  /** At most six, bottom to top. */
+  /** Bottom to top. */
   series: readonly Series[];
   /** Axis labels, one per bar. */
   ticks: readonly string[];
@@ -21,13 +24,15 @@ interface Props {
   /** Tooltip titles, one per bar. */
   titles: readonly string[];
   format: (value: number) => string;
+  /** What the values are, such as `tokens`. */
+  unit?: string;
 }
 
 const height = 260;
 const tipWidth = 190;
 
 /** A stacked bar chart over time, with a tooltip. */
-export function StackedBars({ label, series, ticks, tickStep = 1, titles, format }: Props) {
+export function StackedBars({ label, series, ticks, tickStep = 1, titles, format, unit }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState<{ bar: number; left: number }>();
   const isDark = useIsDark();
@@ -56,13 +61,21 @@ export function StackedBars({ label, series, ticks, tickStep = 1, titles, format
         <div className="chart-tip" style={{ transform: `translate(${at.left}px, 8px)` }}>
           <strong>{titles[at.bar]}</strong>
           <ul>
-            {shown.map(({ name, value, place }) => (
-              <li key={name}>
-                <Swatch place={place} />
-                <span className="cut">{name}</span>
+            {shown.map(({ value, ...each }) => (
+              <li key={each.name}>
+                <Swatch {...each} />
+                <span className="cut">{each.name}</span>
                 <span>{format(value)}</span>
               </li>
             ))}
+            {(shown.length > 1 || unit !== undefined) && (
+              <li className="chart-sum">
+                <span>Total</span>
+                <span>
+                  {format(shown.reduce((sum, { value }) => sum + value, 0))} {unit}
+                </span>
+              </li>
+            )}
           </ul>
         </div>
       )}
@@ -71,13 +84,17 @@ export function StackedBars({ label, series, ticks, tickStep = 1, titles, format
 }
 
 /** The colour of a series. */
-export function Swatch({ place }: { place: number }) {
-  return <span className="swatch" style={{ background: `var(--series-${place + 1})` }} />;
+export function Swatch(series: Pick<Series, "name" | "isOther">) {
+  return <span className="swatch" style={{ background: `var(${toColour(series)})` }} />;
+}
+
+function toColour({ name, isOther = false }: Pick<Series, "name" | "isOther">): string {
+  return isOther ? otherColour : seriesColour(name);
 }
 
 function listValues(series: readonly Series[], bar: number) {
   return series
-    .map(({ name, values }, place) => ({ name, place, value: values[bar] ?? 0 }))
+    .map(({ values, ...each }) => ({ ...each, value: values[bar] ?? 0 }))
     .filter(({ value }) => value > 0)
     .reverse();
 }
@@ -137,9 +154,9 @@ function createOptions(
     series: [
       {},
       ...series
-        .map(({ name }, place) => ({
-          label: name,
-          fill: colour(`--series-${place + 1}`),
+        .map((each) => ({
+          label: each.name,
+          fill: colour(toColour(each)),
           width: 0,
           points: { show: false },
           ...(bars !== undefined && { paths: bars }),

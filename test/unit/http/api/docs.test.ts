@@ -141,7 +141,7 @@ describe("the page of the API", () => {
 
   test("loads only what is served", async () => {
     const page = await (await ask("/docs")).text();
-    for (const [, path] of page.matchAll(/(?:href|src)="([^"]+)"/g))
+    for (const [, path] of page.matchAll(/<(?:link|script)[^>]*(?:href|src)="([^"]+)"/g))
       expect((await ask(path as string)).status).toBe(200);
   });
 });

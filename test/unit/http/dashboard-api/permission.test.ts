@@ -1,4 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { chargeOf } from "../../../integration/db/facts.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { cookieOf, dashboardHttp, type Members, origin, password, twoMembers, withAdmin } from "../dashboard-http.ts";
 
@@ -70,6 +71,11 @@ describe("every route with an id", () => {
   const another: Record<string, (ground: Members) => Promise<string>> = {
     [`DELETE ${api}/keys/:id`]: keyOfBen,
     [`PATCH ${api}/keys/:id`]: keyOfBen,
+    [`GET ${api}/requests/:id`]: async ({ ben, store }) => {
+      const [open] = chargeOf("req_of_ben");
+      await store.writeLedger([{ ...open, accountId: ben.account.id }]);
+      return open.callId;
+    },
     [`DELETE ${api}/sessions/:id`]: async ({ ben }) => (await (await ben.get(`${api}/sessions`)).json()).data[0].id,
   };
 

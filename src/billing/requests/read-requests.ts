@@ -1,0 +1,176 @@
+import { type RawBuilder, sql } from "kysely";
+import { callIdPrefix } from "../../contract/index.ts";
+import type { Store } from "../../db/index.ts";
+import { detailColumns, type LoggedRequest, listColumns, type RequestDetail } from "./request-columns.ts";
+import { isTextFilter, type RequestFilter, toConditions } from "./request-filter.ts";
+
+/** A place in the log, which is sorted by time and id, newest first. An empty id stands before all of that time. */
+export interface LogCursor {
+  readonly at: number;
+  readonly id: string;
+}
+
+/** One page of {@link readRequests}. */
+export interface RequestPage {
+  readonly requests: readonly LoggedRequest[];
+  /** Where the next page begins; absent when there is none. */
+  readonly next?: LogCursor | undefined;
+}
+
+/**
+ * Rows that one page looks at. A filter that fits nearly nothing would else read all calls, and in the embedded store
+ * stop the event loop for that long; such a page ends early, and the next one goes on from there.
+ */
+const scannedMax = 5000;
+
+type Table = "calls" | "refusals";
+type LogStore = Pick<Store, "db">;
+
+interface PageOptions {
+  readonly limit: number;
+  readonly before?: LogCursor | undefined;
+}
+
+/** Requests that reached authentication, newest first: calls, and requests that were refused before they became one. */
+export async function readRequests(
+  store: LogStore,
+  filter: RequestFilter,
+  { limit, before }: PageOptions,
+): Promise<RequestPage> {
+  const tables = toTables(filter);
+  if (isTextFilter(filter) && before === undefined) {
+    const found = await Promise.all(tables.map((table) => readNamed(store, table, filter, limit)));
+    if (found.some(({ length }) => length > 0)) return { requests: found.flat().sort(byPlace).slice(0, limit) };
+  }
+  // One more than is shown tells whether there is a next page.
+  const reads = await Promise.all(tables.map((table) => readTable(store, table, filter, { limit: limit + 1, before })));
+  // All tables are known only down to the newest of the places at which a search ended.
+  const [end] = reads.flatMap(({ searchedTo }) => searchedTo ?? []).sort((one, other) => compare(one, other));
+  const found = reads
+    .flatMap(({ rows }) => rows)
+    .filter((row) => end === undefined || compare(toCursor(row), end) <= 0)
+    .sort(byPlace);
+  const requests = found.slice(0, limit);
+  const last = requests.at(-1);
+  return { requests, next: found.length > limit && last !== undefined ? toCursor(last) : end };
+}
+
+/** One request with all that is known of it; undefined when there is none of this id, or not of this account. */
+export async function readRequest(
+  { db }: LogStore,
+  id: string,
+  accountId: string | undefined,
+): Promise<RequestDetail | undefined> {
+  const owner = accountId === undefined ? sql`` : sql`and account_id = ${accountId}`;
+  for (const table of ["calls", "refusals"] as const) {
+    const { rows } = await sql<RequestDetail>`
+      select ${detailColumns(table)} from ${sql.table(table)} where id = ${id} ${owner}`.execute(db);
+    if (rows[0] !== undefined) return rows[0];
+  }
+  return undefined;
+}
+
+function toTables({ status, route }: RequestFilter): Table[] {
+  if (status === "refused") return ["refusals"];
+  // No plugin answered what was refused.
+  return status === "ok" || status === "running" || route !== undefined ? ["calls"] : ["calls", "refusals"];
+}
+
+/** Requests with exactly this id, or this id of their client, however old. */
+async function readNamed(store: LogStore, table: Table, { text, ...filter }: RequestFilter, limit: number) {
+  const { found, others } = toConditions(table, filter);
+  const named = [[sql`id = ${text}`], [sql`client_request_id is not null`, sql`client_request_id = ${text}`]];
+  const reads = named.map((name) =>
+    readScanned(store, table, {
+      found: [...name, ...toSpan(filter)],
+      others: [...found, ...others],
+      order: byTime,
+      limit,
+    }),
+  );
+  return (await Promise.all(reads)).flatMap(({ rows }) => rows);
+}
+
+function readTable(store: LogStore, table: Table, filter: RequestFilter, { limit, before }: PageOptions) {
+  const { found, others } = toConditions(table, filter);
+  // No index has the time of all calls, and their ids sort by time.
+  if (table === "calls" && found.length === 0) {
+    return readScanned(store, table, { found: toIdSpan(filter, before), others, order: sql`id desc`, limit });
+  }
+  const span = [...toSpan(filter), ...toPlace(before)];
+  return readScanned(store, table, { found: [...found, ...span], others, order: byTime, limit });
+}
+
+interface Scan {
+  /** What one index finds in the order of time. */
+  readonly found: readonly RawBuilder<unknown>[];
+  readonly others: readonly RawBuilder<unknown>[];
+  readonly order: RawBuilder<unknown>;
+  readonly limit: number;
+}
+
+const byTime = sql`opened_at desc, id desc`;
+
+/**
+ * The rows of one table. What an index finds, newest first, is cut before the other conditions are looked at: `limit` in
+ * a subquery keeps both engines from choosing another index, and the outer query reads it in its order.
+ */
+async function readScanned(
+  { db }: LogStore,
+  table: Table,
+  { found, others, order, limit }: Scan,
+): Promise<{ rows: readonly LoggedRequest[]; searchedTo?: LogCursor | undefined }> {
+  const from = sql`from ${sql.table(table)} where ${and(found)} order by ${order}`;
+  const columns = listColumns(table);
+  if (others.length === 0) {
+    return { rows: (await sql<LoggedRequest>`select ${columns} ${from} limit ${sql.lit(limit)}`.execute(db)).rows };
+  }
+  const { rows } = await sql<LoggedRequest>`
+    select ${columns} from (select * ${from} limit ${sql.lit(scannedMax)}) as scanned
+    where ${and(others)} limit ${sql.lit(limit)}`.execute(db);
+  if (rows.length === limit) return { rows };
+  const [end] = (
+    await sql<{ opened_at: number; id: string }>`
+      select opened_at, id ${from} limit 1 offset ${sql.lit(scannedMax - 1)}`.execute(db)
+  ).rows;
+  return { rows, searchedTo: end && toCursor(end) };
+}
+
+function toSpan({ from, until }: RequestFilter): RawBuilder<unknown>[] {
+  return [
+    ...(from === undefined ? [] : [sql`opened_at >= ${from}`]),
+    ...(until === undefined ? [] : [sql`opened_at < ${until}`]),
+  ];
+}
+
+function toPlace(before: LogCursor | undefined): RawBuilder<unknown>[] {
+  if (before === undefined) return [];
+  return [sql`opened_at <= ${before.at}`, sql`(opened_at < ${before.at} or id < ${before.id})`];
+}
+
+/** Time and place as spans of ids. */
+function toIdSpan({ from, until }: RequestFilter, before: LogCursor | undefined): RawBuilder<unknown>[] {
+  return [
+    ...(from === undefined ? [] : [sql`id >= ${callIdPrefix(from)}`]),
+    ...(until === undefined ? [] : [sql`id < ${callIdPrefix(until)}`]),
+    ...(before === undefined ? [] : [sql`id < ${before.id === "" ? callIdPrefix(before.at) : before.id}`]),
+  ];
+}
+
+function and(conditions: readonly RawBuilder<unknown>[]): RawBuilder<unknown> {
+  return conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
+}
+
+function toCursor({ opened_at: at, id }: Pick<LoggedRequest, "opened_at" | "id">): LogCursor {
+  return { at, id };
+}
+
+/** Newest first. */
+function compare(one: LogCursor, other: LogCursor): number {
+  if (one.at !== other.at) return other.at - one.at;
+  return one.id === other.id ? 0 : one.id < other.id ? 1 : -1;
+}
+
+function byPlace(one: LoggedRequest, other: LoggedRequest): number {
+  return compare(toCursor(one), toCursor(other));
+}

@@ -1,0 +1,92 @@
+import { insertRefusals, pruneRefusals, type RefusalsTable, type Store } from "../../db/index.ts";
+
+const flushMs = 1000;
+/** Rows of their own that one account, and all together, get in one flush. Further requests are summed up. */
+const accountRowsMax = 20;
+const rowsMax = 100;
+/** Sums of further requests in one flush, by key and error. */
+const sumsMax = 100;
+const dayMs = 86_400_000;
+
+/** A refused request, as it is told to {@link RefusalLog}. */
+export type RefusedRequest = Omit<RefusalsTable, "requests">;
+
+/** Options of {@link RefusalLog}. */
+export interface RefusalLogOptions {
+  readonly store: Store;
+  readonly retentionDays: number;
+  readonly now: () => number;
+  /** Told of what could not be recorded. */
+  readonly log: { warn(event: string, fields: Record<string, unknown>): void };
+}
+
+/**
+ * Records refused requests, once a second and apart from their answers. A flood costs a bounded number of rows: beyond
+ * that, requests with the same key and error become one row that counts them, and what is still too much is dropped.
+ */
+export class RefusalLog {
+  readonly #options: RefusalLogOptions;
+  #rows: RefusalsTable[] = [];
+  #rowsOfAccounts = new Map<string, number>();
+  #sums = new Map<string, RefusalsTable>();
+  #dropped = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  /** Accounts that may have too many rows since they were last pruned. */
+  #accountIds = new Set<string>();
+
+  constructor(options: RefusalLogOptions) {
+    this.#options = options;
+  }
+
+  /** Neither throws nor waits. */
+  add(request: RefusedRequest): void {
+    const { account_id: accountId, key_id: keyId, error_code: code, status } = request;
+    const count = this.#rowsOfAccounts.get(accountId) ?? 0;
+    if (count < accountRowsMax && this.#rows.length < rowsMax) {
+      this.#rowsOfAccounts.set(accountId, count + 1);
+      this.#rows.push({ ...request, requests: 1 });
+    } else {
+      const name = `${keyId} ${status} ${code}`;
+      const sum = this.#sums.get(name);
+      if (sum !== undefined) sum.requests += 1;
+      else if (this.#sums.size < sumsMax) this.#sums.set(name, { ...request, requests: 1 });
+      else this.#dropped += 1;
+    }
+    this.#timer ??= setTimeout(() => void this.flush(), flushMs).unref();
+  }
+
+  /** Writes what was told so far. A write that fails is given up, so that memory stays bounded. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#writing = this.#writing.then(() => this.#write());
+    return this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    const rows = [...this.#rows, ...this.#sums.values()];
+    const dropped = this.#dropped;
+    this.#timer = undefined;
+    this.#rows = [];
+    this.#rowsOfAccounts = new Map();
+    this.#sums = new Map();
+    this.#dropped = 0;
+    const { store, log } = this.#options;
+    if (dropped > 0) log.warn("refusals_not_recorded", { requests: dropped });
+    if (rows.length === 0) return;
+    for (const { account_id: accountId } of rows) this.#accountIds.add(accountId);
+    try {
+      await insertRefusals(store, rows);
+    } catch (error) {
+      log.warn("refusals_not_recorded", { requests: rows.reduce((sum, row) => sum + row.requests, 0), error });
+    }
+  }
+
+  /** Deletes what is too old or too much. For a timer of the owner. */
+  async prune(): Promise<number> {
+    const { store, retentionDays, now } = this.#options;
+    const accountIds = this.#accountIds;
+    this.#accountIds = new Set();
+    return await pruneRefusals(store, { before: now() - retentionDays * dayMs, accountIds });
+  }
+}

@@ -1,0 +1,72 @@
+import { type RawBuilder, sql } from "kysely";
+import { isOpen } from "../../db/index.ts";
+
+/** Which requests are meant; times in milliseconds since 1970. What is absent does not matter. */
+export interface RequestFilter {
+  readonly from?: number | undefined;
+  readonly until?: number | undefined;
+  readonly accountId?: string | undefined;
+  readonly keyId?: string | undefined;
+  readonly model?: string | undefined;
+  /** The plugin that answered. */
+  readonly route?: string | undefined;
+  readonly protocol?: string | undefined;
+  readonly session?: string | undefined;
+  readonly status?: StatusFilter | undefined;
+  /** A part of the request's id, or of the client's own. */
+  readonly text?: string | undefined;
+}
+
+/** `failed` includes refused requests; a span is of HTTP statuses, both ends included. */
+export type StatusFilter = "ok" | "failed" | "refused" | "running" | { readonly from: number; readonly to: number };
+
+type Condition = RawBuilder<unknown>;
+
+export function isTextFilter({ text }: RequestFilter): boolean {
+  return text !== undefined;
+}
+
+/**
+ * The conditions of a filter, beside its time. `found` are those that one index finds in the order of time, which are
+ * the most selective ones; `others` are looked at row by row.
+ */
+export function toConditions(
+  table: "calls" | "refusals",
+  filter: RequestFilter,
+): { found: readonly Condition[]; others: readonly Condition[] } {
+  const { accountId, keyId, session, status } = filter;
+  const equals = (column: string, value: string | undefined) =>
+    value === undefined ? [] : [sql`${sql.ref(column)} = ${value}`];
+  const [account, key] = [equals("account_id", accountId), equals("key_id", keyId)];
+  const ofSession = session === undefined ? [] : [sql`session is not null`, ...equals("session", session)];
+  const failed = table === "calls" && isFailure(status) ? [sql`error_code is not null`, ...account] : [];
+  const running = table === "calls" && status === "running" ? [isOpen] : [];
+  const indexed = table === "calls" ? [running, ofSession, failed, account] : [account];
+  const found = indexed.find((conditions) => conditions.length > 0) ?? [];
+  const others = [
+    // Each condition once: a page that needs no others is read without a search.
+    ...[running, ofSession, failed, key, account].flat().filter((condition) => !found.includes(condition)),
+    ...equals("model", filter.model),
+    ...equals("protocol", filter.protocol),
+    ...equals("route", filter.route),
+    ...toStatus(status),
+    ...toText(filter.text),
+  ];
+  return { found, others };
+}
+
+function isFailure(status: StatusFilter | undefined): boolean {
+  return status === "failed" || (typeof status === "object" && status.from >= 400);
+}
+
+function toStatus(status: StatusFilter | undefined): Condition[] {
+  if (status === "ok") return [sql`status < 400`];
+  if (typeof status === "object") return [sql`status between ${status.from} and ${status.to}`];
+  return [];
+}
+
+function toText(text: string | undefined): Condition[] {
+  if (text === undefined) return [];
+  const pattern = `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
+  return [sql`(id like ${pattern} escape '\\' or client_request_id like ${pattern} escape '\\')`];
+}

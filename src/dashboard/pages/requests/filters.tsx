@@ -1,0 +1,164 @@
+import { type FormEvent, useEffect, useId, useState } from "react";
+import { useKeys } from "../../data/keys.ts";
+import { useModels } from "../../data/models.ts";
+import { Button } from "../../ui/button.tsx";
+import { Select, SelectField, TextField } from "../../ui/field.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { spans } from "./search.ts";
+
+const statuses = [
+  ["", "Any status"],
+  ["ok", "Succeeded"],
+  ["failed", "Failed or refused"],
+  ["refused", "Refused"],
+  ["running", "Running"],
+  ["4xx", "4xx"],
+  ["5xx", "5xx"],
+  ...["400", "401", "403", "429", "499"].map((status) => [status, status] as const),
+] as const;
+const times = [["", "Any time"], ...Object.entries(spans).map(([key, { name }]) => [key, name] as const)] as const;
+const protocols = [
+  ["", "Any protocol"],
+  ["chat", "Chat completions"],
+  ["responses", "Responses"],
+  ["messages", "Messages"],
+] as const;
+/** The filters behind "More filters". */
+const more = ["key", "model", "plugin", "protocol", "session", "account", "from", "until"] as const;
+
+interface FiltersProps {
+  params: URLSearchParams;
+  isAdmin: boolean;
+  /** An empty value removes a filter. */
+  onChange: (changes: Readonly<Record<string, string>>) => void;
+}
+
+export function Filters({ params, isAdmin, onChange }: FiltersProps) {
+  const count = more.filter((name) => params.has(name)).length;
+  const [isOpen, setOpen] = useState(count > 0);
+  const id = useId();
+  return (
+    <>
+      <div className="card-head is-ruled">
+        <TextSearch value={params.get("text") ?? ""} onText={(text) => onChange({ text })} />
+        <Select
+          isSmall
+          aria-label="Status"
+          options={statuses}
+          value={params.get("status") ?? ""}
+          onText={(status) => onChange({ status })}
+        />
+        <Select
+          isSmall
+          aria-label="Time"
+          options={times}
+          value={params.get("span") ?? ""}
+          onText={(span) => onChange({ span, from: "" })}
+        />
+        <Button look="small" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
+          {count === 0 ? "More filters" : `More filters (${count})`}
+        </Button>
+      </div>
+      {isOpen && <MoreFilters id={id} {...{ params, isAdmin, onChange }} />}
+    </>
+  );
+}
+
+function MoreFilters({ id, params, isAdmin, onChange }: FiltersProps & { id: string }) {
+  const keys = useKeys().data?.data ?? [];
+  const models = useModels().data?.data ?? [];
+  const text = (name: string) => ({
+    value: params.get(name) ?? "",
+    onText: (value: string) => onChange({ [name]: value }),
+  });
+  const ownKeys = [["", "Any key"], ...keys.map((key) => [key.id, key.name] as const)] as const;
+  return (
+    <div id={id} className="filters">
+      {isAdmin ? (
+        <>
+          <LateField label="Account" placeholder="ID or e-mail" {...text("account")} />
+          <LateField label="API key" placeholder="ID of the key" {...text("key")} />
+        </>
+      ) : (
+        <SelectField label="API key" options={ownKeys} {...text("key")} />
+      )}
+      <LateField label="Model" list={`${id}-models`} {...text("model")} />
+      <datalist id={`${id}-models`}>
+        {models.map((model) => (
+          <option key={model.id} value={model.id} />
+        ))}
+      </datalist>
+      <LateField label="Plugin" {...text("plugin")} />
+      <SelectField label="Protocol" options={protocols} {...text("protocol")} />
+      <LateField label="Session" {...text("session")} />
+      <LateField
+        label="From"
+        type="datetime-local"
+        value={toLocal(params.get("from"))}
+        onText={(value) => onChange({ from: toMoment(value), span: "" })}
+      />
+      <LateField
+        label="Until"
+        type="datetime-local"
+        value={toLocal(params.get("until"))}
+        onText={(value) => onChange({ until: toMoment(value) })}
+      />
+    </div>
+  );
+}
+
+/** The time of an address in the words of the control, which knows no time zone. */
+function toLocal(moment: string | null): string {
+  const at = moment === null ? Number.NaN : Date.parse(moment);
+  if (Number.isNaN(at)) return "";
+  return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+function toMoment(local: string): string {
+  return local === "" ? "" : new Date(local).toISOString();
+}
+
+/** What is typed and not yet applied; replaced when the applied value changes. */
+function useDraft(value: string) {
+  const [draft, setDraft] = useState(value);
+  useEffect(() => setDraft(value), [value]);
+  return [draft, setDraft] as const;
+}
+
+/** A text field that is applied when it is left, or by Enter: each letter would be a search. */
+function LateField({ value, onText, ...field }: Parameters<typeof TextField>[0]) {
+  const [draft, setDraft] = useDraft(value);
+  const apply = () => draft.trim() !== value && onText(draft.trim());
+  return (
+    <TextField
+      {...field}
+      value={draft}
+      onText={setDraft}
+      onBlur={apply}
+      onKeyDown={({ key }) => key === "Enter" && apply()}
+    />
+  );
+}
+
+function TextSearch({ value, onText }: { value: string; onText: (text: string) => void }) {
+  const [draft, setDraft] = useDraft(value);
+  const apply = (event?: FormEvent) => {
+    event?.preventDefault();
+    if (draft.trim() !== value) onText(draft.trim());
+  };
+  return (
+    <form className="search" onSubmit={apply}>
+      <Icon name="search" size={16} />
+      <input
+        className="input"
+        type="search"
+        aria-label="Request ID"
+        placeholder="Request ID, or the client's own"
+        maxLength={200}
+        value={draft}
+        onChange={(event) => setDraft(event.target.value)}
+        onBlur={() => apply()}
+      />
+    </form>
+  );
+}

@@ -1,0 +1,38 @@
+import { useRef } from "react";
+import { Link } from "wouter";
+import { isUnauthorized, useGateway } from "../data/api.ts";
+import { useMe } from "../data/session.ts";
+import { LinkButton } from "../ui/button.tsx";
+import { Callout } from "../ui/feedback.tsx";
+
+/** What concerns every page: the gateway is away, was upgraded, or simulates its answers. */
+export function Notices({ isAdmin }: { isAdmin: boolean }) {
+  const { error } = useMe();
+  const { data: gateway } = useGateway();
+  const opened = useRef<string>(undefined);
+  opened.current ??= gateway?.version;
+  const isAway = error !== undefined && !isUnauthorized(error);
+  const isUpgraded = gateway !== undefined && gateway.version !== opened.current;
+  return (
+    <section className="notices" aria-label="Notices">
+      {isAway && <Callout tone="warn">The gateway doesn't respond. What you see may be out of date. Retrying…</Callout>}
+      {isUpgraded && (
+        <Callout>
+          modelgate was upgraded to {gateway.version}.{" "}
+          <LinkButton onClick={() => location.reload()}>Reload this page</LinkButton>
+        </Callout>
+      )}
+      {gateway?.sandbox === true && (
+        <Callout tone="warn">
+          Sandbox: all answers are simulated, and no provider is called or paid. Amounts in dollars are for show.
+          {isAdmin && (
+            <>
+              {" "}
+              <Link href="/admin/plugins">Add a provider</Link>
+            </>
+          )}
+        </Callout>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,150 @@
+import type { Capability } from "../../contract/index.ts";
+import type { ModelEntry } from "../../kernel/index.ts";
+
+interface RequestDoc {
+  /** The capability of the model in the example. */
+  readonly capability: Capability;
+  /** The body of a request that is answered, but for the model. */
+  readonly example?: Readonly<Record<string, unknown>>;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+const model = "Id or alias of a model, as GET /models lists it";
+const user = "An id of the end user, passed to providers that take one";
+const hello = [{ role: "user", content: "Say hello" }];
+
+const docs: Readonly<Record<string, RequestDoc>> = {
+  "/chat/completions": {
+    capability: "chat",
+    example: { messages: hello },
+    fields: {
+      model,
+      messages: "The conversation so far, oldest first",
+      max_tokens: "The most tokens to answer with; the older name of `max_completion_tokens`",
+      max_completion_tokens: "The most tokens to answer with, reasoning included; default: the model's limit",
+      temperature: "Higher is more varied, 0 most predictable. Default 0.7",
+      stream: "Whether to answer in server-sent events as the text is generated",
+      stream_options: "`include_usage`: whether the last event of a stream has the token counts and the cost",
+      top_p: "Sample only from the most likely tokens of this total probability",
+      frequency_penalty: "Above 0: makes tokens less likely the more often they occurred",
+      presence_penalty: "Above 0: makes tokens that occurred less likely",
+      stop: "Up to four texts at which the answer ends; they are not part of it",
+      n: "How many answers to generate; each is charged",
+      tools: "Functions that the model may call",
+      tool_choice: "Whether the model may, must or must not call a tool, or which one",
+      parallel_tool_calls: "Whether one answer may call several tools",
+      response_format: "Text, any JSON object, or JSON that matches a schema",
+      seed: "Asks for the same answer to the same request, where the provider can",
+      logprobs: "Whether to return the log probability of each token",
+      top_logprobs: "How many likely alternatives to return for each token",
+      reasoning_effort: "How much a reasoning model thinks before it answers",
+      functions: "The older form of `tools`",
+      function_call: "The older form of `tool_choice`",
+      user,
+    },
+  },
+  "/completions": { capability: "chat", example: { prompt: "Say hello" }, fields: { model, user } },
+  "/responses": {
+    capability: "chat",
+    example: { input: "Say hello", store: false },
+    fields: {
+      model,
+      input: "A text, or the items of the conversation",
+      instructions: "The system message",
+      max_output_tokens: "The most tokens to answer with, reasoning included",
+      stream: "Whether to answer in server-sent events",
+      store: "Whether the gateway keeps the answer, so that a later request can continue it",
+      previous_response_id: "The kept answer to continue",
+    },
+  },
+  "/messages": {
+    capability: "chat",
+    example: { max_tokens: 200, messages: hello },
+    fields: {
+      model,
+      messages: "The conversation so far, oldest first",
+      max_tokens: "The most tokens to answer with",
+      system: "The system message",
+      stream: "Whether to answer in server-sent events",
+    },
+  },
+  // Only a provider of the Responses protocol compacts, so no example is answered everywhere.
+  "/responses/compact": { capability: "chat", fields: { model } },
+  "/messages/count_tokens": { capability: "chat", example: { messages: hello }, fields: { model } },
+  "/responses/input_tokens": { capability: "chat", example: { input: "Say hello" }, fields: { model } },
+  "/embeddings": {
+    capability: "embeddings",
+    example: { input: ["The sky is blue", "Grass is green"] },
+    fields: {
+      model,
+      input: "A text or several; each gets a vector",
+      dimensions: "Length of the vectors, for models that can shorten them",
+      encoding_format: "Numbers, or their bytes in base64",
+      user,
+    },
+  },
+  "/images/generations": {
+    capability: "images",
+    example: { prompt: "A lighthouse at dusk", size: "1024x1024" },
+    fields: {
+      model,
+      prompt: "What the image shows",
+      n: "How many images to generate; each is charged",
+      size: "Width and height in pixels",
+      quality: "`hd` is finer and may cost more",
+      response_format: "A link that expires, or the bytes in base64",
+      user,
+    },
+  },
+  "/audio/speech": {
+    capability: "speech",
+    example: { input: "Good evening" },
+    fields: {
+      model,
+      input: "The text to speak",
+      voice: "A voice of the model; default: the model's own",
+      response_format: "The format of the sound",
+      speed: "1 is the voice's own speed",
+    },
+  },
+  "/audio/transcriptions": {
+    capability: "transcription",
+    fields: {
+      model,
+      file: "The recording, up to 25 MB",
+      response_format: "`verbose_json` has segments with times",
+      temperature: "0 gives the most likely transcript",
+      prompt: "Names and words that occur, to be spelled right",
+      timestamp_granularities: "Whether `verbose_json` has times of words, of segments, or both",
+    },
+  },
+};
+
+interface RequestBody {
+  content: Record<string, { example?: unknown; schema: { properties?: Record<string, object> } }>;
+}
+
+/** Adds an example that is answered, and what each field means, to the body of an operation of the OpenAPI document. */
+export function describeRequest(path: string, { content }: RequestBody, models: readonly ModelEntry[]): void {
+  const [, doc] = Object.entries(docs).find(([suffix]) => path.endsWith(suffix)) ?? [];
+  if (doc === undefined) return;
+  const id = pickModel(models, doc.capability);
+  for (const [type, body] of Object.entries(content)) {
+    if (doc.example !== undefined && id !== undefined && type === "application/json") {
+      body.example = { model: id, ...doc.example };
+    }
+    const { properties = {} } = body.schema;
+    for (const [name, description] of Object.entries(doc.fields)) {
+      const field = properties[name] as { description?: string } | undefined;
+      if (field !== undefined) field.description ??= description;
+    }
+  }
+}
+
+/** A model of this capability that anybody may call: free and not retired, if there is one. */
+function pickModel(models: readonly ModelEntry[], capability: Capability): string | undefined {
+  const today = new Date().toISOString().slice(0, 10);
+  const able = models.map((entry) => entry.model).filter((each) => each.capability === capability);
+  const current = able.filter(({ retiredOn }) => retiredOn === undefined || retiredOn > today);
+  return (current.find(({ premium }) => !premium) ?? current[0] ?? able[0])?.id;
+}

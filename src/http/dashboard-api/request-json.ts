@@ -1,0 +1,56 @@
+import type { LoggedRequest, RequestDetail } from "../../billing/index.ts";
+import { formatUsd } from "../../contract/index.ts";
+import type { CallDetail } from "../../kernel/index.ts";
+import { toIso } from "./serializers.ts";
+
+/**
+ * A request of the log. `state` is `refused` for one that did not become a call; `requests` is how many requests a
+ * refused row stands for. `emails` are given to administrators.
+ */
+export function toRequestJson(request: LoggedRequest, emails?: ReadonlyMap<string, string>) {
+  const { opened_at, account_id, premium, state, requests, cost_nanodollars, charged_nanodollars, ...rest } = request;
+  return {
+    ...rest,
+    at: toIso(opened_at),
+    account: account_id,
+    email: emails?.get(account_id) ?? null,
+    state: state ?? "refused",
+    requests: requests ?? 1,
+    premium: premium === null ? null : premium !== 0,
+    cost_usd: toUsd(cost_nanodollars),
+    charged_usd: toUsd(charged_nanodollars),
+  };
+}
+
+/** A request with all that is known of it. What providers said to failed attempts is for administrators. */
+export function toRequestDetailJson(request: RequestDetail, emails?: ReadonlyMap<string, string>) {
+  const { detail, message, settled_at, hold_nanodollars, node_id, ...rest } = request;
+  const { attempts = [], ...more }: CallDetail = detail === null ? {} : JSON.parse(detail);
+  const isAdmin = emails !== undefined;
+  return {
+    ...toRequestJson(rest, emails),
+    images: rest.images,
+    audio_ms: rest.audio_ms,
+    characters: rest.characters,
+    hold_tokens: rest.hold_tokens,
+    hold_usd: toUsd(hold_nanodollars),
+    price_version: rest.price_version,
+    settled_at: toIso(settled_at),
+    node: isAdmin ? node_id : null,
+    error: message ?? more.error ?? null,
+    stream: more.stream ?? false,
+    finish_reasons: more.finish ?? [],
+    ignored: more.ignored ?? [],
+    lowered: more.lowered ?? {},
+    warnings: isAdmin ? (more.warnings ?? []) : [],
+    failed_attempts: attempts.map(({ message: words, status = null, ...attempt }) => ({
+      ...attempt,
+      status,
+      message: isAdmin ? words : null,
+    })),
+  };
+}
+
+function toUsd(nanodollars: number | null): string | null {
+  return nanodollars === null ? null : formatUsd(nanodollars);
+}

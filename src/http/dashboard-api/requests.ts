@@ -1,0 +1,114 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { emailsOf, type SessionUser } from "../../accounts/index.ts";
+import {
+  type LogCursor,
+  type RequestFilter,
+  readRequest,
+  readRequests,
+  type StatusFilter,
+} from "../../billing/index.ts";
+import { GatewayError } from "../../contract/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { CursorQuery, readCursor, readMoment } from "./read-fields.ts";
+import { type RequestFormat, streamRequests } from "./request-download.ts";
+import { toRequestDetailJson, toRequestJson } from "./request-json.ts";
+import { pageSize, toIso } from "./serializers.ts";
+import { withSession } from "./session.ts";
+
+const text = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
+const moment = Type.Optional(Type.String({ maxLength: 40 }));
+const Filter = Type.Object({
+  from: moment,
+  until: moment,
+  ...{ account: text, key: text, model: text, plugin: text, session: text, text },
+  protocol: Type.Optional(Type.Union([Type.Literal("chat"), Type.Literal("responses"), Type.Literal("messages")])),
+  status: Type.Optional(Type.String({ pattern: "^(ok|failed|refused|running|[1-5]xx|[1-5]\\d\\d)$" })),
+});
+const PageQuery = Type.Composite([Filter, CursorQuery]);
+
+/** The request log: of the own account, for administrators of all accounts. */
+export function requestsController(deps: HttpDeps) {
+  const { store } = deps;
+  const download = (format: RequestFormat) => async (user: SessionUser, query: Static<typeof Filter>) =>
+    streamRequests(store, await readFilter(deps, user, query), format);
+  const [csv, jsonl] = [download("csv"), download("jsonl")];
+  return new Elysia()
+    .use(withSession(deps))
+    .get(
+      "/requests",
+      async ({ user, query }) => {
+        const filter = await readFilter(deps, user, query);
+        const { before: at, beforeId: id } = readCursor(query);
+        const before: LogCursor | undefined = at === undefined ? undefined : { at, id: id ?? "" };
+        const { requests, next } = await readRequests(store, filter, { limit: pageSize, before });
+        const emails = isAdmin(user)
+          ? await emailsOf(
+              store,
+              requests.map(({ account_id: accountId }) => accountId),
+            )
+          : undefined;
+        return {
+          data: requests.map((request) => toRequestJson(request, emails)),
+          next: next === undefined ? null : { before: toIso(next.at), before_id: next.id },
+        };
+      },
+      { query: PageQuery },
+    )
+    .get("/requests.csv", ({ user, query }) => csv(user, query), { query: Filter })
+    .get("/requests.jsonl", ({ user, query }) => jsonl(user, query), { query: Filter })
+    .get("/requests/:id", async ({ user, params: { id } }) => {
+      const request = await readRequest(store, id, isAdmin(user) ? undefined : user.accountId);
+      if (request === undefined) throw new GatewayError("not_found", "There is no such request in the log");
+      const emails = isAdmin(user) ? await emailsOf(store, [request.account_id]) : undefined;
+      return toRequestDetailJson(request, emails);
+    });
+}
+
+function isAdmin({ role }: SessionUser): boolean {
+  return role === "admin";
+}
+
+/** @throws {GatewayError} `forbidden` for another account than the own, `invalid_request` for an unknown one. */
+async function readFilter(deps: HttpDeps, user: SessionUser, query: Static<typeof Filter>): Promise<RequestFilter> {
+  const { key: keyId, model, plugin: route, protocol, session, status } = query;
+  return {
+    from: query.from === undefined ? undefined : readMoment(query.from, "from"),
+    until: query.until === undefined ? undefined : readMoment(query.until, "until"),
+    accountId: await readAccount(deps, user, query),
+    ...{ keyId, model, route, protocol, session },
+    status: status === undefined ? undefined : toStatusFilter(status),
+    text: query.text,
+  };
+}
+
+/** By its id, its e-mail or one of its keys; calls are indexed by account. */
+async function readAccount(
+  { store: { db } }: HttpDeps,
+  user: SessionUser,
+  { account, key }: Static<typeof Filter>,
+): Promise<string | undefined> {
+  if (!isAdmin(user)) {
+    if (account === undefined || account === user.accountId) return user.accountId;
+    throw new GatewayError("forbidden", "The requests of other accounts are for administrators");
+  }
+  if (account === undefined) {
+    if (key === undefined) return undefined;
+    const owner = await db.selectFrom("keys").select("account_id").where("id", "=", key).executeTakeFirst();
+    return owner?.account_id;
+  }
+  if (!account.includes("@")) return account;
+  const row = await db
+    .selectFrom("accounts")
+    .select("id")
+    .where("email", "=", account.toLowerCase())
+    .executeTakeFirst();
+  if (row !== undefined) return row.id;
+  throw new GatewayError("invalid_request", `There is no account with the e-mail ${account}`, { param: "account" });
+}
+
+function toStatusFilter(status: string): StatusFilter {
+  if (/^\dxx$/.test(status)) return { from: Number(status[0]) * 100, to: Number(status[0]) * 100 + 99 };
+  if (/^\d+$/.test(status)) return { from: Number(status), to: Number(status) };
+  return status as "ok" | "failed" | "refused" | "running";
+}

@@ -1,0 +1,47 @@
+import { RefusedKeyError } from "../../accounts/index.ts";
+import type { GatewayError } from "../../contract/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { readClientRequestId } from "./client-names.ts";
+import type { HttpCall } from "./handle-call.ts";
+
+const modelCharactersMax = 100;
+const pathCharactersMax = 200;
+const messageCharactersMax = 500;
+
+/** What is known of a refused request. */
+interface Refused {
+  readonly id: string;
+  readonly openedAt: number;
+  readonly request: Request;
+  readonly call: HttpCall | undefined;
+  readonly error: GatewayError;
+  readonly status: number;
+}
+
+/** Tells the request log of a request that did not become a call, if its API key is known. An admitted call has a row. */
+export function recordRefusal(deps: HttpDeps, { id, openedAt, request, call, error, status }: Refused): void {
+  const caller = call?.caller ?? (error instanceof RefusedKeyError ? error.key : undefined);
+  if (deps.refusals === undefined || caller === undefined || call?.hold !== undefined) return;
+  const model = call?.model ?? call?.requestedModel;
+  deps.refusals.add({
+    id,
+    account_id: caller.accountId,
+    key_id: caller.keyId,
+    opened_at: openedAt,
+    endpoint: `${request.method} ${URL.parse(request.url)?.pathname.slice(0, pathCharactersMax) ?? ""}`,
+    capability: call?.capability ?? null,
+    model: typeof model === "string" ? toStorable(model, modelCharactersMax) : null,
+    protocol: call?.capability === "chat" ? call.protocol : null,
+    status,
+    error_code: error.code,
+    message: toStorable(error.message, messageCharactersMax),
+    session: call?.session ?? null,
+    client_request_id: readClientRequestId(request) ?? null,
+    duration_ms: call === undefined ? 0 : Math.round(deps.kernel.now() - call.startedMs),
+  });
+}
+
+/** PostgreSQL stores neither null characters nor halves of surrogate pairs. */
+function toStorable(text: string, charactersMax: number): string {
+  return text.slice(0, charactersMax).replaceAll("\0", "").toWellFormed();
+}

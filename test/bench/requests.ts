@@ -1,0 +1,132 @@
+/**
+ * What a page of the request log costs: `bun test/bench/requests.ts` fills SQLite and PostgreSQL with ten million calls of
+ * a hundred accounts (some minutes, 12 GB below the temporary folder), and times the filters. `--calls 100000` makes it a
+ * first look.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { parseArgs } from "node:util";
+import pg from "pg";
+import { type RequestFilter, readRequests } from "../../src/billing/index.ts";
+import { idAlphabet } from "../../src/contract/index.ts";
+import { openStore, type Store } from "../../src/db/index.ts";
+import { makeDatabase, newUrl, startPostgres } from "../support/postgres.ts";
+
+const accounts = 100;
+const timesAsked = 5;
+const day = 86_400_000;
+const from = Date.now() - 80 * day;
+
+/** An id as the gateway makes them, in SQL: ten digits in base 32 of the time, and the number of the call. */
+function idOf(at: string): string {
+  const digits = Array.from({ length: 10 }, (_, place) => {
+    const digit = `((${at}) / ${32 ** (9 - place)}) % 32 + 1`;
+    return `substr('${idAlphabet}', cast(${digit} as integer), 1)`;
+  });
+  return `'req_' || ${digits.join(" || ")} || (1000000000 + n)`;
+}
+
+/** One in 50 calls failed, one in 10 has a session, one in 5 an id of its client, and the 20 oldest have a rare model. */
+function insertCalls(calls: number, numbers: string): string {
+  const at = `${from} + n * ${Math.floor((79 * day) / calls)}`;
+  const status = "case when n % 50 = 7 then 500 else 200 end";
+  return `insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at,
+    quota_day, hold_nanodollars, hold_tokens, input_tokens, output_tokens, usage_source, cost_nanodollars,
+    charged_nanodollars, quota_tokens, price_version, route, status, error_code, duration_ms, session, protocol,
+    client_request_id, detail)
+    select ${idOf(at)}, 'acc_' || (n % ${accounts}), 'key_' || (n % ${accounts * 4}),
+    case when n <= 20 then 'rare' else 'famA-4o-mini' end, 'chat', 0, 'settled', ${at}, ${at} + 900, 20000, 0, 900, 350,
+    120, 'reported', 83000, 0, 470, 'v1', case when n % 3 = 0 then 'groq' else 'openai' end, ${status},
+    case when n % 50 = 7 then 'upstream_error' end, 900, case when n % 10 = 3 then 'session-' || (n % 10007) end,
+    case when n % 7 = 0 then 'messages' else 'chat' end, case when n % 5 = 2 then 'mine-' || n end,
+    '{"finish":["stop"]}' from ${numbers}`;
+}
+
+/** Indexes are made in one go afterwards, which is the same index and takes minutes less. */
+async function fill(run: (sql: string) => Promise<Record<string, unknown>[]>, indexes: string, insert: string) {
+  const made = await run(indexes);
+  for (const { name } of made) await run(`drop index ${name}`);
+  await run(insert);
+  for (const { sql } of made) await run(String(sql));
+  await run("analyze calls");
+}
+
+async function fillSqlite(file: string, calls: number): Promise<Store> {
+  await (await openStore({ file })).close();
+  const database = new DatabaseSync(file);
+  database.exec("pragma synchronous = off; pragma cache_size = -500000");
+  const numbers = `(with recursive c(n) as (values (1) union all select n + 1 from c where n < ${calls}) select n from c)`;
+  const indexes = "select name, sql from sqlite_master where tbl_name = 'calls' and sql like 'create index%'";
+  // The plans must be good without statistics: the gateway makes none.
+  const run = async (sql: string) => (sql.startsWith("analyze") ? [] : database.prepare(sql).all());
+  await fill(run, indexes, insertCalls(calls, numbers));
+  database.exec("pragma wal_checkpoint(truncate)");
+  database.close();
+  return openStore({ file });
+}
+
+async function fillPostgres(url: string, calls: number): Promise<Store> {
+  await makeDatabase(url);
+  await (await openStore({ url })).close();
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const indexes = `select indexname as name, indexdef as sql from pg_indexes
+    where tablename = 'calls' and indexname <> 'calls_pkey'`;
+  const run = async (sql: string) => (await client.query(sql)).rows;
+  await fill(run, indexes, insertCalls(calls, `generate_series(1::bigint, ${calls}) as c(n)`));
+  await client.end();
+  return openStore({ url });
+}
+
+const filters: readonly [string, RequestFilter][] = [
+  ["all accounts", {}],
+  ["one account", { accountId: "acc_7" }],
+  ["an hour a month ago", { from: from + 50 * day, until: from + 50 * day + 3_600_000 }],
+  ["one key", { keyId: "key_7", accountId: "acc_7" }],
+  ["one session", { session: "session-33" }],
+  ["one session of one account", { session: "session-33", accountId: "acc_7" }],
+  ["failed", { status: "failed" }],
+  ["failed, of one account", { status: "failed", accountId: "acc_7" }],
+  ["failed, of an account without failures", { status: "failed", accountId: "acc_8" }],
+  ["status 403, which there is none of", { status: { from: 403, to: 403 } }],
+  ["a plugin and a protocol", { route: "groq", protocol: "messages" }],
+  ["a rare model", { model: "rare" }],
+  ["a rare model of one account", { model: "rare", accountId: "acc_7" }],
+  ["a client's id", { text: "mine-102" }],
+  ["a text in no id", { text: "nowhere" }],
+];
+
+async function measure(name: string, store: Store): Promise<void> {
+  process.stdout.write(`${name}\n`);
+  for (const [what, filter] of filters) {
+    const ms: number[] = [];
+    let rows = 0;
+    for (let time = 0; time < timesAsked; time++) {
+      const begun = performance.now();
+      rows = (await readRequests(store, filter, { limit: 50 })).requests.length;
+      ms.push(performance.now() - begun);
+    }
+    const [first = 0] = ms;
+    const median = ms.toSorted((one, other) => one - other)[timesAsked >> 1] ?? 0;
+    process.stdout.write(`  ${what}: first ${first.toFixed(1)} ms, median ${median.toFixed(1)} ms, ${rows} rows\n`);
+  }
+  await store.close();
+}
+
+const { values } = parseArgs({ options: { calls: { type: "string", default: "10000000" } } });
+const calls = Number(values.calls);
+const folder = mkdtempSync(join(tmpdir(), "modelgate-requests-"));
+try {
+  await measure(`SQLite, ${calls} calls`, await fillSqlite(join(folder, "modelgate.db"), calls));
+  const server = await startPostgres(["fsync=off", "shared_buffers=1GB", "maintenance_work_mem=512MB"]);
+  try {
+    await measure(`PostgreSQL, ${calls} calls`, await fillPostgres(newUrl(server), calls));
+  } finally {
+    await server.remove();
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+process.exit(0);
