@@ -4,12 +4,11 @@ import {
   createAccounts,
   createCheckout,
   createSignIn,
-  type OidcOptions,
   type Payments,
   pruneSignIn,
 } from "./accounts/index.ts";
 import { type Billing, createPruner, openBilling, RefusalLog, readOverdrawn, remoteCalls } from "./billing/index.ts";
-import { type Config, getPublicOrigin, getVariablePrefix } from "./config/index.ts";
+import { type Config, getCatalogueFolder, getOidcOptions, getPublicOrigin, getVariablePrefix } from "./config/index.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
 import { createStoredResponses, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
@@ -19,7 +18,7 @@ import { createHttp } from "./http/server.ts";
 import { type Kernel, LoadShedder, type Log, monotonicNow, type UpstreamBounds } from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
 import type { Observability } from "./observability/index.ts";
-import type { PluginSnapshot } from "./plugin-loader/index.ts";
+import { OperatorCatalogueEditor, type PluginSnapshot } from "./plugin-loader/index.ts";
 import { Providers } from "./providers/index.ts";
 import { openPluginManager } from "./providers/open-plugin-manager.bun.ts";
 
@@ -106,6 +105,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     now,
     ...{ store, accounts, ledger, refusals, kernel, providers },
     snapshot: () => providers.snapshot,
+    catalogue: new OperatorCatalogueEditor(providers.manager, getCatalogueFolder(config), () => providers.reload()),
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
     loadShedder,
     bodies: new BodyMemoryLimiter(config.maxBufferedBodyMb * 2 ** 20),
@@ -189,13 +189,7 @@ export async function openSignIn(
 ) {
   const secret = await store.setting("session_secret", createSecret);
   const report = (error: unknown) => log.error("sign_in_failed", { error });
-  return { signIn: createSignIn({ store, secret, signUp: config.signUp, now, report, oidc: toOidcOptions(config) }) };
-}
-
-function toOidcOptions(config: Config): OidcOptions | undefined {
-  const { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret } = config;
-  if (issuer === undefined || clientId === undefined || clientSecret === undefined) return undefined;
-  return { issuer, clientId, clientSecret, publicOrigin: getPublicOrigin(config, config.port) };
+  return { signIn: createSignIn({ store, secret, signUp: config.signUp, now, report, oidc: getOidcOptions(config) }) };
 }
 
 /** The payment provider, if any, and the checkout that uses it. */

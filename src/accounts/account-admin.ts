@@ -2,6 +2,8 @@ import { randomBytes } from "node:crypto";
 import { type Selectable, sql } from "kysely";
 import { GatewayError, isAmount } from "../contract/index.ts";
 import { type Database, isConstraintError, type Role, type Store, type TransactionScope } from "../db/index.ts";
+import { unknownAccount } from "./lock-account.ts";
+import { expectAnotherOwner, lockOwners } from "./roles.ts";
 
 /** An account holder. */
 export interface Account {
@@ -10,6 +12,9 @@ export interface Account {
   name: string | undefined;
   /** The account's own daily free quota; absent when the configured one applies. */
   freeTokensPerDay: number | undefined;
+  /** Its own limits; absent when the configured ones apply. */
+  requestsPerMinute: number | undefined;
+  tokensPerMinute: number | undefined;
   /** Milliseconds since 1970, like all times here. */
   createdAt: number;
   /** When the account was disabled with its keys and users; absent when it is enabled. */
@@ -31,38 +36,42 @@ export async function createAccount(store: TransactionScope, fields: NewAccount,
     await store.db.insertInto("accounts").values(row).execute();
   } catch (error) {
     if (!isConstraintError(error)) throw error;
-    throw new GatewayError("conflict", `Account ${row.email} already exists`, { param: "email", cause: error });
+    throw takenEmail(row.email, error);
   }
   return toAccount(row);
 }
 
 /** The row of a new account. @throws {GatewayError} `invalid_request` for an invalid e-mail address or a name that is too long. */
 export function newAccountRow(fields: NewAccount, now: number): Selectable<Database["accounts"]> {
-  const email = fields.email.trim().toLowerCase();
-  if (email.length > emailLengthMax || !/^[^\s@]+@[^\s@]+$/.test(email)) {
-    throw new GatewayError("invalid_request", `E-mail ${fields.email} is not a valid address: expected name@host`, {
-      param: "email",
-    });
-  }
-  if (fields.name !== undefined && fields.name.length > nameLengthMax) {
-    throw new GatewayError(
-      "invalid_request",
-      `The name has ${fields.name.length} characters, at most ${nameLengthMax} are allowed`,
-      {
-        param: "name",
-      },
-    );
-  }
   return {
     id: `acc_${randomBytes(9).toString("hex")}`,
-    email,
-    name: fields.name ?? null,
+    email: parseEmail(fields.email),
+    name: fields.name === undefined ? null : parseName(fields.name),
     free_tokens_per_day: null,
     requests_per_minute: null,
     tokens_per_minute: null,
     created_at: now,
     disabled_at: null,
   };
+}
+
+/** An e-mail address in lower case. @throws {GatewayError} `invalid_request` */
+export function parseEmail(text: string): string {
+  const email = text.trim().toLowerCase();
+  if (email.length <= emailLengthMax && /^[^\s@]+@[^\s@]+$/.test(email)) return email;
+  const sentence = `E-mail ${text} is not a valid address: expected name@host`;
+  throw new GatewayError("invalid_request", sentence, { param: "email" });
+}
+
+/** @throws {GatewayError} `invalid_request` */
+export function parseName(name: string): string {
+  if (name.length <= nameLengthMax) return name;
+  const sentence = `The name has ${name.length} characters, at most ${nameLengthMax} are allowed`;
+  throw new GatewayError("invalid_request", sentence, { param: "name" });
+}
+
+export function takenEmail(email: string, cause: unknown): GatewayError {
+  return new GatewayError("conflict", `Account ${email} already exists`, { param: "email", cause });
 }
 
 export async function listAccounts({ db }: Store): Promise<Account[]> {
@@ -111,6 +120,13 @@ export async function searchAccounts(
   return { rows: shown, next: rows.length > searchLimit ? shown.at(-1)?.email : undefined };
 }
 
+/** Maps the ids of accounts that have a user, or of the one with this id, to roles. */
+export async function readRoles({ db }: Store, accountId?: string): Promise<ReadonlyMap<string, Role>> {
+  let query = db.selectFrom("users").select(["account_id", "role"]);
+  if (accountId !== undefined) query = query.where("account_id", "=", accountId);
+  return new Map((await query.execute()).map((row) => [row.account_id, row.role]));
+}
+
 /** Maps account ids to e-mails; unknown ids are left out. */
 export async function emailsOf({ db }: Store, accountIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const ids = [...new Set(accountIds)];
@@ -143,13 +159,22 @@ export async function setQuota(store: TransactionScope, accountId: string, token
   });
 }
 
-/** Disables an account, or enables it again with `undefined`. @throws {GatewayError} `not_found` */
+/**
+ * Disables an account, or enables it again with `undefined`.
+ *
+ * @throws {GatewayError} `not_found`, or `conflict` for the last owner.
+ */
 export async function disableAccount(
   store: TransactionScope,
   accountId: string,
   disabledAt: number | undefined,
 ): Promise<void> {
   await store.change(async (db) => {
+    if (disabledAt !== undefined) {
+      await lockOwners(db);
+      const user = await db.selectFrom("users").select("role").where("account_id", "=", accountId).executeTakeFirst();
+      if (user?.role === "owner") await expectAnotherOwner(db, accountId);
+    }
     const { numUpdatedRows } = await db
       .updateTable("accounts")
       .set({ disabled_at: disabledAt ?? null })
@@ -159,16 +184,14 @@ export async function disableAccount(
   });
 }
 
-export function unknownAccount(accountId: string): GatewayError {
-  return new GatewayError("not_found", `Account ${accountId} does not exist`);
-}
-
 function toAccount(row: Selectable<Database["accounts"]>): Account {
   return {
     id: row.id,
     email: row.email,
     name: row.name ?? undefined,
     freeTokensPerDay: row.free_tokens_per_day ?? undefined,
+    requestsPerMinute: row.requests_per_minute ?? undefined,
+    tokensPerMinute: row.tokens_per_minute ?? undefined,
     createdAt: row.created_at,
     disabledAt: row.disabled_at ?? undefined,
   };

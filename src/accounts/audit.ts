@@ -1,19 +1,11 @@
 import { formatUsd } from "../contract/index.ts";
 import { inTransaction, type Store, type TransactionScope } from "../db/index.ts";
 import { type Account, createAccount, disableAccount, setQuota } from "./account-admin.ts";
+import { type AccountChanges, changeAccount } from "./change-account.ts";
 import { invite } from "./invitations.ts";
+import { type AuditEntry, recordAudit } from "./record-audit.ts";
+import { type Actor, lockManaged, lockOwners } from "./roles.ts";
 import { createVoucher, voidVoucher } from "./vouchers.ts";
-
-/** An action of an administrator, or money that a payment provider took back or returned. */
-export interface AuditEntry {
-  /** The administrator's account, or `stripe`. */
-  accountId: string;
-  /** `account.credit` */
-  action: string;
-  /** The id of the account or voucher that was changed. */
-  subject: string;
-  detail: Readonly<Record<string, string | number | boolean | null>>;
-}
 
 /** A stored audit entry. */
 export interface AuditRow extends AuditEntry {
@@ -23,15 +15,6 @@ export interface AuditRow extends AuditEntry {
 }
 
 const pageMax = 100;
-
-export async function recordAudit({ db }: TransactionScope, entry: AuditEntry, at: number): Promise<void> {
-  const row = { account_id: entry.accountId, action: entry.action, subject: entry.subject };
-  const detail = JSON.stringify(entry.detail);
-  await db
-    .insertInto("audit")
-    .values({ ...row, id: crypto.randomUUID(), at, detail })
-    .execute();
-}
 
 /** A position in the audit log: entries before a time; `beforeId` separates entries of the same millisecond. */
 export interface AuditPage {
@@ -66,59 +49,99 @@ export async function listAudit(
   }));
 }
 
-/** Makes a change and writes its audit entry in the same transaction. */
+/** Makes a change and writes its audit entry, unless there is nothing to write, in the same transaction. */
 export type Audited = <T>(
   work: (scope: TransactionScope) => Promise<T>,
-  toEntry: (result: T) => AuditEntry,
+  toEntry: (result: T) => AuditEntry | undefined,
 ) => Promise<T>;
 
 export function createAudited(store: Store, now: () => number): Audited {
   return (work, toEntry) =>
     inTransaction(store, async (scope) => {
       const result = await work(scope);
-      await recordAudit(scope, toEntry(result), now());
+      const entry = toEntry(result);
+      if (entry !== undefined) await recordAudit(scope, entry, now());
       return result;
     });
 }
 
-/** The actions of administrators; each writes an audit entry with the account of the administrator (`by`). */
+/** The actions of administrators; each writes an audit entry with who did it (`by`). */
 export function auditedActions(audited: Audited, now: () => number) {
   return {
-    createAccount: (by: string, fields: { email: string; name?: string | undefined }): Promise<Account> =>
+    createAccount: (by: Actor, fields: { email: string; name?: string | undefined }): Promise<Account> =>
       audited(
         (scope) => createAccount(scope, fields, now()),
-        ({ id, email }) => ({ accountId: by, action: "account.create", subject: id, detail: { email } }),
+        ({ id, email }) => ({ accountId: by.accountId, action: "account.create", subject: id, detail: { email } }),
       ),
-    invite: (by: string, accountId: string) =>
+    invite: (by: Actor, accountId: string) =>
       audited(
-        (scope) => invite(scope, accountId, now()),
-        () => ({ accountId: by, action: "account.invite", subject: accountId, detail: {} }),
+        async (scope) => {
+          await scope.change((db) => lockManaged(db, by, accountId));
+          return await invite(scope, accountId, now());
+        },
+        () => ({ accountId: by.accountId, action: "account.invite", subject: accountId, detail: {} }),
       ),
     /** Sets the daily free quota of an account; `undefined` restores the configured one. */
-    setQuota: (by: string, accountId: string, tokens: number | undefined) =>
+    setQuota: (by: Actor, accountId: string, tokens: number | undefined) =>
       audited(
         (scope) => setQuota(scope, accountId, tokens),
-        () => ({ accountId: by, action: "account.quota", subject: accountId, detail: { tokens: tokens ?? null } }),
+        () => ({
+          accountId: by.accountId,
+          action: "account.quota",
+          subject: accountId,
+          detail: { tokens: tokens ?? null },
+        }),
       ),
     /** Disables an account with its keys and users, or enables it again. */
-    setDisabled: (by: string, accountId: string, disabled: boolean) =>
+    setDisabled: (by: Actor, accountId: string, disabled: boolean) =>
       audited(
-        (scope) => disableAccount(scope, accountId, disabled ? now() : undefined),
-        () => ({ accountId: by, action: "account.disabled", subject: accountId, detail: { disabled } }),
+        async (scope) => {
+          await scope.change(async (db) => {
+            await lockOwners(db);
+            await lockManaged(db, by, accountId);
+          });
+          await disableAccount(scope, accountId, disabled ? now() : undefined);
+        },
+        () => ({ accountId: by.accountId, action: "account.disabled", subject: accountId, detail: { disabled } }),
       ),
-    createVoucher: (by: string, voucher: { nanodollars: number; expiresAt: number | undefined }) =>
+    /** Changes name, e-mail or role; an entry is written only when something is different afterwards. */
+    changeAccount: (by: Actor, accountId: string, changes: AccountChanges) =>
+      audited(
+        (scope) => changeAccount(scope, { actor: by, accountId, changes }, now()),
+        (detail) => {
+          const entry = { accountId: by.accountId, action: "account.change", subject: accountId, detail };
+          return Object.keys(detail).length === 0 ? undefined : entry;
+        },
+      ),
+    /** Ends the sessions of an account's user, and returns how many there were. */
+    endSessions: (by: Actor, accountId: string) =>
+      audited(
+        async (scope) => {
+          await scope.change((db) => lockManaged(db, by, accountId));
+          const users = scope.db.selectFrom("users").select("id").where("account_id", "=", accountId);
+          const ended = await scope.db.deleteFrom("sessions").where("user_id", "in", users).executeTakeFirstOrThrow();
+          return Number(ended.numDeletedRows);
+        },
+        (sessions) => ({
+          accountId: by.accountId,
+          action: "account.sign_out",
+          subject: accountId,
+          detail: { sessions },
+        }),
+      ),
+    createVoucher: (by: Actor, voucher: { nanodollars: number; expiresAt: number | undefined }) =>
       audited(
         (scope) => createVoucher(scope, voucher, now()),
         ({ id }) => {
           const expires = voucher.expiresAt === undefined ? null : new Date(voucher.expiresAt).toISOString();
           const detail = { usd: formatUsd(voucher.nanodollars), expires_at: expires };
-          return { accountId: by, action: "voucher.create", subject: id, detail };
+          return { accountId: by.accountId, action: "voucher.create", subject: id, detail };
         },
       ),
-    voidVoucher: (by: string, idOrCode: string) =>
+    voidVoucher: (by: Actor, idOrCode: string) =>
       audited(
         (scope) => voidVoucher(scope, idOrCode, now()),
-        ({ id }) => ({ accountId: by, action: "voucher.void", subject: id, detail: {} }),
+        ({ id }) => ({ accountId: by.accountId, action: "voucher.void", subject: id, detail: {} }),
       ),
   };
 }

@@ -4,6 +4,7 @@ import type { Store } from "../db/index.ts";
 import { authOrigin, sessionCookie } from "./auth-http.ts";
 import { limitCodes } from "./code-limit.ts";
 import { hashPassword, passwordLengthMax, passwordLengthMin, verifyPassword } from "./password.ts";
+import { recordSignIns } from "./record-sign-ins.ts";
 
 const secondsOfDay = 86_400;
 /** Columns whose names differ from better-auth's fields. */
@@ -32,7 +33,12 @@ const ownPasswords: Passwords = { hash: hashPassword, verify: verifyPassword };
 export function openBetterAuth(
   options: AuthOptions & { readonly now: () => number },
 ): (request: Request) => Promise<Response> {
-  const auth = betterAuth({ ...authOptions(options), plugins: [secondFactor()], hooks: limitCodes(options) });
+  const auth = betterAuth({
+    ...authOptions(options),
+    plugins: [secondFactor()],
+    hooks: limitCodes(options),
+    databaseHooks: { session: { create: { after: recordSignIns(options) } } },
+  });
   return (request) => auth.handler(request);
 }
 

@@ -23,9 +23,9 @@ export interface Accounts {
   createKey(fields: NewKey): Promise<{ id: string; key: string }>;
   listKeys(accountId?: string): Promise<ApiKey[]>;
   /** Changes a key; `null` removes a limit. @throws {GatewayError} `invalid_request`, `not_found` */
-  changeKey(id: string, changes: KeyChanges): Promise<void>;
-  /** Revokes a key. @throws {GatewayError} `not_found` */
-  revokeKey(id: string): Promise<void>;
+  changeKey(id: string, changes: KeyChanges, by?: string): Promise<void>;
+  /** Revokes a key; an audit entry is written when it is known who does it. @throws {GatewayError} `not_found` */
+  revokeKey(id: string, by?: string): Promise<void>;
   /** Sets the daily free quota of an account; `undefined` restores the configured one. */
   setQuota(accountId: string, tokens: number | undefined): Promise<void>;
   /** Disables an account with its keys and users, or enables it again. @throws {GatewayError} `not_found` */
@@ -56,8 +56,8 @@ export function createAccounts({ store, defaults, now = Date.now }: AccountsOpti
     find: (idOrEmail) => findAccount(store, idOrEmail),
     createKey: (fields) => createKey(store, fields, keyRules()),
     listKeys: (accountId) => listKeys(store, now(), accountId),
-    changeKey: (id, changes) => changeKey(store, id, changes, keyRules()),
-    revokeKey: (id) => revokeKey(store, id, now()),
+    changeKey: (id, changes, by) => changeKey(store, id, changes, { ...keyRules(), by }),
+    revokeKey: (id, by) => revokeKey(store, id, now(), by),
     setQuota: (accountId, tokens) => setQuota(store, accountId, tokens),
     setDisabled: (accountId, disabled) => disableAccount(store, accountId, disabled ? now() : undefined),
     saveLastUsed: () => lastUsed.save(store, now()),

@@ -1,12 +1,13 @@
-export { type Account, type AccountRow, emailsOf, searchAccounts } from "./account-admin.ts";
-export { type Audited, type AuditRow, auditedActions, createAudited, listAudit, recordAudit } from "./audit.ts";
+export { type Account, type AccountRow, emailsOf, readRoles, searchAccounts } from "./account-admin.ts";
+export { type Audited, type AuditRow, auditedActions, createAudited, listAudit } from "./audit.ts";
 export { type AccountDefaults, RefusedKeyError } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
-export { acceptInvitation, invite } from "./invitations.ts";
+export { acceptInvitation } from "./invitations.ts";
 export type { ApiKey, NewKey } from "./keys.ts";
-export type { OidcOptions } from "./oidc/identity-provider.ts";
 export { createCheckout, type Payment, type Payments } from "./payments/payments.ts";
 export { RateLimiter } from "./rate-limiter.ts";
+export { recordAudit } from "./record-audit.ts";
+export { type Actor, commandLine, mayAdminister, maySeeAll, roles } from "./roles.ts";
 export {
   endSession,
   listSessions,
@@ -16,5 +17,5 @@ export {
   type SessionUser,
 } from "./sessions.ts";
 export { createSignIn, type SignIn } from "./sign-in.ts";
-export { hasAdmin, makeTemporaryPassword } from "./users.ts";
+export { findUser, hasOwner, makeTemporaryPassword } from "./users.ts";
 export { createVoucher, listVouchers, redeemedVouchers, redeemVoucher, type Voucher, voidVoucher } from "./vouchers.ts";

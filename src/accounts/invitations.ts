@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { GatewayError } from "../contract/index.ts";
 import type { Store, TransactionScope } from "../db/index.ts";
+import { lockAccount } from "./lock-account.ts";
 import { hashPassword } from "./password.ts";
-import { checkPassword, endInvitations, lockAccount, writePassword } from "./users.ts";
+import { checkPassword, endInvitations, writePassword } from "./users.ts";
 
 /** An invitation is valid for 48 hours. */
 const invitationLifetimeMs = 172_800_000;

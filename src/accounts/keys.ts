@@ -1,9 +1,10 @@
 import type { Selectable, Transaction } from "kysely";
 import { apiKeyForm, formatApiKey, GatewayError, type KeyLimits, parseApiKey } from "../contract/index.ts";
 import { type Database, isConstraintError, monthOf, type Store } from "../db/index.ts";
-import { unknownAccount } from "./account-admin.ts";
 import { hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
 import { checkKeyFields, columnOf, type KeyFields, limitColumns, toKeyLimits } from "./key-fields.ts";
+import { unknownAccount } from "./lock-account.ts";
+import { recordAudit } from "./record-audit.ts";
 
 /** A stored API key, without its secret. */
 export interface ApiKey {
@@ -31,6 +32,8 @@ export interface NewKey extends KeyFields {
   name: string;
   /** An existing key to import, for scripts. Importing the same key again changes nothing. */
   key?: string | undefined;
+  /** The account that makes it, or `cli`; an audit entry is written when it is given. */
+  by?: string | undefined;
 }
 
 /** What limits a new or changed key. */
@@ -74,6 +77,7 @@ export async function createKey(
     await store.change(async (db) => {
       await checkKeyCount(db, row, now, keysMax);
       await db.insertInto("keys").values(row).execute();
+      await recordKeyAudit(db, { by: fields.by, action: "key.create", ...row }, now);
     }, row.id);
   } catch (error) {
     if (!isConstraintError(error)) throw error;
@@ -127,18 +131,31 @@ export async function listKeys({ db }: Store, now: number, accountId?: string): 
 }
 
 /** Revokes a key. Revoking it again changes nothing. @throws {GatewayError} `not_found` for an unknown key. */
-export async function revokeKey(store: Store, id: string, now: number): Promise<void> {
-  const { numUpdatedRows } = await store.change(
-    (db) =>
-      db
-        .updateTable("keys")
-        .set((set) => ({ revoked_at: set.fn.coalesce("revoked_at", set.val(now)) }))
-        .where("id", "=", id)
-        .executeTakeFirstOrThrow(),
-    id,
-  );
-  if (numUpdatedRows === 0n) throw unknownKey(id);
+export async function revokeKey(store: Store, id: string, now: number, by?: string): Promise<void> {
+  await store.change(async (db) => {
+    const row = await db
+      .updateTable("keys")
+      .set((set) => ({ revoked_at: set.fn.coalesce("revoked_at", set.val(now)) }))
+      .where("id", "=", id)
+      .returning(["id", "account_id", "name"])
+      .executeTakeFirst();
+    if (row === undefined) throw unknownKey(id);
+    await recordKeyAudit(db, { by, action: "key.revoke", ...row }, now);
+  }, id);
 }
+
+/** Writes who did something to a key, when that is known. */
+async function recordKeyAudit(
+  db: Transaction<Database>,
+  { by, action, id, account_id, name }: { by: string | undefined; action: string } & KeyIdentity,
+  now: number,
+): Promise<void> {
+  if (by === undefined) return;
+  const entry = { accountId: by, action, subject: account_id, detail: { key: id, name } };
+  await recordAudit({ db }, entry, now);
+}
+
+type KeyIdentity = Pick<Selectable<Database["keys"]>, "id" | "account_id" | "name">;
 
 function toApiKey(row: Selectable<Database["keys"]> & { spent_nanodollars: number | null }): ApiKey {
   return {
@@ -175,7 +192,7 @@ export async function changeKey(
   store: Store,
   id: string,
   changes: KeyChanges,
-  { now, keysMax }: KeyRules,
+  { now, keysMax, by }: KeyRules & { readonly by?: string | undefined },
 ): Promise<void> {
   const { name, expiresAt, allowedModels } = changes;
   const given = Object.entries(changes.bounds ?? {}).filter(([, value]) => value !== undefined) as [
@@ -195,11 +212,16 @@ export async function changeKey(
     throw new GatewayError("invalid_request", "There is nothing to change: send at least one field");
   }
   await store.change(async (db) => {
-    const key = await db.selectFrom("keys").select(["id", "account_id"]).where("id", "=", id).executeTakeFirst();
+    const key = await db
+      .selectFrom("keys")
+      .select(["id", "account_id", "name"])
+      .where("id", "=", id)
+      .executeTakeFirst();
     if (key === undefined) throw unknownKey(id);
     // An expired key does not count, and a later expiry may make it usable again.
     if (expiresAt !== undefined) await checkKeyCount(db, key, now, keysMax);
     await db.updateTable("keys").set(set).where("id", "=", id).execute();
+    await recordKeyAudit(db, { by, action: "key.change", ...key }, now);
   }, id);
 }
 

@@ -17,15 +17,21 @@ export interface SessionUser {
   readonly freeTokensPerDay: number | undefined;
 }
 
+/** How often the last use of a session is written. */
+const lastUsedMs = 300_000;
+
 /** Reads the user of a session with their account; `undefined` when the account is disabled or the user was deleted. */
 export async function readSessionUser(
   { db }: Store,
   { id: sessionId, userId }: { id: string; userId: string },
+  now: number,
 ): Promise<SessionUser | undefined> {
   const row = await db
     .selectFrom("users")
     .innerJoin("accounts", "accounts.id", "users.account_id")
+    .innerJoin("sessions", "sessions.user_id", "users.id")
     .select([
+      "sessions.last_used_at",
       "users.account_id",
       "users.role",
       "users.password_is_temporary",
@@ -36,8 +42,14 @@ export async function readSessionUser(
       "accounts.disabled_at",
     ])
     .where("users.id", "=", userId)
+    .where("sessions.id", "=", sessionId)
     .executeTakeFirst();
   if (row === undefined || row.disabled_at !== null) return undefined;
+  if (row.last_used_at === null || row.last_used_at <= now - lastUsedMs) {
+    const use = db.updateTable("sessions").set({ last_used_at: now }).where("id", "=", sessionId);
+    // Nothing depends on it, so a request does not fail for it.
+    await use.execute().catch(() => undefined);
+  }
   return {
     userId,
     sessionId,
@@ -62,12 +74,12 @@ export interface Session {
   /** Milliseconds since 1970, like all times here. */
   createdAt: number;
   expiresAt: number;
+  /** Accurate to five minutes; absent when it was not used yet. */
+  lastUsedAt: number | undefined;
+  /** The address from which it began; absent when it is unknown. */
+  address: string | undefined;
   /** The browser's `user-agent`; absent when it sent none. */
   userAgent: string | undefined;
-  /** The client's address at sign-in; absent when it is not known. */
-  address: string | undefined;
-  /** Accurate to a day. */
-  lastUsedAt: number;
 }
 
 const listedMax = 200;
@@ -76,7 +88,7 @@ const listedMax = 200;
 export async function listSessions({ db }: Store, userId: string, now: number): Promise<Session[]> {
   const rows = await db
     .selectFrom("sessions")
-    .select(["id", "created_at", "updated_at", "expires_at", "user_agent", "ip_address"])
+    .select(["id", "created_at", "expires_at", "last_used_at", "ip_address", "user_agent"])
     .where("user_id", "=", userId)
     .where("expires_at", ">", new Date(now).toISOString())
     .orderBy("created_at", "desc")
@@ -87,9 +99,9 @@ export async function listSessions({ db }: Store, userId: string, now: number): 
     id: row.id,
     createdAt: Date.parse(row.created_at),
     expiresAt: Date.parse(row.expires_at),
-    userAgent: row.user_agent?.slice(0, 300) || undefined,
+    lastUsedAt: row.last_used_at ?? undefined,
     address: row.ip_address || undefined,
-    lastUsedAt: Date.parse(row.updated_at),
+    userAgent: row.user_agent?.slice(0, 300) || undefined,
   }));
 }
 

@@ -14,6 +14,7 @@ import type { AuthOptions } from "./better-auth.ts";
 import type { OidcOptions } from "./oidc/identity-provider.ts";
 import { createOidcSignIn } from "./oidc/oidc-sign-in.ts";
 import { RateLimiter } from "./rate-limiter.ts";
+import { recordAudit } from "./record-audit.ts";
 import { secondFactorPaths, withAccountLabel } from "./second-factor.ts";
 import { passwordChangeRequired, readSessionUser, type SessionUser } from "./sessions.ts";
 import { endOtherAccess, signUp } from "./users.ts";
@@ -96,7 +97,9 @@ export function createSignIn(options: SignInOptions): SignIn {
   const sessionUserOf = async (cookies: string | null) => {
     if (!cookies?.includes(`${sessionCookie}=`)) return undefined;
     const session = await (await load()).readSession(cookies);
-    return session === undefined || session.expiresAt <= now() ? undefined : await readSessionUser(store, session);
+    return session === undefined || session.expiresAt <= now()
+      ? undefined
+      : await readSessionUser(store, session, now());
   };
   return {
     sessionUserOf,
@@ -126,7 +129,7 @@ export function createSignIn(options: SignInOptions): SignIn {
       }
       const response = await callBetterAuth(toAuthRequest(request, path, body));
       if (sessionUser === undefined) return response;
-      if (path === "change-password") await finishPasswordChange(store, sessionUser);
+      if (path === "change-password") await finishPasswordChange(store, sessionUser, now());
       return path === "two-factor/enable"
         ? withBody(response, withAccountLabel(sessionUser.email, await response.json()))
         : response;
@@ -163,10 +166,12 @@ function checkPasswordChange({ passwordIsTemporary }: SessionUser, path: string,
   if (passwordIsTemporary) body.revokeOtherSessions = true;
 }
 
-async function finishPasswordChange(store: Store, user: SessionUser): Promise<void> {
+async function finishPasswordChange(store: Store, user: SessionUser, now: number): Promise<void> {
   await store.db.transaction().execute(async (db) => {
     await db.updateTable("users").set({ password_is_temporary: 0 }).where("id", "=", user.userId).execute();
     await endOtherAccess(db, user);
+    const entry = { accountId: user.accountId, action: "user.password", subject: user.accountId, detail: {} };
+    await recordAudit({ db }, entry, now);
   });
 }
 

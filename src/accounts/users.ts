@@ -1,9 +1,10 @@
 import type { Transaction } from "kysely";
 import { GatewayError } from "../contract/index.ts";
 import { type Database, isConstraintError, type Role, type Store } from "../db/index.ts";
-import { newAccountRow, unknownAccount } from "./account-admin.ts";
+import { newAccountRow } from "./account-admin.ts";
 import { missing, toSignInAddress } from "./auth-http.ts";
 import type { AuthOptions } from "./better-auth.ts";
+import { lockAccount, unknownAccount } from "./lock-account.ts";
 import { hashPassword, makePassword, passwordLengthMax, passwordLengthMin } from "./password.ts";
 import { removeSecondFactor } from "./second-factor.ts";
 
@@ -39,9 +40,22 @@ export async function makeTemporaryPassword(
   return password;
 }
 
-/** Whether there is an administrator. */
-export async function hasAdmin({ db }: Store): Promise<boolean> {
-  return (await db.selectFrom("users").select("id").where("role", "=", "admin").executeTakeFirst()) !== undefined;
+/** Whether there is an owner. */
+export async function hasOwner({ db }: Store): Promise<boolean> {
+  return (await db.selectFrom("users").select("id").where("role", "=", "owner").executeTakeFirst()) !== undefined;
+}
+
+/** The user of an account; `undefined` when nobody was invited or signed up yet. */
+export async function findUser(
+  { db }: Pick<Store, "db">,
+  accountId: string,
+): Promise<{ id: string; role: Role; secondFactor: boolean } | undefined> {
+  const row = await db
+    .selectFrom("users")
+    .select(["id", "role", "two_factor_enabled"])
+    .where("account_id", "=", accountId)
+    .executeTakeFirst();
+  return row && { id: row.id, role: row.role, secondFactor: row.two_factor_enabled !== 0 };
 }
 
 /** @throws {GatewayError} `invalid_request` */
@@ -93,15 +107,6 @@ export async function createUser(
 export async function endInvitations(db: Transaction<Database>, accountId: string): Promise<void> {
   await lockAccount(db, accountId);
   await db.deleteFrom("invitations").where("account_id", "=", accountId).execute();
-}
-
-export async function lockAccount(db: Transaction<Database>, accountId: string): Promise<void> {
-  const { numUpdatedRows } = await db
-    .updateTable("accounts")
-    .set(({ ref }) => ({ email: ref("email") }))
-    .where("id", "=", accountId)
-    .executeTakeFirstOrThrow();
-  if (numUpdatedRows === 0n) throw unknownAccount(accountId);
 }
 
 /**

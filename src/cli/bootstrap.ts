@@ -1,4 +1,4 @@
-import { type Account, type Accounts, hasAdmin, makeTemporaryPassword } from "../accounts/index.ts";
+import { type Account, type Accounts, hasOwner, makeTemporaryPassword } from "../accounts/index.ts";
 import { oneNodeAtATime, type Store } from "../db/index.ts";
 
 /** The e-mail of the account that a first start creates. */
@@ -8,12 +8,12 @@ export const ownerEmail = "owner@localhost";
 export interface Bootstrap {
   /** `undefined` when there were accounts already. `given`: it is MODELGATE_BOOTSTRAP_KEY, so it is not shown. */
   readonly key: { readonly key: string; readonly given: boolean } | undefined;
-  /** `undefined` when there was an administrator already. */
-  readonly admin: { readonly email: string; readonly password: string } | undefined;
+  /** `undefined` when there was an owner already. */
+  readonly owner: { readonly email: string; readonly password: string } | undefined;
 }
 
 /**
- * Creates the first API key and the first administrator where they are missing; both belong to the owner's account. Of
+ * Creates the first API key and the first owner where they are missing; both belong to the owner's account. Of
  * nodes that start together one creates them.
  */
 export function bootstrap(
@@ -23,7 +23,7 @@ export function bootstrap(
 ): Promise<Bootstrap> {
   return oneNodeAtATime(store, async () => {
     const key = await createFirstKey(store, accounts, bootstrapKey);
-    return { key, admin: await createFirstAdmin(store, accounts, now) };
+    return { key, owner: await createFirstOwner(store, accounts, now) };
   });
 }
 
@@ -43,10 +43,10 @@ async function createFirstKey(
   return { key: givenKey, given: true };
 }
 
-async function createFirstAdmin(store: Store, accounts: Accounts, now: number): Promise<Bootstrap["admin"]> {
-  if (await hasAdmin(store)) return undefined;
+async function createFirstOwner(store: Store, accounts: Accounts, now: number): Promise<Bootstrap["owner"]> {
+  if (await hasOwner(store)) return undefined;
   const { id: accountId, email } = await ensureOwner(accounts);
-  return { email, password: await makeTemporaryPassword(store, { accountId, role: "admin" }, now) };
+  return { email, password: await makeTemporaryPassword(store, { accountId, role: "owner" }, now) };
 }
 
 async function ensureOwner(accounts: Accounts): Promise<Account> {

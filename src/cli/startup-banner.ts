@@ -13,14 +13,14 @@ interface BannerOptions extends Bootstrap {
 }
 
 /** Formats what `serve` prints: the addresses, the first key and sign-in, and a `curl` line to paste. */
-export function formatStartupBanner({ config, port, metricsPort, key, admin, app }: BannerOptions): string {
+export function formatStartupBanner({ config, port, metricsPort, key, owner, app }: BannerOptions): string {
   const origin = getPublicOrigin(config, port);
   const baseUrl = `${origin}${config.basePath}`;
   const { registry } = app.kernel;
   const rows: (string[] | false | undefined)[] = [
     ["Base URL", `${baseUrl}   (also ${origin}/v1)`],
     ["API key", describeKey(key)],
-    admin && ["Sign in", `${admin.email} with ${admin.password}   (shown only once; change it)`],
+    owner && ["Sign in", `${owner.email} with ${owner.password}   (shown only once; change it)`],
     ["Models", String(registry.size)],
     ["Dashboard", `${origin}/`],
     ["API docs", `${origin}/docs`],

@@ -186,6 +186,7 @@ function checkWorkers({ workers, redisUrl, databaseUrl, port }: Values): void {
 /** Settings that only work together. */
 const groups = [
   ["oidcIssuer", "oidcClientId", "oidcClientSecret"],
+  ["oidcRoleClaim", "oidcRoles"],
   ["stripeSecretKey", "stripeWebhookSecret"],
 ] as const satisfies SettingName[][];
 
@@ -193,6 +194,9 @@ function checkGroups(values: Values): void {
   if (values.oidcIssuer !== undefined && values.port === 0 && values.publicUrl === undefined) {
     const expected = "the origin to which the issuer redirects users";
     throw new ConfigError("PUBLIC_URL", `it is not set, and PORT is 0, expected ${expected}`);
+  }
+  if (values.oidcRoleClaim !== undefined && values.oidcIssuer === undefined) {
+    throw new ConfigError("OIDC_ISSUER", "it is not set, but OIDC_ROLE_CLAIM is, expected both or neither");
   }
   for (const group of groups) {
     const given = group.find((name) => values[name] !== undefined);

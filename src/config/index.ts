@@ -7,6 +7,7 @@ export {
   readConfig,
   variables,
 } from "./config.ts";
+export { getOidcOptions } from "./oidc.ts";
 export {
   getCatalogueFolder,
   getDatabaseFile,

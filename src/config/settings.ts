@@ -1,4 +1,5 @@
 import { apiKeyForm, parseApiKey } from "../contract/index.ts";
+import { parseRolePairs } from "./role-pairs.ts";
 import {
   areRedisUrls,
   hostPattern,
@@ -159,6 +160,19 @@ export const settings = {
   ),
   oidcClientId: optional("OIDC_CLIENT_ID", anyText("the client id that the issuer assigned to this gateway")),
   oidcClientSecret: secret("OIDC_CLIENT_SECRET", anyText("the client secret that belongs to OIDC_CLIENT_ID")),
+  /** What the gateway asks the issuer for. */
+  oidcScopes: setting(
+    "OIDC_SCOPES",
+    "openid email profile",
+    matching(/^openid( [\x21\x23-\x5b\x5d-\x7e]+)*$/, "scopes separated by spaces, of which openid is the first"),
+  ),
+  /** The claim that decides the role of those who sign in with the issuer, such as `groups`; absent: none does. */
+  oidcRoleClaim: optional("OIDC_ROLE_CLAIM", matching(/^\S{1,200}$/, "the name of a claim such as groups")),
+  /** Values of that claim and their roles; other values make a member. */
+  oidcRoles: optional("OIDC_ROLES", {
+    expected: "pairs of a value and a role such as gateway-admins=admin,auditors=viewer",
+    parse: parseRolePairs,
+  }),
   /** Absent, like the next: no payments are accepted. */
   stripeSecretKey: secret(
     "STRIPE_SECRET_KEY",

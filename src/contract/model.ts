@@ -85,6 +85,7 @@ export const Model = Type.Object(
       Type.Integer({ minimum: 0, maximum: 1000, description: "Lower is tried first; default 100" }),
     ),
     weight: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000, description: "Share among equals; default 1" })),
+    disabled: Type.Optional(Type.Boolean({ description: "true: the operator does not sell it" })),
     retiredOn: Type.Optional(day),
     successor: Type.Optional(
       Type.String({ minLength: 1, description: "The model that its provider names in its place" }),

@@ -194,8 +194,11 @@ interface OpeningBalancesTable extends UsageColumns {
 /** Whether a node was seen in the last 10 seconds by the database's clock, for display. Nodes poll twice a second. */
 export const isSeen = sql<SqlBool>`seen_at >= floor(extract(epoch from clock_timestamp()) * 1000) - 10000`;
 
-/** `admin` may do everything, `member` only what concerns the own account. */
-export type Role = "admin" | "member";
+/**
+ * `owner` may do everything, `admin` too, except to owners; `viewer` sees everything and changes nothing; `member` sees and
+ * changes only what concerns the own account.
+ */
+export type Role = "owner" | "admin" | "viewer" | "member";
 
 /** People who sign in, one per account. In this and the next four tables better-auth writes times as ISO text. */
 interface UsersTable {
@@ -252,6 +255,8 @@ interface SessionsTable {
   user_agent: string | null;
   created_at: string;
   updated_at: string;
+  /** Milliseconds since 1970, accurate to a few minutes; null: not used since it began. */
+  last_used_at: Generated<number | null>;
 }
 
 /** Links for setting an account's password once. */

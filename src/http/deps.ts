@@ -4,7 +4,7 @@ import type { Config } from "../config/index.ts";
 import type { Ledger } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
-import type { PluginSnapshot } from "../plugin-loader/index.ts";
+import type { OperatorCatalogueEditor, PluginSnapshot } from "../plugin-loader/index.ts";
 import type { Providers } from "../providers/index.ts";
 import type { StaticAssets } from "./dashboard-api/static-assets.ts";
 import type { BodyMemoryLimiter } from "./middleware/body-memory.ts";
@@ -31,6 +31,8 @@ export interface HttpDeps {
   readonly snapshot: () => Pick<PluginSnapshot, "plugins" | "states" | "sandbox" | "warnings">;
   /** What administrators do with providers. */
   readonly providers: Providers;
+  /** The operator's own rows. */
+  readonly catalogue: Pick<OperatorCatalogueEditor, "layers" | "read" | "check" | "reload">;
   /** Reads the running calls of other processes; absent when there is only this one. */
   readonly remoteCalls?: ReturnType<typeof remoteCalls> | undefined;
   /** Sheds load. */

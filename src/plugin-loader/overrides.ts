@@ -6,11 +6,14 @@ import { explainUpgrade, upgradeText } from "./contract-upgrade.ts";
 import { type FileProblem, type FolderEntry, listFolder, type PluginDirectory } from "./plugin-directory.ts";
 import { readJson, readText } from "./read-files.ts";
 
+/** A row as a file has it: the fields it names. */
+export type Row = Readonly<Record<string, unknown>>;
+
 /** Rows of one file that change or extend the models of a plugin. */
-interface RowFile {
+export interface RowFile {
   readonly label: string;
   readonly plugin: string;
-  readonly rows: readonly Record<string, unknown>[];
+  readonly rows: readonly Row[];
   readonly unlisted: unknown;
   /** Whether it is part of a file of `catalogue update`: the operator's own rows go over it. */
   readonly isUpdate: boolean;
@@ -64,10 +67,10 @@ export class Overrides {
 
   /** Adds the operator's rows to the plugins. A file with invalid rows is left out, or its last valid version is used. */
   apply(plugins: readonly ProviderPlugin[]): { plugins: ProviderPlugin[]; problems: FileProblem[] } {
-    const known = [...this.#files.values()];
-    const all = known.flatMap(({ files }) => files);
-    const files = [...all.filter(({ isUpdate }) => isUpdate), ...all.filter(({ isUpdate }) => !isUpdate)];
-    const errors = known.flatMap(({ label, error }) => (error === undefined ? [] : [{ label, sentence: error }]));
+    const files = this.files;
+    const errors = [...this.#files.values()].flatMap(({ label, error }) =>
+      error === undefined ? [] : [{ label, sentence: error }],
+    );
     const problems: FileProblem[] = [...this.#folderProblems, ...errors];
     const names = plugins.map(({ name }) => name);
     for (const { label, plugin } of files) {
@@ -78,6 +81,12 @@ export class Overrides {
     const byPlugin = Object.groupBy(files, ({ plugin }) => plugin);
     const changed = plugins.map((plugin) => this.#applyTo(plugin, byPlugin[plugin.name] ?? [], problems));
     return { plugins: changed, problems };
+  }
+
+  /** In the order they are applied: rows of a signed file first. */
+  get files(): readonly RowFile[] {
+    const all = [...this.#files.values()].flatMap(({ files }) => files);
+    return all.toSorted((a, b) => Number(b.isUpdate) - Number(a.isUpdate));
   }
 
   /** The files that change the rows of a plugin. */
@@ -155,22 +164,21 @@ function toRowFile(value: unknown, label: string, name: string): RowFile {
 
 function merge(plugin: ProviderPlugin, file: RowFile): ProviderPlugin {
   const models = new Map<string, Record<string, unknown>>(plugin.models.map((model) => [model.id, model]));
-  for (const row of file.rows) {
-    // Who names a successor wants it to answer.
-    const succession = typeof row.successor === "string" ? { whenRetired: "successor" } : {};
-    const merged: Record<string, unknown> = {
-      ...models.get(row.id as string),
-      ...(file.isUpdate ? {} : succession),
-      ...row,
-    };
-    for (const [field, value] of Object.entries(merged)) if (value === null) delete merged[field];
-    models.set(row.id as string, merged);
-  }
+  for (const row of file.rows) models.set(row.id as string, mergeRow(models.get(row.id as string), row, file.isUpdate));
   return definePlugin({
     ...plugin,
     ...(file.unlisted !== undefined && { unlisted: file.unlisted as NonNullable<ProviderPlugin["unlisted"]> }),
     models: [...models.values()] as unknown as ProviderPlugin["models"],
   });
+}
+
+/** A row with the fields that another names in their place; `null` removes one. */
+export function mergeRow(known: object | undefined, row: Row, isUpdate: boolean): Row {
+  // An operator who names a successor wants it to answer.
+  const succession = !isUpdate && typeof row.successor === "string" ? { whenRetired: "successor" } : {};
+  const merged: Record<string, unknown> = { ...known, ...succession, ...row };
+  for (const [field, value] of Object.entries(merged)) if (value === null) delete merged[field];
+  return merged;
 }
 
 function tryMerge(plugin: ProviderPlugin, file: RowFile): ProviderPlugin {

@@ -10,6 +10,7 @@ import {
 } from "../kernel/index.ts";
 import { choosePlugins, type SandboxOptions } from "./choose-plugins.ts";
 import type { LoadCode } from "./load-source.ts";
+import { listLayers, type ModelLayers } from "./model-layers.ts";
 import { Overrides } from "./overrides.ts";
 import type { PluginDirectory } from "./plugin-directory.ts";
 import { type PluginFile, PluginFiles } from "./plugin-files.ts";
@@ -74,6 +75,7 @@ export class PluginManager {
   /** What was logged about the last snapshot. */
   #reported = new Set<string>();
   #wasSandbox = false;
+  #loading: Promise<unknown> = Promise.resolve();
 
   constructor(options: PluginManagerOptions) {
     this.#options = options;
@@ -87,8 +89,41 @@ export class PluginManager {
     return [this.#files, this.#overrides, this.#unlisted].map((part) => part.fingerprint()).join("\n") + this.#day;
   }
 
-  /** Reads the folders and combines what they contain now. */
-  async load(): Promise<PluginSnapshot> {
+  /** Reads the folders and combines what they contain now, one call after the other. */
+  load(): Promise<PluginSnapshot> {
+    const loading = this.#loading.then(() => this.#load());
+    this.#loading = loading.catch(() => undefined);
+    return loading;
+  }
+
+  /** What each model has from its plugin, from a signed file and from the operator. */
+  layers(): ModelLayers[] {
+    const candidates = this.#chooseCandidates(new Map(), []).map(({ plugin }) => plugin);
+    return listLayers(
+      candidates,
+      this.#overrides.files,
+      this.#unlisted.extend(this.#overrides.apply(candidates).plugins),
+    );
+  }
+
+  /** What another folder of operator's rows would make of the plugins, and why it would be refused; changes nothing. */
+  preview(folder: PluginDirectory): { plugins: readonly ProviderPlugin[]; problems: string[] } {
+    const overrides = new Overrides(folder);
+    overrides.refresh();
+    const candidates = this.#chooseCandidates(new Map(), []);
+    const build = (rows: Overrides) => {
+      const memory: RegistryMemory = new Map();
+      if (this.#memory.registry !== undefined) memory.registry = this.#memory.registry;
+      return this.#build(candidates, new Map(), rows, memory);
+    };
+    const [before, after] = [build(this.#overrides), build(overrides)];
+    const known = new Set(before.refused.map(({ sentence }) => sentence));
+    const refused = after.refused.map(({ sentence }) => sentence).filter((sentence) => !known.has(sentence));
+    const { problems } = overrides.apply(candidates.map(({ plugin }) => plugin));
+    return { plugins: after.plugins, problems: [...problems.map(({ sentence }) => sentence), ...refused] };
+  }
+
+  async #load(): Promise<PluginSnapshot> {
     await this.#files.refresh();
     this.#overrides.refresh();
     await this.#discover();
@@ -171,10 +206,15 @@ export class PluginManager {
     return [...byName.values()];
   }
 
-  #build(candidates: readonly Candidate[], errors: Map<string, string>) {
-    const { plugins: merged, problems } = this.#overrides.apply(candidates.map(({ plugin }) => plugin));
+  #build(
+    candidates: readonly Candidate[],
+    errors: Map<string, string>,
+    overrides: Overrides = this.#overrides,
+    memory: RegistryMemory = this.#memory,
+  ) {
+    const { plugins: merged, problems } = overrides.apply(candidates.map(({ plugin }) => plugin));
     const listed = candidates.map(({ plugin, isMerged }, index) => (isMerged ? plugin : (merged[index] ?? plugin)));
-    const plugins = this.#unlisted.extend(listed);
+    const plugins = this.#unlisted.extend(listed).map(withoutDisabled);
     const credentials = new Map<string, Credential>();
     for (const { name } of plugins) {
       try {
@@ -191,8 +231,8 @@ export class PluginManager {
     const choice = { ...chosen, plugins: chosen.plugins.map((plugin) => choices?.reorder(plugin) ?? plugin) };
     const files = new Map(candidates.map(({ plugin, file }) => [plugin.name, file?.source.label]));
     const labelOf = (name: string) =>
-      [files.get(name) ?? `the built-in plugin '${name}'`, ...this.#overrides.labelsOf(name)].join(" with ");
-    const { registry, refused } = buildRegistry(choice.plugins, (name) => credentials.get(name), this.#memory, labelOf);
+      [files.get(name) ?? `the built-in plugin '${name}'`, ...overrides.labelsOf(name)].join(" with ");
+    const { registry, refused } = buildRegistry(choice.plugins, (name) => credentials.get(name), memory, labelOf);
     const warnings = [...this.#files.problems, ...problems, ...this.#unlisted.problems].map(({ sentence }) => sentence);
     return { plugins, choice, registry, refused, warnings, credentials };
   }
@@ -262,6 +302,11 @@ export class PluginManager {
     }
     this.#reported = reported;
   }
+}
+
+function withoutDisabled(plugin: ProviderPlugin): ProviderPlugin {
+  const models = plugin.models.filter(({ disabled }) => disabled !== true);
+  return models.length === plugin.models.length ? plugin : Object.freeze({ ...plugin, models });
 }
 
 function explainMissingKey({ name, origin }: PluginState): string {

@@ -34,7 +34,8 @@ export class Providers {
   /** Counts attempts; set by {@link observe}. */
   stats: RouteStats;
   readonly #deps: ProvidersDeps;
-  readonly #manager: PluginManager;
+  /** Loads plugins and rows; only {@link reload} puts them in force. */
+  readonly manager: PluginManager;
   readonly #folder: string;
   #snapshot!: PluginSnapshot;
   #loaded = "";
@@ -49,7 +50,7 @@ export class Providers {
     this.#deps = deps;
     this.settings = new ProviderSettings(config, store, storedSecrets);
     this.manifests = manifests;
-    this.#manager = deps.createManager(this.settings);
+    this.manager = deps.createManager(this.settings);
     this.#folder = (getPluginFolders(config)[0] as { path: string }).path;
     this.stats = new RouteStats(undefined, monotonicNow, now);
     this.actions = providerActions({
@@ -77,8 +78,8 @@ export class Providers {
     this.#seenRevision = this.#deps.store.revision;
     await this.settings.read();
     this.#syncFiles();
-    this.#loaded = this.#manager.fingerprint();
-    this.#snapshot = await this.#manager.load();
+    this.#loaded = this.manager.fingerprint();
+    this.#snapshot = await this.manager.load();
   }
 
   /** Calls back after each reload, which follows changes of files and of the database by any gateway. */
@@ -86,8 +87,8 @@ export class Providers {
     const { config } = this.#deps;
     this.#onReload = onReload;
     const folders = [...getPluginFolders(config), getCatalogueFolder(config)].map(({ path }) => path);
-    const fingerprint = () => this.#manager.fingerprint();
-    const stopWatching = watchFolders({ folders, fingerprint, onChange: () => this.#reload() }, this.#loaded);
+    const fingerprint = () => this.manager.fingerprint();
+    const stopWatching = watchFolders({ folders, fingerprint, onChange: () => this.reload() }, this.#loaded);
     const timer = setInterval(() => void this.#sync(), syncMs);
     this.#stop = () => {
       stopWatching();
@@ -103,7 +104,7 @@ export class Providers {
   async apply(): Promise<void> {
     await this.settings.read();
     this.#syncFiles();
-    await this.#reload();
+    await this.reload();
   }
 
   /** Sends a provider one small request, with the stored key of this id or the first key. @throws {GatewayError} */
@@ -144,7 +145,7 @@ export class Providers {
     try {
       if (!(await this.settings.read())) return;
       this.#syncFiles();
-      await this.#reload();
+      await this.reload();
     } catch (error) {
       // What was read before stays; the next tick tries again.
       this.#seenRevision = -1;
@@ -157,10 +158,10 @@ export class Providers {
   }
 
   /** Loads one after another: two at once would mix their results. */
-  #reload(): Promise<void> {
+  reload(): Promise<void> {
     this.#pending = this.#pending.then(async () => {
       try {
-        this.#snapshot = await this.#manager.load();
+        this.#snapshot = await this.manager.load();
         this.#onReload(this.#snapshot);
       } catch (error) {
         this.#deps.log.error("plugin_reload_failed", { error });

@@ -28,7 +28,8 @@ describe.skipIf(!hasChromium)("an administrator", () => {
 
         await createUser(dashboard, email);
         await page.getByLabel("Search accounts").fill("ADA@");
-        await page.getByRole("button", { name: email }).click();
+        await page.getByRole("link", { name: email }).click();
+        await seeHeading(page, email);
         expect(await findViolations(page)).toEqual([]);
         await page.getByLabel("Credit (USD)").fill("2.50");
         await page.getByLabel("Note (shown on the statement)").fill("<b>Welcome</b>");
@@ -37,24 +38,35 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await page.getByLabel("Free tokens per day").fill("7");
         await page.getByRole("button", { name: "Set quota" }).click();
         await page.getByText("has a custom quota").waitFor();
-        const disable = page.getByRole("button", { name: "Disable account…" });
-        await disable.click();
-        await page.getByText("All API keys of this account stop working at once").waitFor();
-        await page.getByRole("button", { name: "Cancel" }).click();
-        await disable.click();
+        // Disabling asks first, and Escape is no answer.
+        await page.getByRole("button", { name: "Disable account…" }).click();
+        await page.getByText(`Disable ${email}?`).waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        await page.keyboard.press("Escape");
+        await page.getByText(`Disable ${email}?`).waitFor({ state: "hidden" });
+        expect(await page.getByRole("button", { name: "Enable account" }).count()).toBe(0);
+        await page.getByRole("button", { name: "Disable account…" }).click();
         await page.getByRole("button", { name: "Disable account", exact: true }).click();
         await page.getByRole("button", { name: "Enable account" }).click();
-        await disable.waitFor();
-        await page.keyboard.press("Escape");
+        await page.getByRole("button", { name: "Disable account…" }).waitFor();
+        await page.getByRole("cell", { name: "$2.50" }).first().waitFor();
+        await page.getByRole("link", { name: "All accounts" }).click();
         await page.getByRole("cell", { name: "$2.50" }).waitFor();
 
         await page.getByRole("link", { name: "Audit log" }).click();
         await seeHeading(page, "Audit log");
-        await page.getByText("Account create").first().waitFor();
-        for (const action of ["Account invite", "Account credit", "Account quota", "Account disabled"]) {
-          expect(await page.getByText(action).count()).toBeGreaterThan(0);
+        for (const text of [
+          "Created the account",
+          "Created an invitation link",
+          "Added $2.50 credit: <b>Welcome</b>",
+        ]) {
+          await page.getByText(text).first().waitFor();
         }
-        await page.getByText("$2.50, note: <b>Welcome</b>", { exact: true }).waitFor();
+        for (const text of ["Set the free quota to 7 tokens per day", "Disabled the account", "Enabled the account"]) {
+          await page.getByRole("cell", { name: text }).waitFor();
+        }
+        await page.getByRole("cell", { name: "Command line" }).first().waitFor();
+        expect(await findViolations(page)).toEqual([]);
       }),
     testMsMax,
   );
@@ -92,6 +104,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await signIn(page, "owner@localhost");
         await page.getByRole("link", { name: "Plugins" }).click();
         await page.getByRole("cell", { name: /^openai/ }).waitFor();
+        await page.getByRole("link", { name: "Catalogue" }).click();
         await page.getByLabel("Search catalogue").fill("famA-5");
         await page.getByText("sandbox ready").first().waitFor();
 

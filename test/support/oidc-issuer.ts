@@ -7,6 +7,7 @@ export interface OidcPerson {
   email?: string;
   email_verified?: boolean;
   name?: string;
+  groups?: unknown;
 }
 
 /** A true issuer on loopback, at which the person of the moment signs in without being asked. */
@@ -58,7 +59,7 @@ function optionsOf(issuer: OidcIssuer, redirectUri: string) {
     pkce: { required: () => true },
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_context: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
-    claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
+    claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"], groups: ["groups"] },
     cookies: { keys: ["a key for the cookies of a test"] },
     findAccount: (_context: unknown, accountId: string) => ({
       accountId,

@@ -73,6 +73,8 @@ function mayImport(path: string, specifier: string): boolean {
     const rule = packages.find(([name]) => name.test(specifier));
     return specifier !== "modelgate/plugin" && (rule === undefined || rule[1].test(path));
   }
+  // A picture or a page is no module: it depends on nothing.
+  if (/\.(svg|md)$/.test(specifier)) return true;
   const [own, other] = [roomOf(path), roomOf(posix.join(posix.dirname(path), specifier))];
   return own === other || (allowed[own]?.includes(other) ?? false);
 }

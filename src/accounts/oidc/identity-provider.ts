@@ -9,6 +9,8 @@ import {
   skipStateCheck,
 } from "openid-client";
 import { GatewayError } from "../../contract/index.ts";
+import type { Role } from "../../db/index.ts";
+import { type RoleClaim, readClaim, toRole } from "./role-claim.ts";
 
 /** The OpenID Connect identity provider that the operator configured. */
 export interface OidcOptions {
@@ -17,6 +19,10 @@ export interface OidcOptions {
   readonly clientSecret: string;
   /** Where browsers reach the gateway; the identity provider redirects them back there. */
   readonly publicOrigin: string;
+  /** Separated by spaces. */
+  readonly scopes: string;
+  /** The claim that decides roles; absent: the identity provider has no say in them. */
+  readonly roles: RoleClaim | undefined;
 }
 
 /** A person, as the identity provider describes them. */
@@ -27,6 +33,8 @@ export interface Identity {
   readonly email: string | undefined;
   readonly emailVerified: boolean;
   readonly name: string | undefined;
+  /** Absent when the identity provider does not decide roles. */
+  readonly role: Role | undefined;
 }
 
 /** What the callback of a sign-in brought. */
@@ -68,11 +76,15 @@ export async function discover({ issuer, clientId, clientSecret }: OidcOptions):
 
 /**
  * Exchanges an authorization code for a checked ID token (signature, issuer, audience, nonce, expiry) and asks the
- * userinfo endpoint when the token has no e-mail.
+ * userinfo endpoint when the token has no e-mail or no claim for the role.
  *
  * @throws {GatewayError} `unavailable` when a check fails or an answer cannot be read.
  */
-export async function readIdentity(config: Configuration, callback: AuthorizationCode): Promise<Identity> {
+export async function readIdentity(
+  config: Configuration,
+  callback: AuthorizationCode,
+  roles: RoleClaim | undefined,
+): Promise<Identity> {
   const { code, codeVerifier, redirectUri } = callback;
   const url = new URL(redirectUri);
   // State and issuer of the true callback were checked by better-auth, which hands on the code alone.
@@ -86,14 +98,17 @@ export async function readIdentity(config: Configuration, callback: Authorizatio
     const claims = tokens.claims();
     if (claims === undefined) throw new Error("There is no ID token");
     const hasEmail = typeof claims.email === "string";
-    return toIdentity(hasEmail ? claims : await fetchUserInfo(config, tokens.access_token, claims.sub));
+    const isComplete = hasEmail && (roles === undefined || readClaim(claims, roles.claim) !== undefined);
+    const info = isComplete ? claims : await fetchUserInfo(config, tokens.access_token, claims.sub);
+    const role = roles && toRole(roles, readClaim(claims, roles.claim) ?? readClaim(info, roles.claim));
+    return { ...toIdentity(hasEmail ? claims : info), role };
   } catch (cause) {
     // Its cause may hold claims about the person, of which the log prints the message alone.
     throw new GatewayError("unavailable", "The identity provider's answer cannot be trusted or read", { cause });
   }
 }
 
-function toIdentity({ sub, email, email_verified, name }: Record<string, unknown>): Identity {
+function toIdentity({ sub, email, email_verified, name }: Record<string, unknown>): Omit<Identity, "role"> {
   return {
     id: String(sub),
     email: typeof email === "string" ? email.trim().toLowerCase() : undefined,

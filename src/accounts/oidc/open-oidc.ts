@@ -1,12 +1,15 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { betterAuth } from "better-auth";
 import { genericOAuth } from "better-auth/plugins/generic-oauth";
 import type { Configuration } from "openid-client";
-import type { Store } from "../../db/index.ts";
+import type { Role, Store } from "../../db/index.ts";
 import { newAccountRow } from "../account-admin.ts";
 import { toSignInAddress } from "../auth-http.ts";
 import { type AuthOptions, authOptions } from "../better-auth.ts";
+import { recordSignIns } from "../record-sign-ins.ts";
 import { createUser } from "../users.ts";
 import { type Identity, type OidcOptions, readIdentity } from "./identity-provider.ts";
+import { changeRoleAtSignIn } from "./role-claim.ts";
 
 /** The provider's id in better-auth's tables and addresses. */
 const oidcProvider = "oidc";
@@ -35,25 +38,33 @@ export function openOidc(options: OidcSignInOptions, config: Configuration): (re
     authorizationUrl: metadata.authorization_endpoint as string,
     tokenUrl: metadata.token_endpoint as string,
     redirectURI: redirectUri,
-    scopes: ["openid", "email", "profile"],
+    scopes: oidc.scopes.split(" "),
     pkce: true,
     disableSignUp: true,
     async getToken({ code, codeVerifier = "" }: { code: string; codeVerifier?: string | undefined }) {
-      return { raw: { identity: await readIdentity(config, { code, codeVerifier, redirectUri }) } };
+      return { raw: { identity: await readIdentity(config, { code, codeVerifier, redirectUri }, oidc.roles) } };
     },
     async getUserInfo({ raw }: { raw?: Record<string, unknown> | undefined }) {
       const identity = raw?.identity as Identity;
+      Object.assign(signingIn.getStore() ?? {}, { role: identity.role });
       await admitIdentity(store, identity, { signUp, now: now() });
       return toUserInfo(identity);
     },
   };
+  /** The role for the user whom this sign-in turns out to be: known only once better-auth has admitted them. */
+  const signingIn = new AsyncLocalStorage<{ role: Role | undefined }>();
+  const applyRole = async ({ userId }: { userId: string }) => {
+    const role = signingIn.getStore()?.role;
+    if (role !== undefined) await changeRoleAtSignIn(store, { userId, role }, now());
+  };
   const auth = betterAuth({
     ...shared,
+    databaseHooks: { session: { create: { before: applyRole, after: recordSignIns(options) } } },
     account: { ...shared.account, updateAccountOnSignIn: false },
     onAPIError: { ...shared.onAPIError, errorURL: "/" },
     plugins: [genericOAuth({ config: [provider] })],
   });
-  return (request) => auth.handler(request);
+  return (request) => signingIn.run({ role: undefined }, () => auth.handler(request));
 }
 
 /** better-auth finds users by the address under which they are stored here. */

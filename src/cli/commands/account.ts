@@ -1,10 +1,16 @@
-import { invite, makeTemporaryPassword } from "../../accounts/index.ts";
+import { commandLine, makeTemporaryPassword, readRoles, recordAudit, roles } from "../../accounts/index.ts";
 import { walletOf } from "../../billing/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
-import { defineCommand } from "../command.ts";
+import { defineCommand, UsageError } from "../command.ts";
 import { columns, toAccountJson, toWalletJson } from "../lib/format.ts";
-import { parseTokens } from "../lib/parse.ts";
-import { findAccount, withStore } from "../lib/with-store.ts";
+import { parseRole, parseTokens } from "../lib/parse.ts";
+import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
+
+const changeFlags = {
+  role: { value: "R", description: `What its user may do: ${roles.join(", ")}` },
+  email: { value: "E", description: "E-mail address, unique to the account" },
+  name: { value: "N", description: "Name of the account holder; none removes it" },
+} as const;
 
 export const accountCreate = defineCommand({
   name: "account create",
@@ -16,7 +22,7 @@ export const accountCreate = defineCommand({
   args: [],
   example: "account create --email ada@example.org --name Ada",
   async run(_context, { flags: { email, name }, config }) {
-    const account = await withStore(config, ({ accounts }) => accounts.create({ email, name }));
+    const account = await withStore(config, ({ actions }) => actions.createAccount(commandLine, { email, name }));
     return { json: { id: account.id, email: account.email }, text: `${account.id}  ${account.email}` };
   },
 });
@@ -28,10 +34,13 @@ export const accountList = defineCommand({
   args: [],
   example: "account list",
   async run(_context, { config }) {
-    const accounts = await withStore(config, ({ accounts }) => accounts.list());
-    const rows = accounts.map(({ id, email, name }) => [id, email, name ?? ""]);
+    const { accounts, roleOf } = await withStore(config, async ({ store, accounts }) => {
+      return { accounts: await accounts.list(), roleOf: await readRoles(store) };
+    });
+    const rows = accounts.map(({ id, email, name }) => [id, email, roleOf.get(id) ?? "no sign-in yet", name ?? ""]);
     const empty = "No accounts yet; create one with modelgate account create --email E";
-    return { json: accounts.map(toAccountJson), text: rows.length === 0 ? empty : columns(rows) };
+    const json = accounts.map((account) => ({ ...toAccountJson(account), role: roleOf.get(account.id) ?? null }));
+    return { json, text: rows.length === 0 ? empty : columns(rows) };
   },
 });
 
@@ -46,9 +55,35 @@ export const accountShow = defineCommand({
       const account = await findAccount(accounts, args.A);
       const wallet = toWalletJson(await walletOf(store, account.id));
       const { length: keys } = await accounts.listKeys(account.id);
-      return { ...toAccountJson(account), ...wallet, keys };
+      const role = (await readRoles(store, account.id)).get(account.id) ?? null;
+      return { ...toAccountJson(account), role, ...wallet, keys };
     });
-    return { json, text: columns(Object.entries(json).map(([name, value]) => [name, String(value ?? "default")])) };
+    const absent: Readonly<Record<string, string>> = { name: "none", role: "no sign-in yet" };
+    const rows = Object.entries(json).map(([name, value]) => [name, String(value ?? absent[name] ?? "default")]);
+    return { json, text: columns(rows) };
+  },
+});
+
+export const accountSet = defineCommand({
+  name: "account set",
+  description: "Change the role, e-mail or name of an account; omitted flags are unchanged",
+  flags: changeFlags,
+  args: ["A"],
+  example: "account set ada@example.org --role admin",
+  async run(_context, { flags: { role: text, email, name }, args, config, now }) {
+    const role = text === undefined ? undefined : parseRole(text);
+    if (role === undefined && email === undefined && name === undefined) {
+      throw new UsageError(`Nothing to change, expected one of --${Object.keys(changeFlags).join(", --")}`);
+    }
+    const changes = { role, email, name: name === "none" ? null : name };
+    const change = async ({ store, accounts, actions }: OpenedStore) => {
+      const { id } = await findAccount(accounts, args.A);
+      await actions.changeAccount(commandLine, id, changes);
+      const account = await findAccount(accounts, id);
+      return { ...toAccountJson(account), role: (await readRoles(store, id)).get(id) ?? null };
+    };
+    const json = await withStore(config, change, now);
+    return { json, text: `${json.email}  ${json.role ?? "no sign-in yet"}  ${json.name ?? ""}`.trimEnd() };
   },
 });
 
@@ -59,10 +94,9 @@ export const accountInvite = defineCommand({
   args: ["A"],
   example: "account invite ada@example.org",
   async run(_context, { args, config, now }) {
-    const { token, expiresAt } = await withStore(config, async ({ store, accounts }) => {
-      const { id } = await findAccount(accounts, args.A);
-      return invite(store, id, now);
-    });
+    const invite = async ({ accounts, actions }: OpenedStore) =>
+      actions.invite(commandLine, (await findAccount(accounts, args.A)).id);
+    const { token, expiresAt } = await withStore(config, invite, now);
     const url = `${getPublicOrigin(config, config.port)}/#invitation=${token}`;
     const expires = new Date(expiresAt).toISOString();
     return { json: { url, token, expires_at: expires }, text: `${url}\nValid once, until ${expires.slice(0, 16)} UTC` };
@@ -78,7 +112,9 @@ export const accountPassword = defineCommand({
   async run(_context, { args, config, now }) {
     const { email, password } = await withStore(config, async ({ store, accounts }) => {
       const { id: accountId, email } = await findAccount(accounts, args.A);
-      return { email, password: await makeTemporaryPassword(store, { accountId, role: "member" }, now) };
+      const password = await makeTemporaryPassword(store, { accountId, role: "member" }, now);
+      await recordAudit(store, { accountId: "cli", action: "account.password", subject: accountId, detail: {} }, now);
+      return { email, password };
     });
     return { json: { email, password }, text: `${email}  ${password}\nShown only once; change it after signing in` };
   },
@@ -95,9 +131,9 @@ export const quotaSet = defineCommand({
   example: "quota set --account ada@example.org --tokens 1000000",
   async run(_context, { flags, config }) {
     const tokens = parseTokens(flags.tokens);
-    const { id, email } = await withStore(config, async ({ accounts }) => {
+    const { id, email } = await withStore(config, async ({ accounts, actions }) => {
       const account = await findAccount(accounts, flags.account);
-      await accounts.setQuota(account.id, tokens);
+      await actions.setQuota(commandLine, account.id, tokens);
       return account;
     });
     return { json: { id, free_tokens_per_day: tokens }, text: `${email} has ${tokens} free tokens per day` };

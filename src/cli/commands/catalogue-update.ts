@@ -12,10 +12,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Config, getCatalogueFolder, isLoopback } from "../../config/index.ts";
+import { compareModels } from "../../plugin-loader/compare-models.ts";
 import { parseJson, readText } from "../../plugin-loader/read-files.ts";
 import { type CliContext, defineCommand, UsageError } from "../command.ts";
 import { loadSnapshot } from "../lib/catalogue.ts";
-import { compareModels } from "../lib/compare-models.ts";
 import { checkCatalogue, isSigned, type SignedCatalogue, signCatalogue } from "../lib/signed-catalogue.ts";
 
 /** What `catalogue update` writes into the folder of the operator's own rows. */

@@ -1,5 +1,13 @@
 import type { Command } from "../command.ts";
-import { accountCreate, accountInvite, accountList, accountPassword, accountShow, quotaSet } from "./account.ts";
+import {
+  accountCreate,
+  accountInvite,
+  accountList,
+  accountPassword,
+  accountSet,
+  accountShow,
+  quotaSet,
+} from "./account.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
 import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";
 import { keyCreate, keyList, keyRevoke, keySet } from "./key.ts";
@@ -26,7 +34,7 @@ import { walletCredit, walletDebit, walletShow } from "./wallet.ts";
 /** Every command, in the order of the help page. */
 export const commands: readonly Command[] = [
   serve,
-  ...[accountCreate, accountList, accountShow, accountInvite, accountPassword],
+  ...[accountCreate, accountList, accountShow, accountSet, accountInvite, accountPassword],
   ...[keyCreate, keyList, keySet, keyRevoke],
   ...[walletCredit, walletDebit, walletShow],
   ...[voucherCreate, voucherList, voucherVoid],

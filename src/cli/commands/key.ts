@@ -36,7 +36,7 @@ export const keyCreate = defineCommand({
     const bounds = parseLimits(flags, (text, parse) => parse(text));
     const create = async ({ accounts }: OpenedStore) => {
       const { id: accountId } = await findAccount(accounts, flags.account);
-      return accounts.createKey({ accountId, name: flags.name, expiresAt, allowedModels, bounds });
+      return accounts.createKey({ accountId, by: "cli", name: flags.name, expiresAt, allowedModels, bounds });
     };
     const { id, key } = await withStore(config, create, now);
     const advice = `Keep it: only its hash is stored. Revoke it with modelgate key revoke ${id}`;
@@ -85,7 +85,7 @@ export const keySet = defineCommand({
     }
     const id = parseKeyId(args.ID);
     const change = async ({ accounts }: OpenedStore) => {
-      await accounts.changeKey(id, changes);
+      await accounts.changeKey(id, changes, "cli");
       return (await accounts.listKeys()).find((key) => key.id === id);
     };
     const key = await withStore(config, change, now);
@@ -109,7 +109,7 @@ export const keyRevoke = defineCommand({
   example: "key revoke ID",
   async run(_context, { args, config }) {
     const id = parseKeyId(args.ID);
-    await withStore(config, ({ accounts }) => accounts.revokeKey(id));
+    await withStore(config, ({ accounts }) => accounts.revokeKey(id, "cli"));
     return { json: { id, revoked: true }, text: `Revoked ${id}` };
   },
 });

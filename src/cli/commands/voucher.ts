@@ -1,4 +1,4 @@
-import { createVoucher, listVouchers, type Voucher, voidVoucher } from "../../accounts/index.ts";
+import { commandLine, listVouchers, type Voucher } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import { defineCommand } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
@@ -17,7 +17,11 @@ export const voucherCreate = defineCommand({
   async run(_context, { flags, config, now }) {
     const nanodollars = parseAmount(flags.usd);
     const expiresAt = flags.expires === undefined ? undefined : parseExpiry(flags.expires, now);
-    const { id, code } = await withStore(config, ({ store }) => createVoucher(store, { nanodollars, expiresAt }, now));
+    const { id, code } = await withStore(
+      config,
+      ({ actions }) => actions.createVoucher(commandLine, { nanodollars, expiresAt }),
+      now,
+    );
     const usd = formatUsd(nanodollars);
     return { json: { id, code, usd }, text: `${code}\nWorth ${usd} USD, listed as ${id}; only its hash is stored` };
   },
@@ -51,7 +55,7 @@ export const voucherVoid = defineCommand({
   args: ["CODE"],
   example: "voucher void CODE",
   async run(_context, { args, config, now }) {
-    const { id } = await withStore(config, ({ store }) => voidVoucher(store, args.CODE, now));
+    const { id } = await withStore(config, ({ actions }) => actions.voidVoucher(commandLine, args.CODE), now);
     return { json: { id, void: true }, text: `Voucher ${id} is void` };
   },
 });

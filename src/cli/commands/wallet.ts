@@ -1,3 +1,4 @@
+import { createAudited } from "../../accounts/index.ts";
 import { creditWallet, walletOf } from "../../billing/index.ts";
 import type { Config } from "../../config/index.ts";
 import { formatUsd } from "../../contract/index.ts";
@@ -60,7 +61,14 @@ async function bookEntry(config: Config, entry: Entry, kind: "credit" | "debit")
   const { wallet, repeated } = await withStore(config, async ({ store, accounts }) => {
     const { id: accountId } = await findAccount(accounts, entry.account);
     const nanodollars = kind === "credit" ? usd : -usd;
-    const { repeated } = await creditWallet(store, { accountId, nanodollars, note, reference });
+    const credit = { accountId, nanodollars, note, reference };
+    const { repeated } = await createAudited(store, Date.now)(
+      (books) => creditWallet(books, credit),
+      (result) => {
+        const entry = { accountId: "cli", action: `account.${kind}`, subject: accountId };
+        return result.repeated ? undefined : { ...entry, detail: { usd: formatUsd(usd), note } };
+      },
+    );
     return { wallet: await walletOf(store, accountId), repeated };
   });
   const json = toWalletJson(wallet);

@@ -1,3 +1,4 @@
+import { roles } from "../../accounts/index.ts";
 import { parseUsd } from "../../contract/index.ts";
 import { didYouMean } from "../../sdk/did-you-mean.ts";
 import { type CliContext, UsageError } from "../command.ts";
@@ -60,6 +61,13 @@ export function parseLimit(flag: string, text: string): number {
 /** Reads a number of tokens from 0. @throws {UsageError} */
 export function parseTokens(text: string): number {
   return parseWhole("--tokens", text, 0);
+}
+
+/** Reads a role. @throws {UsageError} */
+export function parseRole(text: string): (typeof roles)[number] {
+  const role = roles.find((known) => known === text.toLowerCase());
+  if (role !== undefined) return role;
+  throw new UsageError(`Cannot use --role ${text}, expected one of ${roles.join(", ")}`);
 }
 
 /** The id of a key given by its id or in full, since the key itself is at hand when it has leaked. */

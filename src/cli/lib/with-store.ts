@@ -1,4 +1,4 @@
-import { type Account, type Accounts, createAccounts } from "../../accounts/index.ts";
+import { type Account, type Accounts, auditedActions, createAccounts, createAudited } from "../../accounts/index.ts";
 import { type Config, getStoreOptions, makeHome } from "../../config/index.ts";
 import { openStore, type Store } from "../../db/index.ts";
 import { didYouMean } from "../../sdk/did-you-mean.ts";
@@ -11,6 +11,8 @@ const lockWaitMs = 10_000;
 export interface OpenedStore {
   readonly store: Store;
   readonly accounts: Accounts;
+  /** Changes with an audit entry. */
+  readonly actions: ReturnType<typeof auditedActions>;
 }
 
 /**
@@ -26,7 +28,11 @@ export async function withStore<T>(
   makeHome(config);
   const store = await openStore({ ...getStoreOptions(config), lockWaitMs });
   try {
-    return await work({ store, accounts: createAccounts({ store, defaults: config, now: () => now }) });
+    const actions = auditedActions(
+      createAudited(store, () => now),
+      () => now,
+    );
+    return await work({ store, actions, accounts: createAccounts({ store, defaults: config, now: () => now }) });
   } finally {
     await store.close();
   }

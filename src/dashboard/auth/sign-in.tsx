@@ -28,9 +28,11 @@ export function SignIn({ onSignUp }: { onSignUp: () => void }) {
         gateway?.sign_up === "open" ? (
           <>
             New here? <LinkButton onClick={onSignUp}>Create an account</LinkButton>
+            <br />
+            Forgot your password? Ask an administrator for an invitation.
           </>
         ) : (
-          "No account yet? Ask an administrator for an invitation."
+          "No account yet, or forgot your password? Ask an administrator for an invitation."
         )
       }
     >

@@ -6,15 +6,20 @@ const getAccounts = (search: string, after: string) =>
   request(api.admin.accounts.get({ query: { search, ...(after !== "" && { after }) } }));
 const getVouchers = () => request(api.admin.vouchers.get());
 const getPlugins = () => request(api.admin.plugins.get());
-const getCatalogue = () => request(api.admin.catalogue.get());
 const getLive = () => request(api.admin.live.get());
 const getAuditEntries = (last: AuditCursor | undefined) =>
   request(api.admin.audit.get({ query: last?.at ? { before: last.at, before_id: last.id } : {} }));
 
 export type AdminAccount = Awaited<ReturnType<typeof getAccounts>>["data"][number];
+const getAccount = (id: string) => request(api.admin.accounts({ id }).get());
+const getAccountKeys = (id: string) => request(api.admin.accounts({ id }).keys.get());
+const getAccountUsage = (id: string) => request(api.admin.accounts({ id }).usage.get());
+
+export type AccountDetail = Awaited<ReturnType<typeof getAccount>>;
+export type AccountKey = Awaited<ReturnType<typeof getAccountKeys>>["data"][number];
+export type AccountUsage = Awaited<ReturnType<typeof getAccountUsage>>["data"][number];
 export type AdminVoucher = Awaited<ReturnType<typeof getVouchers>>["data"][number];
 export type PluginRow = Awaited<ReturnType<typeof getPlugins>>["data"][number];
-export type CatalogueRow = Awaited<ReturnType<typeof getCatalogue>>["data"][number];
 export type LiveCall = Awaited<ReturnType<typeof getLive>>["data"][number];
 export type AuditEntry = Awaited<ReturnType<typeof getAuditEntries>>["data"][number];
 
@@ -23,9 +28,11 @@ const slowRefresh = { refreshInterval: 15_000, keepPreviousData: true };
 
 export const useAccounts = (search: string, after: string) =>
   useSWR(["admin-accounts", search, after], () => getAccounts(search, after), slowRefresh);
+export const useAccount = (id: string) => useSWR(["admin-accounts", "one", id], () => getAccount(id), slowRefresh);
+export const useAccountKeys = (id: string) => useSWR(["account-keys", id], () => getAccountKeys(id), slowRefresh);
+export const useAccountUsage = (id: string) => useSWR(["account-usage", id], () => getAccountUsage(id), slowRefresh);
 export const useVouchers = () => useSWR("admin-vouchers", getVouchers, slowRefresh);
 export const usePlugins = () => useSWR("admin-plugins", getPlugins, slowRefresh);
-export const useCatalogue = () => useSWR("admin-catalogue", getCatalogue, slowRefresh);
 export const useSettings = () => useSWR("admin-settings", () => request(api.admin.settings.get()));
 export const useLive = () => useSWR("admin-live", getLive, { refreshInterval: refreshMs / 2, keepPreviousData: true });
 
@@ -40,6 +47,7 @@ export function useAuditEntries(last: AuditCursor | undefined) {
   return useSWR(["admin-audit", last?.id], () => getAuditEntries(last), slowRefresh);
 }
 
+/** Loads lists of accounts, and the page of one, anew. */
 export function refreshAccounts(): Promise<unknown> {
-  return mutate((key) => Array.isArray(key) && key[0] === "admin-accounts");
+  return mutate((key) => Array.isArray(key) && (key[0] === "admin-accounts" || key[0] === "entries"));
 }

@@ -14,6 +14,21 @@ export const capabilityNames: Record<Capability, string> = {
   speech: "Speech",
 };
 
+/** What a chat model can do beside answering text by text. */
+export const featureNames: Readonly<Record<string, string>> = {
+  vision: "Vision",
+  tools: "Tools",
+  json_schema: "JSON schema",
+  audio: "Audio input",
+  pdf: "PDF input",
+  reasoning: "Reasoning",
+};
+
+/** What is known that a model can do; a model of which nothing is known has none. */
+export function listFeatures({ features = [], reasoning }: Pick<Model, "features" | "reasoning">): readonly string[] {
+  return reasoning === true ? [...features, "reasoning"] : features;
+}
+
 /** The models that can be called now. */
 export function useModels() {
   return useSWR("models", getModels, { refreshInterval: 60_000 });

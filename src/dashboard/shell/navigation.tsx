@@ -1,4 +1,5 @@
 import { Link, useLocation } from "wouter";
+import { maySeeAll } from "../data/roles.ts";
 import { type Me, reloadSession, signOut } from "../data/session.ts";
 import icon from "../icon.svg";
 import { setTheme, useTheme } from "../theme.ts";
@@ -25,7 +26,7 @@ export function Navigation({ me }: { me: Me }) {
       <Brand />
       <nav aria-label="Pages" className="nav">
         <Links pages={userPages} path={path} />
-        {me.role === "admin" && adminPages.length > 0 && (
+        {maySeeAll(me.role) && adminPages.length > 0 && (
           <>
             <span className="nav-title">Administration</span>
             <Links pages={adminPages} path={path} />
@@ -72,7 +73,11 @@ export function Brand() {
 
 function Links({ pages, path }: { pages: readonly PageEntry[]; path: string }) {
   return pages.map((entry) => (
-    <Link key={entry.path} href={entry.path} aria-current={path === entry.path ? "page" : undefined}>
+    <Link
+      key={entry.path}
+      href={entry.path}
+      aria-current={path === entry.path || path.startsWith(`${entry.path}/`) ? "page" : undefined}
+    >
       <Icon name={entry.icon} />
       {entry.name}
     </Link>

@@ -34,10 +34,14 @@ export const adminPages: readonly PageEntry[] = [
   onDemand("/admin/accounts", "Accounts", "accounts", () => import("../pages/admin/accounts-page.tsx")),
   onDemand("/admin/vouchers", "Vouchers", "voucher", () => import("../pages/admin/vouchers-page.tsx")),
   onDemand("/admin/providers", "Providers", "admin", () => import("../pages/admin/providers/providers-page.tsx")),
+  onDemand("/admin/catalogue", "Catalogue", "models", () => import("../pages/admin/catalogue/catalogue-page.tsx")),
   onDemand("/admin/plugins", "Plugins", "plugin", () => import("../pages/admin/plugins-page.tsx")),
   onDemand("/admin/live", "Live calls", "pulse", () => import("../pages/admin/live-page.tsx")),
   onDemand("/admin/settings", "Configuration", "settings", () => import("../pages/admin/config-page.tsx")),
   onDemand("/admin/audit", "Audit log", "list", () => import("../pages/admin/audit-page.tsx")),
 ];
 
+export const accountPage = (
+  <LazyPage path="/admin/accounts/:id" load={() => import("../pages/admin/account/account-page.tsx")} />
+);
 export const settingsPage = <LazyPage path="/settings" load={() => import("../pages/settings/settings-page.tsx")} />;

@@ -1,5 +1,6 @@
 import { Component, type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
+import { mayAdminister, maySeeAll } from "../data/roles.ts";
 import type { Me } from "../data/session.ts";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/dialog.tsx";
@@ -7,7 +8,7 @@ import { Empty, LoadError } from "../ui/feedback.tsx";
 import { PageHead } from "../ui/page.tsx";
 import { Brand, Navigation } from "./navigation.tsx";
 import { Notices } from "./notices.tsx";
-import { adminPages, settingsPage, userPages } from "./pages.tsx";
+import { accountPage, adminPages, settingsPage, userPages } from "./pages.tsx";
 
 export function Shell({ me }: { me: Me }) {
   const [path] = useLocation();
@@ -20,7 +21,7 @@ export function Shell({ me }: { me: Me }) {
     scrollTo(0, 0);
     main.current?.focus({ preventScroll: true });
   }, [path]);
-  const pages = me.role === "admin" ? [...userPages, ...adminPages] : userPages;
+  const pages = maySeeAll(me.role) ? [...userPages, ...adminPages] : userPages;
   return (
     <div className="shell">
       <a className="skip" href="#content">
@@ -31,7 +32,7 @@ export function Shell({ me }: { me: Me }) {
       </aside>
       <div>
         <TopBar me={me} />
-        <Notices isAdmin={me.role === "admin"} />
+        <Notices isAdmin={mayAdminister(me.role)} />
         <main id="content" className="main" ref={main} tabIndex={-1}>
           <ErrorBoundary key={path}>
             <Switch>
@@ -40,6 +41,7 @@ export function Shell({ me }: { me: Me }) {
                   {entry.page}
                 </Route>
               ))}
+              {maySeeAll(me.role) && <Route path="/admin/accounts/:id">{accountPage}</Route>}
               <Route path="/settings">{settingsPage}</Route>
               <Route component={NotFound} />
             </Switch>

@@ -13,6 +13,7 @@ import { storedResponses } from "./0012-stored-responses.ts";
 import { idempotencyKeys } from "./0013-idempotency-keys.ts";
 import { cacheAndSessions } from "./0014-cache-and-sessions.ts";
 import { requestLog } from "./0015-request-log.ts";
+import { roles } from "./0016-roles.ts";
 import { providers } from "./0017-providers.ts";
 import type { Migration } from "./migration.ts";
 
@@ -33,5 +34,6 @@ export const migrations: readonly Migration[] = [
   idempotencyKeys,
   cacheAndSessions,
   requestLog,
+  roles,
   providers,
 ];

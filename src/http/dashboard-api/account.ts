@@ -8,19 +8,20 @@ import { formBody } from "../middleware/validation-errors.ts";
 import { toCsvText } from "./csv.ts";
 import { CursorQuery, readCursor, readUsd } from "./read-fields.ts";
 import {
+  PageQuery,
   pageSize,
   toCallJson,
-  toIso,
   toLatestCallsJson,
   toQuotaJson,
+  toSessionJson,
   toStatementLineJson,
+  toStatementPage,
   toVoucherJson,
   toWalletJson,
 } from "./serializers.ts";
-import { withAnySession, withSession } from "./session.ts";
+import { withAnySession, withOwnSession, withSession } from "./session.ts";
 
 const MeQuery = Type.Object({ calls: Type.Optional(Type.String({ maxLength: 40 })) });
-const Page = Type.Object({ page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })) });
 const Redeem = formBody({ code: Type.String({ minLength: 1, maxLength: 100 }) });
 const Checkout = formBody({ usd: Type.String({ minLength: 1, maxLength: 30 }) });
 const csvColumns = ["at", "kind", "amount_usd", "balance_usd", "note"] as const;
@@ -59,16 +60,9 @@ export function accountController(deps: HttpDeps) {
   const { store } = deps;
   return new Elysia()
     .use(withSession(deps))
-    .get(
-      "/entries",
-      async ({ user, query }) => {
-        const page = Number(query.page ?? "1");
-        const lines = await readStatement(store, user.accountId);
-        const shown = lines.slice((page - 1) * pageSize, page * pageSize);
-        return { data: shown.map(toStatementLineJson), page, pages: Math.max(1, Math.ceil(lines.length / pageSize)) };
-      },
-      { query: Page },
-    )
+    .get("/entries", async ({ user, query }) => toStatementPage(await readStatement(store, user.accountId), query), {
+      query: PageQuery,
+    })
     .get("/entries.csv", async ({ user, set }) => {
       set.headers["content-type"] = "text/csv; charset=utf-8";
       set.headers["content-disposition"] = 'attachment; filename="modelgate-entries.csv"';
@@ -118,19 +112,12 @@ export function checkoutController(deps: HttpDeps) {
 export function sessionsController(deps: HttpDeps) {
   const { store } = deps;
   return new Elysia({ prefix: "/sessions" })
-    .use(withSession(deps))
+    .use(withOwnSession(deps))
     .get("", async ({ user }) => ({
-      data: (await listSessions(store, user.userId, deps.now())).map(
-        ({ id, createdAt, expiresAt, userAgent, address, lastUsedAt }) => ({
-          id,
-          created_at: toIso(createdAt),
-          expires_at: toIso(expiresAt),
-          user_agent: userAgent ?? null,
-          address: address ?? null,
-          last_used_at: toIso(lastUsedAt),
-          is_this_one: id === user.sessionId,
-        }),
-      ),
+      data: (await listSessions(store, user.userId, deps.now())).map((session) => ({
+        ...toSessionJson(session),
+        is_this_one: session.id === user.sessionId,
+      })),
     }))
     .delete("/:id", async ({ user, params: { id } }) => {
       if (await endSession(store, user.userId, id)) return { id };

@@ -52,13 +52,13 @@ export function adminAccountsController(deps: HttpDeps) {
     .post(
       "/accounts",
       async ({ admin, body }) => {
-        const { id, email } = await actions.createAccount(admin.accountId, body);
+        const { id, email } = await actions.createAccount(admin, body);
         return { id, email };
       },
       { body: NewAccount },
     )
     .post("/accounts/:id/invite", async ({ admin, params: { id } }) => {
-      const { token, expiresAt } = await actions.invite(admin.accountId, id);
+      const { token, expiresAt } = await actions.invite(admin, id);
       return { token, expires_at: new Date(expiresAt).toISOString() };
     })
     .post(
@@ -80,7 +80,7 @@ export function adminAccountsController(deps: HttpDeps) {
     .post(
       "/accounts/:id/quota",
       async ({ admin, params: { id }, body: { tokens } }) => {
-        await actions.setQuota(admin.accountId, id, tokens ?? undefined);
+        await actions.setQuota(admin, id, tokens ?? undefined);
         return { id, tokens };
       },
       { body: Quota },
@@ -91,7 +91,7 @@ export function adminAccountsController(deps: HttpDeps) {
         if (id === admin.accountId && disabled) {
           throw new GatewayError("conflict", "You cannot disable your own account: nobody might be left to enable it");
         }
-        await actions.setDisabled(admin.accountId, id, disabled);
+        await actions.setDisabled(admin, id, disabled);
         return { id, disabled };
       },
       { body: Disabled },
@@ -133,12 +133,12 @@ export function adminVouchersController(deps: HttpDeps) {
       async ({ admin, body: { usd, expires_at } }) => {
         const nanodollars = readUsd(usd);
         const expiresAt = expires_at === undefined ? undefined : readMoment(expires_at, "expires_at");
-        return await actions.createVoucher(admin.accountId, { nanodollars, expiresAt });
+        return await actions.createVoucher(admin, { nanodollars, expiresAt });
       },
       { body: NewVoucher },
     )
     .post("/:id/void", async ({ admin, params }) => {
-      const { id } = await actions.voidVoucher(admin.accountId, params.id);
+      const { id } = await actions.voidVoucher(admin, params.id);
       return { id };
     });
 }

@@ -6,6 +6,8 @@ import { expectStore } from "../middleware/store-timeout.ts";
 import { formBody } from "../middleware/validation-errors.ts";
 import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
+import { adminAccountController } from "./admin-account.ts";
+import { catalogueController } from "./catalogue.ts";
 import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
@@ -31,9 +33,11 @@ export function dashboardApi(deps: HttpDeps) {
     .use(sessionsController(deps))
     .use(checkoutController(deps))
     .use(adminAccountsController(deps))
+    .use(adminAccountController(deps))
     .use(adminVouchersController(deps))
     .use(systemStatusController(deps))
     .use(providersController(deps))
+    .use(catalogueController(deps))
     .use(publicController(deps));
 }
 

@@ -53,6 +53,7 @@ export function keysController(deps: HttpDeps) {
         changes.take(user.accountId);
         return accounts.createKey({
           accountId: user.accountId,
+          by: user.accountId,
           name: body.name,
           expiresAt: body.expires_at === undefined ? undefined : readMoment(body.expires_at, "expires_at"),
           allowedModels: body.allowed_models,
@@ -72,17 +73,21 @@ export function keysController(deps: HttpDeps) {
         changes.take(user.accountId);
         await expectOwn(user.accountId, id);
         const { expires_at: expires, budget_usd: budget } = body;
-        await accounts.changeKey(id, {
-          name: body.name,
-          expiresAt: typeof expires === "string" ? readMoment(expires, "expires_at") : expires,
-          allowedModels: body.allowed_models,
-          bounds: {
-            budgetNanodollars: typeof budget === "string" ? readBudget(budget) : budget,
-            requestsPerMinute: body.requests_per_minute,
-            tokensPerMinute: body.tokens_per_minute,
-            concurrentCalls: body.concurrent_calls,
+        await accounts.changeKey(
+          id,
+          {
+            name: body.name,
+            expiresAt: typeof expires === "string" ? readMoment(expires, "expires_at") : expires,
+            allowedModels: body.allowed_models,
+            bounds: {
+              budgetNanodollars: typeof budget === "string" ? readBudget(budget) : budget,
+              requestsPerMinute: body.requests_per_minute,
+              tokensPerMinute: body.tokens_per_minute,
+              concurrentCalls: body.concurrent_calls,
+            },
           },
-        });
+          user.accountId,
+        );
         return { id };
       },
       { body: KeyChange },
@@ -90,7 +95,7 @@ export function keysController(deps: HttpDeps) {
     .delete("/:id", async ({ user, params: { id } }) => {
       changes.take(user.accountId);
       await expectOwn(user.accountId, id);
-      await accounts.revokeKey(id);
+      await accounts.revokeKey(id, user.accountId);
       return { id };
     });
 }

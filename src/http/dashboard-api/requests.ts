@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { emailsOf, type SessionUser } from "../../accounts/index.ts";
+import { emailsOf, maySeeAll, type SessionUser } from "../../accounts/index.ts";
 import {
   type LogCursor,
   type RequestFilter,
@@ -42,7 +42,7 @@ export function requestsController(deps: HttpDeps) {
         const { before: at, beforeId: id } = readCursor(query);
         const before: LogCursor | undefined = at === undefined ? undefined : { at, id: id ?? "" };
         const { requests, next } = await readRequests(store, filter, { limit: pageSize, before });
-        const emails = isAdmin(user)
+        const emails = seesAll(user)
           ? await emailsOf(
               store,
               requests.map(({ account_id: accountId }) => accountId),
@@ -58,15 +58,15 @@ export function requestsController(deps: HttpDeps) {
     .get("/requests.csv", ({ user, query }) => csv(user, query), { query: Filter })
     .get("/requests.jsonl", ({ user, query }) => jsonl(user, query), { query: Filter })
     .get("/requests/:id", async ({ user, params: { id } }) => {
-      const request = await readRequest(store, id, isAdmin(user) ? undefined : user.accountId);
+      const request = await readRequest(store, id, seesAll(user) ? undefined : user.accountId);
       if (request === undefined) throw new GatewayError("not_found", "There is no such request in the log");
-      const emails = isAdmin(user) ? await emailsOf(store, [request.account_id]) : undefined;
+      const emails = seesAll(user) ? await emailsOf(store, [request.account_id]) : undefined;
       return toRequestDetailJson(request, emails);
     });
 }
 
-function isAdmin({ role }: SessionUser): boolean {
-  return role === "admin";
+function seesAll({ role }: SessionUser): boolean {
+  return maySeeAll(role);
 }
 
 /** @throws {GatewayError} `forbidden` for another account than the own, `invalid_request` for an unknown one. */
@@ -88,7 +88,7 @@ async function readAccount(
   user: SessionUser,
   { account, key }: Static<typeof Filter>,
 ): Promise<string | undefined> {
-  if (!isAdmin(user)) {
+  if (!seesAll(user)) {
     if (account === undefined || account === user.accountId) return user.accountId;
     throw new GatewayError("forbidden", "The requests of other accounts are for administrators");
   }

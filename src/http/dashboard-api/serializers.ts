@@ -1,4 +1,5 @@
-import type { Account, AccountRow, ApiKey, AuditRow, Voucher } from "../../accounts/index.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import type { Account, AccountRow, ApiKey, AuditRow, Session, Voucher } from "../../accounts/index.ts";
 import type { LatestCalls, RecentCall, StatementLine } from "../../billing/index.ts";
 import { formatUsd, type QuotaState, type WalletState } from "../../contract/index.ts";
 
@@ -54,6 +55,15 @@ export function toStatementLineJson({ at, kind, nanodollars, note, balanceNanodo
   };
 }
 
+export const PageQuery = Type.Object({ page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })) });
+
+/** One page of a whole statement. */
+export function toStatementPage(lines: readonly StatementLine[], query: Static<typeof PageQuery>) {
+  const page = Number(query.page ?? "1");
+  const shown = lines.slice((page - 1) * pageSize, page * pageSize);
+  return { data: shown.map(toStatementLineJson), page, pages: Math.max(1, Math.ceil(lines.length / pageSize)) };
+}
+
 export function toCallJson(call: RecentCall) {
   const { opened_at, premium, cost_nanodollars: cost, charged_nanodollars: charged, ...rest } = call;
   return {
@@ -69,7 +79,7 @@ export function toLatestCallsJson({ calls, stamp }: LatestCalls) {
   return { data: calls.map(toCallJson), stamp };
 }
 
-function toAccountJson(account: Account) {
+export function toAccountJson(account: Account) {
   return {
     id: account.id,
     email: account.email,
@@ -82,6 +92,17 @@ function toAccountJson(account: Account) {
 
 export function toAccountRowJson({ balanceNanodollars, role, ...account }: AccountRow) {
   return { ...toAccountJson(account), role: role ?? null, balance_usd: formatUsd(balanceNanodollars) };
+}
+
+export function toSessionJson({ id, createdAt, expiresAt, lastUsedAt, address, userAgent }: Session) {
+  return {
+    id,
+    created_at: toIso(createdAt),
+    expires_at: toIso(expiresAt),
+    last_used_at: toIso(lastUsedAt),
+    address: address ?? null,
+    user_agent: userAgent ?? null,
+  };
 }
 
 export function toVoucherJson(voucher: Voucher) {

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { passwordChangeRequired, type SessionUser } from "../../accounts/index.ts";
+import { mayAdminister, maySeeAll, passwordChangeRequired, type SessionUser } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import { makeCallId } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -29,8 +29,18 @@ async function readAnyUser(deps: HttpDeps, request: Request): Promise<SessionUse
   throw new GatewayError("invalid_session", sentence);
 }
 
-/** Routes for signed-in users; the session is checked before the body is read. */
+/** Routes of a user's account, which viewers only read; the session is checked before the body is read. */
 export function withSession(deps: HttpDeps) {
+  const find = async (_: HttpDeps, request: Request) => {
+    const user = await readUser(deps, request);
+    if (user.role === "viewer" && !isRead(request)) throw readOnly();
+    return user;
+  };
+  return guardedRoutes(deps, sessionGuard(deps, find));
+}
+
+/** Routes of users' own sign-in, the same for every role. */
+export function withOwnSession(deps: HttpDeps) {
   return guardedRoutes(deps, sessionGuard(deps, readUser));
 }
 
@@ -39,14 +49,24 @@ export function withAnySession(deps: HttpDeps) {
   return guardedRoutes(deps, sessionGuard(deps, readAnyUser));
 }
 
-/** Routes for administrators. */
-export function withAdminSession(deps: HttpDeps) {
+/** Routes for owners and administrators; viewers only read them. */
+export function withAdminSession(deps: HttpDeps, readBody = readSmallJson) {
   const admit = sessionGuard(deps, async (_, request) => {
     const admin = await readUser(deps, request);
-    if (admin.role === "admin") return admin;
-    throw new GatewayError("forbidden", "This is for administrators of this gateway");
+    if (mayAdminister(admin.role) || (maySeeAll(admin.role) && isRead(request))) return admin;
+    throw maySeeAll(admin.role)
+      ? readOnly()
+      : new GatewayError("forbidden", "This is for administrators of this gateway");
   });
-  return guardedRoutes(deps, admit).derive({ as: "scoped" }, ({ user }) => ({ admin: user }));
+  return guardedRoutes(deps, admit, readBody).derive({ as: "scoped" }, ({ user }) => ({ admin: user }));
+}
+
+function isRead({ method }: Request): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
+function readOnly(): GatewayError {
+  return new GatewayError("forbidden", "Viewers see everything and change nothing; ask an owner for another role");
 }
 
 /** Routes without a session, for requests of the gateway's own pages. */
@@ -55,11 +75,15 @@ export function publicRoutes(deps: HttpDeps) {
 }
 
 /** Elysia parses the body before it derives anything, so `admit` is called in both: whichever comes first. */
-function guardedRoutes<Who>(deps: HttpDeps, admit: (request: Request) => Promise<Who>) {
+function guardedRoutes<Who>(
+  deps: HttpDeps,
+  admit: (request: Request) => Promise<Who>,
+  readBody: (request: Request) => Promise<unknown> = readSmallJson,
+) {
   return new Elysia()
     .onParse({ as: "scoped" }, async ({ request }) => {
       await admit(request);
-      return await readSmallJson(request);
+      return await readBody(request);
     })
     .derive({ as: "scoped" }, async ({ request, set }) => {
       Object.assign(set.headers, dataHeaders(request));

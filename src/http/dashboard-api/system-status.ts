@@ -1,6 +1,5 @@
 import { Elysia } from "elysia";
 import { describeConfig } from "../../config/index.ts";
-import { describeRoutes } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { liveCalls } from "./live.ts";
 import { toIso } from "./serializers.ts";
@@ -8,7 +7,7 @@ import { withAdminSession } from "./session.ts";
 
 /** The state of the gateway for administrators; read-only. */
 export function systemStatusController(deps: HttpDeps) {
-  const { config, kernel, snapshot } = deps;
+  const { config, snapshot } = deps;
   return new Elysia({ prefix: "/admin" })
     .use(withAdminSession(deps))
     .get("/plugins", () => ({
@@ -16,20 +15,6 @@ export function systemStatusController(deps: HttpDeps) {
       warnings: snapshot().warnings,
       degraded: deps.degraded?.() ?? [],
     }))
-    .get("/catalogue", () => {
-      const now = kernel.now();
-      return {
-        data: [...kernel.registry.modelEntries].map((modelEntry) => {
-          const { id, aliases, capability, premium, ownedBy, price, retiredOn, successor, checkedOn } =
-            modelEntry.model;
-          return {
-            ...{ id, capability, premium, aliases: aliases ?? [], owned_by: ownedBy, price: price ?? null },
-            ...{ retired_on: retiredOn ?? null, successor: successor ?? null, checked_on: checkedOn ?? null },
-            routes: describeRoutes(modelEntry, now),
-          };
-        }),
-      };
-    })
     .get("/live", () => liveCalls(deps))
     .get("/settings", () => ({ data: describeConfig(config, readableCredentials(deps)), version: deps.version }));
 }

@@ -23,7 +23,7 @@ postgresTest(
       const nodes = await Promise.all(starts);
       const keys = nodes.flatMap(({ created }) => created.key ?? []);
       expect(keys.map((key) => key.given)).toEqual(bootstrapKey === undefined ? [false] : [true, true, true]);
-      const admins = nodes.flatMap(({ created }) => created.admin ?? []);
+      const admins = nodes.flatMap(({ created }) => created.owner ?? []);
       expect(admins.map(({ email }) => email)).toEqual(["owner@localhost"]);
       for (const { accounts } of nodes) expect(await accounts.authenticate(keys[0]?.key as string)).toBeDefined();
       const { db } = (nodes[0] as (typeof nodes)[0]).store;

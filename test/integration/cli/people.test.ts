@@ -63,16 +63,45 @@ describe("voucher", () => {
   });
 });
 
-test("the first start creates a key and an administrator, and later starts create none", async () => {
+test("the first start creates a key and an owner, and later starts create none", async () => {
   const store = await temporaryStore();
   const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
   const accounts = createAccounts({ store, defaults });
   const start = (now: number) => bootstrap(store, accounts, { bootstrapKey: undefined, now });
   expect(await start(1000)).toEqual({
     key: { key: expect.stringMatching(/^sk-mg-/), given: false },
-    admin: { email: "owner@localhost", password: expect.any(String) },
+    owner: { email: "owner@localhost", password: expect.any(String) },
   });
-  expect(await start(2000)).toEqual({ key: undefined, admin: undefined });
+  expect(await start(2000)).toEqual({ key: undefined, owner: undefined });
   const people = await store.db.selectFrom("users").select(["role", "password_is_temporary"]).execute();
-  expect(people.map((row) => ({ ...row }))).toEqual([{ role: "admin", password_is_temporary: 1 }]);
+  expect(people.map((row) => ({ ...row }))).toEqual([{ role: "owner", password_is_temporary: 1 }]);
+});
+
+describe("account set", () => {
+  test("changes role, e-mail and name and shows them", async () => {
+    const set = await bench.json(
+      "account",
+      "set",
+      email,
+      "--role",
+      "viewer",
+      "--email",
+      "ada@example.com",
+      "--name",
+      "Ada",
+    );
+    expect(set).toMatchObject({ email: "ada@example.com", name: "Ada", role: "viewer" });
+    expect(await bench.json("account", "show", "ada@example.com")).toMatchObject({ role: "viewer", name: "Ada" });
+    expect(await bench.json("account", "set", "ada@example.com", "--name", "none")).toMatchObject({ name: null });
+    expect(await bench.json("account", "list")).toMatchObject([{ email: "ada@example.com", role: "viewer" }]);
+  });
+
+  test.each([
+    [["--role", "root"], "expected one of owner, admin, viewer, member"],
+    [[], "Nothing to change, expected one of --role, --email, --name"],
+    [["--email", "ada"], "is not a valid address"],
+  ])("with %j is refused", async (words, sentence) => {
+    const refused = await bench.run("account", "set", email, ...words);
+    expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(sentence) });
+  });
 });

@@ -20,7 +20,7 @@ function formatBanner(models: Partial<typeof chatModel>[], key?: Bootstrap["key"
     port: 3000,
     metricsPort: undefined,
     key,
-    admin: undefined,
+    owner: undefined,
     app,
   });
 }

@@ -29,6 +29,7 @@ const suites = [
     "attempt-limit",
     "authenticate",
     "invitations",
+    "roles",
     "second-factor",
     "sessions",
     "sign-in",

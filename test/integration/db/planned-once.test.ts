@@ -50,7 +50,7 @@ async function leavesAskedBy(ask: (turn: number) => unknown): Promise<number> {
 
 test.each<[string, (turn: number) => unknown]>([
   ["a session", (turn) => readSession(sessionCookieOf(`token${turn}`, secret))],
-  ["who is signed in", (turn) => readSessionUser(store, { id: "", userId: `user${turn}` })],
+  ["who is signed in", (turn) => readSessionUser(store, { id: `session${turn}`, userId: `user${turn}` }, turn)],
   ["the latest calls", (turn) => readRecentCalls(store, `account${turn}`, { limit: 50 + turn, before: turn })],
   ["whether they have changed", (turn) => readLatestCalls(store, `account${turn}`, { limit: 50 + turn, seen: "" })],
   ["a key", (turn) => store.readKey(`key${turn}`)],

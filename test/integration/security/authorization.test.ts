@@ -1,31 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { creditWallet } from "../../../src/billing/index.ts";
-import { readConfig } from "../../../src/config/index.ts";
-import { openObservability } from "../../../src/observability/index.ts";
 import { hookMsMax } from "../../support/gateway.ts";
-import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
-import { beginSession, enterAs, password } from "../../support/session-cookie.ts";
+import type { InProcessGateway } from "../../support/in-process.ts";
+import { beginSession, password } from "../../support/session-cookie.ts";
 import { wavFile } from "../../support/wav.ts";
 import { chargeOf } from "../db/facts.ts";
+import { type Caller, callers, createCallers, startWide } from "./callers.ts";
 import { providerRoutes } from "./provider-routes.ts";
 
-const callers = [
-  "nobody",
-  "wrong key",
-  "key",
-  "other key",
-  "limited key",
-  "expired key",
-  "revoked key",
-  "disabled key",
-  "wrong session",
-  "member",
-  "other member",
-  "admin",
-  "disabled member",
-  "operator",
-] as const;
-type Caller = (typeof callers)[number];
 type Statuses = { readonly others: number } & { readonly [name in Caller]?: number };
 
 interface Row {
@@ -36,11 +17,10 @@ interface Row {
   readonly id?: () => string | Promise<string>;
 }
 
-const metricsToken = "metrics-token-0123456789";
 let gateway: InProcessGateway;
 let origin: string;
 let headers: Record<Caller, Record<string, string>>;
-const ids: Record<"member" | "other member" | "admin", string> = { member: "", "other member": "", admin: "" };
+let ids: Record<"member" | "other member" | "admin", string>;
 const models: Record<string, string> = {};
 
 const open = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({ ...row, statuses: { others: status } });
@@ -57,17 +37,25 @@ const key = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({
 /** Anybody who is signed in. */
 const session = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({
   ...row,
-  statuses: { others: 401, member: status, "other member": status, admin: status },
+  statuses: { others: 401, member: status, "other member": status, admin: status, owner: status },
 });
-/** What belongs to the member: administrators have no way to it either. */
+/** What belongs to the member: administrators and owners have no way to it either. */
 const own = (status: number, row: Omit<Row, "statuses">): Row => ({
   ...row,
-  statuses: { others: 401, member: status, "other member": 404, admin: 404 },
+  statuses: { others: 401, member: status, "other member": 404, admin: 404, owner: 404 },
 });
 const admin = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({
   ...row,
-  statuses: { others: 401, member: 403, "other member": 403, admin: status },
+  statuses: { others: 401, member: 403, "other member": 403, admin: status, owner: status },
 });
+/** For everybody who is signed in, viewers too: it changes only their own sign-in. */
+const ownSignIn = ({ statuses, ...row }: Row): Row => ({
+  ...row,
+  statuses: { ...statuses, viewer: statuses.owner as number },
+});
+/** Viewers read what owners read, and write nothing. */
+const statusOfViewer = (route: string, { owner, viewer, others }: Statuses) =>
+  viewer ?? (owner === undefined ? others : route.startsWith("GET ") ? owner : 403);
 
 const newKey = async () => (await gateway.app.accounts.createKey({ accountId: ids.member, name: "a key" })).id;
 const newRequest = async () => {
@@ -125,7 +113,7 @@ const rows: Record<string, Row> = {
   "GET /readyz": open(200),
   "GET /metrics": { statuses: { others: 401, operator: 200 } },
   "GET /api/auth/*": open(200, { id: () => "get-session" }),
-  "POST /api/auth/*": session(200, { id: () => "revoke-other-sessions" }),
+  "POST /api/auth/*": ownSignIn(session(200, { id: () => "revoke-other-sessions" })),
   "GET /dashboard/api/gateway": open(200),
   "POST /dashboard/api/invitations/accept": open(404, { body: { token: "unknown", password } }),
   "POST /webhooks/stripe": open(404),
@@ -134,19 +122,26 @@ const rows: Record<string, Row> = {
   "PATCH /dashboard/api/keys/:id": own(200, { body: { name: "changed" }, id: newKey }),
   "DELETE /dashboard/api/keys/:id": own(200, { id: newKey }),
   "GET /dashboard/api/requests/:id": {
-    statuses: { others: 401, member: 200, "other member": 404, admin: 200 },
+    statuses: { others: 401, member: 200, "other member": 404, viewer: 200, admin: 200, owner: 200 },
     id: newRequest,
   },
-  "DELETE /dashboard/api/sessions/:id": own(200, { id: newSession }),
+  "DELETE /dashboard/api/sessions/:id": ownSignIn(own(200, { id: newSession })),
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
   "POST /dashboard/api/admin/accounts": admin(200, { body: () => ({ email: `${crypto.randomUUID()}@example.org` }) }),
   "POST /dashboard/api/admin/accounts/:id/invite": admin(200, { id: newAccount }),
   "POST /dashboard/api/admin/accounts/:id/credit": admin(200, { id: newAccount, body: { usd: "1.00", note: "test" } }),
   "POST /dashboard/api/admin/accounts/:id/quota": admin(200, { id: newAccount, body: { tokens: 1 } }),
   "POST /dashboard/api/admin/accounts/:id/disabled": admin(200, { id: newAccount, body: { disabled: true } }),
+  "GET /dashboard/api/admin/accounts/:id": admin(200, { id: newAccount }),
+  "PATCH /dashboard/api/admin/accounts/:id": admin(200, { id: newAccount, body: { role: "admin" } }),
+  "GET /dashboard/api/admin/accounts/:id/keys": admin(200, { id: newAccount }),
+  "GET /dashboard/api/admin/accounts/:id/entries": admin(200, { id: newAccount }),
+  "GET /dashboard/api/admin/accounts/:id/usage": admin(200, { id: newAccount }),
+  "DELETE /dashboard/api/admin/accounts/:id/sessions": admin(200, { id: newAccount }),
   "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),
   "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
   ...providerRoutes(admin, (body) => send("POST /dashboard/api/admin/providers", "admin", body)),
+  "PUT /dashboard/api/admin/catalogue/files": admin(200, { body: { revision: "*", files: {} } }),
   "GET /docs/routes.json": open(200),
   "GET /openapi.json": open(200),
   "GET /assets/:file": open(200, { id: () => "page.js" }),
@@ -155,62 +150,16 @@ const rows: Record<string, Row> = {
 const pages = ["", "keys", "requests", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"];
 const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"].map((name) => `docs/${name}`);
 for (const path of [...pages, ...docsFiles]) rows[`GET /${path}`] = open(200);
-const adminLists = "accounts audit vouchers plugins catalogue live settings";
+const adminLists = "accounts audit vouchers plugins catalogue catalogue/files live settings";
 for (const path of adminLists.split(" ")) rows[`GET /dashboard/api/admin/${path}`] = admin(200);
 const ownLists = "me entries entries.csv calls models vouchers keys requests requests.csv requests.jsonl sessions";
 for (const path of ownLists.split(" ")) rows[`GET /dashboard/api/${path}`] = session(200);
 
 beforeAll(async () => {
-  const env = {
-    SANDBOX: "on",
-    CORS_ORIGINS: "*",
-    METRICS_TOKEN: metricsToken,
-    SIGNUP: "open",
-    REQUESTS_PER_MINUTE: "1000",
-  };
-  const log = { warn: () => undefined, dropped: 0 };
-  const bytes = new TextEncoder().encode("a page");
-  const observability = await openObservability(readConfig(env), { log, version: { version: "test" } });
-  const site = { find: async () => ({ mediaType: "text/plain", plain: bytes, gzip: bytes, br: bytes }) };
-  gateway = await startInProcess({ env, observability, site });
+  gateway = await startWide();
   origin = new URL(gateway.baseUrl).origin;
   for (const { model } of gateway.app.kernel.registry.modelEntries) models[model.capability] ??= model.id;
-  const { accounts } = gateway.app;
-  const [adaId, benId, zoeId, danId] = await Promise.all([newAccount(), newAccount(), newAccount(), newAccount()]);
-  await creditWallet(gateway.store, { accountId: benId, nanodollars: 100_000_000_000, note: "test" });
-  Object.assign(ids, { member: adaId, "other member": benId, admin: zoeId });
-  const session = async (accountId: string, role: "member" | "admin" = "member") => ({
-    cookie: await enterAs(gateway.store, { accountId, role }, Date.now()),
-    origin,
-  });
-  const bearer = async (accountId: string, fields = {}) => {
-    const { id, key } = await accounts.createKey({ accountId, name: "a key", ...fields });
-    return { id, headers: { authorization: `Bearer ${key}` } };
-  };
-  const expired = await bearer(adaId);
-  const { db } = gateway.store;
-  await db.updateTable("keys").set({ expires_at: 1 }).where("id", "=", expired.id).execute();
-  const revoked = await bearer(adaId);
-  await accounts.revokeKey(revoked.id);
-  const valid = await bearer(adaId);
-  const member = await session(adaId);
-  headers = {
-    nobody: {},
-    "wrong key": { authorization: `${valid.headers.authorization.slice(0, -1)}!` },
-    key: { authorization: `Bearer ${gateway.key}` },
-    "other key": (await bearer(benId)).headers,
-    "limited key": (await bearer(adaId, { allowedModels: ["another-model"] })).headers,
-    "expired key": expired.headers,
-    "revoked key": revoked.headers,
-    "disabled key": (await bearer(danId)).headers,
-    "wrong session": { cookie: `${member.cookie}x`, origin },
-    member,
-    "other member": await session(benId),
-    admin: await session(zoeId, "admin"),
-    "disabled member": await session(danId),
-    operator: { authorization: `Bearer ${metricsToken}` },
-  };
-  await accounts.setDisabled(danId, true);
+  ({ headers, ids } = await createCallers(gateway));
 }, hookMsMax);
 afterAll(() => gateway.stop(), hookMsMax);
 
@@ -259,7 +208,7 @@ describe("authorization", () => {
       for (const caller of callers) {
         const given = typeof body === "function" ? body() : body;
         const { status } = await send(route, caller, given, await id?.());
-        const expected = statuses[caller] ?? statuses.others;
+        const expected = caller === "viewer" ? statusOfViewer(route, statuses) : (statuses[caller] ?? statuses.others);
         if (status !== expected) wrong.push(`${route} as ${caller}: ${status} instead of ${expected}`);
       }
     }

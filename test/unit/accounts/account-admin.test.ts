@@ -26,7 +26,7 @@ describe("accounts", () => {
       id: expect.stringMatching(/^acc_[0-9a-f]{18}$/),
       email: "ada@example.org",
       name: "Ada",
-      freeTokensPerDay: undefined,
+      ...{ freeTokensPerDay: undefined, requestsPerMinute: undefined, tokensPerMinute: undefined },
       createdAt: 1000,
       disabledAt: undefined,
     });

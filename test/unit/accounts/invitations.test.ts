@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { acceptInvitation, invite } from "../../../src/accounts/invitations.ts";
-import { hasAdmin, makeTemporaryPassword } from "../../../src/accounts/users.ts";
+import { hasOwner, makeTemporaryPassword } from "../../../src/accounts/users.ts";
 import { cookieOf, dayMs, ground, type Member, member, password, refusalOf } from "./member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
@@ -74,6 +74,6 @@ describe("an invitation", () => {
   test("is refused for an unknown account", async () => {
     const { store, now } = await ground();
     expect((await refusalOf(invite(store, "acc_none", now()))).code).toBe("not_found");
-    expect(await hasAdmin(store)).toBe(false);
+    expect(await hasOwner(store)).toBe(false);
   });
 });

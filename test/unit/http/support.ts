@@ -35,6 +35,15 @@ function fakeFiles(now: () => number): Blobs & { kept: Map<string, StoredBlob> }
   };
 }
 
+const noCatalogue: HttpDeps["catalogue"] = {
+  layers: () => [],
+  read: () => ({ revision: "none", files: {} }),
+  check: () => {
+    throw new Error("Nothing is written here");
+  },
+  reload: () => Promise.resolve(),
+};
+
 /** A plugin that answers every chat with "Hello". */
 export const helloPlugin = pluginOf({ chat: async () => completionOf("Hello") });
 
@@ -67,6 +76,7 @@ export function httpOf(
     ledger: bench.ledger,
     kernel: bench.kernel,
     snapshot: () => ({ plugins, states: [], sandbox: false, warnings: [] }),
+    catalogue: noCatalogue,
     loadShedder: new LoadShedder(),
     bodies: new BodyMemoryLimiter(2 ** 28),
     heartbeat: new SseHeartbeat(0),

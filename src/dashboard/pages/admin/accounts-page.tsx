@@ -1,12 +1,13 @@
 import { useDeferredValue, useState } from "react";
+import { Link } from "wouter";
 import { type AdminAccount, useAccounts } from "../../data/admin.ts";
+import { toRoleName, useMayChange } from "../../data/roles.ts";
 import { formatCount, formatDay } from "../../format.ts";
-import { Button, LinkButton } from "../../ui/button.tsx";
+import { Button } from "../../ui/button.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { SearchField } from "../../ui/field.tsx";
 import { PageHead, Usd } from "../../ui/page.tsx";
 import { Pager, Table } from "../../ui/table.tsx";
-import { AccountDialog } from "./account-dialog.tsx";
 import { NewAccountDialog } from "./new-account-dialog.tsx";
 
 export default function AccountsPage() {
@@ -15,15 +16,16 @@ export default function AccountsPage() {
   /** The cursors of the pages up to this one. */
   const [cursors, setCursors] = useState<readonly string[]>([""]);
   const accounts = useAccounts(query, cursors.at(-1) as string);
-  const [openId, setOpenId] = useState<string>();
+  const mayChange = useMayChange();
   const [isCreating, setCreating] = useState(false);
-  const shown = accounts.data?.data.find(({ id }) => id === openId);
   return (
     <>
-      <PageHead title="Accounts" description="Users of this gateway, with their balances and quotas.">
-        <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
-          New account
-        </Button>
+      <PageHead title="Accounts" description="Users of this gateway, with their balances, quotas and roles.">
+        {mayChange && (
+          <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+            New account
+          </Button>
+        )}
       </PageHead>
       <section className="card" aria-label="Accounts">
         <div className="card-head is-ruled">
@@ -40,7 +42,7 @@ export default function AccountsPage() {
         <Loaded state={accounts} lines={8}>
           {({ data, next }) => (
             <>
-              <AccountsTable accounts={data} onOpen={setOpenId} />
+              <AccountsTable accounts={data} />
               <Pager
                 labels={["Previous", "Next"]}
                 onBack={cursors.length > 1 ? () => setCursors(cursors.slice(0, -1)) : undefined}
@@ -50,13 +52,12 @@ export default function AccountsPage() {
           )}
         </Loaded>
       </section>
-      {shown !== undefined && <AccountDialog account={shown} onClose={() => setOpenId(undefined)} />}
       {isCreating && <NewAccountDialog onClose={() => setCreating(false)} />}
     </>
   );
 }
 
-function AccountsTable({ accounts, onOpen }: { accounts: readonly AdminAccount[]; onOpen: (id: string) => void }) {
+function AccountsTable({ accounts }: { accounts: readonly AdminAccount[] }) {
   return (
     <Table
       rows={accounts}
@@ -72,9 +73,9 @@ function AccountsTable({ accounts, onOpen }: { accounts: readonly AdminAccount[]
           className: "name lead",
           cell: ({ id, email, name }) => (
             <>
-              <LinkButton look="link cut" onClick={() => onOpen(id)}>
+              <Link className="link cut" href={`/admin/accounts/${id}`}>
                 {email}
-              </LinkButton>
+              </Link>
               <span className="sub cut">{name ?? id}</span>
             </>
           ),
@@ -92,8 +93,12 @@ function AccountsTable({ accounts, onOpen }: { accounts: readonly AdminAccount[]
   );
 }
 
-function AccountState({ account: { disabled_at, role } }: { account: AdminAccount }) {
+export function AccountState({
+  account: { disabled_at, role },
+}: {
+  account: Pick<AdminAccount, "disabled_at" | "role">;
+}) {
   if (disabled_at !== null) return <span className="badge is-bad">disabled</span>;
   if (role === null) return <span className="badge">no sign-in yet</span>;
-  return <span className={role === "admin" ? "badge is-accent" : "badge is-good"}>{role}</span>;
+  return <span className={role === "member" ? "badge is-good" : "badge is-accent"}>{toRoleName(role)}</span>;
 }

@@ -1,9 +1,11 @@
 import { useState } from "react";
+import { Link } from "wouter";
 import { type AuditEntry, useAuditEntries } from "../../data/admin.ts";
-import { formatCount, formatMoment, formatUsd } from "../../format.ts";
+import { formatMoment } from "../../format.ts";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { type Column, Pager, Table } from "../../ui/table.tsx";
+import { describeAction, describeActor } from "./audit-text.ts";
 
 /** The page size of the API. */
 const pageSize = 100;
@@ -15,7 +17,10 @@ export default function AuditPage() {
   const entries = useAuditEntries(cursors.at(-1));
   return (
     <>
-      <PageHead title="Audit log" description="Every action that administrators took in the dashboard." />
+      <PageHead
+        title="Audit log"
+        description="What administrators, commands and the identity provider did, changes of keys and passwords, and sign-ins of those with a role."
+      />
       <section className="card" aria-label="Audit log">
         <Loaded state={entries} lines={8}>
           {({ data }) => (
@@ -35,31 +40,18 @@ export default function AuditPage() {
 
 const columns: readonly Column<AuditEntry>[] = [
   { name: "Time", className: "tight", cell: ({ at }) => formatMoment(at) },
-  { name: "Actor", className: "break", cell: ({ email, account }) => email ?? account },
-  { name: "Action", cell: ({ action }) => <span title={action}>{nameAction(action)}</span> },
-  { name: "Target", className: "break", cell: ({ subject_email, subject }) => subject_email ?? subject },
-  { name: "Details", className: "break soft", cell: ({ detail }) => formatDetail(detail) },
+  { name: "Actor", className: "break", cell: describeActor },
+  { name: "Action", className: "break", cell: (entry) => <span title={entry.action}>{describeAction(entry)}</span> },
+  {
+    name: "Target",
+    className: "break soft",
+    cell: ({ subject_email: email, subject }) =>
+      email === null ? subject : <Link href={`/admin/accounts/${subject}`}>{email}</Link>,
+  },
 ];
 
 const empty = (
   <Empty icon="list" title="No activity yet">
-    <p>Changes to accounts, credits, quotas and vouchers are listed here.</p>
+    <p>Changes to accounts, roles, credits, keys and vouchers are listed here.</p>
   </Empty>
 );
-
-/** Such as `Account credit` for `account.credit`. */
-function nameAction(action: string): string {
-  const words = action.replaceAll(/[._]/g, " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-/** The details in words: amounts as money, without what did not happen. */
-function formatDetail(detail: AuditEntry["detail"]): string {
-  const parts = Object.entries(detail).flatMap(([name, value]) => {
-    if (name === "repeated") return value === true ? ["repeated, not counted again"] : [];
-    if (name === "disabled") return [value === true ? "disabled" : "enabled"];
-    if (name === "usd" || name.endsWith("_usd")) return [formatUsd(String(value))];
-    return [`${name.replaceAll("_", " ")}: ${typeof value === "number" ? formatCount(value) : (value ?? "default")}`];
-  });
-  return parts.join(", ") || "–";
-}

@@ -3,7 +3,6 @@ import { formatAge } from "../../format.ts";
 import { Callout, Loaded } from "../../ui/feedback.tsx";
 import { PageHead, Section } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { CatalogueSection } from "./catalogue-section.tsx";
 
 const statuses: Record<string, readonly [string, string]> = {
   serving: ["serving", "badge is-good"],
@@ -18,10 +17,7 @@ export default function PluginsPage() {
   const plugins = usePlugins();
   return (
     <>
-      <PageHead
-        title="Plugins and catalogue"
-        description="Providers of this gateway, the models they serve and the state of each route."
-      />
+      <PageHead title="Plugins" description="Providers of this gateway, and what could not be loaded of them." />
       <div className="stack">
         <Loaded state={plugins} lines={6}>
           {({ data, warnings, degraded }) => (
@@ -37,7 +33,6 @@ export default function PluginsPage() {
             </>
           )}
         </Loaded>
-        <CatalogueSection />
       </div>
     </>
   );

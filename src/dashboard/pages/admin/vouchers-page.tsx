@@ -2,6 +2,7 @@ import { useState } from "react";
 import { mutate } from "swr";
 import { type AdminVoucher, useVouchers } from "../../data/admin.ts";
 import { api, request } from "../../data/api.ts";
+import { useMayChange } from "../../data/roles.ts";
 import { formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -21,6 +22,7 @@ const badges: Record<State, string> = {
 
 export default function VouchersPage() {
   const vouchers = useVouchers();
+  const mayChange = useMayChange();
   const [isCreating, setCreating] = useState(false);
   const [voiding, setVoiding] = useState<AdminVoucher>();
   const voidVoucher = async () => {
@@ -34,9 +36,11 @@ export default function VouchersPage() {
         title="Vouchers"
         description="Single-use codes that add credit to a wallet. Anyone who has the code can redeem it."
       >
-        <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
-          New voucher
-        </Button>
+        {mayChange && (
+          <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+            New voucher
+          </Button>
+        )}
       </PageHead>
       <section className="card" aria-label="Vouchers">
         <Loaded state={vouchers} lines={6}>
@@ -65,6 +69,7 @@ function VouchersTable({
   vouchers: readonly AdminVoucher[];
   onVoid: (voucher: AdminVoucher) => void;
 }) {
+  const mayChange = useMayChange();
   return (
     <Table
       rows={vouchers}
@@ -98,6 +103,7 @@ function VouchersTable({
           className: "tight actions",
           isUnnamed: true,
           cell: (voucher) =>
+            mayChange &&
             getVoucherState(voucher) === "unused" && (
               <Button look="small" aria-label={`Void ${voucher.id}`} onClick={() => onVoid(voucher)}>
                 Void

@@ -1,6 +1,7 @@
 import useSWR from "swr";
 import { Link } from "wouter";
 import { api, request } from "../../data/api.ts";
+import { mayAdminister, useMayChange } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { formatMoment, formatUsd } from "../../format.ts";
 import { Icon } from "../../ui/icon.tsx";
@@ -11,6 +12,7 @@ import { EntriesSection } from "./entries-section.tsx";
 
 export default function BillingPage() {
   const { data: me } = useMe();
+  const mayChange = useMayChange();
   return (
     <>
       <PageHead
@@ -35,15 +37,15 @@ export default function BillingPage() {
                 : "no holds for running calls"}
             </span>
           </div>
-          <RedeemForm />
+          {mayChange && <RedeemForm />}
         </div>
-        {me?.role === "admin" && (
+        {me !== undefined && mayAdminister(me.role) && (
           <p className="faint">
             Administrators add credit to any account, also to their own,{" "}
-            <Link href="/admin/accounts">in the administration</Link>.
+            <Link href={`/admin/accounts/${me.account}`}>in the administration</Link>.
           </p>
         )}
-        <PayForm />
+        {mayChange && <PayForm />}
         <EntriesSection />
         <RedeemedVouchers />
       </div>

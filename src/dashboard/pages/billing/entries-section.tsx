@@ -6,17 +6,26 @@ import { Section, Usd } from "../../ui/page.tsx";
 import { type Column, Pager, Table } from "../../ui/table.tsx";
 import { useParam } from "../../ui/use-param.ts";
 
-const getEntries = (page: number) => request(api.entries.get({ query: { page: String(page) } }));
+const getEntries = (page: number, account: string | undefined) => {
+  const query = { page: String(page) };
+  return request(
+    account === undefined ? api.entries.get({ query }) : api.admin.accounts({ id: account }).entries.get({ query }),
+  );
+};
 type Entry = Awaited<ReturnType<typeof getEntries>>["data"][number];
 
 const kinds: Record<Entry["kind"], string> = { charges: "Usage", credit: "Credit", debit: "Debit" };
 
-/** All wallet transactions with the balance after each, newest first; charges of calls are summed per day. */
-export function EntriesSection() {
+/**
+ * All wallet transactions with the balance after each, newest first; charges of calls are summed per day.
+ *
+ * @param account The account whose transactions an administrator reads; absent: the user's own.
+ */
+export function EntriesSection({ account }: { account?: string }) {
   const [text, setText] = useParam("page", "1");
   const page = Math.max(1, Math.trunc(Number(text)) || 1);
   const setPage = (next: number) => setText(String(next));
-  const entries = useSWR(["entries", page], () => getEntries(page), {
+  const entries = useSWR(["entries", page, account], () => getEntries(page, account), {
     keepPreviousData: true,
     refreshInterval: 15_000,
   });

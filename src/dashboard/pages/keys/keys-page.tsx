@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { getKeyState, useKeys } from "../../data/keys.ts";
+import { useMayChange } from "../../data/roles.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
@@ -12,7 +13,8 @@ export default function KeysPage() {
   const [isCreating, setCreating] = useState(false);
   const [shownKeys, setShownKeys] = useParam("keys", "active", ["active", "all"]);
   const showsInactive = shownKeys === "all";
-  const createButton = (
+  const mayChange = useMayChange();
+  const createButton = mayChange && (
     <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
       Create API key
     </Button>

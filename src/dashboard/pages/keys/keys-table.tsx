@@ -1,6 +1,7 @@
 import { type ReactNode, useState } from "react";
 import { mutate } from "swr";
 import { getKeyState, type Key, maskKey, revokeKey } from "../../data/keys.ts";
+import { useMayChange } from "../../data/roles.ts";
 import { formatAge, formatCount, formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -8,7 +9,7 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { EditKeyDialog } from "./key-dialogs.tsx";
 
-const badges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
+export const keyBadges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
 const never = <span className="faint">never</span>;
 
 export function KeysTable({ keys, empty }: { keys: readonly Key[]; empty: ReactNode }) {
@@ -21,7 +22,12 @@ export function KeysTable({ keys, empty }: { keys: readonly Key[]; empty: ReactN
   };
   return (
     <>
-      <Table rows={keys} rowKey={({ id }) => id} columns={toColumns(setEditing, setRevoking)} empty={empty} />
+      <Table
+        rows={keys}
+        rowKey={({ id }) => id}
+        columns={toColumns(setEditing, setRevoking, useMayChange())}
+        empty={empty}
+      />
       {editing !== undefined && <EditKeyDialog apiKey={editing} onClose={() => setEditing(undefined)} />}
       {revoking !== undefined && (
         <Confirm
@@ -40,7 +46,11 @@ export function KeysTable({ keys, empty }: { keys: readonly Key[]; empty: ReactN
   );
 }
 
-function toColumns(onEdit: (key: Key) => void, onRevoke: (key: Key) => void): readonly Column<Key>[] {
+function toColumns(
+  onEdit: (key: Key) => void,
+  onRevoke: (key: Key) => void,
+  mayChange: boolean,
+): readonly Column<Key>[] {
   return [
     {
       name: "Name",
@@ -55,7 +65,7 @@ function toColumns(onEdit: (key: Key) => void, onRevoke: (key: Key) => void): re
         </>
       ),
     },
-    { name: "Status", cell: (key) => <span className={badges[getKeyState(key)]}>{getKeyState(key)}</span> },
+    { name: "Status", cell: (key) => <span className={keyBadges[getKeyState(key)]}>{getKeyState(key)}</span> },
     { name: "Models", cell: ({ allowed_models }) => <Models allowed={allowed_models} /> },
     {
       name: "Limits",
@@ -91,6 +101,7 @@ function toColumns(onEdit: (key: Key) => void, onRevoke: (key: Key) => void): re
       className: "actions tight end",
       isUnnamed: true,
       cell: (key) =>
+        mayChange &&
         getKeyState(key) !== "revoked" && (
           <>
             <Button look="plain small" aria-label={`Edit ${key.name}`} onClick={() => onEdit(key)}>
@@ -105,7 +116,7 @@ function toColumns(onEdit: (key: Key) => void, onRevoke: (key: Key) => void): re
   ];
 }
 
-function listLimits({ requests_per_minute, tokens_per_minute, concurrent_calls }: Key): string[] {
+export function listLimits({ requests_per_minute, tokens_per_minute, concurrent_calls }: Key): string[] {
   const limits = [
     [requests_per_minute, "requests/min"],
     [tokens_per_minute, "tokens/min"],
@@ -114,7 +125,7 @@ function listLimits({ requests_per_minute, tokens_per_minute, concurrent_calls }
   return limits.flatMap(([limit, unit]) => (limit === null ? [] : [`${formatCount(limit)} ${unit}`]));
 }
 
-function Budget({ apiKey: { budget_usd, budget_used_usd } }: { apiKey: Key }) {
+export function Budget({ apiKey: { budget_usd, budget_used_usd } }: { apiKey: Key }) {
   if (budget_usd === null) return <span className="faint">no budget</span>;
   return (
     <span title={`$${budget_used_usd} of $${budget_usd} this month`}>
@@ -123,7 +134,7 @@ function Budget({ apiKey: { budget_usd, budget_used_usd } }: { apiKey: Key }) {
   );
 }
 
-function Models({ allowed }: { allowed: Key["allowed_models"] }) {
+export function Models({ allowed }: { allowed: Key["allowed_models"] }) {
   if (allowed === null) return <span className="faint">all</span>;
   const [first] = allowed;
   return <span title={allowed.join("\n")}>{allowed.length === 1 ? first : `${allowed.length} models`}</span>;

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { capabilityNames, isRetired, type Model, retiresSoon } from "../../data/models.ts";
+import { capabilityNames, featureNames, isRetired, listFeatures, type Model, retiresSoon } from "../../data/models.ts";
 import { formatCount, formatUtcDay } from "../../format.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -12,6 +12,10 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
   const { contextTokens, outputTokensMax, inputTokensMax, inputCharactersMax, audioMsMax, dimensions } = model;
   const count = (value: number | undefined, unit: string) =>
     value === undefined ? undefined : `${formatCount(value)} ${unit}`;
+  const featureText =
+    listFeatures(model)
+      .map((name) => featureNames[name])
+      .join(", ") || undefined;
   return (
     <Dialog title={model.id} description={`${capabilityNames[model.capability]} by ${model.ownedBy}`} onClose={onClose}>
       <div className="dialog-body">
@@ -31,6 +35,7 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
           <Detail name="Price">
             <Price price={model.price} />
           </Detail>
+          <Detail name="Features">{featureText}</Detail>
           <Detail name="Context window">{count(contextTokens, "tokens")}</Detail>
           <Detail name="Max output tokens">{outputTokensMax && formatCount(outputTokensMax)}</Detail>
           <Detail name="Max input">

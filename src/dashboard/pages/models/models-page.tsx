@@ -1,4 +1,12 @@
-import { type Capability, capabilityNames, isRetired, type Model, useModels } from "../../data/models.ts";
+import {
+  type Capability,
+  capabilityNames,
+  featureNames,
+  isRetired,
+  listFeatures,
+  type Model,
+  useModels,
+} from "../../data/models.ts";
 import { Loaded } from "../../ui/feedback.tsx";
 import { SearchField, Select } from "../../ui/field.tsx";
 import { PageHead } from "../../ui/page.tsx";
@@ -17,6 +25,7 @@ const tiers = [
   ["free", "Free quota"],
   ["premium", "Wallet"],
 ] as const satisfies readonly (readonly [Tier, string])[];
+const abilities = [["any", "All features"], ...Object.entries(featureNames)] as readonly (readonly [string, string])[];
 const tierNames = tiers.map(([tier]) => tier);
 
 export default function ModelsPage() {
@@ -24,6 +33,7 @@ export default function ModelsPage() {
   const [search, setSearch] = useParam("search", "");
   const [kind, setKind] = useParam<Kind>("capability", "all", kindNames);
   const [tier, setTier] = useParam<Tier>("billing", "all", tierNames);
+  const [feature, setFeature] = useParam("feature", "any", Object.keys(featureNames));
   const [retired, setRetired] = useParam("retired", "hide", ["hide", "show"]);
   const [shownId, setShownId] = useParam("model", "");
   return (
@@ -40,12 +50,13 @@ export default function ModelsPage() {
             value={search}
             onText={setSearch}
           />
+          <Select isSmall aria-label="Feature" options={abilities} value={feature} onText={setFeature} />
           <Select isSmall aria-label="Billing" options={tiers} value={tier} onText={setTier} />
           <Segmented label="Capability" value={kind} options={kinds} onChoose={setKind} />
         </div>
         <Loaded state={models} lines={8}>
           {({ data }) => {
-            const matching = data.filter((model) => matches(model, { search, kind, tier })).sort(byRetirement);
+            const matching = data.filter((model) => matches(model, { search, kind, tier, feature })).sort(byRetirement);
             const current = matching.filter((model) => !isRetired(model));
             const shown = retired === "show" ? matching : current;
             const shownModel = data.find(({ id }) => id === shownId);
@@ -75,9 +86,17 @@ export default function ModelsPage() {
   );
 }
 
-function matches(model: Model, { search, kind, tier }: { search: string; kind: Kind; tier: Tier }): boolean {
+interface Filters {
+  readonly search: string;
+  readonly kind: Kind;
+  readonly tier: Tier;
+  readonly feature: string;
+}
+
+function matches(model: Model, { search, kind, tier, feature }: Filters): boolean {
   if (kind !== "all" && model.capability !== kind) return false;
   if (tier !== "all" && model.premium !== (tier === "premium")) return false;
+  if (feature !== "any" && !listFeatures(model).includes(feature)) return false;
   const query = search.trim().toLowerCase();
   const haystack = [model.id, model.ownedBy, ...(model.aliases ?? []), ...(model.voices ?? [])];
   return query === "" || haystack.some((text) => text.toLowerCase().includes(query));

@@ -25,10 +25,11 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
               <LinkButton look="link cut" onClick={() => onShow(model)}>
                 {model.id}
               </LinkButton>
-              <span className="sub cut">{model.aliases?.join(", ") ?? model.ownedBy}</span>
+              <span className="sub cut">{model.aliases?.join(", ")}</span>
             </>
           ),
         },
+        { name: "Provider", className: "wide-only", sort: ({ ownedBy }) => ownedBy, cell: ({ ownedBy }) => ownedBy },
         {
           name: "Capability",
           className: "wide-only",
@@ -48,6 +49,7 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
         },
         {
           name: "Price",
+          className: "tight",
           sort: ({ price }) => firstRate(price),
           cell: ({ price }) => <ShortPrice price={price} />,
         },
@@ -65,7 +67,7 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
   );
 }
 
-function ShortPrice({ price }: { price: Model["price"] }) {
+export function ShortPrice({ price }: { price: Model["price"] }) {
   const short = shortPrice(price);
   if (short === undefined) return "–";
   return (

@@ -4,6 +4,7 @@ import { useAccounts } from "../../data/admin.ts";
 import { useGateway } from "../../data/api.ts";
 import type { Call } from "../../data/calls.ts";
 import { useKeys } from "../../data/keys.ts";
+import { mayAdminister } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -30,7 +31,7 @@ export function FirstSteps({ calls }: { calls: readonly Call[] | undefined }) {
       // Storage is blocked: hidden until the page is closed.
     }
   };
-  const Steps = me.role === "admin" ? AdminSteps : UserSteps;
+  const Steps = mayAdminister(me.role) ? AdminSteps : UserSteps;
   return <Steps hasCalls={calls.length > 0} onHide={hide} />;
 }
 

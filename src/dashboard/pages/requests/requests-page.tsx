@@ -2,6 +2,7 @@ import { useEffect, useState } from "react";
 import { useSearchParams } from "wouter";
 import { toMessage } from "../../data/api.ts";
 import { type RequestPage, toDownload, useRequests } from "../../data/requests.ts";
+import { maySeeAll } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { formatCount, formatMoment } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
@@ -20,7 +21,8 @@ const emptySearchesMax = 20;
 export default function RequestsPage() {
   const [params, setParams] = useSearchParams();
   const [isLive, setLive] = useState(false);
-  const isAdmin = useMe().data?.role === "admin";
+  const role = useMe().data?.role;
+  const isAdmin = role !== undefined && maySeeAll(role);
   const query = toQuery(params, Date.now());
   const log = useRequests(query, isLive);
   const change = (changes: Readonly<Record<string, string>>) =>

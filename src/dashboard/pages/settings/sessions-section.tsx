@@ -1,7 +1,7 @@
 import useSWR from "swr";
 import { api, request } from "../../data/api.ts";
 import { reloadSession, signOutEverywhere } from "../../data/session.ts";
-import { formatAge, formatDay } from "../../format.ts";
+import { formatAge } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
@@ -41,16 +41,12 @@ export function SessionsSection() {
       <Loaded state={sessions} lines={2}>
         {({ data }) => (
           <ul className="rows">
-            {data.map(({ id, user_agent, address, created_at, last_used_at, is_this_one }) => (
+            {data.map(({ id, is_this_one, ...session }) => (
               <li key={id} className="row row-apart">
                 <span>
-                  <strong>{toBrowserName(user_agent)}</strong>{" "}
+                  <strong>{toBrowserName(session.user_agent)}</strong>{" "}
                   {is_this_one && <span className="badge is-accent">this browser</span>}
-                  <span className="sub">
-                    Signed in {formatAge(created_at)}
-                    {address !== null && ` from ${address}`}
-                    {!is_this_one && `, last used ${formatLastUse(last_used_at)}`}
-                  </span>
+                  <SessionFacts session={session} />
                 </span>
                 {!is_this_one && (
                   <Button look="small" onClick={() => void end(id)}>
@@ -72,13 +68,22 @@ export function SessionsSection() {
   );
 }
 
-/** The last use is known to the day. */
-function formatLastUse(at: string | null): string {
-  return at !== null && Date.now() - Date.parse(at) < 86_400_000 ? "in the last 24 hours" : formatDay(at);
+/** When a session began, from where, and when it was last used. */
+export function SessionFacts({
+  session: { created_at, last_used_at, address },
+}: {
+  session: { created_at: string | null; last_used_at: string | null; address: string | null };
+}) {
+  const facts = [
+    `signed in ${formatAge(created_at)}`,
+    ...(address === null ? [] : [`from ${address}`]),
+    ...(last_used_at === null ? [] : [`last used ${formatAge(last_used_at)}`]),
+  ].join(", ");
+  return <span className="sub">{facts.charAt(0).toUpperCase() + facts.slice(1)}</span>;
 }
 
 /** Such as `Firefox on Linux`. */
-function toBrowserName(userAgent: string | null): string {
+export function toBrowserName(userAgent: string | null): string {
   if (userAgent === null) return "Unknown browser";
   const find = (known: readonly (readonly [RegExp, string])[]) =>
     known.find(([pattern]) => pattern.test(userAgent))?.[1];

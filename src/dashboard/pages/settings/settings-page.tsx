@@ -1,4 +1,5 @@
 import { PasswordFields, usePasswordForm } from "../../auth/new-password.tsx";
+import { toRoleName } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { Form, Submit } from "../../ui/form.tsx";
 import { PageHead, Section } from "../../ui/page.tsx";
@@ -20,7 +21,7 @@ export default function SettingsPage() {
             <dt>Email</dt>
             <dd>{me.email}</dd>
             <dt>Role</dt>
-            <dd>{me.role === "admin" ? "Administrator" : "Member"}</dd>
+            <dd>{toRoleName(me.role)}</dd>
             <dt>Account ID</dt>
             <dd className="mono">{me.account}</dd>
           </dl>

@@ -23,7 +23,7 @@ describe("account", () => {
 
   test("list and show know it by id and by e-mail", async () => {
     const { id } = await create();
-    const shown = { id, email, name: "Ada", free_tokens_per_day: null };
+    const shown = { id, email, name: "Ada", free_tokens_per_day: null, role: null };
     expect(await bench.json("account", "list")).toEqual([shown]);
     const whole = { ...shown, balance_usd: "0", held_usd: "0", keys: 0 };
     expect(await bench.json("account", "show", id)).toEqual(whole);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { compareModels } from "../../../../src/cli/lib/compare-models.ts";
 import { buildRows } from "../../../../src/cli/refresh-catalogue/build-rows.ts";
 import type { Listed } from "../../../../src/cli/refresh-catalogue/price-list.ts";
 import { rules } from "../../../../src/cli/refresh-catalogue/rules.ts";
 import type { Model } from "../../../../src/contract/index.ts";
+import { compareModels } from "../../../../src/plugin-loader/compare-models.ts";
 import { readModels } from "../../../../src/sdk/index.ts";
 
 const claude: Listed = {

@@ -60,7 +60,8 @@ describe("a user with a temporary password", () => {
     const changed = await admin.post("/api/auth/change-password", change);
     expect(changed.status).toBe(200);
     expect((await send(`${api}/keys`, { headers: { cookie: cookieOf(changed) } })).status).toBe(200);
-    expect(await store.db.selectFrom("audit").selectAll().execute()).toEqual([]);
+    const entries = await store.db.selectFrom("audit").select("action").execute();
+    expect(entries.map(({ action }) => action)).toEqual(["user.password"]);
   });
 });
 
@@ -90,7 +91,7 @@ describe("every route with an id", () => {
       const id = await another[`${method} ${path}`]?.(ground);
       const all = async () => [
         await store.db.selectFrom("keys").selectAll().execute(),
-        await store.db.selectFrom("sessions").selectAll().execute(),
+        await store.db.selectFrom("sessions").select(["id", "user_id", "expires_at"]).execute(),
       ];
       const before = await all();
       for (const given of [id, "none", "%00", "..%2f..", "x".repeat(10_000)]) {

@@ -1,0 +1,95 @@
+import type { Transaction } from "kysely";
+import { GatewayError } from "../contract/index.ts";
+import { type Database, isConstraintError, type Role, type TransactionScope } from "../db/index.ts";
+import { parseEmail, parseName, takenEmail } from "./account-admin.ts";
+import { toSignInAddress } from "./auth-http.ts";
+import { type Actor, expectAnotherOwner, lockManaged, lockOwners } from "./roles.ts";
+import { createUser, endInvitations } from "./users.ts";
+
+/** Absent fields stay as they are; a name of `null` is removed. */
+export interface AccountChanges {
+  readonly name?: string | null | undefined;
+  readonly email?: string | undefined;
+  readonly role?: Role | undefined;
+}
+
+/** What was changed, with the values before: `{ role: "viewer", role_before: "member" }`. */
+export type AccountDifference = Readonly<Record<string, string | null>>;
+
+interface AccountChange {
+  readonly actor: Actor;
+  readonly accountId: string;
+  readonly changes: AccountChanges;
+}
+
+/**
+ * Changes an account and its user. A role is in force at the next request of every session of the user, and a role for
+ * an account that nobody has signed in to yet applies from the first sign-in. A new role or e-mail ends invitations, because
+ * whoever has their links could set a password.
+ *
+ * @throws {GatewayError} `not_found`; `invalid_request` for a field; `conflict` when the e-mail is taken, or for the last
+ * owner; `forbidden` when the actor may not.
+ */
+export async function changeAccount(
+  scope: TransactionScope,
+  { actor, accountId, changes }: AccountChange,
+  now: number,
+): Promise<AccountDifference> {
+  return await scope.change(async (db) => {
+    if (changes.role !== undefined) await lockOwners(db);
+    const roleBefore = await lockManaged(db, actor, accountId);
+    const before = await db
+      .selectFrom("accounts")
+      .select(["email", "name"])
+      .where("id", "=", accountId)
+      .executeTakeFirstOrThrow();
+    const email = changes.email === undefined ? before.email : parseEmail(changes.email);
+    const name = changes.name === undefined ? before.name : changes.name && parseName(changes.name);
+    const role = changes.role ?? roleBefore;
+    if (email !== before.email || name !== before.name) await writeProfile(db, accountId, { email, name });
+    if (email !== before.email || role !== roleBefore) await endInvitations(db, accountId);
+    if (role !== undefined && role !== roleBefore) await writeRole(db, { actor, accountId, role, roleBefore }, now);
+    return {
+      ...(email !== before.email && { email, email_before: before.email }),
+      ...(name !== before.name && { name, name_before: before.name }),
+      ...(role !== undefined && role !== roleBefore && { role, role_before: roleBefore ?? null }),
+    };
+  });
+}
+
+async function writeProfile(
+  db: Transaction<Database>,
+  accountId: string,
+  { email, name }: { email: string; name: string | null },
+): Promise<void> {
+  const address = toSignInAddress(email);
+  try {
+    await db.updateTable("accounts").set({ email, name }).where("id", "=", accountId).execute();
+    // The operator vouches for an address that the operator writes.
+    await db
+      .updateTable("users")
+      .set(({ ref, eb }) => ({
+        email: address,
+        name: name ?? email,
+        email_verified: eb.case().when("email", "=", address).then(ref("email_verified")).else(1).end(),
+      }))
+      .where("account_id", "=", accountId)
+      .execute();
+  } catch (error) {
+    if (!isConstraintError(error)) throw error;
+    throw takenEmail(email, error);
+  }
+}
+
+async function writeRole(
+  db: Transaction<Database>,
+  { actor, accountId, role, roleBefore }: { actor: Actor; accountId: string; role: Role; roleBefore: Role | undefined },
+  now: number,
+): Promise<void> {
+  if (role === "owner" && actor.role !== "owner") {
+    throw new GatewayError("forbidden", "Only owners make somebody an owner", { param: "role" });
+  }
+  if (roleBefore === "owner") await expectAnotherOwner(db, accountId);
+  const { userId } = await createUser(db, { accountId, role, emailVerified: true }, now);
+  await db.updateTable("users").set({ role }).where("id", "=", userId).execute();
+}

@@ -1,0 +1,54 @@
+import { GatewayError } from "../../contract/index.ts";
+import type { Role, Store } from "../../db/index.ts";
+import { auditedActions, createAudited } from "../audit.ts";
+import { identityProvider, roles } from "../roles.ts";
+
+/** How the identity provider decides roles. */
+export interface RoleClaim {
+  /** `groups`, or `realm_access.roles` for a claim within another. */
+  readonly claim: string;
+  /** `value=role` each. */
+  readonly pairs: readonly string[];
+}
+
+/** Reads a claim by its name, or by the path that its dots make. */
+export function readClaim(claims: Readonly<Record<string, unknown>>, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  let value: unknown = claims;
+  for (const part of name.split(".")) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, part)) return undefined;
+    value = (value as Record<string, unknown>)[part];
+  }
+  return value;
+}
+
+/** The role with the most rights among those of a claim's values; `member` when it has none. */
+export function toRole({ pairs }: RoleClaim, value: unknown): Role {
+  const values = Array.isArray(value) ? value : [value];
+  return (
+    roles.find((role) => values.some((one) => typeof one === "string" && pairs.includes(`${one}=${role}`))) ?? "member"
+  );
+}
+
+/** Gives a user the role that the identity provider says; the last owner stays one. */
+export async function changeRoleAtSignIn(
+  store: Store,
+  { userId, role }: { userId: string; role: Role },
+  now: number,
+): Promise<void> {
+  const user = await store.db
+    .selectFrom("users")
+    .select(["account_id", "role"])
+    .where("id", "=", userId)
+    .executeTakeFirst();
+  if (user === undefined || user.role === role) return;
+  const { changeAccount } = auditedActions(
+    createAudited(store, () => now),
+    () => now,
+  );
+  try {
+    await changeAccount(identityProvider, user.account_id, { role });
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code !== "conflict") throw error;
+  }
+}

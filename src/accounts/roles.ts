@@ -1,0 +1,80 @@
+import type { Transaction } from "kysely";
+import { GatewayError } from "../contract/index.ts";
+import type { Database, Role } from "../db/index.ts";
+import { lockAccount } from "./lock-account.ts";
+
+/** All roles, from the most rights to the fewest. */
+export const roles = ["owner", "admin", "viewer", "member"] as const satisfies readonly Role[];
+
+/** Who makes a change. */
+export interface Actor {
+  readonly accountId: string;
+  readonly role: Role;
+}
+
+/** Commands run on the operator's machine. */
+export const commandLine: Actor = { accountId: "cli", role: "owner" };
+
+/** The identity provider, which the operator trusts with roles by OIDC_ROLE_CLAIM. */
+export const identityProvider: Actor = { accountId: "oidc", role: "owner" };
+
+/** Whether the role reads the pages of administrators. */
+export function maySeeAll(role: Role): boolean {
+  return role !== "member";
+}
+
+/** Whether the role changes accounts, vouchers and the like of the whole gateway. */
+export function mayAdminister(role: Role): boolean {
+  return role === "owner" || role === "admin";
+}
+
+/**
+ * Locks an account and checks that the actor may change how its holder signs in and what they may do: only owners may for
+ * an owner. The lock keeps the role as it is until the transaction ends.
+ *
+ * @returns The role; `undefined` when the account has no user.
+ * @throws {GatewayError} `not_found`, `forbidden`
+ */
+export async function lockManaged(
+  db: Transaction<Database>,
+  actor: Actor,
+  accountId: string,
+): Promise<Role | undefined> {
+  await lockAccount(db, accountId);
+  const user = await db.selectFrom("users").select("role").where("account_id", "=", accountId).executeTakeFirst();
+  if (user?.role === "owner" && actor.role !== "owner") {
+    throw new GatewayError("forbidden", "This account belongs to an owner; only owners may do this to it");
+  }
+  return user?.role;
+}
+
+/**
+ * Locks the set of owners, so that of two changes at once the second sees what the first has left. Call it before
+ * any account is locked.
+ */
+export async function lockOwners(db: Transaction<Database>): Promise<void> {
+  await db
+    .insertInto("settings")
+    .values({ name: "owners_lock", value: "" })
+    .onConflict((conflict) => conflict.column("name").doUpdateSet({ value: "" }))
+    .execute();
+}
+
+/**
+ * Checks that somebody else can sign in as an owner. Call {@link lockOwners} before.
+ *
+ * @throws {GatewayError} `conflict`
+ */
+export async function expectAnotherOwner(db: Transaction<Database>, accountId: string): Promise<void> {
+  const another = await db
+    .selectFrom("users")
+    .innerJoin("accounts", "accounts.id", "users.account_id")
+    .innerJoin("credentials", "credentials.user_id", "users.id")
+    .select("users.id")
+    .where("users.role", "=", "owner")
+    .where("accounts.disabled_at", "is", null)
+    .where("accounts.id", "!=", accountId)
+    .executeTakeFirst();
+  if (another !== undefined) return;
+  throw new GatewayError("conflict", "This is the last owner who can sign in; make somebody else an owner first");
+}

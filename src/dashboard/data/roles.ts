@@ -1,0 +1,38 @@
+import { type Me, useMe } from "./session.ts";
+
+export type Role = Me["role"];
+
+/** From the most rights to the fewest. */
+export const roleNames: readonly (readonly [Role, string])[] = [
+  ["owner", "Owner"],
+  ["admin", "Administrator"],
+  ["viewer", "Viewer"],
+  ["member", "Member"],
+];
+
+export const roleHints: Readonly<Record<Role, string>> = {
+  owner: "May do everything, also to owners and administrators",
+  admin: "May do everything, except to owners",
+  viewer: "Sees everything and changes nothing",
+  member: "Sees and changes only their own account",
+};
+
+export function toRoleName(role: Role): string {
+  return roleNames.find(([known]) => known === role)?.[1] ?? role;
+}
+
+/** Whether the role sees the pages of administrators. */
+export function maySeeAll(role: Role): boolean {
+  return role !== "member";
+}
+
+/** Whether the role changes accounts and the like of the whole gateway. */
+export function mayAdminister(role: Role): boolean {
+  return role === "owner" || role === "admin";
+}
+
+/** Whether the user may change anything but their own sign-in; viewers may not. */
+export function useMayChange(): boolean {
+  const { data: me } = useMe();
+  return me !== undefined && me.role !== "viewer";
+}

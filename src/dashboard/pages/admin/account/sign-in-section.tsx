@@ -1,0 +1,59 @@
+import { useState } from "react";
+import { type AccountDetail, refreshAccounts } from "../../../data/admin.ts";
+import { api, request } from "../../../data/api.ts";
+import { Button } from "../../../ui/button.tsx";
+import { Confirm } from "../../../ui/confirm.tsx";
+import { Section } from "../../../ui/page.tsx";
+import { toast } from "../../../ui/toast.tsx";
+import { SessionFacts, toBrowserName } from "../../settings/sessions-section.tsx";
+import { InviteSection } from "../invite-section.tsx";
+
+/** How the account's user signs in, and where they are signed in now. */
+export function SignInSection({ account, mayManage }: { account: AccountDetail; mayManage: boolean }) {
+  const [isAsking, setAsking] = useState(false);
+  const { id, email, sessions } = account;
+  const signOut = async () => {
+    await request(api.admin.accounts({ id }).sessions.delete());
+    await refreshAccounts();
+    toast(`${email} is signed out everywhere`);
+  };
+  return (
+    <Section
+      title="Sign-in and sessions"
+      actions={
+        mayManage &&
+        sessions.length > 0 && (
+          <Button look="small" onClick={() => setAsking(true)}>
+            Sign out everywhere
+          </Button>
+        )
+      }
+    >
+      <div className="card-body stack">
+        <span className="soft">{describeSignIn(account)}</span>
+        {mayManage && <InviteSection accountId={id} />}
+      </div>
+      {sessions.length > 0 && (
+        <ul className="rows">
+          {sessions.map(({ id: session, ...facts }) => (
+            <li key={session}>
+              <strong>{toBrowserName(facts.user_agent)}</strong>
+              <SessionFacts session={facts} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {isAsking && (
+        <Confirm title={`Sign ${email} out?`} action="Sign out" act={signOut} onClose={() => setAsking(false)}>
+          <p>All sessions of this user end. API keys keep working.</p>
+        </Confirm>
+      )}
+    </Section>
+  );
+}
+
+function describeSignIn({ role, second_factor: isOn, sessions }: AccountDetail): string {
+  if (role === null) return "Nobody has signed in to this account yet. Send an invitation to its holder.";
+  const count = sessions.length === 1 ? "1 active session" : `${sessions.length} active sessions`;
+  return `Two-step sign-in is ${isOn ? "on" : "off"}. ${count}.`;
+}

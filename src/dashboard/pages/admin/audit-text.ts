@@ -1,0 +1,63 @@
+import type { AuditEntry } from "../../data/admin.ts";
+import { type Role, toRoleName } from "../../data/roles.ts";
+import { formatCount, formatDay, formatUsd } from "../../format.ts";
+
+type Detail = AuditEntry["detail"];
+
+const actors: Readonly<Record<string, string>> = {
+  cli: "Command line",
+  oidc: "Identity provider",
+  stripe: "Stripe",
+};
+
+export function describeActor({ email, account }: AuditEntry): string {
+  return email ?? actors[account] ?? account;
+}
+
+const sentences: Readonly<Record<string, (detail: Detail) => string>> = {
+  "account.create": () => "Created the account",
+  "account.change": describeChange,
+  "account.invite": () => "Created an invitation link",
+  "account.credit": ({ usd, note, repeated }) =>
+    `Added ${toUsd(usd)} credit: ${note}${repeated === true ? " (booked before, so nothing was added)" : ""}`,
+  "account.debit": ({ usd, note }) => `Deducted ${toUsd(usd)}: ${note}`,
+  "account.quota": ({ tokens }) =>
+    typeof tokens === "number"
+      ? `Set the free quota to ${formatCount(tokens)} tokens per day`
+      : "Reset the free quota to the default",
+  "account.disabled": ({ disabled }) => (disabled === true ? "Disabled the account" : "Enabled the account"),
+  "account.password": () => "Reset the password",
+  "account.sign_out": ({ sessions }) => `Ended ${sessions === 1 ? "1 session" : `${sessions} sessions`}`,
+  "user.sign_in": () => "Signed in",
+  "user.password": () => "Changed the password",
+  "key.create": ({ name }) => `Created the API key “${name}”`,
+  "key.change": ({ name }) => `Changed the API key “${name}”`,
+  "key.revoke": ({ name }) => `Revoked the API key “${name}”`,
+  "voucher.create": ({ usd, expires_at: at }) =>
+    `Created a voucher worth ${toUsd(usd)}${typeof at === "string" ? `, valid until ${formatDay(at)}` : ""}`,
+  "voucher.void": () => "Voided the voucher",
+};
+
+/** What was done, as a sentence; actions of newer gateways as their name and values. */
+export function describeAction({ action, detail }: Pick<AuditEntry, "action" | "detail">): string {
+  const describe = sentences[action];
+  if (describe !== undefined) return describe(detail);
+  const parts = Object.entries(detail).map(([name, value]) => `${name.replaceAll("_", " ")} ${value ?? "none"}`);
+  return [action.replaceAll(/[._]/g, " "), ...parts].join(", ");
+}
+
+function describeChange(detail: Detail): string {
+  const changes = [
+    ["role", (value: unknown) => (value === null ? "none" : toRoleName(value as Role))],
+    ["email", String],
+    ["name", (value: unknown) => (value === null ? "none" : `“${value}”`)],
+  ] as const;
+  const parts = changes
+    .filter(([field]) => field in detail)
+    .map(([field, show]) => `${field} from ${show(detail[`${field}_before`])} to ${show(detail[field])}`);
+  return `Changed the ${parts.join(", the ")}`;
+}
+
+function toUsd(value: Detail[string] | undefined): string {
+  return formatUsd(String(value));
+}

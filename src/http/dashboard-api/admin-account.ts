@@ -1,0 +1,109 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { type Account, auditedActions, createAudited, findUser, listSessions } from "../../accounts/index.ts";
+import { readStatement, readUsage } from "../../billing/index.ts";
+import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { dayOf } from "../../db/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { formBody } from "../middleware/validation-errors.ts";
+import {
+  PageQuery,
+  toAccountJson,
+  toKeyJson,
+  toQuotaJson,
+  toSessionJson,
+  toStatementPage,
+  toWalletJson,
+} from "./serializers.ts";
+import { withAdminSession } from "./session.ts";
+
+/** Absent fields are unchanged; `null` removes the name. */
+const AccountChange = formBody({
+  name: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 200 }), Type.Null()])),
+  email: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
+  role: Type.Optional(
+    Type.Union([Type.Literal("owner"), Type.Literal("admin"), Type.Literal("viewer"), Type.Literal("member")]),
+  ),
+});
+
+/** The days of usage that the page of an account shows. */
+const usageDays = 30;
+
+/** One account and its user, for administrators: what its page shows, and changes of both. */
+export function adminAccountController(deps: HttpDeps) {
+  const { store, now, accounts } = deps;
+  const actions = auditedActions(createAudited(store, now), now);
+  const getAccount = async (id: string) => {
+    const account = await accounts.find(id);
+    // The address of a page has an id, not an e-mail.
+    if (account?.id === id) return account;
+    throw new GatewayError("not_found", "There is no account with this id");
+  };
+  return new Elysia({ prefix: "/admin/accounts/:id" })
+    .use(withAdminSession(deps))
+    .get("", async ({ params: { id } }) => {
+      const account = await getAccount(id);
+      const { freeTokensPerDay = deps.config.freeTokensPerDay } = account;
+      const [user, wallet, quota] = await Promise.all([
+        findUser(store, id),
+        deps.ledger.walletOf(id),
+        deps.ledger.quotaOf({ accountId: id, freeTokensPerDay }),
+      ]);
+      const sessions = user === undefined ? [] : await listSessions(store, user.id, now());
+      const signIn = { role: user?.role ?? null, second_factor: user?.secondFactor ?? false };
+      return {
+        ...{ ...toAccountJson(account), ...signIn },
+        ...{ wallet: toWalletJson(wallet), quota: toQuotaJson(quota), limits: toLimitsJson(deps, account) },
+        sessions: sessions.map(toSessionJson),
+      };
+    })
+    .patch(
+      "",
+      async ({ admin, params: { id }, body }) => {
+        await actions.changeAccount(admin, id, body);
+        return { id };
+      },
+      { body: AccountChange },
+    )
+    .get("/keys", async ({ params: { id } }) => {
+      await getAccount(id);
+      return { data: (await accounts.listKeys(id)).map(toKeyJson) };
+    })
+    .get(
+      "/entries",
+      async ({ params: { id }, query }) => {
+        await getAccount(id);
+        return toStatementPage(await readStatement(store, id), query);
+      },
+      { query: PageQuery },
+    )
+    .get("/usage", async ({ params: { id } }) => {
+      await getAccount(id);
+      const endDay = dayOf(now());
+      const { totals } = await readUsage(store, id, { period: "daily", startDay: endDay - usageDays + 1, endDay });
+      const data = [...totals.byModel].map(([model, figures]) => ({
+        model,
+        requests: figures.requests,
+        failures: figures.failures,
+        tokens:
+          figures.input_tokens +
+          figures.cache_read_tokens +
+          figures.cache_write_tokens +
+          figures.cache_write_1h_tokens +
+          figures.output_tokens,
+        cost_usd: formatUsd(figures.cost_nanodollars),
+        charged_usd: formatUsd(figures.charged_nanodollars),
+      }));
+      return { days: usageDays, data: data.sort((one, other) => Number(other.cost_usd) - Number(one.cost_usd)) };
+    })
+    .delete("/sessions", async ({ admin, params: { id } }) => ({ id, ended: await actions.endSessions(admin, id) }));
+}
+
+/** The limits in force, and whether each is the account's own. */
+function toLimitsJson({ config }: HttpDeps, account: Account) {
+  return {
+    requests_per_minute: account.requestsPerMinute ?? config.requestsPerMinute,
+    tokens_per_minute: account.tokensPerMinute ?? config.tokensPerMinute,
+    concurrent_calls: config.concurrentCalls ?? null,
+  };
+}

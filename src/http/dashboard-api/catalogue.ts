@@ -1,0 +1,107 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { recordAudit } from "../../accounts/index.ts";
+import { GatewayError } from "../../contract/index.ts";
+import { inTransaction } from "../../db/index.ts";
+import { describeRoutes } from "../../kernel/index.ts";
+import { parseJson } from "../../plugin-loader/index.ts";
+import { PluginError } from "../../sdk/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { checkJsonBounds } from "../middleware/json-bounds.ts";
+import { declaredBytes, readChunks } from "../middleware/read-body.ts";
+import { formBody } from "../middleware/validation-errors.ts";
+import { withAdminSession } from "./session.ts";
+
+/** The largest catalogue that is taken, in bytes: several thousand rows. */
+const catalogueBytesMax = 4 * 1024 * 1024;
+/** How much of what changed the audit log keeps, in characters. */
+const changesMax = 4000;
+
+const CatalogueBody = formBody({
+  /** Of the document that was edited; the header If-Match says the same. */
+  revision: Type.Optional(Type.String({ maxLength: 100 })),
+  files: Type.Record(Type.String(), Type.Unknown()),
+});
+
+/** Models as administrators see and change them: where each field comes from, and the operator's files as one document. */
+export function catalogueController(deps: HttpDeps) {
+  const { kernel, snapshot, store } = deps;
+  return new Elysia({ prefix: "/admin/catalogue" })
+    .use(withAdminSession(deps, readCatalogue))
+    .get("", () => ({
+      data: deps.catalogue.layers().map(({ base, signed, own, ownFiles, ...layers }) => {
+        const modelEntry = kernel.registry.byName(layers.id);
+        return {
+          ...layers,
+          ...{ base: base ?? null, signed: signed ?? null, own: own ?? null, own_files: ownFiles },
+          routes: modelEntry?.model.id === layers.id ? describeRoutes(modelEntry, kernel.now()) : [],
+        };
+      }),
+      plugins: snapshot().plugins.map(({ name }) => name),
+      warnings: snapshot().warnings,
+      /** Whether other gateways may use the same database: each reads the files of its own home. */
+      shared: store.shared,
+    }))
+    .get("/files", ({ set }) => {
+      const catalogue = refusing(() => deps.catalogue.read());
+      set.headers.etag = `"${catalogue.revision}"`;
+      return catalogue;
+    })
+    .put(
+      "/files",
+      async ({ admin, body: { files, revision }, headers, set }) => {
+        const expected = readRevision(headers["if-match"]) ?? revision;
+        if (expected === undefined) {
+          const sentence =
+            "Send the revision that you edited, in If-Match or as `revision`, or If-Match: * to overwrite";
+          throw new GatewayError("invalid_request", sentence, { param: "revision" });
+        }
+        const change = refusing(() => deps.catalogue.check(files));
+        await inTransaction(store, async (scope) => {
+          const detail = { files: change.files.join(", "), changes: shorten(change.models) };
+          const entry = { accountId: admin.accountId, action: "catalogue.change", subject: "catalogue", detail };
+          if (change.files.length > 0) await recordAudit(scope, entry, deps.now());
+          // Nothing can come between the check and the files.
+          if (expected !== "*" && expected !== refusing(() => deps.catalogue.read()).revision) throw overtaken();
+          refusing(() => change.write());
+        });
+        await deps.catalogue.reload();
+        const { revision: written } = deps.catalogue.read();
+        set.headers.etag = `"${written}"`;
+        return { revision: written, files: change.files, changes: change.models };
+      },
+      { body: CatalogueBody },
+    );
+}
+
+/** @throws {GatewayError} `payload_too_large`, or `invalid_request` with the line and column. */
+async function readCatalogue(request: Request): Promise<unknown> {
+  declaredBytes(request, catalogueBytesMax);
+  const text = await readChunks(request, catalogueBytesMax);
+  checkJsonBounds(text);
+  return text === "" ? null : refusing(() => parseJson(text), "Cannot read the body as JSON: ");
+}
+
+function readRevision(header: string | undefined): string | undefined {
+  return header?.replace(/^W\//, "").replace(/^"(.*)"$/, "$1");
+}
+
+/** What is wrong with the files is the request's fault. */
+function refusing<T>(work: () => T, before = ""): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof PluginError)) throw error;
+    throw new GatewayError("invalid_request", `${before}${error.message}`, { param: "files", cause: error });
+  }
+}
+
+function overtaken(): GatewayError {
+  const sentence = "The catalogue has changed since you read it: read it again and repeat your change";
+  return new GatewayError("conflict", sentence, { param: "revision" });
+}
+
+function shorten(lines: readonly string[]): string {
+  const text = lines.join("\n");
+  return text.length <= changesMax ? text : `${text.slice(0, changesMax)}… (${lines.length} models in all)`;
+}

@@ -1,0 +1,141 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isRecord, PluginError } from "../sdk/index.ts";
+import { compareModels } from "./compare-models.ts";
+import type { ModelLayers } from "./model-layers.ts";
+import { listFolder, type PluginDirectory } from "./plugin-directory.ts";
+import type { PluginManager } from "./plugin-manager.ts";
+import { parseJson, readText } from "./read-files.ts";
+
+/** The operator's files by name without `.json`, each `{ "models": [ … ] }` or the bare array of rows. */
+export type CatalogueFiles = Readonly<Record<string, unknown>>;
+
+/** What the operator's files contain at one moment. */
+export interface OperatorCatalogue {
+  /** Differs whenever one of the files does. */
+  readonly revision: string;
+  readonly files: CatalogueFiles;
+}
+
+/** A change of the operator's files that can be written. */
+export interface CatalogueChange {
+  /** The files that it writes or removes. */
+  readonly files: readonly string[];
+  /** What is sold otherwise, one line a model: `openai: ~ gpt-5: premium false → true`. */
+  readonly models: readonly string[];
+  /** Writes it. @throws {PluginError} When a file cannot be written. */
+  write(): void;
+}
+
+/** What is in the folder, by name without `.json`. */
+type KnownFiles = ReadonlyMap<string, { text: string; value: unknown; isSigned: boolean }>;
+
+/** A name of a file, without `.json`, that can stand in every file system. */
+const nameForm = /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,99}$/u;
+
+/** Reads and writes the operator's files as one document. A file of `catalogue update` is not part of it. */
+export class OperatorCatalogueEditor {
+  readonly #manager: PluginManager;
+  readonly #folder: PluginDirectory;
+  /** Serves what the folder contains now. */
+  readonly reload: () => Promise<void>;
+
+  constructor(manager: PluginManager, folder: PluginDirectory, reload: () => Promise<void>) {
+    this.#manager = manager;
+    this.#folder = folder;
+    this.reload = reload;
+  }
+
+  layers(): ModelLayers[] {
+    return this.#manager.layers();
+  }
+
+  /** @throws {PluginError} When a file cannot be read: it would be lost if the document were written back. */
+  read(): OperatorCatalogue {
+    const texts = [...this.#readTexts()].filter(([, { isSigned }]) => !isSigned);
+    const hash = createHash("sha256").update(JSON.stringify(texts.map(([name, { text }]) => [name, text])));
+    const files = Object.fromEntries(texts.map(([name, { value }]) => [name, value]));
+    return { revision: hash.digest("base64url").slice(0, 22), files };
+  }
+
+  /** Checks a whole document as the gateway would read it. @throws {PluginError} With the file, the place and what to do. */
+  check(files: CatalogueFiles): CatalogueChange {
+    const texts = this.#readTexts();
+    const fresh = new Map(Object.entries(files).map(([name, value]) => [name, this.#toText(name, value, texts)]));
+    const trial = mkdtempSync(join(tmpdir(), "modelgate-catalogue-"));
+    try {
+      for (const [name, { text, isSigned }] of texts) {
+        if (isSigned) writeFileSync(join(trial, `${name}.json`), text);
+      }
+      for (const [name, text] of fresh) writeFileSync(join(trial, `${name}.json`), text);
+      const now = this.#manager.preview(this.#folder).plugins;
+      const { plugins, problems } = this.#manager.preview({ ...this.#folder, path: trial });
+      if (problems[0] !== undefined) throw new PluginError(problems[0]);
+      const before = new Map(now.map(({ name, models }) => [name, models]));
+      const models = plugins.flatMap(({ name, models: rows }) =>
+        compareModels(before.get(name) ?? [], rows).map((line) => `${name}: ${line}`),
+      );
+      const own = [...texts].filter(([, { isSigned }]) => !isSigned);
+      const changed = [...fresh].filter(([name, text]) => !isSame(texts.get(name)?.value, JSON.parse(text)));
+      const removed = own.map(([name]) => name).filter((name) => !fresh.has(name));
+      const names = [...changed.map(([name]) => name), ...removed];
+      return { files: names.map((name) => `${name}.json`), models, write: () => this.#write(changed, removed) };
+    } finally {
+      rmSync(trial, { recursive: true, force: true });
+    }
+  }
+
+  #toText(name: string, value: unknown, known: KnownFiles): string {
+    const label = `${this.#folder.label}/${name}.json`;
+    if (!nameForm.test(name)) {
+      throw new PluginError(
+        `Cannot use the file name ${JSON.stringify(name)}: expected a plugin's name without .json, such as openai`,
+      );
+    }
+    if (known.get(name)?.isSigned || (isRecord(value) && value.plugins !== undefined)) {
+      const cure = "give your own rows a file of another name, and take signed files by modelgate catalogue update";
+      throw new PluginError(`Cannot use ${label}: it is the place of a signed price file; ${cure}`);
+    }
+    return `${JSON.stringify(value, null, 2)}\n`;
+  }
+
+  /** @throws {PluginError} When one cannot be read. */
+  #readTexts(): KnownFiles {
+    const { entries = [] } = listFolder(this.#folder);
+    const files = entries.filter(({ name, isFolder }) => !isFolder && name.endsWith(".json"));
+    return new Map(
+      files.map(({ name, path, label }) => {
+        try {
+          const text = readText(path);
+          const value = parseJson(text);
+          return [name.slice(0, -5), { text, value, isSigned: isRecord(value) && isRecord(value.plugins) }];
+        } catch (cause) {
+          const reason = cause instanceof Error ? cause.message : String(cause);
+          throw new PluginError(`Cannot read ${label}: ${reason}; until then it cannot be changed here`, { cause });
+        }
+      }),
+    );
+  }
+
+  /** All texts are on the disk before the first file changes, and each file changes at once. */
+  #write(changed: readonly (readonly [name: string, text: string])[], removed: readonly string[]): void {
+    const { path, label } = this.#folder;
+    const target = (name: string) => join(path, `${name}.json`);
+    try {
+      if (!existsSync(path)) mkdirSync(path, { recursive: true });
+      for (const [name, text] of changed) writeFileSync(`${target(name)}.tmp`, text);
+      for (const [name] of changed) renameSync(`${target(name)}.tmp`, target(name));
+      for (const name of removed) rmSync(target(name), { force: true });
+    } catch (cause) {
+      for (const [name] of changed) rmSync(`${target(name)}.tmp`, { force: true });
+      const reason = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
+      throw new PluginError(`Cannot write the folder ${label} (${reason}); let the gateway's user write it`, { cause });
+    }
+  }
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

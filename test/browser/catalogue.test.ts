@@ -1,0 +1,141 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { findViolations, hasChromium } from "./chromium.ts";
+import { seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
+
+describe.skipIf(!hasChromium)("the catalogue", () => {
+  const dashboard = useDashboard();
+  const file = () => join(dashboard.gateway.home, "catalogue/openai.json");
+  const readRows = () => JSON.parse(readFileSync(file(), "utf8")).models;
+  const search = async (page: Page, text: string) => {
+    await page.getByRole("link", { name: "Catalogue" }).click();
+    await seeHeading(page, "Catalogue");
+    await page.getByLabel("Search catalogue").fill(text);
+  };
+
+  test(
+    "lets an administrator change a model's price, shows where each value comes from, and takes it back",
+    () =>
+      dashboard.visit(async (page) => {
+        await signInFirst(page, dashboard.gateway);
+        await search(page, "gpt-4.1-nano");
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
+        await page.getByText("A call with 1,000 input and 500 output tokens costs $0.0003.").waitFor();
+        await page.getByLabel("Input tokens (USD)").fill("much");
+        await page.getByText("has no known cost").waitFor();
+        await page.getByRole("button", { name: "Save", exact: true }).click();
+        await page.getByText("Cannot use catalogue/openai.json: models[").waitFor();
+        expect(existsSync(file())).toBe(false);
+        await page.getByLabel("Input tokens (USD)").fill("0.30");
+        await page.getByLabel("Markup (%)").fill("10");
+        await page.getByText("costs $0.00055.").waitFor();
+        await page.getByLabel("Aliases").fill("gpt-4.1-nano, nano");
+        await page.getByLabel("Priority").fill("7");
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("button", { name: "Save", exact: true }).click();
+        await page.getByText("famA-4.1-nano saved").waitFor();
+        const [row] = readRows();
+        expect(Object.keys(row)).toEqual(["id", "aliases", "price", "priority"]);
+        expect(row.price).toMatchObject({ inputToken: { usd: "0.30", per: 1_000_000 }, markupPercent: 10 });
+        await page.getByText("yours").waitFor();
+
+        await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
+        await page.getByRole("button", { name: "Reset price" }).click();
+        expect(await page.getByLabel("Input tokens (USD)").inputValue()).toBe("0.10");
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("button", { name: "Save", exact: true }).click();
+        await page.getByRole("dialog").waitFor({ state: "detached" });
+        expect(readRows()).toEqual([{ id: "famA-4.1-nano", aliases: ["gpt-4.1-nano", "nano"], priority: 7 }]);
+        await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
+        await page.getByRole("button", { name: "Reset all…" }).click();
+        await page.getByRole("button", { name: "Reset model" }).click();
+        await page.getByText("is as its provider").waitFor();
+        expect(existsSync(file())).toBe(false);
+        await page.getByRole("link", { name: "Audit log" }).click();
+        await page.getByText("openai: ~ famA-4.1-nano: aliases").first().waitFor();
+      }),
+    testMsMax,
+  );
+
+  test(
+    "lets an administrator disable a model, and add one that can be called at once",
+    () =>
+      dashboard.visit(async (page) => {
+        const { gateway } = dashboard;
+        const messages = [{ role: "user", content: "Say hello" }];
+        const statusOf = async (model: string) => (await gateway.post("/chat/completions", { model, messages })).status;
+        await signIn(page, "owner@localhost");
+        await search(page, "famA-4o-mini");
+        await page.getByRole("button", { name: "Disable famA-4o-mini of openai" }).click();
+        await page.getByText("famA-4o-mini is disabled").waitFor();
+        expect(await statusOf("famA-4o-mini")).toBe(400);
+        await page.getByRole("button", { name: "Enable famA-4o-mini of openai" }).click();
+        await page.getByText("famA-4o-mini is enabled").waitFor();
+        expect(await statusOf("famA-4o-mini")).toBe(200);
+        expect(existsSync(file())).toBe(false);
+        await page.getByRole("button", { name: "Add model" }).click();
+        await page.getByLabel("Model ID").fill("house-model");
+        await page.getByLabel("Plugin").selectOption("openai");
+        await page.getByLabel("Billing").selectOption("free");
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("button", { name: "Save", exact: true }).click();
+        await page.getByText("house-model saved").waitFor();
+        expect(await statusOf("house-model")).toBe(200);
+      }),
+    testMsMax,
+  );
+
+  test(
+    "is for everybody on the page Models: by provider and feature, with an address for each model",
+    () =>
+      dashboard.visit(async (page) => {
+        await signIn(page, "owner@localhost");
+        await page.getByRole("link", { name: "Models" }).click();
+        await seeHeading(page, "Models");
+        await page.getByRole("button", { name: "Provider" }).waitFor();
+        await page.getByLabel("Feature").selectOption("pdf");
+        await page.getByLabel("Search models").fill("claude-opus-5");
+        await page.getByRole("button", { name: "claude-opus-5", exact: true }).click();
+        await page.getByRole("definition").filter({ hasText: "PDF input" }).waitFor();
+        const address = new URL(page.url());
+        expect([address.searchParams.get("model"), address.searchParams.get("feature")]).toEqual([
+          "claude-opus-5",
+          "pdf",
+        ]);
+        await page.goto(`/models${address.search}`);
+        await page.getByRole("dialog", { name: "claude-opus-5" }).waitFor();
+        expect(await findViolations(page)).toEqual([]);
+      }),
+    testMsMax,
+  );
+
+  test(
+    "as JSON is saved as a whole, unless somebody else has changed it",
+    () =>
+      dashboard.visit(async (page) => {
+        await signIn(page, "owner@localhost");
+        await search(page, "house");
+        await page.getByRole("button", { name: "Edit as JSON" }).click();
+        const text = page.getByLabel("Files");
+        expect(await text.inputValue()).toContain("house-model");
+        await text.fill('{\n  "openai": [}');
+        await page.getByRole("button", { name: "Save", exact: true }).click();
+        await page.getByText("line 2, column 14").waitFor();
+        await dashboard.visit(async (other) => {
+          await signIn(other, "owner@localhost");
+          await search(other, "famA-5");
+          await other.getByRole("button", { name: "Disable famA-5 of openai" }).click();
+          await other.getByText("famA-5 is disabled").waitFor();
+        });
+        await text.fill("{}");
+        await page.getByRole("button", { name: "Save", exact: true }).click();
+        await page.getByText("The catalogue has changed since you read it").waitFor();
+        expect(readRows()).toHaveLength(2);
+        expect(await findViolations(page)).toEqual([]);
+      }),
+    testMsMax,
+  );
+});

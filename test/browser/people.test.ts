@@ -1,0 +1,77 @@
+import { describe, expect, test } from "bun:test";
+import { findViolations, hasChromium } from "./chromium.ts";
+import { createUser, seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
+
+describe.skipIf(!hasChromium)("roles", () => {
+  const dashboard = useDashboard();
+
+  test(
+    "an owner makes a second administrator, who manages members, and not the owner",
+    () =>
+      dashboard.visit(async (page) => {
+        await signInFirst(page, dashboard.gateway);
+        const id = await createUser(dashboard, "ben@example.org");
+        await createUser(dashboard, "carl@example.org");
+        await page.goto(`/admin/accounts/${id}`);
+        await seeHeading(page, "ben@example.org");
+        await page.getByLabel("Role", { exact: true }).selectOption("Administrator");
+        await page.getByLabel("Name").fill("Ben");
+        await page.getByRole("button", { name: "Save" }).click();
+        await page.getByText("ben@example.org saved").waitFor();
+
+        // The owner is the last one.
+        await page.getByRole("link", { name: "All accounts" }).click();
+        await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
+        await seeHeading(page, "owner@localhost");
+        await page.getByLabel("Role", { exact: true }).selectOption("Member");
+        await page.getByRole("button", { name: "Save" }).click();
+        await page.getByText("This is the last owner who can sign in").waitFor();
+
+        await page.getByRole("button", { name: "Sign out", exact: true }).click();
+        await page.getByLabel("Email").waitFor();
+        await signIn(page, "ben@example.org");
+        await page.getByRole("link", { name: "Accounts" }).click();
+        await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
+        await seeHeading(page, "owner@localhost");
+        expect(await page.getByLabel("Role", { exact: true }).count()).toBe(0);
+        expect(await page.getByRole("button", { name: "Create invitation" }).count()).toBe(0);
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("link", { name: "All accounts" }).click();
+        await page.getByRole("link", { name: "carl@example.org" }).click();
+        await page.getByLabel("Email").fill("carla@example.org");
+        await page.getByRole("button", { name: "Save" }).click();
+        await seeHeading(page, "carla@example.org");
+      }),
+    testMsMax,
+  );
+
+  test(
+    "a viewer sees the pages of administrators without anything to change, and a demoted one sees them no more",
+    () =>
+      dashboard.visit(async (page) => {
+        const { gateway } = dashboard;
+        const id = await createUser(dashboard, "vic@example.org");
+        await gateway.cli("account", "set", id, "--role", "viewer");
+        await signIn(page, "vic@example.org");
+        await page.getByRole("link", { name: "Accounts" }).click();
+        await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
+        await seeHeading(page, "owner@localhost");
+        await page.getByText("Requests per minute").waitFor();
+        for (const name of ["Save", "Add credit", "Set quota", "Disable account…", "Create invitation"]) {
+          expect([name, await page.getByRole("button", { name }).count()]).toEqual([name, 0]);
+        }
+        expect(await findViolations(page)).toEqual([]);
+        for (const [link, button] of [
+          ["Vouchers", "New voucher"],
+          ["API keys", "Create API key"],
+        ] as const) {
+          await page.getByRole("link", { name: link }).click();
+          await seeHeading(page, link);
+          expect(await page.getByRole("button", { name: button }).count()).toBe(0);
+        }
+        await gateway.cli("account", "set", id, "--role", "member");
+        await page.getByRole("link", { name: "Accounts" }).waitFor({ state: "hidden" });
+      }),
+    testMsMax,
+  );
+});
