@@ -9,6 +9,13 @@ export interface SandboxOptions {
   createSandbox(models: readonly Model[]): ProviderPlugin;
 }
 
+/** What administrators set about plugins. */
+export interface PluginChoices {
+  isEnabled(pluginName: string): boolean;
+  /** The plugin with the order of routes that they chose. */
+  reorder(plugin: ProviderPlugin): ProviderPlugin;
+}
+
 interface Conditions {
   hasKey(plugin: ProviderPlugin): boolean;
   /** Whether no administrator has disabled it. */

@@ -8,13 +8,13 @@ import {
   type Registry,
   type RegistryMemory,
 } from "../kernel/index.ts";
-import { choosePlugins, type SandboxOptions } from "./choose-plugins.ts";
+import { choosePlugins, type PluginChoices, type SandboxOptions } from "./choose-plugins.ts";
 import type { LoadCode } from "./load-source.ts";
 import { listLayers, type ModelLayers } from "./model-layers.ts";
 import { Overrides } from "./overrides.ts";
 import type { PluginDirectory } from "./plugin-directory.ts";
 import { type PluginFile, PluginFiles } from "./plugin-files.ts";
-import { countRoutes, describePlugin, describeRefused, type PluginState } from "./plugin-state.ts";
+import { countRoutes, describePlugin, describeRefused, explainMissingKey, type PluginState } from "./plugin-state.ts";
 import { type Fetch, UnlistedModels } from "./unlisted-models.ts";
 
 /** The name of the plugin that simulates the others. */
@@ -35,13 +35,6 @@ export interface PluginManagerOptions {
   readonly now: () => number;
   /** Asks providers for their models; absent: unlisted models are not found. */
   readonly fetch?: Fetch;
-}
-
-/** What administrators set about plugins. */
-export interface PluginChoices {
-  isEnabled(pluginName: string): boolean;
-  /** The plugin with the order of routes that they chose. */
-  reorder(plugin: ProviderPlugin): ProviderPlugin;
 }
 
 /** What is served at one moment, and what is not and why. Immutable. */
@@ -307,10 +300,4 @@ export class PluginManager {
 function withoutDisabled(plugin: ProviderPlugin): ProviderPlugin {
   const models = plugin.models.filter(({ disabled }) => disabled !== true);
   return models.length === plugin.models.length ? plugin : Object.freeze({ ...plugin, models });
-}
-
-function explainMissingKey({ name, origin }: PluginState): string {
-  const variable = `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
-  const remedy = `add one on the page Providers, set ${variable} and start again, or credential to none in the plugin`;
-  return `Cannot serve ${origin}: it has no key; ${remedy}`;
 }

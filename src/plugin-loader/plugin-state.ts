@@ -79,3 +79,9 @@ export function describeRefused(name: string, origin: string, error: string): Pl
   const none = { version: null, contract: null, models: 0, routes: 0, keys: 0, loaded_at: null };
   return { name, origin, status: "refused", ...none, error };
 }
+
+export function explainMissingKey({ name, origin }: PluginState): string {
+  const variable = `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
+  const remedy = `add one on the page Providers, set ${variable} and start again, or credential to none in the plugin`;
+  return `Cannot serve ${origin}: it has no key; ${remedy}`;
+}
