@@ -7,6 +7,7 @@ import {
   type Payments,
   pruneSignIn,
 } from "./accounts/index.ts";
+import { openAlerts, type VerifyLedger } from "./alerts/index.ts";
 import { type Billing, createPruner, openBilling, RefusalLog, readOverdrawn, remoteCalls } from "./billing/index.ts";
 import { type Config, getCatalogueFolder, getOidcOptions, getPublicOrigin, getVariablePrefix } from "./config/index.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
@@ -50,6 +51,8 @@ export interface AppOptions {
   readonly sseHeartbeatMs?: number;
   /** Metrics and traces; absent: none. */
   readonly observability?: Observability | undefined;
+  /** Verifies the ledger in another process, for alerts; absent: nobody does so by a timer. */
+  readonly verifyLedger?: VerifyLedger;
   /** Called at the start and after each reload of the plugins. */
   onPluginsChanged?(snapshot: PluginSnapshot): void;
 }
@@ -96,6 +99,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const kernel: Kernel = { registry: providers.snapshot.registry, ledger, network, log, now: monotonicNow, observer };
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
   const loadShedder = new LoadShedder(bounds, monotonicNow, (event, fields) => log.warn(event, fields));
+  const key = await readSealKey(store);
   const http = createHttp({
     ...(await openSignIn(options, now)),
     ...openPayments(options, await loadStripe(config), now),
@@ -110,7 +114,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     loadShedder,
     bodies: new BodyMemoryLimiter(config.maxBufferedBodyMb * 2 ** 20),
     heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? config.sseHeartbeatSeconds * 1000),
-    sealKey: await readSealKey(store),
+    sealKey: key,
     signingSecret: await store.setting("file_signing_secret", createSecret),
     readinessProblems: async () => getReadinessProblems(providers.snapshot, options),
     degraded,
@@ -130,6 +134,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
   options.onPluginsChanged?.(providers.snapshot);
   const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals });
+  const stopAlerts = openAlerts({ ...options, key, kernel, now });
   return {
     http,
     accounts,
@@ -141,8 +146,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     },
     async close() {
       providers.close();
-      stopMaintenance();
-      closeNetwork();
+      for (const stop of [stopMaintenance, stopAlerts, closeNetwork]) stop();
       await Promise.all([refusals.flush(), ledger.close()]);
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
     },
@@ -150,14 +154,14 @@ export async function createApp(options: AppOptions): Promise<App> {
 }
 
 async function readSealKey(store: Store): Promise<Uint8Array> {
-  const secret = await store.setting("seal_secret", createSecret);
-  return createHash("sha256").update(secret).digest();
+  return createHash("sha256")
+    .update(await store.setting("seal_secret", createSecret))
+    .digest();
 }
 
 function openProviderNetwork({ config, bounds }: AppOptions) {
   const ms = config.upstreamTimeoutSeconds * 1000;
-  const { proxyEnv } = config;
-  return openBunNetwork({ bounds: { firstByteMsMax: ms, idleMsMax: ms, ...bounds }, proxyEnv });
+  return openBunNetwork({ bounds: { firstByteMsMax: ms, idleMsMax: ms, ...bounds }, proxyEnv: config.proxyEnv });
 }
 
 function describeLoad(loadShedder: LoadShedder) {
@@ -217,9 +221,8 @@ function canStart({ snapshot }: Providers): boolean {
 
 function describeNoProvider({ plugins, warnings }: PluginSnapshot, { host }: Config): string {
   const names = plugins.map(({ name }) => `${getVariablePrefix(name)}_API_KEY`).join(", ");
-  const [first] = warnings;
   const remedy = `set one of ${names}, or SANDBOX=on for simulated answers on ${host}`;
-  return `No provider is configured: ${remedy}${first === undefined ? "" : `; ${first}`}`;
+  return `No provider is configured: ${remedy}${warnings.length === 0 ? "" : `; ${warnings[0]}`}`;
 }
 
 /** Starts the timers: reads what other processes wrote, recovers calls of dead processes, deletes expired data. */
@@ -235,8 +238,7 @@ function startMaintenance(
         hasFailed = false;
       } catch (error) {
         // A single failure may be a transient lock; the next tick tries again.
-        if (hasFailed) log.error("maintenance_failed", { error });
-        else log.warn("maintenance_failed", { error });
+        log[hasFailed ? "error" : "warn"]("maintenance_failed", { error });
         hasFailed = true;
       }
     }, ms);
@@ -256,12 +258,11 @@ function startMaintenance(
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];
   if (store.shared) {
-    timers.push(
-      every(recoverMs, async () => {
-        const recovered = await ledger.recover();
-        if (recovered.released > 0) log.warn("calls_recovered", { ...recovered });
-      }),
-    );
+    const recover = async () => {
+      const recovered = await ledger.recover();
+      if (recovered.released > 0) log.warn("calls_recovered", { ...recovered });
+    };
+    timers.push(every(recoverMs, recover));
   }
   return () => {
     for (const timer of timers) clearInterval(timer);

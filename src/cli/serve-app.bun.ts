@@ -18,7 +18,7 @@ import { type PluginSnapshot, removeStateFile, writeStateFile } from "../plugin-
 import { bootstrap, ownerEmail } from "./bootstrap.ts";
 import type { CliContext } from "./command.ts";
 import { drain } from "./drain.bun.ts";
-import { watchParent, watchSignals } from "./lib/process.bun.ts";
+import { getSelfCommand, watchParent, watchSignals } from "./lib/process.bun.ts";
 import { serveWorkers } from "./serve-workers.bun.ts";
 import { formatStartupBanner } from "./startup-banner.ts";
 
@@ -58,6 +58,7 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
       log,
       onPluginsChanged,
       observability,
+      verifyLedger: verifyLedgerApart,
     });
     try {
       await listenUntilSignal(app, { store, config, log, observability });
@@ -70,6 +71,14 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
     await store.close();
     await closeLog(log);
   }
+}
+
+/** Verifies the ledger in a process of its own, since it reads all of an embedded store. Returns the differences. */
+async function verifyLedgerApart(): Promise<string[]> {
+  const command = getSelfCommand(["ledger", "verify", "--json"]);
+  const child = Bun.spawn(command, { env: process.env, stdin: "ignore", stdout: "pipe", stderr: "ignore" });
+  const { differences } = (await new Response(child.stdout).json()) as { differences: string[] };
+  return differences;
 }
 
 function openLog({ logLevel, logFormat, given }: Config, storedSecrets: ReadonlySet<string>): OpenLog {

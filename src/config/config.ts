@@ -188,6 +188,7 @@ const groups = [
   ["oidcIssuer", "oidcClientId", "oidcClientSecret"],
   ["oidcRoleClaim", "oidcRoles"],
   ["stripeSecretKey", "stripeWebhookSecret"],
+  ["smtpUrl", "smtpFrom"],
 ] as const satisfies SettingName[][];
 
 function checkGroups(values: Values): void {

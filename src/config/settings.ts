@@ -6,6 +6,7 @@ import {
   isIssuer,
   isPlainUrl,
   isPostgresUrl,
+  isSmtpUrl,
   parseNetworks,
   parseOrigin,
   parseOrigins,
@@ -182,6 +183,20 @@ export const settings = {
     "STRIPE_WEBHOOK_SECRET",
     matching(/^whsec_[A-Za-z0-9+/=_-]{8,}$/, "the signing secret of the Stripe webhook such as whsec_…"),
   ),
+  /** The mail server of alerts and their sender, instead of those set on the dashboard. */
+  smtpUrl: secret(
+    "SMTP_URL",
+    accepted(isSmtpUrl, "a URL such as smtp://user:password@mail.example.com:587, or smtps: for TLS from the start"),
+  ),
+  smtpFrom: optional(
+    "SMTP_FROM",
+    matching(/^[^\s@<>,]{1,64}@[^\s@<>,]{1,189}$/, "the sender's address such as gateway@example.com"),
+  ),
+  /** Private networks that webhooks of alerts may reach; absent: public addresses only. */
+  alertNetworks: optional("ALERT_NETWORKS", {
+    expected: "comma-separated addresses or CIDR ranges such as 10.0.0.0/8",
+    parse: parseNetworks,
+  }),
   /** Encrypts the providers' keys that the database has; absent: by the file `secrets.key` in the home folder. */
   secretsKey: secret("SECRETS_KEY", matching(/^[\x21-\x7e]{32,256}$/, "32 to 256 characters without spaces")),
   /** A second folder of plugins, beside `plugins` in the home folder; absolute. */

@@ -84,3 +84,10 @@ export function isPostgresUrl(text: string): boolean {
   const url = URL.parse(text);
   return url !== null && /^postgres(ql)?:$/.test(url.protocol) && url.hostname !== "" && url.pathname.length > 1;
 }
+
+/** A mail server: `smtp:` begins TLS when it can, `smtps:` is TLS from the start. */
+export function isSmtpUrl(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || url.hostname === "" || !/^smtps?:$/.test(url.protocol)) return false;
+  return /^\/?$/.test(url.pathname) && url.search + url.hash === "";
+}

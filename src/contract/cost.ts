@@ -15,6 +15,8 @@ export interface CompiledPrice {
   readonly version: string;
   /** By falling threshold; the last has threshold 0. */
   readonly tables: readonly RateTable[];
+  /** By what clients write in `service_tier`; absent where no tier has a price of its own. */
+  readonly serviceTiers?: Readonly<Record<string, CompiledPrice>>;
 }
 
 /**

@@ -21,3 +21,4 @@ export * from "./text.ts";
 export * from "./transcription.ts";
 export * from "./unlisted.ts";
 export * from "./upstream-fault.ts";
+export * from "./virtual-model.ts";

@@ -17,18 +17,29 @@ const rates = Object.fromEntries(meterNames.map((name) => [name, Type.Optional(R
   TOptional<typeof Rate>
 >;
 
+const tiers = Type.Optional(
+  Type.Array(
+    Type.Object(
+      { aboveInputTokens: Type.Integer({ minimum: 1 }), ...rates },
+      { additionalProperties: false, description: "Rates of the whole call when its prompt is longer than this" },
+    ),
+    { maxItems: 8 },
+  ),
+);
+
 /** The price of a model: a rate a meter. An absent meter has no known price, which is not the same as being free. */
 export const Price = Type.Object(
   {
     ...rates,
     markupPercent: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000, description: "Added to every rate" })),
-    tiers: Type.Optional(
-      Type.Array(
-        Type.Object(
-          { aboveInputTokens: Type.Integer({ minimum: 1 }), ...rates },
-          { additionalProperties: false, description: "Rates of the whole call when its prompt is longer than this" },
-        ),
-        { maxItems: 8 },
+    tiers,
+    serviceTiers: Type.Optional(
+      Type.Record(
+        Type.String({ pattern: "^[a-z_]{1,32}$" }),
+        Type.Object({ ...rates, tiers }, { additionalProperties: false }),
+        {
+          description: "Rates by `service_tier`, where they differ from the model's own",
+        },
       ),
     ),
   },
@@ -52,11 +63,16 @@ export function compilePrice(price: Price): CompiledPrice {
 /** A price is checked at load and compiled for each registry it stands in. */
 const compiled = new WeakMap<Price, CompiledPrice>();
 
-function compileTariff(price: Price): CompiledPrice {
-  const tiers = [...(price.tiers ?? [])].sort((a, b) => b.aboveInputTokens - a.aboveInputTokens);
-  const tables = tiers.map((tier) => compileTable({ ...price, ...tier }, tier.aboveInputTokens));
+function compileTariff({ serviceTiers, ...price }: Price): CompiledPrice {
+  const byLength = [...(price.tiers ?? [])].sort((a, b) => b.aboveInputTokens - a.aboveInputTokens);
+  const tables = byLength.map((tier) => compileTable({ ...price, ...tier }, tier.aboveInputTokens));
   tables.push(compileTable(price, 0));
-  return { version: fingerprint(JSON.stringify(tables)), tables };
+  if (serviceTiers === undefined) return { version: fingerprint(JSON.stringify(tables)), tables };
+  const { tiers: _, ...own } = price;
+  const compiledTiers = Object.fromEntries(
+    Object.entries(serviceTiers).map(([name, tier]) => [name, compileTariff({ ...own, ...tier })]),
+  );
+  return { version: fingerprint(JSON.stringify([tables, compiledTiers])), tables, serviceTiers: compiledTiers };
 }
 
 /** Whether every meter in use has a price, so that a premium model can be sold by it. */

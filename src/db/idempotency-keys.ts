@@ -154,11 +154,18 @@ async function takeOver(
   deadCallId: string,
   nodeId: string,
 ): Promise<Claim> {
-  const call = await db.selectFrom("calls").select("state").where("id", "=", deadCallId).executeTakeFirst();
+  // A call that was served by a fallback has rows with a number behind its id.
+  const rows = await db
+    .selectFrom("calls")
+    .select("state")
+    .where("id", ">=", deadCallId)
+    .where("id", "<", `${deadCallId}.`)
+    .execute();
+  const hasState = (state: string) => rows.some((row) => row.state === state);
   // It is recovered within seconds.
-  if (call?.state === "open") return { state: "running" };
+  if (hasState("open")) return { state: "running" };
   const dead = { ...request, callId: deadCallId };
-  if (call?.state === "settled") {
+  if (hasState("settled")) {
     await own(db.updateTable("idempotency_keys").set({ state: "done" }), dead).execute();
     return { state: "done", callId: deadCallId, answer: undefined };
   }

@@ -1,5 +1,6 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { Capability, MeterName, UsageSource } from "../contract/index.ts";
+import type { AlertTables } from "./alert-tables.ts";
 import type { ProviderKeysTable, ProvidersTable } from "./provider-tables.ts";
 import type { RefusalsTable } from "./refusals-table.ts";
 import type { IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
@@ -8,7 +9,7 @@ import type { IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
  * `month` the first UTC day of a month, `_nanodollars` a billionth of a dollar. Flags are 0 or 1.
  */
-export interface Database {
+export interface Database extends AlertTables {
   accounts: AccountsTable;
   keys: KeysTable;
   calls: CallsTable;

@@ -1,6 +1,7 @@
 import {
   type Caller,
   type Capability,
+  type ErrorCode,
   type GatewayError,
   type Hold,
   type Meters,
@@ -12,7 +13,7 @@ import type { ChunkOf, RequestOf, StreamSink } from "./exchange.ts";
 import type { GrowingHold } from "./growing-hold.ts";
 import type { NativeExchange } from "./native-exchange.ts";
 import type { UsageMeter } from "./normalize/usage.ts";
-import type { ModelEntry, Route } from "./routing/registry.ts";
+import type { Candidates, ModelEntry, Route } from "./routing/registry.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 
 /** The protocols that clients speak for chat. */
@@ -59,6 +60,12 @@ export class CallContext<C extends Capability = Capability> {
   /** Where a streamed answer goes; absent when the answer is wanted whole. */
   sink: StreamSink<ChunkOf<C>> | undefined = undefined;
 
+  /** The models that the client listed, the first to be tried first; absent for a single one. */
+  asked: readonly string[] | undefined = undefined;
+  /** The models that may serve it, in order. Found by `runCall`, or before it where a protocol has to know. */
+  candidates: Candidates | undefined = undefined;
+  /** The models that were tried in vain, and why. */
+  readonly failures: { model: string; code: ErrorCode }[] = [];
   /** Set by `runCall` before it calls a handler. */
   modelEntry!: ModelEntry;
   usageMeter!: UsageMeter;
@@ -78,6 +85,8 @@ export class CallContext<C extends Capability = Capability> {
   hold: Hold | undefined = undefined;
   /** Present for a stream whose hold follows its output. */
   growingHold: GrowingHold | undefined = undefined;
+  /** The tier of service that the provider says it served the call by. */
+  servedTier: string | undefined = undefined;
   /** Request fields that were lowered to what is left. */
   lowered: Readonly<Record<string, number>> | undefined = undefined;
 
@@ -88,6 +97,8 @@ export class CallContext<C extends Capability = Capability> {
   /** The index of its key in the pool of the route. */
   keyIndex: number | undefined = undefined;
   attempts = 0;
+  /** Those of the models that were tried before. */
+  attemptsBefore = 0;
 
   status = 200;
   errorCode: string | undefined = undefined;
@@ -139,6 +150,12 @@ export class CallContext<C extends Capability = Capability> {
     return call;
   }
 
+  /** The id of its row in the books: its own, and one made of that for each model after the first. */
+  get bookId(): string {
+    const { length } = this.failures;
+    return length === 0 ? this.id : `${this.id}-${length + 1}`;
+  }
+
   /** How the call is recorded. Final once it has ended. */
   get state(): "settled" | "released" | "refused" {
     if (this.hold === undefined) return "refused";
@@ -185,6 +202,7 @@ export class CallContext<C extends Capability = Capability> {
 
   clearDeadline(timeouts: TimeoutScheduler): void {
     if (this.#timeout !== undefined) timeouts.cancel(this.#timeout);
+    this.#timeout = undefined;
     clearTimeout(this.#runOn);
   }
 

@@ -4,6 +4,7 @@ export { makeCallId } from "./call-id.ts";
 export { countNatively } from "./capabilities/native-count.ts";
 export { chooseSpeechFormat } from "./capabilities/speech.ts";
 export type { AnswerOf, StreamSink } from "./exchange.ts";
+export { findCandidates } from "./fallback.ts";
 export { NativeExchange } from "./native-exchange.ts";
 export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder } from "./overload.ts";
@@ -21,8 +22,10 @@ export {
   type RouteState,
 } from "./routing/build-registry.ts";
 export type { ModelEntry, Registry, Route } from "./routing/registry.ts";
+export { createVirtualModel, type VirtualModel } from "./routing/virtual-models.ts";
 export type { CallObserver, Kernel, Log } from "./types.ts";
 export { ConnectionError } from "./upstream/connection-error.ts";
+export { createPublicRequest } from "./upstream/download.ts";
 export { type Network, openNetwork, type UpstreamBounds } from "./upstream/network.ts";
-export { isLocalHost } from "./upstream/ssrf-guard.ts";
+export { isLocalHost, isPublicAddress } from "./upstream/ssrf-guard.ts";
 export { monotonicNow, TimeoutScheduler } from "./upstream/timeouts.ts";

@@ -1,7 +1,6 @@
 import {
   type Capability,
   type CheckInput,
-  costMaxNanodollars,
   costNanodollars,
   GatewayError,
   type Meters,
@@ -16,10 +15,13 @@ import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
 import { toClientError } from "./errors.ts";
 import type { AnswerOf } from "./exchange.ts";
+import { findCandidates, runCandidates } from "./fallback.ts";
 import { GrowingHold, type HoldAmount } from "./growing-hold.ts";
 import { asksForHour } from "./normalize/cache-marks.ts";
 import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import { recordLateFailure } from "./routing/failures.ts";
+import type { Candidate } from "./routing/registry.ts";
+import { costMaxOfCall, priceOfCall } from "./service-tier.ts";
 import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
 
 const fundErrors: ReadonlySet<string> = new Set(["insufficient_balance", "budget_exceeded", "quota_exceeded"]);
@@ -34,14 +36,25 @@ const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
 
 /**
  * Runs a call: resolve the model, validate, admit, execute, settle. Whatever happens after admission (the provider fails
- * or hangs, a plugin throws, the client disconnects), the call is settled before this returns.
+ * or hangs, a plugin throws, the client disconnects), the call is settled before this returns. Where several models may
+ * serve it, they are tried in turn.
  *
  * @throws {GatewayError} The error for the caller.
  */
 export async function runCall<C extends Capability>(kernel: Kernel, call: CallContext<C>): Promise<AnswerOf<C>> {
+  call.candidates ??= findCandidates(kernel, call.request.model, call);
+  const [first, ...others] = call.candidates;
+  return others.length === 0 ? runModel(kernel, call, first) : runCandidates(kernel, call, runModel);
+}
+
+async function runModel<C extends Capability>(
+  kernel: Kernel,
+  call: CallContext<C>,
+  { name, modelEntry }: Candidate,
+): Promise<AnswerOf<C>> {
   const handler: CapabilityHandler<C> = handlers[call.capability];
-  call.modelEntry = kernel.registry.find(call.request.model, call);
-  call.isSuccession = call.modelEntry !== kernel.registry.byName(call.request.model);
+  call.modelEntry = modelEntry;
+  call.isSuccession = modelEntry !== kernel.registry.byName(name);
   call.model = call.modelEntry.model.id;
   await handler.validate(call, kernel);
   validateByPlugins(call);
@@ -100,7 +113,7 @@ async function admit<C extends Capability>(
   const wanted = toHold(call, first);
   const least = handler.lowerBound === undefined ? most : toHold(call, handler.lowerBound(call, upper));
   call.hold = await ledger.admit({
-    callId: call.id,
+    callId: call.bookId,
     caller: call.caller,
     model: model.id,
     capability: call.capability,
@@ -137,10 +150,10 @@ function toHidden(kernel: Kernel, call: CallContext, { hiddenTokensPerSecond: to
 }
 
 /** What usage takes of the wallet, or of the free quota. A cost too large to compute is more than any wallet has. */
-function toHold({ modelEntry: { model, compiledPrice }, keepsHour }: CallContext, meters: Meters): HoldAmount {
+function toHold(call: CallContext, meters: Meters): HoldAmount {
+  const { model } = call.modelEntry;
   if (!model.premium) return { nanodollars: 0, tokens: toQuotaTokens(meters, model) };
-  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, keepsHour);
-  return { nanodollars: cost ?? Number.MAX_SAFE_INTEGER, tokens: 0 };
+  return { nanodollars: costMaxOfCall(call, meters) ?? Number.MAX_SAFE_INTEGER, tokens: 0 };
 }
 
 /** Records a failure in the call, at its route and in the log. Returns the error for the caller. */
@@ -166,16 +179,17 @@ function recordDisconnect(call: CallContext): void {
 
 async function settle(kernel: Kernel, call: CallContext): Promise<void> {
   const { usageMeter } = call;
-  const { model, compiledPrice } = call.modelEntry;
+  const { model } = call.modelEntry;
   const { meters, source } = await usageMeter.count().catch((error): Count => {
     kernel.log.error("estimate_failed", { call: call.id, error });
     return { meters: usageMeter.reported ?? {}, source: usageMeter.reported === undefined ? "none" : "reported" };
   });
   call.meters = meters;
   call.usageSource = source;
-  call.costNanodollars = compiledPrice === undefined ? undefined : costNanodollars(compiledPrice, meters);
+  const price = priceOfCall(call, meters);
+  call.costNanodollars = price === undefined ? undefined : costNanodollars(price, meters);
   await kernel.ledger.settle({
-    callId: call.id,
+    callId: call.bookId,
     outcome: source === "none" ? "released" : "settled",
     route: call.route,
     meters,

@@ -52,3 +52,9 @@ export function listLayers(
     return [...layers.values()];
   });
 }
+
+/** The plugin as it is sold. */
+export function withoutDisabled(plugin: ProviderPlugin): ProviderPlugin {
+  const models = plugin.models.filter(({ disabled }) => disabled !== true);
+  return models.length === plugin.models.length ? plugin : Object.freeze({ ...plugin, models });
+}

@@ -2,12 +2,14 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Model } from "../contract/index.ts";
 import { isRecord, PluginError } from "../sdk/index.ts";
 import { compareModels } from "./compare-models.ts";
 import type { ModelLayers } from "./model-layers.ts";
 import { listFolder, type PluginDirectory } from "./plugin-directory.ts";
 import type { PluginManager } from "./plugin-manager.ts";
 import { parseJson, readText } from "./read-files.ts";
+import { virtualFile } from "./virtual-models.ts";
 
 /** The operator's files by name without `.json`, each `{ "models": [ … ] }` or the bare array of rows. */
 export type CatalogueFiles = Readonly<Record<string, unknown>>;
@@ -31,6 +33,8 @@ export interface CatalogueChange {
 
 /** What is in the folder, by name without `.json`. */
 type KnownFiles = ReadonlyMap<string, { text: string; value: unknown; isSigned: boolean }>;
+
+const virtualName = virtualFile.slice(0, -5);
 
 /** A name of a file, without `.json`, that can stand in every file system. */
 const nameForm = /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,99}$/u;
@@ -77,6 +81,7 @@ export class OperatorCatalogueEditor {
       const models = plugins.flatMap(({ name, models: rows }) =>
         compareModels(before.get(name) ?? [], rows).map((line) => `${name}: ${line}`),
       );
+      models.push(...compareVirtual(texts.get(virtualName)?.value, files[virtualName]));
       const own = [...texts].filter(([, { isSigned }]) => !isSigned);
       const changed = [...fresh].filter(([name, text]) => !isSame(texts.get(name)?.value, JSON.parse(text)));
       const removed = own.map(([name]) => name).filter((name) => !fresh.has(name));
@@ -134,6 +139,12 @@ export class OperatorCatalogueEditor {
       throw new PluginError(`Cannot write the folder ${label} (${reason}); let the gateway's user write it`, { cause });
     }
   }
+}
+
+/** As {@link compareModels}, of the rows of `virtual.json`. */
+function compareVirtual(...files: [unknown, unknown]): string[] {
+  const [before, after] = files.map((file) => (isRecord(file) ? file.models : file) ?? []) as [Model[], Model[]];
+  return compareModels(before, after).map((line) => `virtual: ${line}`);
 }
 
 function isSame(one: unknown, other: unknown): boolean {

@@ -5,6 +5,7 @@ import { definePlugin, isRecord, PluginError } from "../sdk/index.ts";
 import { explainUpgrade, upgradeText } from "./contract-upgrade.ts";
 import { type FileProblem, type FolderEntry, listFolder, type PluginDirectory } from "./plugin-directory.ts";
 import { readJson, readText } from "./read-files.ts";
+import { virtualFile } from "./virtual-models.ts";
 
 /** A row as a file has it: the fields it names. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -56,7 +57,7 @@ export class Overrides {
     this.#folderProblems = problems;
     if (entries === undefined) return;
     const before = this.#files;
-    const files = entries.filter(({ name, isFolder }) => !isFolder && name.endsWith(".json"));
+    const files = entries.filter(({ name, isFolder }) => !isFolder && name.endsWith(".json") && name !== virtualFile);
     this.#files = new Map(
       files.map((entry) => {
         const known = before.get(entry.path);

@@ -1,23 +1,18 @@
 import { parse } from "node:path";
 import { getRetirement, type ProviderPlugin } from "../contract/index.ts";
-import {
-  buildRegistry,
-  type Credential,
-  type Log,
-  type Refusal,
-  type Registry,
-  type RegistryMemory,
-} from "../kernel/index.ts";
+import type { Credential, Log, Refusal, Registry, RegistryMemory } from "../kernel/index.ts";
+import { buildRegistry } from "../kernel/index.ts";
 import { choosePlugins, type PluginChoices, type SandboxOptions } from "./choose-plugins.ts";
 import type { LoadCode } from "./load-source.ts";
-import { listLayers, type ModelLayers } from "./model-layers.ts";
+import { listLayers, type ModelLayers, withoutDisabled } from "./model-layers.ts";
 import { Overrides } from "./overrides.ts";
 import type { PluginDirectory } from "./plugin-directory.ts";
 import { type PluginFile, PluginFiles } from "./plugin-files.ts";
 import { countRoutes, describePlugin, describeRefused, explainMissingKey, type PluginState } from "./plugin-state.ts";
 import { type Fetch, UnlistedModels } from "./unlisted-models.ts";
+import { VirtualModels } from "./virtual-models.ts";
 
-/** The name of the plugin that simulates the others. */
+/** Simulates the others. */
 const sandboxName = "sandbox";
 
 /** Options of {@link PluginManager}. */
@@ -62,6 +57,7 @@ export class PluginManager {
   readonly #files: PluginFiles;
   readonly #overrides: Overrides;
   readonly #unlisted: UnlistedModels;
+  readonly #virtual: VirtualModels;
   readonly #memory: RegistryMemory = new Map();
   /** The last version of each plugin file that was served, by file. */
   #active: ReadonlyMap<string, ProviderPlugin> = new Map();
@@ -75,6 +71,7 @@ export class PluginManager {
     this.#files = new PluginFiles(options.pluginFolders, options);
     this.#overrides = new Overrides(options.catalogueFolder);
     this.#unlisted = new UnlistedModels(options);
+    this.#virtual = new VirtualModels(options.catalogueFolder);
   }
 
   /** A text that differs whenever something in the folders does, on a new day, and when other unlisted models were found. */
@@ -113,12 +110,16 @@ export class PluginManager {
     const known = new Set(before.refused.map(({ sentence }) => sentence));
     const refused = after.refused.map(({ sentence }) => sentence).filter((sentence) => !known.has(sentence));
     const { problems } = overrides.apply(candidates.map(({ plugin }) => plugin));
-    return { plugins: after.plugins, problems: [...problems.map(({ sentence }) => sentence), ...refused] };
+    const virtual = new VirtualModels(folder);
+    virtual.refresh();
+    const all = [...problems, ...virtual.apply(after.registry, after.plugins).problems];
+    return { plugins: after.plugins, problems: [...all.map(({ sentence }) => sentence), ...refused] };
   }
 
   async #load(): Promise<PluginSnapshot> {
     await this.#files.refresh();
     this.#overrides.refresh();
+    this.#virtual.refresh();
     await this.#discover();
     const snapshot = this.#compose();
     this.#report(snapshot);
@@ -154,7 +155,8 @@ export class PluginManager {
     const rolledBack = this.#rollback(candidates, first.refused, errors);
     const current = rolledBack ?? candidates;
     const built = rolledBack === undefined ? first : this.#build(rolledBack, errors);
-    const { plugins, choice, registry, credentials } = built;
+    const { plugins, choice, credentials } = built;
+    const { registry, problems } = this.#virtual.apply(built.registry, plugins);
     this.#memory.registry = registry;
     for (const { plugin, sentence } of built.refused) if (!errors.has(plugin.name)) errors.set(plugin.name, sentence);
     const routes = countRoutes(registry);
@@ -175,7 +177,7 @@ export class PluginManager {
     );
     const states = [...known, ...duplicates, ...this.#findUnloadable(current)];
     const errorsOfStates = states.flatMap(({ error }) => error ?? []);
-    const warnings = [...new Set([...errorsOfStates, ...built.warnings])];
+    const warnings = [...new Set([...errorsOfStates, ...built.warnings, ...problems.map(({ sentence }) => sentence)])];
     return { registry, sandbox: choice.sandbox, states, warnings, plugins };
   }
 
@@ -295,9 +297,4 @@ export class PluginManager {
     }
     this.#reported = reported;
   }
-}
-
-function withoutDisabled(plugin: ProviderPlugin): ProviderPlugin {
-  const models = plugin.models.filter(({ disabled }) => disabled !== true);
-  return models.length === plugin.models.length ? plugin : Object.freeze({ ...plugin, models });
 }

@@ -89,6 +89,42 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
   );
 
   test(
+    "lets an administrator add, change and remove a virtual model",
+    () =>
+      dashboard.visit(async (page) => {
+        const { gateway } = dashboard;
+        const messages = [{ role: "user", content: "Say hello" }];
+        const statusOf = async (model: string) => (await gateway.post("/chat/completions", { model, messages })).status;
+        await signIn(page, "owner@localhost");
+        await search(page, "house");
+        await page.getByRole("button", { name: "Add virtual model" }).click();
+        await page.getByLabel("Name", { exact: true }).fill("fast");
+        await page.getByLabel("Model 1").fill("famA-4o-mni");
+        await page.getByRole("button", { name: "Add another model" }).click();
+        await page.getByLabel("Model 2").fill("famA-4.1-nano");
+        await page.getByLabel("Strategy").selectOption("weight");
+        await page.getByLabel("Weight 2").fill("3");
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("button", { name: "Save", exact: true }).click();
+        await page.getByText("is not a model here").waitFor();
+        await page.getByLabel("Model 1").fill("famA-4o-mini");
+        await page.getByRole("button", { name: "Save", exact: true }).click();
+        await page.getByText("fast saved").waitFor();
+        await page.getByRole("cell", { name: "famA-4o-mini, famA-4.1-nano (3)" }).waitFor();
+        expect(await statusOf("fast")).toBe(200);
+        await page.getByRole("button", { name: "fast", exact: true }).click();
+        await page.getByRole("button", { name: "Remove famA-4o-mini" }).click();
+        await page.getByRole("button", { name: "Save", exact: true }).click();
+        await page.getByRole("cell", { name: "famA-4.1-nano (3)", exact: true }).waitFor();
+        await page.getByRole("button", { name: "Remove fast" }).click();
+        await page.getByRole("button", { name: "Remove virtual model" }).click();
+        await page.getByText("fast is removed").waitFor();
+        expect(await statusOf("fast")).toBe(400);
+      }),
+    testMsMax,
+  );
+
+  test(
     "is for everybody on the page Models: by provider and feature, with an address for each model",
     () =>
       dashboard.visit(async (page) => {

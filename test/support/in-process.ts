@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { builtIns, sandbox } from "../../plugins/index.ts";
 import { type App, type AppOptions, createApp } from "../../src/app.ts";
 import { creditWallet } from "../../src/billing/index.ts";
@@ -22,11 +22,22 @@ export interface InProcessGateway {
 
 type Parts = Partial<Pick<AppOptions, "bounds" | "plugins" | "sseHeartbeatMs" | "site" | "observability" | "now">> & {
   env: Record<string, string>;
+  /** What stands in the home folder, by path. */
+  files?: Record<string, object>;
 };
 
 /** Starts one on a free loopback port, with money in its wallet. */
-export async function startInProcess({ env, plugins = builtIns, ...injected }: Parts): Promise<InProcessGateway> {
+export async function startInProcess({
+  env,
+  plugins = builtIns,
+  files = {},
+  ...injected
+}: Parts): Promise<InProcessGateway> {
   const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(join(home, dirname(name)), { recursive: true });
+    writeFileSync(join(home, name), JSON.stringify(content));
+  }
   const config = readConfig({ MODELGATE_HOME: home, HOST: "127.0.0.1", ...env });
   const store = await openStore({ file: join(home, "modelgate.db") });
   const log = createLog("silent", () => undefined);

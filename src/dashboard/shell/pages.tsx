@@ -36,6 +36,7 @@ export const adminPages: readonly PageEntry[] = [
   onDemand("/admin/providers", "Providers", "admin", () => import("../pages/admin/providers/providers-page.tsx")),
   onDemand("/admin/catalogue", "Catalogue", "models", () => import("../pages/admin/catalogue/catalogue-page.tsx")),
   onDemand("/admin/plugins", "Plugins", "plugin", () => import("../pages/admin/plugins-page.tsx")),
+  onDemand("/admin/alerts", "Alerts", "bell", () => import("../pages/alerts/alerts-page.tsx")),
   onDemand("/admin/live", "Live calls", "pulse", () => import("../pages/admin/live-page.tsx")),
   onDemand("/admin/settings", "Configuration", "settings", () => import("../pages/admin/config-page.tsx")),
   onDemand("/admin/audit", "Audit log", "list", () => import("../pages/admin/audit-page.tsx")),

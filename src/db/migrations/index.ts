@@ -15,6 +15,7 @@ import { cacheAndSessions } from "./0014-cache-and-sessions.ts";
 import { requestLog } from "./0015-request-log.ts";
 import { roles } from "./0016-roles.ts";
 import { providers } from "./0017-providers.ts";
+import { alerts } from "./0018-alerts.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
@@ -36,4 +37,5 @@ export const migrations: readonly Migration[] = [
   requestLog,
   roles,
   providers,
+  alerts,
 ];

@@ -62,10 +62,11 @@ async function answerAll(deps: HttpDeps, call: HttpCall, requests: readonly Chat
   return answers;
 }
 
-function createNextCall({ now, kernel }: HttpDeps, { caller, httpRequest }: HttpCall): HttpCall {
+function createNextCall({ now, kernel }: HttpDeps, { caller, httpRequest, asked }: HttpCall): HttpCall {
   const openedAt = now();
   const next = new HttpCall({ id: makeCallId(openedAt), openedAt, startedMs: kernel.now(), caller }, httpRequest, null);
   next.protocol = "completions";
+  next.asked = asked;
   return next;
 }
 

@@ -89,13 +89,19 @@ export function messagesController(deps: HttpDeps) {
     );
 }
 
+/** The smallest limit of the models that may serve the call; `undefined` when none has one. */
+function findOutputTokensMax({ candidates }: Pick<HttpCall, "candidates">): number | undefined {
+  const limits = (candidates ?? []).flatMap(({ modelEntry: { model } }) => model.outputTokensMax ?? []);
+  return limits.length === 0 ? undefined : Math.min(...limits);
+}
+
 /** What both ways of serving a request need; without a translation there is no plan, and only native routes serve it. */
 function prepare(call: HttpCall, body: MessagesRequest, signer: InstanceType<typeof ThoughtSigner>) {
   call.protocol = "messages";
   const warnings: string[] = [];
   const options = {
     signer,
-    outputTokensMax: call.modelEntry.model.outputTokensMax,
+    outputTokensMax: findOutputTokensMax(call),
     warn: (sentence: string) => void warnings.push(sentence),
   };
   const native = setNative(call, "messages", withoutOwnThoughts(body));

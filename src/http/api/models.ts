@@ -1,7 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { decodePercent, GatewayError, getRetirement, isEnded, type Model, quoteValue } from "../../contract/index.ts";
-import { describeRoutes } from "../../kernel/index.ts";
+import {
+  decodePercent,
+  GatewayError,
+  getRetirement,
+  isEnded,
+  type Model,
+  quoteValue,
+  virtualStrategies,
+} from "../../contract/index.ts";
+import { describeRoutes, type Registry, type VirtualModel } from "../../kernel/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, type HttpCall, jsonReply } from "../middleware/handle-call.ts";
@@ -25,6 +33,10 @@ const ModelObject = Type.Object(
     ),
     successor: Type.Optional(Type.String()),
     price: Type.Optional(Type.Unknown()),
+    members: Type.Optional(
+      Type.Array(Type.String(), { description: "Of a virtual model: the models of which one serves a call" }),
+    ),
+    strategy: Type.Optional(Type.Union(virtualStrategies.map((word) => Type.Literal(word)))),
     routes: Type.Optional(
       Type.Array(
         Type.Object({
@@ -76,10 +88,12 @@ const prefix = "/models/";
 export function modelsController(deps: HttpDeps) {
   const list = async ({ call }: { call: HttpCall }) => {
     const { allowedModels } = call.caller;
-    const data = [...deps.kernel.registry.modelEntries]
+    const { registry } = deps.kernel;
+    const models = [...registry.modelEntries]
       .filter(({ model }) => allowedModels === undefined || allowedModels.has(model.id))
       .filter(({ model }) => !isEnded(model, deps.now()) || model.whenRetired === "successor")
       .map(({ model }) => toModelJson(model, deps.now()));
+    const data = [...models, ...toVirtualList(registry, allowedModels)];
     const { searchParams } = parseUrl(call.httpRequest);
     return jsonReply(deps, call, searchParams.get("format") === "array" ? data : toPage(data, searchParams));
   };
@@ -155,6 +169,9 @@ function invalid(param: string, sentence: string): GatewayError {
 }
 
 function findModel(deps: HttpDeps, name: string): ModelObject {
+  const virtual = deps.kernel.registry.virtualModels.get(name);
+  const json = virtual && toVirtualJson(virtual, deps.kernel.registry);
+  if (json !== undefined) return json;
   const modelEntry = deps.kernel.registry.byName(name);
   if (modelEntry !== undefined)
     return { ...toModelJson(modelEntry.model, deps.now()), routes: describeRoutes(modelEntry, deps.kernel.now()) };
@@ -162,6 +179,35 @@ function findModel(deps: HttpDeps, name: string): ModelObject {
     param: "model",
     publicCode: "model_not_found",
   });
+}
+
+/** The virtual models that a key may use, whole or in part. */
+function toVirtualList(registry: Registry, allowed: ReadonlySet<string> | undefined): ModelObject[] {
+  const isAllowed = ({ id, members }: VirtualModel) =>
+    allowed === undefined ||
+    allowed.has(id) ||
+    members.some(({ name }) => allowed.has(registry.byName(name)?.model.id ?? name));
+  return [...registry.virtualModels.values()]
+    .filter(isAllowed)
+    .flatMap((virtual) => toVirtualJson(virtual, registry) ?? []);
+}
+
+/** What all members have in common; `undefined` when none is served. */
+function toVirtualJson({ id, strategy, members }: VirtualModel, registry: Registry): ModelObject | undefined {
+  const models = members.flatMap(({ name }) => registry.byName(name)?.model ?? []);
+  const [first] = models;
+  if (first === undefined) return undefined;
+  const contexts = models.flatMap(({ contextTokens }) => contextTokens ?? []);
+  const common: Model = {
+    id,
+    upstreamId: id,
+    capability: first.capability,
+    premium: models.some(({ premium }) => premium),
+    ownedBy: "modelgate",
+    created: Math.max(...models.map(({ created }) => created)),
+    ...(contexts.length === models.length && { contextTokens: Math.min(...contexts) }),
+  };
+  return { ...toModelJson(common, 0), members: models.map((model) => model.id), strategy };
 }
 
 function toModelJson(model: Model, now: number): ModelObject {

@@ -10,7 +10,7 @@ const finalCodes = ["item_not_found", "previous_response_not_found", "invalid_en
 const headerCharactersMax = 4096;
 
 /**
- * Gives a call its native side where a route of its model has the protocol. `call.modelEntry` must be set.
+ * Gives a call its native side where a route of a model that may serve it has the protocol. `call.candidates` must be set.
  *
  * @param body The body as the client wrote it, without what is the gateway's own.
  */
@@ -25,7 +25,8 @@ export function setNative(
     if (name.startsWith("anthropic-") && value.length <= headerCharactersMax) headers[name] = value;
   }
   const native = new NativeExchange({ protocol, body, headers, isCompaction });
-  const isServed = call.modelEntry.routes.some(({ plugin }) => native.isServedBy(plugin));
+  const routes = call.candidates?.flatMap(({ modelEntry }) => modelEntry.routes) ?? [];
+  const isServed = routes.some(({ plugin }) => native.isServedBy(plugin));
   call.native = isServed ? native : undefined;
   return call.native;
 }

@@ -130,12 +130,18 @@ async function prepare(deps: HttpDeps, call: HttpCall, body: ResponsesRequest, s
   call.protocol = "responses";
   const context = await store.read(call, body);
   const model = call.modelEntry.model.id;
-  const seal = createReasoningSeal(deps.sealKey, call.caller.accountId, model);
+  const createSeal = (of: string) => createReasoningSeal(deps.sealKey, call.caller.accountId, of);
+  // Thoughts are sealed for the model that thought them, which may be another than the first one.
+  const served = () => call.model ?? model;
+  const seal: responsesProtocol.ReasoningSeal = {
+    ...createSeal(model),
+    seal: (thoughts) => createSeal(served()).seal(thoughts),
+  };
   const { request: expanded, input } = expandRequest(body, context);
   const native = setNative(call, "responses", expanded);
   const translated = translateUnlessNative(native, () => toChatRequest(body, { seal, ...context }));
   warnOfTranslation(call, translated?.plan.warnings ?? []);
-  const head = createResponseHead(call.id, model, deps.now);
+  const head = Object.defineProperty(createResponseHead(call.id, model, deps.now), "model", { get: served });
   return {
     native,
     request: translated === undefined ? (native as NativeExchange).toStandIn() : translated.chat,

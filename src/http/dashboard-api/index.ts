@@ -7,6 +7,7 @@ import { formBody } from "../middleware/validation-errors.ts";
 import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { adminAccountController } from "./admin-account.ts";
+import { adminAlertsController, alertsController } from "./alerts.ts";
 import { catalogueController } from "./catalogue.ts";
 import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
@@ -38,6 +39,8 @@ export function dashboardApi(deps: HttpDeps) {
     .use(systemStatusController(deps))
     .use(providersController(deps))
     .use(catalogueController(deps))
+    .use(alertsController(deps))
+    .use(adminAlertsController(deps))
     .use(publicController(deps));
 }
 

@@ -1,5 +1,6 @@
 import { RateLimiter } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
+import { findCandidates } from "../../kernel/index.ts";
 import { isRecord } from "../../sdk/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpCall } from "./handle-call.ts";
@@ -15,7 +16,7 @@ const largeBytes = 64 * 1024;
  */
 export async function checkEarly(deps: HttpDeps, body: unknown, call: HttpCall): Promise<void> {
   const { caller } = call;
-  if (isRecord(body) && typeof body.model === "string") findModel(deps, body.model, call);
+  if (isRecord(body) && typeof body.model === "string") findModel(deps, body.model, call, body.stream === true);
   const length = call.httpRequest.headers.get("content-length");
   if (length !== null && Number(length) < largeBytes) return;
   const { limitRequests, remainingRequests, resetRequestsMs } = await deps.ledger.limitsOf(caller);
@@ -26,8 +27,10 @@ export async function checkEarly(deps: HttpDeps, body: unknown, call: HttpCall):
 }
 
 /** Sets the model of a call that may never reach the kernel's pipeline. @throws {GatewayError} */
-function findModel({ kernel }: HttpDeps, name: string, call: HttpCall): void {
-  call.modelEntry = kernel.registry.find(name, { capability: "chat", caller: call.caller, openedAt: call.openedAt });
+function findModel({ kernel }: HttpDeps, name: string, call: HttpCall, isStream: boolean): void {
+  call.capability = "chat";
+  call.candidates = findCandidates(kernel, name, call, isStream);
+  call.modelEntry = call.candidates[0].modelEntry;
   call.model = call.modelEntry.model.id;
 }
 

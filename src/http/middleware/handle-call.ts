@@ -4,6 +4,7 @@ import { type AnswerOf, CallContext, makeCallId, runCall } from "../../kernel/in
 import type { HttpDeps } from "../deps.ts";
 import type { BodyReservation } from "./body-memory.ts";
 import { readClientRequestId, readSessionHeader, readSessionOfBody } from "./client-names.ts";
+import { takeModels } from "./listed-models.ts";
 import { declaredBytes, jsonBytesMax, readJson } from "./read-body.ts";
 import type { ResponseHeaders } from "./security-headers.ts";
 
@@ -104,6 +105,7 @@ export function readJsonCall(deps: HttpDeps, check?: CheckBody) {
     call.body = deps.bodies.reserve(call.caller.accountId, declared === undefined ? undefined : 2 * declared);
     const body = await readJson(context.request, { reservation: call.body, beforeParsing });
     call.requestedModel = (body as { model?: unknown } | null)?.model;
+    takeModels(body, call);
     const used = (await check?.(body, call)) ?? body;
     call.session ??= readSessionOfBody(body);
     return used;
@@ -224,6 +226,7 @@ function logCall(deps: HttpDeps, call: CallContext): void {
     first_byte_ms: call.firstByteMs,
     duration_ms: deps.kernel.now() - call.startedMs,
     attempts: call.attempts,
+    tried: call.failures.length === 0 ? undefined : call.failures,
     warnings: warnings.length === 0 ? undefined : warnings,
   });
 }
@@ -253,12 +256,27 @@ export function callHeaders(call: CallContext, sandbox: boolean, contentType: st
     headers["x-modelgate-route"] = route;
     headers["x-modelgate-attempts"] = String(call.attempts);
   }
+  if (call.candidates !== undefined && call.candidates.length > 1) addFallbackHeaders(headers, call);
   if (call.isSuccession && call.model !== undefined) headers["x-modelgate-successor"] = call.model;
   if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
   if (call.lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(call.lowered, call.protocol);
   if (call.ignored.size > 0) headers["x-modelgate-ignored"] = [...call.ignored].join(", ");
   if (sandbox || route === "sandbox") headers["x-modelgate-sandbox"] = "true";
   return headers;
+}
+
+/** The model that served one of several that could have, and those that were tried before it. */
+function addFallbackHeaders(headers: ResponseHeaders, { model = "", failures }: CallContext): void {
+  headers["x-modelgate-model"] = toHeaderText(model);
+  if (failures.length === 0) return;
+  headers["x-modelgate-failed"] = toHeaderText(
+    failures.map((failure) => `${failure.model}=${failure.code}`).join(", "),
+  );
+}
+
+/** A header holds no other characters than those of ASCII in every client. */
+function toHeaderText(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]/g, "?");
 }
 
 /** What other protocols than chat call their output limit. */

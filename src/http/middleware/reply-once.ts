@@ -55,6 +55,7 @@ async function identify(deps: HttpDeps, call: HttpCall, key: string, body: unkno
   const path = parseUrl(call.httpRequest).pathname.replace(deps.config.basePath, "/v1");
   const { file, ...fields } = body as { file?: unknown };
   const bodyHmac = createHmac("sha256", deps.sealKey).update(JSON.stringify(fields));
+  if (call.asked !== undefined) bodyHmac.update(JSON.stringify({ models: call.asked }));
   if (file instanceof File) bodyHmac.update(JSON.stringify(file.name)).update(await file.bytes());
   else bodyHmac.update(JSON.stringify({ file }));
   const idHmac = createHmac("sha256", deps.sealKey).update(JSON.stringify([keyId, path, key]));

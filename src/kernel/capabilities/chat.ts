@@ -24,9 +24,11 @@ import { countablePrompt, countTokens } from "../normalize/tokenizer.ts";
 import { checkCustomTools } from "../normalize/tool-call.ts";
 import { toChatUsage } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
+import { priceOfCall } from "../service-tier.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import { chatBounds, getOutputTokens, promptCopiesMax, withOneOutputLimit } from "./chat-bounds.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax, needsFanOut } from "./fan-out.ts";
+import { checkFeatures } from "./features.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
 import { createOpener, finishNative, type OpenedNative } from "./native.ts";
 
@@ -41,13 +43,14 @@ type OpenedChat =
   | { completion?: undefined; first: ChatChunk[]; chunks: AsyncIterator<ChatChunk> };
 
 export const chatHandler: CapabilityHandler<"chat"> = {
-  validate(call) {
+  validate(call, kernel) {
     if (call.native !== undefined) call.modelEntry = call.native.chooseRoutes(call.modelEntry);
     call.request = withOneOutputLimit(call.request);
     const { request } = call;
     const { model, routes } = call.modelEntry;
     const { n } = request;
     checkCustomTools(request, routes);
+    checkFeatures(kernel, call);
     if (n && n > fanOutMax && routes.some(({ plugin }) => needsFanOut(plugin, request))) {
       throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
     }
@@ -154,9 +157,11 @@ async function finishCompletion(
   call: CallContext<"chat">,
   completion: ChatCompletion,
 ): Promise<ChatCompletion> {
-  const { usageMeter, modelEntry } = call;
+  const { usageMeter } = call;
   const { output } = usageMeter;
   call.finishReasons = completion.choices.flatMap((choice) => choice.finish_reason ?? []);
+  const { service_tier: tier } = completion as { service_tier?: unknown };
+  if (typeof tier === "string") call.servedTier = tier;
   usageMeter.produced = true;
   const meters = toMeters(completion.usage);
   if (meters !== undefined) usageMeter.report(meters);
@@ -166,7 +171,7 @@ async function finishCompletion(
   usageMeter.wrote = output.text !== "";
   usageMeter.finish();
   const count = await usageMeter.count();
-  completion.usage = toChatUsage(completion.usage, count, modelEntry.compiledPrice);
+  completion.usage = toChatUsage(completion.usage, count, priceOfCall(call, count.meters));
   if (count.source === "estimated")
     kernel.log.warn("usage_estimated", { call: call.id, model: call.model, route: call.route });
   return completion;
@@ -174,12 +179,13 @@ async function finishCompletion(
 
 /** Sends the chunks as they come. Throws unless the stream ends in order; the HTTP side makes an error event of it. */
 async function streamChunks(call: CallContext<"chat">, opened: OpenedChat, head: AnswerHead): Promise<void> {
-  const { usageMeter, sink, request, modelEntry } = call;
+  const { usageMeter, sink, request } = call;
   if (sink === undefined) throw new TypeError("There is no sink to stream to");
   const includeUsage = request.stream_options?.include_usage === true;
   const normalizer = new StreamNormalizer(head, usageMeter, includeUsage);
   const forward = (raw: ChatChunk) => {
     call.throwIfCancelled();
+    if (typeof raw.service_tier === "string") call.servedTier = raw.service_tier;
     let drained: Promise<void> | undefined;
     for (const chunk of normalizer.push(raw)) drained = sink.write(chunk);
     return drained;
@@ -196,7 +202,8 @@ async function streamChunks(call: CallContext<"chat">, opened: OpenedChat, head:
   usageMeter.finish();
   call.finishReasons = normalizer.finishReasons;
   if (!includeUsage) return;
-  const usage = toChatUsage(normalizer.usage, await usageMeter.count(), modelEntry.compiledPrice);
+  const count = await usageMeter.count();
+  const usage = toChatUsage(normalizer.usage, count, priceOfCall(call, count.meters));
   await sink.write(normalizer.usageChunk(usage));
 }
 

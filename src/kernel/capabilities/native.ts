@@ -199,6 +199,8 @@ class NativeReader {
   }
 
   #report(part: Part): void {
+    const { service_tier: tier } = nativeProtocols[this.#exchange.protocol].headOf(part) ?? part;
+    if (typeof tier === "string") this.#call.servedTier = tier;
     const { usageMeter } = this.#call;
     const meters = toMeters(this.#readUsage(part));
     if (meters === undefined) return;

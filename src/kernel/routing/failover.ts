@@ -8,7 +8,7 @@ import type { PoolKey } from "./health.ts";
 import { orderRoutes, type Route } from "./registry.ts";
 import { affinity, ownerOf } from "./stickiness.ts";
 
-/** How many attempts a call gets over all routes and keys. */
+/** How many attempts a call gets at a model over all its routes and keys. */
 export const attemptsMax = 4;
 
 /** What is attempted on each route. */
@@ -44,7 +44,7 @@ export async function withFailover<Request, Answer>(
     // Created by the first failure: most calls need none.
     let triedKeys: Set<number> | undefined;
     let retries = routes.length === 1 ? 1 : 0;
-    while (call.attempts < attemptsMax) {
+    while (call.attempts - call.attemptsBefore < attemptsMax) {
       const nowMs = now();
       const key = route.keys.take(nowMs, triedKeys, owner);
       if (key === undefined && (route.keys.size > 0 || (triedKeys !== undefined && triedKeys.size > 0))) break;

@@ -1,6 +1,7 @@
 import { type CompiledPrice, endpointOf, GatewayError, type Model, type ProviderPlugin } from "../../contract/index.ts";
 import type { CircuitBreaker, KeyPool, PluginHealth } from "./health.ts";
 import { type FindOptions, findSuccessor } from "./succession.ts";
+import type { Speeds, VirtualModel } from "./virtual-models.ts";
 
 /** One way to serve a model: a plugin, its row for the model, and its keys. */
 export interface Route {
@@ -22,13 +23,28 @@ export interface ModelEntry {
   readonly routes: readonly Route[];
 }
 
+/** A model that may serve a call. */
+export interface Candidate {
+  /** What it was asked for by. */
+  readonly name: string;
+  readonly modelEntry: ModelEntry;
+  /** Where its speed is kept; absent unless that decides the order. */
+  readonly speeds?: Speeds | undefined;
+}
+
+/** The models that may serve a call, the first to be tried first. */
+export type Candidates = readonly [Candidate, ...Candidate[]];
+
 /** All models that can be served. Immutable: a change makes a new registry. */
 export class Registry {
   readonly #models: ReadonlyMap<string, ModelEntry>;
   readonly #byName: ReadonlyMap<string, ModelEntry>;
+  /** The names that stand for several models, by id. */
+  readonly virtualModels: ReadonlyMap<string, VirtualModel>;
 
-  constructor(models: ReadonlyMap<string, ModelEntry>) {
+  constructor(models: ReadonlyMap<string, ModelEntry>, virtualModels: ReadonlyMap<string, VirtualModel> = new Map()) {
     this.#models = models;
+    this.virtualModels = virtualModels;
     const byName = new Map<string, ModelEntry>();
     for (const modelEntry of models.values()) {
       // The first model keeps an alias: a plugin file added later does not redirect a name that clients know.
@@ -45,6 +61,11 @@ export class Registry {
 
   get size(): number {
     return this.#models.size;
+  }
+
+  /** The same models with these virtual ones. */
+  withVirtual(virtualModels: ReadonlyMap<string, VirtualModel>): Registry {
+    return new Registry(this.#models, virtualModels);
   }
 
   /** The model of an id or alias. */
@@ -87,7 +108,7 @@ export function getWeight({ weight }: Model): number {
   return weight ?? 1;
 }
 
-function isReady({ circuitBreaker, health }: Route, nowMs: number): boolean {
+export function isReady({ circuitBreaker, health }: Route, nowMs: number): boolean {
   return circuitBreaker.isReady(nowMs) && health.openForMs(nowMs) === 0;
 }
 

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import { type IncomingMessage, request as plainRequest } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { GatewayError, mediaTypeOf } from "../../contract/index.ts";
@@ -19,6 +19,12 @@ export interface PublicResponse {
 
 /** Sends a GET to a public address and follows no redirect. The signal closes the connection. */
 export type PublicGet = (url: URL, signal: AbortSignal) => Promise<PublicResponse>;
+
+/** What {@link createPublicRequest} sends; absent: a GET. */
+export interface PublicPost {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
 
 /** A file and its media type. */
 export interface Download {
@@ -104,23 +110,34 @@ export interface PublicGetOptions {
  * certificates are verified for the name.
  */
 export function createPublicGet(options: PublicGetOptions = {}): PublicGet {
+  return createPublicRequest(options);
+}
+
+/** As {@link createPublicGet}, and can send a POST. Over `http:` it never goes through a proxy. */
+export function createPublicRequest(options: PublicGetOptions = {}) {
   const { resolve = resolveHost, isPublic = isPublicAddress, proxyEnv, ca } = options;
-  return async (url, signal) => {
+  return async (url: URL, signal: AbortSignal, post?: PublicPost): Promise<PublicResponse> => {
     const host = bareHost(url);
     const addresses = isIP(host) > 0 ? [host] : await resolve(host);
     const [first] = addresses;
     if (first === undefined || !addresses.every(isPublic)) throw notPublic();
     signal.throwIfAborted();
+    const isPlain = url.protocol === "http:";
     const all: RequestOptions = {
-      port: url.port === "" ? 443 : Number(url.port),
+      port: url.port === "" ? (isPlain ? 80 : 443) : Number(url.port),
       path: url.pathname + url.search,
-      headers: { host: url.host, accept: "*/*", "accept-encoding": "identity", "user-agent": "modelgate" },
+      headers: {
+        ...{ host: url.host, accept: "*/*", "accept-encoding": "identity", "user-agent": "modelgate" },
+        ...post?.headers,
+      },
+      ...(post !== undefined && { method: "POST" }),
       rejectUnauthorized: true,
       signal,
       ...(isIP(host) === 0 && { servername: host }),
       ...(ca !== undefined && { ca }),
     };
-    if (proxyEnv !== undefined) return send({ ...all, host: first, agent: new Agent({ proxyEnv }) });
+    const send = sendBy(isPlain ? plainRequest : request, post?.body);
+    if (proxyEnv !== undefined && !isPlain) return send({ ...all, host: first, agent: new Agent({ proxyEnv }) });
     const found = addresses.map((address) => ({ address, family: isIP(address) }));
     const lookup: LookupFunction = (_, options, callback) =>
       options.all === true ? callback(null, found) : callback(null, first, isIP(first));
@@ -129,12 +146,13 @@ export function createPublicGet(options: PublicGetOptions = {}): PublicGet {
   };
 }
 
-function send(options: RequestOptions): Promise<PublicResponse> {
-  return new Promise((resolve, reject) => {
-    const sent = request(options, (response) => resolve(toResponse(response)));
-    sent.on("error", reject);
-    sent.end();
-  });
+function sendBy(send: typeof request, body: string | undefined): (options: RequestOptions) => Promise<PublicResponse> {
+  return (options) =>
+    new Promise((resolve, reject) => {
+      const sent = send(options, (response) => resolve(toResponse(response)));
+      sent.on("error", reject);
+      sent.end(body);
+    });
 }
 
 function toResponse(message: IncomingMessage): PublicResponse {

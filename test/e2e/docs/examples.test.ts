@@ -84,8 +84,10 @@ test("the headers of an answer are those of docs/api.md", async () => {
   const conditional = [
     "idempotent-replayed",
     "retry-after",
+    "x-modelgate-failed",
     "x-modelgate-ignored",
     "x-modelgate-lowered",
+    "x-modelgate-model",
     "x-modelgate-successor",
     "x-should-retry",
   ];

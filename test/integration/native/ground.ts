@@ -35,10 +35,17 @@ const createBackup = (place: "first" | "last") =>
     handlers: openai({ chat: {} }),
   });
 
+interface NativeOptions {
+  env?: Record<string, string>;
+  backup?: "first" | "last";
+  /** What stands in the home folder, by path. */
+  files?: Record<string, object>;
+}
+
 /** A gateway whose OpenAI and Anthropic are one loopback server; the paths tell them apart. */
 export async function startNative(
   answer: Answer,
-  { env = {}, backup }: { env?: Record<string, string>; backup?: "first" | "last" } = {},
+  { env = {}, backup, files = {} }: NativeOptions = {},
 ): Promise<NativeBench> {
   const seen: Seen[] = [];
   const server = Bun.serve({
@@ -62,7 +69,7 @@ export async function startNative(
     ...(backup && { BACKUP_API_KEY: "sk-upstream-backup", BACKUP_BASE_URL: `${address}/backup` }),
   };
   const plugins = backup === undefined ? builtIns : [...builtIns, createBackup(backup)];
-  const gateway = await startInProcess({ env: { ...keys, ...env }, plugins });
+  const gateway = await startInProcess({ env: { ...keys, ...env }, plugins, files });
   return {
     gateway,
     seen,

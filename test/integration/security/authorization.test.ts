@@ -4,6 +4,7 @@ import type { InProcessGateway } from "../../support/in-process.ts";
 import { beginSession, password } from "../../support/session-cookie.ts";
 import { wavFile } from "../../support/wav.ts";
 import { chargeOf } from "../db/facts.ts";
+import { addDeadChannel, alertRows } from "./alert-rows.ts";
 import { type Caller, callers, createCallers, startWide } from "./callers.ts";
 import { providerRoutes } from "./provider-routes.ts";
 
@@ -109,8 +110,6 @@ const rows: Record<string, Row> = {
   "GET {api}/files/:id": open(404, { id: () => "unknown" }),
   "GET {api}/usage": session(200),
   "OPTIONS {api}/*": open(204, { id: () => "chat/completions" }),
-  "GET /healthz": open(200),
-  "GET /readyz": open(200),
   "GET /metrics": { statuses: { others: 401, operator: 200 } },
   "GET /api/auth/*": open(200, { id: () => "get-session" }),
   "POST /api/auth/*": ownSignIn(session(200, { id: () => "revoke-other-sessions" })),
@@ -127,6 +126,7 @@ const rows: Record<string, Row> = {
   },
   "DELETE /dashboard/api/sessions/:id": ownSignIn(own(200, { id: newSession })),
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
+  ...alertRows({ session, own, admin }, (owner) => addDeadChannel(gateway.store, ids.member, owner)),
   "POST /dashboard/api/admin/accounts": admin(200, { body: () => ({ email: `${crypto.randomUUID()}@example.org` }) }),
   "POST /dashboard/api/admin/accounts/:id/invite": admin(200, { id: newAccount }),
   "POST /dashboard/api/admin/accounts/:id/credit": admin(200, { id: newAccount, body: { usd: "1.00", note: "test" } }),
@@ -149,7 +149,7 @@ const rows: Record<string, Row> = {
 };
 const pages = ["", "keys", "requests", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"];
 const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"].map((name) => `docs/${name}`);
-for (const path of [...pages, ...docsFiles]) rows[`GET /${path}`] = open(200);
+for (const path of [...pages, ...docsFiles, "healthz", "readyz"]) rows[`GET /${path}`] = open(200);
 const adminLists = "accounts audit vouchers plugins catalogue catalogue/files live settings";
 for (const path of adminLists.split(" ")) rows[`GET /dashboard/api/admin/${path}`] = admin(200);
 const ownLists = "me entries entries.csv calls models vouchers keys requests requests.csv requests.jsonl sessions";

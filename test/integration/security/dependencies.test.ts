@@ -27,6 +27,7 @@ const lock = JSON.parse(readFileSync(join(root, "bun.lock"), "utf8").replaceAll(
 /** Licences that ask for no more than that they be named. */
 const permissive = [
   "MIT",
+  "MIT-0",
   "ISC",
   "Apache-2.0",
   "BSD-2-Clause",

@@ -93,6 +93,17 @@ describe("the operator's catalogue as one document", () => {
       { other: { models: [{ ...row, id: "stock-1", premium: true, price: price("1") }] } },
       "make the two rows agree",
     ],
+    ["circular virtual model", { virtual: [{ id: "fast", models: ["fast"] }] }, "models[0] is the row itself"],
+    [
+      "virtual model of an unknown one",
+      { virtual: [{ id: "fast", models: ["stok-1"] }] },
+      "'stok-1' is not a model here",
+    ],
+    [
+      "virtual model of a disabled one",
+      { stock: [{ id: "stock-1", disabled: true }], virtual: [{ id: "fast", models: ["stock-1"] }] },
+      "Cannot use catalogue/virtual.json: models[0] (fast): models[0] 'stock-1' is not a model here",
+    ],
     ["path for a name", { "../plugins/evil": [] }, "expected a plugin's name without .json"],
     ["hidden file", { ".hidden": [] }, "expected a plugin's name without .json"],
     ["text", { stock: "rows" }, 'expected { "models": [ … ] } or an array of rows'],
@@ -102,6 +113,18 @@ describe("the operator's catalogue as one document", () => {
     expect(() => editor.check({ other: [{ id: "other-1", contextTokens: 5 }], ...files })).toThrow(sentence);
     expect(editor.read().files).toEqual({ stock: [{ id: "stock-1", contextTokens: 9 }] });
     expect((await pluginManager.load()).registry.byName("stock-1")?.model.contextTokens).toBe(9);
+  });
+
+  test("has the virtual models, and says what changes of them", async () => {
+    const { editor, pluginManager } = await openEditor();
+    const change = editor.check({ virtual: { models: [{ id: "fast", models: ["stock-1", "stock-2"] }] } });
+    expect([change.files, change.models]).toEqual([["virtual.json"], ["virtual: + fast"]]);
+    change.write();
+    expect((await pluginManager.load()).warnings).toEqual([]);
+    const again = editor.check({ virtual: { models: [{ id: "fast", models: ["stock-2"], strategy: "cheapest" }] } });
+    expect(again.models).toEqual([
+      'virtual: ~ fast: models ["stock-1","stock-2"] → ["stock-2"]; strategy none → "cheapest"',
+    ]);
   });
 
   test("is not written over a file that cannot be read", async () => {

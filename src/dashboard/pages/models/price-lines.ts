@@ -1,7 +1,7 @@
 import type { Model } from "../../data/models.ts";
 
 type Price = NonNullable<Model["price"]>;
-type Meter = Exclude<keyof Price, "markupPercent" | "tiers">;
+type Meter = Exclude<keyof Price, "markupPercent" | "serviceTiers" | "tiers">;
 
 /** How each meter is displayed: the number of units a price is for, and their name. */
 const meters: Record<Meter, { units: number; unit: string }> = {

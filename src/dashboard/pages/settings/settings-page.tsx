@@ -4,6 +4,7 @@ import { useMe } from "../../data/session.ts";
 import { Form, Submit } from "../../ui/form.tsx";
 import { PageHead, Section } from "../../ui/page.tsx";
 import { toast } from "../../ui/toast.tsx";
+import { AlertsSection } from "./alerts-section.tsx";
 import { SecondFactorSection } from "./second-factor-section.tsx";
 import { SessionsSection } from "./sessions-section.tsx";
 
@@ -29,6 +30,7 @@ export default function SettingsPage() {
         <PasswordForm email={me.email} />
         <SecondFactorSection isOn={me.second_factor} />
         <SessionsSection />
+        <AlertsSection />
       </div>
     </>
   );

@@ -1,4 +1,4 @@
-import type { Call, ChatRequest, Message } from "../../../contract/index.ts";
+import { type Call, type ChatRequest, getOwn, type Message, type Model } from "../../../contract/index.ts";
 import { isRecord } from "../../json.ts";
 import type { ChatOptions } from "./options.ts";
 
@@ -14,12 +14,17 @@ const pricedFields = new Set(
 );
 
 /** The value that the price of the row covers: the field's own, another, or none. */
-export function toPriced(field: string, value: unknown): unknown {
+export function toPriced(field: string, value: unknown, model?: Model): unknown {
   if (field === "cache_control") return withFiveMinutes({ [field]: value })[field];
   if (!pricedFields.has(field)) return value;
   // "auto" means what the operator's account is set to, which may be dearer.
+  if (field === "service_tier" && hasTier(model, value)) return value;
   if (field === "service_tier") return value === "auto" || value === "default" ? "default" : undefined;
   return field === "modalities" && JSON.stringify(value) === '["text"]' ? value : undefined;
+}
+
+function hasTier(model: Model | undefined, tier: unknown): boolean {
+  return typeof tier === "string" && getOwn(model?.price?.serviceTiers ?? {}, tier) !== undefined;
 }
 
 /** A client's cache mark as the five-minute kind: an hour's write costs more than the price says. */
@@ -43,7 +48,12 @@ export function withPricedMarks(message: Message): Message {
 const dearTiers: readonly unknown[] = ["priority", "fast", "performance"];
 
 /** The operator's account with the provider may be set to a tier that the caller did not ask for. */
-export function warnOfTier(tier: unknown, { warn }: Pick<Call<ChatRequest>, "warn">, { pass = [] }: ChatOptions): void {
-  if (!dearTiers.includes(tier) || pass.includes("service_tier")) return;
+export function warnOfTier(
+  tier: unknown,
+  { warn, model, request }: Pick<Call<ChatRequest>, "warn" | "model" | "request">,
+  { pass = [] }: ChatOptions,
+): void {
+  const { service_tier: asked } = request as { service_tier?: unknown };
+  if (!dearTiers.includes(tier) || pass.includes("service_tier") || hasTier(model, asked)) return;
   warn(`The provider answered by its service tier ${tier}, which costs more than the price of this model says`);
 }

@@ -20,7 +20,7 @@ export function toBody(call: CheckInput, options: RequestOptions): Record<string
       call.warn(`Left out ${field}: the provider does not take it`, field);
       continue;
     }
-    const priced = pass.includes(field) ? value : toPriced(field, value);
+    const priced = pass.includes(field) ? value : toPriced(field, value, call.model);
     if (priced === undefined) {
       call.warn(`Left out ${field}: the price of this model does not cover it`, field);
       continue;

@@ -18,6 +18,7 @@ import { JsonDialog } from "./json-dialog.tsx";
 import { ModelDialog } from "./model-dialog.tsx";
 import { toDraft, toRow, toUnder } from "./row-draft.ts";
 import { setRow } from "./set-row.ts";
+import { VirtualSection } from "./virtual-section.tsx";
 
 const kinds = [
   ["all", "All"],
@@ -110,6 +111,9 @@ export default function CataloguePage() {
                   onToggle={toggle}
                 />
               </section>
+              {document !== undefined && (
+                <VirtualSection document={document} modelIds={[...new Set(data.map(({ id }) => id))]} />
+              )}
               {open !== undefined &&
                 ("json" in open ? (
                   <JsonDialog document={open.document} onClose={() => setOpen(undefined)} />

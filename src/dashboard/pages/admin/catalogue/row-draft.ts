@@ -2,7 +2,7 @@ import type { CatalogueModel, FileRow } from "../../../data/catalogue.ts";
 import type { Capability, Model } from "../../../data/models.ts";
 
 type Price = NonNullable<Model["price"]>;
-export type Meter = Exclude<keyof Price, "markupPercent" | "tiers">;
+export type Meter = Exclude<keyof Price, "markupPercent" | "serviceTiers" | "tiers">;
 
 /** The unit sizes a rate can be written for. */
 const counts = [

@@ -1,4 +1,5 @@
 import type { CatalogueDocument, FileRow } from "../../../data/catalogue.ts";
+import { virtualName } from "./virtual-rows.ts";
 
 /** The files with another row for a model, or without one. It stays in the file and at the place where it was. */
 export function setRow(
@@ -9,6 +10,10 @@ export function setRow(
   const result: Record<string, unknown> = {};
   let missing = row;
   for (const [name, file] of Object.entries(files)) {
+    if (name === virtualName) {
+      result[name] = file;
+      continue;
+    }
     const { models, ...fields } = readFile(name, file);
     if (fields.plugin !== plugin || !models.some((known) => known.id === id)) {
       result[name] = file;

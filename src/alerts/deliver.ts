@@ -1,0 +1,106 @@
+import type { Config } from "../config/index.ts";
+import { GatewayError } from "../contract/index.ts";
+import type { Store } from "../db/index.ts";
+import type { Log } from "../kernel/index.ts";
+import { type Channel, openChannel, recordOutcome, type Target } from "./channels.ts";
+import { sendEmail } from "./email.ts";
+import { createTestMessage, DeliveryError, type Message } from "./message.ts";
+import { parseSmtpUrl, readSmtp, type Smtp } from "./settings.ts";
+import { createWebhooks } from "./webhook.ts";
+
+/** The pauses after failed attempts; after the last one the message is dropped. */
+const pausesMs = [30_000, 120_000, 600_000, 3_600_000, 6 * 3_600_000];
+/** How long another process leaves a message alone that one is sending. */
+const claimMs = 60_000;
+const messagesAtOnce = 10;
+
+export interface DeliveryDeps {
+  readonly store: Store;
+  /** 32 bytes, the same on all nodes. */
+  readonly key: Uint8Array;
+  readonly config: Pick<Config, "smtpUrl" | "smtpFrom" | "alertNetworks" | "proxyEnv">;
+  readonly now: () => number;
+  readonly log: Log;
+}
+
+/** The mail server of alerts: that of the environment, or else the one set on the dashboard. */
+export async function findSmtp({ store, key, config }: DeliveryDeps): Promise<Smtp | undefined> {
+  const { smtpUrl, smtpFrom } = config;
+  if (smtpUrl !== undefined && smtpFrom !== undefined) return parseSmtpUrl(smtpUrl, smtpFrom);
+  return readSmtp(store, key);
+}
+
+/** Sends messages to channels. */
+export function createDelivery(deps: DeliveryDeps) {
+  const { store, key, config, now, log } = deps;
+  const { db } = store;
+  const { alertNetworks: networks = [], proxyEnv } = config;
+  const sendWebhook = createWebhooks({ networks, proxyEnv, now });
+
+  async function send({ channel, target }: { channel: Channel; target: Target }, message: Message): Promise<void> {
+    if (channel.kind === "webhook") {
+      await sendWebhook({ url: target.url ?? "", secret: target.secret }, message);
+      return;
+    }
+    const smtp = await findSmtp(deps);
+    if (smtp === undefined) throw new DeliveryError("No mail server is set");
+    await sendEmail(smtp, target.to ?? [await emailOf(channel.owner)], message);
+  }
+
+  async function emailOf(accountId: string): Promise<string> {
+    const row = await db.selectFrom("accounts").select("email").where("id", "=", accountId).executeTakeFirst();
+    if (row === undefined) throw new DeliveryError("The account does not exist any more");
+    return row.email;
+  }
+
+  /** Sends and records the outcome. Returns why it failed. */
+  async function attempt(id: string, message: Message): Promise<string | undefined> {
+    let error: string | undefined;
+    try {
+      await send(await openChannel(store, key, id), message);
+    } catch (thrown) {
+      error =
+        thrown instanceof DeliveryError || thrown instanceof GatewayError ? thrown.message : "It could not be sent";
+      log.warn("alert_not_sent", { channel: id, error: thrown });
+    }
+    await recordOutcome(store, id, { error, now: now() });
+    return error;
+  }
+
+  async function deliver(row: { id: string; channel_id: string; body: string; attempts: number; next_at: number }) {
+    const { numUpdatedRows } = await db
+      .updateTable("alert_messages")
+      .set({ attempts: row.attempts + 1, next_at: now() + claimMs })
+      .where("id", "=", row.id)
+      .where("next_at", "=", row.next_at)
+      .executeTakeFirstOrThrow();
+    if (numUpdatedRows === 0n) return;
+    const error = await attempt(row.channel_id, JSON.parse(row.body) as Message);
+    const pauseMs = pausesMs[row.attempts];
+    if (error === undefined || pauseMs === undefined) {
+      await db.deleteFrom("alert_messages").where("id", "=", row.id).execute();
+      return;
+    }
+    await db
+      .updateTable("alert_messages")
+      .set({ next_at: now() + pauseMs })
+      .where("id", "=", row.id)
+      .execute();
+  }
+
+  return {
+    /** Sends the messages that are due, and resolves when each has been tried. */
+    async deliverDue(): Promise<void> {
+      const due = await db
+        .selectFrom("alert_messages")
+        .selectAll()
+        .where("next_at", "<=", now())
+        .orderBy("next_at")
+        .limit(messagesAtOnce)
+        .execute();
+      await Promise.all(due.map(deliver));
+    },
+    /** Sends a test message. Returns why it failed. */
+    sendTest: (id: string) => attempt(id, createTestMessage()),
+  };
+}

@@ -1,0 +1,39 @@
+import { isLoopback } from "../config/index.ts";
+import { DeliveryError, type Message, sendMsMax, toSubject } from "./message.ts";
+import type { Smtp } from "./settings.ts";
+
+/** Sends a message by e-mail, once. @throws {DeliveryError} */
+export async function sendEmail(smtp: Smtp, to: readonly string[], message: Message): Promise<void> {
+  // Imported only when it is needed: most gateways send no mail.
+  const { createTransport } = await import("nodemailer");
+  const { host, port, isTls, user, password = "" } = smtp;
+  const transport = createTransport({
+    ...{ host, port, secure: isTls, disableFileAccess: true, disableUrlAccess: true },
+    // A password goes over TLS only, except within this machine.
+    requireTLS: !isTls && user !== undefined && !isLoopback(host),
+    ...(user !== undefined && { auth: { user, pass: password } }),
+    ...{ connectionTimeout: sendMsMax, greetingTimeout: sendMsMax, socketTimeout: sendMsMax, dnsTimeout: sendMsMax },
+  });
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new DeliveryError(`The mail server took longer than ${sendMsMax / 1000} s`)),
+    sendMsMax,
+  );
+  try {
+    const mail = { from: smtp.from, to: [...to], subject: toSubject(message), text: `${message.text}\n` };
+    await Promise.race([transport.sendMail({ ...mail, messageId: `<${message.id}@modelgate>` }), late]);
+  } catch (error) {
+    throw toDeliveryError(error);
+  } finally {
+    clearTimeout(timer);
+    transport.close();
+  }
+}
+
+/** The words of a mail server may repeat what it was sent, so only the codes are told. */
+function toDeliveryError(error: unknown): DeliveryError {
+  if (error instanceof DeliveryError) return error;
+  const { code, responseCode } = error as { code?: string; responseCode?: number };
+  const codes = [code, responseCode].filter((one) => one !== undefined).join(", ");
+  return new DeliveryError(`The mail server did not accept the message${codes === "" ? "" : ` (${codes})`}`);
+}

@@ -1,0 +1,7 @@
+export { addChannel, type Channel, deleteChannel, listChannels } from "./channels.ts";
+export { createDelivery, findSmtp } from "./deliver.ts";
+export type { VerifyLedger } from "./ledger-check.ts";
+export { openAlerts } from "./open-alerts.ts";
+export { getRuleInfo, type Rule, ruleNames } from "./rules.ts";
+export { gatewayOwner, getRulesOf, type RuleSetting, readRules, type Smtp, writeRule, writeSmtp } from "./settings.ts";
+export { checkWebhookUrl } from "./webhook.ts";

@@ -1,0 +1,104 @@
+import type { Config } from "../config/index.ts";
+import type { Kernel } from "../kernel/index.ts";
+import { createDelivery, type DeliveryDeps } from "./deliver.ts";
+import { checkLedger, type VerifyLedger } from "./ledger-check.ts";
+import { readNodeState, readSharedState } from "./read-state.ts";
+import { type OwnedFinding, recordFindings, roundMs } from "./record-findings.ts";
+import { checkNode, checkShared, type Finding } from "./rules.ts";
+import { gatewayOwner, readRules, toThresholds } from "./settings.ts";
+import { takeTurn } from "./turns.ts";
+
+const deliverMs = 5000;
+/** A turn is shorter than a round, so that a timer that is a little early does not miss it. */
+const turnMs = 0.8 * roundMs;
+const accountsAtOnce = 200;
+
+export interface AlertsDeps extends DeliveryDeps {
+  readonly config: Config;
+  readonly kernel: Pick<Kernel, "registry" | "now">;
+  /** Verifies the ledger apart from this process; absent: it is not verified by itself. */
+  readonly verifyLedger?: VerifyLedger | undefined;
+}
+
+/** Looks at the rules, and sends what is due. */
+export function createAlerts(deps: AlertsDeps) {
+  const { store, config, kernel, now } = deps;
+  const { deliverDue } = createDelivery(deps);
+  return {
+    deliverDue,
+    /** What this node sees for itself, and, if it is its turn, what all share. */
+    async evaluate(): Promise<void> {
+      const at = now();
+      const findings: OwnedFinding[] = [];
+      const add = (owner: string, found: readonly Finding[]) =>
+        findings.push(...found.map((finding) => ({ ...finding, owner })));
+      const settings = (await readRules(store, [gatewayOwner])).get(gatewayOwner) ?? [];
+      const thresholds = toThresholds(settings);
+      add(gatewayOwner, checkNode(await readNodeState(kernel.registry, kernel.now(), config.home), thresholds, at));
+      if (await takeTurn(store, "shared", turnMs, at)) {
+        const shared = await readSharedState(store, { walletBelow: thresholds.wallet_low ?? 0, now: at });
+        add(gatewayOwner, checkShared(shared, thresholds));
+        await checkAccounts(deps, at, add);
+      }
+      await recordFindings(store, findings, { now: at, publicUrl: config.publicUrl });
+    },
+    /** Verifies the ledger, once a day on one of the nodes. */
+    async checkLedger(): Promise<void> {
+      if (deps.verifyLedger !== undefined) await checkLedger(store, deps.verifyLedger, now());
+    },
+  };
+}
+
+/** The rules of account holders who have a channel. */
+async function checkAccounts(
+  { store }: AlertsDeps,
+  now: number,
+  add: (owner: string, found: readonly Finding[]) => void,
+): Promise<void> {
+  const rows = await store.db
+    .selectFrom("alert_channels")
+    .select("owner")
+    .distinct()
+    .where("owner", "<>", gatewayOwner)
+    .orderBy("owner")
+    .execute();
+  for (let from = 0; from < rows.length; from += accountsAtOnce) {
+    const accountIds = rows.slice(from, from + accountsAtOnce).map(({ owner }) => owner);
+    const rules = await readRules(store, accountIds);
+    const thresholds = new Map([...rules].map(([id, settings]) => [id, toThresholds(settings)]));
+    const walletBelow = Math.max(0, ...[...thresholds.values()].map((one) => one.wallet_low ?? 0));
+    const state = await readSharedState(store, { walletBelow, accountIds, now });
+    for (const [id, own] of thresholds) {
+      const isOwn = ({ accountId }: { accountId: string }) => accountId === id;
+      const part = { ...state, wallets: state.wallets.filter(isOwn), budgets: state.budgets.filter(isOwn) };
+      add(id, checkShared(part, own));
+    }
+  }
+}
+
+/** Starts the timers. Returns what stops them. */
+export function openAlerts(deps: AlertsDeps): () => void {
+  const alerts = createAlerts(deps);
+  const report = (error: unknown) => deps.log.warn("alerts_failed", { error });
+  const timers = [
+    startTimer(alerts.evaluate, roundMs, report),
+    startTimer(alerts.deliverDue, deliverMs, report),
+    startTimer(alerts.checkLedger, roundMs, report),
+  ];
+  return () => {
+    for (const timer of timers) clearInterval(timer);
+  };
+}
+
+/** Repeats work that never overlaps with itself. */
+function startTimer(work: () => Promise<void>, ms: number, report: (error: unknown) => void) {
+  let isRunning = false;
+  const timer = setInterval(async () => {
+    if (isRunning) return;
+    isRunning = true;
+    await work().catch(report);
+    isRunning = false;
+  }, ms);
+  timer.unref();
+  return timer;
+}

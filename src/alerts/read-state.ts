@@ -1,0 +1,127 @@
+import { statfs } from "node:fs/promises";
+import { hostname } from "node:os";
+import { monthOf, type Store } from "../db/index.ts";
+import { makeCallId, type Registry } from "../kernel/index.ts";
+import { readLedgerCheck } from "./ledger-check.ts";
+import type { NodeState, SharedState } from "./rules.ts";
+
+const dayMs = 86_400_000;
+/** A wallet that paid for nothing since then has been left. */
+const activeDays = 7;
+/** The worst are told; more would be a list that nobody reads. */
+const subjectsMax = 200;
+const callsMax = 1000;
+
+/** Reads what this process knows: its circuits and keys, its models and its disk. */
+export async function readNodeState(registry: Registry, nowMs: number, folder: string): Promise<NodeState> {
+  const entries = [...registry.modelEntries];
+  const routes = entries.flatMap((entry) => entry.routes);
+  const pools = new Map(routes.map(({ plugin, keys }) => [plugin.name, keys]));
+  return {
+    routes: routes.map(({ plugin, model, circuitBreaker, health }) => {
+      const isOpen = health.openForMs(nowMs) > 0 || circuitBreaker.stateAt(nowMs) !== "closed";
+      return { plugin: plugin.name, model: model.id, isOpen };
+    }),
+    keys: [...pools].map(([plugin, keys]) => ({ plugin, total: keys.size, paused: keys.size - keys.readyAt(nowMs) })),
+    models: entries.map(({ model }) => model),
+    disk: await readDisk(folder),
+  };
+}
+
+async function readDisk(folder: string): Promise<NodeState["disk"]> {
+  try {
+    const { blocks, bavail } = await statfs(folder);
+    return blocks === 0 ? undefined : { name: `${hostname()}:${folder}`, usedShare: 1 - bavail / blocks };
+  } catch {
+    return undefined;
+  }
+}
+
+/** What of the shared state is of interest. */
+interface Wanted {
+  /** Wallets below this. */
+  readonly walletBelow: number;
+  /** Absent: of all accounts that used theirs lately. */
+  readonly accountIds?: readonly string[];
+  readonly now: number;
+}
+
+/** Reads what all nodes share. Each query is bounded, since an embedded store answers on the thread that serves calls. */
+export async function readSharedState(store: Store, { walletBelow, accountIds, now }: Wanted): Promise<SharedState> {
+  const isOfAll = accountIds === undefined;
+  return {
+    wallets: await readWallets(store, { walletBelow, now, ...(accountIds && { accountIds }) }),
+    budgets: await readBudgets(store, now, accountIds),
+    usage: isOfAll ? await readEstimates(store, now) : { calls: 0, estimated: 0 },
+    ledger: isOfAll ? await readLedgerCheck(store) : undefined,
+  };
+}
+
+async function readWallets({ db }: Store, { walletBelow, accountIds, now }: Wanted): Promise<SharedState["wallets"]> {
+  const today = Math.floor(now / dayMs);
+  const rows = await db
+    .selectFrom("wallets")
+    .innerJoin("accounts", "accounts.id", "wallets.account_id")
+    .select(["accounts.id", "accounts.email", "wallets.balance_nanodollars"])
+    .where("wallets.balance_nanodollars", "<", walletBelow)
+    .where("accounts.disabled_at", "is", null)
+    .$if(accountIds !== undefined, (query) => query.where("accounts.id", "in", accountIds ?? []))
+    .$if(accountIds === undefined, (query) =>
+      query.where(({ exists, selectFrom }) =>
+        exists(
+          selectFrom("usage_days")
+            .select("usage_days.model")
+            .whereRef("usage_days.account_id", "=", "accounts.id")
+            .where("usage_days.day", ">", today - activeDays)
+            .where("usage_days.charged_nanodollars", ">", 0),
+        ),
+      ),
+    )
+    .orderBy("wallets.balance_nanodollars")
+    .limit(subjectsMax)
+    .execute();
+  return rows.map(({ id, email, balance_nanodollars: nanodollars }) => ({ accountId: id, email, nanodollars }));
+}
+
+async function readBudgets(
+  { db }: Store,
+  now: number,
+  accountIds: readonly string[] | undefined,
+): Promise<SharedState["budgets"]> {
+  const rows = await db
+    .selectFrom("key_budget_usage")
+    .innerJoin("keys", "keys.id", "key_budget_usage.key_id")
+    .select(["keys.id", "keys.name", "keys.account_id", "keys.budget_nanodollars", "spent_nanodollars"])
+    .where("month", "=", monthOf(now))
+    .where("keys.revoked_at", "is", null)
+    .where("keys.budget_nanodollars", ">", 0)
+    // At least half of it; less tells nobody.
+    .where(({ eb, ref }) => eb(eb("spent_nanodollars", "*", 2), ">=", ref("keys.budget_nanodollars")))
+    .$if(accountIds !== undefined, (query) => query.where("keys.account_id", "in", accountIds ?? []))
+    .orderBy("spent_nanodollars", "desc")
+    .limit(accountIds === undefined ? subjectsMax : subjectsMax * 10)
+    .execute();
+  return rows.map(({ id, name, account_id: accountId, budget_nanodollars: budget, spent_nanodollars: spent }) => ({
+    ...{ accountId, keyId: id, name, spentNanodollars: spent, budgetNanodollars: budget ?? 0 },
+  }));
+}
+
+async function readEstimates({ db }: Store, now: number): Promise<SharedState["usage"]> {
+  const rows = await db
+    .selectFrom(
+      db
+        .selectFrom("calls")
+        .select("usage_source")
+        .where("id", ">", makeCallId(now - dayMs))
+        .where("state", "=", "settled")
+        .orderBy("id", "desc")
+        .limit(callsMax)
+        .as("latest"),
+    )
+    .select(({ fn }) => ["usage_source", fn.countAll().as("calls")])
+    .groupBy("usage_source")
+    .execute();
+  const calls = rows.reduce((sum, row) => sum + Number(row.calls), 0);
+  const estimated = rows.find((row) => row.usage_source === "estimated")?.calls;
+  return { calls, estimated: estimated === undefined ? 0 : Number(estimated) };
+}

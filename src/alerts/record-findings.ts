@@ -1,0 +1,151 @@
+import type { Database, Store } from "../db/index.ts";
+import { type AlertNotice, createMessage } from "./message.ts";
+import { type Finding, getRuleInfo, type Rule } from "./rules.ts";
+
+/** How often the rules are looked at. */
+export const roundMs = 60_000;
+/** What no node has found for so long is resolved: two rounds may be late. */
+const clearedMs = 2.5 * roundMs;
+/** How long an alert that goes on is not told again. */
+const repeatMs = 86_400_000;
+/** Messages that wait for one channel; beyond them new ones are dropped. */
+const waitingMax = 20;
+const chunkSize = 200;
+
+/** A finding and whom it concerns. */
+export interface OwnedFinding extends Finding {
+  readonly owner: string;
+}
+
+type AlertRow = Database["alerts"];
+type Db = Store["db"];
+
+export interface RecordOptions {
+  readonly now: number;
+  readonly publicUrl: string | undefined;
+}
+
+/**
+ * Records what was found. A new alert, one that got worse, one that is a day old again and one that nobody finds any more
+ * are queued as messages to the channels of their owner. Several nodes may do this at once: each of these is queued once.
+ */
+export async function recordFindings(
+  { db }: Pick<Store, "db">,
+  findings: readonly OwnedFinding[],
+  { now, publicUrl }: RecordOptions,
+): Promise<void> {
+  // In one order on all nodes, so that they cannot lock one another.
+  const rows = findings.map((finding) => toRow(finding, now)).sort((a, b) => (a.id < b.id ? -1 : 1));
+  // What nobody would be told stays untold, for the channel that is added tomorrow.
+  const owners = await db.selectFrom("alert_channels").select("owner").distinct().execute();
+  const reachable = new Set(owners.map(({ owner }) => owner));
+  const known = new Map((await db.selectFrom("alerts").selectAll().execute()).map((row) => [row.id, row]));
+  const same = rows.filter((row) => {
+    const before = known.get(row.id);
+    return (
+      before?.text === row.text &&
+      before.level === row.level &&
+      !(reachable.has(row.owner) && isDue(before, row.level, now))
+    );
+  });
+  for (let from = 0; from < same.length; from += chunkSize) {
+    const ids = same.slice(from, from + chunkSize).map(({ id }) => id);
+    await db.updateTable("alerts").set({ seen_at: now }).where("id", "in", ids).execute();
+  }
+  const changed = rows.filter((row) => !same.includes(row));
+  const found = new Set(rows.map(({ id }) => id));
+  const isCleared = [...known.values()].some(({ id, seen_at }) => !found.has(id) && seen_at <= now - clearedMs);
+  if (changed.length === 0 && !isCleared) return;
+  await db.transaction().execute(async (transaction) => {
+    const told: [owner: string, notice: AlertNotice][] = [];
+    for (const row of changed) {
+      await upsert(transaction, row);
+      const claimed = reachable.has(row.owner) ? await claim(transaction, row, now) : undefined;
+      if (claimed !== undefined) told.push([row.owner, toNotice(claimed, "firing")]);
+    }
+    for (const row of await clear(transaction, now)) {
+      if (row.notified_at !== null) told.push([row.owner, toNotice(row, "resolved")]);
+    }
+    const byOwner = Map.groupBy(told, ([owner]) => owner);
+    for (const [owner, all] of byOwner) {
+      await queue(
+        transaction,
+        owner,
+        createMessage(
+          all.map(([, notice]) => notice),
+          publicUrl,
+        ),
+        now,
+      );
+    }
+  });
+}
+
+function toRow({ owner, rule, subject, text, level }: OwnedFinding, now: number): AlertRow {
+  const id = `${owner} ${rule} ${subject}`;
+  return { id, owner, rule, text, level, since_at: now, seen_at: now, notified_at: null, notified_level: null };
+}
+
+/** Whether a message about an alert is to be sent. */
+function isDue({ rule, since_at, notified_at, notified_level }: AlertRow, level: number, now: number): boolean {
+  if (notified_at === null) return since_at <= now - getDelayMs(rule);
+  return notified_at <= now - repeatMs || level > (notified_level ?? 0);
+}
+
+function getDelayMs(rule: string): number {
+  return getRuleInfo(rule as Rule).delayMs ?? 0;
+}
+
+async function upsert(db: Db, row: AlertRow): Promise<void> {
+  const { seen_at, text, level } = row;
+  await db
+    .insertInto("alerts")
+    .values(row)
+    .onConflict((conflict) => conflict.column("id").doUpdateSet({ seen_at, text, level }))
+    .execute();
+}
+
+/** Marks an alert as told, if it is to be and no other node has. */
+function claim(db: Db, { id, rule, level }: AlertRow, now: number): Promise<AlertRow | undefined> {
+  return db
+    .updateTable("alerts")
+    .set({ notified_at: now, notified_level: level })
+    .where("id", "=", id)
+    .where(({ and, eb, or }) =>
+      or([
+        and([eb("notified_at", "is", null), eb("since_at", "<=", now - getDelayMs(rule))]),
+        eb("notified_at", "<=", now - repeatMs),
+        eb("notified_level", "<", level),
+      ]),
+    )
+    .returningAll()
+    .executeTakeFirst();
+}
+
+/** Deletes the alerts that are over; each is returned to one node. */
+function clear(db: Db, now: number): Promise<AlertRow[]> {
+  return db
+    .deleteFrom("alerts")
+    .where("seen_at", "<=", now - clearedMs)
+    .returningAll()
+    .execute();
+}
+
+function toNotice({ rule, text, since_at }: AlertRow, status: AlertNotice["status"]): AlertNotice {
+  return { rule: rule as Rule, status, text, since: new Date(since_at).toISOString() };
+}
+
+async function queue(db: Db, owner: string, message: ReturnType<typeof createMessage>, now: number): Promise<void> {
+  const channels = await db
+    .selectFrom("alert_channels")
+    .leftJoin("alert_messages", "alert_messages.channel_id", "alert_channels.id")
+    .select(({ fn }) => ["alert_channels.id", fn.count("alert_messages.id").as("waiting")])
+    .where("owner", "=", owner)
+    .groupBy("alert_channels.id")
+    .execute();
+  const free = channels.filter(({ waiting }) => Number(waiting) < waitingMax);
+  if (free.length === 0) return;
+  const body = JSON.stringify(message);
+  const values = free.map(({ id }) => ({ id: `${message.id}:${id}`, channel_id: id, body, attempts: 0, next_at: now }));
+  await db.insertInto("alert_messages").values(values).execute();
+}

@@ -1,0 +1,199 @@
+import { formatUsd, type Model } from "../contract/index.ts";
+
+const dayMs = 86_400_000;
+const minuteMs = 60_000;
+
+/** A rule: what its threshold counts, the default of it, and how long something must be wrong before a message is sent. */
+interface RuleInfo {
+  readonly unit?: "usd" | "percent" | "days";
+  /** In nanodollars for `usd`. */
+  readonly threshold?: number;
+  readonly delayMs?: number;
+  /** Whether account holders have it too, for what is theirs. */
+  readonly isForAccounts?: boolean;
+}
+
+export const rules = {
+  wallet_low: { unit: "usd", threshold: 1_000_000_000, isForAccounts: true },
+  /** The share of a key's budget from which it tells, at 50, 80 and 100 %. */
+  budget: { unit: "percent", threshold: 50, isForAccounts: true },
+  provider_failing: { delayMs: minuteMs },
+  circuit_open: {},
+  model_retires: { unit: "days", threshold: 30 },
+  usage_estimated: { unit: "percent", threshold: 10 },
+  ledger_difference: {},
+  disk_full: { unit: "percent", threshold: 90 },
+} as const satisfies Record<string, RuleInfo>;
+
+export type Rule = keyof typeof rules;
+export const ruleNames = Object.keys(rules) as Rule[];
+export const getRuleInfo = (rule: Rule): RuleInfo => rules[rule];
+
+/** What is wrong with one subject. A higher `level` is worse and told at once. */
+export interface Finding {
+  readonly rule: Rule;
+  readonly subject: string;
+  readonly level: number;
+  readonly text: string;
+}
+
+/** The threshold of each rule that is switched on; of a rule without one it is 0. */
+export type Thresholds = Partial<Record<Rule, number>>;
+
+export interface RouteHealth {
+  readonly plugin: string;
+  readonly model: string;
+  readonly isOpen: boolean;
+}
+
+/** What each node sees for itself. */
+export interface NodeState {
+  readonly routes: readonly RouteHealth[];
+  /** Of each plugin with keys. */
+  readonly keys: readonly { readonly plugin: string; readonly total: number; readonly paused: number }[];
+  readonly models: readonly Pick<Model, "id" | "retiredOn" | "successor">[];
+  /** Absent where the platform does not say. */
+  readonly disk?: { readonly name: string; readonly usedShare: number } | undefined;
+}
+
+/** What all nodes share. */
+export interface SharedState {
+  readonly wallets: readonly { readonly accountId: string; readonly email: string; readonly nanodollars: number }[];
+  /** Of the keys that have one, in this month. */
+  readonly budgets: readonly KeyBudget[];
+  /** Of the latest calls of a day. */
+  readonly usage: { readonly calls: number; readonly estimated: number };
+  /** Of the last verification; absent: there was none yet. */
+  readonly ledger?: { readonly differences: number; readonly first?: string | undefined } | undefined;
+}
+
+export interface KeyBudget {
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly name: string;
+  readonly budgetNanodollars: number;
+  readonly spentNanodollars: number;
+}
+
+/** Fewer calls say nothing about the share of estimates. */
+const estimatedCallsMin = 20;
+/** How long the end of a model is told after it. */
+const retiredDays = 7;
+const namesMax = 5;
+
+/** What a node finds wrong by itself. */
+export function checkNode(state: NodeState, thresholds: Thresholds, now: number): Finding[] {
+  const { model_retires: days, disk_full: percent } = thresholds;
+  return [
+    ...(thresholds.circuit_open === undefined ? [] : findOpenCircuits(state)),
+    ...(thresholds.provider_failing === undefined ? [] : findFailingProviders(state)),
+    ...(days === undefined ? [] : findRetiring(state, days, now)),
+    ...(percent === undefined ? [] : findFullDisk(state, percent)),
+  ];
+}
+
+/** What is wrong in the state that nodes share. */
+export function checkShared(state: SharedState, thresholds: Thresholds): Finding[] {
+  const { wallet_low: low, budget, usage_estimated: share } = thresholds;
+  return [
+    ...(low === undefined ? [] : findLowWallets(state, low)),
+    ...(budget === undefined ? [] : findSpentBudgets(state, budget)),
+    ...(share === undefined ? [] : findEstimates(state, share)),
+    ...(thresholds.ledger_difference === undefined ? [] : findLedgerDifferences(state)),
+  ];
+}
+
+function findLowWallets({ wallets }: SharedState, threshold: number): Finding[] {
+  return wallets
+    .filter(({ nanodollars }) => nanodollars < threshold)
+    .map(({ accountId, email, nanodollars }) => {
+      const isEmpty = nanodollars <= 0;
+      const text = `The wallet of ${email} has ${formatUsd(nanodollars)} USD, less than ${formatUsd(threshold)} USD`;
+      return { rule: "wallet_low", subject: accountId, level: isEmpty ? 2 : 1, text };
+    });
+}
+
+function findSpentBudgets({ budgets }: SharedState, threshold: number): Finding[] {
+  return budgets.flatMap(({ keyId, name, budgetNanodollars, spentNanodollars }) => {
+    // Of a budget of 0 there is nothing to spend, by intention.
+    if (budgetNanodollars === 0) return [];
+    const percent = Math.floor((spentNanodollars / budgetNanodollars) * 100);
+    const level = [50, 80, 100].filter((step) => percent >= Math.max(step, threshold)).length;
+    if (percent < threshold) return [];
+    const spent = `${formatUsd(spentNanodollars)} of ${formatUsd(budgetNanodollars)} USD`;
+    const text = `The API key “${name}” (${keyId}) has spent ${percent} % of its budget of this month: ${spent}`;
+    return { rule: "budget", subject: keyId, level: Math.max(1, level), text };
+  });
+}
+
+function findEstimates({ usage: { calls, estimated } }: SharedState, threshold: number): Finding[] {
+  if (calls < estimatedCallsMin || estimated * 100 <= calls * threshold) return [];
+  const percent = Math.floor((estimated * 100) / calls);
+  const text = `The usage of ${percent} % of the latest ${calls} calls was estimated, because their providers did not report it`;
+  return [{ rule: "usage_estimated", subject: "calls", level: 1, text }];
+}
+
+function findLedgerDifferences({ ledger }: SharedState): Finding[] {
+  if (ledger === undefined || ledger.differences === 0) return [];
+  const first = ledger.first === undefined ? "" : `: ${ledger.first}`;
+  const count = ledger.differences === 1 ? "1 difference" : `${ledger.differences} differences`;
+  return [
+    {
+      rule: "ledger_difference",
+      subject: "ledger",
+      level: 1,
+      text: `The ledger's verification found ${count}${first}`,
+    },
+  ];
+}
+
+function findOpenCircuits({ routes }: NodeState): Finding[] {
+  const open = Map.groupBy(
+    routes.filter(({ isOpen }) => isOpen),
+    ({ plugin }) => plugin,
+  );
+  return [...open].map(([plugin, paused]) => {
+    const count = paused.length === 1 ? "1 route" : `${paused.length} routes`;
+    const text = `${count} of provider ${plugin} paused after failures: ${listNames(paused.map(({ model }) => model))}`;
+    return { rule: "circuit_open", subject: plugin, level: 1, text };
+  });
+}
+
+function findFailingProviders({ routes, keys }: NodeState): Finding[] {
+  const byPlugin = Map.groupBy(routes, ({ plugin }) => plugin);
+  const down = [...byPlugin].filter(([, all]) => all.every(({ isOpen }) => isOpen)).map(([plugin]) => plugin);
+  const failing = keys.filter(({ plugin, paused }) => paused > 0 && !down.includes(plugin));
+  return [
+    ...down.map((plugin) => {
+      const text = `All routes of provider ${plugin} are paused after failures`;
+      return { rule: "provider_failing" as const, subject: plugin, level: 2, text };
+    }),
+    ...failing.map(({ plugin, paused, total }) => {
+      const text = `${paused} of ${total} API keys of provider ${plugin} paused: the provider refuses or limits them`;
+      return { rule: "provider_failing" as const, subject: plugin, level: paused === total ? 2 : 1, text };
+    }),
+  ];
+}
+
+function findRetiring({ models }: NodeState, threshold: number, now: number): Finding[] {
+  return models.flatMap(({ id, retiredOn, successor }) => {
+    if (retiredOn === undefined) return [];
+    const days = Math.ceil((Date.parse(retiredOn) - now) / dayMs);
+    if (days > threshold || days < -retiredDays) return [];
+    const instead = successor === undefined ? "" : `; its successor is ${successor}`;
+    const text = days > 0 ? `retires ${id} on ${retiredOn}` : `retired ${id} on ${retiredOn}`;
+    return { rule: "model_retires", subject: id, level: days > 0 ? 1 : 2, text: `The provider ${text}${instead}` };
+  });
+}
+
+function findFullDisk({ disk }: NodeState, threshold: number): Finding[] {
+  if (disk === undefined || disk.usedShare * 100 < threshold) return [];
+  const percent = Math.floor(disk.usedShare * 100);
+  const text = `The disk of ${disk.name} is ${percent} % full`;
+  return [{ rule: "disk_full", subject: disk.name, level: percent >= 98 ? 2 : 1, text }];
+}
+
+function listNames(names: readonly string[]): string {
+  const rest = names.length - namesMax;
+  return `${names.slice(0, namesMax).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
+}

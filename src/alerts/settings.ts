@@ -1,0 +1,109 @@
+import { Buffer } from "node:buffer";
+import { decrypt, encrypt, GatewayError } from "../contract/index.ts";
+import type { Store } from "../db/index.ts";
+import { getRuleInfo, type Rule, ruleNames, type Thresholds } from "./rules.ts";
+
+/** The `owner` of the operator's channels, rules and alerts; that of others is the id of their account. */
+export const gatewayOwner = "gateway";
+
+/** A rule as its owner set it. */
+export interface RuleSetting {
+  readonly rule: Rule;
+  readonly isEnabled: boolean;
+  readonly threshold: number | undefined;
+}
+
+/** The rules that an owner has. */
+export function getRulesOf(owner: string): Rule[] {
+  return ruleNames.filter((rule) => owner === gatewayOwner || getRuleInfo(rule).isForAccounts === true);
+}
+
+/** The rules of each owner that changed one, and of those that are named. */
+export async function readRules(
+  { db }: Pick<Store, "db">,
+  owners: readonly string[],
+): Promise<ReadonlyMap<string, readonly RuleSetting[]>> {
+  const rows =
+    owners.length === 0 ? [] : await db.selectFrom("alert_rules").selectAll().where("owner", "in", owners).execute();
+  const byId = new Map(rows.map((row) => [`${row.owner} ${row.rule}`, row]));
+  const toSetting = (owner: string, rule: Rule): RuleSetting => {
+    const row = byId.get(`${owner} ${rule}`);
+    return { rule, isEnabled: row?.enabled !== 0, threshold: row?.threshold ?? getRuleInfo(rule).threshold };
+  };
+  return new Map(owners.map((owner) => [owner, getRulesOf(owner).map((rule) => toSetting(owner, rule))]));
+}
+
+export function toThresholds(settings: readonly RuleSetting[]): Thresholds {
+  const enabled = settings.filter(({ isEnabled }) => isEnabled);
+  return Object.fromEntries(enabled.map(({ rule, threshold = 0 }) => [rule, threshold]));
+}
+
+export async function writeRule({ db }: Pick<Store, "db">, owner: string, setting: RuleSetting): Promise<void> {
+  const change = { enabled: setting.isEnabled ? 1 : 0, threshold: setting.threshold ?? null };
+  await db
+    .insertInto("alert_rules")
+    .values({ owner, rule: setting.rule, ...change })
+    .onConflict((conflict) => conflict.columns(["owner", "rule"]).doUpdateSet(change))
+    .execute();
+}
+
+/** A mail server. */
+export interface Smtp {
+  readonly host: string;
+  readonly port: number;
+  /** TLS from the start; otherwise the connection turns to TLS where the server can. */
+  readonly isTls: boolean;
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+  /** The sender's address. */
+  readonly from: string;
+}
+
+const smtpName = "alert_smtp";
+
+/** The mail server of the environment. */
+export function parseSmtpUrl(text: string, from: string): Smtp {
+  const { protocol, hostname, port, username, password } = new URL(text);
+  const isTls = protocol === "smtps:";
+  const login = username === "" ? {} : { user: decodeURIComponent(username), password: decodeURIComponent(password) };
+  const host = hostname.replace(/^\[|\]$/g, "");
+  return { host, port: port === "" ? (isTls ? 465 : 587) : Number(port), isTls, ...login, from };
+}
+
+/** The mail server that was set on the dashboard. */
+export async function readSmtp({ db }: Pick<Store, "db">, key: Uint8Array): Promise<Smtp | undefined> {
+  const row = await db.selectFrom("settings").select("value").where("name", "=", smtpName).executeTakeFirst();
+  if (row === undefined) return undefined;
+  return JSON.parse(decrypt(key, smtpName, Buffer.from(row.value, "base64")).toString()) as Smtp;
+}
+
+/**
+ * Stores the mail server, or removes it. An absent password leaves the one that is there.
+ *
+ * @throws {GatewayError} `invalid_request` when that would send a stored password to another server.
+ */
+export async function writeSmtp(store: Pick<Store, "db">, key: Uint8Array, smtp: Smtp | undefined): Promise<void> {
+  const { db } = store;
+  if (smtp === undefined) {
+    await db.deleteFrom("settings").where("name", "=", smtpName).execute();
+    return;
+  }
+  const value = encrypt(key, smtpName, Buffer.from(JSON.stringify(await withPassword(store, key, smtp)))).toString(
+    "base64",
+  );
+  await db
+    .insertInto("settings")
+    .values({ name: smtpName, value })
+    .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
+    .execute();
+}
+
+async function withPassword(store: Pick<Store, "db">, key: Uint8Array, smtp: Smtp): Promise<Smtp> {
+  if (smtp.user === undefined || smtp.password !== undefined) return smtp;
+  const known = await readSmtp(store, key);
+  const isSame = (["host", "port", "isTls", "user"] as const).every((name) => known?.[name] === smtp[name]);
+  if (isSame && known?.password !== undefined) return { ...smtp, password: known.password };
+  throw new GatewayError("invalid_request", "password is missing: the server, its port or the user are new", {
+    param: "password",
+  });
+}

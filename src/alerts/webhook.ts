@@ -1,0 +1,88 @@
+import { Buffer } from "node:buffer";
+import { createHmac } from "node:crypto";
+import { BlockList, isIP } from "node:net";
+import { GatewayError } from "../contract/index.ts";
+import { createPublicRequest, isPublicAddress } from "../kernel/index.ts";
+import { DeliveryError, type Message, sendMsMax } from "./message.ts";
+
+export interface WebhookOptions {
+  /** Private networks that may be reached, as CIDR ranges or addresses. */
+  readonly networks: readonly string[];
+  readonly proxyEnv: Readonly<Record<string, string>> | undefined;
+  readonly now: () => number;
+}
+
+/** Sends a message to a webhook, once. @throws {DeliveryError} */
+export type SendWebhook = (to: { url: string; secret?: string | undefined }, message: Message) => Promise<void>;
+
+/**
+ * Webhooks are reached at public addresses over https, and at the addresses that the operator listed over http too. They
+ * are signed as Standard Webhooks are.
+ */
+export function createWebhooks({ networks, proxyEnv, now }: WebhookOptions): SendWebhook {
+  const listed = toBlockList(networks);
+  const isListed = (address: string) => listed.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+  const overTls = createPublicRequest({
+    proxyEnv,
+    isPublic: (address) => isPublicAddress(address) || isListed(address),
+  });
+  const plain = createPublicRequest({ isPublic: isListed });
+  return async ({ url: text, secret }, message) => {
+    const url = new URL(text);
+    const body = JSON.stringify(message);
+    const signal = AbortSignal.timeout(sendMsMax);
+    const end = new AbortController();
+    try {
+      const send = url.protocol === "http:" ? plain : overTls;
+      const headers = { ...toHeaders(message.id, body, secret, now()), "content-length": `${Buffer.byteLength(body)}` };
+      const { status } = await send(url, AbortSignal.any([signal, end.signal]), { headers, body });
+      if (status < 200 || status > 299) throw new DeliveryError(`The webhook answered ${status}`);
+    } catch (error) {
+      throw toDeliveryError(error, signal.aborted, url.protocol);
+    } finally {
+      // The answer is of no interest: this closes the connection.
+      end.abort();
+    }
+  };
+}
+
+/** @throws {GatewayError} `invalid_request` for an address that no webhook can have. */
+export function checkWebhookUrl(text: string): string {
+  const url = URL.parse(text);
+  const isValid = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
+  if (isValid) return url.href;
+  throw new GatewayError("invalid_request", "url is not an https address without user name and password", {
+    param: "url",
+  });
+}
+
+/** `webhook-signature` is the HMAC-SHA256 of `id.timestamp.body`, in base64, after its version. */
+function toHeaders(id: string, body: string, secret: string | undefined, now: number): Record<string, string> {
+  const at = String(Math.floor(now / 1000));
+  const headers = { "content-type": "application/json", "webhook-id": id, "webhook-timestamp": at };
+  if (secret === undefined) return headers;
+  const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+  const signature = createHmac("sha256", key).update(`${id}.${at}.${body}`).digest("base64");
+  return { ...headers, "webhook-signature": `v1,${signature}` };
+}
+
+function toDeliveryError(error: unknown, isLate: boolean, protocol: string): DeliveryError {
+  if (error instanceof DeliveryError) return error;
+  if (isLate) return new DeliveryError(`The webhook did not answer within ${sendMsMax / 1000} s`);
+  if (error instanceof GatewayError) {
+    const which = protocol === "http:" ? "over http a webhook must be" : "the webhook is neither public nor";
+    return new DeliveryError(`Not sent: ${which} at an address listed in ALERT_NETWORKS`);
+  }
+  const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
+  return new DeliveryError(`The webhook could not be reached${code}`);
+}
+
+function toBlockList(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = "", bits] = network.split("/");
+    const isV6 = isIP(address) === 6;
+    list.addSubnet(address, bits === undefined ? (isV6 ? 128 : 32) : Number(bits), isV6 ? "ipv6" : "ipv4");
+  }
+  return list;
+}

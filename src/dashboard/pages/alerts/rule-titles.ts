@@ -1,0 +1,40 @@
+interface RuleTitle {
+  readonly title: string;
+  readonly description: string;
+  /** The label of its threshold. */
+  readonly threshold?: string;
+}
+
+/** The rules by name. */
+export const ruleTitles: Readonly<Record<string, RuleTitle>> = {
+  wallet_low: {
+    title: "Wallet low",
+    description: "The balance of a wallet is below an amount.",
+    threshold: "Below (USD)",
+  },
+  budget: {
+    title: "Budget spent",
+    description: "An API key has spent 50, 80 or 100 % of its monthly budget.",
+    threshold: "From (%)",
+  },
+  provider_failing: {
+    title: "Provider failing",
+    description: "All routes of a provider fail, or it refuses an API key for a minute.",
+  },
+  circuit_open: { title: "Circuit open", description: "A route is paused after failures." },
+  model_retires: {
+    title: "Model retires",
+    description: "A provider takes a model out of service.",
+    threshold: "Days before",
+  },
+  usage_estimated: {
+    title: "Usage estimated",
+    description: "The share of calls whose usage the provider did not report.",
+    threshold: "More than (%)",
+  },
+  ledger_difference: {
+    title: "Ledger difference",
+    description: "The daily verification found balances that do not match their entries.",
+  },
+  disk_full: { title: "Disk nearly full", description: "The disk of the home folder fills up.", threshold: "From (%)" },
+};

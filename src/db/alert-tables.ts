@@ -1,0 +1,68 @@
+/** The tables of alerts. */
+export interface AlertTables {
+  alert_channels: AlertChannelsTable;
+  alert_rules: AlertRulesTable;
+  alerts: AlertsTable;
+  alert_messages: AlertMessagesTable;
+  alert_turns: AlertTurnsTable;
+}
+
+/** Where alerts are sent. In these tables `owner` is an account, or `gateway` for the operator. */
+interface AlertChannelsTable {
+  id: string;
+  owner: string;
+  kind: "webhook" | "email";
+  /** What the dashboard calls it; no secret. */
+  label: string;
+  /** Encrypted JSON: address and secret. */
+  target: Uint8Array;
+  created_at: number;
+  /** When a message was last accepted; null: never. */
+  sent_at: number | null;
+  /** Of the last attempt; null: it succeeded. */
+  error: string | null;
+  error_at: number | null;
+}
+
+/** Rules that differ from their defaults. */
+interface AlertRulesTable {
+  owner: string;
+  rule: string;
+  /** Flag. */
+  enabled: number;
+  /** In the unit of the rule; null: the default. */
+  threshold: number | null;
+}
+
+/** What is wrong now, one row per subject. */
+interface AlertsTable {
+  /** Owner, rule and subject. */
+  id: string;
+  owner: string;
+  rule: string;
+  text: string;
+  /** Rises when it gets worse. */
+  level: number;
+  since_at: number;
+  /** When a node last found it. */
+  seen_at: number;
+  /** When the last message about it was queued; null: none was. */
+  notified_at: number | null;
+  notified_level: number | null;
+}
+
+/** Messages that no channel has accepted yet. */
+interface AlertMessagesTable {
+  id: string;
+  channel_id: string;
+  /** JSON of what is sent. */
+  body: string;
+  attempts: number;
+  next_at: number;
+}
+
+/** Work that one node at a time does: when it is next to be done. */
+interface AlertTurnsTable {
+  name: string;
+  next_at: number;
+}

@@ -1,0 +1,105 @@
+import { type ChatRequest, type ContentPart, GatewayError, isEnded, type Model } from "../../contract/index.ts";
+import type { CallContext } from "../call-context.ts";
+import type { Kernel } from "../types.ts";
+
+type Feature = NonNullable<Model["features"]>[number];
+
+/** What a request asks of a model beside text, and where it does. */
+type Needs = ReadonlyMap<Feature, string>;
+
+/** What a model lacks, as a sentence goes on. */
+const lacks: Readonly<Record<Feature, string>> = {
+  vision: "takes no pictures",
+  audio: "takes no audio",
+  pdf: "takes no PDF files",
+  tools: "calls no tools",
+  json_schema: "cannot hold its answer to a JSON schema",
+};
+/** How many other models an error names. */
+const namedMax = 3;
+
+/**
+ * Refuses a request that the model cannot serve for certain: its row says what it can do and this is not in it, or the
+ * prompt has more words than its context has tokens.
+ *
+ * @throws {GatewayError} `invalid_request` or `context_length_exceeded`, naming models that can and that the key may use.
+ */
+export function checkFeatures({ registry }: Kernel, call: CallContext<"chat">): void {
+  const { request, modelEntry, native } = call;
+  const { model } = modelEntry;
+  const needs: Needs = model.features === undefined || native?.untranslatable ? new Map() : findNeeds(request);
+  const missing = [...needs].find(([feature]) => !hasFeature(model, feature));
+  // The provider shortens such a prompt itself.
+  const isShortened = native?.body.truncation === "auto";
+  const tokensMin = isShortened ? 0 : countWords(request, model.contextTokens);
+  const isTooLong = tokensMin > (model.contextTokens ?? Number.POSITIVE_INFINITY);
+  if (missing === undefined && !isTooLong) return;
+  const able: string[] = [];
+  for (const { model: other } of registry.modelEntries) {
+    if (able.length === namedMax) break;
+    const isAllowed = call.caller.allowedModels?.has(other.id) ?? true;
+    if (!isAllowed || other.capability !== "chat" || isEnded(other, call.openedAt)) continue;
+    if (needs.size > 0 && other.features === undefined) continue;
+    const fits = other.contextTokens !== undefined && other.contextTokens >= tokensMin;
+    if ([...needs.keys()].every((feature) => hasFeature(other, feature)) && (fits || !isTooLong)) able.push(other.id);
+  }
+  const cure = able.length === 0 ? "GET /models tells what each model can" : `models that can: ${able.join(", ")}`;
+  if (missing !== undefined) {
+    const [feature, param] = missing;
+    throw new GatewayError("invalid_request", `The model '${model.id}' ${lacks[feature]}; ${cure}`, { param });
+  }
+  const sentence = `This model's maximum context length is ${model.contextTokens} tokens. However, your messages have more words than that; ${cure}`;
+  throw new GatewayError("context_length_exceeded", sentence, { param: "messages" });
+}
+
+function hasFeature({ features }: Model, feature: Feature): boolean {
+  return features === undefined || features.includes(feature);
+}
+
+function findNeeds({ messages, tools, functions, response_format: format }: ChatRequest): Needs {
+  const needs = new Map<Feature, string>();
+  if (tools?.length) needs.set("tools", "tools");
+  else if (functions?.length) needs.set("tools", "functions");
+  if (format?.type === "json_schema") needs.set("json_schema", "response_format");
+  for (const [index, { content }] of messages.entries()) {
+    if (!Array.isArray(content)) continue;
+    for (const [part, value] of content.entries()) {
+      const feature = toFeature(value);
+      if (feature !== undefined && !needs.has(feature)) needs.set(feature, `messages[${index}].content[${part}]`);
+    }
+  }
+  return needs;
+}
+
+/** Files other than PDFs are not told apart by rows, and one by its id may be anything. */
+function toFeature(part: ContentPart): Feature | undefined {
+  if (part.type === "image_url") return "vision";
+  if (part.type === "input_audio") return "audio";
+  if (part.type !== "file") return undefined;
+  const { file_data: data } = part.file as { file_data?: unknown };
+  return typeof data === "string" && data.startsWith("data:application/pdf") ? "pdf" : undefined;
+}
+
+/**
+ * The words of the messages, each of which is at least one token in every vocabulary. They are counted only where there
+ * are enough characters for too many words.
+ */
+function countWords({ messages }: ChatRequest, tokensMax: number | undefined): number {
+  if (tokensMax === undefined) return 0;
+  const texts = messages.flatMap(({ content }) =>
+    typeof content === "string" ? content : (content ?? []).flatMap((part) => (part.type === "text" ? part.text : [])),
+  );
+  // A word and the space before it are two characters at least.
+  if (texts.reduce((sum, { length }) => sum + length, 0) < 2 * tokensMax) return 0;
+  let words = 0;
+  for (const text of texts) {
+    let isWord = false;
+    for (let at = 0; at < text.length; at++) {
+      const code = text.charCodeAt(at);
+      const isLetter = (code >= 97 && code <= 122) || (code >= 65 && code <= 90);
+      if (isLetter && !isWord) words++;
+      isWord = isLetter || (isWord && code !== 32 && code !== 10 && code !== 9 && code !== 13);
+    }
+  }
+  return words;
+}

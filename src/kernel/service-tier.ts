@@ -1,0 +1,48 @@
+import { type CompiledPrice, costMaxNanodollars, costNanodollars, getOwn, type Meters } from "../contract/index.ts";
+import type { CallContext } from "./call-context.ts";
+
+/** Providers' own names of tiers, by what clients ask for. */
+const namesOf: Readonly<Record<string, readonly string[]>> = {
+  priority: ["performance", "fast"],
+  default: ["on_demand"],
+};
+
+/** The price of the tier that a request asks for, if the model's price has it. */
+function findAsked({ modelEntry, native, request }: CallContext, isAnswered: boolean) {
+  const tiers = modelEntry.compiledPrice?.serviceTiers;
+  if (tiers === undefined) return undefined;
+  const { service_tier: tier } = (
+    native === undefined || (isAnswered && !native.isServing) ? request : native.body
+  ) as {
+    service_tier?: unknown;
+  };
+  const price = typeof tier === "string" ? getOwn(tiers, tier) : undefined;
+  return price && { tier: tier as string, price };
+}
+
+/** The most that usage can cost by any tier that may serve the call; `undefined` as {@link costMaxNanodollars}. */
+export function costMaxOfCall(call: CallContext, meters: Meters): number | undefined {
+  const { compiledPrice } = call.modelEntry;
+  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, call.keepsHour);
+  const asked = findAsked(call, false);
+  if (cost === undefined || asked === undefined) return cost;
+  const other = costMaxNanodollars(asked.price, meters, call.keepsHour);
+  return other === undefined ? undefined : Math.max(cost, other);
+}
+
+/**
+ * The price that a call is charged by: that of the tier which was asked for if the provider says that it served it, the
+ * dearer one if the provider says nothing, otherwise the model's own.
+ */
+export function priceOfCall(call: CallContext, meters: Meters): CompiledPrice | undefined {
+  const { compiledPrice } = call.modelEntry;
+  const asked = findAsked(call, true);
+  if (compiledPrice === undefined || asked === undefined || call.ignored.has("service_tier")) return compiledPrice;
+  const { servedTier } = call;
+  if (servedTier !== undefined) {
+    const isServed = servedTier === asked.tier || getOwn(namesOf, asked.tier)?.includes(servedTier);
+    return isServed ? asked.price : compiledPrice;
+  }
+  const [own, other] = [compiledPrice, asked.price].map((price) => costNanodollars(price, meters) ?? 0);
+  return (other as number) > (own as number) ? asked.price : compiledPrice;
+}

@@ -1,0 +1,127 @@
+import { join } from "node:path";
+import { type ProviderPlugin, type VirtualModelRow, VirtualModelRow as VirtualModelSchema } from "../contract/index.ts";
+import { createVirtualModel, type Registry, type VirtualModel } from "../kernel/index.ts";
+import { shapeChecker } from "../sdk/check-shape.ts";
+import { suggestName } from "../sdk/did-you-mean.ts";
+import { isRecord, PluginError } from "../sdk/index.ts";
+import { type FileProblem, listFolder, type PluginDirectory } from "./plugin-directory.ts";
+import { readJson } from "./read-files.ts";
+
+/** The file of the catalogue folder that has them. */
+export const virtualFile = "virtual.json";
+
+const checkRow = shapeChecker(VirtualModelSchema);
+
+/**
+ * The operator's virtual models: `catalogue/virtual.json` in the home folder, `{ "models": [ … ] }` or the bare array. A row
+ * that is refused does not affect the others, and its last accepted version stays in force.
+ */
+export class VirtualModels {
+  readonly #folder: PluginDirectory;
+  #fingerprint = "";
+  #label = virtualFile;
+  #rows: readonly unknown[] = [];
+  #error: string | undefined;
+  /** What is served, by id. */
+  #served: ReadonlyMap<string, { row: VirtualModelRow; virtual: VirtualModel }> = new Map();
+
+  constructor(folder: PluginDirectory) {
+    this.#folder = folder;
+    this.#label = `${folder.label}/${virtualFile}`;
+  }
+
+  /** Reads the file if it has changed. */
+  refresh(): void {
+    const { entries } = listFolder(this.#folder);
+    if (entries === undefined) return;
+    const fingerprint = entries.find(({ name }) => name === virtualFile)?.fingerprint ?? "";
+    if (fingerprint === this.#fingerprint) return;
+    this.#fingerprint = fingerprint;
+    this.#error = undefined;
+    if (fingerprint === "") {
+      this.#rows = [];
+      return;
+    }
+    try {
+      this.#rows = toRows(readJson(join(this.#folder.path, virtualFile)));
+    } catch (error) {
+      const reason = (error as Error).message;
+      this.#error = `Cannot use ${this.#label}: ${reason}${this.#served.size === 0 ? "" : "; its last version stays in force"}`;
+    }
+  }
+
+  /**
+   * Adds the virtual models to a registry.
+   *
+   * @param plugins Every plugin that is known: the models of one without a key are left out until it has one.
+   */
+  apply(registry: Registry, plugins: readonly ProviderPlugin[]): { registry: Registry; problems: FileProblem[] } {
+    const label = this.#label;
+    const problems: FileProblem[] = this.#error === undefined ? [] : [{ label, sentence: this.#error }];
+    const known = new Map(plugins.flatMap(({ models }) => models.flatMap(namesOf)));
+    for (const { model } of registry.modelEntries) for (const [name, each] of namesOf(model)) known.set(name, each);
+    const before = this.#served;
+    const served = new Map<string, { row: VirtualModelRow; virtual: VirtualModel }>();
+    const ids = new Set(this.#rows.map((row) => (isRecord(row) ? row.id : undefined)));
+    for (const [index, value] of this.#rows.entries()) {
+      const id = isRecord(value) && typeof value.id === "string" ? value.id : undefined;
+      const last = id === undefined ? undefined : before.get(id);
+      const taken = id !== undefined && served.has(id) ? `the id '${id}' stands here twice; remove one row` : undefined;
+      const fault = taken ?? findFault(value, { known, ids, isServed: last !== undefined });
+      if (fault !== undefined) {
+        const kept = last === undefined ? "" : "; its last version stays in force";
+        problems.push({ label, sentence: `Cannot use ${label}: models[${index}] (${id ?? "no id"}): ${fault}${kept}` });
+      }
+      const row = fault === undefined ? (value as VirtualModelRow) : last?.row;
+      if (row === undefined || taken !== undefined) continue;
+      const virtual = createVirtualModel(row, (name) => registry.byName(name), last?.virtual.speeds);
+      served.set(row.id, { row, virtual });
+    }
+    this.#served = served;
+    const virtualModels = new Map([...served].map(([id, { virtual }]) => [id, virtual]));
+    return { registry: registry.withVirtual(virtualModels), problems };
+  }
+}
+
+type KnownModel = ProviderPlugin["models"][number];
+
+function namesOf(model: KnownModel): [string, KnownModel][] {
+  return [model.id, ...(model.aliases ?? [])].map((name) => [name, model]);
+}
+
+function toRows(value: unknown): unknown[] {
+  const { models = undefined, ...others } = isRecord(value) ? value : { models: value };
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw new PluginError(`unknown field ${unknown}${suggestName(unknown, ["models"])}`);
+  if (!Array.isArray(models)) throw new PluginError('expected { "models": [ … ] } or an array of rows');
+  return models;
+}
+
+interface Surroundings {
+  readonly known: ReadonlyMap<string, KnownModel>;
+  /** The ids of all rows of the file. */
+  readonly ids: ReadonlySet<unknown>;
+  /** A model that is added later does not take the name of a virtual model that clients know. */
+  readonly isServed: boolean;
+}
+
+function findFault(row: unknown, { known, ids, isServed }: Surroundings): string | undefined {
+  const shape = checkRow(row);
+  if (shape !== undefined) return `${shape.path.replace(/^\./, "")}${shape.path === "" ? "" : ": "}${shape.reason}`;
+  const { id, models } = row as VirtualModelRow;
+  const names = models.map((member) => (typeof member === "string" ? member : member.model));
+  if (!isServed && known.has(id)) return `'${id}' is the name of a model already; choose another id`;
+  for (const [index, name] of names.entries()) {
+    const place = `models[${index}]`;
+    if (name === id) return `${place} is the row itself; list the models that it stands for`;
+    if (ids.has(name)) return `${place} '${name}' is a virtual model too; list the models that it stands for instead`;
+    if (!known.has(name)) return `${place} '${name}' is not a model here${suggestName(name, [...known.keys()])}`;
+    if (names.indexOf(name) !== index) return `${place} '${name}' is listed twice; remove one`;
+  }
+  const capabilities = new Set(names.map((name) => known.get(name)?.capability));
+  if (capabilities.size > 1) {
+    const each = names.map((name) => `'${name}' is for ${known.get(name)?.capability}`).join(", ");
+    return `its models are for different endpoints (${each}); make one row for each`;
+  }
+  return undefined;
+}

@@ -1,0 +1,97 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { startWebhook } from "../integration/alerts/webhook-sink.ts";
+import { startSmtpSink } from "../support/smtp-sink.ts";
+import { findViolations, hasChromium } from "./chromium.ts";
+import { createUser, seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
+
+const [webhook, mail] = await Promise.all([startWebhook(), startSmtpSink()]);
+afterAll(() => Promise.all([webhook.stop(), mail.stop()]));
+
+describe.skipIf(!hasChromium)("alerts", () => {
+  const dashboard = useDashboard({ ALERT_NETWORKS: "127.0.0.0/8" });
+
+  test(
+    "are sent to a webhook and a mail server that an administrator sets, tests and removes",
+    () =>
+      dashboard.visit(async (page) => {
+        await signInFirst(page, dashboard.gateway);
+        await page.getByRole("link", { name: "Alerts" }).click();
+        await seeHeading(page, "Alerts");
+        await page.getByText("No active alerts").waitFor();
+        await page.getByRole("button", { name: "Webhook" }).click();
+        const secret = await page.locator(".code pre").textContent();
+        expect(secret).toMatch(/^whsec_[\w+/]{43}=$/);
+        await page.getByLabel("Address").fill("nowhere");
+        await page.getByRole("button", { name: "Add webhook" }).click();
+        await page.getByText("url is not an https address").waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByLabel("Address").fill(webhook.url);
+        await page.getByRole("button", { name: "Add webhook" }).click();
+        await page.getByRole("button", { name: /^Send test to http/ }).click();
+        await page.getByText("Test message sent to").waitFor();
+        expect(webhook.requests[0]?.headers["webhook-signature"]).toMatch(/^v1,/);
+        expect(await page.content()).not.toContain(secret as string);
+        webhook.answer(500);
+        await page.getByRole("button", { name: /^Send test to http/ }).click();
+        await page.getByRole("cell", { name: "The webhook answered 500" }).waitFor();
+
+        await page.getByRole("button", { name: "Set mail server" }).click();
+        await page.getByLabel("Host").fill("127.0.0.1");
+        await page.getByLabel("Port").fill(String(mail.port));
+        await page.getByLabel("Sender").fill("gate@example.org");
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("button", { name: "Save" }).click();
+        await page.getByText(`127.0.0.1:${mail.port}`).waitFor();
+        await page.getByRole("button", { name: "Email", exact: true }).click();
+        await page.getByLabel("Addresses").fill("ops@example.org, on-call@example.org");
+        await page.getByRole("button", { name: "Add email" }).click();
+        await page.getByRole("button", { name: "Send test to ops@example.org" }).click();
+        await page.getByText("Test message sent to ops@example.org").waitFor();
+        expect(mail.mails.map(({ to }) => to)).toEqual([["ops@example.org", "on-call@example.org"]]);
+        expect(await findViolations(page)).toEqual([]);
+
+        await page.getByRole("button", { name: /^Delete http/ }).click();
+        await page.getByRole("button", { name: "Delete channel" }).click();
+        await page.getByRole("button", { name: /^Send test to http/ }).waitFor({ state: "detached" });
+      }),
+    testMsMax,
+  );
+
+  test(
+    "have thresholds that an administrator changes and rules that can be off",
+    () =>
+      dashboard.visit(async (page) => {
+        await signIn(page, "owner@localhost");
+        await page.getByRole("link", { name: "Alerts" }).click();
+        await page.getByRole("button", { name: "Edit Wallet low" }).click();
+        await page.getByLabel("Below (USD)").fill("-1");
+        await page.getByRole("button", { name: "Save" }).click();
+        await page.getByText("threshold is not US dollars").waitFor();
+        await page.getByLabel("Below (USD)").fill("2.50");
+        await page.getByRole("button", { name: "Save" }).click();
+        await page.getByRole("cell", { name: "$2.50" }).waitFor();
+        await page.getByRole("button", { name: "Turn off Circuit open" }).click();
+        await page.getByRole("button", { name: "Turn on Circuit open" }).waitFor();
+      }),
+    testMsMax,
+  );
+
+  test(
+    "of the own account are set by an account holder",
+    () =>
+      dashboard.visit(async (page) => {
+        await createUser(dashboard, "ada@example.org");
+        await signIn(page, "ada@example.org");
+        await page.getByRole("link", { name: "ada@example.org" }).click();
+        await seeHeading(page, "Account settings");
+        await page.getByRole("button", { name: "Email", exact: true }).click();
+        await page.getByRole("button", { name: "Send test to the email address of the account" }).click();
+        await page.getByText("Test message sent to").waitFor();
+        expect(mail.mails.at(-1)?.to).toEqual(["ada@example.org"]);
+        await page.getByRole("button", { name: "Edit Budget spent" }).waitFor();
+        expect(await page.getByRole("button", { name: "Edit Disk nearly full" }).count()).toBe(0);
+        expect(await findViolations(page)).toEqual([]);
+      }),
+    testMsMax,
+  );
+});

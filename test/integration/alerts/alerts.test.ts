@@ -1,0 +1,131 @@
+import { describe, expect, test } from "bun:test";
+import { gatewayOwner, writeRule } from "../../../src/alerts/index.ts";
+import { createAlerts } from "../../../src/alerts/open-alerts.ts";
+import { creditWallet } from "../../../src/billing/index.ts";
+import { monthOf } from "../../../src/db/index.ts";
+import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
+import { accountWith, ground, hour, minute, secondStore, usd } from "./ground.ts";
+
+describe("an alert", () => {
+  test("is sent once, again after a day, and once more when it is resolved", async () => {
+    const { store, clock, channel, round } = await ground();
+    await channel();
+    const { id: accountId } = await accountWith(store, "ada@example.org", usd / 2, clock.now);
+    const text = "The wallet of ada@example.org has 0.5 USD, less than 1 USD";
+    expect(await round()).toEqual([`modelgate: ${text}`]);
+    expect(await round()).toEqual([]);
+    expect(await round(23 * hour)).toEqual([]);
+    expect(await round(hour)).toEqual([`modelgate: ${text}`]);
+    await creditWallet(store, { accountId, nanodollars: usd, note: "more" });
+    expect(await round()).toEqual([]);
+    expect(await round()).toEqual([]);
+    expect(await round()).toEqual([`modelgate: Resolved: ${text}`]);
+    expect(await round()).toEqual([]);
+  });
+
+  test("that had nobody to be sent to is sent to a channel that is added later", async () => {
+    const { store, clock, channel, round } = await ground();
+    await accountWith(store, "ada@example.org", usd / 2, clock.now);
+    expect(await round()).toEqual([]);
+    await channel();
+    expect((await round()).length).toBe(1);
+    expect(await round()).toEqual([]);
+  });
+
+  test("is sent again at once when it gets worse", async () => {
+    const { store, clock, channel, round } = await ground();
+    await channel();
+    const { id: accountId } = await accountWith(store, "ada@example.org", usd / 2, clock.now);
+    expect((await round()).length).toBe(1);
+    await creditWallet(store, { accountId, nanodollars: -usd, note: "less" });
+    expect(await round()).toEqual(["modelgate: The wallet of ada@example.org has -0.5 USD, less than 1 USD"]);
+    expect(await round()).toEqual([]);
+  });
+
+  test("of what lasts shorter than a minute is not sent, nor that it is over", async () => {
+    const { channel, round, deps } = await ground();
+    await channel();
+    const [{ routes } = { routes: [] }] = deps.kernel.registry.modelEntries;
+    const pool = routes[0]?.keys;
+    const pause = (untilMs: number) => pool?.take(deps.now())?.circuitBreaker.openUntil(untilMs);
+    pause(deps.now() + minute + 1);
+    expect(await round()).toEqual([]);
+    for (let count = 0; count < 4; count++) expect(await round()).toEqual([]);
+    pause(deps.now() + 10 * minute);
+    expect(await round()).toEqual([]);
+    expect((await round())[0]).toContain("1 of 2 API keys of provider");
+  });
+
+  test("of a rule that is switched off is resolved, and not found again", async () => {
+    const { store, clock, channel, round } = await ground();
+    await channel();
+    await accountWith(store, "ada@example.org", usd / 2, clock.now);
+    expect((await round()).length).toBe(1);
+    await writeRule(store, gatewayOwner, { rule: "wallet_low", isEnabled: false, threshold: undefined });
+    expect((await round(3 * minute))[0]).toContain("Resolved");
+    expect(await round()).toEqual([]);
+  });
+
+  test("of several subjects is one message", async () => {
+    const { store, clock, channel, round } = await ground();
+    await channel();
+    await accountWith(store, "ada@example.org", usd / 2, clock.now);
+    await accountWith(store, "ben@example.org", usd / 4, clock.now);
+    const [text, ...others] = await round();
+    expect(others).toEqual([]);
+    expect(text?.split("\n• ").length).toBe(3);
+  });
+
+  test("tells an account holder of the own wallet and keys alone, by the own thresholds", async () => {
+    const { store, clock, channel, round } = await ground();
+    const ada = await accountWith(store, "ada@example.org", 3 * usd, clock.now);
+    await accountWith(store, "ben@example.org", 3 * usd, clock.now);
+    await channel(ada.id);
+    expect(await round()).toEqual([]);
+    await writeRule(store, ada.id, { rule: "wallet_low", isEnabled: true, threshold: 5 * usd });
+    expect(await round()).toEqual(["modelgate: The wallet of ada@example.org has 3 USD, less than 5 USD"]);
+    const bounds = { requests_per_minute: null, tokens_per_minute: null, concurrent_calls: null, allowed_models: null };
+    const times = { created_at: 1, expires_at: null, revoked_at: null, last_used_at: null };
+    const keyRow = { id: "k1", account_id: ada.id, name: "bot", secret_hash: "x", budget_nanodollars: 10 * usd };
+    await store.db
+      .insertInto("keys")
+      .values({ ...keyRow, ...bounds, ...times })
+      .execute();
+    const usage = { account_id: ada.id, key_id: "k1", month: monthOf(clock.now), spent_nanodollars: 8 * usd };
+    await store.db.insertInto("key_budget_usage").values(usage).execute();
+    expect((await round())[0]).toContain("The API key “bot” (k1) has spent 80 % of its budget");
+  });
+
+  test("tells of differences that the daily verification of the ledger found", async () => {
+    const { channel, round, alerts, clock } = await ground({ differences: ["Wallet of acc_1: 5 is written, 4 found"] });
+    await channel();
+    await alerts.checkLedger();
+    expect(await round(59 * minute)).toEqual([]);
+    await alerts.checkLedger();
+    clock.now += minute;
+    await alerts.checkLedger();
+    expect(await round()).toEqual([
+      "modelgate: The ledger's verification found 1 difference: Wallet of acc_1: 5 is written, 4 found",
+    ]);
+  });
+
+  test("is sent once by two nodes that look at the same moment", async () => {
+    const file = temporaryFile();
+    const first = await ground({ store: await temporaryStore(file) });
+    const { store, clock, channel, webhook, alerts } = first;
+    const second = createAlerts({ ...first.deps, store: store.shared ? await secondStore(file) : store });
+    await channel();
+    await accountWith(store, "ada@example.org", usd / 2, clock.now);
+    for (let count = 0; count < 3; count++) {
+      clock.now += minute;
+      await Promise.all([alerts.evaluate(), second.evaluate()]);
+      await Promise.all([alerts.deliverDue(), second.deliverDue()]);
+    }
+    expect(webhook.requests.length).toBe(1);
+    await store.db.deleteFrom("wallets").execute();
+    clock.now += 10 * minute;
+    await Promise.all([alerts.evaluate(), second.evaluate()]);
+    await Promise.all([alerts.deliverDue(), second.deliverDue()]);
+    expect(webhook.requests.length).toBe(2);
+  });
+});

@@ -1,0 +1,74 @@
+import { afterAll } from "bun:test";
+import { createAccount } from "../../../src/accounts/account-admin.ts";
+import { addChannel, gatewayOwner } from "../../../src/alerts/index.ts";
+import { createAlerts } from "../../../src/alerts/open-alerts.ts";
+import { creditWallet } from "../../../src/billing/index.ts";
+import { readConfig } from "../../../src/config/index.ts";
+import { openStore, type Store } from "../../../src/db/index.ts";
+import { buildRegistry } from "../../../src/kernel/index.ts";
+import { createLog } from "../../../src/observability/log.ts";
+import { completionOf } from "../../unit/kernel/streams.ts";
+import { pluginOf } from "../../unit/kernel/support.ts";
+import { temporaryStore } from "../db/temporary-store.ts";
+import { startWebhook } from "./webhook-sink.ts";
+
+export const key = new Uint8Array(32).fill(7);
+export const minute = 60_000;
+export const hour = 60 * minute;
+export const usd = 1_000_000_000;
+/** What is to be ended after the tests of the file. */
+export const stops: (() => Promise<unknown>)[] = [];
+afterAll(async () => {
+  for (const stop of stops) await stop();
+});
+
+/** A gateway's alerts over a store of its own or a given one, with a clock, and a webhook that listens on the loopback. */
+export async function ground({ store: given, differences = [] }: { store?: Store; differences?: string[] } = {}) {
+  const clock = { now: Date.parse("2027-01-10T12:00:00Z") };
+  const store = given ?? (await temporaryStore(undefined, () => clock.now));
+  const webhook = await startWebhook();
+  stops.push(webhook.stop);
+  const config = readConfig({ ALERT_NETWORKS: "127.0.0.0/8" });
+  const log = createLog("silent", () => undefined);
+  const now = () => clock.now;
+  const { registry } = buildRegistry([pluginOf({ chat: async () => completionOf("Hello") })], () => ({
+    keys: ["k1", "k2"],
+  }));
+  const deps = {
+    ...{ store, key, config, log, now, kernel: { registry, now } },
+    verifyLedger: async () => differences,
+  };
+  const alerts = createAlerts(deps);
+  const channel = (owner = gatewayOwner, secret?: string) =>
+    addChannel(store, { key, now: clock.now, owner, kind: "webhook", target: { url: webhook.url, secret } });
+  /** A round of the timers after so long. Returns the texts that the webhook got. */
+  const round = async (ms: number = minute) => {
+    clock.now += ms;
+    const before = webhook.requests.length;
+    await alerts.evaluate();
+    await alerts.deliverDue();
+    return webhook.requests.slice(before).flatMap(({ body }) => (JSON.parse(body) as { text: string }).text);
+  };
+  return { store, clock, webhook, alerts, channel, round, deps };
+}
+
+/** An account with a wallet that paid for a call today. */
+export async function accountWith(store: Store, email: string, nanodollars: number, now: number) {
+  const account = await createAccount(store, { email }, now);
+  await creditWallet(store, { accountId: account.id, nanodollars, note: "test" });
+  const sums = {
+    ...{ input_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, cache_write_1h_tokens: 0, output_tokens: 0 },
+    ...{ images: 0, audio_ms: 0, characters: 0, call_units: 0, requests: 1, failures: 0, cost_nanodollars: 1 },
+    ...{ charged_nanodollars: 1, quota_tokens: 0 },
+  };
+  const row = { account_id: account.id, hour: Math.floor(now / hour), model: "m", ...sums };
+  await store.db.insertInto("usage_hours").values(row).execute();
+  return account;
+}
+
+/** A second connection to the database of a first store. */
+export async function secondStore(url: string): Promise<Store> {
+  const store = await openStore({ url, timeoutMs: 10_000 });
+  stops.push(() => store.close());
+  return store;
+}

@@ -1,0 +1,45 @@
+import { addChannel } from "../../../src/alerts/index.ts";
+import type { Store } from "../../../src/db/index.ts";
+
+interface Parts<Row> {
+  session(status: number, row?: { body?: unknown; id?: () => string | Promise<string> }): Row;
+  own(status: number, row: { body?: unknown; id?: () => string | Promise<string> }): Row;
+  admin(status: number, row?: { body?: unknown; id?: () => string | Promise<string> }): Row;
+}
+
+/** The routes of alerts, for the table of authorization. */
+export function alertRows<Row>(
+  { session, own, admin }: Parts<Row>,
+  newChannel: (owner: "member" | "gateway") => Promise<string>,
+): Record<string, Row> {
+  return {
+    "GET /dashboard/api/alerts": session(200),
+    "PUT /dashboard/api/alerts/rules/:id": session(200, {
+      id: () => "budget",
+      body: { enabled: true, threshold: "80" },
+    }),
+    "POST /dashboard/api/alerts/webhooks": session(200, { body: { url: "https://hooks.example.com/a" } }),
+    "POST /dashboard/api/alerts/emails": session(200),
+    "DELETE /dashboard/api/alerts/channels/:id": own(200, { id: () => newChannel("member") }),
+    "POST /dashboard/api/alerts/channels/:id/test": own(200, { id: () => newChannel("member") }),
+    "GET /dashboard/api/admin/alerts": admin(200),
+    "PUT /dashboard/api/admin/alerts/rules/:id": admin(200, { id: () => "budget", body: { enabled: true } }),
+    "POST /dashboard/api/admin/alerts/webhooks": admin(200, { body: { url: "https://hooks.example.com/a" } }),
+    "POST /dashboard/api/admin/alerts/emails": admin(200, { body: { to: ["ops@example.com"] } }),
+    "DELETE /dashboard/api/admin/alerts/channels/:id": admin(200, { id: () => newChannel("gateway") }),
+    "POST /dashboard/api/admin/alerts/channels/:id/test": admin(200, { id: () => newChannel("gateway") }),
+    "PUT /dashboard/api/admin/alerts/smtp": admin(200, {
+      body: { host: "mail.example.com", port: 25, tls: false, from: "gateway@example.com" },
+    }),
+    "DELETE /dashboard/api/admin/alerts/smtp": admin(200),
+  };
+}
+
+/** Adds a channel of the gateway or the member that leads nowhere, so that a test of it fails at once, in place of all others. */
+export async function addDeadChannel(store: Store, memberId: string, who: "member" | "gateway"): Promise<string> {
+  await store.db.deleteFrom("alert_channels").execute();
+  const target = { url: "http://127.0.0.1:9/" };
+  const owner = who === "member" ? memberId : who;
+  const channel = { owner, kind: "webhook", target, key: new Uint8Array(32), now: Date.now() } as const;
+  return (await addChannel(store, channel)).id;
+}

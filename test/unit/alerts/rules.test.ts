@@ -1,0 +1,107 @@
+import { describe, expect, test } from "bun:test";
+import { checkNode, checkShared, type NodeState, type SharedState } from "../../../src/alerts/rules.ts";
+
+const now = Date.parse("2027-01-01T00:00:00Z");
+const usd = 1_000_000_000;
+const healthy: NodeState = { routes: [], keys: [], models: [] };
+const sound: SharedState = { wallets: [], budgets: [], usage: { calls: 0, estimated: 0 } };
+const all = {
+  ...{ wallet_low: usd, budget: 50, provider_failing: 0, circuit_open: 0, model_retires: 30 },
+  ...{ usage_estimated: 10, ledger_difference: 0, disk_full: 90 },
+};
+const atNode = (state: Partial<NodeState>, thresholds: object = all) =>
+  checkNode({ ...healthy, ...state }, thresholds, now);
+const shared = (state: Partial<SharedState>, thresholds: object = all) =>
+  checkShared({ ...sound, ...state }, thresholds);
+const wallet = (nanodollars: number) => [{ accountId: "acc_1", email: "ada@example.org", nanodollars }];
+const budget = (spentNanodollars: number, budgetNanodollars = 10 * usd) => [
+  { accountId: "acc_1", keyId: "k1", name: "bot", budgetNanodollars, spentNanodollars },
+];
+const route = (model: string, isOpen: boolean) => ({ plugin: "acme", model, isOpen });
+
+describe("a rule finds", () => {
+  test("nothing where all is well", () => {
+    expect(atNode({})).toEqual([]);
+    expect(shared({})).toEqual([]);
+  });
+
+  test("a wallet below its threshold, worse when it is empty", () => {
+    expect(shared({ wallets: wallet(usd) })).toEqual([]);
+    expect(shared({ wallets: wallet(usd - 1) })).toMatchObject([{ rule: "wallet_low", subject: "acc_1", level: 1 }]);
+    expect(shared({ wallets: wallet(0) })).toMatchObject([{ level: 2 }]);
+    expect(shared({ wallets: wallet(-5) })[0]?.text).toBe(
+      "The wallet of ada@example.org has -0.000000005 USD, less than 1 USD",
+    );
+  });
+
+  test.each([
+    [4.999, undefined],
+    [5, 1],
+    [7.999, 1],
+    [8, 2],
+    [10, 3],
+    [12, 3],
+  ])("a budget of 10 USD with %p spent at level %p", (spent, level) => {
+    expect(shared({ budgets: budget(spent * usd) }).map((finding) => finding.level)).toEqual(level ? [level] : []);
+  });
+
+  test("a budget from the owner's own threshold only, and none of a budget of 0", () => {
+    expect(shared({ budgets: budget(7 * usd) }, { budget: 80 })).toEqual([]);
+    expect(shared({ budgets: budget(8 * usd) }, { budget: 80 })).toMatchObject([{ subject: "k1" }]);
+    expect(shared({ budgets: budget(0, 0) })).toEqual([]);
+  });
+
+  test("open circuits, one finding for each provider", () => {
+    const routes = [route("a", true), route("b", true), route("c", false)];
+    expect(atNode({ routes })).toEqual([
+      {
+        rule: "circuit_open",
+        subject: "acme",
+        level: 1,
+        text: "2 routes of provider acme paused after failures: a, b",
+      },
+    ]);
+    expect(atNode({ routes: [route("a", false)] })).toEqual([]);
+  });
+
+  test("a provider whose routes are all open, and one that refuses keys", () => {
+    const found = atNode({ routes: [route("a", true)] }, { provider_failing: 0 });
+    expect(found).toMatchObject([{ rule: "provider_failing", subject: "acme", level: 2 }]);
+    const keys = (paused: number) => atNode({ keys: [{ plugin: "acme", total: 2, paused }] });
+    expect([keys(0), keys(1), keys(2)].map(([finding]) => finding?.level)).toEqual([undefined, 1, 2]);
+  });
+
+  test.each([
+    ["2027-02-15", undefined],
+    ["2027-01-31", 1],
+    ["2027-01-01", 2],
+    ["2026-12-20", undefined],
+  ])("a model that retires on %s at level %p", (retiredOn, level) => {
+    const found = atNode({ models: [{ id: "old", retiredOn, successor: "new" }] });
+    expect(found.map((finding) => finding.level)).toEqual(level ? [level] : []);
+    for (const { text } of found) expect(text).toContain("its successor is new");
+  });
+
+  test("a share of estimates above its threshold, once there are enough calls", () => {
+    const find = (calls: number, estimated: number) => shared({ usage: { calls, estimated } });
+    expect([find(19, 19), find(100, 10)]).toEqual([[], []]);
+    expect(find(100, 11)).toMatchObject([{ rule: "usage_estimated" }]);
+  });
+
+  test("differences of the ledger, and a disk that is nearly full", () => {
+    expect(shared({ ledger: { differences: 0 } })).toEqual([]);
+    expect(shared({ ledger: { differences: 2, first: "Wallet of acc_1" } })[0]?.text).toBe(
+      "The ledger's verification found 2 differences: Wallet of acc_1",
+    );
+    expect(atNode({ disk: { name: "host:/", usedShare: 0.89 } })).toEqual([]);
+    expect(atNode({ disk: { name: "host:/", usedShare: 0.951 } })).toMatchObject([
+      { text: "The disk of host:/ is 95 % full" },
+    ]);
+  });
+
+  test("nothing that is switched off", () => {
+    const bad = { routes: [route("a", true)], disk: { name: "x", usedShare: 1 } };
+    expect(atNode(bad, {})).toEqual([]);
+    expect(shared({ wallets: wallet(-1), budgets: budget(usd * 10), ledger: { differences: 1 } }, {})).toEqual([]);
+  });
+});

@@ -1,0 +1,137 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { startWebhook } from "../../../integration/alerts/webhook-sink.ts";
+import { startRaw } from "../../../support/raw-server.ts";
+import { startSmtpSink } from "../../../support/smtp-sink.ts";
+import { dashboardHttp } from "../dashboard-http.ts";
+import { goodKey } from "../support.ts";
+
+const stops: (() => Promise<unknown>)[] = [];
+afterAll(async () => {
+  for (const stop of stops) await stop();
+});
+
+async function ground(env: Record<string, string> = { ALERT_NETWORKS: "127.0.0.0/8" }) {
+  const webhook = await startWebhook();
+  stops.push(webhook.stop);
+  const http = await dashboardHttp(env);
+  const admin = await http.enter("admin@example.org", "admin");
+  const ada = await http.enter("ada@example.org");
+  const put = (who: { cookie: string }, path: string, body: unknown) =>
+    http.send(path, {
+      method: "PUT",
+      headers: { cookie: who.cookie, origin: "http://gateway.example", "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  return { ...http, webhook, admin, ada, put };
+}
+
+const root = "/dashboard/api/admin/alerts";
+const secret = `whsec_${btoa("0123456789abcdef0123456789abcdef")}`;
+const idOf = async (response: Response) => ((await response.json()) as { id: string }).id;
+
+describe("secrets of alerts", () => {
+  test("are in no answer", async () => {
+    const { admin, webhook, put } = await ground();
+    const smtp = { host: "mail.example.org", port: 587, tls: false, from: "gate@example.org" };
+    const answers = [
+      await admin.post(`${root}/webhooks`, { url: webhook.url, secret }),
+      await put(admin, `${root}/smtp`, { ...smtp, user: "gate", password: "canary-password" }),
+      await admin.get(root),
+      await admin.get("/dashboard/api/admin/audit"),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    const all = (await Promise.all(answers.map((answer) => answer.text()))).join("\n");
+    expect(all).toContain("has_password");
+    expect(all).not.toMatch(/whsec|canary-password|services\/T0/);
+  });
+
+  test("are not sent to another mail server than they were given for", async () => {
+    const { admin, put } = await ground();
+    const sink = await startSmtpSink();
+    stops.push(sink.stop);
+    const smtp = { host: "127.0.0.1", port: sink.port, tls: false, from: "gate@example.org", user: "gate" };
+    expect((await put(admin, `${root}/smtp`, { ...smtp, password: "canary-password" })).status).toBe(200);
+    expect((await put(admin, `${root}/smtp`, { ...smtp, from: "other@example.org" })).status).toBe(200);
+    const moved = await put(admin, `${root}/smtp`, { ...smtp, host: "localhost" });
+    expect([moved.status, await moved.json()]).toMatchObject([400, { error: { param: "password" } }]);
+    const id = await idOf(await admin.post(`${root}/emails`, { to: ["ops@example.org"] }));
+    expect(await (await admin.post(`${root}/channels/${id}/test`)).json()).toEqual({ id, error: null });
+    expect(sink.mails).toMatchObject([{ from: "other@example.org", login: "gate canary-password" }]);
+    expect(sink.mails[0]?.text).toContain("Subject: [modelgate] Test");
+  });
+});
+
+describe("the routes of alerts", () => {
+  test("add, test and delete a webhook, and record it in the audit log", async () => {
+    const { admin, webhook } = await ground();
+    const id = await idOf(await admin.post(`${root}/webhooks`, { url: webhook.url, secret }));
+    expect(await (await admin.post(`${root}/channels/${id}/test`)).json()).toEqual({ id, error: null });
+    expect(JSON.parse(webhook.requests[0]?.body ?? "")).toMatchObject({ type: "test", alerts: [] });
+    webhook.answer(410);
+    expect(await (await admin.post(`${root}/channels/${id}/test`)).json()).toEqual({
+      id,
+      error: "The webhook answered 410",
+    });
+    expect(await (await admin.get(root)).json()).toMatchObject({
+      channels: [{ id, label: new URL(webhook.url).origin, error: "The webhook answered 410" }],
+    });
+    expect((await admin.remove(`${root}/channels/${id}`)).status).toBe(200);
+    expect((await admin.remove(`${root}/channels/${id}`)).status).toBe(404);
+    const { data } = (await (await admin.get("/dashboard/api/admin/audit")).json()) as { data: { action: string }[] };
+    expect(data.map(({ action }) => action).sort()).toEqual(["alert.channel", "alert.channel_delete"]);
+  });
+
+  test("set a rule within its range", async () => {
+    const { admin, ada, put } = await ground();
+    const set = async (rule: string, threshold?: string) =>
+      (await put(admin, `${root}/rules/${rule}`, { enabled: true, ...(threshold && { threshold }) })).status;
+    expect(await set("wallet_low", "2.50")).toBe(200);
+    expect(await set("wallet_low", "-1")).toBe(400);
+    expect(await set("budget", "49")).toBe(400);
+    expect(await set("disk_full", "101")).toBe(400);
+    expect(await set("unknown")).toBe(404);
+    const { rules } = (await (await admin.get(root)).json()) as { rules: object[] };
+    expect(rules[0]).toEqual({ rule: "wallet_low", enabled: true, unit: "usd", threshold: "2.5" });
+    expect((await put(ada, "/dashboard/api/alerts/rules/disk_full", { enabled: true })).status).toBe(404);
+    expect((await put(ada, "/dashboard/api/alerts/rules/budget", { enabled: false })).status).toBe(200);
+  });
+
+  test("refuse bad addresses, an eleventh channel and too many tests", async () => {
+    const { admin, ada, webhook } = await ground();
+    for (const url of ["ftp://example.org/", "not an address", "https://user:pass@example.org/"]) {
+      expect((await admin.post(`${root}/webhooks`, { url })).status).toBe(400);
+    }
+    expect((await admin.post(`${root}/webhooks`, { url: webhook.url, secret: "short" })).status).toBe(400);
+    expect((await admin.post(`${root}/emails`, { to: ["a@b.example\r\nBcc: c@d.example"] })).status).toBe(400);
+    const own = "/dashboard/api/alerts";
+    expect((await ada.post(`${own}/emails`)).status).toBe(200);
+    expect((await ada.post(`${own}/emails`)).status).toBe(409);
+    const ids: string[] = [];
+    for (let count = 0; count < 9; count++)
+      ids.push(await idOf(await ada.post(`${own}/webhooks`, { url: webhook.url })));
+    expect((await ada.post(`${own}/webhooks`, { url: webhook.url })).status).toBe(400);
+    const statuses: number[] = [];
+    for (let count = 0; count < 7; count++) statuses.push((await ada.post(`${own}/channels/${ids[0]}/test`)).status);
+    expect(statuses).toEqual([...Array(6).fill(200), 429]);
+  });
+});
+
+describe("a receiver of alerts", () => {
+  test("that hangs delays no call", async () => {
+    const { admin, send } = await ground();
+    const silent = await startRaw(() => undefined);
+    stops.push(silent.stop);
+    const id = await idOf(await admin.post(`${root}/webhooks`, { url: silent.baseUrl }));
+    let isTested = false;
+    const tested = admin.post(`${root}/channels/${id}/test`).then((response) => {
+      isTested = true;
+      return response.json();
+    });
+    const headers = { authorization: `Bearer ${goodKey}`, "content-type": "application/json" };
+    const body = JSON.stringify({ model: "chat-1", messages: [{ role: "user", content: "Hi" }] });
+    const answer = await send("/v1/chat/completions", { method: "POST", headers, body });
+    expect([answer.status, isTested]).toEqual([200, false]);
+    await silent.stop();
+    expect(await tested).toMatchObject({ id, error: expect.stringContaining("could not be reached") });
+  });
+});

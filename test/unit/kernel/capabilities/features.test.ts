@@ -1,0 +1,91 @@
+import { describe, expect, test } from "bun:test";
+import type { Model } from "../../../../src/contract/index.ts";
+import { runCall } from "../../../../src/kernel/index.ts";
+import { bench, listed, works } from "../fallback-bench.ts";
+import { caller, chatCall, rejectionOf } from "../support.ts";
+
+const all = ["vision", "tools", "json_schema", "audio", "pdf"] as const;
+const rows: Record<string, Partial<Model>> = {
+  plain: { features: [] },
+  able: { features: [...all], contextTokens: 100_000 },
+  unknown: {},
+};
+const one = () => bench({ plain: works, able: works, unknown: works }, rows);
+
+const withPart = (part: object) => ({ messages: [{ role: "user", content: [{ type: "text", text: "Hi" }, part] }] });
+const requests: [string, Record<string, unknown>, string, string][] = [
+  [
+    "a picture",
+    withPart({ type: "image_url", image_url: { url: "data:image/png;base64,AA" } }),
+    "takes no pictures",
+    "messages[0].content[1]",
+  ],
+  [
+    "audio",
+    withPart({ type: "input_audio", input_audio: { data: "AA", format: "wav" } }),
+    "takes no audio",
+    "messages[0].content[1]",
+  ],
+  [
+    "a PDF",
+    withPart({ type: "file", file: { file_data: "data:application/pdf;base64,AA" } }),
+    "takes no PDF files",
+    "messages[0].content[1]",
+  ],
+  ["tools", { tools: [{ type: "function", function: { name: "f" } }] }, "calls no tools", "tools"],
+  ["functions", { functions: [{ name: "f" }] }, "calls no tools", "functions"],
+  [
+    "a schema",
+    { response_format: { type: "json_schema", json_schema: { name: "x", schema: {} } } },
+    "cannot hold its answer to a JSON schema",
+    "response_format",
+  ],
+];
+
+describe("a request that a model cannot serve", () => {
+  test.each(requests)("with %s is refused before the hold, naming models that can", async (_, request, said, param) => {
+    const { kernel, ledger } = one();
+    const error = await rejectionOf(runCall(kernel, chatCall({ model: "plain", ...request })));
+    expect([error.code, error.message, error.param]).toEqual([
+      "invalid_request",
+      `The model 'plain' ${said}; models that can: able`,
+      param,
+    ]);
+    expect(ledger.claims).toEqual([]);
+  });
+
+  test.each(requests)("with %s passes where the row has the feature or says nothing", async (_, request) => {
+    const { kernel } = one();
+    for (const model of ["able", "unknown"]) {
+      expect((await runCall(kernel, chatCall({ model, ...request })))?.model).toBe(model);
+    }
+  });
+
+  test("names only models that the key may use", async () => {
+    const { kernel } = one();
+    const narrow = { ...caller, allowedModels: new Set(["plain"]) };
+    const call = chatCall({ model: "plain", functions: [{ name: "f" }] }, { caller: narrow });
+    expect((await rejectionOf(runCall(kernel, call))).message).toEndWith("GET /models tells what each model can");
+  });
+
+  test("goes to the next of several models", async () => {
+    const { kernel, ledger } = one();
+    const call = listed(["plain", "able"], { functions: [{ name: "f" }] });
+    expect((await runCall(kernel, call))?.model).toBe("able");
+    expect(ledger.claims.map(({ model }) => model)).toEqual(["able"]);
+  });
+
+  test("because it has more words than the context has tokens is refused; fewer words are the provider's to count", async () => {
+    const { kernel, ledger } = one();
+    const say = (words: number) => ({ messages: [{ role: "user", content: "a ".repeat(words) }] });
+    const error = await rejectionOf(runCall(kernel, chatCall({ model: "unknown", ...say(8001) })));
+    expect([error.code, error.param]).toEqual(["context_length_exceeded", "messages"]);
+    expect(error.message).toBe(
+      "This model's maximum context length is 8000 tokens. However, your messages have more words than that; models that can: able",
+    );
+    expect(ledger.claims).toEqual([]);
+    expect((await runCall(kernel, chatCall({ model: "unknown", ...say(8000) })))?.model).toBe("unknown");
+    const oneWord = { messages: [{ role: "user", content: `x${"-".repeat(50_000)}` }] };
+    expect((await runCall(kernel, chatCall({ model: "unknown", ...oneWord })))?.model).toBe("unknown");
+  });
+});

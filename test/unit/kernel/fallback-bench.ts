@@ -1,0 +1,37 @@
+import { type Handlers, type Model, UpstreamFault, type VirtualModelRow } from "../../../src/contract/index.ts";
+import { createVirtualModel } from "../../../src/kernel/index.ts";
+import { completionOf, finishChunk, textChunk, usageChunk } from "./streams.ts";
+import { type Bench, benchOf, chatCall, chatModel, pluginOf } from "./support.ts";
+
+export type Chat = NonNullable<Handlers["chat"]>;
+
+export const unavailable: Chat = () => Promise.reject(new UpstreamFault("overloaded", "Busy", { status: 503 }));
+export const works: Chat = async ({ request, model }) => {
+  if (request.stream !== true) return completionOf(`From ${model.id}`);
+  return (async function* () {
+    yield textChunk(`From ${model.id}`);
+    yield finishChunk();
+    yield usageChunk();
+  })();
+};
+
+/** A plugin for each model, with the model's name. */
+export function bench(chats: Record<string, Chat>, rows: Record<string, Partial<Model>> = {}): Bench {
+  return benchOf(
+    Object.entries(chats).map(([id, chat]) =>
+      pluginOf({ chat }, { name: id, models: [{ ...chatModel, id, ...rows[id] }] }),
+    ),
+  );
+}
+
+export function withVirtual({ kernel }: Bench, ...rows: VirtualModelRow[]): void {
+  const { registry } = kernel;
+  const virtual = rows.map((row) => [row.id, createVirtualModel(row, (name) => registry.byName(name))] as const);
+  kernel.registry = registry.withVirtual(new Map(virtual));
+}
+
+export function listed(models: readonly string[], request: Record<string, unknown> = {}, options = {}) {
+  const call = chatCall({ model: models[0], ...request }, options);
+  call.asked = models;
+  return call;
+}
