@@ -9,15 +9,7 @@ import {
 } from "./accounts/index.ts";
 import { openAlerts, type VerifyLedger } from "./alerts/index.ts";
 import { type Billing, createPruner, openBilling, RefusalLog, readOverdrawn, remoteCalls } from "./billing/index.ts";
-import {
-  type Config,
-  getCatalogueFolder,
-  getOidcOptions,
-  getPluginFolders,
-  getPublicOrigin,
-  getVariablePrefix,
-  isLoopback,
-} from "./config/index.ts";
+import { type Config, getCatalogueFolder, getOidcOptions, getPublicOrigin, getVariablePrefix } from "./config/index.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
 import { createStoredResponses, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
@@ -27,8 +19,9 @@ import { createHttp } from "./http/server.ts";
 import { type Kernel, LoadShedder, type Log, monotonicNow, type UpstreamBounds } from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
 import type { Observability } from "./observability/index.ts";
-import { OperatorCatalogueEditor, PluginManager, type PluginSnapshot, watchFolders } from "./plugin-loader/index.ts";
-import { loadCode } from "./plugin-loader/load-code.bun.ts";
+import { OperatorCatalogueEditor, type PluginSnapshot } from "./plugin-loader/index.ts";
+import { Providers } from "./providers/index.ts";
+import { openPluginManager } from "./providers/open-plugin-manager.bun.ts";
 
 const syncMs = 500;
 const pruneMs = 60_000;
@@ -42,6 +35,10 @@ export interface AppOptions {
   readonly config: Config;
   readonly store: Store;
   readonly plugins: readonly ProviderPlugin[];
+  /** Ready manifests of popular providers, by name; absent: none. */
+  readonly manifests?: Readonly<Record<string, unknown>>;
+  /** Gets every provider's key of the database, for the log to hide. */
+  readonly storedSecrets?: Set<string>;
   /** Creates the plugin that simulates these models. */
   createSandbox(models: readonly Model[]): ProviderPlugin;
   readonly log: Log;
@@ -83,30 +80,25 @@ class StartError extends Error {
  */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, store, log, observability, now = Date.now } = options;
-  const pluginManager = openPluginManager(options, now);
-  const fingerprint = pluginManager.fingerprint();
-  let snapshot = await pluginManager.load();
-  if (snapshot.registry.size === 0) throw new StartError(describeNoProvider(snapshot, config));
+  const providers = new Providers({
+    ...options,
+    now,
+    createManager: (choices) => openPluginManager(options, now, choices),
+  });
+  await providers.load();
+  if (!canStart(providers)) throw new StartError(describeNoProvider(providers.snapshot, config));
   const accounts = createAccounts({ store, defaults: config, now });
   await accounts.prepare();
-  const { calls: observer, onCommit } = observability ?? {};
+  const observer = providers.observe(observability?.calls);
+  const { onCommit } = observability ?? {};
   const { ledger, degraded } = await openBilling(config, { ...options, onCommit });
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
   const refusals = new RefusalLog({ store, retentionDays: config.callRetentionDays, now, log });
   const { network, close: closeNetwork } = openProviderNetwork(options);
-  const kernel: Kernel = { registry: snapshot.registry, ledger, network, log, now: monotonicNow, observer };
+  const kernel: Kernel = { registry: providers.snapshot.registry, ledger, network, log, now: monotonicNow, observer };
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
   const loadShedder = new LoadShedder(bounds, monotonicNow, (event, fields) => log.warn(event, fields));
-  const reload = async () => {
-    try {
-      snapshot = await pluginManager.load();
-      kernel.registry = snapshot.registry;
-      options.onPluginsChanged?.(snapshot);
-    } catch (error) {
-      log.error("plugin_reload_failed", { error });
-    }
-  };
   const key = await readSealKey(store);
   const http = createHttp({
     ...(await openSignIn(options, now)),
@@ -115,16 +107,16 @@ export async function createApp(options: AppOptions): Promise<App> {
     version: options.version,
     log,
     now,
-    ...{ store, accounts, ledger, refusals, kernel },
-    snapshot: () => snapshot,
-    catalogue: new OperatorCatalogueEditor(pluginManager, getCatalogueFolder(config), reload),
+    ...{ store, accounts, ledger, refusals, kernel, providers },
+    snapshot: () => providers.snapshot,
+    catalogue: new OperatorCatalogueEditor(providers.manager, getCatalogueFolder(config), () => providers.reload()),
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
     loadShedder,
     bodies: new BodyMemoryLimiter(config.maxBufferedBodyMb * 2 ** 20),
     heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? config.sseHeartbeatSeconds * 1000),
     sealKey: key,
     signingSecret: await store.setting("file_signing_secret", createSecret),
-    readinessProblems: async () => getReadinessProblems(snapshot, options),
+    readinessProblems: async () => getReadinessProblems(providers.snapshot, options),
     degraded,
     site: options.site,
     metrics: observability?.onApi,
@@ -134,14 +126,13 @@ export async function createApp(options: AppOptions): Promise<App> {
     now: monotonicNow,
     ...describeLoad(loadShedder),
     ...describeStore(options, degraded),
-    isSandbox: () => snapshot.sandbox,
+    isSandbox: () => providers.snapshot.sandbox,
   });
-  const folders = [...getPluginFolders(config), getCatalogueFolder(config)].map(({ path }) => path);
-  const stopWatching = watchFolders(
-    { folders, fingerprint: () => pluginManager.fingerprint(), onChange: reload },
-    fingerprint,
-  );
-  options.onPluginsChanged?.(snapshot);
+  providers.start((snapshot) => {
+    kernel.registry = snapshot.registry;
+    options.onPluginsChanged?.(snapshot);
+  });
+  options.onPluginsChanged?.(providers.snapshot);
   const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals });
   const stopAlerts = openAlerts({ ...options, key, kernel, now });
   return {
@@ -151,10 +142,11 @@ export async function createApp(options: AppOptions): Promise<App> {
     kernel,
     loadShedder,
     get sandbox() {
-      return snapshot.sandbox;
+      return providers.snapshot.sandbox;
     },
     async close() {
-      for (const stop of [stopWatching, stopMaintenance, stopAlerts, closeNetwork]) stop();
+      providers.close();
+      for (const stop of [stopMaintenance, stopAlerts, closeNetwork]) stop();
       await Promise.all([refusals.flush(), ledger.close()]);
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
     },
@@ -222,19 +214,9 @@ async function loadStripe({ stripeSecretKey, stripeWebhookSecret }: Config): Pro
   return openStripe({ secretKey: stripeSecretKey, webhookSecret: stripeWebhookSecret });
 }
 
-/** Creates the plugin manager of this configuration, for a server and for commands that list models or plugins. */
-export function openPluginManager(
-  { config, plugins, createSandbox, log }: Pick<AppOptions, "config" | "plugins" | "createSandbox" | "log">,
-  now: () => number,
-): PluginManager {
-  return new PluginManager({
-    builtIns: plugins,
-    pluginFolders: getPluginFolders(config),
-    catalogueFolder: getCatalogueFolder(config),
-    sandbox: { setting: config.sandbox, isLoopback: isLoopback(config.host), createSandbox },
-    readCredentials: (name) => config.credentials(name),
-    ...{ loadCode, log, now, fetch },
-  });
+/** A gateway whose providers are all disabled starts, so that one can be enabled. */
+function canStart({ snapshot }: Providers): boolean {
+  return snapshot.registry.size > 0 || snapshot.states.some(({ status }) => status === "disabled");
 }
 
 function describeNoProvider({ plugins, warnings }: PluginSnapshot, { host }: Config): string {

@@ -13,10 +13,18 @@ const { runCli } = await import("./cli/index.ts");
 const { serveApp } = await import("./cli/serve-app.bun.ts");
 
 const buildVersion = typeof MODELGATE_COMMIT === "string" ? { version, commit: MODELGATE_COMMIT } : { version };
-const parts = { plugins: builtIns, createSandbox: sandbox, version: buildVersion };
+const parts = { plugins: builtIns, manifests, createSandbox: sandbox, version: buildVersion };
 
 process.exitCode = await runCli(process.argv.slice(2), {
   env: process.env,
+  async stdin() {
+    let text = "";
+    for await (const chunk of process.stdin) {
+      text += chunk;
+      if (text.length > 65_536) break;
+    }
+    return text;
+  },
   stdout: (text) => process.stdout.write(text),
   drained: () =>
     new Promise((resolve) => {

@@ -1,5 +1,5 @@
 export { type Account, type AccountRow, emailsOf, readRoles, searchAccounts } from "./account-admin.ts";
-export { type AuditRow, auditedActions, createAudited, listAudit } from "./audit.ts";
+export { type Audited, type AuditRow, auditedActions, createAudited, listAudit } from "./audit.ts";
 export { type AccountDefaults, RefusedKeyError } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export { acceptInvitation } from "./invitations.ts";

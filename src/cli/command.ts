@@ -6,6 +6,8 @@ export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   stdout(text: string): void;
   stderr(text: string): void;
+  /** Reads standard input to its end, at most 64 kB; absent: there is none. */
+  stdin?(): Promise<string>;
   /** Resolves when standard output has drained, for commands with much output; absent: there is no need to wait. */
   drained?(): Promise<void>;
   /** The built-in plugins with their models. */

@@ -28,7 +28,7 @@ const requestBytesMax = 64 * 1024 * 1024;
 const flushMsMax = 1000;
 const exitMs = 100;
 
-type ServeOptions = Pick<AppOptions, "plugins" | "createSandbox"> & Pick<CliContext, "version">;
+type ServeOptions = Pick<AppOptions, "plugins" | "manifests" | "createSandbox"> & Pick<CliContext, "version">;
 
 /** Starts the gateway, prints the startup banner, and resolves when a signal has ended it. */
 export async function serveApp(config: Config, { version, ...parts }: ServeOptions): Promise<void> {
@@ -36,7 +36,8 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
   if (config.workers > 1 && config.worker === 0) return await serveWorkers(config, process.env);
   makeDropFolders(config);
   const stateFile = getPluginStateFile(config);
-  const log = openLog(config);
+  const storedSecrets = new Set<string>();
+  const log = openLog(config, storedSecrets);
   const store = await openStore(getStoreOptions(config));
   try {
     lockStore(store, config);
@@ -49,6 +50,7 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
     const observability = await openObservability(config, { log, version });
     const app = await createApp({
       ...parts,
+      storedSecrets,
       version: version.version,
       site: openSite(),
       config,
@@ -79,13 +81,13 @@ async function verifyLedgerApart(): Promise<string[]> {
   return differences;
 }
 
-function openLog({ logLevel, logFormat, given }: Config): OpenLog {
+function openLog({ logLevel, logFormat, given }: Config, storedSecrets: ReadonlySet<string>): OpenLog {
   const { stderr } = process;
   const isPretty = logFormat === "pretty" || (logFormat === "auto" && stderr.isTTY);
   const isColored = stderr.isTTY && !given.has("NO_COLOR");
   // Standard error buffers without limit; waiting for each write to finish bounds the buffer.
   const write = (text: string) => new Promise<void>((resolve) => stderr.write(text, () => resolve()));
-  const redact = createRedactor(process.env);
+  const redact = createRedactor(process.env, storedSecrets);
   return createLog(logLevel, write, isPretty ? { format: prettyLine(isColored), redact } : { redact });
 }
 

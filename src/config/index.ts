@@ -13,6 +13,7 @@ export {
   getDatabaseFile,
   getPluginFolders,
   getPluginStateFile,
+  getSecretsKeyFile,
   getStoreOptions,
   makeHome,
 } from "./paths.ts";

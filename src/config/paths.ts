@@ -46,3 +46,8 @@ export function getCatalogueFolder({ home }: Home) {
 export function getPluginStateFile({ home }: Home): string {
   return join(home, "plugins.state.json");
 }
+
+/** The file with the key that encrypts stored secrets, unless SECRETS_KEY is set. */
+export function getSecretsKeyFile({ home }: Home): string {
+  return join(home, "secrets.key");
+}

@@ -197,6 +197,8 @@ export const settings = {
     expected: "comma-separated addresses or CIDR ranges such as 10.0.0.0/8",
     parse: parseNetworks,
   }),
+  /** Encrypts the providers' keys that the database has; absent: by the file `secrets.key` in the home folder. */
+  secretsKey: secret("SECRETS_KEY", matching(/^[\x21-\x7e]{32,256}$/, "32 to 256 characters without spaces")),
   /** A second folder of plugins, beside `plugins` in the home folder; absolute. */
   pluginsDir: optional("PLUGINS_DIR", anyText("a folder")),
   /** Who may sign the files of `catalogue update`; absent: none is taken. */

@@ -1,6 +1,7 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { Capability, MeterName, UsageSource } from "../contract/index.ts";
 import type { AlertTables } from "./alert-tables.ts";
+import type { ProviderKeysTable, ProvidersTable } from "./provider-tables.ts";
 import type { RefusalsTable } from "./refusals-table.ts";
 import type { IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 
@@ -46,6 +47,8 @@ export interface Database extends AlertTables {
   idempotency_keys: IdempotencyKeysTable;
   /** Values that the gateway generates once, such as the secret that signs image URLs. */
   settings: { name: string; value: string };
+  providers: ProvidersTable;
+  provider_keys: ProviderKeysTable;
   /** Migrations that have run. */
   schema_versions: { version: number; applied_at: number };
 }

@@ -5,6 +5,7 @@ import type { Ledger } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
 import type { OperatorCatalogueEditor, PluginSnapshot } from "../plugin-loader/index.ts";
+import type { Providers } from "../providers/index.ts";
 import type { StaticAssets } from "./dashboard-api/static-assets.ts";
 import type { BodyMemoryLimiter } from "./middleware/body-memory.ts";
 import type { SseHeartbeat } from "./middleware/sse-heartbeat.ts";
@@ -28,6 +29,8 @@ export interface HttpDeps {
   readonly kernel: Kernel;
   /** The plugins loaded now, and whether answers are simulated. */
   readonly snapshot: () => Pick<PluginSnapshot, "plugins" | "states" | "sandbox" | "warnings">;
+  /** What administrators do with providers. */
+  readonly providers: Providers;
   /** The operator's own rows. */
   readonly catalogue: Pick<OperatorCatalogueEditor, "layers" | "read" | "check" | "reload">;
   /** Reads the running calls of other processes; absent when there is only this one. */

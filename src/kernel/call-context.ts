@@ -94,6 +94,8 @@ export class CallContext<C extends Capability = Capability> {
   route: string | undefined = undefined;
   /** The route of the current attempt, then the one that answered. */
   currentRoute: Pick<Route, "circuitBreaker" | "health" | "keys"> | undefined = undefined;
+  /** The index of its key in the pool of the route. */
+  keyIndex: number | undefined = undefined;
   attempts = 0;
   /** Those of the models that were tried before. */
   attemptsBefore = 0;

@@ -9,6 +9,7 @@ export { NativeExchange } from "./native-exchange.ts";
 export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder } from "./overload.ts";
 export { runCall } from "./pipeline.ts";
+export { type ProbeResult, probe } from "./probe.ts";
 export * as completionsProtocol from "./protocols/completions/index.ts";
 export * as messagesProtocol from "./protocols/messages/index.ts";
 export * as responsesProtocol from "./protocols/responses/index.ts";
@@ -23,7 +24,8 @@ export {
 export type { ModelEntry, Registry, Route } from "./routing/registry.ts";
 export { createVirtualModel, type VirtualModel } from "./routing/virtual-models.ts";
 export type { CallObserver, Kernel, Log } from "./types.ts";
+export { ConnectionError } from "./upstream/connection-error.ts";
 export { createPublicRequest } from "./upstream/download.ts";
-export { openNetwork, type UpstreamBounds } from "./upstream/network.ts";
-export { isPublicAddress } from "./upstream/ssrf-guard.ts";
+export { type Network, openNetwork, type UpstreamBounds } from "./upstream/network.ts";
+export { isLocalHost, isPublicAddress } from "./upstream/ssrf-guard.ts";
 export { monotonicNow, TimeoutScheduler } from "./upstream/timeouts.ts";

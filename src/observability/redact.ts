@@ -10,14 +10,21 @@ const charactersMin = 8;
 /**
  * Creates a function that replaces every secret of the environment in a text: keys, tokens, passwords, and passwords in
  * URLs. Nothing should log one; this protects log lines that contain errors of other systems.
+ *
+ * @param stored Secrets that are not in the environment; it may grow.
  */
-export function createRedactor(env: Environment): (text: string) => string {
+export function createRedactor(env: Environment, stored: ReadonlySet<string> = new Set()): (text: string) => string {
   const found = Object.entries(env).flatMap(([name, value]) => findSecrets(name, value ?? ""));
   const forms = found.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]);
   const secrets = [...new Set(forms)].filter(({ length }) => length >= charactersMin);
   // Longer secrets first, because one may contain another.
   secrets.sort((a, b) => b.length - a.length);
-  return (text) => secrets.reduce((hidden, secret) => hidden.replaceAll(secret, "[hidden]"), text);
+  return (text) => {
+    let hidden = text;
+    for (const secret of secrets) hidden = hidden.replaceAll(secret, "[hidden]");
+    for (const secret of stored) if (secret.length >= charactersMin) hidden = hidden.replaceAll(secret, "[hidden]");
+    return hidden;
+  };
 }
 
 function findSecrets(name: string, value: string): string[] {

@@ -9,6 +9,19 @@ export interface SandboxOptions {
   createSandbox(models: readonly Model[]): ProviderPlugin;
 }
 
+/** What administrators set about plugins. */
+export interface PluginChoices {
+  isEnabled(pluginName: string): boolean;
+  /** The plugin with the order of routes that they chose. */
+  reorder(plugin: ProviderPlugin): ProviderPlugin;
+}
+
+interface Conditions {
+  hasKey(plugin: ProviderPlugin): boolean;
+  /** Whether no administrator has disabled it. */
+  isEnabled(plugin: ProviderPlugin): boolean;
+}
+
 /** The plugins to serve. */
 export interface Choice {
   readonly plugins: readonly ProviderPlugin[];
@@ -17,22 +30,25 @@ export interface Choice {
 }
 
 /**
- * Real plugins where there are credentials; the sandbox only when asked for, or alone on a loopback address.
+ * Real plugins where there are credentials; the sandbox only when asked for, or alone on a loopback address. A provider
+ * that is disabled is not simulated, and its models are not either: their callers expect real answers.
  *
  * @returns No plugins when there is nothing to serve.
  */
 export function choosePlugins(
   plugins: readonly ProviderPlugin[],
-  hasKey: (plugin: ProviderPlugin) => boolean,
+  { hasKey, isEnabled }: Conditions,
   { setting, isLoopback, createSandbox }: SandboxOptions,
 ): Choice {
-  const served = plugins.filter((plugin) => plugin.credential === "none" || hasKey(plugin));
+  const real = plugins.filter((plugin) => plugin.credential === "none" || hasKey(plugin));
+  const served = real.filter(isEnabled);
   if (setting === "on") {
-    const real = new Set(served.flatMap((plugin) => plugin.models.map((model) => model.id)));
-    const rest = plugins.flatMap((plugin) => plugin.models).filter((model) => !real.has(model.id));
+    const known = new Set(served.flatMap((plugin) => plugin.models.map((model) => model.id)));
+    const simulated = plugins.filter(isEnabled).flatMap((plugin) => plugin.models);
+    const rest = simulated.filter((model) => !known.has(model.id));
     // First, so that a file does not take over a name of a simulated model.
     return { plugins: [createSandbox(rest), ...served], sandbox: served.length === 0 };
   }
-  if (served.length > 0 || setting === "off" || !isLoopback) return { plugins: served, sandbox: false };
-  return { plugins: [createSandbox(plugins.flatMap((plugin) => plugin.models))], sandbox: true };
+  if (real.length > 0 || setting === "off" || !isLoopback) return { plugins: served, sandbox: false };
+  return { plugins: [createSandbox(plugins.filter(isEnabled).flatMap((plugin) => plugin.models))], sandbox: true };
 }

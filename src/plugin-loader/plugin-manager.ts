@@ -2,7 +2,7 @@ import { parse } from "node:path";
 import { getRetirement, type ProviderPlugin } from "../contract/index.ts";
 import type { Credential, Log, Refusal, Registry, RegistryMemory } from "../kernel/index.ts";
 import { buildRegistry } from "../kernel/index.ts";
-import { choosePlugins, type SandboxOptions } from "./choose-plugins.ts";
+import { choosePlugins, type PluginChoices, type SandboxOptions } from "./choose-plugins.ts";
 import type { LoadCode } from "./load-source.ts";
 import { listLayers, type ModelLayers, withoutDisabled } from "./model-layers.ts";
 import { Overrides } from "./overrides.ts";
@@ -23,6 +23,8 @@ export interface PluginManagerOptions {
   readonly sandbox: SandboxOptions;
   /** @throws When the operator's settings for this plugin are invalid. */
   readCredentials(pluginName: string): Credential;
+  /** What administrators set; absent: every plugin is enabled and has its own order. */
+  readonly choices?: PluginChoices | undefined;
   readonly loadCode: LoadCode;
   readonly log: Log;
   readonly now: () => number;
@@ -61,6 +63,7 @@ export class PluginManager {
   #active: ReadonlyMap<string, ProviderPlugin> = new Map();
   /** What was logged about the last snapshot. */
   #reported = new Set<string>();
+  #wasSandbox = false;
   #loading: Promise<unknown> = Promise.resolve();
 
   constructor(options: PluginManagerOptions) {
@@ -164,7 +167,8 @@ export class PluginManager {
       const sandbox = served.has(sandboxName) && !served.has(name);
       const keys = credentials.get(name)?.keys.length ?? 0;
       const error = errors.get(name);
-      const state = describePlugin({ plugin, file, routes: routes.get(name) ?? 0, keys, sandbox, error });
+      const enabled = this.#options.choices?.isEnabled(name) ?? true;
+      const state = describePlugin({ plugin, file, routes: routes.get(name) ?? 0, keys, sandbox, enabled, error });
       const lacksKey = file !== undefined && state.status === "no_credential";
       return lacksKey ? { ...state, error: explainMissingKey(state) } : state;
     });
@@ -216,7 +220,10 @@ export class PluginManager {
     }
     const hasKey = ({ name }: ProviderPlugin) => (credentials.get(name)?.keys.length ?? 0) > 0;
     const usable = plugins.filter(({ name }) => credentials.has(name));
-    const choice = choosePlugins(usable, hasKey, this.#options.sandbox);
+    const { choices } = this.#options;
+    const isEnabled = ({ name }: ProviderPlugin) => choices?.isEnabled(name) ?? true;
+    const chosen = choosePlugins(usable, { hasKey, isEnabled }, this.#options.sandbox);
+    const choice = { ...chosen, plugins: chosen.plugins.map((plugin) => choices?.reorder(plugin) ?? plugin) };
     const files = new Map(candidates.map(({ plugin, file }) => [plugin.name, file?.source.label]));
     const labelOf = (name: string) =>
       [files.get(name) ?? `the built-in plugin '${name}'`, ...overrides.labelsOf(name)].join(" with ");
@@ -263,6 +270,11 @@ export class PluginManager {
   /** Logs each change once. */
   #report({ warnings, states, registry, sandbox }: PluginSnapshot): void {
     const { log, now } = this.#options;
+    if (this.#wasSandbox && !sandbox) {
+      const serving = states.filter(({ status }) => status === "serving").map(({ name }) => name);
+      log.warn("sandbox_ended", { plugins: serving });
+    }
+    this.#wasSandbox = sandbox;
     const reported = new Set(warnings);
     for (const { model, routes } of sandbox ? [] : registry.modelEntries) {
       if (getRetirement(model, now()) !== "soon") continue;

@@ -10,6 +10,8 @@ export type PluginStatus =
   | "previous"
   /** It is valid, but has no key. */
   | "no_credential"
+  /** An administrator disabled it. */
+  | "disabled"
   /** Its models are answered by the sandbox. */
   | "sandbox"
   /** It was refused, and no version of it serves. */
@@ -50,12 +52,13 @@ interface PluginFacts {
   readonly keys: number;
   /** Whether the sandbox answers for it. */
   readonly sandbox: boolean;
+  readonly enabled: boolean;
   readonly error: string | undefined;
 }
 
 /** Describes a plugin that could be loaded. */
-export function describePlugin({ plugin, file, routes, keys, sandbox, error }: PluginFacts): PluginState {
-  const idle = error !== undefined ? "refused" : sandbox ? "sandbox" : "no_credential";
+export function describePlugin({ plugin, file, routes, keys, sandbox, enabled, error }: PluginFacts): PluginState {
+  const idle = error !== undefined ? "refused" : !enabled ? "disabled" : sandbox ? "sandbox" : "no_credential";
   const active = error === undefined || file === undefined ? "serving" : "previous";
   return {
     name: plugin.name,
@@ -64,7 +67,7 @@ export function describePlugin({ plugin, file, routes, keys, sandbox, error }: P
     version: file?.version ?? null,
     contract: plugin.contractVersion,
     models: plugin.models.length,
-    routes: sandbox ? 0 : routes,
+    routes: sandbox || !enabled ? 0 : routes,
     keys,
     loaded_at: file?.loadedAt ?? null,
     error: error ?? null,
@@ -79,5 +82,6 @@ export function describeRefused(name: string, origin: string, error: string): Pl
 
 export function explainMissingKey({ name, origin }: PluginState): string {
   const variable = `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
-  return `Cannot serve ${origin}: it has no key; set ${variable} and start again, or credential to none in the plugin`;
+  const remedy = `add one on the page Providers, set ${variable} and start again, or credential to none in the plugin`;
+  return `Cannot serve ${origin}: it has no key; ${remedy}`;
 }

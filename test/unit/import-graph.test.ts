@@ -15,6 +15,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   accounts: ["contract", "db"],
   "plugin-loader": ["contract", "sdk", "kernel"],
   observability: ["contract", "config", "kernel", "billing"],
+  providers: ["contract", "sdk", "config", "db", "accounts", "kernel", "plugin-loader"],
   alerts: ["contract", "config", "db", "kernel"],
   http: [
     "contract",
@@ -27,6 +28,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "kernel",
     "plugin-loader",
     "observability",
+    "providers",
   ],
   // Types alone, see below.
   dashboard: ["http"],
@@ -43,10 +45,11 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
       "observability",
       "http",
     ],
+    "providers",
   ],
   cli: [
     ...["contract", "sdk", "config", "db", "billing", "accounts", "kernel", "plugin-loader", "observability", "http"],
-    ...["dashboard", "app.ts", "package.json"],
+    ...["dashboard", "providers", "app.ts", "package.json"],
   ],
   "main.ts": ["cli", "plugins", "contract"],
 };

@@ -18,6 +18,15 @@ import { pluginList } from "./plugin-list.ts";
 import { pluginNew } from "./plugin-new.ts";
 import { pluginRecord } from "./plugin-record.ts";
 import { pluginUpgrade } from "./plugin-upgrade.ts";
+import {
+  providerAdd,
+  providerKeyRemove,
+  providerKeySet,
+  providerList,
+  providerRemove,
+  providerSet,
+  providerTest,
+} from "./provider.ts";
 import { backup, config, health, serve, version } from "./system.ts";
 import { voucherCreate, voucherList, voucherVoid } from "./voucher.ts";
 import { walletCredit, walletDebit, walletShow } from "./wallet.ts";
@@ -32,6 +41,7 @@ export const commands: readonly Command[] = [
   quotaSet,
   models,
   ...[pluginList, pluginNew, pluginCheck, pluginRecord, pluginUpgrade],
+  ...[providerList, providerAdd, providerRemove, providerSet, providerKeySet, providerKeyRemove, providerTest],
   ...[catalogueCheck, catalogueUpdate, catalogueSign],
   ...[ledgerVerify, ledgerExport, ledgerReconcile],
   ...[backup, health, config, version],

@@ -1,8 +1,8 @@
-import { openPluginManager } from "../../app.ts";
 import { type Config, getVariablePrefix, isLoopback } from "../../config/index.ts";
 import type { Model, ProviderPlugin } from "../../contract/index.ts";
 import { createLog } from "../../observability/log.ts";
 import type { PluginSnapshot } from "../../plugin-loader/index.ts";
+import { openPluginManager } from "../../providers/open-plugin-manager.bun.ts";
 import type { CliContext } from "../command.ts";
 
 /** A catalogue row and the plugin that declares it. */

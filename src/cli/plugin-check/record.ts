@@ -1,6 +1,8 @@
-import { mediaTypeOf, type ProviderPlugin } from "../../contract/index.ts";
+import { type GatewayError, mediaTypeOf, type ProviderPlugin, UpstreamFault } from "../../contract/index.ts";
 import { buildRegistry, type Credential, monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
+import { describeFault } from "../../providers/index.ts";
 import { parseJson } from "../../sdk/index.ts";
+import { UsageError } from "../command.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 import { readReply, serveOnce } from "./simulate.ts";
 
@@ -34,7 +36,7 @@ export async function recordCall(plugin: ProviderPlugin, credential: Credential,
   };
   const network = openNetwork(new TimeoutScheduler(), monotonicNow, { fetch: keepingFetch as unknown as typeof fetch });
   const outcome = await serveOnce({ registry, network }, { model, request });
-  if (outcome.error !== undefined) throw outcome.error;
+  if (outcome.error !== undefined) throw explainFailure(outcome.error, baseUrl, credential);
   const last = kept.at(-1);
   if (last === undefined) throw new Error("Cannot record: the plugin asked nobody");
   const { content, finishReason } = readReply(outcome);
@@ -50,6 +52,12 @@ export async function recordCall(plugin: ProviderPlugin, credential: Credential,
   };
   const fixture: Fixture = { about, model, request, ...last, expect };
   return JSON.parse(withoutSecrets(JSON.stringify(fixture), credential.keys)) as Fixture;
+}
+
+/** Which host failed and why: the operator may know, a caller is not told. */
+function explainFailure(error: GatewayError, baseUrl: string, { keys }: Credential): Error {
+  if (!(error.cause instanceof UpstreamFault)) return error;
+  return new UsageError(`Cannot record: ${describeFault(error.cause, new URL(baseUrl).host, keys)}`);
 }
 
 /** Keys, ours and what looks like one. */

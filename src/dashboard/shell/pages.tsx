@@ -33,6 +33,7 @@ export const userPages: readonly PageEntry[] = [
 export const adminPages: readonly PageEntry[] = [
   onDemand("/admin/accounts", "Accounts", "accounts", () => import("../pages/admin/accounts-page.tsx")),
   onDemand("/admin/vouchers", "Vouchers", "voucher", () => import("../pages/admin/vouchers-page.tsx")),
+  onDemand("/admin/providers", "Providers", "admin", () => import("../pages/admin/providers/providers-page.tsx")),
   onDemand("/admin/catalogue", "Catalogue", "models", () => import("../pages/admin/catalogue/catalogue-page.tsx")),
   onDemand("/admin/plugins", "Plugins", "plugin", () => import("../pages/admin/plugins-page.tsx")),
   onDemand("/admin/alerts", "Alerts", "bell", () => import("../pages/alerts/alerts-page.tsx")),

@@ -14,6 +14,7 @@ import { idempotencyKeys } from "./0013-idempotency-keys.ts";
 import { cacheAndSessions } from "./0014-cache-and-sessions.ts";
 import { requestLog } from "./0015-request-log.ts";
 import { roles } from "./0016-roles.ts";
+import { providers } from "./0017-providers.ts";
 import { alerts } from "./0018-alerts.ts";
 import type { Migration } from "./migration.ts";
 
@@ -35,5 +36,6 @@ export const migrations: readonly Migration[] = [
   cacheAndSessions,
   requestLog,
   roles,
+  providers,
   alerts,
 ];

@@ -10,6 +10,7 @@ import { adminAccountController } from "./admin-account.ts";
 import { adminAlertsController, alertsController } from "./alerts.ts";
 import { catalogueController } from "./catalogue.ts";
 import { keysController } from "./keys.ts";
+import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
 import { publicRoutes } from "./session.ts";
 import { systemStatusController } from "./system-status.ts";
@@ -36,6 +37,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(adminAccountController(deps))
     .use(adminVouchersController(deps))
     .use(systemStatusController(deps))
+    .use(providersController(deps))
     .use(catalogueController(deps))
     .use(alertsController(deps))
     .use(adminAlertsController(deps))

@@ -51,6 +51,7 @@ export async function withFailover<Request, Answer>(
       call.throwIfCancelled();
       call.attempts++;
       call.currentRoute = route;
+      call.keyIndex = key?.index;
       route.circuitBreaker.begin(nowMs);
       const upstream = new BoundUpstream(network, route, key?.key, call);
       try {

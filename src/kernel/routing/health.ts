@@ -144,6 +144,11 @@ export class KeyPool {
     return this.#keys.filter(({ circuitBreaker }) => circuitBreaker.isReady(nowMs)).length;
   }
 
+  /** The state of each key, by its index. */
+  statesAt(nowMs: number): CircuitState[] {
+    return this.#keys.map(({ circuitBreaker }) => circuitBreaker.stateAt(nowMs));
+  }
+
   /**
    * The next key that is not paused and was not tried yet in this call; when all are paused, the one that is free first.
    * Of an owner it is always the same one while it can be used, so that the provider's cache is found again.

@@ -6,6 +6,7 @@ import { wavFile } from "../../support/wav.ts";
 import { chargeOf } from "../db/facts.ts";
 import { addDeadChannel, alertRows } from "./alert-rows.ts";
 import { type Caller, callers, createCallers, startWide } from "./callers.ts";
+import { providerRoutes } from "./provider-routes.ts";
 
 type Statuses = { readonly others: number } & { readonly [name in Caller]?: number };
 
@@ -23,7 +24,6 @@ let headers: Record<Caller, Record<string, string>>;
 let ids: Record<"member" | "other member" | "admin", string>;
 const models: Record<string, string> = {};
 
-/** Anybody, with or without credentials. */
 const open = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({ ...row, statuses: { others: status } });
 /** A call of a model: valid keys that are not limited to other models. */
 const call = (body: () => unknown): Row => ({
@@ -140,6 +140,7 @@ const rows: Record<string, Row> = {
   "DELETE /dashboard/api/admin/accounts/:id/sessions": admin(200, { id: newAccount }),
   "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),
   "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
+  ...providerRoutes(admin, (body) => send("POST /dashboard/api/admin/providers", "admin", body)),
   "PUT /dashboard/api/admin/catalogue/files": admin(200, { body: { revision: "*", files: {} } }),
   "GET /docs/routes.json": open(200),
   "GET /openapi.json": open(200),

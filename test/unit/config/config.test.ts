@@ -46,7 +46,7 @@ describe("readConfig", () => {
       workers: 1,
       worker: 0,
       bootstrapKey: undefined,
-      ...{ pluginsDir: undefined, cataloguePublicKey: undefined },
+      ...{ secretsKey: undefined, pluginsDir: undefined, cataloguePublicKey: undefined },
       signUp: "closed",
       publicUrl: undefined,
       ...{ oidcIssuer: undefined, oidcClientId: undefined, oidcClientSecret: undefined },

@@ -7,6 +7,7 @@ import { BodyMemoryLimiter } from "../../../src/http/middleware/body-memory.ts";
 import { SseHeartbeat } from "../../../src/http/middleware/sse-heartbeat.ts";
 import { createHttp } from "../../../src/http/server.ts";
 import { LoadShedder } from "../../../src/kernel/index.ts";
+import { Providers } from "../../../src/providers/index.ts";
 import { completionOf } from "../kernel/streams.ts";
 import { benchOf, caller, pluginOf } from "../kernel/support.ts";
 
@@ -81,6 +82,7 @@ export function httpOf(
     heartbeat: new SseHeartbeat(0),
     sealKey: new Uint8Array(32),
     signingSecret: "a secret for tests",
+    providers: new Providers({ config, store, log, now, createManager: () => undefined as never }),
     readinessProblems: async () => [],
     ...changes,
     store: Object.create(store, { blobs: { value: files } }),

@@ -8,6 +8,7 @@ const statuses: Record<string, readonly [string, string]> = {
   serving: ["serving", "badge is-good"],
   previous: ["serving last good version", "badge is-warn"],
   no_credential: ["no API key", "badge"],
+  disabled: ["disabled", "badge"],
   sandbox: ["simulated", "badge is-accent"],
   refused: ["refused", "badge is-bad"],
 };
@@ -21,7 +22,7 @@ export default function PluginsPage() {
         <Loaded state={plugins} lines={6}>
           {({ data, warnings, degraded }) => (
             <>
-              {[...degraded, ...warnings].map((sentence) => (
+              {[...degraded, ...withoutRows(warnings, data)].map((sentence) => (
                 <Callout key={sentence} tone="warn">
                   {sentence}
                 </Callout>
@@ -52,9 +53,14 @@ const columns: readonly Column<PluginRow>[] = [
   { name: "Models", className: "end", cell: ({ models }) => models },
   { name: "Routes", className: "end", cell: ({ routes }) => routes },
   { name: "Keys", className: "end", cell: ({ keys }) => keys },
-  { name: "Version", className: "mono", cell: ({ version }) => version ?? "–" },
+  { name: "Version", cell: ({ version }) => <span className="mono">{version ?? "–"}</span> },
   { name: "Loaded", cell: ({ loaded_at }) => formatAge(loaded_at) },
 ];
+
+/** Warnings that no row tells. */
+function withoutRows(warnings: readonly string[], rows: readonly PluginRow[]): string[] {
+  return warnings.filter((warning) => rows.every(({ error }) => error !== warning));
+}
 
 function PluginStatus({ status }: { status: string }) {
   const [label, badge] = statuses[status] ?? [status, "badge"];

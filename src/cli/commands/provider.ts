@@ -1,0 +1,184 @@
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import type { Config } from "../../config/index.ts";
+import { monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
+import { createLog } from "../../observability/log.ts";
+import { describeProviders, Providers } from "../../providers/index.ts";
+import { openPluginManager } from "../../providers/open-plugin-manager.bun.ts";
+import { parseJson } from "../../sdk/index.ts";
+import { type CliContext, defineCommand, UsageError } from "../command.ts";
+import { columns } from "../lib/format.ts";
+import { withStore } from "../lib/with-store.ts";
+
+/** Who the audit log says did it. */
+const by = "cli";
+
+/** Opens the providers of the database; a running gateway takes over what is changed within a second. */
+function withProviders<T>(
+  context: CliContext,
+  { config, now }: { config: Config; now: number },
+  work: (providers: Providers) => Promise<T>,
+): Promise<T> {
+  return withStore(config, async ({ store }) => {
+    const log = createLog("silent", () => undefined);
+    const clock = () => now;
+    const providers = new Providers({
+      ...{ config, store, log, now: clock, manifests: context.manifests },
+      createManager: (settings) => openPluginManager({ ...context, config, log }, clock, settings),
+    });
+    await providers.load();
+    return await work(providers);
+  });
+}
+
+export const providerList = defineCommand({
+  name: "provider list",
+  description: "List the providers, whether each is enabled, and the last characters of its keys",
+  flags: {},
+  args: [],
+  example: "provider list",
+  async run(context, input) {
+    const all = await withProviders(context, input, async (providers) =>
+      describeProviders(providers, providers.snapshot.registry, monotonicNow()),
+    );
+    const json = all.map(({ routes: _, keys, ...provider }) => ({
+      ...provider,
+      keys: keys.map(({ id, source, last4, set_by, set_at, readable }) => ({
+        id,
+        source,
+        last4,
+        set_by,
+        set_at,
+        readable,
+      })),
+    }));
+    const rows = json.map(({ name, status, priority, weight, keys }) => [
+      name,
+      status.replace("_", " "),
+      String(priority ?? ""),
+      String(weight ?? ""),
+      keys.map(({ id, source, last4 }) => source ?? `${id} …${last4}`).join(", "),
+    ]);
+    return { json, text: columns([["provider", "status", "priority", "weight", "keys"], ...rows]) };
+  },
+});
+
+export const providerAdd = defineCommand({
+  name: "provider add",
+  description: "Add a provider by a manifest (see docs/providers.md), for every gateway of this database",
+  flags: {},
+  args: ["FILE"],
+  example: "provider add acme.json",
+  async run(context, { args, ...input }) {
+    const name = basename(args.FILE, ".json");
+    const manifest = readManifestFile(args.FILE);
+    await withProviders(context, input, ({ actions }) => actions.add(by, name, manifest));
+    return { json: { name }, text: `${name} is added; set its key with modelgate provider key set ${name}` };
+  },
+});
+
+export const providerRemove = defineCommand({
+  name: "provider remove",
+  description: "Remove a provider that was added by the dashboard or by provider add, with its keys",
+  flags: {},
+  args: ["NAME"],
+  example: "provider remove acme",
+  async run(context, { args, ...input }) {
+    await withProviders(context, input, ({ actions }) => actions.remove(by, args.NAME));
+    return { json: { name: args.NAME }, text: `${args.NAME} is removed` };
+  },
+});
+
+export const providerSet = defineCommand({
+  name: "provider set",
+  description: "Enable, disable or order a provider",
+  flags: {
+    enabled: { value: "yes|no", description: "no: its models are no longer served; running calls end normally" },
+    priority: { value: "N", description: "0 to 1000, the lowest is called first; default: that of each model" },
+    weight: { value: "N", description: "0 to 1000, the share among equals; default: that of each model" },
+  },
+  args: ["NAME"],
+  example: "provider set acme --enabled no",
+  async run(context, { args, flags, ...input }) {
+    const change = {
+      enabled: flags.enabled === undefined ? undefined : parseYesNo(flags.enabled),
+      priority: parseOrder("priority", flags.priority),
+      weight: parseOrder("weight", flags.weight),
+    };
+    await withProviders(context, input, ({ actions }) => actions.set(by, args.NAME, change));
+    return { json: { name: args.NAME, ...change }, text: `${args.NAME} is changed` };
+  },
+});
+
+export const providerKeySet = defineCommand({
+  name: "provider key set",
+  description: "Store a key of a provider, encrypted; reads it from standard input",
+  flags: { replace: { value: "ID", description: "The key to replace; absent: the key is added" } },
+  args: ["NAME"],
+  example: "provider key set openai < openai.key",
+  async run(context, { args, flags, ...input }) {
+    const secret = await context.stdin?.();
+    if (secret === undefined || secret.trim() === "") {
+      throw new UsageError("Standard input is empty, expected the key there");
+    }
+    const id = await withProviders(context, input, ({ actions }) =>
+      actions.setKey(by, args.NAME, secret, flags.replace),
+    );
+    return { json: { id }, text: `${args.NAME} has the key ${id}` };
+  },
+});
+
+export const providerKeyRemove = defineCommand({
+  name: "provider key remove",
+  description: "Remove a stored key of a provider",
+  flags: { id: { value: "ID", description: "The id that provider list shows", required: true } },
+  args: ["NAME"],
+  example: "provider key remove openai --id 6f1c…",
+  async run(context, { args, flags, ...input }) {
+    await withProviders(context, input, ({ actions }) => actions.removeKey(by, args.NAME, flags.id));
+    return { json: { id: flags.id }, text: `The key is removed` };
+  },
+});
+
+export const providerTest = defineCommand({
+  name: "provider test",
+  description: "Send a provider one small real request, and say which host failed and why",
+  flags: {
+    model: { value: "M", description: "The model to call; default: the first for chat or embeddings" },
+    key: { value: "ID", description: "The stored key to use; default: the first" },
+  },
+  args: ["NAME"],
+  example: "provider test openai",
+  async run(context, { args, flags, ...input }) {
+    const network = openNetwork(new TimeoutScheduler(), monotonicNow);
+    const wish = { model: flags.model, keyId: flags.key };
+    const json = await withProviders(context, input, (providers) => providers.test(network, args.NAME, wish));
+    const text = json.error ?? `${json.host} answered ${json.model} in ${json.ms} ms`;
+    return { json, text, exitCode: json.ok ? 0 : 1 };
+  },
+});
+
+function readManifestFile(file: string): unknown {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new UsageError(`Cannot read ${file} (${(error as NodeJS.ErrnoException).code}), expected a manifest`);
+  }
+  const value = parseJson(text);
+  if (value === undefined) throw new UsageError(`${file} is not JSON, expected a manifest`);
+  return value;
+}
+
+function parseYesNo(text: string): boolean {
+  if (text === "yes" || text === "no") return text === "yes";
+  throw new UsageError(`--enabled is ${JSON.stringify(text)}, expected yes or no`);
+}
+
+/** `null` for `default`. */
+function parseOrder(flag: string, text: string | undefined): number | null | undefined {
+  if (text === undefined) return undefined;
+  if (text === "default") return null;
+  if (/^\d{1,4}$/.test(text) && Number(text) <= 1000) return Number(text);
+  throw new UsageError(`--${flag} is ${JSON.stringify(text)}, expected a whole number from 0 to 1000, or default`);
+}

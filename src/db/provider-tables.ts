@@ -1,0 +1,27 @@
+/** What administrators set about a provider; without a row it is enabled and has the order of its models. */
+export interface ProvidersTable {
+  name: string;
+  enabled: number;
+  /** Replaces the priority of all its models. */
+  priority: number | null;
+  weight: number | null;
+  /** The JSON of a provider that was added here; every gateway writes it as a file into its plugins folder. */
+  manifest: string | null;
+  /** When it was removed: a gateway that was not running then deletes its file later. */
+  removed_at: number | null;
+}
+
+/** API keys of providers. */
+export interface ProviderKeysTable {
+  id: string;
+  provider: string;
+  /** Encrypted, and bound to provider and id. */
+  secret: Uint8Array;
+  /** Which secrets key encrypted it. */
+  secrets_id: string;
+  /** The last four characters, empty for a short key. */
+  last4: string;
+  /** The administrator's account, or `cli`. */
+  set_by: string;
+  set_at: number;
+}

@@ -1,0 +1,117 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { emailsOf } from "../../accounts/index.ts";
+import { GatewayError } from "../../contract/index.ts";
+import { describeProviders } from "../../providers/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { formBody } from "../middleware/validation-errors.ts";
+import { withAdminSession } from "./session.ts";
+
+/** Checked by hand: the error of a schema shows the value. */
+const Secret = Type.Any();
+const Name = Type.String({ minLength: 1, maxLength: 60 });
+const NewProvider = formBody({ name: Name, manifest: Type.Any() });
+const Order = Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 1000 }), Type.Null()]));
+const Change = formBody({ enabled: Type.Optional(Type.Boolean()), priority: Order, weight: Order });
+const NewKey = formBody({ key: Secret });
+const Test = formBody({
+  model: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  key_id: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+});
+const Sandbox = formBody({ setting: Type.Union([Type.Literal("on"), Type.Literal("off"), Type.Literal("auto")]) });
+
+/** Providers, for administrators. No answer has a key. Every change is in the audit log. */
+export function providersController(deps: HttpDeps) {
+  const { providers, kernel } = deps;
+  const { actions } = providers;
+  const done = { ok: true };
+  return new Elysia({ prefix: "/admin/providers" })
+    .use(withAdminSession(deps))
+    .get("", () => listProviders(deps))
+    .post(
+      "",
+      async ({ admin, body: { name, manifest } }) => {
+        await actions.add(admin.accountId, name, manifest);
+        return { name };
+      },
+      { body: NewProvider },
+    )
+    .post(
+      "/sandbox",
+      async ({ admin, body: { setting } }) => {
+        await actions.setSandbox(admin.accountId, setting);
+        return done;
+      },
+      { body: Sandbox },
+    )
+    .patch(
+      "/:id",
+      async ({ admin, params: { id }, body }) => {
+        await actions.set(admin.accountId, id, body);
+        return done;
+      },
+      { body: Change },
+    )
+    .delete("/:id", async ({ admin, params: { id } }) => {
+      await actions.remove(admin.accountId, id);
+      return done;
+    })
+    .post(
+      "/:id/test",
+      ({ params: { id }, body: { model, key_id: keyId } }) => providers.test(kernel.network, id, { model, keyId }),
+      { body: Test },
+    )
+    .post(
+      "/:id/keys",
+      async ({ admin, params: { id }, body: { key } }) => {
+        return { id: await actions.setKey(admin.accountId, id, readSecret(key)) };
+      },
+      { body: NewKey },
+    )
+    .post(
+      "/:id/keys/:key",
+      async ({ admin, params, body: { key } }) => {
+        return { id: await actions.setKey(admin.accountId, params.id, readSecret(key), params.key) };
+      },
+      { body: NewKey },
+    )
+    .delete("/:id/keys/:key", async ({ admin, params: { id, key } }) => {
+      await actions.removeKey(admin.accountId, id, key);
+      return done;
+    });
+}
+
+function readSecret(value: unknown): string {
+  if (typeof value === "string") return value;
+  throw new GatewayError("invalid_request", "key is not a text, but the provider's key was expected", { param: "key" });
+}
+
+async function listProviders({ providers, kernel, store }: HttpDeps) {
+  const { settings, snapshot, manifests } = providers;
+  const data = describeProviders(providers, kernel.registry, kernel.now());
+  const emails = await emailsOf(
+    store,
+    data.flatMap(({ keys }) => keys.flatMap(({ set_by }) => set_by ?? [])),
+  );
+  const known = new Set(data.map(({ name }) => name));
+  return {
+    data: data.map(({ keys, ...provider }) => ({
+      ...provider,
+      keys: keys.map((key) => ({ ...key, set_by: emails.get(key.set_by ?? "") ?? key.set_by })),
+    })),
+    ready: Object.entries(manifests)
+      .filter(([name]) => !known.has(name))
+      .map(([name, manifest]) => ({ name, manifest })),
+    sandbox: {
+      ...settings.sandbox,
+      active: snapshot.sandbox,
+      simulates: snapshot.registry.size > 0 && isSimulating(kernel),
+    },
+    secrets: settings.box.source,
+  };
+}
+
+/** Whether any model is answered by the sandbox. */
+function isSimulating({ registry }: HttpDeps["kernel"]): boolean {
+  return [...registry.modelEntries].some(({ routes }) => routes.some(({ plugin }) => plugin.name === "sandbox"));
+}

@@ -1,0 +1,74 @@
+import { type Capability, GatewayError, type ProviderPlugin, UpstreamFault } from "../contract/index.ts";
+import { CallContext } from "./call-context.ts";
+import { makeCallId } from "./call-id.ts";
+import { buildRegistry, type Credential } from "./routing/build-registry.ts";
+import type { Network } from "./upstream/network.ts";
+import { BoundUpstream } from "./upstream/upstream.ts";
+
+/** The request of a probe, by what the model does: as small as the providers take. */
+const requests: Partial<Record<Capability, object>> = {
+  chat: { messages: [{ role: "user", content: "Say OK" }], max_completion_tokens: 16 },
+  embeddings: { input: "OK" },
+};
+
+/** What is probed: a plugin, one of its models, and a key of it. */
+export interface Probe {
+  readonly plugin: ProviderPlugin;
+  /** Absent: the first model that can be probed. */
+  readonly model: string | undefined;
+  readonly credential: Credential;
+  readonly msMax: number;
+}
+
+export interface ProbeResult {
+  readonly model: string;
+  readonly ms: number;
+  /** Absent when the provider answered as it should. */
+  readonly fault: UpstreamFault | undefined;
+}
+
+const caller = { accountId: "probe", keyId: "probe", limits: { requestsPerMinute: 1, tokensPerMinute: 1 } };
+
+/**
+ * Sends a provider one small request, beside all calls: no circuit, limit or bill knows of it.
+ *
+ * @throws {GatewayError} `invalid_request` when there is no such model, or none for chat or embeddings.
+ */
+export async function probe(network: Network, { plugin, credential, msMax, ...wish }: Probe): Promise<ProbeResult> {
+  const isProbed = ({ id, capability }: { id: string; capability: Capability }) =>
+    requests[capability] !== undefined && (wish.model ?? id) === id;
+  const model = plugin.models.find(isProbed);
+  if (model === undefined) {
+    const sentence = `${plugin.name} has no ${wish.model ?? "model"} for chat or embeddings, which a test would call`;
+    throw new GatewayError("invalid_request", sentence, { param: "model" });
+  }
+  const { registry } = buildRegistry([{ ...plugin, models: [model] }], () => credential);
+  const modelEntry = registry.byName(model.id);
+  const route = modelEntry?.routes[0];
+  if (modelEntry === undefined || route === undefined) {
+    throw new GatewayError("conflict", `${plugin.name} has no key; set one first`);
+  }
+  const startedMs = network.now();
+  const call = new CallContext(makeCallId(Date.now()), Date.now(), { ...caller, freeTokensPerDay: 0 }, startedMs);
+  const request = { model: model.id, ...requests[model.capability] };
+  call.setRequest(model.capability, request as never).modelEntry = modelEntry;
+  const upstream = new BoundUpstream(network, route, route.keys.take(startedMs)?.key, call);
+  const handler = plugin.handlers[model.capability] as (input: object) => Promise<unknown>;
+  const timer = setTimeout(() => call.cancel("timeout"), msMax);
+  try {
+    const { id, signal } = call;
+    await call.untilCancelled(handler({ id, request, model, signal, upstream, warn: () => undefined }));
+    return { model: model.id, ms: network.now() - startedMs, fault: undefined };
+  } catch (error) {
+    return { model: model.id, ms: network.now() - startedMs, fault: toFault(error, call, msMax) };
+  } finally {
+    clearTimeout(timer);
+    call.abort();
+  }
+}
+
+function toFault(error: unknown, { cancelReason }: CallContext, msMax: number): UpstreamFault {
+  if (cancelReason === "timeout") return new UpstreamFault("timeout", `It did not answer within ${msMax / 1000} s`);
+  if (error instanceof UpstreamFault) return error;
+  return new UpstreamFault("bad_response", "Its answer could not be read", { cause: error });
+}

@@ -1,0 +1,184 @@
+import type { Audited } from "../accounts/index.ts";
+import { GatewayError } from "../contract/index.ts";
+import type { Database, TransactionScope } from "../db/index.ts";
+import type { PluginSnapshot } from "../plugin-loader/index.ts";
+import { checkManifest } from "./check-manifest.ts";
+import { isUnchanged } from "./provider-files.ts";
+import { ownerOf, type ProviderSettings, type SandboxSetting, sandboxRow } from "./provider-settings.ts";
+
+const keysMax = 20;
+const providersMax = 200;
+/** The last four characters of a shorter key would be too much of it. */
+const shownFrom = 12;
+
+export interface ActionsDeps {
+  readonly settings: ProviderSettings;
+  readonly audited: Audited;
+  readonly now: () => number;
+  /** The folder into which manifests are written. */
+  readonly folder: string;
+  readonly snapshot: () => Pick<PluginSnapshot, "states" | "plugins">;
+  /** Puts committed changes in force in this process. */
+  apply(): Promise<void>;
+}
+
+export interface ProviderChange {
+  readonly enabled?: boolean | undefined;
+  /** `null`: that of the models. */
+  readonly priority?: number | null | undefined;
+  readonly weight?: number | null | undefined;
+}
+
+type Detail = Record<string, string | number | boolean | null>;
+
+/** What administrators do with providers. `by` is their account, or `cli`; each writes an audit entry without secrets. */
+export function providerActions(deps: ActionsDeps) {
+  const { settings, now } = deps;
+  const change = async (by: string, [action, subject, detail]: [string, string, Detail], work: Work): Promise<void> => {
+    await deps.audited(work, () => ({ accountId: by, action, subject, detail }));
+    await deps.apply();
+  };
+  return {
+    /** Adds a provider by a manifest, which becomes a file in the plugins folder of every gateway. */
+    async add(by: string, name: string, manifest: unknown): Promise<void> {
+      const { plugin, text } = checkManifest(name, manifest);
+      expectFreeName(deps, name);
+      const row = { name, enabled: 1, priority: null, weight: null, manifest: text, removed_at: null };
+      await change(by, ["provider.add", name, { base_url: plugin.baseUrl }], (scope) => saveRow(scope, row));
+    },
+    /** Removes a provider that was added here, with its keys. */
+    async remove(by: string, name: string): Promise<void> {
+      const row = settings.rows.get(name);
+      if (row?.manifest === undefined || row.isRemoved) {
+        throw new GatewayError("conflict", `${name} was not added here; disable it, or remove its file`);
+      }
+      if (!isUnchanged(deps.folder, name, row.manifest)) {
+        throw new GatewayError("conflict", `plugins/${name}.json was changed by hand; remove that file first`);
+      }
+      await change(by, ["provider.remove", name, {}], async ({ db }) => {
+        await db.deleteFrom("provider_keys").where("provider", "=", name).execute();
+        await db
+          .updateTable("providers")
+          .set({ removed_at: now(), enabled: 1, priority: null, weight: null })
+          .where("name", "=", name)
+          .execute();
+      });
+    },
+    /** Enables, disables or orders a provider. */
+    async set(by: string, name: string, { enabled, priority, weight }: ProviderChange): Promise<void> {
+      expectKnown(deps, name);
+      const fields = {
+        ...(enabled !== undefined && { enabled: enabled ? 1 : 0 }),
+        ...(priority !== undefined && { priority }),
+        ...(weight !== undefined && { weight }),
+      };
+      const detail = JSON.parse(JSON.stringify({ enabled, priority, weight })) as Detail;
+      await change(by, ["provider.set", name, detail], ({ db }) =>
+        db
+          .insertInto("providers")
+          .values({ name, enabled: 1, priority: null, weight: null, manifest: null, removed_at: null, ...fields })
+          .onConflict((conflict) => conflict.column("name").doUpdateSet({ name, ...fields }))
+          .execute(),
+      );
+    },
+    /** Adds a key of a provider, or replaces the one with the id. Returns its id. */
+    async setKey(by: string, name: string, secret: string, id?: string): Promise<string> {
+      expectKnown(deps, name);
+      const key = checkKey(settings, name, secret, id);
+      const keyId = id ?? crypto.randomUUID();
+      const last4 = key.length < shownFrom ? "" : key.slice(-4);
+      const action = id === undefined ? "provider.key.add" : "provider.key.rotate";
+      await change(by, [action, name, { key: keyId, last4 }], async (scope) => {
+        const sealed = await sealKey(settings, scope, ownerOf(name, keyId), key);
+        const values = { id: keyId, provider: name, ...sealed, last4, set_by: by, set_at: now() };
+        await scope.db
+          .insertInto("provider_keys")
+          .values(values)
+          .onConflict((conflict) => conflict.column("id").doUpdateSet(values))
+          .execute();
+      });
+      return keyId;
+    },
+    async removeKey(by: string, name: string, id: string): Promise<void> {
+      const found = findKey(settings, name, id);
+      await change(by, ["provider.key.remove", name, { key: id, last4: found.last4 }], ({ db }) =>
+        db.deleteFrom("provider_keys").where("id", "=", id).execute(),
+      );
+    },
+    /** Chooses whether the sandbox stays beside real providers. */
+    async setSandbox(by: string, setting: SandboxSetting): Promise<void> {
+      if (settings.sandbox.source === "environment") {
+        throw new GatewayError("conflict", "SANDBOX is set in the environment, which decides; unset it first");
+      }
+      const row = { name: sandboxRow, value: setting };
+      await change(by, ["sandbox.set", sandboxRow, { setting }], ({ db }) =>
+        db
+          .insertInto("settings")
+          .values(row)
+          .onConflict((conflict) => conflict.column("name").doUpdateSet(row))
+          .execute(),
+      );
+    },
+  };
+}
+
+type Work = (scope: TransactionScope) => Promise<unknown>;
+
+async function saveRow({ db }: TransactionScope, row: Database["providers"]): Promise<void> {
+  await db
+    .insertInto("providers")
+    .values(row)
+    .onConflict((conflict) => conflict.column("name").doUpdateSet(row))
+    .execute();
+}
+
+function expectKnown({ snapshot }: ActionsDeps, name: string): void {
+  if (snapshot().plugins.some((plugin) => plugin.name === name)) return;
+  throw new GatewayError("not_found", `No provider is called '${name.slice(0, 60)}'`);
+}
+
+function expectFreeName({ settings, snapshot }: ActionsDeps, name: string): void {
+  if (name === "sandbox" || snapshot().states.some((state) => state.name === name)) {
+    const sentence = `There is a provider called ${name} already; set its key, or choose another name`;
+    throw new GatewayError("conflict", sentence, { param: "name" });
+  }
+  if (settings.rows.size < providersMax) return;
+  throw new GatewayError("conflict", `There are ${providersMax} providers already; put others as files into plugins/`);
+}
+
+/** Never shows the key, not even a part of it. */
+function checkKey(settings: ProviderSettings, name: string, secret: string, id: string | undefined): string {
+  const key = secret.trim();
+  if (!/^[\x21-\x2b\x2d-\x7e]{1,4096}$/.test(key)) {
+    const sentence =
+      "The key is empty or has a space, comma or other character that no key has; paste one key at a time";
+    throw new GatewayError("invalid_request", sentence, { param: "key" });
+  }
+  if (id !== undefined) findKey(settings, name, id);
+  const known = settings.keysOf(name);
+  if (known.some((other) => other.secret === key)) {
+    throw new GatewayError("conflict", "This key is set already", { param: "key" });
+  }
+  if (id === undefined && known.length >= keysMax) {
+    throw new GatewayError("conflict", `${name} has ${keysMax} keys already; replace one of them`);
+  }
+  return key;
+}
+
+function findKey(settings: ProviderSettings, name: string, id: string) {
+  const found = settings.keysOf(name).find((key) => key.id === id);
+  if (found !== undefined) return found;
+  throw new GatewayError("not_found", `${name} has no such key; it may have been removed meanwhile`);
+}
+
+/** Encrypts a key; two secrets keys in one database would leave gateways that cannot read each other's. */
+async function sealKey({ box }: ProviderSettings, { db }: TransactionScope, owner: string, key: string) {
+  const other = await db.selectFrom("provider_keys").select("secrets_id").limit(1).executeTakeFirst();
+  const { secret, secretsId } = box.seal(owner, key, other === undefined);
+  if (other === undefined || other.secrets_id === secretsId) return { secret, secrets_id: secretsId };
+  const remedy = "restore that key, or remove the stored keys first";
+  throw new GatewayError(
+    "conflict",
+    `Stored keys were encrypted with another ${box.source} than this gateway has: ${remedy}`,
+  );
+}

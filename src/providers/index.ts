@@ -1,0 +1,3 @@
+export { describeProviders } from "./describe-providers.ts";
+export { Providers } from "./providers.ts";
+export { describeFault } from "./test-connection.ts";

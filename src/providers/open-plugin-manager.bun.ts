@@ -1,0 +1,41 @@
+import { type Config, getCatalogueFolder, getPluginFolders, isLoopback } from "../config/index.ts";
+import type { ProviderPlugin } from "../contract/index.ts";
+import type { Log } from "../kernel/index.ts";
+import { PluginManager, type PluginManagerOptions } from "../plugin-loader/index.ts";
+import { loadCode } from "../plugin-loader/load-code.bun.ts";
+import type { ProviderSettings } from "./provider-settings.ts";
+
+interface Options {
+  readonly config: Config;
+  /** Those compiled in. */
+  readonly plugins: readonly ProviderPlugin[];
+  readonly createSandbox: PluginManagerOptions["sandbox"]["createSandbox"];
+  readonly log: Log;
+}
+
+/**
+ * Creates the plugin manager of a configuration, for a server and for commands that list models or plugins.
+ *
+ * @param settings What the database says; absent: the environment alone counts.
+ */
+export function openPluginManager(
+  { config, plugins, createSandbox, log }: Options,
+  now: () => number,
+  settings?: ProviderSettings,
+): PluginManager {
+  return new PluginManager({
+    builtIns: plugins,
+    pluginFolders: getPluginFolders(config),
+    catalogueFolder: getCatalogueFolder(config),
+    sandbox: {
+      get setting() {
+        return settings?.sandbox.setting ?? config.sandbox;
+      },
+      isLoopback: isLoopback(config.host),
+      createSandbox,
+    },
+    readCredentials: (name) => (settings ?? config).credentials(name),
+    choices: settings,
+    ...{ loadCode, log, now, fetch },
+  });
+}

@@ -1,0 +1,133 @@
+import { type Config, getVariablePrefix } from "../config/index.ts";
+import type { ProviderPlugin } from "../contract/index.ts";
+import type { Database, Store } from "../db/index.ts";
+import type { Credential } from "../kernel/index.ts";
+import { SecretBox } from "./secret-box.ts";
+
+/** A stored key of a provider. */
+export interface StoredKey {
+  readonly id: string;
+  readonly last4: string;
+  readonly setBy: string;
+  readonly setAt: number;
+  /** `undefined` when this gateway cannot decrypt it. */
+  readonly secret: string | undefined;
+}
+
+/** What an administrator set about a provider. */
+export interface ProviderRow {
+  readonly name: string;
+  readonly isEnabled: boolean;
+  readonly priority: number | undefined;
+  readonly weight: number | undefined;
+  readonly manifest: string | undefined;
+  readonly isRemoved: boolean;
+}
+
+export type SandboxSetting = Config["sandbox"];
+/** The row of the table `settings` that says whether the sandbox stays beside real providers. */
+export const sandboxRow = "sandbox";
+
+/** The owner of an encrypted key: its ciphertext is of no use for another provider or id. */
+export function ownerOf(provider: string, id: string): string {
+  return `provider key ${provider} ${id}`;
+}
+
+/** What the database says about providers, in memory, so that a call never waits for it. */
+export class ProviderSettings {
+  readonly config: Config;
+  readonly box: SecretBox;
+  readonly #store: Store;
+  readonly #redacted: Set<string>;
+  #rows: ReadonlyMap<string, ProviderRow> = new Map();
+  #keys: ReadonlyMap<string, readonly StoredKey[]> = new Map();
+  #sandbox: SandboxSetting | undefined;
+  #fingerprint = "";
+
+  /** @param redacted Gets every decrypted key, so that no log line shows one. */
+  constructor(config: Config, store: Store, redacted: Set<string> = new Set()) {
+    this.config = config;
+    this.box = new SecretBox(config);
+    this.#store = store;
+    this.#redacted = redacted;
+  }
+
+  get rows(): ReadonlyMap<string, ProviderRow> {
+    return this.#rows;
+  }
+
+  /** Reads the database. Returns whether anything differs from before. */
+  async read(): Promise<boolean> {
+    const { db } = this.#store;
+    const rows = await db.selectFrom("providers").selectAll().orderBy("name").execute();
+    const keys = await db.selectFrom("provider_keys").selectAll().orderBy("set_at").orderBy("id").execute();
+    const sandbox = await db.selectFrom("settings").select("value").where("name", "=", sandboxRow).executeTakeFirst();
+    const facts = keys.map(({ secret, ...key }) => ({ ...key, secret: Buffer.from(secret).toString("base64") }));
+    const fingerprint = JSON.stringify([rows, facts, sandbox]);
+    if (fingerprint === this.#fingerprint) return false;
+    this.#rows = new Map(rows.map((row) => [row.name, toRow(row)]));
+    this.#keys = Map.groupBy(
+      keys.map((key) => this.#toKey(key)),
+      ({ provider }) => provider,
+    );
+    this.#sandbox = toSandboxSetting(sandbox?.value);
+    this.#fingerprint = fingerprint;
+    return true;
+  }
+
+  #toKey({ id, provider, last4, set_by, set_at, ...key }: Database["provider_keys"]): StoredKey & { provider: string } {
+    const secret = this.box.open(ownerOf(provider, id), key.secrets_id, key.secret);
+    if (secret !== undefined) this.#redacted.add(secret);
+    return { id, provider, last4, setBy: set_by, setAt: set_at, secret };
+  }
+
+  keysOf(name: string): readonly StoredKey[] {
+    return this.#keys.get(name) ?? [];
+  }
+
+  /** Whether the environment has the keys of a provider: then those of the database are not used. */
+  isKeyedByEnvironment(name: string): boolean {
+    return this.config.given.has(`${getVariablePrefix(name)}_API_KEY`);
+  }
+
+  /** The keys in use and the base URL of the environment. @throws {ConfigError} When the environment's are invalid. */
+  credentials(name: string): Credential {
+    const given = this.config.credentials(name);
+    if (given.keys.length > 0) return given;
+    return { ...given, keys: [...new Set(this.keysOf(name).flatMap(({ secret }) => secret ?? []))] };
+  }
+
+  isEnabled(name: string): boolean {
+    return this.#rows.get(name)?.isEnabled ?? true;
+  }
+
+  /** The plugin with the administrator's order of routes. */
+  reorder(plugin: ProviderPlugin): ProviderPlugin {
+    const { priority, weight } = this.#rows.get(plugin.name) ?? {};
+    if (priority === undefined && weight === undefined) return plugin;
+    const order = { ...(priority !== undefined && { priority }), ...(weight !== undefined && { weight }) };
+    return { ...plugin, models: plugin.models.map((model) => ({ ...model, ...order })) };
+  }
+
+  /** SANDBOX of the environment, else what an administrator chose, else `auto`. */
+  get sandbox(): { setting: SandboxSetting; source: "environment" | "database" | "default" } {
+    if (this.config.given.has("SANDBOX")) return { setting: this.config.sandbox, source: "environment" };
+    if (this.#sandbox !== undefined) return { setting: this.#sandbox, source: "database" };
+    return { setting: this.config.sandbox, source: "default" };
+  }
+}
+
+function toRow({ name, enabled, priority, weight, manifest, removed_at }: Database["providers"]): ProviderRow {
+  return {
+    name,
+    isEnabled: enabled !== 0,
+    priority: priority ?? undefined,
+    weight: weight ?? undefined,
+    manifest: manifest ?? undefined,
+    isRemoved: removed_at !== null,
+  };
+}
+
+function toSandboxSetting(value: string | undefined): SandboxSetting | undefined {
+  return value === "on" || value === "off" || value === "auto" ? value : undefined;
+}

@@ -1,0 +1,172 @@
+import { createAudited } from "../accounts/index.ts";
+import { type Config, getCatalogueFolder, getPluginFolders } from "../config/index.ts";
+import { GatewayError, type ProviderPlugin } from "../contract/index.ts";
+import type { Store } from "../db/index.ts";
+import { type CallObserver, type Log, monotonicNow, type Network } from "../kernel/index.ts";
+import { type PluginManager, type PluginSnapshot, watchFolders } from "../plugin-loader/index.ts";
+import { providerActions } from "./actions.ts";
+import { syncProviderFiles } from "./provider-files.ts";
+import { ProviderSettings } from "./provider-settings.ts";
+import { RouteStats } from "./route-stats.ts";
+import { type TestResult, testConnection } from "./test-connection.ts";
+
+const syncMs = 500;
+/** Tests at the same time: each is a request that costs something. */
+const testsMax = 4;
+
+export interface ProvidersDeps {
+  readonly config: Config;
+  readonly store: Store;
+  readonly log: Log;
+  readonly now: () => number;
+  /** Ready manifests of popular providers, by name. */
+  readonly manifests?: Readonly<Record<string, unknown>> | undefined;
+  /** Gets every key of the database, so that the log shows none. */
+  readonly storedSecrets?: Set<string> | undefined;
+  createManager(settings: ProviderSettings): PluginManager;
+}
+
+/** The providers of a running gateway: what is served, and what administrators do with it. */
+export class Providers {
+  readonly settings: ProviderSettings;
+  readonly manifests: Readonly<Record<string, unknown>>;
+  readonly actions: ReturnType<typeof providerActions>;
+  /** Counts attempts; set by {@link observe}. */
+  stats: RouteStats;
+  readonly #deps: ProvidersDeps;
+  /** Loads plugins and rows; only {@link reload} puts them in force. */
+  readonly manager: PluginManager;
+  readonly #folder: string;
+  #snapshot!: PluginSnapshot;
+  #loaded = "";
+  #seenRevision = -1;
+  #pending: Promise<void> = Promise.resolve();
+  #onReload: (snapshot: PluginSnapshot) => void = () => undefined;
+  #testing = 0;
+  #stop: () => void = () => undefined;
+
+  constructor(deps: ProvidersDeps) {
+    const { config, store, now, manifests = {}, storedSecrets } = deps;
+    this.#deps = deps;
+    this.settings = new ProviderSettings(config, store, storedSecrets);
+    this.manifests = manifests;
+    this.manager = deps.createManager(this.settings);
+    this.#folder = (getPluginFolders(config)[0] as { path: string }).path;
+    this.stats = new RouteStats(undefined, monotonicNow, now);
+    this.actions = providerActions({
+      settings: this.settings,
+      audited: createAudited(store, now),
+      now,
+      folder: this.#folder,
+      snapshot: () => this.#snapshot,
+      apply: () => this.apply(),
+    });
+  }
+
+  get snapshot(): PluginSnapshot {
+    return this.#snapshot;
+  }
+
+  /** The observer of calls that counts attempts, and hands all on to another. */
+  observe(next: CallObserver | undefined): CallObserver {
+    this.stats = new RouteStats(next, monotonicNow, this.#deps.now);
+    return this.stats;
+  }
+
+  /** Reads the database and loads the plugins for the first time. */
+  async load(): Promise<void> {
+    this.#seenRevision = this.#deps.store.revision;
+    await this.settings.read();
+    this.#syncFiles();
+    this.#loaded = this.manager.fingerprint();
+    this.#snapshot = await this.manager.load();
+  }
+
+  /** Calls back after each reload, which follows changes of files and of the database by any gateway. */
+  start(onReload: (snapshot: PluginSnapshot) => void): void {
+    const { config } = this.#deps;
+    this.#onReload = onReload;
+    const folders = [...getPluginFolders(config), getCatalogueFolder(config)].map(({ path }) => path);
+    const fingerprint = () => this.manager.fingerprint();
+    const stopWatching = watchFolders({ folders, fingerprint, onChange: () => this.reload() }, this.#loaded);
+    const timer = setInterval(() => void this.#sync(), syncMs);
+    this.#stop = () => {
+      stopWatching();
+      clearInterval(timer);
+    };
+  }
+
+  close(): void {
+    this.#stop();
+  }
+
+  /** Puts what the database says in force. */
+  async apply(): Promise<void> {
+    await this.settings.read();
+    this.#syncFiles();
+    await this.reload();
+  }
+
+  /** Sends a provider one small request, with the stored key of this id or the first key. @throws {GatewayError} */
+  async test(network: Network, name: string, wish: { model?: string | undefined; keyId?: string | undefined }) {
+    const plugin = this.find(name);
+    const { keys, ...credential } = this.settings.credentials(name);
+    const chosen = wish.keyId === undefined ? keys[0] : this.#secretOf(name, wish.keyId);
+    if (this.#testing >= testsMax) {
+      throw new GatewayError("conflict", `${testsMax} tests are running already; try again when one has ended`);
+    }
+    this.#testing++;
+    try {
+      const used = { ...credential, keys: chosen === undefined ? [] : [chosen] };
+      return (await testConnection(network, plugin, used, wish.model)) satisfies TestResult;
+    } finally {
+      this.#testing--;
+    }
+  }
+
+  /** @throws {GatewayError} `not_found` */
+  find(name: string): ProviderPlugin {
+    const plugin = this.#snapshot.plugins.find((known) => known.name === name);
+    if (plugin !== undefined) return plugin;
+    throw new GatewayError("not_found", `No provider is called '${name.slice(0, 60)}'`);
+  }
+
+  #secretOf(name: string, keyId: string): string {
+    const secret = this.settings.keysOf(name).find(({ id }) => id === keyId)?.secret;
+    if (secret !== undefined) return secret;
+    throw new GatewayError("not_found", `${name} has no such key that this gateway can read`);
+  }
+
+  async #sync(): Promise<void> {
+    const { store, log } = this.#deps;
+    const { revision } = store;
+    if (revision === this.#seenRevision) return;
+    this.#seenRevision = revision;
+    try {
+      if (!(await this.settings.read())) return;
+      this.#syncFiles();
+      await this.reload();
+    } catch (error) {
+      // What was read before stays; the next tick tries again.
+      this.#seenRevision = -1;
+      log.warn("plugin_reload_failed", { error });
+    }
+  }
+
+  #syncFiles(): void {
+    syncProviderFiles(this.#folder, this.settings.rows.values(), this.#deps.log);
+  }
+
+  /** Loads one after another: two at once would mix their results. */
+  reload(): Promise<void> {
+    this.#pending = this.#pending.then(async () => {
+      try {
+        this.#snapshot = await this.manager.load();
+        this.#onReload(this.#snapshot);
+      } catch (error) {
+        this.#deps.log.error("plugin_reload_failed", { error });
+      }
+    });
+    return this.#pending;
+  }
+}

@@ -1,0 +1,87 @@
+import { createHash, randomBytes } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { type Config, getSecretsKeyFile } from "../config/index.ts";
+import { decrypt, encrypt } from "../contract/encryption.ts";
+import { GatewayError } from "../contract/index.ts";
+
+interface SecretsKey {
+  readonly key: Uint8Array;
+  /** Tells one secrets key from another, and nothing about it. */
+  readonly id: string;
+}
+
+/** Encrypts secrets that the database keeps: by `SECRETS_KEY`, or by the key file in the home folder. */
+export class SecretBox {
+  readonly #given: string | undefined;
+  readonly #file: string;
+  #known: SecretsKey | undefined;
+
+  constructor(config: Pick<Config, "home" | "secretsKey">) {
+    this.#given = config.secretsKey;
+    this.#file = getSecretsKeyFile(config);
+  }
+
+  /** What operators call the secrets key in use. */
+  get source(): "SECRETS_KEY" | "secrets.key" {
+    return this.#given === undefined ? "secrets.key" : "SECRETS_KEY";
+  }
+
+  /** The id of the secrets key; `undefined` when there is none yet. */
+  get id(): string | undefined {
+    return this.#read()?.id;
+  }
+
+  /**
+   * @param isNew Whether nothing is encrypted yet, so that a key file may be created.
+   * @throws {GatewayError} `conflict` when there is no secrets key.
+   */
+  seal(owner: string, text: string, isNew: boolean): { secret: Uint8Array; secretsId: string } {
+    const { key, id } = this.#read() ?? this.#create(isNew);
+    return { secret: encrypt(key, owner, new TextEncoder().encode(text)), secretsId: id };
+  }
+
+  /** The text, or `undefined` when another secrets key encrypted it, or the bytes were changed. */
+  open(owner: string, secretsId: string, secret: Uint8Array): string | undefined {
+    const known = this.#read();
+    if (known?.id !== secretsId) return undefined;
+    try {
+      return decrypt(known.key, owner, secret).toString();
+    } catch {
+      return undefined;
+    }
+  }
+
+  #read(): SecretsKey | undefined {
+    this.#known ??= toSecretsKey(this.#given ?? readIfThere(this.#file));
+    return this.#known;
+  }
+
+  #create(isNew: boolean): SecretsKey {
+    if (!isNew) {
+      const remedy = "set the SECRETS_KEY of the other gateways, or copy their secrets.key into this home folder";
+      throw new GatewayError("conflict", `This gateway has no key for stored secrets: ${remedy}`);
+    }
+    try {
+      // Of two processes that create it at once, the second fails here and reads the first one's.
+      writeFileSync(this.#file, `${randomBytes(32).toString("hex")}\n`, { mode: 0o600, flag: "wx" });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+    return this.#read() as SecretsKey;
+  }
+}
+
+function toSecretsKey(text: string | undefined): SecretsKey | undefined {
+  if (text === undefined || text.trim() === "") return undefined;
+  const key = createHash("sha256").update(`modelgate secrets ${text.trim()}`).digest();
+  return { key, id: createHash("sha256").update("id ").update(key).digest("hex").slice(0, 16) };
+}
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
