@@ -22,7 +22,7 @@ describe.skipIf(!hasChromium)("the request log", () => {
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
-        await page.getByRole("link", { name: "Requests" }).click();
+        await page.getByRole("link", { name: "Requests", exact: true }).click();
         await seeHeading(page, "Requests");
         await page.getByText("400 model_not_found").waitFor();
         expect(await rows(page).count()).toBe(3);
@@ -99,7 +99,7 @@ describe.skipIf(!hasChromium)("the request log", () => {
         await page.getByRole("button", { name: "Sign in" }).click();
         await page.getByText("The requests of other accounts are for administrators").waitFor();
         await page.getByRole("link", { name: "Overview" }).click();
-        await page.getByRole("link", { name: "Requests" }).click();
+        await page.getByRole("link", { name: "Requests", exact: true }).click();
         await page.getByText("No requests yet").waitFor();
       }),
     testMsMax,

@@ -185,9 +185,9 @@ async function streamChunks(call: CallContext<"chat">, opened: OpenedChat, head:
   const normalizer = new StreamNormalizer(head, usageMeter, includeUsage);
   const forward = (raw: ChatChunk) => {
     call.throwIfCancelled();
-    if (typeof raw.service_tier === "string") call.servedTier = raw.service_tier;
     let drained: Promise<void> | undefined;
     for (const chunk of normalizer.push(raw)) drained = sink.write(chunk);
+    if (typeof raw.service_tier === "string") call.servedTier = raw.service_tier;
     return drained;
   };
   // A chunk that is not paid is neither counted nor sent.

@@ -68,7 +68,16 @@ describe("a user with a temporary password", () => {
 describe("every route with an id", () => {
   const keyOfBen = async ({ accounts, ben }: Members) =>
     (await accounts.createKey({ accountId: ben.account.id, name: "Ben's" })).id;
-  /** What a member tries it with: another's. */
+  const channelOfBen = async ({ ben }: Members) =>
+    (
+      await (
+        await ben.post(`${api}/alerts/webhooks`, {
+          url: "https://example.com/hook",
+          secret: `whsec_${"QUFB".repeat(11)}`,
+        })
+      ).json()
+    ).id;
+  /** What a member tries it with: another's, or what only the operator has. */
   const another: Record<string, (ground: Members) => Promise<string>> = {
     [`DELETE ${api}/keys/:id`]: keyOfBen,
     [`PATCH ${api}/keys/:id`]: keyOfBen,
@@ -77,6 +86,9 @@ describe("every route with an id", () => {
       await store.writeLedger([{ ...open, accountId: ben.account.id }]);
       return open.callId;
     },
+    [`PUT ${api}/alerts/rules/:id`]: async () => "circuit_open",
+    [`DELETE ${api}/alerts/channels/:id`]: channelOfBen,
+    [`POST ${api}/alerts/channels/:id/test`]: channelOfBen,
     [`DELETE ${api}/sessions/:id`]: async ({ ben }) => (await (await ben.get(`${api}/sessions`)).json()).data[0].id,
   };
 
@@ -99,6 +111,7 @@ describe("every route with an id", () => {
           method,
           headers: { origin, cookie: ada.cookie, "content-type": "application/json" },
           ...(method === "PATCH" && { body: JSON.stringify({ requests_per_minute: 1 }) }),
+          ...(method === "PUT" && { body: JSON.stringify({ enabled: true }) }),
         });
         // A null character can be in no id: it is refused before one is looked for.
         expect(refused.status).toBe(given === "%00" ? 400 : 404);
