@@ -8,6 +8,7 @@ import type { HttpDeps } from "../deps.ts";
 import { pageHeaders } from "../middleware/security-headers.ts";
 import { commonResponses } from "./openapi.ts";
 import { describeRequest } from "./request-examples.ts";
+import { shareSchemas } from "./share-schemas.ts";
 
 const page = `<!doctype html>
 <html lang="en">
@@ -42,7 +43,7 @@ interface Description {
 
 interface Operation {
   requestBody?: { content: Record<string, { schema: { properties?: Record<string, object> } }> };
-  responses: Record<string, { description?: string; $ref?: string }>;
+  responses: Record<string, { description?: string; $ref?: string; content?: Record<string, { schema?: object }> }>;
 }
 
 /**
@@ -67,7 +68,12 @@ function complete(description: Description, models: readonly ModelEntry[]): Desc
     for (const response of Object.values(responses))
       if (response.$ref === undefined) response.description ??= "The answer";
   }
-  const components = { ...description.components, responses: commonResponses };
+  const schemas = shareSchemas(
+    Object.entries(description.paths).flatMap(([path, methods]) =>
+      Object.values(methods).map((operation) => [path, operation] as const),
+    ),
+  );
+  const components = { ...description.components, schemas, responses: commonResponses };
   return { ...description, components, openapi: "3.1.0" };
 }
 
